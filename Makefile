@@ -1,0 +1,34 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --quiet
+
+.PHONY: demo test test-all lint types check clean
+
+demo: $(VENV)/plots.installed
+	$(BIN)/lloydformer demo --output build/demo.html --force
+
+test: $(VENV)/test.installed
+	$(PYTEST) -m "not long"
+
+test-all: $(VENV)/test.installed
+	$(PYTEST)
+
+lint: $(VENV)/test.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/test.installed
+	$(BIN)/mypy
+
+check: lint types test
+
+clean:
+	rm -rf $(VENV) build dist
+
+$(VENV)/%.installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable ".[$*]"
+	touch $@

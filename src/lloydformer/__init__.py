@@ -1,0 +1,15 @@
+"""lloydformer: clustering algorithms as transformers with hand-set weights."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from lloydformer.circuits import recipes
+from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.trace import Trace
+
+try:
+    __version__ = version("lloydformer")
+except PackageNotFoundError:  # run from a source tree that is not installed
+    __version__ = "0.1.0"
+
+__all__ = ["Circuit", "Recipe", "Trace", "__version__", "recipes"]

@@ -1,0 +1,20 @@
+"""Activations: from the scores of a query to the weights of the keys."""
+
+from lloydformer.circuits.activations.contract import Activation, Context
+from lloydformer.circuits.activations.dense import Identity, Linear, Softmax
+from lloydformer.circuits.activations.hard import Gumbel, LimitingSoftmax, Ties
+from lloydformer.circuits.activations.sparse import NormMax, Sparsemax, TopK
+
+__all__ = [
+    "Activation",
+    "Context",
+    "Gumbel",
+    "Identity",
+    "LimitingSoftmax",
+    "Linear",
+    "NormMax",
+    "Softmax",
+    "Sparsemax",
+    "Ties",
+    "TopK",
+]

@@ -1,0 +1,134 @@
+"""Activations that set the weight of poor keys to zero: sparsemax, top-k, norm-max."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lloydformer.circuits.activations.contract import Context, positive, require
+
+
+@dataclass(frozen=True)
+class Sparsemax:
+    r"""$\arg\min_p \lVert p - \gamma a \rVert^2$ over the simplex (Martins and Astudillo, 2016).
+
+    $p = [\gamma a - \tau]_+$, with the threshold $\tau$ that makes the sum 1.
+    """
+
+    inverse_temperature: float = 1.0
+    short = "SSMA"
+
+    def __post_init__(self) -> None:
+        positive("inverse_temperature", self.inverse_temperature)
+
+    @property
+    def symbol(self) -> str:
+        return f"sparsemax {self.inverse_temperature:g}"
+
+    def __call__(
+        self, scores: Float[Tensor, "*b q m"], context: Context = Context()
+    ) -> Float[Tensor, "*b q m"]:
+        z = self.inverse_temperature * (scores - scores.amax(dim=-1, keepdim=True))
+        ordered = z.sort(dim=-1, descending=True).values
+        counts = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
+        thresholds = (ordered.cumsum(dim=-1) - 1) / counts  # tau if the first r keys had weight
+        support = (ordered > thresholds).sum(dim=-1, keepdim=True)
+        return (z - thresholds.gather(-1, support - 1)).clamp(min=0)
+
+    def lowering(self, reach: float, eps: float) -> float:
+        return reach + 1 / self.inverse_temperature
+
+
+@dataclass(frozen=True)
+class TopK:
+    """Soft-max over the m best keys, weight 0 for the rest; keys tied with the m-th stay."""
+
+    m: int
+    inverse_temperature: float = 1.0
+    short = "SSMA"
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.m, int) and self.m >= 1, "m", self.m, "pass an integer above 0")
+        positive("inverse_temperature", self.inverse_temperature)
+
+    @property
+    def symbol(self) -> str:
+        return f"top-{self.m} {self.inverse_temperature:g}"
+
+    def __call__(
+        self, scores: Float[Tensor, "*b q m"], context: Context = Context()
+    ) -> Float[Tensor, "*b q m"]:
+        last = scores.topk(min(self.m, scores.shape[-1]), dim=-1).values[..., -1:]
+        kept = scores.masked_fill(scores < last, -math.inf)
+        return (self.inverse_temperature * kept).softmax(dim=-1)
+
+    def lowering(self, reach: float, eps: float) -> float:
+        return reach + 2 * math.log(1 / eps) / self.inverse_temperature
+
+
+@dataclass(frozen=True)
+class NormMax:
+    r"""$\arg\max_p \gamma \langle a, p \rangle - \max_i p^i$ over the simplex (eq:nmax).
+
+    The solution is uniform over the m best keys, with the m for which $1/\gamma$ lies between
+    $S_{m-1} - (m-1) a_m$ and $S_m - m a_{m+1}$ (a sorted downwards, $S_m$ its partial sums).
+
+    With `inverse_temperature`, one gamma serves all queries. With `keep`, each query has the
+    gamma of its own that keeps this fraction of its cluster, and keys tied with the last.
+    """
+
+    inverse_temperature: float | None = None
+    keep: float | None = None
+    short = "NMA"
+
+    def __post_init__(self) -> None:
+        given = [v for v in (self.inverse_temperature, self.keep) if v is not None]
+        require(len(given) == 1, "inverse_temperature, keep", given, "pass exactly one of them")
+        if self.keep is None:
+            positive("inverse_temperature", self.inverse_temperature or 0)
+        else:
+            require(0 < self.keep <= 1, "keep", self.keep, "pass a fraction above 0, at most 1")
+
+    @property
+    def symbol(self) -> str:
+        return f"NM {self.keep or self.inverse_temperature:g}"
+
+    def __call__(
+        self, scores: Float[Tensor, "*b q m"], context: Context = Context()
+    ) -> Float[Tensor, "*b q m"]:
+        ordered = scores.sort(dim=-1, descending=True).values
+        if self.keep is None:
+            assert self.inverse_temperature is not None
+            count = (ends(ordered) <= 1 / self.inverse_temperature).sum(-1, keepdim=True) + 1
+        else:
+            count = self.kept(ordered, context.gap)
+        chosen = (scores >= ordered.gather(-1, count - 1)).to(scores.dtype)
+        return chosen / chosen.sum(dim=-1, keepdim=True)
+
+    def kept(self, ordered: Float[Tensor, "*b q m"], gap: float) -> Tensor:
+        """How many of each query's cluster stay: ceil(keep * size), rounding forgiven."""
+        assert self.keep is not None
+        size = (ordered > ordered[..., :1] - gap).sum(dim=-1, keepdim=True)
+        return (self.keep * size.to(torch.float64) - 1e-9).ceil().long().clamp(min=1)
+
+    def lowering(self, reach: float, eps: float) -> float:
+        return 2 * reach
+
+
+def ends(ordered: Float[Tensor, "*b q m"]) -> Float[Tensor, "*b q less"]:
+    r"""$S_m - m a_{m+1}$ for m = 1, 2, ...: the values of $1/\gamma$ where key m+1 joins in."""
+    drops = ordered[..., :1] - ordered  # shifting all scores changes nothing
+    counts = torch.arange(1, ordered.shape[-1], device=ordered.device, dtype=ordered.dtype)
+    return counts * drops[..., 1:] - drops.cumsum(dim=-1)[..., :-1]
+
+
+def inverse_temperature_that_keeps(
+    ordered: Float[Tensor, "*b q m"], count: int
+) -> Float[Tensor, "*b q"]:
+    """A gamma for which norm-max keeps `count` keys: the middle of its interval of 1/gamma."""
+    borders = torch.nn.functional.pad(ends(ordered), (1, 0))  # nothing is kept below 0
+    lower = borders[..., count - 1]
+    upper = borders[..., count] if count < ordered.shape[-1] else 2 * lower + 2
+    return 2 / (lower + upper)

@@ -1,0 +1,167 @@
+"""The circuit: a recipe at work, T layers for T iterations."""
+
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from lloydformer import noise
+from lloydformer.circuits.layer import Layer, Noise, Surroundings
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.subspaces import POSITION
+from lloydformer.circuits.trace import Recorder, Trace, names_of
+from lloydformer.inputs import as_problem, check_count, check_unit, check_zero_sum
+
+_HEADS = ("encoder_cross", "encoder_self", "decoder_cross", "decoder_self", "affinity")
+
+
+class Embedded(NamedTuple):
+    """Tokens of a problem, with what was decided when they were made."""
+
+    encoder: Tensor
+    decoder: Tensor
+    origin: Tensor
+    separation: float
+
+
+class Circuit(nn.Module):
+    """A transformer with hand-set weights whose layers run a clustering algorithm exactly.
+
+    recipe: one recipe for every layer, or a schedule of them that is repeated.
+
+    The weights are buffers and follow the dtype and device of the points. Encoder
+    self-attention is computed in full, so time and memory grow with n^2: this is for looking,
+    checking and training.
+
+    >>> import torch, lloydformer as lf
+    >>> points = torch.tensor([[0.0], [1.0], [10.0], [12.0]])
+    >>> trace = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)(points, points[:2], 3)
+    >>> trace.centers[-1].flatten().tolist()
+    [0.5, 11.0]
+    """
+
+    def __init__(
+        self, recipe: Recipe | Sequence[Recipe], n_features: int, n_clusters: int
+    ) -> None:
+        super().__init__()
+        self.schedule = (recipe,) if isinstance(recipe, Recipe) else tuple(recipe)
+        if not self.schedule or len({r.tokens for r in self.schedule}) > 1:
+            raise ValueError("recipe: a schedule needs recipes, all of them with the same tokens")
+        self.n_features = check_count("n_features", n_features)
+        self.n_clusters = check_count("n_clusters", n_clusters)
+        self.tokens = self.schedule[0].tokens
+        self.space = self.tokens.space(n_features, n_clusters)
+        self.layers = nn.ModuleList(Layer(r, self.space) for r in self.schedule)
+
+    def forward(
+        self,
+        points: Tensor,
+        centers: Tensor,
+        n_layers: int = 10,
+        keep: Sequence[str] = (),
+        seed: int | Sequence[int] | None = None,
+    ) -> Trace:
+        """Run the circuit on points (n, d) and centers (k, d), or on a batch of such problems.
+
+        keep: names or patterns (`"layers.3.*"`) of intermediates for the trace to hold.
+        seed: for recipes that draw noise. In a batch, problem i draws with seed + i, or with
+        the i-th of several seeds.
+        """
+        points, centers = self._checked(points, centers)
+        layers = self._order(check_count("n_layers", n_layers))
+        patterns = (keep,) if isinstance(keep, str) else tuple(keep)
+        x, c, origin, separation = self.embed(points, centers)
+        history = [centers]
+        with Recorder(patterns).watching(layers) as recorder:
+            for recorder.layer, layer in enumerate(layers):
+                draw = _noise(seed, recorder.layer, points)
+                x, c = layer(x, c, Surroundings(self.n_clusters, separation, draw))
+                history.append(self.space.read(c, POSITION) + origin)
+        _warn_if_lost(history)
+        return Trace(
+            points=points,
+            centers=torch.stack(history, dim=-3),
+            assignments=torch.stack(recorder.assignments, dim=-3),
+            origin=origin,
+            names=names_of(layers),
+            kept=recorder.kept,
+        )
+
+    def embed(
+        self, points: Tensor, centers: Tensor, assignments: Tensor | None = None
+    ) -> Embedded:
+        """The first layer's tokens, centered where the recipe does not mind.
+
+        assignments (n, k), zero by default, are those of an earlier layer.
+        """
+        origin = torch.zeros_like(points[..., :1, :])
+        if all(r.translation_invariant for r in self.schedule):
+            origin = points.mean(dim=-2, keepdim=True)
+        if assignments is None:
+            assignments = points.new_zeros(*points.shape[:-1], self.n_clusters)
+        x, c = points - origin, centers - origin
+        encoder, decoder = self.tokens.encoder(x, assignments), self.tokens.decoder(c)
+        return Embedded(encoder, decoder, origin, self._separation(x, c))
+
+    def _order(self, n_layers: int) -> list[nn.Module]:
+        return [self.layers[t % len(self.layers)] for t in range(n_layers)]
+
+    def _separation(self, points: Tensor, centers: Tensor) -> float:
+        """Centers stay among the points or where they began, and so do distances to them."""
+        radius = points.norm(dim=-1).max().item()
+        reach = (radius + max(radius, centers.norm(dim=-1).max().item())) ** 2 * 1.001
+        eps = torch.finfo(points.dtype).eps
+        return max(r.separation(reach or 1.0, self.n_clusters, eps) for r in self.schedule)
+
+    def _checked(self, points: object, centers: object) -> tuple[Tensor, Tensor]:
+        x, c = as_problem(points, centers)
+        found = (x.shape[-1], c.shape[-2])
+        if found != (self.n_features, self.n_clusters):
+            raise ValueError(
+                f"points, centers: found {found[0]} features and {found[1]} centers; this circuit "
+                f"was made with n_features={self.n_features}, n_clusters={self.n_clusters}"
+            )
+        for norm in {r.norm for r in self.schedule if r.norm}:
+            for name, rows in (("points", x), ("centers", c)):
+                check_unit(name, rows)
+                if norm.zero_sum:
+                    check_zero_sum(name, rows)
+        return x, c
+
+    def extra_repr(self) -> str:
+        return f"n_features={self.n_features}, n_clusters={self.n_clusters}, dim={self.space.dim}"
+
+
+def _noise(seed: int | Sequence[int] | None, layer: int, points: Tensor) -> Noise | None:
+    """Gumbel noise for each slot; cluster and row are told apart by the side they are on."""
+    if seed is None:
+        return None
+    n_problems = points.shape[0] if points.ndim == 3 else 1
+    seeds = [seed + i for i in range(n_problems)] if isinstance(seed, int) else list(seed)
+    if len(seeds) != n_problems:
+        raise ValueError(f"seed: found {len(seeds)} for {n_problems} problems; pass one for each")
+
+    def draw(slot: str, scores: Tensor) -> Tensor:
+        points_ask = slot in ("encoder_cross", "affinity")
+        n_clusters, n_rows = scores.shape[-2:][::-1] if points_ask else scores.shape[-2:]
+        rows = torch.arange(n_rows, device=scores.device)
+        draws = torch.stack(
+            [noise.gumbel(s, layer, _HEADS.index(slot), n_clusters, rows) for s in seeds]
+        )
+        return (draws.mT if points_ask else draws).to(scores.dtype).reshape(scores.shape)
+
+    return draw
+
+
+def _warn_if_lost(history: list[Tensor]) -> None:
+    for t, centers in enumerate(history):
+        if not torch.isfinite(centers).all():
+            warnings.warn(
+                f"layer {t - 1}: a center is not a number. Its weights vanished (0/0): linear "
+                "attention on a cluster without weight, or a norm of a zero vector",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            return

@@ -1,0 +1,109 @@
+"""Heads: a score, an activation, and what is projected into query, key and value."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lloydformer.circuits.activations import Activation, Context
+from lloydformer.circuits.activations.contract import require
+from lloydformer.circuits.projections import Block, Projection
+from lloydformer.circuits.scores import Score
+from lloydformer.circuits.subspaces import Space, Subspace
+
+
+@dataclass(frozen=True)
+class Head:
+    r"""One attention head as a value: $V Z\, \sigma(\mathrm{score}(K Z, Q X))$ (eq:attn-update).
+
+    separation is the paper's delta, for projections that use it: scores of points in other
+    clusters are lowered by 2 * separation. None leaves it to the circuit, which chooses it
+    from the data when it embeds them.
+    """
+
+    score: Score
+    activation: Activation
+    query: Projection
+    key: Projection
+    value: Projection
+    separation: float | None = None
+
+    def __post_init__(self) -> None:
+        require(
+            self.separation is None or self.separation >= 0,
+            "separation",
+            self.separation,
+            "pass None (chosen from the data) or a number that is not negative",
+        )
+
+    @property
+    def projections(self) -> dict[str, Projection]:
+        return {"query": self.query, "key": self.key, "value": self.value}
+
+    @property
+    def subspaces(self) -> frozenset[Subspace]:
+        return frozenset().union(*(p.subspaces for p in self.projections.values()))
+
+    @property
+    def separated(self) -> bool:
+        return any(p.power for p in self.projections.values())
+
+    @property
+    def cell(self) -> str:
+        """Its entry in the table tab:comp-alg."""
+        return f"{self.score.symbol}-{self.activation.short}"
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name[0].upper()} = {p}" for name, p in self.projections.items())
+        return f"{self.cell} ({self.activation.symbol}; {parts})"
+
+
+class Attention(nn.Module):
+    """A head at work, with constructed weights.
+
+    Every intermediate passes through a named point (`queries`, `keys`, `scores`, `attention`,
+    `values`, `output`), so an ordinary forward hook can read or replace it. The matrices are
+    buffers named `query`, `key` and `value`; the part of one that is multiplied by a power of
+    the separation is kept beside it, as in `query_separated`.
+    """
+
+    POINTS = ("queries", "keys", "scores", "attention", "values", "output")
+
+    def __init__(self, head: Head, space: Space) -> None:
+        super().__init__()
+        self.head = head
+        for name, projection in head.projections.items():
+            for suffix, blocks in _parts(projection):
+                self.register_buffer(name + suffix, Projection(blocks).matrix(space))
+        for point in self.POINTS:
+            self.add_module(point, nn.Identity())
+
+    def forward(
+        self,
+        tokens: Float[Tensor, "*b q dim"],
+        sources: Float[Tensor, "*b m dim"],
+        context: Context = Context(),
+        separation: float = 0.0,
+    ) -> Float[Tensor, "*b q dim"]:
+        queries = self.queries(F.linear(tokens, self.weight("query", tokens, separation)))
+        keys = self.keys(F.linear(sources, self.weight("key", sources, separation)))
+        values = self.values(F.linear(sources, self.weight("value", sources, separation)))
+        scores = self.scores(self.head.score(queries, keys))  # (q, m)
+        attention = self.attention(self.head.activation(scores, context))  # (q, m)
+        return self.output(attention @ values)  # (q, dim)
+
+    def weight(self, name: str, like: Tensor, separation: float = 0.0) -> Float[Tensor, "e dim"]:
+        """The matrix `name`, in the dtype and on the device of `like`."""
+        matrix: Tensor = getattr(self, name)
+        if power := self.head.projections[name].power:
+            matrix = matrix + separation**power * getattr(self, f"{name}_separated")
+        return matrix.to(like)
+
+
+def _parts(projection: Projection) -> Iterator[tuple[str, tuple[Block, ...]]]:
+    """Its fixed blocks, and those that the separation multiplies if there are any."""
+    yield "", tuple(b for b in projection.blocks if not b.power)
+    if projection.power:
+        yield "_separated", tuple(b for b in projection.blocks if b.power)

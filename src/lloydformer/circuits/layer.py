@@ -1,0 +1,89 @@
+"""The layer: one iteration of the algorithm, written as the paper's equation."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lloydformer.circuits.activations import Context
+from lloydformer.circuits.heads import Attention
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.scores import DotProduct
+from lloydformer.circuits.subspaces import ASSIGNMENT, POSITION, Space
+
+Noise = Callable[[str, Tensor], Tensor]
+
+
+class Layer(nn.Module):
+    r"""One layer of a recipe.
+
+    $X \leftarrow X + \mathcal{A}(X, X) + \mathcal{A}(X, C)$ and
+    $C \leftarrow C + \mathcal{A}(C, C) + \mathcal{A}(C, X)$ (eq:l2-trf-updates). Self-attention
+    is added first: what it leaves of the residual is exactly zero where the new value goes.
+    """
+
+    POINTS = ("encoder_tokens", "encoder_residual", "encoder_next",
+              "decoder_tokens", "decoder_residual", "decoder_middle", "decoder_next")  # fmt: skip
+
+    def __init__(self, recipe: Recipe, space: Space) -> None:
+        super().__init__()
+        self.recipe, self.space = recipe, space
+        for slot, head in recipe.heads.items():
+            self.add_module(slot, Attention(head, space))
+        self.feedforward = recipe.feedforward.build(space) if recipe.feedforward else None
+        for point in self.POINTS:
+            self.add_module(point, nn.Identity())
+
+    def forward(
+        self,
+        encoder: Float[Tensor, "*b n dim"],
+        decoder: Float[Tensor, "*b k dim"],
+        surroundings: "Surroundings",
+    ) -> tuple[Float[Tensor, "*b n dim"], Float[Tensor, "*b k dim"]]:
+        attend = surroundings.bind(self)
+        x, c = self.encoder_tokens(encoder), self.decoder_tokens(decoder)
+        residual = self.encoder_residual(x + attend("encoder_self", x, x))
+        x = residual + attend("encoder_cross", x, c)
+        if self.recipe.affinity:
+            x = x + attend("affinity", x, c)
+        x = self.encoder_next(x)
+        residual = self.decoder_residual(c + attend("decoder_self", c, c))
+        c = self.decoder_middle(residual + attend("decoder_cross", c, x))
+        if self.recipe.norm:
+            c = self.space.write(c, POSITION, self.recipe.norm(self.space.read(c, POSITION)))
+        if self.feedforward is not None:
+            c = c + self.feedforward(c)
+        return x, self.decoder_next(c)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the heads of one layer know beside their tokens."""
+
+    n_clusters: int
+    separation: float = 0.0
+    noise: Noise | None = None
+
+    def bind(self, layer: Layer) -> Callable[[str, Tensor, Tensor], Tensor]:
+        """A function that runs the head in a slot of this layer, with its context."""
+
+        def attend(slot: str, tokens: Tensor, sources: Tensor) -> Tensor:
+            head: Attention = getattr(layer, slot)
+            return head(tokens, sources, self.context(layer.recipe, slot), self.separation)
+
+        return attend
+
+    def context(self, recipe: Recipe, slot: str) -> Context:
+        """Decoder heads that compare memberships forgive what is below 1/(2 k^2).
+
+        Memberships are 1/m with m at most k, so different ones differ by at least 1/k^2; what
+        is nearer has been rounded (docs/errata.md, 7).
+        """
+        head = recipe.heads[slot]
+        membership = isinstance(head.score, DotProduct) and head.query.subspaces == {ASSIGNMENT}
+        return Context(
+            gap=recipe.gap(self.separation, self.n_clusters),
+            tolerance=1 / (2 * self.n_clusters**2) if membership else 0.0,
+            noise=None if self.noise is None else (lambda scores: self.noise(slot, scores)),
+        )

@@ -1,0 +1,40 @@
+"""How a recipe is written down: the sides of its equation, in plain text and in LaTeX."""
+
+from lloydformer.circuits.heads import Head
+from lloydformer.circuits.scores import Euclidean
+
+SIDES = {
+    "encoder_cross": ("X", "C"),
+    "encoder_self": ("X", "X"),
+    "affinity": ("X", "C"),
+    "decoder_cross": ("C", "X"),
+    "decoder_self": ("C", "C"),
+}
+"""For each slot, the tokens that ask and the tokens that answer."""
+
+
+def plain_term(slot: str, head: Head) -> str:
+    """`A₂[∞](X, C; I[x], I[x], I[y])`: score, activation, queries, keys; Q, K, V."""
+    asks, answers = SIDES[slot]
+    kind = "₂" if isinstance(head.score, Euclidean) else "⟨⟩"
+    maps = ", ".join(str(p) for p in head.projections.values())
+    return f"A{kind}[{head.activation.symbol}]({asks}, {answers}; {maps})"
+
+
+def latex_term(slot: str, head: Head) -> str:
+    r"""`\mathcal{A}_2^{\infty}(X, \tilde C; I_{x}, I_{x}, I_{y})`."""
+    asks, answers = (side.replace("C", r"\tilde C") for side in SIDES[slot])
+    kind = "2" if isinstance(head.score, Euclidean) else r"{\langle,\rangle}"
+    symbol = _latex(head.activation.symbol)
+    maps = ", ".join(_latex(str(p)) for p in head.projections.values())
+    return rf"\mathcal{{A}}_{kind}^{{{symbol}}}({asks}, {answers}; {maps})"
+
+
+def _latex(text: str) -> str:
+    signs = {"∞": r"\infty", "√δ": r"\sqrt{\delta}", "δ": r"\delta", "−": "-", "ŷ": r"\hat y",
+             "←": r"\leftarrow ", "lin": r"\mathrm{lin}", "sparsemax": r"\mathrm{sparsemax}\ ",
+             "top-": r"\mathrm{top}\text{-}", "NM": r"\mathrm{NM}", "GSM": r"\mathrm{GSM}",
+             "[": "_{", "]": "}"}  # fmt: skip
+    for plain, latex in signs.items():
+        text = text.replace(plain, latex)
+    return text

@@ -1,0 +1,103 @@
+r"""Query, key and value matrices, written as sums of blocks between named subspaces.
+
+The paper's $I^{:d}$ is `on(POSITION)`, its $I^{d+1:}$ is `on(ASSIGNMENT)`, and its
+$\pi^{d+2}_{d+2}$ (def:perm-mat) is `lifting(...)`. Projections add, negate and scale.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lloydformer.circuits.subspaces import HALF, SQUARED_NORM, Space, Subspace
+
+
+@dataclass(frozen=True)
+class Block:
+    """Copies `source` into `target`, times coefficient * separation ** power."""
+
+    source: Subspace
+    target: Subspace
+    coefficient: float = 1.0
+    power: float = 0.0
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A square matrix on tokens, as a sum of blocks."""
+
+    blocks: tuple[Block, ...]
+
+    def __post_init__(self) -> None:
+        powers = {b.power for b in self.blocks if b.power}
+        if len(powers) > 1:
+            raise ValueError(f"blocks: found powers {sorted(powers)} of the separation; use one")
+
+    def __add__(self, other: "Projection") -> "Projection":
+        return Projection(self.blocks + other.blocks)
+
+    def __rmul__(self, factor: float) -> "Projection":
+        return Projection(
+            tuple(replace(b, coefficient=factor * b.coefficient) for b in self.blocks)
+        )
+
+    def __neg__(self) -> "Projection":
+        return -1.0 * self
+
+    @property
+    def subspaces(self) -> frozenset[Subspace]:
+        """Every subspace that it reads or writes."""
+        return frozenset(s for b in self.blocks for s in (b.source, b.target))
+
+    @property
+    def power(self) -> float:
+        """The power of the separation that it depends on; 0 if it does not."""
+        return max((b.power for b in self.blocks), default=0.0)
+
+    def matrix(self, space: Space, separation: float = 1.0) -> Float[Tensor, "dim dim"]:
+        """The matrix as the paper prints it; tokens are rows and meet it in `F.linear`."""
+        matrix = torch.zeros(space.dim, space.dim, dtype=torch.float64)
+        for b in self.blocks:
+            block = matrix[space.span(b.target), space.span(b.source)]
+            block.diagonal().add_(b.coefficient * separation**b.power)
+        return matrix
+
+    def __str__(self) -> str:
+        """`I[x q]`, `−I[y]`, `I[x] + √δ I[y]`, `π`: blocks with one factor stand together."""
+        swaps = any(b.source != b.target for b in self.blocks)
+        blocks = [b for b in self.blocks if b.power] if swaps else self.blocks
+        groups = groupby(blocks, key=lambda b: (b.coefficient, b.power))
+        terms = ["π"] if swaps else []
+        terms += [_factor(*key) + f"I[{' '.join(b.source.symbol for b in g)}]" for key, g in groups]
+        return " + ".join(terms).replace("+ −", "− ")
+
+
+def _factor(coefficient: float, power: float) -> str:
+    root = {0.0: "", 0.5: "√δ ", 1.0: "δ "}.get(power, f"δ^{power:g} ")
+    size = "" if abs(coefficient) == 1 else f"{abs(coefficient):g} "
+    return ("−" if coefficient < 0 else "") + size + root
+
+
+def on(*subspaces: Subspace) -> Projection:
+    """The identity on these subspaces, zero elsewhere (def:lin-op)."""
+    return Projection(tuple(Block(s, s) for s in subspaces))
+
+
+def separated(*subspaces: Subspace, coefficient: float = 1.0, power: float = 0.5) -> Projection:
+    r"""The identity on these subspaces times coefficient * $\delta$**power.
+
+    With $\sqrt\delta$ in both query and key, Euclidean scores between different one-hot codes
+    are lowered by $2\delta$, as the paper says of its $\delta$ (docs/errata.md, 2).
+    """
+    return Projection(tuple(Block(s, s, coefficient, power) for s in subspaces))
+
+
+def lifting(*subspaces: Subspace) -> Projection:
+    r"""$\pi$ of def:perm-mat: twice the identity, with `SQUARED_NORM` and `HALF` swapped.
+
+    Then $\ell(x)^\top \pi \ell(z) = 2 (x^\top z - |z|^2/2 - |x|^2/2) = -|x - z|^2$ (lem perm).
+    """
+    swap = Projection((Block(SQUARED_NORM, HALF), Block(HALF, SQUARED_NORM)))
+    return 2.0 * (on(*subspaces) + swap)

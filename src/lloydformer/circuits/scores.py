@@ -1,0 +1,62 @@
+"""Attention scores: how well a projected query and a projected key agree."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+_BLOCK = 1 << 18  # scores computed at a time: a block of them stays in cache
+
+
+class Score(Protocol):
+    """Scores of every query with every key; larger is better."""
+
+    symbol: str
+
+    def __call__(self, queries: Tensor, keys: Tensor) -> Tensor: ...
+
+
+def squared_distances(
+    queries: Float[Tensor, "*b q d"], keys: Float[Tensor, "*b m d"]
+) -> Float[Tensor, "*b q m"]:
+    """All |q - k|^2 by differences: equal rows are at distance 0 exactly, at any shift.
+
+    The expansion |q|^2 - 2 qk + |k|^2 is faster and cannot promise that (docs/errata.md, 8).
+    """
+    rows = max(1, _BLOCK // max(1, keys.shape[-2]))
+    blocks = [_differences_squared(block, keys) for block in queries.split(rows, dim=-2)]
+    return torch.cat(blocks, dim=-2)
+
+
+def _differences_squared(queries: Tensor, keys: Tensor) -> Tensor:
+    total = queries.new_zeros(()).expand(*queries.shape[:-1], keys.shape[-2])
+    for q, k in zip(queries.unbind(-1), keys.unbind(-1), strict=True):
+        difference = q.unsqueeze(-1) - k.unsqueeze(-2)  # (q, m)
+        total = torch.addcmul(total, difference, difference)
+    return total
+
+
+@dataclass(frozen=True)
+class Euclidean:
+    r"""$-\lVert q - k \rVert^2$, the paper's $\mathcal{A}_2$ (eq:attned-update)."""
+
+    symbol = "ℓ2"
+
+    def __call__(
+        self, queries: Float[Tensor, "*b q d"], keys: Float[Tensor, "*b m d"]
+    ) -> Float[Tensor, "*b q m"]:
+        return -squared_distances(queries, keys)
+
+
+@dataclass(frozen=True)
+class DotProduct:
+    r"""$\langle q, k \rangle$, the usual attention (eq:attn-def)."""
+
+    symbol = "⟨,⟩"
+
+    def __call__(
+        self, queries: Float[Tensor, "*b q d"], keys: Float[Tensor, "*b m d"]
+    ) -> Float[Tensor, "*b q m"]:
+        return queries @ keys.mT

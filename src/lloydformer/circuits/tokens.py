@@ -1,0 +1,114 @@
+"""Tokens: how points and centers are embedded, and with which codes clusters are named."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lloydformer.circuits.subspaces import (
+    AFFINITY,
+    ASSIGNMENT,
+    HALF,
+    POSITION,
+    SQUARED_NORM,
+    Space,
+    Subspace,
+)
+
+
+class Codes(Protocol):
+    """How a cluster's number is written into tokens."""
+
+    def size(self, n_clusters: int) -> int: ...
+
+    def table(self, n_clusters: int) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """Cluster j is e_j: k dimensions, and mixtures of clusters can be told apart."""
+
+    def size(self, n_clusters: int) -> int:
+        return n_clusters
+
+    def table(self, n_clusters: int) -> Float[Tensor, "k k"]:
+        return torch.eye(n_clusters, dtype=torch.float64)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """Cluster j is its number in base 2 with digits -1 and +1: ceil(log2 k) dimensions.
+
+    The dot product of two codes is largest only when they are equal, which is all that
+    limiting soft-max needs. A mixture of two codes can be a third one.
+    """
+
+    def size(self, n_clusters: int) -> int:
+        return max(1, (n_clusters - 1).bit_length())
+
+    def table(self, n_clusters: int) -> Float[Tensor, "k m"]:
+        digits = torch.arange(n_clusters)[:, None] >> torch.arange(self.size(n_clusters))
+        return (2 * (digits & 1) - 1).to(torch.float64)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Which subspaces a token is made of, in order, and the codes of its clusters."""
+
+    subspaces: tuple[Subspace, ...]
+    codes: Codes = field(default_factory=OneHot)
+
+    @property
+    def lifted(self) -> bool:
+        return SQUARED_NORM in self.subspaces
+
+    def space(self, n_features: int, n_clusters: int) -> Space:
+        sizes = {
+            POSITION: n_features,
+            SQUARED_NORM: 1,
+            HALF: 1,
+            ASSIGNMENT: self.codes.size(n_clusters),
+            AFFINITY: n_clusters,
+        }
+        return Space(tuple((s, sizes[s]) for s in self.subspaces))
+
+    def encoder(
+        self, points: Float[Tensor, "*b n d"], assignments: Float[Tensor, "*b n k"]
+    ) -> Float[Tensor, "*b n dim"]:
+        """X^(t): positions, and the assignment so far (eq:ed-iterates, eq:ed-iterates-ip)."""
+        codes = self.codes.table(assignments.shape[-1]).to(points)
+        return self._embed(points, assignments @ codes, torch.zeros_like(assignments))
+
+    def decoder(self, centers: Float[Tensor, "*b k d"]) -> Float[Tensor, "*b k dim"]:
+        """C~^(t): positions, and each center's own code."""
+        k = centers.shape[-2]
+        codes = self.codes.table(k).to(centers).expand(*centers.shape[:-1], -1)
+        own = torch.eye(k).to(centers).expand(*centers.shape[:-1], -1)
+        return self._embed(centers, codes, own)
+
+    def _embed(self, positions: Tensor, codes: Tensor, affinities: Tensor) -> Tensor:
+        parts = {
+            POSITION: positions,
+            SQUARED_NORM: positions.square().sum(dim=-1, keepdim=True),
+            HALF: torch.full_like(positions[..., :1], -0.5),
+            ASSIGNMENT: codes,
+            AFFINITY: affinities,
+        }
+        return torch.cat([parts[s] for s in self.subspaces], dim=-1)
+
+
+def plain(codes: Codes | None = None) -> Tokens:
+    """[x, y] (eq:ed-iterates): d + k dimensions with one-hot codes."""
+    return Tokens((POSITION, ASSIGNMENT), codes or OneHot())
+
+
+def lifted(codes: Codes | None = None) -> Tokens:
+    """[x, |x|^2, -1/2, y] (eq:ed-iterates-ip): d + k + 2 dimensions with one-hot codes."""
+    return Tokens((POSITION, SQUARED_NORM, HALF, ASSIGNMENT), codes or OneHot())
+
+
+def lifted_with_affinity() -> Tokens:
+    """[x, |x|^2, -1/2, y, y^] (eq rob CXY): d + 2k + 2 dimensions."""
+    return Tokens((POSITION, SQUARED_NORM, HALF, ASSIGNMENT, AFFINITY), OneHot())

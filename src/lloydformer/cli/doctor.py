@@ -1,0 +1,61 @@
+"""`lloydformer doctor`: what is installed, what is missing, and how to get it."""
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import torch
+import typer
+
+from lloydformer import __version__
+from lloydformer.cli.terminal import print_json, print_table, stdout
+
+CORE = ("torch", "numpy", "scikit-learn", "scipy", "safetensors", "jaxtyping", "typer", "rich")
+EXTRAS = {"plots": ("matplotlib",)}
+
+
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Versions, devices and engines; what is missing, and the command that gets it."""
+    found = examine()
+    if json:
+        return print_json(found)
+    packages = {**found["core"], **{p: v for e in found["extras"].values() for p, v in e.items()}}
+    print_table(["package", "version"], [[p, v or "missing"] for p, v in packages.items()])
+    stdout.print(f"\ndevices: {', '.join(found['devices'])}; {found['threads']} threads")
+    stdout.print(f"engines: {'; '.join(f'{k} ({v})' for k, v in found['engines'].items())}")
+    for line in found["repairs"] or ["nothing is missing"]:
+        stdout.print(line, markup=False)
+    return None
+
+
+def examine() -> dict:
+    """What this installation has."""
+    extras = {name: {p: _version(p) for p in packages} for name, packages in EXTRAS.items()}
+    missing = [name for name, packages in extras.items() if None in packages.values()]
+    return {
+        "lloydformer": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "core": {p: _version(p) for p in CORE},
+        "extras": extras,
+        "devices": _devices(),
+        "threads": torch.get_num_threads(),
+        "cpus": os.cpu_count(),
+        "engines": {"circuit": "literal, O(n^2), any torch device"},
+        "repairs": [f'for {name}: pip install "lloydformer[{name}]"' for name in missing],
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _devices() -> list[str]:
+    gpus = [f"cuda:{i} ({torch.cuda.get_device_name(i)})" for i in range(torch.cuda.device_count())]
+    return ["cpu", *gpus, *(["mps"] if torch.backends.mps.is_available() else [])]

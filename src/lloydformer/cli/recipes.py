@@ -1,0 +1,28 @@
+"""`lloydformer recipes`: the paper's table, printed from the recipes."""
+
+from typing import Annotated
+
+import typer
+
+from lloydformer.circuits import recipes as library
+from lloydformer.cli.terminal import print_json, print_table, stdout
+
+BEYOND = (library.soft_dot, library.robust_lifted, library.lloyd_binary)
+
+
+def recipes(
+    name: Annotated[str | None, typer.Argument(help="One recipe: its row and its equation.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """The table of recipes, or one of them with its equation."""
+    known = {r.name: r for r in (*library.table(), *(make() for make in BEYOND))}
+    if name is not None and name not in known:
+        raise ValueError(f"recipe: found {name!r}; known are {', '.join(known)}")
+    chosen = [known[name]] if name else list(known.values())
+    if json:
+        rows = {r.name: {**r.row(), "equation": r.equation()} for r in chosen}
+        return print_json({"label": "tab:comp-alg", "rows": rows})
+    print_table(["recipe", *chosen[0].row()], [[r.name, *r.row().values()] for r in chosen])
+    if name:
+        stdout.print(f"\n{chosen[0].equation()}", markup=False, soft_wrap=True)
+    return None

@@ -1,0 +1,73 @@
+"""What commands share on the terminal: tables, JSON, progress, and files that appear whole."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+stdout = Console(highlight=False)
+stderr = Console(stderr=True, highlight=False)
+
+
+def print_json(value: object) -> None:
+    """One JSON object on standard output, and nothing else there."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """A table with no frame but a rule below the head; columns fold in a narrow terminal."""
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False,
+                  header_style="bold")  # fmt: skip
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    stdout.print(table)
+
+
+@contextmanager
+def progress(title: str, total: int) -> Iterator["Bar"]:
+    """A bar on standard error, only where that is a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+               TimeElapsedColumn())  # fmt: skip
+    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bars:
+        yield Bar(bars, title, total)
+
+
+class Bar:
+    """One progress bar: `advance("what is done now")`."""
+
+    def __init__(self, bars: Progress, title: str, total: int) -> None:
+        self.bars = bars
+        self.task = bars.add_task(title, total=total)
+
+    def advance(self, description: str | None = None) -> None:
+        self.bars.update(self.task, advance=1, description=description)
+
+
+def refuse_to_overwrite(path: Path, force: bool) -> None:
+    """Said before the work begins, not after it."""
+    if path.exists() and not force:
+        raise ValueError(f"{path} exists; pass --force to replace it, or --output for another")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Written beside and renamed, so that the file is the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(beside, 0o644)
+        os.replace(beside, path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,99 @@
+"""What comes in from outside is checked here, once: every complaint names its argument."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+FLOATS = (torch.float32, torch.float64)
+
+
+def as_points(name: str, value: object) -> Tensor:
+    """A finite float tensor of rows, (m, d) or (b, m, d), from a tensor or an array."""
+    tensor = _as_tensor(name, value)
+    if tensor.dtype not in FLOATS:
+        raise ValueError(
+            f"{name}: found dtype {tensor.dtype}; convert to float32 or float64 first"
+        )
+    if tensor.ndim not in (2, 3) or 0 in tensor.shape:
+        raise ValueError(
+            f"{name}: found shape {tuple(tensor.shape)}; pass rows (m, d), or a batch (b, m, d), "
+            "none of them empty"
+        )
+    if tensor.device.type != "meta" and not torch.isfinite(tensor).all():
+        raise ValueError(_not_finite(name, tensor))
+    return tensor
+
+
+def _as_tensor(name: str, value: object) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    try:
+        return torch.tensor(np.asarray(value))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name}: found {type(value).__name__}, which is no array of numbers ({error}); "
+            "pass a tensor or an array"
+        ) from None
+
+
+def _not_finite(name: str, tensor: Tensor) -> str:
+    where = tuple((~torch.isfinite(tensor)).nonzero()[0].tolist())
+    return (
+        f"{name}: found {tensor[where].item()} at {where}; "
+        "remove or fill in such rows, for example with sklearn.impute.SimpleImputer"
+    )
+
+
+def as_problem(points: object, centers: object) -> tuple[Tensor, Tensor]:
+    """Points and centers that belong together: one dtype, one device, one dimension."""
+    x, c = as_points("points", points), as_points("centers", centers)
+    if x.device != c.device:
+        raise ValueError(
+            f"centers: found on device {c.device} with points on {x.device}; "
+            f'move them with centers.to("{x.device}")'
+        )
+    if x.dtype != c.dtype:
+        raise ValueError(
+            f"centers: found dtype {c.dtype} with points of {x.dtype}; convert one of them"
+        )
+    if x.shape[:-2] != c.shape[:-2] or x.shape[-1] != c.shape[-1]:
+        raise ValueError(
+            f"centers: found shape {tuple(c.shape)} with points of shape {tuple(x.shape)}; "
+            "batch and number of features must agree"
+        )
+    if c.shape[-2] > x.shape[-2]:
+        raise ValueError(
+            f"centers: found {c.shape[-2]} for {x.shape[-2]} points; use at most one per point"
+        )
+    return x, c
+
+
+def check_unit(name: str, rows: Tensor) -> None:
+    """Rows on the unit sphere, as spherical clustering needs them."""
+    error = (rows.norm(dim=-1) - 1).abs()
+    if (worst := error.max().item()) > _slack(rows):
+        raise ValueError(
+            f"{name}: found a row whose norm differs from 1 by {worst:.2g}; "
+            f"normalise first, {name} / {name}.norm(dim=-1, keepdim=True)"
+        )
+
+
+def check_zero_sum(name: str, rows: Tensor) -> None:
+    """Rows whose coordinates sum to zero, as LayerNorm needs them."""
+    if (worst := rows.sum(dim=-1).abs().max().item()) > _slack(rows):
+        raise ValueError(
+            f"{name}: found a row whose coordinates sum to {worst:.2g}; LayerNorm needs 0, "
+            f"use lloydformer.circuits.norms.zero_sum({name}) or RMSNorm"
+        )
+
+
+def _slack(rows: Tensor) -> float:
+    return 8 * (rows.shape[-1] + 3) * torch.finfo(rows.dtype).eps
+
+
+def check_count(name: str, value: object, least: int = 1) -> int:
+    """A whole number that is large enough."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least:  # type: ignore[operator]
+        raise ValueError(f"{name}: found {value!r}; pass an integer, {least} or more")
+    return int(value)  # type: ignore[call-overload]

@@ -1,0 +1,63 @@
+"""Counter-based noise: every draw is a pure function of what it is for.
+
+A draw depends on (seed, layer, head, cluster, row) and on nothing else, so the circuit, the
+plain algorithm, a plan over blocks of rows and a worker on another machine all draw the same
+numbers in whatever order they ask. The generator is Philox 4x32 with ten rounds (Salmon et al.,
+"Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+_MASK = 0xFFFFFFFF
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_WEYL = (0x9E3779B9, 0xBB67AE85)
+
+Words = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def _high_low(a: Tensor, multiplier: int) -> tuple[Tensor, Tensor]:
+    product = a * multiplier  # wraps modulo 2^64, and both halves survive the wrap
+    return (product >> 32) & _MASK, product & _MASK
+
+
+def philox(counter: Words, key: tuple[int, int]) -> Words:
+    """Ten rounds of Philox 4x32: four 32-bit words (held in int64) from a counter and a key."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(10):
+        high0, low0 = _high_low(c0, _MULTIPLIERS[0])
+        high1, low1 = _high_low(c2, _MULTIPLIERS[1])
+        c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
+        k0, k1 = (k0 + _WEYL[0]) & _MASK, (k1 + _WEYL[1]) & _MASK
+    return c0, c1, c2, c3
+
+
+def uniform(
+    seed: int, layer: int, head: int, n_clusters: int, rows: Int[Tensor, " n"]
+) -> Float[Tensor, "k n"]:
+    """Numbers in (0, 1) with 52 random bits, for clusters 0..k-1 and the given global rows.
+
+    The counter is (row, row >> 32, cluster // 2, layer and head): one call of the generator
+    serves an even cluster and the odd one after it.
+    """
+    pairs = torch.arange((n_clusters + 1) // 2, device=rows.device)[:, None]  # (k/2, 1)
+    site = torch.full_like(rows, (layer << 8 | head) & _MASK)  # (n)
+    counter = torch.broadcast_tensors(rows & _MASK, rows >> 32 & _MASK, pairs, site)
+    words = philox(counter, (seed & _MASK, seed >> 32 & _MASK))  # type: ignore[arg-type]
+    even, odd = (_fraction(*words[:2]), _fraction(*words[2:]))
+    return torch.stack((even, odd), dim=1).flatten(0, 1)[:n_clusters]
+
+
+def _fraction(high: Tensor, low: Tensor) -> Tensor:
+    """52 bits and a half, so that neither 0 nor 1 comes out."""
+    bits = ((high >> 6) << 26) | (low >> 6)
+    return (bits.to(torch.float64) + 0.5) * 2.0**-52
+
+
+def gumbel(
+    seed: int, layer: int, head: int, n_clusters: int, rows: Int[Tensor, " n"]
+) -> Float[Tensor, "k n"]:
+    r"""Standard Gumbel draws, g = -log(-log u) with u uniform, in float64."""
+    return -torch.log(-torch.log(uniform(seed, layer, head, n_clusters, rows)))
