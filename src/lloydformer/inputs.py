@@ -11,9 +11,7 @@ def as_points(name: str, value: object) -> Tensor:
     """A finite float tensor of rows, (m, d) or (b, m, d), from a tensor or an array."""
     tensor = _as_tensor(name, value)
     if tensor.dtype not in FLOATS:
-        raise ValueError(
-            f"{name}: found dtype {tensor.dtype}; convert to float32 or float64 first"
-        )
+        raise ValueError(f"{name}: found dtype {tensor.dtype}; convert to float32 or float64 first")
     if tensor.ndim not in (2, 3) or 0 in tensor.shape:
         raise ValueError(
             f"{name}: found shape {tuple(tensor.shape)}; pass rows (m, d), or a batch (b, m, d), "

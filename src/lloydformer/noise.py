@@ -14,6 +14,9 @@ _MASK = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 
+HEADS = ("encoder_cross", "encoder_self", "decoder_cross", "decoder_self", "affinity")
+"""The heads that may draw; a head's number is its place here."""
+
 Words = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
@@ -35,7 +38,7 @@ def philox(counter: Words, key: tuple[int, int]) -> Words:
 
 
 def uniform(
-    seed: int, layer: int, head: int, n_clusters: int, rows: Int[Tensor, " n"]
+    seed: int, layer: int, head: str, n_clusters: int, rows: Int[Tensor, " n"]
 ) -> Float[Tensor, "k n"]:
     """Numbers in (0, 1) with 52 random bits, for clusters 0..k-1 and the given global rows.
 
@@ -43,9 +46,11 @@ def uniform(
     serves an even cluster and the odd one after it.
     """
     pairs = torch.arange((n_clusters + 1) // 2, device=rows.device)[:, None]  # (k/2, 1)
-    site = torch.full_like(rows, (layer << 8 | head) & _MASK)  # (n)
-    counter = torch.broadcast_tensors(rows & _MASK, rows >> 32 & _MASK, pairs, site)
-    words = philox(counter, (seed & _MASK, seed >> 32 & _MASK))  # type: ignore[arg-type]
+    site = torch.full_like(rows, (layer << 8 | HEADS.index(head)) & _MASK)  # (n)
+    shape = (len(pairs), len(rows))
+    low, high = (rows & _MASK).expand(shape), (rows >> 32 & _MASK).expand(shape)
+    counter = (low, high, pairs.expand(shape), site.expand(shape))
+    words = philox(counter, (seed & _MASK, seed >> 32 & _MASK))
     even, odd = (_fraction(*words[:2]), _fraction(*words[2:]))
     return torch.stack((even, odd), dim=1).flatten(0, 1)[:n_clusters]
 
@@ -57,7 +62,7 @@ def _fraction(high: Tensor, low: Tensor) -> Tensor:
 
 
 def gumbel(
-    seed: int, layer: int, head: int, n_clusters: int, rows: Int[Tensor, " n"]
+    seed: int, layer: int, head: str, n_clusters: int, rows: Int[Tensor, " n"]
 ) -> Float[Tensor, "k n"]:
     r"""Standard Gumbel draws, g = -log(-log u) with u uniform, in float64."""
     return -torch.log(-torch.log(uniform(seed, layer, head, n_clusters, rows)))

@@ -14,8 +14,6 @@ from lloydformer.circuits.subspaces import POSITION
 from lloydformer.circuits.trace import Recorder, Trace, names_of
 from lloydformer.inputs import as_problem, check_count, check_unit, check_zero_sum
 
-_HEADS = ("encoder_cross", "encoder_self", "decoder_cross", "decoder_self", "affinity")
-
 
 class Embedded(NamedTuple):
     """Tokens of a problem, with what was decided when they were made."""
@@ -42,9 +40,7 @@ class Circuit(nn.Module):
     [0.5, 11.0]
     """
 
-    def __init__(
-        self, recipe: Recipe | Sequence[Recipe], n_features: int, n_clusters: int
-    ) -> None:
+    def __init__(self, recipe: Recipe | Sequence[Recipe], n_features: int, n_clusters: int) -> None:
         super().__init__()
         self.schedule = (recipe,) if isinstance(recipe, Recipe) else tuple(recipe)
         if not self.schedule or len({r.tokens for r in self.schedule}) > 1:
@@ -89,9 +85,7 @@ class Circuit(nn.Module):
             kept=recorder.kept,
         )
 
-    def embed(
-        self, points: Tensor, centers: Tensor, assignments: Tensor | None = None
-    ) -> Embedded:
+    def embed(self, points: Tensor, centers: Tensor, assignments: Tensor | None = None) -> Embedded:
         """The first layer's tokens, centered where the recipe does not mind.
 
         assignments (n, k), zero by default, are those of an earlier layer.
@@ -147,9 +141,7 @@ def _noise(seed: int | Sequence[int] | None, layer: int, points: Tensor) -> Nois
         points_ask = slot in ("encoder_cross", "affinity")
         n_clusters, n_rows = scores.shape[-2:][::-1] if points_ask else scores.shape[-2:]
         rows = torch.arange(n_rows, device=scores.device)
-        draws = torch.stack(
-            [noise.gumbel(s, layer, _HEADS.index(slot), n_clusters, rows) for s in seeds]
-        )
+        draws = torch.stack([noise.gumbel(s, layer, slot, n_clusters, rows) for s in seeds])
         return (draws.mT if points_ask else draws).to(scores.dtype).reshape(scores.shape)
 
     return draw

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lloydformer.circuits.activations import Activation, Context
+from lloydformer.circuits.activations import NOTHING, Activation, Context
 from lloydformer.circuits.activations.contract import require
 from lloydformer.circuits.projections import Block, Projection
 from lloydformer.circuits.scores import Score
@@ -69,22 +69,20 @@ class Attention(nn.Module):
     the separation is kept beside it, as in `query_separated`.
     """
 
-    POINTS = ("queries", "keys", "scores", "attention", "values", "output")
-
     def __init__(self, head: Head, space: Space) -> None:
         super().__init__()
         self.head = head
         for name, projection in head.projections.items():
             for suffix, blocks in _parts(projection):
                 self.register_buffer(name + suffix, Projection(blocks).matrix(space))
-        for point in self.POINTS:
-            self.add_module(point, nn.Identity())
+        self.queries, self.keys, self.values = nn.Identity(), nn.Identity(), nn.Identity()
+        self.scores, self.attention, self.output = nn.Identity(), nn.Identity(), nn.Identity()
 
     def forward(
         self,
         tokens: Float[Tensor, "*b q dim"],
         sources: Float[Tensor, "*b m dim"],
-        context: Context = Context(),
+        context: Context = NOTHING,
         separation: float = 0.0,
     ) -> Float[Tensor, "*b q dim"]:
         queries = self.queries(F.linear(tokens, self.weight("query", tokens, separation)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -23,17 +24,16 @@ class Layer(nn.Module):
     is added first: what it leaves of the residual is exactly zero where the new value goes.
     """
 
-    POINTS = ("encoder_tokens", "encoder_residual", "encoder_next",
-              "decoder_tokens", "decoder_residual", "decoder_middle", "decoder_next")  # fmt: skip
-
     def __init__(self, recipe: Recipe, space: Space) -> None:
         super().__init__()
         self.recipe, self.space = recipe, space
         for slot, head in recipe.heads.items():
             self.add_module(slot, Attention(head, space))
         self.feedforward = recipe.feedforward.build(space) if recipe.feedforward else None
-        for point in self.POINTS:
-            self.add_module(point, nn.Identity())
+        self.encoder_tokens, self.decoder_tokens = nn.Identity(), nn.Identity()
+        self.encoder_residual, self.decoder_residual = nn.Identity(), nn.Identity()
+        self.decoder_middle = nn.Identity()
+        self.encoder_next, self.decoder_next = nn.Identity(), nn.Identity()
 
     def forward(
         self,
@@ -80,10 +80,10 @@ class Surroundings:
         Memberships are 1/m with m at most k, so different ones differ by at least 1/k^2; what
         is nearer has been rounded (docs/errata.md, 7).
         """
-        head = recipe.heads[slot]
+        head, noise = recipe.heads[slot], self.noise
         membership = isinstance(head.score, DotProduct) and head.query.subspaces == {ASSIGNMENT}
         return Context(
             gap=recipe.gap(self.separation, self.n_clusters),
             tolerance=1 / (2 * self.n_clusters**2) if membership else 0.0,
-            noise=None if self.noise is None else (lambda scores: self.noise(slot, scores)),
+            noise=partial(noise, slot) if noise else None,
         )

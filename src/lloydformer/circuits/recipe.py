@@ -107,7 +107,9 @@ class Recipe:
         lines = [f"X {arrow} X + {part['encoder_cross']} + {part['encoder_self']}"]
         if self.affinity:
             lines.append(f"X {arrow} X + {part['affinity']}")
-        lines.append(f"{center} {arrow} {center} + {part['decoder_cross']} + {part['decoder_self']}")
+        lines.append(
+            f"{center} {arrow} {center} + {part['decoder_cross']} + {part['decoder_self']}"
+        )
         if self.norm:
             lines.append(f"{center} {arrow} {self.norm.symbol}({center})")
         if self.feedforward:
@@ -142,14 +144,20 @@ def _refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:
 def _binary_refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Binary codes can be compared for equality, and nothing else."""
     if recipe.encoder_cross.activation != LimitingSoftmax(ties="first"):
-        yield "encoder_cross", (
-            "binary codes cannot hold a point shared by two clusters (averaged codes collide); "
-            'use LimitingSoftmax(ties="first") or one-hot codes'
+        yield (
+            "encoder_cross",
+            (
+                "binary codes cannot hold a point shared by two clusters (averaged codes collide); "
+                'use LimitingSoftmax(ties="first") or one-hot codes'
+            ),
         )
     cross = recipe.decoder_cross
     alone = cross.query.subspaces == {ASSIGNMENT} and isinstance(cross.score, DotProduct)
     if not (alone and cross.activation == LimitingSoftmax()):
-        yield "decoder_cross", (
-            "binary codes are told apart only by limiting soft-max of their dot product; "
-            "use one-hot codes"
+        yield (
+            "decoder_cross",
+            (
+                "binary codes are told apart only by limiting soft-max of their dot product; "
+                "use one-hot codes"
+            ),
         )

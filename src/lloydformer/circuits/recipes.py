@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from lloydformer.circuits.activations import (
+    Activation,
     Gumbel,
     Identity,
     LimitingSoftmax,
@@ -23,7 +24,14 @@ from lloydformer.circuits.norms import LayerNorm, RMSNorm
 from lloydformer.circuits.projections import lifting, on, separated
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, Euclidean
-from lloydformer.circuits.subspaces import AFFINITY, ASSIGNMENT, HALF, POSITION, SQUARED_NORM
+from lloydformer.circuits.subspaces import (
+    AFFINITY,
+    ASSIGNMENT,
+    HALF,
+    POSITION,
+    SQUARED_NORM,
+    Subspace,
+)
 from lloydformer.circuits.tokens import Binary, lifted, lifted_with_affinity, plain
 
 __all__ = [
@@ -39,6 +47,9 @@ __all__ = [
     "table",
     "trimmed",
 ]
+
+Weighting = Literal["sparsemax", "softmax"]
+"""How robust k-means weighs the points of a cluster."""
 
 _LIFTED = (POSITION, SQUARED_NORM, HALF)
 _KMEANS = "Lloyd's algorithm / Euclidean k-means"
@@ -134,9 +145,7 @@ def soft_dot(inverse_temperature: float = 1.0) -> Recipe:
     )
 
 
-def trimmed(
-    keep: float = 0.95, separation: float | None = None, ties: Ties = "first"
-) -> Recipe:
+def trimmed(keep: float = 0.95, separation: float | None = None, ties: Ties = "first") -> Recipe:
     """Trimmed k-means: norm-max in the decoder drops each cluster's farthest (alg:trim-kmeans).
 
     Of a cluster with m points, those not farther than the ceil(keep * m)-th nearest stay, ties
@@ -154,7 +163,7 @@ def trimmed(
 
 def robust(
     inverse_temperature: float = 0.01,
-    activation: Literal["sparsemax", "softmax"] | TopK = "sparsemax",
+    activation: Weighting | TopK = "sparsemax",
     separation: float | None = None,
     ties: Ties = "first",
 ) -> Recipe:
@@ -170,7 +179,7 @@ def robust(
 
 def robust_lifted(
     inverse_temperature: float = 0.01,
-    activation: Literal["sparsemax", "softmax"] | TopK = "sparsemax",
+    activation: Weighting | TopK = "sparsemax",
     separation: float | None = None,
     ties: Ties = "first",
 ) -> Recipe:
@@ -239,23 +248,21 @@ def table() -> tuple[Recipe, ...]:
     return lloyd(), lloyd_dot(), spherical(), soft(), trimmed(), robust(), medoids()
 
 
-def _lift(head: Head, *others) -> Head:
+def _lift(head: Head, *others: Subspace) -> Head:
     """The head with its Euclidean score written as a dot product of lifted tokens."""
-    return replace(
-        head, score=DotProduct(), query=lifting(POSITION, *others), key=on(*_LIFTED)
-    )
+    return replace(head, score=DotProduct(), query=lifting(POSITION, *others), key=on(*_LIFTED))
 
 
-def _separated_head(activation, separation: float | None) -> Head:
+def _separated_head(activation: Activation, separation: float | None) -> Head:
     """Decoder cross-attention by distance, with other clusters lowered (sec:methods:robust)."""
     apart = on(POSITION) + separated(ASSIGNMENT)
     return Head(Euclidean(), activation, apart, apart, on(POSITION), separation)
 
 
-def _weighting(activation, inverse_temperature: float):
+def _weighting(activation: Weighting | TopK, inverse_temperature: float) -> Activation:
     if isinstance(activation, TopK):
         return replace(activation, inverse_temperature=inverse_temperature)
-    kinds = {"sparsemax": Sparsemax, "softmax": Softmax}
+    kinds: dict[str, type[Sparsemax | Softmax]] = {"sparsemax": Sparsemax, "softmax": Softmax}
     if activation not in kinds:
         raise ValueError(
             f'activation: found {activation!r}; pass "sparsemax", "softmax" or TopK(m)'

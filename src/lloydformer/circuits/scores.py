@@ -26,7 +26,7 @@ def squared_distances(
     The expansion |q|^2 - 2 qk + |k|^2 is faster and cannot promise that (docs/errata.md, 8).
     """
     rows = max(1, _BLOCK // max(1, keys.shape[-2]))
-    blocks = [_differences_squared(block, keys) for block in queries.split(rows, dim=-2)]
+    blocks = [_differences_squared(block, keys) for block in torch.split(queries, rows, dim=-2)]
     return torch.cat(blocks, dim=-2)
 
 

@@ -18,7 +18,7 @@ app = typer.Typer(
 for command in (demo.demo, doctor.doctor, recipes.recipes, verify.verify):
     app.command()(command)
 
-UsageError = typer.BadParameter.__bases__[0]
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 """What typer raises for a wrong command, option or value."""
 
 

@@ -3,7 +3,7 @@
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 import typer
@@ -31,7 +31,7 @@ def doctor(
     return None
 
 
-def examine() -> dict:
+def examine() -> dict[str, Any]:
     """What this installation has."""
     extras = {name: {p: _version(p) for p in packages} for name, packages in EXTRAS.items()}
     missing = [name for name, packages in extras.items() if None in packages.values()]

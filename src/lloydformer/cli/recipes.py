@@ -11,7 +11,9 @@ BEYOND = (library.soft_dot, library.robust_lifted, library.lloyd_binary)
 
 
 def recipes(
-    name: Annotated[str | None, typer.Argument(help="One recipe: its row and its equation.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="One recipe: its row and its equation.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """The table of recipes, or one of them with its equation."""

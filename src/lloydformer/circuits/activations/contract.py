@@ -22,6 +22,10 @@ class Context:
     noise: Callable[[Tensor], Tensor] | None = None
 
 
+NOTHING = Context()
+"""A head that knows nothing but its scores."""
+
+
 class Activation(Protocol):
     """Turns the scores of each query into weights of the keys; the last axis is the keys.
 
@@ -33,7 +37,7 @@ class Activation(Protocol):
     @property
     def symbol(self) -> str: ...
 
-    def __call__(self, scores: Tensor, context: Context = Context()) -> Tensor: ...
+    def __call__(self, scores: Tensor, context: Context = NOTHING) -> Tensor: ...
 
     def lowering(self, reach: float, eps: float) -> float:
         """How far below its own points' scores a cluster's other points must be.

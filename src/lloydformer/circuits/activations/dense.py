@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.activations.contract import Context, positive
+from lloydformer.circuits.activations.contract import NOTHING, Context, positive
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Softmax:
         return f"{self.inverse_temperature:g}"
 
     def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = Context()
+        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
     ) -> Float[Tensor, "*b q m"]:
         return (self.inverse_temperature * scores).softmax(dim=-1)
 
@@ -44,7 +44,7 @@ class Linear:
     symbol = "lin"
 
     def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = Context()
+        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
     ) -> Float[Tensor, "*b q m"]:
         return scores / scores.sum(dim=-1, keepdim=True)
 
@@ -63,7 +63,7 @@ class Identity:
     symbol = "I"
 
     def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = Context()
+        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
     ) -> Float[Tensor, "*b q m"]:
         return scores
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.activations.contract import Context, require
+from lloydformer.circuits.activations.contract import NOTHING, Context, require
 
 Ties = Literal["first", "average"]
 
@@ -35,7 +35,7 @@ class LimitingSoftmax:
         require(self.ties in ("first", "average"), "ties", self.ties, 'pass "first" or "average"')
 
     def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = Context()
+        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
     ) -> Float[Tensor, "*b q m"]:
         if self.ties == "first":
             return one_hot_of_best(scores)
@@ -71,7 +71,7 @@ class Gumbel:
         return f"GSM {self.temperature:g}"
 
     def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = Context()
+        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
     ) -> Float[Tensor, "*b q m"]:
         if context.noise is None:
             raise ValueError("seed: found None; Gumbel attention draws noise, pass an integer seed")

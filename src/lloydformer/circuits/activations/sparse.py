@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.activations.contract import Context, positive, require
+from lloydformer.circuits.activations.contract import NOTHING, Context, positive, require
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Sparsemax:
         return f"sparsemax {self.inverse_temperature:g}"
 
     def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = Context()
+        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
     ) -> Float[Tensor, "*b q m"]:
         z = self.inverse_temperature * (scores - scores.amax(dim=-1, keepdim=True))
         ordered = z.sort(dim=-1, descending=True).values
@@ -58,7 +58,7 @@ class TopK:
         return f"top-{self.m} {self.inverse_temperature:g}"
 
     def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = Context()
+        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
     ) -> Float[Tensor, "*b q m"]:
         last = scores.topk(min(self.m, scores.shape[-1]), dim=-1).values[..., -1:]
         kept = scores.masked_fill(scores < last, -math.inf)
@@ -96,7 +96,7 @@ class NormMax:
         return f"NM {self.keep or self.inverse_temperature:g}"
 
     def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = Context()
+        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
     ) -> Float[Tensor, "*b q m"]:
         ordered = scores.sort(dim=-1, descending=True).values
         if self.keep is None:

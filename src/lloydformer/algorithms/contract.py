@@ -1,0 +1,68 @@
+"""What the plain algorithms have in common: assign the points, weigh them, place the centers."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+
+class Algorithm(Protocol):
+    """One iteration of a clustering algorithm, in three plain steps."""
+
+    def assign(self, points: ndarray, centers: ndarray) -> ndarray:
+        """How much of each point belongs to each center, (n, k); rows sum to 1."""
+        ...
+
+    def weigh(
+        self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
+    ) -> ndarray:
+        """How much each point counts for each new center, (k, n); rows sum to 1."""
+        ...
+
+    def place(self, points: ndarray, weights: ndarray) -> ndarray:
+        """The new centers, (k, d)."""
+        ...
+
+
+@dataclass(frozen=True)
+class History:
+    """What an algorithm did: centers before each iteration and after the last, assignments."""
+
+    centers: Float[ndarray, "s k d"]
+    assignments: Float[ndarray, "t n k"]
+
+    @property
+    def labels(self) -> ndarray:
+        return self.assignments.argmax(axis=-1)
+
+
+def run(algorithm: Algorithm, points: ndarray, centers: ndarray, n_iterations: int) -> History:
+    """Iterate in float64."""
+    points, history, assigned = np.asarray(points, float), [np.asarray(centers, float)], []
+    for t in range(n_iterations):
+        assigned.append(algorithm.assign(points, history[-1]))
+        weights = algorithm.weigh(points, history[-1], assigned[-1], t)
+        history.append(algorithm.place(points, weights))
+    return History(np.stack(history), np.stack(assigned))
+
+
+def squared_distances(
+    points: Float[ndarray, "n d"], centers: Float[ndarray, "k d"]
+) -> Float[ndarray, "n k"]:
+    """All |x_i - c_j|^2, by differences."""
+    return ((points[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2)
+
+
+def share(best: ndarray, ties: str) -> Float[ndarray, "n k"]:
+    """From who is best (n, k) to assignments: all to the first, or evenly to all of them."""
+    if ties == "first":
+        return np.eye(best.shape[1])[best.argmax(axis=1)]
+    return best / best.sum(axis=1, keepdims=True)
+
+
+def mean(points: Float[ndarray, "n d"], weights: Float[ndarray, "k n"]) -> Float[ndarray, "k d"]:
+    """Weighted means; taken from one of the points, so that weights may sum to 1 + 1e-16."""
+    origin = points[0]
+    return np.stack([origin + (w[:, None] * (points - origin)).sum(axis=0) for w in weights])

@@ -1,0 +1,59 @@
+"""Robust k-means (alg:rob-kmeans), with the center's index as it is meant: c^(t-1)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from lloydformer.algorithms.contract import squared_distances
+from lloydformer.algorithms.lloyd import Lloyd
+from lloydformer.algorithms.members import belonging, members
+
+
+@dataclass(frozen=True)
+class Robust(Lloyd):
+    """Lloyd's algorithm in which a cluster's points weigh less the farther they are.
+
+    lifted: for the circuit in the appendix's form, which differs where ties are averaged and a
+    cluster is empty.
+    """
+
+    inverse_temperature: float = 0.01
+    activation: str = "sparsemax"
+    lifted: bool = False
+
+    def weigh(
+        self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
+    ) -> Float[ndarray, "k n"]:
+        normalise = {"sparsemax": sparsemax, "softmax": softmax}[self.activation]
+        scores = -self.inverse_temperature * squared_distances(points, centers).T
+        own = belonging(assignments) if self.lifted else members(assignments)
+        return np.stack([_on(o, normalise, s) for o, s in zip(own, scores, strict=True)])
+
+
+def _on(own: ndarray, normalise: Callable[[ndarray], ndarray], scores: ndarray) -> ndarray:
+    """Weights of a cluster's own points; the others have none."""
+    weights = np.zeros(len(scores))
+    weights[own] = normalise(scores[own])
+    return weights
+
+
+def softmax(scores: Float[ndarray, " m"]) -> Float[ndarray, " m"]:
+    weights = np.exp(scores - scores.max())
+    return weights / weights.sum()
+
+
+def sparsemax(scores: Float[ndarray, " m"]) -> Float[ndarray, " m"]:
+    """Sparsemax by bisection for its threshold, then exactly for the support found."""
+    low, high = scores.max() - 1, scores.max()
+    for _ in range(100):
+        middle = (low + high) / 2
+        if np.maximum(scores - middle, 0).sum() > 1:
+            low = middle
+        else:
+            high = middle
+    support = scores > low
+    threshold = (scores[support].sum() - 1) / support.sum()
+    return np.maximum(scores - threshold, 0)

@@ -1,0 +1,27 @@
+"""The colours of every picture, chosen so that colour-blind readers can tell them apart."""
+
+CLUSTERS = (
+    "#0072B2",  # blue
+    "#E69F00",  # orange
+    "#009E73",  # green
+    "#CC79A7",  # purple
+    "#D55E00",  # vermilion
+    "#56B4E9",  # sky
+    "#8C6D31",  # brown
+    "#6B6B6B",  # grey
+)
+"""Okabe and Ito's colours in the order in which clusters and curves take them."""
+
+WEIGHT = ("#FFFFFF", "#9CC4E4", "#0072B2", "#00304D")
+"""From weight 0 to the largest weight."""
+
+SIGNED = ("#B24A00", "#F3B78C", "#FFFFFF", "#8FBFE0", "#0072B2")
+"""From the most negative weight over 0 to the most positive one."""
+
+INK = "#444444"
+"""Lines and signs that belong to no cluster."""
+
+
+def cluster_colour(cluster: int) -> str:
+    """The colour of a cluster; beyond the eighth they come round again."""
+    return CLUSTERS[cluster % len(CLUSTERS)]

@@ -1,0 +1,1 @@
+"""Every statement of the paper as a measurement on fresh random problems."""

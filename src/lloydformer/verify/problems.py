@@ -1,0 +1,91 @@
+"""Random clustering problems: clustered, uniform, whole numbers with ties, far from the origin."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+Family = Literal["clustered", "uniform", "integer", "shifted"]
+FAMILIES: tuple[Family, ...] = ("clustered", "uniform", "integer", "shifted")
+CONTINUOUS: tuple[Family, ...] = ("clustered", "uniform")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Points and initial centers, which are some of the points."""
+
+    points: Float[ndarray, "n d"]
+    centers: Float[ndarray, "k d"]
+    family: str
+
+    @property
+    def spread(self) -> float:
+        """The distance from the mean to the farthest point; 1 if all points coincide."""
+        away = self.points - self.points.mean(axis=0)
+        return float(np.sqrt((away**2).sum(axis=1).max())) or 1.0
+
+
+def draw(
+    rng: np.random.Generator,
+    family: Family,
+    n: tuple[int, int] = (5, 400),
+    d: tuple[int, int] = (1, 40),
+    k: tuple[int, int] = (2, 12),
+) -> Problem:
+    """A problem of a random size within these bounds, both ends included."""
+    n_points, n_features = rng.integers(*n, endpoint=True), rng.integers(*d, endpoint=True)
+    n_clusters = rng.integers(k[0], min(k[1], int(n_points)), endpoint=True)
+    points = _points(rng, family, int(n_points), int(n_features))
+    return with_centers(rng, points, int(n_clusters), family)
+
+
+def with_centers(
+    rng: np.random.Generator, points: ndarray, n_clusters: int, family: str
+) -> Problem:
+    """Initial centers drawn from the points, each row at most once."""
+    chosen = rng.choice(len(points), size=min(n_clusters, len(points)), replace=False)
+    return Problem(points, points[chosen], family)
+
+
+def _points(rng: np.random.Generator, family: Family, n: int, d: int) -> ndarray:
+    if family == "integer":
+        return rng.integers(-3, 3, size=(n, d), endpoint=True).astype(float)
+    if family == "uniform":
+        return rng.uniform(-1, 1, size=(n, d))
+    middles = rng.uniform(-5, 5, size=(rng.integers(2, 8), d))
+    points = middles[rng.integers(len(middles), size=n)] + rng.normal(size=(n, d))
+    return points + (1e6 if family == "shifted" else 0.0)
+
+
+def thinned(rng: np.random.Generator, problem: Problem, separation: float) -> Problem:
+    """Without points that are nearer than `separation` spreads to another but not equal to it.
+
+    Dot products cannot tell such points apart (docs/errata.md, 8).
+    """
+    least = (separation * problem.spread) ** 2
+    kept: list[ndarray] = []
+    for point in problem.points:
+        near = ((np.array(kept) - point) ** 2).sum(axis=1) if kept else np.array([np.inf])
+        if not np.any((near < least) & (near > 0)):
+            kept.append(point)
+    return with_centers(rng, np.stack(kept), len(problem.centers), problem.family)
+
+
+def on_sphere(rng: np.random.Generator, problem: Problem) -> Problem:
+    """The directions of the points; equal directions become equal to the last bit."""
+    points = problem.points[np.abs(problem.points).max(axis=1) > 0]
+    if problem.family == "integer":
+        points = points / np.gcd.reduce(points.astype(int), axis=1)[:, None]
+    points = points / np.linalg.norm(points, axis=1, keepdims=True)
+    return with_centers(rng, points, len(problem.centers), problem.family)
+
+
+def rounded(problem: Problem, dtype: type[np.floating]) -> Problem:
+    """The same problem with numbers that `dtype` holds exactly."""
+    return replace(
+        problem,
+        points=problem.points.astype(dtype).astype(float),
+        centers=problem.centers.astype(dtype).astype(float),
+    )
