@@ -1,13 +1,14 @@
 """What the plain algorithms have in common: assign the points, weigh them, place the centers."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 
+@runtime_checkable
 class Algorithm(Protocol):
     """One iteration of a clustering algorithm, in three plain steps."""
 

@@ -1,10 +1,11 @@
 """The circuit: a recipe at work, T layers for T iterations."""
 
 import warnings
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, SupportsIndex, cast
 
 import torch
+from numpy import ndarray
 from torch import Tensor, nn
 
 from lloydformer import noise
@@ -14,6 +15,9 @@ from lloydformer.circuits.subspaces import POSITION
 from lloydformer.circuits.trace import Recorder, Trace, names_of
 from lloydformer.inputs import as_problem, check_count, check_unit, check_zero_sum
 
+Seed = SupportsIndex | Sequence[SupportsIndex] | None
+"""A whole number, or one for each problem of a batch; numpy's will do."""
+
 
 class Embedded(NamedTuple):
     """Tokens of a problem, with what was decided when they were made."""
@@ -21,7 +25,8 @@ class Embedded(NamedTuple):
     encoder: Tensor
     decoder: Tensor
     origin: Tensor
-    separation: float
+    reach: float
+    """No point is farther than this from a center, squared, as long as the circuit runs."""
 
 
 class Circuit(nn.Module):
@@ -53,11 +58,11 @@ class Circuit(nn.Module):
 
     def forward(
         self,
-        points: Tensor,
-        centers: Tensor,
+        points: Tensor | ndarray,
+        centers: Tensor | ndarray,
         n_layers: int = 10,
         keep: Sequence[str] = (),
-        seed: int | Sequence[int] | None = None,
+        seed: Seed = None,
     ) -> Trace:
         """Run the circuit on points (n, d) and centers (k, d), or on a batch of such problems.
 
@@ -68,12 +73,12 @@ class Circuit(nn.Module):
         points, centers = self._checked(points, centers)
         layers = self._order(check_count("n_layers", n_layers))
         patterns = (keep,) if isinstance(keep, str) else tuple(keep)
-        x, c, origin, separation = self.embed(points, centers)
+        x, c, origin, reach = self.embed(points, centers)
         history = [centers]
         with Recorder(patterns).watching(layers) as recorder:
             for recorder.layer, layer in enumerate(layers):
                 draw = _noise(seed, recorder.layer, points)
-                x, c = layer(x, c, Surroundings(self.n_clusters, separation, draw))
+                x, c = layer(x, c, Surroundings.within(reach, layer.recipe, c, draw))
                 history.append(self.space.read(c, POSITION) + origin)
         _warn_if_lost(history)
         return Trace(
@@ -92,22 +97,16 @@ class Circuit(nn.Module):
         """
         origin = torch.zeros_like(points[..., :1, :])
         if all(r.translation_invariant for r in self.schedule):
-            origin = points.mean(dim=-2, keepdim=True)
+            origin = _exact_middle(points)
         if assignments is None:
             assignments = points.new_zeros(*points.shape[:-1], self.n_clusters)
         x, c = points - origin, centers - origin
         encoder, decoder = self.tokens.encoder(x, assignments), self.tokens.decoder(c)
-        return Embedded(encoder, decoder, origin, self._separation(x, c))
+        return Embedded(encoder, decoder, origin, _reach(x, c))
 
-    def _order(self, n_layers: int) -> list[nn.Module]:
-        return [self.layers[t % len(self.layers)] for t in range(n_layers)]
-
-    def _separation(self, points: Tensor, centers: Tensor) -> float:
-        """Centers stay among the points or where they began, and so do distances to them."""
-        radius = points.norm(dim=-1).max().item()
-        reach = (radius + max(radius, centers.norm(dim=-1).max().item())) ** 2 * 1.001
-        eps = torch.finfo(points.dtype).eps
-        return max(r.separation(reach or 1.0, self.n_clusters, eps) for r in self.schedule)
+    def _order(self, n_layers: int) -> list[Layer]:
+        layers = cast(list[Layer], list(self.layers))
+        return [layers[t % len(layers)] for t in range(n_layers)]
 
     def _checked(self, points: object, centers: object) -> tuple[Tensor, Tensor]:
         x, c = as_problem(points, centers)
@@ -128,12 +127,34 @@ class Circuit(nn.Module):
         return f"n_features={self.n_features}, n_clusters={self.n_clusters}, dim={self.space.dim}"
 
 
-def _noise(seed: int | Sequence[int] | None, layer: int, points: Tensor) -> Noise | None:
+def _reach(points: Tensor, centers: Tensor) -> float:
+    """Centers stay among the points or where they began, and so do distances to them."""
+    radius = points.norm(dim=-1).max().item()
+    return (radius + max(radius, centers.norm(dim=-1).max().item())) ** 2 * 1.001 or 1.0
+
+
+def _exact_middle(points: Tensor) -> Tensor:
+    """The middle of each column, rounded so that subtracting it is exact.
+
+    It is a multiple of the largest power of two in half the column's range. Ties between whole
+    numbers stay ties, and data far from the origin lose no digit.
+    """
+    points = points.detach()  # results do not depend on it, so no gradient passes through it
+    low, high = points.amin(dim=-2, keepdim=True), points.amax(dim=-2, keepdim=True)
+    quantum = torch.exp2(torch.log2((high - low) / 2).floor())
+    middle = ((low + (high - low) / 2) / quantum).round() * quantum
+    return torch.where(high > low, middle, low)
+
+
+def _noise(seed: Seed, layer: int, points: Tensor) -> Noise | None:
     """Gumbel noise for each slot; cluster and row are told apart by the side they are on."""
     if seed is None:
         return None
     n_problems = points.shape[0] if points.ndim == 3 else 1
-    seeds = [seed + i for i in range(n_problems)] if isinstance(seed, int) else list(seed)
+    if isinstance(seed, Iterable):
+        seeds = [check_count("seed", s, least=0) for s in seed]
+    else:
+        seeds = [check_count("seed", seed, least=0) + i for i in range(n_problems)]
     if len(seeds) != n_problems:
         raise ValueError(f"seed: found {len(seeds)} for {n_problems} problems; pass one for each")
 

@@ -1,7 +1,7 @@
 """The quadratic feed-forward network, which keeps the squared norm of moved centers true."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from lloydformer.circuits.subspaces import HALF, POSITION, SQUARED_NORM, Space, Subspace
 
 
+@runtime_checkable
 class FeedForward(Protocol):
     """A network that acts on each decoder token by itself, as a value."""
 

@@ -1,5 +1,6 @@
 """Heads: a score, an activation, and what is projected into query, key and value."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -32,10 +33,10 @@ class Head:
 
     def __post_init__(self) -> None:
         require(
-            self.separation is None or self.separation >= 0,
+            self.separation is None or 0 <= self.separation < math.inf,
             "separation",
             self.separation,
-            "pass None (chosen from the data) or a number that is not negative",
+            "pass None (chosen from the data) or a finite number that is not negative",
         )
 
     @property

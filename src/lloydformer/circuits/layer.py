@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -59,11 +60,26 @@ class Layer(nn.Module):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the heads of one layer know beside their tokens."""
+    """What the heads of one layer know beside their tokens.
+
+    separation: the paper's delta. rounding: scores that are nearer to each other than this are
+    equal as far as their arithmetic can tell.
+    """
 
     n_clusters: int
     separation: float = 0.0
+    rounding: float = 0.0
     noise: Noise | None = None
+
+    @classmethod
+    def within(
+        cls, reach: float, recipe: Recipe, decoder: Tensor, noise: Noise | None = None
+    ) -> "Surroundings":
+        """What suits squared distances up to `reach` and the precision of these tokens."""
+        n_clusters = decoder.shape[-2]
+        eps = torch.finfo(decoder.dtype).eps
+        separation = recipe.separation(reach, n_clusters, eps)
+        return cls(n_clusters, separation, 4 * eps * reach, noise)
 
     def bind(self, layer: Layer) -> Callable[[str, Tensor, Tensor], Tensor]:
         """A function that runs the head in a slot of this layer, with its context."""
@@ -75,15 +91,21 @@ class Surroundings:
         return attend
 
     def context(self, recipe: Recipe, slot: str) -> Context:
-        """Decoder heads that compare memberships forgive what is below 1/(2 k^2).
-
-        Memberships are 1/m with m at most k, so different ones differ by at least 1/k^2; what
-        is nearer has been rounded (docs/errata.md, 7).
-        """
-        head, noise = recipe.heads[slot], self.noise
-        membership = isinstance(head.score, DotProduct) and head.query.subspaces == {ASSIGNMENT}
+        noise = self.noise
         return Context(
             gap=recipe.gap(self.separation, self.n_clusters),
-            tolerance=1 / (2 * self.n_clusters**2) if membership else 0.0,
+            tolerance=self._tolerance(recipe, slot),
             noise=partial(noise, slot) if noise else None,
         )
+
+    def _tolerance(self, recipe: Recipe, slot: str) -> float:
+        """Which maxima of limiting soft-max count as equal.
+
+        Points between two centers: what rounding cannot tell apart. Memberships: these are 1/m
+        with m at most k, so different ones differ by at least 1/k^2; what is nearer has been
+        rounded (docs/errata.md, 7). Points among themselves: nothing but equal ones.
+        """
+        head = recipe.heads[slot]
+        if isinstance(head.score, DotProduct) and head.query.subspaces == {ASSIGNMENT}:
+            return 1 / (2 * self.n_clusters**2)
+        return self.rounding if slot == "encoder_cross" else 0.0

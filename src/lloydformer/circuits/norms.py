@@ -1,13 +1,14 @@
 """Normalisation of the position subspace: what keeps centers on the unit sphere."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 
+@runtime_checkable
 class Norm(Protocol):
     """Acts on positions only; codes pass by."""
 

@@ -31,10 +31,10 @@ def latex_term(slot: str, head: Head) -> str:
 
 
 def _latex(text: str) -> str:
-    signs = {"∞": r"\infty", "√δ": r"\sqrt{\delta}", "δ": r"\delta", "−": "-", "ŷ": r"\hat y",
-             "←": r"\leftarrow ", "lin": r"\mathrm{lin}", "sparsemax": r"\mathrm{sparsemax}\ ",
-             "top-": r"\mathrm{top}\text{-}", "NM": r"\mathrm{NM}", "GSM": r"\mathrm{GSM}",
-             "[": "_{", "]": "}"}  # fmt: skip
+    signs = {"∞": r"\infty", "√δ": r"\sqrt{\delta}", "δ": r"\delta", "π": r"\pi", "−": "-",
+             "ŷ": r"\hat y", "←": r"\leftarrow ", "lin": r"\mathrm{lin}",
+             "sparsemax": r"\mathrm{sparsemax}\ ", "top-": r"\mathrm{top}\text{-}",
+             "NM": r"\mathrm{NM}", "GSM": r"\mathrm{GSM}", "[": "_{", "]": "}"}  # fmt: skip
     for plain, latex in signs.items():
         text = text.replace(plain, latex)
     return text

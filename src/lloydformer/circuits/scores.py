@@ -1,7 +1,7 @@
 """Attention scores: how well a projected query and a projected key agree."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -10,6 +10,7 @@ from torch import Tensor
 _BLOCK = 1 << 18  # scores computed at a time: a block of them stays in cache
 
 
+@runtime_checkable
 class Score(Protocol):
     """Scores of every query with every key; larger is better."""
 

@@ -1,7 +1,7 @@
 """Tokens: how points and centers are embedded, and with which codes clusters are named."""
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -18,6 +18,7 @@ from lloydformer.circuits.subspaces import (
 )
 
 
+@runtime_checkable
 class Codes(Protocol):
     """How a cluster's number is written into tokens."""
 

@@ -1,11 +1,11 @@
 """The trace: what a circuit did, layer by layer, and every intermediate that was asked for."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -82,18 +82,15 @@ class Recorder:
         with ExitStack() as hooks:
             for layer in set(layers):
                 for name, point in points_of(layer):
-                    hooks.enter_context(point.register_forward_hook(self._reader(name)))
+                    hooks.enter_context(point.register_forward_hook(partial(self._read, name)))
             yield self
 
-    def _reader(self, point: str) -> Callable[[nn.Module, object, Tensor], None]:
-        def read(module: nn.Module, inputs: object, output: Tensor) -> None:
-            name = f"layers.{self.layer}.{point}"
-            if point == "encoder_cross.attention":
-                self.assignments.append(output)
-            if any(fnmatchcase(name, pattern) for pattern in self.patterns):
-                self.kept[name] = output
-
-        return read
+    def _read(self, point: str, module: nn.Module, inputs: object, output: Tensor) -> None:
+        name = f"layers.{self.layer}.{point}"
+        if point == "encoder_cross.attention":
+            self.assignments.append(output)
+        if any(fnmatchcase(name, pattern) for pattern in self.patterns):
+            self.kept[name] = output
 
 
 def points_of(layer: nn.Module) -> list[tuple[str, nn.Module]]:
@@ -101,7 +98,7 @@ def points_of(layer: nn.Module) -> list[tuple[str, nn.Module]]:
     return [(name, m) for name, m in layer.named_modules() if isinstance(m, nn.Identity)]
 
 
-def names_of(layers: list[nn.Module]) -> tuple[str, ...]:
+def names_of(layers: Iterable[nn.Module]) -> tuple[str, ...]:
     """The names of all intermediates of a run through these layers."""
     return tuple(
         f"layers.{t}.{name}" for t, layer in enumerate(layers) for name, _ in points_of(layer)

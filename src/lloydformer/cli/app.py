@@ -12,7 +12,6 @@ app = typer.Typer(
     name="lloydformer",
     help="Clustering algorithms as transformers with hand-set weights.",
     add_completion=False,
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 for command in (demo.demo, doctor.doctor, recipes.recipes, verify.verify):
@@ -33,15 +32,16 @@ def main() -> None:
         print(__version__)
         return
     try:
-        status = app(standalone_mode=False)
+        status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except UsageError as error:
         message = getattr(error, "format_message", error.__str__)().rstrip(".")
         status = _complain(f"{message}; see lloydformer --help")
     except (ValueError, OSError) as error:
         status = _complain(str(error))
     except KeyboardInterrupt:
-        print("\nstopped.", file=sys.stderr)
         status = 130
+    if status == 130:  # inside of a command typer turns Ctrl-C into this status
+        print("\nstopped.", file=sys.stderr)
     _leave(status if isinstance(status, int) else 0)
 
 

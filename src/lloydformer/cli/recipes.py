@@ -24,7 +24,9 @@ def recipes(
     if json:
         rows = {r.name: {**r.row(), "equation": r.equation()} for r in chosen}
         return print_json({"label": "tab:comp-alg", "rows": rows})
-    print_table(["recipe", *chosen[0].row()], [[r.name, *r.row().values()] for r in chosen])
+    columns = [c for c in chosen[0].row() if c != "Appendix" or not stdout.is_terminal]
+    rows = [[r.name, *(r.row()[c] for c in columns)] for r in chosen]
+    print_table(["recipe", *columns], rows, fold="Algorithm")
     if name:
         stdout.print(f"\n{chosen[0].equation()}", markup=False, soft_wrap=True)
     return None

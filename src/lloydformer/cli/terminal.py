@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 stdout = Console(highlight=False)
 stderr = Console(stderr=True, highlight=False)
@@ -20,15 +21,20 @@ def print_json(value: object) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """A table with no frame but a rule below the head; columns fold in a narrow terminal."""
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", fold: str = ""
+) -> None:
+    """A table without a frame. In a narrow terminal only the column `fold` is folded.
+
+    Where the output is no terminal it is as wide as it needs to be.
+    """
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False,
                   header_style="bold")  # fmt: skip
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, no_wrap=column != fold)
     for row in rows:
-        table.add_row(*row)
-    stdout.print(table)
+        table.add_row(*(Text(cell) for cell in row))
+    (stdout if stdout.is_terminal else Console(width=1000)).print(table)
 
 
 @contextmanager

@@ -27,17 +27,17 @@ def objective_curve(
         _curve(ax, number, name, trace, relative)
     ax.set_xlabel("layers")
     ax.set_ylabel("objective / objective at the start" if relative else "k-means objective")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     if any(named):
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax
 
 
 def _curve(ax: "Axes", number: int, name: str, trace: Trace, relative: bool) -> None:
-    """Later curves are thinner, so that one beneath another is still seen."""
+    """Later curves are thinner and every other one is dashed: what lies beneath is still seen."""
     values = trace.objective.detach().cpu()
     values = values / values[..., :1] if relative else values
     mean = values.reshape(-1, values.shape[-1]).mean(dim=0)
     ax.plot(range(len(mean)), mean.numpy(), label=name or None, color=cluster_colour(number),
-            marker=_MARKERS[number % len(_MARKERS)], markersize=max(8 - number, 3),
-            linewidth=max(4 - 0.5 * number, 1))  # fmt: skip
+            linestyle=("-", "--")[number % 2], linewidth=max(3.5 - 0.4 * number, 1.2),
+            marker=_MARKERS[number % 8], markersize=max(7 - 0.6 * number, 3))  # fmt: skip

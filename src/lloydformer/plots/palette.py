@@ -7,7 +7,7 @@ CLUSTERS = (
     "#CC79A7",  # purple
     "#D55E00",  # vermilion
     "#56B4E9",  # sky
-    "#8C6D31",  # brown
+    "#A07D3A",  # brown
     "#6B6B6B",  # grey
 )
 """Okabe and Ito's colours in the order in which clusters and curves take them."""

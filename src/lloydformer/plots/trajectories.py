@@ -1,6 +1,6 @@
 """The paths that centers take through the points, layer by layer."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float
@@ -27,13 +27,14 @@ def trajectories(
     ax = axes_or_new(ax)
     points, centers = plane(trace.points, dims), plane(trace.centers, dims, trace.points)
     colours = [cluster_colour(label) for label in trace.labels[-1].tolist()]
-    ax.scatter(*points.T.numpy(), s=9, c=colours, alpha=0.45, linewidths=0)
+    x, y = points.T.numpy()
+    ax.scatter(x, y, s=14, c=colours, alpha=0.5, linewidths=0)
     for cluster, path in enumerate(centers.unbind(dim=1)):
         _path(ax, path, cluster_colour(cluster))
     ax.set_aspect("equal", adjustable="datalim")
-    names = ("feature {}", "feature {}") if _as_they_are(trace, dims) else ("component {}",) * 2
-    for name, number, label in zip(names, dims or (0, 1), (ax.set_xlabel, ax.set_ylabel)):
-        label(name.format(number))
+    name = "component" if dims is None and trace.points.shape[-1] > 2 else "feature"
+    first, second = dims or (0, 1)
+    ax.set(xlabel=f"{name} {first}", ylabel=f"{name} {second}")
     return ax
 
 
@@ -57,16 +58,12 @@ def plane(
 
 def _path(ax: "Axes", path: Float[Tensor, "s 2"], colour: str) -> None:
     x, y = path.T.numpy()
-    edge = {"markeredgecolor": "white", "markeredgewidth": 0.8, "color": colour}
+    edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8, "color": colour}
     ax.plot(x, y, color="white", linewidth=3.2, zorder=3, solid_joinstyle="round")
     ax.plot(x, y, color=colour, linewidth=1.6, zorder=4, solid_joinstyle="round")
     ax.plot(x[1:-1], y[1:-1], "^", markersize=6, zorder=5, **edge)
     ax.plot(x[:1], y[:1], "o", markersize=8, zorder=6, **edge)
     ax.plot(x[-1:], y[-1:], "^", markersize=12, zorder=7, **edge)
-
-
-def _as_they_are(trace: Trace, dims: tuple[int, int] | None) -> bool:
-    return dims is not None or trace.points.shape[-1] <= 2
 
 
 def _refuse_batch(trace: Trace) -> None:

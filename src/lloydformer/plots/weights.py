@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+Matrix = Literal["query", "key", "value"]
+MATRICES: tuple[Matrix, ...] = ("query", "key", "value")
+
+
 def weights(
     source: Circuit | Float[Tensor, "dim dim"],
     ax: "Axes | None" = None,
     head: str = "encoder_cross",
-    matrix: Literal["query", "key", "value"] = "query",
+    matrix: Matrix = "query",
     space: Space | None = None,
     separation: float = 1.0,
 ) -> "Axes":

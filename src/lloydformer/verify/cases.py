@@ -52,7 +52,7 @@ def case(
     if name in _BY_DOT_PRODUCT:
         problem = thinned(rng, problem, _RESOLUTION[dtype])
     if name == "spherical_layer":
-        problem = _zero_sum(problem)
+        problem = zero_summed(problem)
     problem = rounded(problem, dtype)
     return pair(rng, name, ties, problem)
 
@@ -89,7 +89,9 @@ def pair(rng: np.random.Generator, name: str, ties: Ties, problem: Problem) -> C
     return Case(*pairs[name](), problem, seed)
 
 
-def _zero_sum(problem: Problem) -> Problem:
+def zero_summed(problem: Problem) -> Problem:
+    """The same problem, isometrically, with coordinates that sum to zero."""
+
     def lift(rows: np.ndarray) -> np.ndarray:
         return zero_sum(torch.tensor(rows)).numpy()
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -26,6 +26,7 @@ NOTHING = Context()
 """A head that knows nothing but its scores."""
 
 
+@runtime_checkable
 class Activation(Protocol):
     """Turns the scores of each query into weights of the keys; the last axis is the keys.
 

@@ -1,5 +1,6 @@
 """Activations that pick the best keys: limiting soft-max and Gumbel soft-max."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,10 +61,10 @@ class Gumbel:
 
     def __post_init__(self) -> None:
         require(
-            isinstance(self.temperature, (int, float)) and self.temperature >= 0,
+            isinstance(self.temperature, (int, float)) and 0 <= self.temperature < math.inf,
             "temperature",
             self.temperature,
-            "pass 0 (the limit: a sample) or a positive number",
+            "pass 0 (the limit: a sample) or a positive finite number",
         )
 
     @property
@@ -81,5 +82,8 @@ class Gumbel:
         return (perturbed / self.temperature).softmax(dim=-1)
 
     def lowering(self, reach: float, eps: float) -> float:
-        """Gumbel draws with 52 bits lie in (-3.7, 36.8): beyond this no outsider is drawn."""
-        return reach + 41.0
+        """Gumbel draws with 52 bits lie in (-3.7, 36.8): beyond this no outsider is drawn.
+
+        With a temperature an outsider's share is never 0; here it is at most eps^2.
+        """
+        return reach + 41.0 + 2 * math.log(1 / eps) * self.temperature

@@ -86,9 +86,9 @@ class NormMax:
     def __post_init__(self) -> None:
         given = [v for v in (self.inverse_temperature, self.keep) if v is not None]
         require(len(given) == 1, "inverse_temperature, keep", given, "pass exactly one of them")
-        if self.keep is None:
-            positive("inverse_temperature", self.inverse_temperature or 0)
-        else:
+        if self.inverse_temperature is not None:
+            positive("inverse_temperature", self.inverse_temperature)
+        if self.keep is not None:
             require(0 < self.keep <= 1, "keep", self.keep, "pass a fraction above 0, at most 1")
 
     @property
@@ -114,6 +114,9 @@ class NormMax:
         return (self.keep * size.to(torch.float64) - 1e-9).ceil().long().clamp(min=1)
 
     def lowering(self, reach: float, eps: float) -> float:
+        """With one gamma, a key joins in if it is less than 1/gamma below the best."""
+        if self.inverse_temperature is not None:
+            return reach + 1 / self.inverse_temperature
         return 2 * reach
 
 

@@ -1,0 +1,121 @@
+"""Errors in the constructions: matrices, networks and formulas as they are printed."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from lloydformer import algorithms
+from lloydformer.circuits import recipes
+from lloydformer.circuits.activations import LimitingSoftmax, Linear
+from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.feedforward import Quadratic
+from lloydformer.circuits.projections import on
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.scores import squared_distances
+from lloydformer.circuits.subspaces import ASSIGNMENT, HALF, POSITION, SQUARED_NORM
+from lloydformer.verify.errata.runs import circuit_for, off_by
+from lloydformer.verify.finding import Finding, Statement, erratum
+from lloydformer.verify.problems import Problem, draw, on_sphere
+
+N_PROBLEMS = 60
+
+
+def _problems(rng: np.random.Generator, n: int = N_PROBLEMS) -> list[Problem]:
+    return [draw(rng, "uniform", n=(20, 120), d=(2, 8), k=(2, 6)) for _ in range(n)]
+
+
+def e_01_rectified_square(rng: np.random.Generator) -> Finding:
+    """d hidden units with [z]_+^2 drop negative coordinates; 2d units do not."""
+    recipe = replace(recipes.lloyd_dot(), feedforward=Quadratic("rectified"))
+
+    def printed(problem: Problem) -> Circuit:
+        circuit = circuit_for(recipe, problem)
+        network = circuit.get_submodule("layers.0.feedforward")
+        network.get_buffer("outward")[:, problem.points.shape[1] :] = 0  # the units of -z
+        return circuit
+
+    problems = _problems(rng)
+    return erratum(
+        1, "[z]_+^2 with d hidden units loses negative coordinates; 2d units do not",
+        [off_by(printed(p), algorithms.Lloyd(), p) for p in problems],
+        [off_by(circuit_for(recipe, p), algorithms.Lloyd(), p) for p in problems],
+        f"|(-3, 4)|^2 is {_norm_of_example(recipe):g}, as printed 16",
+    )  # fmt: skip
+
+
+def _norm_of_example(recipe: Recipe) -> float:
+    circuit = Circuit(recipe, 2, 1)
+    token = circuit.tokens.decoder(torch.tensor([[-3.0, 4.0]]))
+    return circuit.space.read(
+        circuit.get_submodule("layers.0.feedforward")(token), SQUARED_NORM
+    ).item()
+
+
+def e_03_codes_start(rng: np.random.Generator) -> Finding:
+    """I^{d':} takes `HALF` along: harmless for soft-max, not for linear attention."""
+    soft, hard = recipes.soft_dot(5.0), recipes.lloyd_dot()
+    along = on(HALF, ASSIGNMENT)
+
+    def printed(recipe: Recipe) -> Recipe:
+        return replace(recipe, decoder_cross=replace(recipe.decoder_cross, query=along, key=along))
+
+    problems = _problems(rng)
+    harmless = [off_by(circuit_for(printed(hard), p), algorithms.Lloyd(), p) for p in problems]
+    return erratum(
+        3, "Q_3 = K_3 = I^{d':} should start at d'+1",
+        [off_by(circuit_for(printed(soft), p), algorithms.Soft(5.0), p) for p in problems],
+        [off_by(circuit_for(soft, p), algorithms.Soft(5.0), p) for p in problems],
+        f"as printed with limiting soft-max off by {max(harmless):.1g} only",
+    )  # fmt: skip
+
+
+def e_04_spherical_sign(rng: np.random.Generator) -> Finding:
+    """V_3 = V_4 adds the old centers once more in place of wiping them."""
+    recipe = recipes.spherical()
+    printed = replace(recipe, decoder_self=replace(recipe.decoder_self, value=on(POSITION)))
+    problems = [on_sphere(rng, p) for p in _problems(rng)]
+    return erratum(
+        4, "the spherical proof states V_3 = V_4 and uses V_4 = -V_3",
+        [off_by(circuit_for(printed, p), algorithms.Spherical(), p) for p in problems],
+        [off_by(circuit_for(recipe, p), algorithms.Spherical(), p) for p in problems],
+    )  # fmt: skip
+
+
+def e_10_lifted_robust(rng: np.random.Generator) -> Finding:
+    """V_5 = -I^{:d+1} leaves -1/2 in place, and the network adds another in every layer."""
+    recipe = recipes.robust_lifted(0.5)
+    kept = replace(recipe.decoder_self, value=-on(POSITION, SQUARED_NORM))
+    printed = replace(recipe, decoder_self=kept)
+    algorithm = algorithms.Robust(inverse_temperature=0.5, lifted=True)
+    problems = _problems(rng)
+    first = [off_by(circuit_for(printed, p), algorithm, p, n_layers=1) for p in problems]
+    return erratum(
+        10, "the lifted robust circuit fails from layer 2; wipe row d+2 as well",
+        [off_by(circuit_for(printed, p), algorithm, p) for p in problems],
+        [off_by(circuit_for(recipe, p), algorithm, p) for p in problems],
+        f"layer 1 as printed off by {max(first):.1g}",
+    )  # fmt: skip
+
+
+def e_14_formulas(rng: np.random.Generator) -> Finding:
+    """X sigma_lin(Y^T), not X sigma_lin(Y)^T; sigma_inf = sigma_lin not for zero; no negation."""
+    printed, repaired = [], []
+    for p in _problems(rng, 20):
+        points, centers = torch.tensor(p.points), torch.tensor(p.centers)
+        shares = (-5 * squared_distances(points, centers)).softmax(dim=1).mT  # Y, (k, n)
+        new = algorithms.run(algorithms.Soft(5.0), p.points, p.centers, 1).centers[-1]
+        wrong, right = Linear()(shares.mT).mT @ points, Linear()(shares) @ points
+        printed.append(np.abs(wrong.numpy() - new).max() / p.spread)
+        repaired.append(np.abs(right.numpy() - new).max() / p.spread)
+    zero = torch.zeros(1, 4)
+    return erratum(
+        14, "linear attention in thm:l2-clus eu is X sigma_lin(Y^T)", printed, repaired,
+        f"of the zero vector sigma_inf is {LimitingSoftmax()(zero)[0, 0]:g} each, sigma_lin "
+        f"{Linear()(zero)[0, 0]:g}; def:perm-mat's negation would select the farthest center",
+    )  # fmt: skip
+
+
+CONSTRUCTIONS: tuple[Statement, ...] = (
+    e_01_rectified_square, e_03_codes_start, e_04_spherical_sign, e_10_lifted_robust, e_14_formulas,
+)  # fmt: skip

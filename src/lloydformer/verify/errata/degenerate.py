@@ -1,0 +1,135 @@
+"""Ties, empty clusters, coincident centers, vectors without direction, the last sample."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from lloydformer import algorithms
+from lloydformer.circuits import recipes
+from lloydformer.circuits.activations import Linear
+from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.norms import LayerNorm, RMSNorm
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.trace import Trace
+from lloydformer.verify.cases import zero_summed
+from lloydformer.verify.errata.runs import as_it_stands, circuit_for, distance, off_by
+from lloydformer.verify.finding import Finding, Statement, erratum
+from lloydformer.verify.problems import Problem, draw, on_sphere
+
+
+def e_05_ties(rng: np.random.Generator) -> Finding:
+    """Limiting soft-max splits a tied point, and the decoder then leaves it out."""
+    problem = Problem(np.array([[-2.0], [0.0], [2.0]]), np.array([[-1.0], [1.0]]), "worked by hand")
+    trace = _run(recipes.lloyd("average"), problem, 1)
+    halves = trace.assignments[0, 1].tolist()
+    ends = trace.centers[-1].flatten().tolist()
+    tied = [draw(rng, "integer", n=(20, 80), d=(1, 2), k=(2, 5)) for _ in range(40)]
+    first = algorithms.Lloyd("first")
+    return erratum(
+        5, "averaging hard attention is not Lloyd's argmin where points are tied",
+        [off_by(circuit_for(recipes.lloyd("average"), p), first, p, 1) for p in tied],
+        [off_by(circuit_for(recipes.lloyd("first"), p), first, p, 1) for p in tied],
+        f"points -2, 0, 2 with centers -1, 1: shares of 0 are {halves}, new centers {ends}",
+    )  # fmt: skip
+
+
+def e_06_empty_clusters(rng: np.random.Generator) -> Finding:
+    """A center without points: the mean of all, 0/0, the nearest of all, any of them."""
+    points = rng.normal(size=(40, 2))
+    problem = Problem(points, np.concatenate([points[:2], [[100.0, 100.0]]]), "one far center")
+    linear = replace(recipes.lloyd().decoder_cross, activation=Linear())
+    lost = as_it_stands(
+        circuit_for(replace(recipes.lloyd(), decoder_cross=linear), problem), problem, 1
+    )
+    pairs = (
+        (recipes.lloyd(), algorithms.Lloyd()),
+        (recipes.trimmed(0.5), algorithms.Trimmed(keep=0.5)),
+        (recipes.robust(0.1), algorithms.Robust(inverse_temperature=0.1)),
+        (recipes.medoids(), algorithms.Medoids()),
+    )
+    moved = _run(recipes.lloyd(), problem, 1).centers[-1, 2].numpy()
+    away = [off_by(circuit_for(r, problem), a, problem, 1, seed=0) for r, a in pairs]
+    away.append(float(np.abs(moved - points.mean(axis=0)).max()))
+    return erratum(
+        6, "Lloyd's algorithm leaves an empty cluster undefined; the circuits do not",
+        [float(lost[-1, 2, 0])], away,
+        "linear attention gives 0/0; limiting soft-max the mean of all points; trimmed the nearest "
+        "of all, robust weighs all, medoids draws from all",
+    )  # fmt: skip
+
+
+def e_12_coincident_centers(rng: np.random.Generator) -> Finding:
+    """Averaging keeps equal centers together; argmin empties one; medoid draws collide."""
+    together: list[float] = []
+    apart: list[float] = []
+    for _ in range(20):
+        problem = draw(rng, "uniform", n=(30, 60), d=(2, 4), k=(3, 3))
+        twice = replace(problem, centers=problem.centers[[0, 0, 1]])
+        together.append(_parted(recipes.lloyd("average"), twice))
+        apart.append(_parted(recipes.lloyd("first"), twice))
+    collisions = sum(_collides(rng) for _ in range(100))
+    return erratum(
+        12, "coincident centers stay together under averaging; argmin parts them",
+        [0.0 if d > 1e-6 else 1.0 for d in together], [0.0 if d > 1e-6 else 1.0 for d in apart],
+        f"medoids at separation 0 collide within 10 layers in {collisions} of 100 runs",
+    )  # fmt: skip
+
+
+def _parted(recipe: Recipe, problem: Problem) -> float:
+    """How far the first two centers are from each other after five layers."""
+    ends = _run(recipe, problem, 5).centers[-1]
+    return (ends[0] - ends[1]).abs().max().item()
+
+
+def _collides(rng: np.random.Generator) -> bool:
+    points = rng.normal(size=(500, 2))
+    problem = Problem(points, points[:10], "medoids")
+    seed = int(rng.integers(2**32))
+    history = algorithms.run(algorithms.Medoids(separation=0.0, seed=seed), *_pair(problem), 10)
+    return any(len(np.unique(c, axis=0)) < 10 for c in history.centers)
+
+
+def e_13_spherical_conditions(rng: np.random.Generator) -> Finding:
+    """LayerNorm needs zero-sum points and epsilon 0; RMSNorm needs the gain 1/sqrt(d)."""
+    layer, oracle = recipes.spherical("layer"), algorithms.Spherical()
+    problems = [on_sphere(rng, draw(rng, "uniform", n=(20, 80), d=(3, 8), k=(2, 5)))
+                for _ in range(30)]  # fmt: skip
+    lifted = [zero_summed(p) for p in problems]
+    blurred = replace(layer, norm=LayerNorm(epsilon=1e-5))
+    blur = max(off_by(circuit_for(blurred, p), oracle, p) for p in lifted)
+    plain = RMSNorm()(torch.tensor([[3.0, 4.0]])) * 2**0.5
+    return erratum(
+        13, "LayerNorm needs zero-sum points, which an isometry into d+1 dimensions makes",
+        [distance(as_it_stands(circuit_for(layer, p), p), oracle, p) for p in problems],
+        [off_by(circuit_for(layer, p), oracle, p) for p in lifted],
+        f"epsilon 1e-5 is off by {blur:.0e}; RMSNorm without gain gives norm {plain.norm():.3g}",
+    )  # fmt: skip
+
+
+def e_16_last_sample(rng: np.random.Generator) -> Finding:
+    """The last medoids drawn are not the best ones seen."""
+    worse = []
+    for seed in range(20):
+        points = torch.tensor(rng.normal(size=(300, 2)))
+        trace = Circuit(recipes.medoids(), 2, 8)(points, points[:8], 20, seed=seed)
+        worse.append((trace.objective[-1] / trace.objective.min() - 1).item())
+    return erratum(
+        16, "tab:med-res reports the last sample's objective; a user wants the best seen",
+        worse, [0.0], f"the last is worse by {100 * float(np.mean(worse)):.0f} % on average",
+    )  # fmt: skip
+
+
+def _pair(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    return problem.points, problem.centers
+
+
+def _run(recipe: Recipe, problem: Problem, n_layers: int, seed: int | None = None) -> Trace:
+    points, centers = (torch.tensor(a) for a in _pair(problem))
+    return circuit_for(recipe, problem)(points, centers, n_layers, seed=seed)
+
+
+DEGENERATE: tuple[Statement, ...] = (
+    e_05_ties, e_06_empty_clusters, e_12_coincident_centers, e_13_spherical_conditions,
+    e_16_last_sample,
+)  # fmt: skip

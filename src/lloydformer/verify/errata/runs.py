@@ -1,0 +1,50 @@
+"""Circuits as they stand: no check of the input, no centering, weights as they are given."""
+
+import numpy as np
+import torch
+from numpy import ndarray
+
+from lloydformer import algorithms
+from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.layer import Surroundings
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.subspaces import POSITION
+from lloydformer.verify.problems import Problem
+
+
+def as_it_stands(
+    circuit: Circuit, problem: Problem, n_layers: int = 10, separation: float = 0.0
+) -> ndarray:
+    """The centers before each layer and after the last, run without centering or checks."""
+    points, centers = torch.tensor(problem.points), torch.tensor(problem.centers)
+    assignments = points.new_zeros(len(points), len(centers))
+    x, c = circuit.tokens.encoder(points, assignments), circuit.tokens.decoder(centers)
+    history = [problem.centers]
+    for _ in range(n_layers):
+        x, c = circuit.layers[0](x, c, Surroundings(len(centers), separation))
+        history.append(circuit.space.read(c, POSITION).numpy())
+    return np.stack(history)
+
+
+def circuit_for(recipe: Recipe, problem: Problem) -> Circuit:
+    return Circuit(recipe, problem.points.shape[1], len(problem.centers))
+
+
+def off_by(
+    circuit: Circuit,
+    algorithm: algorithms.Algorithm,
+    problem: Problem,
+    n_layers: int = 10,
+    seed: int | None = None,
+) -> float:
+    """How far the circuit is from the algorithm after some layers, in spreads."""
+    trace = circuit(
+        torch.tensor(problem.points), torch.tensor(problem.centers), n_layers, seed=seed
+    )
+    return distance(trace.centers.numpy(), algorithm, problem)
+
+
+def distance(centers: ndarray, algorithm: algorithms.Algorithm, problem: Problem) -> float:
+    """The largest difference of these centers from the algorithm's, in spreads."""
+    history = algorithms.run(algorithm, problem.points, problem.centers, len(centers) - 1)
+    return float(np.abs(centers - history.centers).max()) / problem.spread

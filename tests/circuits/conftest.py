@@ -1,0 +1,40 @@
+"""Every recipe, with a small problem that suits it."""
+
+import pytest
+import torch
+
+from lloydformer.circuits import recipes
+from lloydformer.circuits.activations import TopK
+from lloydformer.circuits.norms import zero_sum
+
+RECIPES = {
+    "lloyd": recipes.lloyd(),
+    "lloyd, averaged": recipes.lloyd("average"),
+    "lloyd_dot": recipes.lloyd_dot(),
+    "spherical, rms": recipes.spherical("rms"),
+    "spherical, layer": recipes.spherical("layer"),
+    "soft": recipes.soft(0.7),
+    "trimmed": recipes.trimmed(0.8),
+    "robust": recipes.robust(0.5),
+    "robust, softmax": recipes.robust(0.5, "softmax"),
+    "robust, top-k": recipes.robust(0.5, TopK(2)),
+    "medoids": recipes.medoids(),
+    "soft_dot": recipes.soft_dot(0.7),
+    "robust_lifted": recipes.robust_lifted(0.5),
+    "lloyd_binary": recipes.lloyd_binary(),
+}
+
+
+@pytest.fixture(params=RECIPES)
+def recipe(request):
+    return RECIPES[request.param]
+
+
+@pytest.fixture
+def batch(recipe, rng):
+    """Three problems: points (3, 12, 4) and centers (3, 3, 4), or a row longer for LayerNorm."""
+    points = torch.tensor(rng.normal(size=(3, 12, 4)))
+    if recipe.norm:
+        points = points / points.norm(dim=-1, keepdim=True)
+        points = zero_sum(points) if recipe.norm.zero_sum else points
+    return points, points[:, :3].clone()

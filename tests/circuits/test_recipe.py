@@ -1,0 +1,71 @@
+"""Recipes are values: made by replacing parts, compared, and asked what they need."""
+
+from dataclasses import replace
+
+import pytest
+
+from lloydformer.circuits import recipes
+from lloydformer.circuits.activations import Gumbel, Linear, Softmax
+from lloydformer.circuits.scores import DotProduct
+
+LLOYD, BINARY, LIFTED = recipes.lloyd(), recipes.lloyd_binary(), recipes.robust_lifted()
+
+
+def changed(recipe, slot, **parts):
+    return replace(recipe, **{slot: replace(getattr(recipe, slot), **parts)})
+
+
+def test_a_new_recipe_is_made_by_replacing_a_part():
+    soft = replace(
+        LLOYD,
+        name="soft",
+        encoder_cross=replace(LLOYD.encoder_cross, activation=Softmax(1.0)),
+        decoder_cross=replace(LLOYD.decoder_cross, activation=Linear()),
+        algorithm="*Soft k-means",
+    )
+    assert soft == recipes.soft(1.0)
+
+
+def test_recipes_are_equal_by_their_parts_and_hashable():
+    assert recipes.trimmed(0.9) == recipes.trimmed(0.9) != recipes.trimmed(0.8)
+    assert len({recipes.lloyd(), recipes.lloyd("first"), recipes.lloyd("average")}) == 2
+
+
+def test_a_recipe_cannot_be_changed_in_place():
+    with pytest.raises(AttributeError):
+        LLOYD.name = "other"
+
+
+def test_heads_come_in_the_order_in_which_they_run():
+    assert list(LLOYD.heads) == ["encoder_cross", "encoder_self", "decoder_cross", "decoder_self"]
+    assert list(LIFTED.heads)[2] == "affinity"
+
+
+def test_which_ties_it_has():
+    assert recipes.lloyd().ties == "first"
+    assert recipes.robust(ties="average").ties == "average"
+    assert recipes.soft().ties is None
+
+
+def test_which_recipes_move_along_with_the_data():
+    staying = {r.name for r in (*recipes.table(), LIFTED, BINARY) if not r.translation_invariant}
+    assert staying == {"spherical"}
+    assert not changed(LLOYD, "encoder_cross", score=DotProduct()).translation_invariant
+
+
+def test_the_separation_is_the_one_given_or_near_its_bound():
+    assert recipes.medoids(3.0).separation(reach=50.0, n_clusters=4, eps=1e-16) == 3.0
+    assert recipes.robust(0.5).separation(reach=50.0, n_clusters=4, eps=1e-16) == (50 + 1 / 0.5) / 2
+    assert LLOYD.separation(reach=50.0, n_clusters=4, eps=1e-16) == 0
+
+
+def test_ties_that_are_averaged_call_for_k_squared_times_as_much():
+    first, average = recipes.trimmed(), recipes.trimmed(ties="average")
+    apart = average.separation(9.0, 4, 1e-16)
+    assert apart == 2 * 16 * first.separation(9.0, 4, 1e-16)
+    assert average.gap(apart, 4) == first.gap(first.separation(9.0, 4, 1e-16), 4)
+
+
+def test_gumbel_with_a_temperature_fits_in():
+    warm = changed(recipes.medoids(), "decoder_cross", activation=Gumbel(0.5))
+    assert "GSM 0.5" in warm.equation()

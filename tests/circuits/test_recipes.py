@@ -1,0 +1,68 @@
+"""The recipes by name, with their parameters."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import lloydformer as lf
+from lloydformer.circuits.activations import Softmax, Sparsemax, TopK
+
+MAKERS = ("lloyd", "lloyd_binary", "lloyd_dot", "medoids", "robust", "robust_lifted", "soft",
+          "soft_dot", "spherical", "trimmed")  # fmt: skip
+
+
+def test_the_table_has_seven_rows_in_the_papers_order():
+    names = [r.name for r in lf.recipes.table()]
+    assert names == ["lloyd", "lloyd_dot", "spherical", "soft", "trimmed", "robust", "medoids"]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_recipe_bears_the_name_of_its_maker(name):
+    assert getattr(lf.recipes, name)().name == name
+
+
+def test_all_that_is_public_is_listed():
+    assert set(lf.recipes.__all__) == {*MAKERS, "table"}
+
+
+def test_parameters_arrive():
+    assert lf.recipes.soft(3.0).encoder_cross.activation == Softmax(3.0)
+    assert lf.recipes.trimmed(0.7, 5.0).decoder_cross.activation.keep == 0.7
+    assert lf.recipes.trimmed(0.7, 5.0).decoder_cross.separation == 5.0
+    assert lf.recipes.robust(2.0).decoder_cross.activation == Sparsemax(2.0)
+    assert lf.recipes.robust(2.0, TopK(3)).decoder_cross.activation == TopK(3, 2.0)
+    assert lf.recipes.robust_lifted(2.0, "softmax", 4.0).affinity.separation == 4.0
+
+
+@pytest.mark.parametrize("keep", [0.0, -0.5, 1.5])
+def test_bad_parameters_are_refused_by_the_part(keep):
+    with pytest.raises(ValueError, match=f"keep: found {keep}; pass a fraction"):
+        lf.recipes.trimmed(keep)
+
+
+WRONG_WORDS = {  # a type checker would find these; so do the parts when none is at work
+    "lf.recipes.lloyd('last')": "ties: found 'last'; pass \"first\" or \"average\"",
+    "lf.recipes.spherical('max')": "norm: found 'max'; pass \"rms\" or \"layer\"",
+    "lf.recipes.robust(1.0, 'tanh')": "activation: found 'tanh'; pass \"sparsemax\", \"softmax\"",
+    "Quadratic('cube')": "unit: found 'cube'; pass \"square\" or \"rectified\"",
+    "Softmax('hot')": "inverse_temperature: found 'hot'; pass a positive finite number",
+    "TopK(2.5)": "m: found 2.5; pass an integer above 0",
+    "lf.Circuit(lf.recipes.lloyd(), 2.5, 3)": "n_features: found 2.5; pass an integer, 1 or more",
+}  # fmt: skip
+TRY = f"""
+import json, lloydformer as lf
+from lloydformer.circuits.activations import Softmax, TopK
+from lloydformer.circuits.feedforward import Quadratic
+def complaint(text):
+    try: return repr(eval(text))
+    except ValueError as error: return str(error)
+print(json.dumps([complaint(text) for text in {list(WRONG_WORDS)}]))
+"""
+
+
+def test_wrong_words_are_refused():
+    found = subprocess.run([sys.executable, "-c", TRY], capture_output=True, text=True, check=True)
+    for complaint, expected in zip(json.loads(found.stdout), WRONG_WORDS.values(), strict=True):
+        assert complaint.startswith(expected)

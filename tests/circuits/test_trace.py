@@ -1,0 +1,134 @@
+"""Looking inside: names, patterns, hooks."""
+
+import pytest
+import torch
+
+import lloydformer as lf
+from lloydformer.circuits.subspaces import ASSIGNMENT
+
+POINTS = torch.tensor([[0.0], [1.0], [5.0], [9.0]])
+CENTERS = torch.tensor([[0.0], [1.0]])
+HEAD = ("queries", "keys", "scores", "attention", "values", "output")
+TOKENS = ("encoder_tokens", "encoder_residual", "encoder_next", "decoder_tokens",
+          "decoder_residual", "decoder_middle", "decoder_next")  # fmt: skip
+
+
+@pytest.fixture
+def circuit():
+    return lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
+
+
+def test_every_name_is_produced(recipe, batch):
+    points, centers = batch
+    circuit = lf.Circuit(recipe, points.shape[-1], centers.shape[-2])
+    trace = circuit(points, centers, n_layers=2, keep=("*",), seed=0)
+    expected = {f"{slot}.{point}" for slot in recipe.heads for point in HEAD} | set(TOKENS)
+    expected |= {"feedforward.hidden", "feedforward.output"} if recipe.feedforward else set()
+    assert set(trace.names) == {f"layers.{t}.{name}" for t in range(2) for name in expected}
+    assert set(trace.kept) == set(trace.names)
+    assert all(len(trace[name]) == len(points) for name in trace.names)
+
+
+@pytest.mark.parametrize("batch_size", [(), (3,)])
+def test_shapes(batch_size):
+    points, centers = torch.rand(*batch_size, 7, 4), torch.rand(*batch_size, 3, 4)
+    trace = lf.Circuit(lf.recipes.lloyd(), 4, 3)(points, centers, n_layers=5, keep=("layers.2.*",))
+    assert trace.n_layers == 5
+    assert trace.points.shape == (*batch_size, 7, 4)
+    assert trace.centers.shape == (*batch_size, 6, 3, 4)
+    assert trace.assignments.shape == (*batch_size, 5, 7, 3)
+    assert trace.labels.shape == (*batch_size, 5, 7)
+    assert trace.objective.shape == (*batch_size, 6)
+    assert trace.origin.shape == (*batch_size, 1, 4)
+    assert trace["layers.2.encoder_self.attention"].shape == (*batch_size, 7, 7)
+    assert trace["layers.2.decoder_cross.scores"].shape == (*batch_size, 3, 7)
+    assert trace["layers.2.decoder_next"].shape == (*batch_size, 3, 4 + 3)
+
+
+PATTERNS = {
+    (): 0,
+    ("layers.1.*",): 31,
+    ("layers.0.encoder_cross.*", "layers.1.encoder_cross.attention"): 7,
+    ("*.attention",): 8,
+    "*.scores": 8,
+    "nothing": 0,
+}
+
+
+@pytest.mark.parametrize("keep", PATTERNS)
+def test_only_what_was_asked_for_is_kept(circuit, keep):
+    trace = circuit(POINTS, CENTERS, n_layers=2, keep=keep)
+    assert len(trace.kept) == PATTERNS[keep]
+
+
+def test_what_was_kept_is_right(circuit):
+    trace = circuit(POINTS, CENTERS, n_layers=2, keep=("*",))
+    assert torch.equal(trace["layers.1.encoder_cross.attention"], trace.assignments[1])
+    assert trace["layers.0.encoder_cross.scores"][1:3].tolist() == [[-1, 0], [-25, -16]]
+    assert torch.equal(trace["layers.0.decoder_next"], trace["layers.1.decoder_tokens"])
+    assert torch.equal(trace["layers.1.decoder_next"][:, :1] + trace.origin, trace.centers[2])
+
+
+def test_a_name_that_was_not_kept(circuit):
+    name = "layers.1.encoder_cross.attention"
+    with pytest.raises(KeyError, match=r"was not kept: run the circuit with keep=\(.layers.1."):
+        circuit(POINTS, CENTERS, 2, keep=("layers.0.*",))[name]
+
+
+def test_a_name_that_does_not_exist(circuit):
+    trace = circuit(POINTS, CENTERS, 2)
+    with pytest.raises(KeyError, match=r"no intermediate .* mean 'layers.1.decoder_next'"):
+        trace["layers.1.decoder_nest"]
+    with pytest.raises(KeyError, match=r"'zzz' is no intermediate of this circuit.$"):
+        trace["zzz"]
+
+
+def test_printing(circuit):
+    assert repr(circuit(POINTS, CENTERS, 2, keep=("*.keys",))) == (
+        "Trace(2 layers, 4 points, 2 centers, 1 features, 8 of 62 intermediates kept)"
+    )
+
+
+def test_encoder_self_attention_is_the_identity_for_distinct_points(rng):
+    points = torch.tensor(rng.normal(size=(25, 3)) + 1e6)
+    trace = lf.Circuit(lf.recipes.lloyd(), 3, 4)(points, points[:4], 2, keep="*.encoder_self.*")
+    assert torch.equal(trace["layers.1.encoder_self.attention"], torch.eye(25).double())
+
+
+def test_the_residual_loses_its_old_assignment(circuit):
+    trace = circuit(POINTS, CENTERS, 2, keep="*")
+    assert circuit.space.read(trace["layers.1.encoder_tokens"], ASSIGNMENT).any()
+    assert not circuit.space.read(trace["layers.1.encoder_residual"], ASSIGNMENT).any()
+
+
+def test_encoder_self_attention_is_really_used(circuit):
+    """Without it assignments pile up: 1 was in cluster 1 before, so 0 alone is in cluster 0."""
+    silent = circuit.layers[0].encoder_self.attention.register_forward_hook(
+        lambda module, inputs, output: torch.zeros_like(output)
+    )
+    assert circuit(POINTS, CENTERS, 2).centers[2].tolist() == [[0], [7]]
+    silent.remove()
+    assert circuit(POINTS, CENTERS, 2).centers[2].tolist() == [[0.5], [7]]
+
+
+def test_an_ordinary_hook_reads(circuit):
+    seen = []
+    point = circuit.layers[0].encoder_cross.attention
+    point.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    trace = circuit(POINTS, CENTERS, 3)
+    assert torch.equal(torch.stack(seen), trace.assignments)
+
+
+def test_an_ordinary_hook_replaces(circuit):
+    """All points to cluster 0: its center is their mean, and the trace shows what was put there."""
+    everyone = torch.tensor([[1.0, 0.0]]).expand(4, 2)
+    point = circuit.layers[0].encoder_cross.attention
+    point.register_forward_hook(lambda module, inputs, output: everyone)
+    trace = circuit(POINTS, CENTERS, 1)
+    assert trace.centers[1, 0].tolist() == [3.75]
+    assert trace.labels.tolist() == [[0, 0, 0, 0]]
+
+
+def test_no_hook_of_ours_is_left_behind(circuit):
+    circuit(POINTS, CENTERS, 1, keep="*")
+    assert not any(module._forward_hooks for module in circuit.modules())

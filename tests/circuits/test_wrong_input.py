@@ -1,0 +1,112 @@
+"""Wrong input raises a ValueError that names the argument, what was found and the repair."""
+
+import numpy as np
+import pytest
+import torch
+
+import lloydformer as lf
+
+X = torch.tensor([[0.0, 1.0], [1.0, 0.0], [3.0, 3.0], [4.0, 3.0]])
+C = X[:2]
+UNIT = X / X.norm(dim=-1, keepdim=True)
+
+
+def put(tensor, value):
+    """A copy with another value in its second row."""
+    changed = tensor.clone()
+    changed[1, 0] = value
+    return changed
+
+
+WRONG = {
+    "one axis": ((X[0], C), "points: found shape (2,); pass rows (m, d)"),
+    "no points": ((X[:0], C), "points: found shape (0, 2); pass rows (m, d)"),
+    "centers of another width": ((X, C[:, :1]), "centers: found shape (2, 1) with points of shape"),
+    "a batch and no batch": ((X, C[None]), "centers: found shape (1, 2, 2) with points of shape"),
+    "whole numbers": ((X.long(), C), "points: found dtype torch.int64; convert to float32"),
+    "whole centers": ((X, C.int()), "centers: found dtype torch.int32; convert to float32"),
+    "nan": ((put(X, torch.nan), C), "points: found nan at (1, 0); remove or fill in"),
+    "infinity": ((X, put(C, torch.inf)), "centers: found inf at (1, 0); remove or fill in"),
+    "nan in an array": ((np.full((3, 2), np.nan), C), "points: found nan at (0, 0); remove"),
+    "two dtypes": (
+        (X, C.double()),
+        "centers: found dtype torch.float64 with points of",
+    ),
+    "two devices": ((X, C.to("meta")), "centers: found on device meta with points on cpu; move"),
+    "more centers than points": ((X[:1], C), "centers: found 2 for 1 points; use at most one"),
+    "another width": (
+        (X[:, :1], C[:, :1]),
+        "found 1 features and 2 centers; this circuit",
+    ),
+    "another k": ((X, X[:3]), "found 2 features and 3 centers; this circuit was made with n"),
+    "no layers": ((X, C, 0), "n_layers: found 0; pass an integer, 1 or more"),
+    "fewer layers": ((X, C, -3), "n_layers: found -3; pass an integer, 1 or more"),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_wrong_input_to_a_circuit(fault):
+    arguments, complaint = WRONG[fault]
+    with pytest.raises(ValueError) as error:
+        lf.Circuit(lf.recipes.lloyd(), n_features=2, n_clusters=2)(*arguments)
+    assert complaint in str(error.value)
+
+
+@pytest.mark.parametrize("norm", ["rms", "layer"])
+@pytest.mark.parametrize("rows", ["points", "centers"])
+def test_spherical_circuits_want_unit_rows(norm, rows):
+    circuit = lf.Circuit(lf.recipes.spherical(norm), n_features=2, n_clusters=2)
+    good = torch.tensor([[1.0, -1.0], [-1.0, 1.0]]) / 2**0.5
+    problem = {"points": good, "centers": good, rows: 1.5 * good}
+    with pytest.raises(ValueError, match=f"{rows}: .* norm differs from 1 by 0.5; normalise first"):
+        circuit(**problem)
+
+
+def test_layer_norm_wants_zero_sums():
+    circuit = lf.Circuit(lf.recipes.spherical("layer"), n_features=2, n_clusters=2)
+    with pytest.raises(ValueError, match=r"points: .* sum to 1.4; .*zero_sum\(points\) or RMSNorm"):
+        circuit(UNIT, UNIT[:2])
+
+
+SEEDS = {
+    "none": (None, "seed: found None; Gumbel attention draws noise, pass an integer seed"),
+    "too few": ([1, 2], "seed: found 2 for 3 problems; pass one for each"),
+    "negative": (-1, "seed: found -1; pass an integer, 0 or more"),
+}
+
+
+@pytest.mark.parametrize("fault", SEEDS)
+def test_seeds(fault):
+    seed, complaint = SEEDS[fault]
+    circuit = lf.Circuit(lf.recipes.medoids(), n_features=2, n_clusters=2)
+    with pytest.raises(ValueError, match=complaint):
+        circuit(X.expand(3, -1, -1), C.expand(3, -1, -1), seed=seed)
+
+
+@pytest.mark.parametrize("name", ["n_features", "n_clusters"])
+def test_wrong_sizes(name):
+    sizes = {"n_features": 2, "n_clusters": 2, name: 0}
+    with pytest.raises(ValueError, match=f"{name}: found 0; pass an integer, 1 or more"):
+        lf.Circuit(lf.recipes.lloyd(), **sizes)
+
+
+@pytest.mark.parametrize("schedule", [(), (lf.recipes.lloyd(), lf.recipes.lloyd_dot())])
+def test_wrong_schedules(schedule):
+    with pytest.raises(ValueError, match=r"recipe: a schedule needs recipes, .* same tokens"):
+        lf.Circuit(schedule, n_features=2, n_clusters=2)
+
+
+def test_weights_that_vanish_are_announced():
+    """No point is soft-ly near a center at 1000: its weights are all exp(-10^6) = 0, and 0/0."""
+    far = torch.tensor([[0.0, 0.0], [1000.0, 0.0]])
+    circuit = lf.Circuit(lf.recipes.soft(), n_features=2, n_clusters=2)
+    with pytest.warns(RuntimeWarning, match="layer 0: a center is not a number.*linear attention"):
+        trace = circuit(X, far, n_layers=2)
+    assert trace.centers[1].isnan().any(dim=-1).tolist() == [False, True]
+
+
+def test_a_cluster_without_direction_is_announced():
+    points = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    circuit = lf.Circuit(lf.recipes.spherical(), n_features=2, n_clusters=1)
+    with pytest.warns(RuntimeWarning, match="norm of a zero vector"):
+        circuit(points[:2], points[2:], n_layers=1)

@@ -1,0 +1,154 @@
+"""The demo, with few points and layers."""
+
+import json
+import re
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner, Result
+
+from lloydformer.circuits import recipes
+from lloydformer.cli import app, demo
+from lloydformer.cli.demo_data import cases, digits, directions, plane
+from lloydformer.cli.demo_page import Run, demo_page
+from lloydformer.cli.demo_text import SNIPPET
+
+N_LAYERS = 3
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[Run]:
+    small = [plane(0, n_points=40), digits(0, n_points=60)]
+    return demo.run_all([case for p in small for case in cases(p, seed=0)], N_LAYERS)
+
+
+@pytest.fixture(scope="module")
+def page(runs: list[Run]) -> str:
+    return demo_page(runs, seed=0)
+
+
+@pytest.fixture
+def invoke(monkeypatch: pytest.MonkeyPatch) -> partial[Result]:
+    """The command on small data, with few layers."""
+    monkeypatch.setattr(demo, "N_LAYERS", N_LAYERS)
+    monkeypatch.setattr(demo, "plane", partial(plane, n_points=40))
+    monkeypatch.setattr(demo, "digits", partial(digits, n_points=60))
+    return partial(CliRunner().invoke, app.app)
+
+
+def test_every_row_of_the_table_is_equal_to_its_algorithm(runs: list[Run]) -> None:
+    names = [recipe.name for recipe in recipes.table()]
+    assert [run.case.recipe.name for run in runs] == 2 * names
+    assert all(run.equal for run in runs)
+
+
+def test_the_same_seed_gives_the_same_data() -> None:
+    np.testing.assert_array_equal(plane(3).points, plane(3).points)
+    assert not np.array_equal(plane(3).points, plane(4).points)
+    np.testing.assert_array_equal(digits(3).points, digits(4).points)
+    assert not np.array_equal(digits(3).centers, digits(4).centers)
+
+
+def test_directions_are_unit_vectors() -> None:
+    for problem in (plane(0), digits(0)):
+        lengths = np.linalg.norm(directions(problem).points, axis=1)
+        np.testing.assert_allclose(lengths, 1.0)
+
+
+def test_the_page_shows_every_recipe(page: str) -> None:
+    found = re.findall(r"<code>lf\.recipes\.(\w+)\(\)</code>", page)
+    assert found == [recipe.name for recipe in recipes.table()]
+    assert page.count("<canvas data-head=") == 4 * len(found)
+    assert page.count("Equal to the plain algorithm") == len(found)
+
+
+def test_the_page_marks_what_a_recipe_replaces(page: str) -> None:
+    rows = re.findall(r'<table class="row">(.*?)</table>', page)
+    assert [len(re.findall("<mark>", row)) for row in rows] == [0, 3, 3, 2, 1, 1, 1]
+
+
+def test_the_page_holds_every_layer(page: str) -> None:
+    data = [json.loads(text) for text in re.findall(r'application/json">(.*?)</script>', page)]
+    assert len(data) == len(recipes.table())
+    for run in data:
+        assert len(run["centers"]) == len(run["objective"]) == N_LAYERS + 1
+        assert all(len(head["layers"]) == N_LAYERS for head in run["attention"].values())
+
+
+def test_the_page_is_small(page: str) -> None:
+    assert len(page) < 1_000_000
+
+
+def test_the_lines_of_code_on_the_page_run() -> None:
+    names: dict[str, Any] = {}
+    exec(SNIPPET, names)
+    trace = names["trace"]
+    assert trace.centers.shape == (11, 5, 2)
+    assert trace.labels.shape == (10, 200)
+    assert trace["layers.3.encoder_cross.attention"].shape == (200, 5)
+
+
+def test_it_prints_a_table_and_writes_the_page(invoke: partial[Result], tmp_path: Path) -> None:
+    threads = torch.get_num_threads()
+    output = tmp_path / "new" / "page.html"
+    result = invoke(["demo", "--output", str(output)])
+    assert result.exit_code == 0
+    assert len(re.findall(r"\bequal\b", result.stdout)) == 2 * len(recipes.table())
+    assert f"page: {output}\n" in result.stderr
+    assert output.read_text().startswith("<!DOCTYPE html>")
+    assert torch.get_num_threads() == threads
+
+
+def test_json_is_one_object(invoke: partial[Result], tmp_path: Path) -> None:
+    output = tmp_path / "page.html"
+    result = invoke(["demo", "--json", "--output", str(output), "--seed", "1"])
+    found = json.loads(result.stdout)
+    assert (found["seed"], found["page"]) == (1, str(output))
+    assert list(found["rows"]) == [recipe.name for recipe in recipes.table()]
+    assert found["rows"]["lloyd"]["digits"]["labels_differing"] == 0
+
+
+def test_an_existing_page_is_not_replaced(invoke: partial[Result], tmp_path: Path) -> None:
+    output = tmp_path / "page.html"
+    output.write_text("mine")
+    result = invoke(["demo", "--output", str(output)])
+    assert "--force" in str(result.exception)
+    assert output.read_text() == "mine"
+    assert invoke(["demo", "--output", str(output), "--force"]).exit_code == 0
+    assert output.read_text() != "mine"
+
+
+def test_without_the_extra_it_says_how_to_get_the_page(
+    invoke: partial[Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    output = tmp_path / "page.html"
+    result = invoke(["demo", "--output", str(output)])
+    assert result.exit_code == 0
+    assert 'pip install "lloydformer[plots]"' in result.stderr
+    assert not output.exists()
+
+
+def test_status_1_where_a_circuit_differs(
+    invoke: partial[Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lloydformer.cli.demo_page.TOLERANCE", -1.0)
+    result = invoke(["demo", "--output", str(tmp_path / "page.html")])
+    assert result.exit_code == 1
+    assert "differs" in result.stdout
+
+
+def test_an_interrupt_says_what_is_done(
+    runs: list[Run], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(what: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        demo.run_all([run.case for run in runs], 1, interrupt)
+    assert "stopped: 1 of 14 runs were done" in capsys.readouterr().err

@@ -1,0 +1,21 @@
+"""The same numbers in every run: no deadline, no database, no random search, one thread each."""
+
+import os
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import settings
+
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, database=None, max_examples=50
+)
+settings.load_profile("repeatable")
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # each worker has one core
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20240607)

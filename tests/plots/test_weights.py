@@ -1,0 +1,42 @@
+"""Weights with the names of subspaces."""
+
+import numpy as np
+import pytest
+import torch
+
+import lloydformer as lf
+from lloydformer import plots
+
+
+def test_both_axes_name_the_subspaces() -> None:
+    circuit = lf.Circuit(lf.recipes.lloyd_dot(), n_features=3, n_clusters=4)
+    ax = plots.weights(circuit, head="encoder_cross", matrix="key")
+    names = ["position", "squared norm", "half", "assignment"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == names
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == names
+    assert ax.get_xticks().tolist() == [1.0, 3.0, 4.0, 6.5]
+
+
+def test_a_circuit_shows_the_matrix_of_its_head() -> None:
+    circuit = lf.Circuit(lf.recipes.lloyd(), n_features=2, n_clusters=3)
+    shown = plots.weights(circuit, head="decoder_self", matrix="value").images[0].get_array()
+    np.testing.assert_array_equal(shown, np.diag([-1.0, -1.0, 0.0, 0.0, 0.0]))
+
+
+def test_the_separation_is_part_of_the_matrix() -> None:
+    circuit = lf.Circuit(lf.recipes.trimmed(), n_features=1, n_clusters=2)
+    ax = plots.weights(circuit, head="decoder_cross", separation=4.0)
+    np.testing.assert_array_equal(ax.images[0].get_array(), np.diag([1.0, 2.0, 2.0]))
+
+
+def test_a_plain_matrix_needs_no_space() -> None:
+    ax = plots.weights(torch.eye(3))
+    assert ax.get_xticks().size == 0
+    space = lf.Circuit(lf.recipes.lloyd(), 1, 2).space
+    assert len(plots.weights(torch.eye(3), space=space).get_xticks()) == 2
+
+
+def test_an_unknown_head_is_refused_with_those_that_exist() -> None:
+    circuit = lf.Circuit(lf.recipes.lloyd(), n_features=2, n_clusters=3)
+    with pytest.raises(ValueError, match="head: found 'cross'; this circuit has encoder_cross"):
+        plots.weights(circuit, head="cross")
