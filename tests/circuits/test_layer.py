@@ -1,5 +1,6 @@
 """One layer: its tokens by hand, its tolerance for rounded memberships."""
 
+import pytest
 import torch
 
 import lloydformer as lf
@@ -49,3 +50,14 @@ def test_memberships_of_duplicates_may_be_rounded():
     circuit = lf.Circuit(lf.recipes.lloyd("average"), n_features=1, n_clusters=2)
     trace = circuit(points, points[[0, -1]], 3)
     torch.testing.assert_close(trace.centers[3, 0, 0].item(), 24 / 52)
+
+
+@pytest.mark.parametrize("make", [lf.recipes.lloyd, lf.recipes.lloyd_dot])
+@pytest.mark.parametrize(("aside", "shares"), [(0.0, [0.5, 0.5]), (1e-9, [0, 1]), (-1e-9, [1, 0])])
+def test_a_point_midway_is_shared_though_rounding_says_otherwise(make, aside, shares):
+    """0.2 lies midway between 0.1 and 0.3; in floating point it is nearer to the latter."""
+    assert (0.2 - 0.1) ** 2 > (0.3 - 0.2) ** 2
+    points = torch.tensor([[0.0], [0.1], [0.2 + aside], [0.3]], dtype=torch.float64)
+    circuit = lf.Circuit(make("average"), n_features=1, n_clusters=2)
+    trace = circuit(points, points[[1, 3]], 1)
+    assert trace.assignments[0, 2].tolist() == shares

@@ -27,7 +27,10 @@ def _root() -> None:
 
 
 def main() -> None:
-    """Bad input: one line and status 2. Ctrl-C: one line and status 130. Never a traceback."""
+    """Bad input: one line and status 2. Never a traceback.
+
+    Ctrl-C ends with status 130; the command itself says what is done so far.
+    """
     if sys.argv[1:] == ["--version"]:
         print(__version__)
         return
@@ -40,8 +43,6 @@ def main() -> None:
         status = _complain(str(error))
     except KeyboardInterrupt:
         status = 130
-    if status == 130:  # inside of a command typer turns Ctrl-C into this status
-        print("\nstopped.", file=sys.stderr)
     _leave(status if isinstance(status, int) else 0)
 
 

@@ -10,8 +10,6 @@ import typer
 
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.trace import Trace
-from lloydformer.cli.demo_data import cases, digits, plane
-from lloydformer.cli.demo_page import Run, demo_page
 from lloydformer.cli.terminal import (
     print_json,
     print_table,
@@ -21,6 +19,8 @@ from lloydformer.cli.terminal import (
     stdout,
     write_whole,
 )
+from lloydformer.demo.data import cases, digits, plane
+from lloydformer.demo.page import Run, demo_page
 from lloydformer.plots.axes import require_matplotlib
 from lloydformer.report.circuit import KEEP
 from lloydformer.verify.cases import Case

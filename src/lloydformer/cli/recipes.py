@@ -22,8 +22,8 @@ def recipes(
         raise ValueError(f"recipe: found {name!r}; known are {', '.join(known)}")
     chosen = [known[name]] if name else list(known.values())
     if json:
-        rows = {r.name: {**r.row(), "equation": r.equation()} for r in chosen}
-        return print_json({"label": "tab:comp-alg", "rows": rows})
+        row_of = {r.name: {**r.row(), "equation": r.equation()} for r in chosen}
+        return print_json({"label": "tab:comp-alg", "rows": row_of})
     columns = [c for c in chosen[0].row() if c != "Appendix" or not stdout.is_terminal]
     rows = [[r.name, *(r.row()[c] for c in columns)] for r in chosen]
     print_table(["recipe", *columns], rows, fold="Algorithm")

@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from lloydformer.cli.terminal import print_json, print_table, progress, stdout
+from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
 from lloydformer.verify.finding import Finding
 from lloydformer.verify.statements import STATEMENTS
 
@@ -18,17 +18,28 @@ def verify(
 
     Status 1 if a verdict is bad. Takes about two minutes.
     """
-    findings: list[Finding] = []
-    with progress("verify", len(STATEMENTS)) as bar:
-        for number, statement in enumerate(STATEMENTS):
-            findings.append(statement(np.random.default_rng([seed, number])))
-            bar.advance(findings[-1].label)
+    findings = measure(seed)
     good = all(f.holds for f in findings)
     if json:
         print_json({"seed": seed, "holds": good, "rows": [f.as_dict() for f in findings]})
     else:
         _print(findings)
     return 0 if good else 1
+
+
+def measure(seed: int) -> list[Finding]:
+    """What each statement comes to, on problems drawn with this seed."""
+    findings: list[Finding] = []
+    try:
+        with progress("verify", len(STATEMENTS)) as bar:
+            for number, statement in enumerate(STATEMENTS):
+                findings.append(statement(np.random.default_rng([seed, number])))
+                bar.advance(findings[-1].label)
+    except KeyboardInterrupt:
+        held = sum(f.holds for f in findings)
+        stderr.print(f"stopped: {held} of {len(findings)} statements tried so far hold")
+        raise
+    return findings
 
 
 def _print(findings: list[Finding]) -> None:

@@ -8,8 +8,8 @@ from lloydformer import __version__, plots, report
 from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.trace import Trace
-from lloydformer.cli.demo_data import DIGITS, PLANE
-from lloydformer.cli.demo_text import (
+from lloydformer.demo.data import DIGITS, PLANE
+from lloydformer.demo.text import (
     ABOUT,
     CHECKED,
     LEAD,

@@ -1,0 +1,1 @@
+"""What `lloydformer demo` clusters, and the page that shows it."""

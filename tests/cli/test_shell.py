@@ -1,0 +1,150 @@
+"""The shell: how commands fail, what they print as JSON, and files that stay whole."""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from lloydformer.cli import app, doctor, terminal
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "lloydformer", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+WRONG = {
+    "unknown command": (["nonsense"], "No such command 'nonsense'"),
+    "unknown option": (["recipes", "--nope"], "--nope"),
+    "unknown recipe": (["recipes", "fuzzy"], "recipe: found 'fuzzy'; known are lloyd, lloyd_dot"),
+    "a word for a number": (["verify", "--seed", "x"], "Invalid value for '--seed'"),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_bad_input_is_one_line_and_status_2(fault):
+    arguments, complaint = WRONG[fault]
+    found = run(*arguments)
+    assert found.returncode == 2
+    assert found.stdout == ""
+    assert found.stderr.startswith("lloydformer: ")
+    assert found.stderr.count("\n") == 1
+    assert complaint in found.stderr
+
+
+def test_recipes_as_json():
+    found = run("recipes", "soft_dot", "--json")
+    assert found.returncode == 0
+    rows = json.loads(found.stdout)["rows"]  # nothing else stands there, or it would not parse
+    assert list(rows) == ["soft_dot"]
+    assert rows["soft_dot"]["equation"].startswith("X ← X + A⟨⟩[1](X, C; π")
+
+
+def test_doctor_as_json():
+    found = run("doctor", "--json")
+    assert found.returncode == 0
+    report = json.loads(found.stdout)
+    assert report["core"]["torch"] == version("torch")
+    assert "cpu" in report["devices"]
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """The app in this process: its status, standard output and standard error."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["lloydformer", *arguments])
+        with pytest.raises(SystemExit) as ending:
+            app.main()
+        return ending.value.code, *capsys.readouterr()
+
+    return call
+
+
+def test_no_command_is_help(command):
+    status, out, err = command()
+    assert (status, err) == (0, "")
+    assert "Usage:" in out
+    assert {"demo", "doctor", "recipes", "verify"} <= set(out.split())
+
+
+def test_version(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["lloydformer", "--version"])
+    app.main()
+    assert capsys.readouterr().out == f"{version('lloydformer')}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (ValueError("points: found\n nothing; pass some"), 2, "lloydformer: points: found nothing"),
+        (PermissionError(13, "Permission denied", "x.html"), 2, "Permission denied: 'x.html'"),
+    ],
+    ids=["ValueError", "OSError"],
+)
+def test_errors_end_a_command_with_one_line(command, monkeypatch, error, status, line):
+    def fail():
+        raise error
+
+    monkeypatch.setattr(doctor, "examine", fail)
+    found, out, err = command("doctor")
+    assert (found, out) == (status, "")
+    assert line in err
+    assert err.strip().count("\n") == 0
+
+
+def test_ctrl_c_is_status_130_without_a_traceback(command, monkeypatch):
+    def stop():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctor, "examine", stop)
+    status, out, err = command("doctor")
+    assert (status, out) == (130, "")
+    assert "Traceback" not in err
+
+
+def test_other_errors_are_ours_and_show_where(command, monkeypatch):
+    monkeypatch.setattr(doctor, "examine", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        command("doctor")
+
+
+def test_doctor_names_what_is_missing_and_how_to_get_it(command, monkeypatch):
+    monkeypatch.setattr(doctor, "EXTRAS", {"plots": ("matplotlib",), "data": ("no-such-thing",)})
+    status, out, _ = command("doctor")
+    assert status == 0
+    assert 'for data: pip install "lloydformer[data]"' in out
+    assert "lloydformer[plots]" not in out
+    assert ["no-such-thing", "missing"] in [line.split() for line in out.splitlines()]
+
+
+def test_doctor_says_when_nothing_is_missing(command):
+    assert "nothing is missing" in command("doctor")[1]
+
+
+def test_write_whole_writes(tmp_path):
+    path = tmp_path / "new" / "page.html"
+    terminal.write_whole(path, "ℓ2")
+    assert path.read_text(encoding="utf-8") == "ℓ2"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_write_whole_leaves_the_old_file_when_it_fails(tmp_path, monkeypatch):
+    path = tmp_path / "page.html"
+    path.write_text("old")
+    monkeypatch.setattr(terminal.os, "fsync", lambda handle: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        terminal.write_whole(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_existing_file_is_not_overwritten_without_force(tmp_path):
+    path = tmp_path / "page.html"
+    terminal.refuse_to_overwrite(path, force=False)
+    path.write_text("old")
+    terminal.refuse_to_overwrite(path, force=True)
+    with pytest.raises(ValueError, match=r"page.html exists; pass --force"):
+        terminal.refuse_to_overwrite(path, force=False)

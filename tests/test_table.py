@@ -1,0 +1,98 @@
+"""The table that is printed is the paper's table tab:comp-alg, in every cell."""
+
+import copy
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COLUMNS = ["Enc-SA", "Enc-CA", "Dec-SA", "Dec-CA", "Norm", "NLT", "Algorithm", "Appendix"]
+PAPER = """\
+ℓ2-LSMA  | ℓ2-LSMA  | ⟨,⟩-LSMA | ⟨,⟩-LSMA | - | - | Lloyd's algorithm / Euclidean k-means | sec:methods:icll
+⟨,⟩-LSMA | ⟨,⟩-LSMA | ⟨,⟩-LSMA | ⟨,⟩-LSMA | - | ✓ | Lloyd's algorithm / Euclidean k-means | sec:methods:icll:dp
+⟨,⟩-LSMA | ⟨,⟩-LSMA | ⟨,⟩-LSMA | ⟨,⟩-LSMA | ✓ | - | Lloyd's algorithm / Spherical k-means | sec:methods:spherical
+ℓ2-LSMA  | ℓ2-SMA   | ⟨,⟩-LSMA | ⟨,⟩-LinA | - | - | *Soft k-means          | sec:methods:icll
+ℓ2-LSMA  | ℓ2-LSMA  | ⟨,⟩-LSMA | ℓ2-NMA   | - | - | *Trimmed k-means       | sec:methods:robust
+ℓ2-LSMA  | ℓ2-LSMA  | ⟨,⟩-LSMA | ℓ2-SSMA  | - | - | *Robust k-means        | sec:methods:new:robust
+ℓ2-LSMA  | ℓ2-LSMA  | ⟨,⟩-LSMA | ℓ2-GSMA  | - | - | *Euclidean k-medoids   | sec:methods:new:kmeds
+"""  # noqa: E501
+TEX = Path(__file__).parents[2] / "shared" / "paper" / "paper.tex"
+SIGNS = {r"\ed": "ℓ2", r"\ip": "⟨,⟩", r"\cmark": "✓", r"${}^\star$": "*", "$k$": "k"}
+
+Table = list[dict[str, str]]
+
+
+def table(rows: list[list[str]]) -> Table:
+    return [dict(zip(COLUMNS, (cell.strip() for cell in row), strict=True)) for row in rows]
+
+
+def transcribed() -> Table:
+    return table([line.split("|") for line in PAPER.splitlines()])
+
+
+def parsed(tex: str) -> Table:
+    """The tabular of tab:comp-alg, its signs replaced by ours."""
+    body = tex.split(r"\label{tab:comp-alg}")[1].split(r"\end{tabular}")[0]
+    head, *lines = re.findall(r"^(.+?) *\\\\$", body, flags=re.M)
+    assert [cell.strip() for cell in head.split("&")] == COLUMNS
+    for sign, ours in SIGNS.items():
+        lines = [line.replace(sign, ours) for line in lines]
+    return table([re.sub(r"\\ref\{(.*?)\}", r"\1", line).split("&") for line in lines])
+
+
+def run(*arguments: str) -> str:
+    command = [sys.executable, "-m", "lloydformer", "recipes", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def printed() -> Table:
+    rows = list(json.loads(run("--json"))["rows"].values())[:7]
+    return [{column: row[column] for column in COLUMNS} for row in rows]
+
+
+def differences(ours: Table, theirs: Table) -> list[str]:
+    assert len(ours) == len(theirs) == 7
+    return [
+        f"row {i}, {column}: {mine[column]} and not {paper[column]}"
+        for i, (mine, paper) in enumerate(zip(ours, theirs, strict=True))
+        for column in COLUMNS
+        if mine[column] != paper[column]
+    ]
+
+
+def test_the_json_is_the_papers_table(printed):
+    assert differences(printed, transcribed()) == []
+
+
+def test_the_text_is_the_papers_table():
+    head, *lines = run().splitlines()
+    assert head.split()[1:] == COLUMNS
+    rows = [re.split(r" {2,}", line.strip())[1:] for line in lines[:7]]
+    assert differences(table(rows), transcribed()) == []
+
+
+@pytest.mark.skipif(not TEX.exists(), reason="the paper is not at hand")
+def test_the_transcription_is_the_papers_table(printed):
+    paper = parsed(TEX.read_text())
+    assert differences(transcribed(), paper) == []
+    assert differences(printed, paper) == []
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("row", range(7))
+def test_a_changed_cell_is_noticed(printed, row, column):
+    mutated = copy.deepcopy(printed)
+    mutated[row][column] += "?"
+    assert len(differences(mutated, transcribed())) == 1
+    assert len(differences(transcribed(), mutated)) == 1
+
+
+@pytest.mark.skipif(not TEX.exists(), reason="the paper is not at hand")
+@pytest.mark.parametrize(("old", "new"), [(r"\ed-NMA", r"\ed-SMA"), (r"\ip-LinA", r"\ip-LSMA")])
+def test_a_change_of_the_paper_is_noticed(printed, old, new):
+    tex = TEX.read_text()
+    assert len(differences(printed, parsed(tex.replace(f"{old} ", f"{new} ")))) == 1

@@ -1,0 +1,51 @@
+"""Every statement that `lloydformer verify` measures holds, and can fail."""
+
+import numpy as np
+import pytest
+
+from lloydformer.verify.compare import Deviation
+from lloydformer.verify.errata import ERRATA
+from lloydformer.verify.finding import agreement, equality, erratum
+from lloydformer.verify.remarks import all_finite, finite_temperature
+from lloydformer.verify.statements import STATEMENTS
+
+LONG = (finite_temperature, all_finite)
+"""These have ten thousand points and really compute their self-attention."""
+
+
+@pytest.mark.parametrize("number", range(len(STATEMENTS)))
+def test_statement_holds(number, request):
+    statement = STATEMENTS[number]
+    if statement in LONG:
+        pytest.skip("n = 10000: run by the test marked long")
+    finding = statement(np.random.default_rng([1, number]))
+    assert finding.holds, finding
+    assert finding.problems >= 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("statement", LONG, ids=lambda s: s.__name__)
+def test_ten_thousand_points(statement):
+    finding = statement(np.random.default_rng(2))
+    assert finding.holds, finding
+
+
+def test_every_item_of_the_errata_is_measured():
+    numbers = {int(s.__name__[2:4]) for s in ERRATA} | {11}  # 11 is among the remarks
+    assert numbers == set(range(1, 17))
+
+
+def test_a_wrong_circuit_does_not_agree():
+    assert agreement("", "", Deviation(1e-10)).holds
+    assert not agreement("", "", Deviation(1e-8)).holds
+    assert not agreement("", "", Deviation(0.0, labels=1)).holds
+    assert not agreement("", "", Deviation(0.0, weights=1)).holds
+    assert not equality("", "", [0.0, 1e-3]).holds
+
+
+def test_an_erratum_needs_both_sides():
+    assert erratum(0, "", printed=[0.5], repaired=[0.0]).holds
+    assert not erratum(0, "", printed=[0.0], repaired=[0.0]).holds
+    assert not erratum(0, "", printed=[0.5], repaired=[0.5]).holds
+    assert not erratum(0, "", printed=[0.5], repaired=[np.nan]).holds
+    assert erratum(0, "", printed=[np.nan], repaired=[0.0]).holds
