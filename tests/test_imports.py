@@ -7,24 +7,28 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from jaxtyping import TypeCheckError
 
 import lloydformer
+from lloydformer.objectives import kmeans_objective
 
 ROOT = Path(lloydformer.__file__).parent
 WALK = [
-    "noise", "inputs",
+    "noise", "inputs", "origin",
     "circuits.subspaces", "circuits.projections", "circuits.tokens", "circuits.scores",
     "objectives",
     "circuits.activations", "circuits.norms", "circuits.feedforward", "circuits.heads",
     "circuits.notation", "circuits.recipe", "circuits.recipes", "circuits.layer",
     "circuits.trace", "circuits.circuit",
+    "data", "plans", "seeding", "empty", "best_seen", "engines", "solve", "estimators",
     "lloydformer",
     "algorithms", "verify", "plots", "report", "demo", "cli", "__main__",
 ]  # fmt: skip
 """Modules and packages in order; `lloydformer` is the package's own front."""
 HEAVY = {
     "IPython", "dask", "distributed", "fastapi", "flask", "http.server", "huggingface_hub",
-    "ipywidgets", "matplotlib", "onnx", "pandas", "plotly", "pyarrow", "rich", "sklearn",
+    "ipywidgets", "matplotlib", "onnx", "pandas", "plotly", "pyarrow", "rich",
     "tornado", "typer", "uvicorn", "webbrowser",
 }  # fmt: skip
 
@@ -34,6 +38,11 @@ def test_import_lloydformer_loads_nothing_heavy_and_says_nothing():
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert HEAVY & set(json.loads(found.stdout)) == set()
     assert found.stderr == ""
+
+
+def test_shapes_in_annotations_are_checked_while_tests_run():
+    with pytest.raises(TypeCheckError, match="kmeans_objective"):
+        kmeans_objective(torch.zeros(5, 2), torch.zeros(3, 7))
 
 
 def name_of(path: Path) -> str:

@@ -6,10 +6,32 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.trace import Trace
+from lloydformer.estimators import (
+    CircuitClusterer,
+    KMeans,
+    KMedoids,
+    RobustKMeans,
+    SoftKMeans,
+    SphericalKMeans,
+    TrimmedKMeans,
+)
 
 try:
     __version__ = version("lloydformer")
 except PackageNotFoundError:  # run from a source tree that is not installed
     __version__ = "0.1.0"
 
-__all__ = ["Circuit", "Recipe", "Trace", "__version__", "recipes"]
+__all__ = [
+    "Circuit",
+    "CircuitClusterer",
+    "KMeans",
+    "KMedoids",
+    "Recipe",
+    "RobustKMeans",
+    "SoftKMeans",
+    "SphericalKMeans",
+    "Trace",
+    "TrimmedKMeans",
+    "__version__",
+    "recipes",
+]

@@ -14,6 +14,7 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import POSITION
 from lloydformer.circuits.trace import Recorder, Trace, names_of
 from lloydformer.inputs import as_problem, check_count, check_unit, check_zero_sum
+from lloydformer.origin import middle
 
 Seed = SupportsIndex | Sequence[SupportsIndex] | None
 """A whole number, or one for each problem of a batch; numpy's will do."""
@@ -97,7 +98,7 @@ class Circuit(nn.Module):
         """
         origin = torch.zeros_like(points[..., :1, :])
         if all(r.translation_invariant for r in self.schedule):
-            origin = _exact_middle(points)
+            origin = middle(points).unsqueeze(-2)
         if assignments is None:
             assignments = points.new_zeros(*points.shape[:-1], self.n_clusters)
         x, c = points - origin, centers - origin
@@ -131,19 +132,6 @@ def _reach(points: Tensor, centers: Tensor) -> float:
     """Centers stay among the points or where they began, and so do distances to them."""
     radius = points.norm(dim=-1).max().item()
     return (radius + max(radius, centers.norm(dim=-1).max().item())) ** 2 * 1.001 or 1.0
-
-
-def _exact_middle(points: Tensor) -> Tensor:
-    """The middle of each column, rounded so that subtracting it is exact.
-
-    It is a multiple of the largest power of two in half the column's range. Ties between whole
-    numbers stay ties, and data far from the origin lose no digit.
-    """
-    points = points.detach()  # results do not depend on it, so no gradient passes through it
-    low, high = points.amin(dim=-2, keepdim=True), points.amax(dim=-2, keepdim=True)
-    quantum = torch.exp2(torch.log2((high - low) / 2).floor())
-    middle = ((low + (high - low) / 2) / quantum).round() * quantum
-    return torch.where(high > low, middle, low)
 
 
 def _noise(seed: Seed, layer: int, points: Tensor) -> Noise | None:

@@ -1,0 +1,146 @@
+"""Blocks: data that can be read again and again, a fixed range of rows at a time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from lloydformer.data.rows import DenseRows, Rows, SparseRows
+from lloydformer.origin import middle
+
+LEAF = 8192
+"""Rows in a leaf block on the CPU: its scores stay in cache."""
+
+
+@runtime_checkable
+class Blocks(Protocol):
+    """Re-readable data in fixed leaf blocks, numbered by their global rows.
+
+    `origin` is a point that rows are seen from. `read` may be called from several threads.
+    """
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def dtype(self) -> torch.dtype: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    @property
+    def leaf(self) -> int: ...
+
+    @property
+    def origin(self) -> Tensor: ...
+
+    def read(self, start: int, stop: int) -> Rows: ...
+
+    def take(self, rows: Tensor) -> Tensor:
+        """Some rows by their global numbers, dense, relative to the origin."""
+        ...
+
+    def weights(self, start: int, stop: int) -> Tensor | None: ...
+
+
+def ranges(data: Blocks) -> Iterator[tuple[int, int]]:
+    """The leaf blocks, in row order."""
+    for start in range(0, data.n_rows, data.leaf):
+        yield start, min(start + data.leaf, data.n_rows)
+
+
+@dataclass(frozen=True)
+class TensorBlocks:
+    """A tensor (n, d) on any device, sliced without copying."""
+
+    points: Tensor
+    sample_weight: Tensor | None = None
+    leaf: int = LEAF
+    seen_from: Tensor | None = None
+    """The origin; by default the middle of the data, or zero for directions."""
+    directions: bool = False
+
+    @cached_property
+    def origin(self) -> Tensor:
+        if self.seen_from is not None:
+            return self.seen_from
+        return torch.zeros_like(self.points[0]) if self.directions else middle(self.points)
+
+    @property
+    def n_rows(self) -> int:
+        return self.points.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.points.shape[1]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.points.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.points.device
+
+    def read(self, start: int, stop: int) -> Rows:
+        return self._seen(self.points[start:stop])
+
+    def take(self, rows: Tensor) -> Tensor:
+        return self._seen(self.points[rows]).points
+
+    def _seen(self, points: Tensor) -> DenseRows:
+        if self.directions:
+            return DenseRows(points, None).directions()
+        return DenseRows(points, self.origin)
+
+    def weights(self, start: int, stop: int) -> Tensor | None:
+        return None if self.sample_weight is None else self.sample_weight[start:stop]
+
+
+@dataclass(frozen=True)
+class SparseBlocks:
+    """A CSR matrix, which stays sparse."""
+
+    matrix: sparse.csr_matrix
+    sample_weight: Tensor | None = None
+    leaf: int = LEAF
+    directions: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        return self.matrix.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.matrix.shape[1]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return torch.float32 if self.matrix.dtype == "float32" else torch.float64
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
+
+    @property
+    def origin(self) -> Tensor:
+        return torch.zeros(self.n_features, dtype=self.dtype)
+
+    def read(self, start: int, stop: int) -> Rows:
+        rows = SparseRows(self.matrix[start:stop])
+        return rows.directions() if self.directions else rows
+
+    def take(self, rows: Tensor) -> Tensor:
+        taken = SparseRows(self.matrix[rows.numpy()])
+        chosen = taken.directions() if self.directions else taken
+        return chosen.take(torch.arange(len(rows)))
+
+    def weights(self, start: int, stop: int) -> Tensor | None:
+        return None if self.sample_weight is None else self.sample_weight[start:stop]

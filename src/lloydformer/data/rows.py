@@ -1,0 +1,128 @@
+"""Rows: some consecutive points, and the few things that a fold asks of them.
+
+Dense rows are tensors on any device; sparse ones stay sparse. Both are seen from an origin, so
+that squares do not lose digits far away from zero, and neither is ever copied as a whole.
+"""
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scipy import sparse
+from torch import Tensor
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """m points with d features; centers are given relative to the same origin."""
+
+    def scores(self, centers: Tensor) -> Tensor:
+        """|c_j|^2 - 2 x_i c_j, (m, k): squared distances, less |x_i|^2."""
+        ...
+
+    def squared_norms(self) -> Tensor:
+        """|x_i|^2, (m,)."""
+        ...
+
+    def squared_distances(self, centers: Tensor, labels: Tensor) -> Tensor:
+        """|x_i - c_{label i}|^2, (m,)."""
+        ...
+
+    def sums(self, labels: Tensor, n_clusters: int, weights: Tensor | None) -> Tensor:
+        """The sum of w_i x_i over each label, (k, d) in float64."""
+        ...
+
+    def mixtures(self, weights: Tensor) -> Tensor:
+        """The sums of w_ij x_i for each j, (k, d) in float64."""
+        ...
+
+    def take(self, indices: Tensor) -> Tensor:
+        """Some of the rows, dense."""
+        ...
+
+    def directions(self) -> "Rows":
+        """The same rows divided by their norms."""
+        ...
+
+
+class DenseRows:
+    """Rows of a tensor, seen from an origin."""
+
+    def __init__(self, points: Float[Tensor, "m d"], origin: Float[Tensor, " d"] | None) -> None:
+        self.points = points if origin is None else points - origin
+
+    def scores(self, centers: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:
+        squares = torch.linalg.vecdot(centers, centers)
+        return torch.addmm(squares, self.points, centers.mT, alpha=-2)
+
+    def squared_norms(self) -> Float[Tensor, " m"]:
+        return torch.linalg.vecdot(self.points, self.points)
+
+    def squared_distances(
+        self, centers: Float[Tensor, "k d"], labels: Int[Tensor, " m"]
+    ) -> Float[Tensor, " m"]:
+        away = self.points - centers[labels]
+        return torch.linalg.vecdot(away, away)
+
+    def sums(
+        self, labels: Int[Tensor, " m"], n_clusters: int, weights: Tensor | None
+    ) -> Float[Tensor, "k d"]:
+        points = self.points.double()
+        if weights is not None:
+            points = points * weights[:, None]
+        return points.new_zeros(n_clusters, points.shape[1]).index_add_(0, labels, points)
+
+    def mixtures(self, weights: Float[Tensor, "m k"]) -> Float[Tensor, "k d"]:
+        return (weights.mT @ self.points.to(weights.dtype)).double()
+
+    def take(self, indices: Int[Tensor, " r"]) -> Float[Tensor, "r d"]:
+        return self.points[indices]
+
+    def directions(self) -> "DenseRows":
+        return DenseRows(self.points / self.points.norm(dim=1, keepdim=True), None)
+
+
+class SparseRows:
+    """Rows of a CSR matrix, on the CPU; the origin is zero, as centering would fill them."""
+
+    def __init__(self, matrix: sparse.csr_matrix) -> None:
+        self.matrix = matrix
+
+    def scores(self, centers: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:
+        products = torch.from_numpy(self.matrix @ centers.numpy().T)
+        return products.mul_(-2).add_(torch.linalg.vecdot(centers, centers))
+
+    def squared_norms(self) -> Float[Tensor, " m"]:
+        squares = self.matrix.multiply(self.matrix).sum(axis=1)
+        return torch.from_numpy(np.asarray(squares, dtype=self.matrix.dtype).ravel())
+
+    def squared_distances(
+        self, centers: Float[Tensor, "k d"], labels: Int[Tensor, " m"]
+    ) -> Float[Tensor, " m"]:
+        own = np.repeat(labels.numpy(), np.diff(self.matrix.indptr))
+        entries = self.matrix.data * centers.numpy()[own, self.matrix.indices]
+        lines = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
+        products = np.bincount(lines, weights=entries, minlength=self.matrix.shape[0])
+        squares = torch.linalg.vecdot(centers, centers)[labels] + self.squared_norms()
+        return (squares - 2 * torch.from_numpy(products).to(squares.dtype)).clamp(min=0)
+
+    def sums(
+        self, labels: Int[Tensor, " m"], n_clusters: int, weights: Tensor | None
+    ) -> Float[Tensor, "k d"]:
+        m = self.matrix.shape[0]
+        each = np.ones(m) if weights is None else weights.double().numpy()
+        groups = sparse.csc_matrix((each, labels.numpy(), np.arange(m + 1)), shape=(n_clusters, m))
+        return torch.from_numpy((groups @ self.matrix).toarray().astype(np.float64))
+
+    def mixtures(self, weights: Float[Tensor, "m k"]) -> Float[Tensor, "k d"]:
+        return torch.from_numpy((self.matrix.T @ weights.double().numpy()).T)
+
+    def take(self, indices: Int[Tensor, " r"]) -> Float[Tensor, "r d"]:
+        return torch.from_numpy(self.matrix[indices.numpy()].toarray())
+
+    def directions(self) -> "SparseRows":
+        norms = self.squared_norms().sqrt().numpy()
+        scaled = self.matrix.copy()
+        scaled.data /= np.repeat(norms, np.diff(self.matrix.indptr))
+        return SparseRows(scaled)

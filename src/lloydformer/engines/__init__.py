@@ -1,0 +1,1 @@
+"""Engines: they run the folds of a plan over blocks of points."""

@@ -1,0 +1,107 @@
+"""The chunked engine: folds on torch, on any device, one leaf block at a time.
+
+Nothing of size n x k is stored. Each leaf is mapped by one thread with torch held to one thread,
+a fixed number of neighbouring leaves are merged by the thread that mapped them, and the rest is
+merged in row order: the number of threads does not change a bit.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lloydformer.data.blocks import Blocks, ranges
+from lloydformer.plans.contract import Block, Fold, Run
+
+_LEAVES = 8
+"""Neighbouring leaves that are merged before anything else is."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What is remembered of each point from fold to fold: 12 to 16 bytes."""
+
+    labels: Tensor
+    before: Tensor
+    distances: Tensor
+
+    @classmethod
+    def of(cls, data: Blocks) -> "State":
+        labels = torch.full((data.n_rows,), -1, dtype=torch.int32, device=data.device)
+        distances = torch.empty(data.n_rows, dtype=data.dtype, device=data.device)
+        return cls(labels, labels.clone(), distances)
+
+    def clear(self) -> None:
+        self.before.fill_(torch.iinfo(torch.int32).min)
+
+
+class Chunked:
+    """Runs folds over blocks of points with a number of threads (torch's own by default)."""
+
+    name = "chunked"
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        self.n_threads = n_threads
+
+    @contextmanager
+    def over(self, data: Blocks, state: State) -> Iterator[Run]:
+        """A function that runs folds over these data, while threads for it are up."""
+        before = torch.get_num_threads()
+        n_threads = self.n_threads or before
+        groups = _groups(data)
+        if data.device.type != "cpu" or n_threads == 1 or len(groups) == 1:
+            n_threads = 1
+        torch.set_num_threads(1)
+        try:
+            with ThreadPoolExecutor(n_threads) as pool:
+                yield partial(
+                    _fold, data, state, groups, pool if n_threads > 1 else None, n_threads
+                )
+        finally:
+            torch.set_num_threads(before)
+
+
+def _groups(data: Blocks) -> list[list[tuple[int, int]]]:
+    leaves = list(ranges(data))
+    return [leaves[i : i + _LEAVES] for i in range(0, len(leaves), _LEAVES)]
+
+
+def _fold(
+    data: Blocks,
+    state: State,
+    groups: list[list[tuple[int, int]]],
+    pool: ThreadPoolExecutor | None,
+    n_threads: int,
+    fold: Fold,
+) -> Any:
+    work = partial(_map_group, data, state, fold)
+    summaries = map(work, groups) if pool is None else _ahead(pool, work, groups, 2 * n_threads)
+    return reduce(fold.merge, summaries)
+
+
+def _map_group(data: Blocks, state: State, fold: Fold, leaves: list[tuple[int, int]]) -> Any:
+    return reduce(fold.merge, (fold.map(_block(data, state, *leaf)) for leaf in leaves))
+
+
+def _block(data: Blocks, state: State, start: int, stop: int) -> Block:
+    return Block(
+        start, data.read(start, stop), data.weights(start, stop), state.labels[start:stop],
+        state.before[start:stop], state.distances[start:stop],
+    )  # fmt: skip
+
+
+def _ahead(pool: ThreadPoolExecutor, work: Any, groups: Iterable[Any], most: int) -> Iterator[Any]:
+    """Results in order, with at most so many of them waiting."""
+    waiting: deque[Future[Any]] = deque()
+    for group in groups:
+        waiting.append(pool.submit(work, group))
+        if len(waiting) >= most:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()

@@ -1,0 +1,19 @@
+"""scikit-learn estimators: one thin class per algorithm."""
+
+from lloydformer.estimators.circuit import CircuitClusterer
+from lloydformer.estimators.kmeans import KMeans
+from lloydformer.estimators.medoids import KMedoids
+from lloydformer.estimators.robust import RobustKMeans
+from lloydformer.estimators.soft import SoftKMeans
+from lloydformer.estimators.spherical import SphericalKMeans
+from lloydformer.estimators.trimmed import TrimmedKMeans
+
+__all__ = [
+    "CircuitClusterer",
+    "KMeans",
+    "KMedoids",
+    "RobustKMeans",
+    "SoftKMeans",
+    "SphericalKMeans",
+    "TrimmedKMeans",
+]

@@ -1,0 +1,191 @@
+"""What every estimator does; one of them only names its recipe and its attributes."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.data.blocks import Blocks
+from lloydformer.engines.chunked import Chunked, State
+from lloydformer.estimators.source import Source, no_zero_rows, read
+from lloydformer.estimators.starts import Starts
+from lloydformer.plans.contract import Plan
+from lloydformer.plans.lower import lower
+from lloydformer.solve import Interrupted, Progress, Result, Rules, solve
+
+
+class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """A clustering algorithm as a scikit-learn estimator."""
+
+    _accepts_sparse: ClassVar[bool] = False
+    _directions: ClassVar[bool] = False
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"k-means++", "random"}), callable, "array-like", Tensor],
+        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+        "empty": [StrOptions({"farthest", "keep", "error"})],
+        "engine": [StrOptions({"auto", "chunked"})],
+        "device": [None, str, torch.device],
+        "callback": [None, callable],
+    }
+
+    def recipe_(self) -> Recipe:
+        """The recipe that this estimator runs, with its parameters."""
+        raise NotImplementedError
+
+    def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
+        return lower(self.recipe_())
+
+    def _rules(self) -> Rules:
+        return Rules(self.max_iter, self.tol, self.empty)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Clusterer":
+        """Cluster the rows of X.
+
+        X: array, frame, or tensor (n, d); the fitted attributes of tensors are tensors on the
+        same device. sample_weight: a point with weight 2 counts twice, one with weight 0 not at
+        all.
+        """
+        source = self._read(X, sample_weight, reset=True)
+        self._check_size(source.blocks)
+        rng = check_random_state(self.random_state)
+        starts = Starts(self, X, source.blocks, rng)
+        self._n_init = starts.n_starts
+        try:
+            result = solve(
+                self._plan(rng), source.blocks, starts, self._rules(), Chunked(), self._report()
+            )
+        except Interrupted as stop:
+            if stop.result is not None:
+                self._keep(stop.result, source)
+            raise
+        self._keep(result, source)
+        return self
+
+    def _keep(self, result: Result, source: Source) -> None:
+        """The fitted attributes."""
+        blocks = source.blocks
+        self._origin = blocks.origin
+        centers = (result.centers + blocks.origin.double()).to(blocks.dtype)
+        self.cluster_centers_ = source.out(centers)
+        self.labels_ = source.out(self._labels(result.labels))
+        self.inertia_ = result.inertia
+        self.n_iter_ = result.n_iter
+        self.objective_history_ = np.array(result.history)
+        self._n_features_out = self.n_clusters
+        self._warn_if_fewer(result.labels)
+
+    def _labels(self, labels: Tensor) -> Tensor:
+        return labels
+
+    def _warn_if_fewer(self, labels: Tensor) -> None:
+        found = len(torch.unique(torch.where(labels < 0, -1 - labels, labels)))
+        if found < self.n_clusters:
+            warnings.warn(
+                f"Number of distinct clusters ({found}) found smaller than n_clusters "
+                f"({self.n_clusters}). Possibly due to duplicate points in X.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
+        origin = None if reset else self._origin
+        source = read(
+            self, X, sample_weight, reset=reset, directions=self._directions, origin=origin
+        )
+        if self._directions:
+            no_zero_rows(source.blocks)
+        return source
+
+    def _check_size(self, blocks: Blocks) -> None:
+        if blocks.n_rows < self.n_clusters:
+            raise ValueError(
+                f"n_samples={blocks.n_rows} should be >= n_clusters={self.n_clusters}."
+            )
+
+    def _report(self) -> Any:
+        """The user's callback, and with `verbose` a line for each iteration."""
+        if not self.verbose:
+            return self.callback
+
+        def say(progress: Progress) -> None:
+            print(f"Iteration {progress.iteration}, objective {progress.objective}.")
+            if self.callback is not None:
+                self.callback(progress)
+
+        return say
+
+    def _centers(self, blocks: Blocks) -> Tensor:
+        """The fitted centers as the loop saw them: from the origin, in the data's precision."""
+        centers = torch.as_tensor(self.cluster_centers_, device=blocks.device).double()
+        return (centers - blocks.origin.double()).to(blocks.dtype)
+
+    def _finish(self, X: Any, sample_weight: Any = None) -> tuple[Source, State, float]:
+        """The last assignment of a fit, for other data."""
+        check_is_fitted(self)
+        source = self._read(X, sample_weight, reset=False)
+        state = State.of(source.blocks)
+        state.clear()
+        with Chunked().over(source.blocks, state) as run:
+            final = self._plan().finish(run, self._centers(source.blocks))
+        return source, state, final.inertia
+
+    def predict(self, X: Any) -> Any:
+        """The nearest center of each row."""
+        source, state, _ = self._finish(X)
+        labels = torch.where(state.labels < 0, -1 - state.labels, state.labels)
+        return source.out(labels)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """`fit(X).labels_`."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def transform(self, X: Any) -> Any:
+        """The distance of each row to each center, (n, k)."""
+        check_is_fitted(self)
+        source = self._read(X, reset=False)
+        blocks, centers = source.blocks, self._centers(source.blocks)
+        parts = []
+        for start in range(0, blocks.n_rows, blocks.leaf):
+            rows = blocks.read(start, min(start + blocks.leaf, blocks.n_rows))
+            squares = rows.scores(centers) + rows.squared_norms()[:, None]
+            parts.append(self._distance(squares.clamp_(min=0)))
+        return source.out(torch.cat(parts))
+
+    def _distance(self, squares: Tensor) -> Tensor:
+        return squares.sqrt_()
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """`fit(X).transform(X)`."""
+        return self.fit(X, sample_weight=sample_weight).transform(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the inertia of these data."""
+        return -self._finish(X, sample_weight)[2]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._accepts_sparse
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

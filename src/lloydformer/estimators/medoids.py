@@ -1,0 +1,81 @@
+"""Randomised k-medoids."""
+
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from lloydformer.circuits import recipes
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.source import Source
+from lloydformer.plans.contract import Plan
+from lloydformer.plans.medoids import Medoids
+from lloydformer.solve import Result, Rules
+
+
+class KMedoids(Clusterer):
+    r"""Randomised k-medoids (alg:rnd-kmeds): centers are points of the data, drawn anew each time.
+
+    Each center moves to a point drawn with probability
+    $\propto w_i \exp(-\lVert x_i - c_j \rVert^2 - 2\delta\, 1[a_i \ne j])$, $\delta$ =
+    `separation`. The best medoids seen are kept; `return_last=True` gives the last ones drawn,
+    as in the paper. It stops after `max_iter` draws, or after `patience` draws without a better
+    one. The draws depend on the scale of the data: distances of about 1 make them neither blind
+    nor greedy. `medoid_indices_` are the rows of the medoids.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Clusterer._parameter_constraints,
+        "separation": [None, Interval(Real, 0, None, closed="left")],
+        "patience": [None, Interval(Integral, 1, None, closed="left")],
+        "return_last": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        separation: float | None = 100.0,
+        patience: int | None = None,
+        return_last: bool = False,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        verbose: int = 0,
+        random_state: Any = None,
+        engine: str = "auto",
+        device: Any = None,
+        callback: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.separation = separation
+        self.patience = patience
+        self.return_last = return_last
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.random_state = random_state
+        self.engine = engine
+        self.device = device
+        self.callback = callback
+
+    def recipe_(self) -> Recipe:
+        return recipes.medoids(self.separation)
+
+    def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
+        plan = cast(Medoids, super()._plan(rng))
+        return plan if rng is None else replace(plan, seed=int(rng.randint(2**31 - 1)))
+
+    def _rules(self) -> Rules:
+        return Rules(
+            self.max_iter, patience=self.patience, return_last=self.return_last, empty="keep"
+        )
+
+    def _keep(self, result: Result, source: Source) -> None:
+        super()._keep(result, source)
+        assert result.rows is not None
+        self.medoid_indices_ = source.out(result.rows)

@@ -1,0 +1,71 @@
+"""Soft k-means."""
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import torch
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from lloydformer.circuits import recipes
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.estimators.base import Clusterer
+
+
+class SoftKMeans(Clusterer):
+    r"""Soft k-means (alg:soft-kmeans): every point belongs to every cluster, near ones more.
+
+    Shares are $p_{ij} \propto \exp(-\gamma \lVert x_i - c_j \rVert^2)$ with
+    $\gamma$ = `inverse_temperature`, and centers are means weighted by shares. It descends the
+    free energy $-\frac1\gamma \sum_i w_i \log \sum_j \exp(-\gamma \lVert x_i - c_j \rVert^2)$,
+    which `objective_history_` follows; `inertia_` is the k-means objective of the final centers.
+    A cluster whose weights vanish keeps its center.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Clusterer._parameter_constraints,
+        "inverse_temperature": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        inverse_temperature: float = 1.0,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        random_state: Any = None,
+        empty: str = "farthest",
+        engine: str = "auto",
+        device: Any = None,
+        callback: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.inverse_temperature = inverse_temperature
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.empty = empty
+        self.engine = engine
+        self.device = device
+        self.callback = callback
+
+    def recipe_(self) -> Recipe:
+        return recipes.soft(self.inverse_temperature)
+
+    def predict_proba(self, X: Any) -> Any:
+        """The shares of each row in each cluster, (n, k)."""
+        check_is_fitted(self)
+        source = self._read(X, reset=False)
+        blocks, centers = source.blocks, self._centers(source.blocks)
+        parts = [
+            (-self.inverse_temperature * blocks.read(s, s + blocks.leaf).scores(centers)).softmax(1)
+            for s in range(0, blocks.n_rows, blocks.leaf)
+        ]
+        return source.out(torch.cat(parts))

@@ -1,0 +1,103 @@
+"""From what users pass (arrays, frames, CSR matrices, tensors) to blocks, and back again."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from sklearn.utils.validation import _check_sample_weight, validate_data
+from torch import Tensor
+
+from lloydformer.data.blocks import LEAF, Blocks, SparseBlocks, TensorBlocks
+from lloydformer.inputs import FLOATS
+
+_GPU_LEAF = 1 << 18
+
+
+@dataclass(frozen=True)
+class Source:
+    """The data of one call, as blocks, and how results go back to the user."""
+
+    blocks: Blocks
+    tensors: bool
+    """Did tensors come in? Then tensors go out, on the same device."""
+
+    def out(self, values: Tensor) -> Any:
+        return values if self.tensors else values.cpu().numpy()
+
+
+def read(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any = None,
+    *,
+    reset: bool,
+    directions: bool,
+    origin: Tensor | None = None,
+) -> Source:
+    """Check the data as scikit-learn does, and look at them as blocks."""
+    if isinstance(X, Tensor):
+        points = _checked_tensor(estimator, X, reset)
+    else:
+        X = validate_data(
+            estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
+            accept_sparse="csr" if estimator._accepts_sparse else False, accept_large_sparse=False,
+        )  # fmt: skip
+        if sparse.issparse(X):
+            weights = _weights(sample_weight, X, torch.device("cpu"))
+            return Source(SparseBlocks(X, weights, directions=directions), tensors=False)
+        points = _as_tensor(X, estimator.device)
+    weights = _weights(sample_weight, X, points.device)
+    leaf = LEAF if points.device.type == "cpu" else _GPU_LEAF
+    seen_from = None if origin is None else origin.to(points)
+    blocks = TensorBlocks(points, weights, leaf, seen_from, directions)
+    return Source(blocks, tensors=isinstance(X, Tensor))
+
+
+def _as_tensor(X: np.ndarray, device: Any) -> Tensor:
+    with warnings.catch_warnings():  # arrays that must not be written to: nothing here does
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        return torch.from_numpy(X).to(device or "cpu")
+
+
+def _checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
+    if X.ndim != 2 or X.dtype not in FLOATS:
+        raise ValueError(
+            f"X: found a tensor of shape {tuple(X.shape)} and dtype {X.dtype}; "
+            "pass (n, d) in float32 or float64"
+        )
+    if not torch.isfinite(X).all():
+        raise ValueError("X: found NaN or infinity; remove or fill in such rows")
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+    elif X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    return X.detach() if estimator.device is None else X.detach().to(estimator.device)
+
+
+def _weights(sample_weight: Any, X: Any, device: torch.device) -> Tensor | None:
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Tensor):
+        sample_weight = sample_weight.detach().cpu().numpy()
+    shape_of = X if not isinstance(X, Tensor) else np.empty((len(X), 1))
+    checked = _check_sample_weight(
+        sample_weight, shape_of, dtype=np.float64, ensure_non_negative=True
+    )
+    if not (checked > 0).any():
+        raise ValueError("sample_weight: found no positive weight; pass at least one")
+    return torch.from_numpy(checked).to(device)
+
+
+def no_zero_rows(blocks: Blocks) -> None:
+    """Spherical clustering has no direction for a row of zeros."""
+    for start in range(0, blocks.n_rows, blocks.leaf):
+        norms = blocks.read(start, min(start + blocks.leaf, blocks.n_rows)).squared_norms()
+        if not torch.isfinite(norms).all():
+            row = start + int((~torch.isfinite(norms)).nonzero()[0])
+            raise ValueError(f"X: found zeros only in row {row}, which has no direction; remove it")

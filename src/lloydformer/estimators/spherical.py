@@ -1,0 +1,54 @@
+"""Spherical k-means."""
+
+from typing import Any
+
+from torch import Tensor
+
+from lloydformer.circuits import recipes
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.estimators.base import Clusterer
+
+
+class SphericalKMeans(Clusterer):
+    r"""Spherical k-means (alg:lloyds-sphere): rows are compared by their direction alone.
+
+    Minimises $\sum_i w_i (1 - \cos(x_i, c_{a_i}))$ with centers of length 1. Rows need not be
+    unit vectors; a row of zeros has no direction and is refused. A cluster whose directions sum
+    to zero keeps its center. `transform` gives cosine distances. CSR matrices stay sparse.
+    """
+
+    _accepts_sparse = True
+    _directions = True
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        random_state: Any = None,
+        empty: str = "farthest",
+        engine: str = "auto",
+        device: Any = None,
+        callback: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.empty = empty
+        self.engine = engine
+        self.device = device
+        self.callback = callback
+
+    def recipe_(self) -> Recipe:
+        return recipes.spherical()
+
+    def _distance(self, squares: Tensor) -> Tensor:
+        return squares / 2  # |x - c|^2 = 2 - 2 cos

@@ -1,0 +1,76 @@
+"""Initial centers for the loop: named methods, an array or a callable, once or several times."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils import check_array
+from torch import Tensor
+
+from lloydformer.data.blocks import Blocks
+from lloydformer.engines.chunked import State
+from lloydformer.plans.contract import Run
+from lloydformer.seeding import kmeans_plusplus, random_rows
+
+
+def is_array(init: Any) -> bool:
+    return not isinstance(init, str) and not callable(init)
+
+
+def number_of_starts(estimator: Any) -> int:
+    """n_init, where "auto" means 1 with k-means++ or an array and 10 otherwise."""
+    wanted = estimator.n_init
+    if wanted == "auto":
+        wanted = 1 if is_array(estimator.init) or estimator.init == "k-means++" else 10
+    if is_array(estimator.init) and wanted != 1:
+        warnings.warn(
+            "Explicit initial center position passed: performing only one init in "
+            f"{type(estimator).__name__} instead of n_init={wanted}.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+        return 1
+    return int(wanted)
+
+
+class Starts:
+    """Yields initial centers, seen from the data's origin."""
+
+    def __init__(self, estimator: Any, X: Any, data: Blocks, rng: np.random.RandomState) -> None:
+        self.estimator, self.X, self.data, self.rng = estimator, X, data, rng
+        self.n_starts = number_of_starts(estimator)
+        self.given = self._checked(estimator.init) if is_array(estimator.init) else None
+
+    def __call__(self, run: Run, state: State) -> Iterator[Tensor]:
+        for _ in range(self.n_starts):
+            yield self._start(run, state)
+
+    def _start(self, run: Run, state: State) -> Tensor:
+        init, k = self.estimator.init, self.estimator.n_clusters
+        if self.given is not None:
+            return self.given
+        if callable(init):
+            return self._checked(init(self.X, k, random_state=self.rng))
+        if init == "random":
+            return self.data.take(random_rows(self.data, k, self.rng)).double()
+        rows = kmeans_plusplus(self.data, run, state.distances, k, self.rng)
+        return self.data.take(rows).double()
+
+    def _checked(self, centers: Any) -> Tensor:
+        """An array of initial centers, seen as the points are."""
+        if isinstance(centers, Tensor):
+            centers = centers.detach().cpu().numpy()
+        centers = check_array(centers, dtype=np.float64, accept_sparse="csr")
+        dense = centers if isinstance(centers, np.ndarray) else centers.toarray()
+        wanted = (self.estimator.n_clusters, self.data.n_features)
+        if dense.shape != wanted:
+            raise ValueError(
+                f"init: the shape of the initial centers {dense.shape} does not match the number "
+                f"of clusters {wanted[0]} and the number of features {wanted[1]}"
+            )
+        placed = torch.from_numpy(dense).to(self.data.device) - self.data.origin.double()
+        if self.estimator._directions:
+            placed = placed / placed.norm(dim=1, keepdim=True)
+        return placed

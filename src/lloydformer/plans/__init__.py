@@ -1,0 +1,1 @@
+"""Plans: recipes lowered to folds over blocks of points."""

@@ -1,0 +1,100 @@
+"""What a plan is made of: folds over blocks, and the step that one iteration comes to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from torch import Tensor
+
+from lloydformer.data.rows import Rows
+
+
+@dataclass(frozen=True)
+class Block:
+    """A leaf of the data as a fold sees it; `labels`, `before` and `distances` may be written.
+
+    labels: each point's cluster. before: what it was in the last iteration. distances: the
+    squared distance to its own center. They are views of one array over all points.
+    """
+
+    start: int
+    rows: Rows
+    weights: Tensor | None
+    labels: Tensor
+    before: Tensor
+    distances: Tensor
+
+
+@runtime_checkable
+class Fold(Protocol):
+    """A block becomes a small summary, and summaries of neighbours are merged in row order."""
+
+    def map(self, block: Block) -> Any: ...
+
+    def merge(self, first: Any, second: Any) -> Any: ...
+
+
+Run = Callable[[Fold], Any]
+"""Runs a fold over all blocks; an engine supplies it."""
+
+
+class Adding:
+    """Folds whose summaries are tuples of tensors that add up."""
+
+    def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return tuple(a.add_(b) for a, b in zip(first, second, strict=True))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One iteration's result: sums (k, d) and masses (k,) in float64, centers being their ratio.
+
+    objective: of the centers that it began with. changed: points whose label is another one.
+    """
+
+    sums: Tensor
+    masses: Tensor
+    objective: float
+    changed: int
+
+
+@dataclass(frozen=True)
+class Final:
+    """The last assignment: what users compare, and what the plan descends."""
+
+    inertia: float
+    objective: float
+
+
+@runtime_checkable
+class Plan(Protocol):
+    """A recipe, lowered.
+
+    stops_on: "labels" for scikit-learn's rule, "shift" for the centers' alone, "never" for plans
+    that draw. empties: "move" if the point that fills an empty cluster leaves its old one's sums,
+    "copy" if not, "keep" if a cluster without mass keeps its center. directions: are the points
+    seen as unit vectors?
+    """
+
+    @property
+    def stops_on(self) -> str: ...
+
+    @property
+    def empties(self) -> str: ...
+
+    @property
+    def directions(self) -> bool: ...
+
+    def step(self, run: Run, centers: Tensor, iteration: int) -> Step: ...
+
+    def place(self, step: Step, centers: Tensor) -> Tensor:
+        """The new centers, (k, d); a cluster without mass has its old one."""
+        ...
+
+    def finish(self, run: Run, centers: Tensor) -> Final: ...
+
+
+def total(values: Tensor, weights: Tensor | None) -> Tensor:
+    """The weighted sum over a block, in float64."""
+    values = values.double()
+    return (values if weights is None else values * weights).sum()

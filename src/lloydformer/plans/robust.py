@@ -1,0 +1,148 @@
+"""Robust k-means: distances, then each cluster's threshold, then the weighted sums."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lloydformer.plans.assign import Measure, count_changed, masses_of
+from lloydformer.plans.contract import Adding, Block, Final, Run, Step, total
+from lloydformer.plans.means import mean
+from lloydformer.plans.selection import radii
+
+
+def _weights(block: Block) -> Tensor:
+    ones = torch.ones(len(block.labels), dtype=torch.float64, device=block.labels.device)
+    return ones if block.weights is None else block.weights.double()
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best score -gamma d^2 of each cluster, and the mass that attains it."""
+
+    inverse_temperature: float
+    n_clusters: int
+
+    def map(self, block: Block) -> tuple[Tensor, Tensor]:
+        z = -self.inverse_temperature * block.distances.double()
+        weights, labels = _weights(block), block.labels.long()
+        best = z.new_full((self.n_clusters,), -math.inf)
+        best.scatter_reduce_(0, labels, torch.where(weights > 0, z, -math.inf), "amax")
+        return best, masses_of(labels, weights * (z == best[labels]), self.n_clusters)
+
+    def merge(
+        self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        best = torch.maximum(first[0], second[0])
+        return best, (first[0] == best) * first[1] + (second[0] == best) * second[1]
+
+
+@dataclass(frozen=True)
+class Above(Adding):
+    """Mass and weighted score of each cluster's points that are above its threshold."""
+
+    inverse_temperature: float
+    threshold: Tensor
+
+    def map(self, block: Block) -> tuple[Tensor, Tensor]:
+        z = -self.inverse_temperature * block.distances.double()
+        labels, k = block.labels.long(), len(self.threshold)
+        weights = _weights(block) * (z > self.threshold[labels])
+        return masses_of(labels, weights, k), masses_of(labels, weights * z, k)
+
+
+def threshold(run: Run, inverse_temperature: float, n_clusters: int) -> Tensor:
+    """Sparsemax's tau: the sum of w (z - tau)_+ is 1 (Michelot's steps from a lower bound).
+
+    Each step solves for tau with the points above it; tau rises until they stay the same.
+    """
+    best, at_best = run(Best(inverse_temperature, n_clusters))
+    mass, score = run(Above(inverse_temperature, torch.full_like(best, -math.inf)))
+    tau = torch.maximum((score - 1) / mass, best - 1 / at_best)
+    count = mass
+    while True:
+        mass, score = run(Above(inverse_temperature, tau))
+        following = torch.where(mass > 0, torch.maximum((score - 1) / mass, tau), tau)
+        if torch.equal(mass, count) or torch.equal(following.nan_to_num(), tau.nan_to_num()):
+            return following
+        tau, count = following, mass
+
+
+@dataclass(frozen=True)
+class Weighted(Adding):
+    """Sums with the weights that a cluster's activation gives to its own points."""
+
+    weigh: "Sparse | Exponential"
+    n_clusters: int
+
+    def map(self, block: Block) -> tuple[Tensor, ...]:
+        labels = block.labels.long()
+        weights = _weights(block) * self.weigh(block.distances.double(), labels)
+        sums = block.rows.sums(labels, self.n_clusters, weights)
+        objective, changed = total(block.distances, block.weights), count_changed(block)
+        block.before.copy_(block.labels)
+        return sums, masses_of(labels, weights, self.n_clusters), objective, changed
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """(z - tau)_+ with z = -gamma d^2."""
+
+    inverse_temperature: float
+    threshold: Tensor
+
+    def __call__(self, distances: Tensor, labels: Tensor) -> Tensor:
+        return (-self.inverse_temperature * distances - self.threshold[labels]).clamp(min=0)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """exp(-gamma (d^2 - smallest)) within a radius."""
+
+    inverse_temperature: float
+    best: Tensor
+    radius: Tensor
+
+    def __call__(self, distances: Tensor, labels: Tensor) -> Tensor:
+        weights = (-self.inverse_temperature * distances - self.best[labels]).exp()
+        return weights * (distances <= self.radius[labels])
+
+
+@dataclass(frozen=True)
+class Robust:
+    """Each center moves to a mean of its points in which far ones weigh less.
+
+    activation "sparsemax" or "softmax"; with `m`, soft-max over the m nearest points.
+    """
+
+    inverse_temperature: float = 0.01
+    activation: str = "sparsemax"
+    m: int | None = None
+    stops_on = "shift"
+    empties = "copy"
+    directions = False
+
+    def step(self, run: Run, centers: Tensor, iteration: int) -> Step:
+        _, masses = run(Measure(centers))
+        sums, weights, objective, changed = run(
+            Weighted(self._weighting(run, masses, centers.dtype), len(centers))
+        )
+        return Step(sums, torch.where(masses > 0, weights, 0.0), objective.item(), int(changed))
+
+    def _weighting(self, run: Run, masses: Tensor, dtype: torch.dtype) -> "Sparse | Exponential":
+        gamma, k = self.inverse_temperature, len(masses)
+        if self.activation == "sparsemax":
+            return Sparse(gamma, threshold(run, gamma, k))
+        best, _ = run(Best(gamma, k))
+        radius = torch.full_like(best, math.inf)
+        if self.m is not None:
+            radius = radii(run, masses.clamp(max=self.m) - 1e-9, dtype).double()
+        return Exponential(gamma, best, radius)
+
+    def place(self, step: Step, centers: Tensor) -> Tensor:
+        return mean(step, centers)
+
+    def finish(self, run: Run, centers: Tensor) -> Final:
+        inertia = run(Measure(centers))[0].item()
+        return Final(inertia, inertia)

@@ -1,0 +1,47 @@
+"""The smallest radius of each cluster that holds a given mass, found exactly in a few rounds.
+
+Squared distances are not negative, so their bit patterns are in the order of their values. Each
+round counts masses by the next eight bits among the points that share the bits found so far.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lloydformer.plans.contract import Adding, Block, Run
+
+_DIGIT = 8
+_INTEGERS = {torch.float32: torch.int32, torch.float64: torch.int64}
+_BITS = {torch.float32: 32, torch.float64: 64}
+
+
+@dataclass(frozen=True)
+class Histogram(Adding):
+    """Masses by cluster and next digit, (k, 256), among points that agree with the prefix."""
+
+    prefix: Tensor
+    shift: int
+
+    def map(self, block: Block) -> tuple[Tensor, ...]:
+        labels = block.labels.long()
+        bits = block.distances.view(_INTEGERS[block.distances.dtype]).long() >> self.shift
+        agree = (bits >> _DIGIT) == self.prefix[labels]
+        slots = (labels << _DIGIT) + (bits & ((1 << _DIGIT) - 1))
+        weights = agree.double() if block.weights is None else agree * block.weights.double()
+        size = len(self.prefix) << _DIGIT
+        return (torch.bincount(slots, weights=weights, minlength=size).view(-1, 1 << _DIGIT),)
+
+
+def radii(run: Run, targets: Tensor, dtype: torch.dtype) -> Tensor:
+    """The smallest squared radii (k,) within which a cluster's mass reaches its target."""
+    prefix = torch.zeros(len(targets), dtype=torch.long, device=targets.device)
+    missing = targets.clone()
+    for shift in range(_BITS[dtype] - _DIGIT, -1, -_DIGIT):
+        (histogram,) = run(Histogram(prefix, shift))
+        reached = histogram.cumsum(dim=1)
+        digit = (reached < missing[:, None]).sum(dim=1).clamp(max=(1 << _DIGIT) - 1)
+        before = reached.gather(1, digit[:, None]) - histogram.gather(1, digit[:, None])
+        missing = missing - before[:, 0]
+        prefix = (prefix << _DIGIT) + digit
+    return prefix.to(_INTEGERS[dtype]).view(dtype)

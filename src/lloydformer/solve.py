@@ -1,0 +1,168 @@
+"""The loop that every estimator shares: restarts, stop rule, history, callbacks, Ctrl-C."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from lloydformer.best_seen import BestSeen
+from lloydformer.data.blocks import Blocks
+from lloydformer.empty import Refill
+from lloydformer.engines.chunked import Chunked, State
+from lloydformer.plans.assign import Moments
+from lloydformer.plans.contract import Plan, Run, Step
+from lloydformer.plans.means import Means
+
+Starts = Callable[[Run, State], Iterator[Tensor]]
+"""Yields initial centers, one for each restart, seen from the data's origin, in float64."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback hears after each iteration."""
+
+    start: int
+    iteration: int
+    objective: float
+    shift: float
+
+
+Callback = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When to stop, and what to do with a cluster that has lost its points."""
+
+    max_iter: int = 300
+    tol: float = 1e-4
+    empty: str = "farthest"
+    patience: int | None = None
+    return_last: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one start came to. Centers are seen from the data's origin, in float64."""
+
+    centers: Tensor
+    labels: Tensor
+    inertia: float
+    history: tuple[float, ...]
+    rows: Tensor | None = None
+
+    @property
+    def n_iter(self) -> int:
+        return len(self.history) - 1
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with the result so far; None if there is none yet."""
+
+    def __init__(self, result: Result | None) -> None:
+        super().__init__("stopped by the user")
+        self.result = result
+
+
+def solve(
+    plan: Plan,
+    data: Blocks,
+    starts: Starts,
+    rules: Rules,
+    engine: Chunked,
+    callback: Callback | None = None,
+) -> Result:
+    """Run the plan from each start, and keep the result with the smallest inertia."""
+    best: Result | None = None
+    state = State.of(data)
+    with engine.over(data, state) as run:
+        square, tolerance = _moments(run, data, rules.tol)
+        informed: Plan = plan.knowing(square) if isinstance(plan, Means) else plan
+        descent = Descent(informed, data, state, run, replace(rules, tol=tolerance), callback)
+        try:
+            for number, centers in enumerate(starts(run, state)):
+                found = descent.from_start(number, centers)
+                if best is None or (found.inertia < best.inertia and not same(found, best)):
+                    best = replace(found, labels=found.labels.clone())
+        except Interrupted as stop:
+            if best is not None and (stop.result is None or best.inertia <= stop.result.inertia):
+                stop.result = best
+            raise
+    assert best is not None, "starts yields at least one"
+    return best
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Everything that one start needs."""
+
+    plan: Plan
+    data: Blocks
+    state: State
+    run: Run
+    rules: Rules
+    callback: Callback | None
+
+    def from_start(self, number: int, centers: Tensor) -> Result:
+        """Iterate until the stop rule says so, then label the points once more."""
+        self.state.clear()
+        refill = Refill(self.rules.empty, self.plan, self.data, self.state.labels)
+        history: list[float] = []
+        seen = BestSeen()
+        try:
+            for iteration in range(self.rules.max_iter):
+                step = self.plan.step(self.run, centers.to(self.data.dtype), iteration)
+                moved = refill.place(self.run, step, centers)
+                shift = (moved - centers).square().sum().item()
+                seen.see(step, moved)
+                history.append(step.objective)
+                centers = moved
+                if self.callback is not None:
+                    self.callback(Progress(number, iteration, step.objective, shift))
+                if self._settled(step, shift, seen):
+                    break
+        except KeyboardInterrupt:
+            so_far = self._finished(centers, history, seen) if history else None
+            raise Interrupted(so_far) from None
+        return self._finished(centers, history, seen)
+
+    def _settled(self, step: Step, shift: float, seen: BestSeen) -> bool:
+        """Labels that stay are the end; then centers that move less than the tolerance."""
+        if self.plan.stops_on == "never":
+            return self.rules.patience is not None and seen.waited > self.rules.patience
+        return (self.plan.stops_on == "labels" and step.changed == 0) or shift <= self.rules.tol
+
+    def _finished(self, centers: Tensor, history: list[float], seen: BestSeen) -> Result:
+        """The last assignment, to centers as they will be returned."""
+        final, rows = as_returned(centers, self.data), seen.last_rows
+        last = self.plan.finish(self.run, final.to(self.data.dtype))
+        if (
+            seen.centers is not None
+            and not self.rules.return_last
+            and seen.objective < last.inertia
+        ):
+            final, rows = as_returned(seen.centers, self.data), seen.rows
+            last = self.plan.finish(self.run, final.to(self.data.dtype))
+        labels = self.state.labels
+        return Result(final, labels, last.inertia, (*history, last.objective), rows)
+
+
+def as_returned(centers: Tensor, data: Blocks) -> Tensor:
+    """Centers as a user will hold them, in the data's own precision, seen from the origin."""
+    origin = data.origin.double()
+    return (centers + origin).to(data.dtype).double() - origin
+
+
+def _moments(run: Run, data: Blocks, tol: float) -> tuple[float, float]:
+    """The sum of w |x|^2, and scikit-learn's tolerance: tol times the mean variance."""
+    weighted, plain, sums = run(Moments())
+    variance = plain / data.n_rows - (sums / data.n_rows).square().sum()
+    return weighted.item(), tol * max(variance.item(), 0.0) / data.n_features
+
+
+def same(one: Result, other: Result) -> bool:
+    """Are the two labellings equal but for the clusters' numbers?"""
+    first, second = one.labels.long(), other.labels.long()
+    pairs = torch.unique(torch.stack([first, second]), dim=1).shape[1]
+    return pairs == len(torch.unique(first)) == len(torch.unique(second))
