@@ -5,7 +5,9 @@ from typing import Annotated
 import typer
 
 from lloydformer.circuits import recipes as library
+from lloydformer.circuits.recipe import Recipe
 from lloydformer.cli.terminal import print_json, print_table, stdout
+from lloydformer.plans.lower import derive
 
 BEYOND = (library.soft_dot, library.robust_lifted, library.lloyd_binary)
 
@@ -14,19 +16,33 @@ def recipes(
     name: Annotated[
         str | None, typer.Argument(help="One recipe: its row and its equation.")
     ] = None,
+    explain: Annotated[
+        str, typer.Option(metavar="NAME", help="Derive the plan of a recipe, step by step.")
+    ] = "",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """The table of recipes, or one of them with its equation."""
+    """The table of recipes, or one of them with its equation or its derivation as a plan."""
+    name = explain or name
     known = {r.name: r for r in (*library.table(), *(make() for make in BEYOND))}
     if name is not None and name not in known:
         raise ValueError(f"recipe: found {name!r}; known are {', '.join(known)}")
     chosen = [known[name]] if name else list(known.values())
     if json:
-        row_of = {r.name: {**r.row(), "equation": r.equation()} for r in chosen}
+        row_of = {
+            r.name: {**r.row(), "equation": r.equation(), "derivation": derive(r).steps}
+            for r in chosen
+        }
         return print_json({"label": "tab:comp-alg", "rows": row_of})
     columns = [c for c in chosen[0].row() if c != "Appendix" or not stdout.is_terminal]
     rows = [[r.name, *(r.row()[c] for c in columns)] for r in chosen]
     print_table(["recipe", *columns], rows, fold="Algorithm")
     if name:
         stdout.print(f"\n{chosen[0].equation()}", markup=False, soft_wrap=True)
+    if explain:
+        _explain(chosen[0])
     return None
+
+
+def _explain(recipe: Recipe) -> None:
+    for number, step in enumerate(derive(recipe).steps, start=1):
+        stdout.print(f"\n{number}. {step}", markup=False)

@@ -42,7 +42,7 @@ class Rows(Protocol):
         ...
 
     def directions(self) -> "Rows":
-        """The same rows divided by their norms."""
+        """The same rows divided by their norms; zeros stay zeros."""
         ...
 
 
@@ -80,7 +80,8 @@ class DenseRows:
         return self.points[indices]
 
     def directions(self) -> "DenseRows":
-        return DenseRows(self.points / self.points.norm(dim=1, keepdim=True), None)
+        norms = self.points.norm(dim=1, keepdim=True)
+        return DenseRows(self.points / torch.where(norms > 0, norms, 1), None)
 
 
 class SparseRows:
@@ -124,5 +125,5 @@ class SparseRows:
     def directions(self) -> "SparseRows":
         norms = self.squared_norms().sqrt().numpy()
         scaled = self.matrix.copy()
-        scaled.data /= np.repeat(norms, np.diff(self.matrix.indptr))
+        scaled.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(self.matrix.indptr))
         return SparseRows(scaled)

@@ -22,7 +22,7 @@ from torch import Tensor
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import Blocks
 from lloydformer.engines.chunked import Chunked, State
-from lloydformer.estimators.source import Source, no_zero_rows, read
+from lloydformer.estimators.source import Source, read
 from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
@@ -114,9 +114,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         source = read(
             self, X, sample_weight, reset=reset, directions=self._directions, origin=origin
         )
-        if self._directions:
-            no_zero_rows(source.blocks)
-        return source
+        if not self._directions:
+            return source
+        return source.without_zero_rows(getattr(self, "zero_rows", "error"))
 
     def _check_size(self, blocks: Blocks) -> None:
         if blocks.n_rows < self.n_clusters:

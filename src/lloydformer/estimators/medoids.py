@@ -28,7 +28,7 @@ class KMedoids(Clusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Clusterer._parameter_constraints,
+        **{k: v for k, v in Clusterer._parameter_constraints.items() if k not in ("tol", "empty")},
         "separation": [None, Interval(Real, 0, None, closed="left")],
         "patience": [None, Interval(Integral, 1, None, closed="left")],
         "return_last": ["boolean"],

@@ -1,7 +1,7 @@
 """From what users pass (arrays, frames, CSR matrices, tensors) to blocks, and back again."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, validate_data
 from torch import Tensor
 
-from lloydformer.data.blocks import LEAF, Blocks, SparseBlocks, TensorBlocks
+from lloydformer.data.blocks import LEAF, SparseBlocks, TensorBlocks, ranges
 from lloydformer.inputs import FLOATS
 
 _GPU_LEAF = 1 << 18
@@ -20,9 +20,27 @@ _GPU_LEAF = 1 << 18
 class Source:
     """The data of one call, as blocks, and how results go back to the user."""
 
-    blocks: Blocks
+    blocks: TensorBlocks | SparseBlocks
     tensors: bool
     """Did tensors come in? Then tensors go out, on the same device."""
+
+    def without_zero_rows(self, policy: str) -> "Source":
+        """Rows of zeros have no direction: refuse them, or let them count for nothing."""
+        blocks = self.blocks
+        leaves = [blocks.read(*leaf).squared_norms() == 0 for leaf in ranges(blocks)]
+        zero = torch.cat(leaves)
+        if not zero.any():
+            return self
+        if policy == "error" or zero.all():
+            row = int(zero.nonzero()[0])
+            raise ValueError(
+                f"X: found only zeros in row {row}, which has no direction; remove such rows"
+                + (' or pass zero_rows="ignore"' if not zero.all() else "")
+            )
+        weights = blocks.weights(0, blocks.n_rows)
+        ones = torch.ones(blocks.n_rows, dtype=torch.float64, device=blocks.device)
+        kept = (ones if weights is None else weights) * ~zero
+        return replace(self, blocks=replace(blocks, sample_weight=kept))
 
     def out(self, values: Tensor) -> Any:
         return values if self.tensors else values.cpu().numpy()
@@ -92,12 +110,3 @@ def _weights(sample_weight: Any, X: Any, device: torch.device) -> Tensor | None:
     if not (checked > 0).any():
         raise ValueError("sample_weight: found no positive weight; pass at least one")
     return torch.from_numpy(checked).to(device)
-
-
-def no_zero_rows(blocks: Blocks) -> None:
-    """Spherical clustering has no direction for a row of zeros."""
-    for start in range(0, blocks.n_rows, blocks.leaf):
-        norms = blocks.read(start, min(start + blocks.leaf, blocks.n_rows)).squared_norms()
-        if not torch.isfinite(norms).all():
-            row = start + int((~torch.isfinite(norms)).nonzero()[0])
-            raise ValueError(f"X: found zeros only in row {row}, which has no direction; remove it")

@@ -1,7 +1,8 @@
 """Spherical k-means."""
 
-from typing import Any
+from typing import Any, ClassVar
 
+from sklearn.utils._param_validation import StrOptions
 from torch import Tensor
 
 from lloydformer.circuits import recipes
@@ -13,17 +14,23 @@ class SphericalKMeans(Clusterer):
     r"""Spherical k-means (alg:lloyds-sphere): rows are compared by their direction alone.
 
     Minimises $\sum_i w_i (1 - \cos(x_i, c_{a_i}))$ with centers of length 1. Rows need not be
-    unit vectors; a row of zeros has no direction and is refused. A cluster whose directions sum
-    to zero keeps its center. `transform` gives cosine distances. CSR matrices stay sparse.
+    unit vectors. A row of zeros has no direction: `zero_rows="error"` refuses it, "ignore" lets it
+    count for nothing. A cluster whose directions sum to zero keeps its center. `transform` gives
+    cosine distances. CSR matrices stay sparse.
     """
 
     _accepts_sparse = True
     _directions = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Clusterer._parameter_constraints,
+        "zero_rows": [StrOptions({"error", "ignore"})],
+    }
 
     def __init__(
         self,
         n_clusters: int = 8,
         *,
+        zero_rows: str = "error",
         init: Any = "k-means++",
         n_init: Any = "auto",
         max_iter: int = 300,
@@ -36,6 +43,7 @@ class SphericalKMeans(Clusterer):
         callback: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.zero_rows = zero_rows
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter

@@ -1,6 +1,6 @@
 """Lloyd's algorithm and spherical k-means: one fold of sums and counts."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ class Means:
     """
 
     directions: bool = False
-    square: float = 0.0
+    square: float = field(default=0.0, repr=False)
     """The sum of w |x|^2, from which the objective is computed without another fold."""
     stops_on = "labels"
     empties = "move"
