@@ -12,6 +12,8 @@ from jaxtyping import Float, Int
 from scipy import sparse
 from torch import Tensor
 
+from lloydformer.data.accumulate import add_by_label
+
 
 @runtime_checkable
 class Rows(Protocol):
@@ -71,7 +73,7 @@ class DenseRows:
         points = self.points.double()
         if weights is not None:
             points = points * weights[:, None]
-        return points.new_zeros(n_clusters, points.shape[1]).index_add_(0, labels, points)
+        return add_by_label(points, labels, n_clusters)
 
     def mixtures(self, weights: Float[Tensor, "m k"]) -> Float[Tensor, "k d"]:
         return (weights.mT @ self.points.to(weights.dtype)).double()

@@ -1,6 +1,7 @@
 """What every estimator does; one of them only names its recipe and its attributes."""
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -26,11 +27,15 @@ from lloydformer.estimators.source import Source, read
 from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
+from lloydformer.plans.medoids import Medoids
 from lloydformer.solve import Interrupted, Progress, Result, Rules, solve
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """A clustering algorithm as a scikit-learn estimator."""
+    """A clustering algorithm as a scikit-learn estimator.
+
+    A constructor stores whatever it is given, hence `| Any` in its types; `fit` checks it.
+    """
 
     _accepts_sparse: ClassVar[bool] = False
     _directions: ClassVar[bool] = False
@@ -54,10 +59,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         raise NotImplementedError
 
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
-        return lower(self.recipe_())
+        """The recipe, lowered; a plan that draws takes its seed from `random_state`."""
+        plan = lower(self.recipe_())
+        if rng is None or not isinstance(plan, Medoids):
+            return plan
+        return replace(plan, seed=int(rng.randint(2**31 - 1)))
 
     def _rules(self) -> Rules:
-        return Rules(self.max_iter, self.tol, self.empty)
+        return Rules(int(self.max_iter), float(self.tol), self.empty)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Clusterer":
@@ -89,15 +98,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self._origin = blocks.origin
         centers = (result.centers + blocks.origin.double()).to(blocks.dtype)
         self.cluster_centers_ = source.out(centers)
-        self.labels_ = source.out(self._labels(result.labels))
+        self.labels_ = source.out(result.labels.clamp(min=-1))  # trimmed points
         self.inertia_ = result.inertia
         self.n_iter_ = result.n_iter
         self.objective_history_ = np.array(result.history)
         self._n_features_out = self.n_clusters
         self._warn_if_fewer(result.labels)
-
-    def _labels(self, labels: Tensor) -> Tensor:
-        return labels
 
     def _warn_if_fewer(self, labels: Tensor) -> None:
         found = len(torch.unique(torch.where(labels < 0, -1 - labels, labels)))

@@ -36,17 +36,17 @@ class CircuitClusterer(Clusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Any = 8,
         *,
-        recipe: Recipe | None = None,
+        recipe: Recipe | None | Any = None,
         init: Any = "k-means++",
         n_init: Any = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        verbose: int = 0,
+        max_iter: int | Any = 300,
+        tol: float | Any = 1e-4,
+        verbose: int | Any = 0,
         random_state: Any = None,
-        empty: str = "farthest",
-        engine: str = "auto",
+        empty: str | Any = "farthest",
+        engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
     ) -> None:
@@ -72,7 +72,7 @@ class CircuitClusterer(Clusterer):
 
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
         try:
-            return lower(self.recipe_())
+            return super()._plan(rng)
         except LoweringError:
             return Means(directions=self._directions)  # a literal circuit's centers label as these
 

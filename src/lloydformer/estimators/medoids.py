@@ -1,18 +1,14 @@
 """Randomised k-medoids."""
 
-from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.source import Source
-from lloydformer.plans.contract import Plan
-from lloydformer.plans.medoids import Medoids
 from lloydformer.solve import Result, Rules
 
 
@@ -36,17 +32,17 @@ class KMedoids(Clusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Any = 8,
         *,
-        separation: float | None = 100.0,
-        patience: int | None = None,
-        return_last: bool = False,
+        separation: float | None | Any = 100.0,
+        patience: int | None | Any = None,
+        return_last: bool | Any = False,
         init: Any = "k-means++",
         n_init: Any = "auto",
-        max_iter: int = 300,
-        verbose: int = 0,
+        max_iter: int | Any = 300,
+        verbose: int | Any = 0,
         random_state: Any = None,
-        engine: str = "auto",
+        engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
     ) -> None:
@@ -64,15 +60,14 @@ class KMedoids(Clusterer):
         self.callback = callback
 
     def recipe_(self) -> Recipe:
-        return recipes.medoids(self.separation)
-
-    def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
-        plan = cast(Medoids, super()._plan(rng))
-        return plan if rng is None else replace(plan, seed=int(rng.randint(2**31 - 1)))
+        return recipes.medoids(None if self.separation is None else float(self.separation))
 
     def _rules(self) -> Rules:
         return Rules(
-            self.max_iter, patience=self.patience, return_last=self.return_last, empty="keep"
+            int(self.max_iter),
+            patience=self.patience,
+            return_last=self.return_last,
+            empty="keep",
         )
 
     def _keep(self, result: Result, source: Source) -> None:

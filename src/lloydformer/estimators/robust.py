@@ -31,18 +31,18 @@ class RobustKMeans(Clusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Any = 8,
         *,
-        inverse_temperature: float = 0.01,
+        inverse_temperature: float | Any = 0.01,
         activation: Any = "sparsemax",
         init: Any = "k-means++",
         n_init: Any = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        verbose: int = 0,
+        max_iter: int | Any = 300,
+        tol: float | Any = 1e-4,
+        verbose: int | Any = 0,
         random_state: Any = None,
-        empty: str = "farthest",
-        engine: str = "auto",
+        empty: str | Any = "farthest",
+        engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
     ) -> None:
@@ -61,4 +61,4 @@ class RobustKMeans(Clusterer):
         self.callback = callback
 
     def recipe_(self) -> Recipe:
-        return recipes.robust(self.inverse_temperature, self.activation)
+        return recipes.robust(float(self.inverse_temperature), self.activation)

@@ -29,17 +29,17 @@ class SoftKMeans(Clusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Any = 8,
         *,
-        inverse_temperature: float = 1.0,
+        inverse_temperature: float | Any = 1.0,
         init: Any = "k-means++",
         n_init: Any = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        verbose: int = 0,
+        max_iter: int | Any = 300,
+        tol: float | Any = 1e-4,
+        verbose: int | Any = 0,
         random_state: Any = None,
-        empty: str = "farthest",
-        engine: str = "auto",
+        empty: str | Any = "farthest",
+        engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
     ) -> None:
@@ -57,7 +57,7 @@ class SoftKMeans(Clusterer):
         self.callback = callback
 
     def recipe_(self) -> Recipe:
-        return recipes.soft(self.inverse_temperature)
+        return recipes.soft(float(self.inverse_temperature))
 
     def predict_proba(self, X: Any) -> Any:
         """The shares of each row in each cluster, (n, k)."""

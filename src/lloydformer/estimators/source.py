@@ -13,7 +13,9 @@ from torch import Tensor
 from lloydformer.data.blocks import LEAF, SparseBlocks, TensorBlocks, ranges
 from lloydformer.inputs import FLOATS
 
-_GPU_LEAF = 1 << 18
+_GPU_LEAF = 1 << 20
+_GPU_SCORES = 1 << 27
+"""At most so many numbers of a leaf's scores at a time."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ def read(
             return Source(SparseBlocks(X, weights, directions=directions), tensors=False)
         points = _as_tensor(X, estimator.device)
     weights = _weights(sample_weight, X, points.device)
-    leaf = LEAF if points.device.type == "cpu" else _GPU_LEAF
+    leaf = LEAF
+    if points.device.type != "cpu":
+        leaf = min(_GPU_LEAF, _GPU_SCORES // max(estimator.n_clusters, points.shape[1]))
     seen_from = None if origin is None else origin.to(points)
     blocks = TensorBlocks(points, weights, leaf, seen_from, directions)
     return Source(blocks, tensors=isinstance(X, Tensor))

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import torch
 from sklearn.utils._param_validation import Interval
-from torch import Tensor
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
@@ -29,17 +28,17 @@ class TrimmedKMeans(Clusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Any = 8,
         *,
-        keep: float = 0.95,
+        keep: float | Any = 0.95,
         init: Any = "k-means++",
         n_init: Any = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        verbose: int = 0,
+        max_iter: int | Any = 300,
+        tol: float | Any = 1e-4,
+        verbose: int | Any = 0,
         random_state: Any = None,
-        empty: str = "farthest",
-        engine: str = "auto",
+        empty: str | Any = "farthest",
+        engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
     ) -> None:
@@ -57,10 +56,7 @@ class TrimmedKMeans(Clusterer):
         self.callback = callback
 
     def recipe_(self) -> Recipe:
-        return recipes.trimmed(self.keep)
-
-    def _labels(self, labels: Tensor) -> Tensor:
-        return labels.clamp(min=-1)
+        return recipes.trimmed(float(self.keep))
 
     def _keep(self, result: Result, source: Source) -> None:
         super()._keep(result, source)

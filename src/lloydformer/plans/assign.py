@@ -5,13 +5,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lloydformer.data.accumulate import add_by_label
 from lloydformer.plans.contract import Adding, Block, total
 
 
 def masses_of(labels: Tensor, weights: Tensor | None, n_clusters: int) -> Tensor:
     """The weight in each cluster, in float64."""
-    counts = torch.bincount(labels, weights=weights, minlength=n_clusters)
-    return counts.double()
+    if weights is None:
+        return torch.bincount(labels, minlength=n_clusters).double()
+    return add_by_label(weights.double(), labels, n_clusters)
 
 
 def count_changed(block: Block) -> Tensor:

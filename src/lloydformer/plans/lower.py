@@ -121,7 +121,7 @@ def _assign(recipe: Recipe) -> tuple[str, float | None]:
             return (
                 f"encoder_cross: each point is shared by soft-max of {inverse_temperature:g} "
                 f"times the {by}."
-            ), inverse_temperature
+            ), float(inverse_temperature)
     raise LoweringError("encoder_cross", f"no fold is known for {type(head.activation).__name__}")
 
 
@@ -158,11 +158,11 @@ def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
             )
         case Linear(), float() if not apart:
             return "decoder_cross: a center weighs points by their shares.", Soft(gamma)
-        case NormMax(keep=float(keep)), None if apart:
+        case NormMax(keep=keep), None if apart and keep is not None:
             return (
                 f"decoder_cross: the separation leaves a center its own points, and norm-max the "
                 f"nearest {keep:g} of them, equally."
-            ), Trimmed(keep)
+            ), Trimmed(float(keep))
         case (Sparsemax() | Softmax() | TopK()) as weighting, None if apart:
             return (
                 "decoder_cross: the separation leaves a center its own points, weighted by "

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lloydformer.data.accumulate import add_by_label
 from lloydformer.plans.contract import Adding, Block, Run
 
 _DIGIT = 8
@@ -30,7 +31,7 @@ class Histogram(Adding):
         slots = (labels << _DIGIT) + (bits & ((1 << _DIGIT) - 1))
         weights = agree.double() if block.weights is None else agree * block.weights.double()
         size = len(self.prefix) << _DIGIT
-        return (torch.bincount(slots, weights=weights, minlength=size).view(-1, 1 << _DIGIT),)
+        return (add_by_label(weights, slots, size).view(-1, 1 << _DIGIT),)
 
 
 def radii(run: Run, targets: Tensor, dtype: torch.dtype) -> Tensor:

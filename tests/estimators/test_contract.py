@@ -1,0 +1,48 @@
+"""scikit-learn's own checks of an estimator, with no excuse that its KMeans does not need."""
+
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CHECKS
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import lloydformer as lf
+
+ESTIMATORS = [
+    lf.KMeans(),
+    lf.SoftKMeans(),
+    lf.SphericalKMeans(zero_rows="ignore"),  # a check feeds a row of zeros
+    lf.TrimmedKMeans(),
+    lf.RobustKMeans(),
+    lf.KMedoids(),
+    lf.CircuitClusterer(),
+]
+EXCUSED_IN_SKLEARN = PER_ESTIMATOR_XFAIL_CHECKS[KMeans]
+
+
+def excused(estimator: object) -> dict[str, str]:
+    """Weights move the quantiles that seeds are drawn at: another start, as in scikit-learn."""
+    return {name: why for name, why in EXCUSED_IN_SKLEARN.items() if "sample_weight" in name}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=excused)
+def test_scikit_learn_agrees(estimator, check):
+    check(estimator)
+
+
+def test_no_more_is_excused_than_in_scikit_learn():
+    assert all(excused(e).keys() <= EXCUSED_IN_SKLEARN.keys() for e in ESTIMATORS)
+
+
+def test_every_estimator_is_checked():
+    exported = {n for n in lf.__all__ if hasattr(getattr(lf, n), "fit")}
+    assert {type(e).__name__ for e in ESTIMATORS} == exported
+
+
+def test_a_row_of_zeros_is_refused_unless_it_is_to_be_ignored():
+    rows = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    with pytest.raises(ValueError, match=r"row 0.*zero_rows=\"ignore\""):
+        lf.SphericalKMeans(2).fit(rows)
+    model = lf.SphericalKMeans(2, zero_rows="ignore", random_state=0).fit(rows)
+    assert sorted(model.cluster_centers_.tolist()) == [[0, 1], [1, 0]]
