@@ -20,13 +20,13 @@ import lloydformer as lf
 from lloydformer.plots.palette import cluster_colour
 
 modules = [
-    "numpy.fft", "numpy.linalg", "numpy.random", "scipy.ndimage", "scipy.optimize",
-    "scipy.signal", "scipy.special", "sklearn.metrics",
+    "numpy.fft", "numpy.linalg", "numpy.random", "scipy.interpolate", "scipy.ndimage",
+    "scipy.optimize", "scipy.signal", "sklearn.metrics",
 ]  # fmt: skip
 texts, origins = [], []
 for module in map(importlib.import_module, modules):
     for name in module.__all__:
-        text = getattr(module, name).__doc__ or ""
+        text = (getattr(module, name).__doc__ or "").partition("References\n")[0]
         if len(text) > 300:
             texts.append(text)
             origins.append(module.__name__)

@@ -15,6 +15,7 @@ from lloydformer.estimators import (
     SphericalKMeans,
     TrimmedKMeans,
 )
+from lloydformer.progress import ProgressBar
 
 try:
     __version__ = version("lloydformer")
@@ -26,6 +27,7 @@ __all__ = [
     "CircuitClusterer",
     "KMeans",
     "KMedoids",
+    "ProgressBar",
     "Recipe",
     "RobustKMeans",
     "SoftKMeans",

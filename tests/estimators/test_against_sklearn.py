@@ -51,9 +51,9 @@ def continuous(number: int) -> Problem:
 
 
 def tied(number: int) -> Problem:
-    """Whole numbers, many of them twice."""
+    """Whole numbers, many of them twice; a mean of 2^m of them is exact, so ties stay ties."""
     rng = np.random.default_rng([number, 4])
-    n, d, k = rng.integers(10, 200), rng.integers(1, 4), rng.integers(2, 6)
+    n, d, k = 2 ** rng.integers(4, 8), rng.integers(1, 4), rng.integers(2, 6)
     X = rng.integers(-3, 4, size=(n, d)).astype(float)
     distinct = np.unique(X, axis=0)
     init = distinct[rng.choice(len(distinct), size=min(k, len(distinct)), replace=False)]

@@ -38,7 +38,7 @@ class CircuitClusterer(Clusterer):
         self,
         n_clusters: int | Any = 8,
         *,
-        recipe: Recipe | None | Any = None,
+        recipe: Recipe | Any | None = None,
         init: Any = "k-means++",
         n_init: Any = "auto",
         max_iter: int | Any = 300,

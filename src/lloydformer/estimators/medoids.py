@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from lloydformer.circuits import recipes
@@ -20,7 +21,8 @@ class KMedoids(Clusterer):
     `separation`. The best medoids seen are kept; `return_last=True` gives the last ones drawn,
     as in the paper. It stops after `max_iter` draws, or after `patience` draws without a better
     one. The draws depend on the scale of the data: distances of about 1 make them neither blind
-    nor greedy. `medoid_indices_` are the rows of the medoids.
+    nor greedy. `medoid_indices_` are the rows of the medoids; `best_objective_history_` is the best
+    objective so far beside `objective_history_`.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -34,8 +36,8 @@ class KMedoids(Clusterer):
         self,
         n_clusters: int | Any = 8,
         *,
-        separation: float | None | Any = 100.0,
-        patience: int | None | Any = None,
+        separation: float | Any | None = 100.0,
+        patience: int | Any | None = None,
         return_last: bool | Any = False,
         init: Any = "k-means++",
         n_init: Any = "auto",
@@ -74,3 +76,4 @@ class KMedoids(Clusterer):
         super()._keep(result, source)
         assert result.rows is not None
         self.medoid_indices_ = source.out(result.rows)
+        self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)

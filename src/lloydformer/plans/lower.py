@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from lloydformer.circuits.activations import (
     Gumbel,
+    Identity,
     LimitingSoftmax,
     Linear,
     NormMax,
@@ -144,7 +145,7 @@ def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
     head = recipe.decoder_cross
     if not _is(head.value, {POSITION: 1.0}):
         raise LoweringError("decoder_cross", f"its value {head.value} is not the points' position")
-    apart = head.separated or recipe.affinity is not None
+    apart = head.separated or _affinity(recipe)
     if recipe.norm and apart:
         raise LoweringError("decoder_cross", "no fold is known for a norm with weighted points")
     match head.activation, gamma:
@@ -177,6 +178,17 @@ def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
     raise LoweringError(
         "decoder_cross", f"no fold is known for {head.cell} after this encoder_cross"
     )
+
+
+def _affinity(recipe: Recipe) -> bool:
+    """Does a head write scores, with other clusters lowered, for the decoder to read?"""
+    if recipe.affinity is None:
+        return False
+    head, reads = recipe.affinity, recipe.decoder_cross.key.subspaces
+    writes = _is(head.value, {AFFINITY: 1.0}) and isinstance(head.activation, Identity)
+    if not (writes and head.separated and reads == {AFFINITY}):
+        raise LoweringError("affinity", "it does not write separated scores for decoder_cross")
+    return True
 
 
 def _robust(weighting: Sparsemax | Softmax | TopK) -> Robust:

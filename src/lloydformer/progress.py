@@ -1,0 +1,46 @@
+"""A progress bar for estimators, as a callback."""
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from lloydformer.solve import Progress
+
+if TYPE_CHECKING:
+    import rich.progress
+
+
+class ProgressBar:
+    """Shows start, iteration and objective on standard error while an estimator fits.
+
+    `with lf.ProgressBar() as bar: lf.KMeans(8, callback=bar).fit(X)`
+    """
+
+    def __init__(self) -> None:
+        self._bars: rich.progress.Progress | None = None
+
+    def __enter__(self) -> "ProgressBar":
+        from rich.console import Console
+        from rich.progress import Progress as Bars
+        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        self._bars = Bars(*columns, console=Console(stderr=True))
+        self._task = self._bars.add_task("seeding", total=None)
+        self._bars.start()
+        return self
+
+    def __call__(self, progress: Progress) -> None:
+        if self._bars is None:
+            raise RuntimeError("callback: the bar is not shown; use it in a with statement")
+        words = f"start {progress.start + 1}, iteration {progress.iteration + 1}, "
+        self._bars.update(self._task, description=words + f"objective {progress.objective:.6g}")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
