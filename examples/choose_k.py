@@ -38,19 +38,23 @@ best = search.best_estimator_
 labels = best["cluster"].labels_
 print(f"best: {search.best_params_}")
 print(f"silhouette of wines left out: {search.best_score_:.3f}")
-print(f"agreement with the cultivars (Rand, adjusted): {adjusted_rand_score(wine.target, labels):.2f}")
+agreement = adjusted_rand_score(wine.target, labels)
+print(f"agreement with the three cultivars (adjusted Rand index): {agreement:.2f}")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 means = search.cv_results_["mean_test_score"].reshape(len(spaces), len(ks))
 spreads = search.cv_results_["std_test_score"].reshape(len(spaces), len(ks))
 for i, name in enumerate(spaces):
-    left.errorbar(ks, means[i], spreads[i], c=cluster_colour(i), marker="o", capsize=3, label=name)
+    aside = [k + 0.08 * i for k in ks]  # so that the bars do not hide each other
+    colour = cluster_colour(3 * i)
+    left.errorbar(aside, means[i], spreads[i], c=colour, marker="o", capsize=3, label=name)
 left.set(xlabel="number of clusters k", ylabel="silhouette of wines left out", title="Which k?")
 left.legend(frameon=False)
 first, second = PCA(2).fit_transform(best["scale"].transform(wine.data)).T
 for cluster in range(best["cluster"].n_clusters):
     mine = labels == cluster
-    right.scatter(first[mine], second[mine], s=18, color=cluster_colour(cluster), label=mine.sum())
+    name, colour = f"{mine.sum()} wines", cluster_colour(cluster)
+    right.scatter(first[mine], second[mine], s=18, color=colour, label=name)
 right.set(xlabel="first component", ylabel="second component", title="The clusters of the best k")
-right.legend(frameon=False, title="wines")
+right.legend(frameon=False)
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "choose_k.png", dpi=120)

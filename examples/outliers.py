@@ -20,7 +20,7 @@ from lloydformer.plots.palette import INK, cluster_colour
 rng = np.random.default_rng(0)
 planted = np.array([[-4.0, -3.0], [4.0, -3.0], [-4.0, 3.0], [4.0, 3.0]])
 inside = planted[rng.integers(4, size=450)] + 0.8 * rng.normal(size=(450, 2))
-angles, radii = rng.uniform(0, 2 * np.pi, 50), rng.uniform(12, 25, 50)
+angles, radii = rng.uniform(0, 2 * np.pi, 50), rng.uniform(12, 20, 50)
 far = np.column_stack([radii * np.cos(angles), radii * np.sin(angles)])
 X = np.concatenate([inside, far])
 
@@ -30,7 +30,7 @@ models = [
     lf.TrimmedKMeans(keep=0.85, **shared),  # a cluster may have more than a tenth of far points
     lf.RobustKMeans(inverse_temperature=0.002, **shared),
 ]
-figure, axes = plt.subplots(1, 3, figsize=(12, 4.4), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(12, 4.6), layout="constrained", sharey=True)
 for ax, model in zip(axes, models, strict=True):
     model.fit(X)
     away = cdist(planted, model.cluster_centers_)
@@ -49,5 +49,6 @@ for ax, model in zip(axes, models, strict=True):
                label="center found")  # fmt: skip
     ax.set(title=f"{name}: off by {worst:.2f}", xlabel="feature 0", aspect="equal")
 axes[0].set_ylabel("feature 1")
-figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+handles = axes[1].get_legend_handles_labels()
+figure.legend(*handles, loc="outside lower center", ncols=3, frameon=False)
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "outliers.png", dpi=120)

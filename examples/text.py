@@ -34,10 +34,24 @@ for module in map(importlib.import_module, modules):
 words = TfidfVectorizer(
     sublinear_tf=True, stop_words="english", token_pattern=r"[a-zA-Z]{3,}", min_df=3, max_df=0.2
 )
-X = words.fit_transform(texts)
-model = lf.SphericalKMeans(8, n_init=10, random_state=0).fit(X)
-print(f"{X.shape[0]} documents, {X.shape[1]} words, {X.nnz / X.shape[0]:.0f} of them in each")
-print(f"agreement with the modules: {adjusted_rand_score(origins, model.labels_):.2f}")
+X = words.fit_transform(texts)  # CSR
+model = lf.SphericalKMeans(len(modules), n_init=10, random_state=0).fit(X)
+
 vocabulary = words.get_feature_names_out()
-for j in range(8):
-    print(j, Counter(np.array(origins)[model.labels_==j]).most_common(3), vocabulary[model.cluster_centers_[j].argsort()[::-1][:7]])
+print(f"{X.shape[0]} documents, {X.shape[1]} words, {X.nnz / X.shape[0]:.0f} in a document")
+print(f"mean cosine with the center: {1 - model.inertia_ / X.shape[0]:.2f}")
+agreement = adjusted_rand_score(origins, model.labels_)
+print(f"agreement with the modules (adjusted Rand index): {agreement:.2f}")
+
+figure, axes = plt.subplots(2, 4, figsize=(12, 5), layout="constrained", sharex=True)
+for j, (ax, center) in enumerate(zip(axes.flat, model.cluster_centers_, strict=True)):
+    top = np.argsort(-center)[:7]
+    members = Counter(origins[i] for i in np.flatnonzero(model.labels_ == j))
+    module, count = members.most_common(1)[0]
+    print(f"{members.total():4} documents, {count:3} of {module:18}", *vocabulary[top[:5]])
+    ax.barh(vocabulary[top], center[top], color=cluster_colour(j))
+    ax.invert_yaxis()
+    ax.set_title(f"{members.total()} documents,\n{count} of {module}", fontsize=10)
+    ax.spines[["top", "right"]].set_visible(False)
+figure.supxlabel("weight in the center")
+figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "text.png", dpi=120)

@@ -2,6 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from lloydformer.batch.fit import BatchResult, fit_batch
 from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
@@ -23,6 +24,7 @@ except PackageNotFoundError:  # run from a source tree that is not installed
     __version__ = "0.1.0"
 
 __all__ = [
+    "BatchResult",
     "Circuit",
     "CircuitClusterer",
     "KMeans",
@@ -35,5 +37,6 @@ __all__ = [
     "Trace",
     "TrimmedKMeans",
     "__version__",
+    "fit_batch",
     "recipes",
 ]

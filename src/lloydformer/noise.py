@@ -18,6 +18,7 @@ HEADS = ("encoder_cross", "encoder_self", "decoder_cross", "decoder_self", "affi
 """The heads that may draw; a head's number is its place here."""
 
 Words = tuple[Tensor, Tensor, Tensor, Tensor]
+Key = tuple[int | Tensor, int | Tensor]
 
 
 def _high_low(a: Tensor, multiplier: int) -> tuple[Tensor, Tensor]:
@@ -25,7 +26,7 @@ def _high_low(a: Tensor, multiplier: int) -> tuple[Tensor, Tensor]:
     return (product >> 32) & _MASK, product & _MASK
 
 
-def philox(counter: Words, key: tuple[int, int]) -> Words:
+def philox(counter: Words, key: Key) -> Words:
     """Ten rounds of Philox 4x32: four 32-bit words (held in int64) from a counter and a key."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
@@ -38,21 +39,23 @@ def philox(counter: Words, key: tuple[int, int]) -> Words:
 
 
 def uniform(
-    seed: int, layer: int, head: str, n_clusters: int, rows: Int[Tensor, " n"]
-) -> Float[Tensor, "k n"]:
+    seed: int | Int[Tensor, " b"], layer: int, head: str, n_clusters: int, rows: Int[Tensor, " n"]
+) -> Float[Tensor, "*b k n"]:
     """Numbers in (0, 1) with 52 random bits, for clusters 0..k-1 and the given global rows.
 
     The counter is (row, row >> 32, cluster // 2, layer and head): one call of the generator
-    serves an even cluster and the odd one after it.
+    serves an even cluster and the odd one after it. Several seeds give a batch of draws.
     """
     pairs = torch.arange((n_clusters + 1) // 2, device=rows.device)[:, None]  # (k/2, 1)
     site = torch.full_like(rows, (layer << 8 | HEADS.index(head)) & _MASK)  # (n)
     shape = (len(pairs), len(rows))
     low, high = (rows & _MASK).expand(shape), (rows >> 32 & _MASK).expand(shape)
     counter = (low, high, pairs.expand(shape), site.expand(shape))
+    if isinstance(seed, Tensor):
+        seed = seed[:, None, None]  # (b, 1, 1)
     words = philox(counter, (seed & _MASK, seed >> 32 & _MASK))
-    even, odd = (_fraction(*words[:2]), _fraction(*words[2:]))
-    return torch.stack((even, odd), dim=1).flatten(0, 1)[:n_clusters]
+    even, odd = _fraction(*words[:2]), _fraction(*words[2:])
+    return torch.stack((even, odd), dim=-2).flatten(-3, -2)[..., :n_clusters, :]
 
 
 def _fraction(high: Tensor, low: Tensor) -> Tensor:
@@ -62,7 +65,7 @@ def _fraction(high: Tensor, low: Tensor) -> Tensor:
 
 
 def gumbel(
-    seed: int, layer: int, head: str, n_clusters: int, rows: Int[Tensor, " n"]
-) -> Float[Tensor, "k n"]:
+    seed: int | Int[Tensor, " b"], layer: int, head: str, n_clusters: int, rows: Int[Tensor, " n"]
+) -> Float[Tensor, "*b k n"]:
     r"""Standard Gumbel draws, g = -log(-log u) with u uniform, in float64."""
     return -torch.log(-torch.log(uniform(seed, layer, head, n_clusters, rows)))

@@ -44,7 +44,10 @@ def examine() -> dict[str, Any]:
         "devices": _devices(),
         "threads": torch.get_num_threads(),
         "cpus": os.cpu_count(),
-        "engines": {"circuit": "literal, O(n^2), any torch device"},
+        "engines": {
+            "circuit": "literal, O(n^2), any torch device",
+            "chunked": "folds over blocks, any torch device",
+        },
         "repairs": [f'for {name}: pip install "lloydformer[{name}]"' for name in missing],
     }
 

@@ -108,7 +108,7 @@ class TensorBlocks:
 class SparseBlocks:
     """A CSR matrix, which stays sparse."""
 
-    matrix: sparse.csr_matrix
+    matrix: sparse.csr_matrix | sparse.csr_array
     sample_weight: Tensor | None = None
     leaf: int = LEAF
     directions: bool = False

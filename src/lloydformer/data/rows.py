@@ -89,7 +89,7 @@ class DenseRows:
 class SparseRows:
     """Rows of a CSR matrix, on the CPU; the origin is zero, as centering would fill them."""
 
-    def __init__(self, matrix: sparse.csr_matrix) -> None:
+    def __init__(self, matrix: sparse.csr_matrix | sparse.csr_array) -> None:
         self.matrix = matrix
 
     def scores(self, centers: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:

@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import Interval
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.data.blocks import TensorBlocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.source import Source
 from lloydformer.solve import Result, Rules
@@ -75,5 +76,7 @@ class KMedoids(Clusterer):
     def _keep(self, result: Result, source: Source) -> None:
         super()._keep(result, source)
         assert result.rows is not None
+        assert isinstance(source.blocks, TensorBlocks)
+        self.cluster_centers_ = source.out(source.blocks.points[result.rows])  # to the last bit
         self.medoid_indices_ = source.out(result.rows)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)

@@ -90,6 +90,10 @@ def _checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
             f"X: found a tensor of shape {tuple(X.shape)} and dtype {X.dtype}; "
             "pass (n, d) in float32 or float64"
         )
+    if 0 in X.shape:
+        raise ValueError(
+            f"X: found a tensor of shape {tuple(X.shape)}; pass at least one sample and one feature"
+        )
     if not torch.isfinite(X).all():
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
     if reset:

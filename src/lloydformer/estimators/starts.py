@@ -48,7 +48,7 @@ class Starts:
             yield self._start(run, state)
 
     def _start(self, run: Run, state: State) -> Tensor:
-        init, k = self.estimator.init, self.estimator.n_clusters
+        init, k = self.estimator.init, int(self.estimator.n_clusters)
         if self.given is not None:
             return self.given
         if callable(init):

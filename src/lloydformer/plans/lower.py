@@ -18,10 +18,18 @@ from lloydformer.circuits.activations import (
     TopK,
 )
 from lloydformer.circuits.heads import Head
-from lloydformer.circuits.projections import Projection, on
+from lloydformer.circuits.norms import LayerNorm, RMSNorm
+from lloydformer.circuits.projections import Projection, lifting, on, separated
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, Euclidean
-from lloydformer.circuits.subspaces import AFFINITY, ASSIGNMENT, POSITION, SQUARED_NORM, Subspace
+from lloydformer.circuits.subspaces import (
+    AFFINITY,
+    ASSIGNMENT,
+    HALF,
+    POSITION,
+    SQUARED_NORM,
+    Subspace,
+)
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import Means
 from lloydformer.plans.medoids import Medoids
@@ -31,6 +39,16 @@ from lloydformer.plans.trimmed import Trimmed
 
 _NEVER = 1e9
 """A separation beyond which no point of another cluster is drawn."""
+
+_LIFTED = (POSITION, SQUARED_NORM, HALF)
+_AFFINITY = Head(
+    DotProduct(),
+    Identity(),
+    lifting(POSITION) + separated(ASSIGNMENT, AFFINITY, coefficient=2.0, power=1.0),
+    on(*_LIFTED, ASSIGNMENT),
+    on(AFFINITY),
+)
+"""The encoder's attention that writes -|x - c|^2 + 2 delta y (eq rob update)."""
 
 
 class LoweringError(ValueError):
@@ -55,8 +73,10 @@ def lower(recipe: Recipe) -> Plan:
 
 def derive(recipe: Recipe) -> Lowering:
     """The same, step by step."""
-    _self_attention(recipe, "encoder_self", POSITION, _written(recipe.encoder_cross, recipe))
-    _self_attention(recipe, "decoder_self", _names(recipe), _written(recipe.decoder_cross, recipe))
+    _measure(recipe, "encoder_self")
+    _cancels(recipe, "encoder_self", _written(recipe.encoder_cross, recipe))
+    _names(recipe)
+    _cancels(recipe, "decoder_self", _written(recipe.decoder_cross, recipe))
     assigning, gamma = _assign(recipe)
     summarising, plan = _summarise(recipe, gamma)
     return Lowering(
@@ -74,9 +94,11 @@ def derive(recipe: Recipe) -> Lowering:
     )
 
 
-def _names(recipe: Recipe) -> Subspace:
-    """The subspace in which a center finds itself."""
-    return AFFINITY if AFFINITY in recipe.decoder_self.query.subspaces else ASSIGNMENT
+def _names(recipe: Recipe) -> None:
+    """A center finds itself by its name, which no other center has."""
+    head = recipe.decoder_self
+    if not (head.query == head.key and head.key in (on(ASSIGNMENT), on(AFFINITY))):
+        raise LoweringError("decoder_self", "centers do not find themselves by their names")
 
 
 def _written(cross: Head, recipe: Recipe) -> frozenset[Subspace]:
@@ -89,14 +111,11 @@ def _written(cross: Head, recipe: Recipe) -> frozenset[Subspace]:
     return frozenset(written)
 
 
-def _self_attention(
-    recipe: Recipe, slot: str, finds: Subspace, written: frozenset[Subspace]
-) -> None:
+def _cancels(recipe: Recipe, slot: str, written: frozenset[Subspace]) -> None:
+    """Self-attention that is the identity must take away what the residual keeps."""
     head: Head = getattr(recipe, slot)
     if not isinstance(head.activation, LimitingSoftmax):
         raise LoweringError(slot, "its attention is the identity only in the limit of soft-max")
-    if finds not in head.query.subspaces or finds not in head.key.subspaces:
-        raise LoweringError(slot, f"tokens do not find themselves without {finds.name}")
     if not _is(head.value, dict.fromkeys(written, -1.0)):
         raise LoweringError(slot, f"its value {head.value} does not cancel what is written anew")
 
@@ -112,7 +131,7 @@ def _assign(recipe: Recipe) -> tuple[str, float | None]:
     head = recipe.encoder_cross
     if head.separated or not _is(head.value, {ASSIGNMENT: 1.0}):
         raise LoweringError("encoder_cross", "it does not write an assignment by position alone")
-    by = _measure(recipe, head)
+    by = _measure(recipe, "encoder_cross")
     match head.activation:
         case LimitingSoftmax(ties="first"):
             return f"encoder_cross: each point goes to the center with the best {by}.", None
@@ -126,26 +145,46 @@ def _assign(recipe: Recipe) -> tuple[str, float | None]:
     raise LoweringError("encoder_cross", f"no fold is known for {type(head.activation).__name__}")
 
 
-def _measure(recipe: Recipe, head: Head) -> str:
+def _measure(recipe: Recipe, slot: str) -> str:
     """Positions must be compared as they are: by distance, lifted distance, or on the sphere."""
-    if isinstance(head.score, Euclidean) and head.query == head.key == on(POSITION):
+    head: Head = getattr(recipe, slot)
+    plainly = head.query == head.key == on(POSITION)
+    if isinstance(head.score, Euclidean) and plainly:
         return "minus squared distance"
-    if isinstance(head.score, DotProduct) and SQUARED_NORM in head.key.subspaces:
+    if isinstance(head.score, DotProduct) and _lifted(head):
         return "dot product of lifted tokens, which is minus the squared distance"
-    if (
-        isinstance(head.score, DotProduct)
-        and recipe.norm
-        and head.query == head.key == on(POSITION)
-    ):
+    if isinstance(head.score, DotProduct) and recipe.norm and plainly:
         return "dot product of unit vectors"
-    raise LoweringError("encoder_cross", "its score is not a distance of positions")
+    raise LoweringError(slot, "its score is not a distance of positions")
+
+
+def _lifted(head: Head) -> bool:
+    """Is the score -|x - c|^2 by lem perm? What the key does not hold does not count."""
+    seen = Projection(tuple(b for b in head.query.blocks if b.target in _LIFTED))
+    return head.key == on(*_LIFTED) and seen == lifting(POSITION)
+
+
+def _own_points(recipe: Recipe) -> bool:
+    """Decoder cross-attention finds a center's own points; are they weighed by distance too?"""
+    head, apart = recipe.decoder_cross, on(POSITION) + separated(ASSIGNMENT)
+    if recipe.affinity and replace(recipe.affinity, separation=None) != _AFFINITY:
+        raise LoweringError("affinity", "it does not write separated scores for decoder_cross")
+    by = (type(head.score), head.query, head.key)
+    if by == (DotProduct, on(ASSIGNMENT), on(ASSIGNMENT)):
+        return False
+    affine = recipe.affinity and by == (DotProduct, on(AFFINITY), on(AFFINITY))
+    if affine or by == (Euclidean, apart, apart):
+        return True
+    raise LoweringError("decoder_cross", "a center does not find its own points by this score")
 
 
 def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
     head = recipe.decoder_cross
     if not _is(head.value, {POSITION: 1.0}):
         raise LoweringError("decoder_cross", f"its value {head.value} is not the points' position")
-    apart = head.separated or _affinity(recipe)
+    apart = _own_points(recipe)
+    if recipe.norm not in (None, RMSNorm(), LayerNorm()):
+        raise LoweringError("norm", f"{recipe.norm} does not make unit vectors")
     if recipe.norm and apart:
         raise LoweringError("decoder_cross", "no fold is known for a norm with weighted points")
     match head.activation, gamma:
@@ -178,17 +217,6 @@ def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
     raise LoweringError(
         "decoder_cross", f"no fold is known for {head.cell} after this encoder_cross"
     )
-
-
-def _affinity(recipe: Recipe) -> bool:
-    """Does a head write scores, with other clusters lowered, for the decoder to read?"""
-    if recipe.affinity is None:
-        return False
-    head, reads = recipe.affinity, recipe.decoder_cross.key.subspaces
-    writes = _is(head.value, {AFFINITY: 1.0}) and isinstance(head.activation, Identity)
-    if not (writes and head.separated and reads == {AFFINITY}):
-        raise LoweringError("affinity", "it does not write separated scores for decoder_cross")
-    return True
 
 
 def _robust(weighting: Sparsemax | Softmax | TopK) -> Robust:
