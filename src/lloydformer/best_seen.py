@@ -20,6 +20,11 @@ class BestSeen:
     waited: int = 0
     _drawn: tuple[Tensor, Tensor] | None = field(default=None, repr=False)
 
+    def begin_with(self, centers: Tensor, rows: Tensor | None) -> None:
+        """The start counts, too, if its centers are rows of the data."""
+        if rows is not None:
+            self._drawn, self.last_rows = (centers, rows), rows
+
     def see(self, step: Step, moved: Tensor) -> None:
         if not isinstance(step, Drawn):
             return

@@ -13,6 +13,7 @@ from lloydformer.engines.chunked import Chunked, State
 from lloydformer.plans.assign import Moments
 from lloydformer.plans.contract import Plan, Run, Step
 from lloydformer.plans.means import Means
+from lloydformer.plans.medoids import rows_of
 
 Starts = Callable[[Run, State], Iterator[Tensor]]
 """Yields initial centers, one for each restart, seen from the data's origin, in float64."""
@@ -85,12 +86,17 @@ def solve(
                 found = descent.from_start(number, centers)
                 if best is None or (found.inertia < best.inertia and not same(found, best)):
                     best = replace(found, labels=found.labels.clone())
-        except Interrupted as stop:
-            if best is not None and (stop.result is None or best.inertia <= stop.result.inertia):
-                stop.result = best
-            raise
+        except KeyboardInterrupt as stop:
+            raise Interrupted(_better(best, getattr(stop, "result", None))) from None
     assert best is not None, "starts yields at least one"
     return best
+
+
+def _better(one: Result | None, other: Result | None) -> Result | None:
+    """The one with the smaller inertia, where there are two."""
+    if one is None or other is None:
+        return one or other
+    return one if one.inertia <= other.inertia else other
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,8 @@ class Descent:
         refill = Refill(self.rules.empty, self.plan, self.data, self.state.labels)
         history: list[float] = []
         seen = BestSeen()
+        if self.plan.stops_on == "never":
+            seen.begin_with(centers, rows_of(self.run, self.data, centers))
         try:
             for iteration in range(self.rules.max_iter):
                 step = self.plan.step(self.run, centers.to(self.data.dtype), iteration)
@@ -156,8 +164,8 @@ def as_returned(centers: Tensor, data: Blocks) -> Tensor:
 
 def _moments(run: Run, data: Blocks, tol: float) -> tuple[float, float]:
     """The sum of w |x|^2, and scikit-learn's tolerance: tol times the mean variance."""
-    weighted, plain, sums = run(Moments())
-    variance = plain / data.n_rows - (sums / data.n_rows).square().sum()
+    weighted, count, plain, sums = run(Moments())
+    variance = plain / count - (sums / count).square().sum()
     return weighted.item(), tol * max(variance.item(), 0.0) / data.n_features
 
 

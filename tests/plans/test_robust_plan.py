@@ -18,7 +18,7 @@ def thresholds(small, squares, weights=None, gamma=1.0):
     """The threshold of one cluster whose points have these squared distances."""
     few = small(np.zeros((len(squares), 1)), weights)
     few.state.labels.zero_()
-    few.state.distances.copy_(torch.tensor(squares))
+    few.state.distances.copy_(torch.tensor(squares, dtype=torch.float64))
     return threshold(few.run, gamma, 1).item()
 
 

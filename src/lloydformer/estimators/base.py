@@ -131,9 +131,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return source.without_zero_rows(getattr(self, "zero_rows", "error"))
 
     def _check_size(self, blocks: Blocks) -> None:
-        if blocks.n_rows < self.n_clusters:
+        weights = blocks.weights(0, blocks.n_rows)
+        count = blocks.n_rows if weights is None else int((weights > 0).sum())
+        if count < self.n_clusters:
             raise ValueError(
-                f"n_samples={blocks.n_rows} should be >= n_clusters={self.n_clusters}."
+                f"n_samples={count} should be >= n_clusters={self.n_clusters}."
+                + (" Rows of weight 0 do not count." if count < blocks.n_rows else "")
             )
 
     def _report(self) -> Any:

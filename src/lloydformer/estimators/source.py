@@ -94,7 +94,7 @@ def _checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
         raise ValueError(
             f"X: found a tensor of shape {tuple(X.shape)}; pass at least one sample and one feature"
         )
-    if not torch.isfinite(X).all():
+    if not all(bool(torch.isfinite(part).all()) for part in torch.split(X, LEAF)):
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
     if reset:
         estimator.n_features_in_ = X.shape[1]

@@ -71,6 +71,9 @@ class Starts:
                 f"of clusters {wanted[0]} and the number of features {wanted[1]}"
             )
         placed = torch.from_numpy(dense).to(self.data.device) - self.data.origin.double()
-        if self.estimator._directions:
-            placed = placed / placed.norm(dim=1, keepdim=True)
-        return placed
+        if not self.estimator._directions:
+            return placed
+        norms = placed.norm(dim=1, keepdim=True)
+        if bool((norms == 0).any()):
+            raise ValueError("init: found a center of zeros, which has no direction; pass another")
+        return placed / norms

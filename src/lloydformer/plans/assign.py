@@ -56,15 +56,20 @@ class Measure(Adding):
 
 @dataclass(frozen=True)
 class Moments(Adding):
-    """Weight, sums and sums of squares: weighted, and plainly for scikit-learn's tolerance."""
+    """The sum of w |x|^2; and of the points with weight their number, sum and sum of squares.
+
+    The latter are for scikit-learn's tolerance, which does not weigh.
+    """
 
     def map(self, block: Block) -> tuple[Tensor, ...]:
         everything = torch.zeros(len(block.labels), dtype=torch.long, device=block.labels.device)
+        there = None if block.weights is None else (block.weights > 0).double()
         squares = block.rows.squared_norms()
         return (
             total(squares, block.weights),
-            total(squares, None),
-            block.rows.sums(everything, 1, None)[0],
+            masses_of(everything, there, 1)[0],
+            total(squares, there),
+            block.rows.sums(everything, 1, there)[0],
         )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lloydformer.data.blocks import Blocks
 from lloydformer.noise import gumbel
 from lloydformer.plans.assign import Measure, count_changed, masses_of
 from lloydformer.plans.contract import Block, Final, Run, Step, total
@@ -53,6 +54,30 @@ class Draw:
         best, row = (torch.where(better, second[i], first[i]) for i in (0, 1))
         point = torch.where(better[:, None], second[2], first[2])
         return best, row, point, *(a + b for a, b in zip(first[3:], second[3:], strict=True))
+
+
+@dataclass(frozen=True)
+class Closest:
+    """The nearest row of each center, and its squared distance."""
+
+    centers: Tensor
+
+    def map(self, block: Block) -> tuple[Tensor, Tensor]:
+        squares = block.rows.squared_norms()[:, None]
+        away = (block.rows.scores(self.centers) + squares).min(dim=0)
+        return away.values, away.indices + block.start
+
+    def merge(
+        self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        closer = second[0] < first[0]
+        return torch.where(closer, second[0], first[0]), torch.where(closer, second[1], first[1])
+
+
+def rows_of(run: Run, data: Blocks, centers: Tensor) -> Tensor | None:
+    """The rows that these centers are, or None where one of them is no row of the data."""
+    _, rows = run(Closest(centers.to(data.dtype)))
+    return rows if torch.equal(data.take(rows), centers.to(data.dtype)) else None
 
 
 @dataclass(frozen=True)
