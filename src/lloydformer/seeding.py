@@ -57,7 +57,11 @@ def kmeans_plusplus(
     rows = _weighted_rows(data, rng, 1)
     for _ in range(1, n_clusters):
         masses = run(Closer(data.take(rows[-1:]), first=len(rows) == 1))
-        candidates = _draw(data, masses, distances, rng.uniform(size=n_trials))
+        quantiles = rng.uniform(size=n_trials)
+        if masses.sum() > 0:
+            candidates = _draw(data, masses, distances, quantiles)
+        else:  # every point with weight is a seed already
+            candidates = _weighted_rows(data, rng, 1)
         (potentials,) = run(Potential(data.take(candidates)))
         rows = torch.cat([rows, candidates[potentials.argmin()][None]])
     return rows
@@ -69,15 +73,20 @@ def _draw(data: Blocks, masses: Tensor, distances: Tensor, quantiles: np.ndarray
     rows = []
     for quantile in quantiles:
         aim = float(quantile) * reached[-1]
-        leaf = int((reached <= aim).sum().clamp(max=len(leaves) - 1))
+        leaf = int((reached <= aim).sum().clamp(max=_last(masses)))
         start, stop = leaves[leaf]
         mass = distances[start:stop].double()
         if (weights := data.weights(start, stop)) is not None:
             mass = mass * weights
         rest = aim - (reached[leaf] - masses[leaf])
-        row = int((mass.cumsum(0) <= rest).sum().clamp(max=stop - start - 1))
+        row = int((mass.cumsum(0) <= rest).sum().clamp(max=_last(mass)))
         rows.append(start + row)
     return torch.tensor(rows, device=distances.device)
+
+
+def _last(masses: Tensor) -> int:
+    """The last place with mass: rounding must not lead beyond it."""
+    return int(masses.nonzero()[-1])
 
 
 def random_rows(data: Blocks, n_clusters: int, rng: np.random.RandomState) -> Tensor:

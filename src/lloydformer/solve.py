@@ -18,6 +18,9 @@ from lloydformer.plans.medoids import rows_of
 Starts = Callable[[Run, State], Iterator[Tensor]]
 """Yields initial centers, one for each restart, seen from the data's origin, in float64."""
 
+_PART = 1 << 18
+"""Labels that are compared together, so that it takes no memory worth the name."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -143,23 +146,21 @@ class Descent:
 
     def _finished(self, centers: Tensor, history: list[float], seen: BestSeen) -> Result:
         """The last assignment, to centers as they will be returned."""
-        final, rows = as_returned(centers, self.data), seen.last_rows
+        final, rows = self._as_returned(centers), seen.last_rows
         last = self.plan.finish(self.run, final.to(self.data.dtype))
         if (
             seen.centers is not None
             and not self.rules.return_last
             and seen.objective < last.inertia
         ):
-            final, rows = as_returned(seen.centers, self.data), seen.rows
+            final, rows = self._as_returned(seen.centers), seen.rows
             last = self.plan.finish(self.run, final.to(self.data.dtype))
         labels = self.state.labels
         return Result(final, labels, last.inertia, (*history, last.objective), rows)
 
-
-def as_returned(centers: Tensor, data: Blocks) -> Tensor:
-    """Centers as a user will hold them, in the data's own precision, seen from the origin."""
-    origin = data.origin.double()
-    return (centers + origin).to(data.dtype).double() - origin
+    def _as_returned(self, centers: Tensor) -> Tensor:
+        """Rounded as a user will have them: labels belong to the centers that are returned."""
+        return self.data.place(self.data.returned(centers))
 
 
 def _moments(run: Run, data: Blocks, tol: float) -> tuple[float, float]:
@@ -171,6 +172,14 @@ def _moments(run: Run, data: Blocks, tol: float) -> tuple[float, float]:
 
 def same(one: Result, other: Result) -> bool:
     """Are the two labellings equal but for the clusters' numbers?"""
-    first, second = one.labels.long(), other.labels.long()
-    pairs = torch.unique(torch.stack([first, second]), dim=1).shape[1]
-    return pairs == len(torch.unique(first)) == len(torch.unique(second))
+    k = len(one.centers)
+    return _follows(one.labels, other.labels, k) and _follows(other.labels, one.labels, k)
+
+
+def _follows(first: Tensor, second: Tensor, n_clusters: int) -> bool:
+    """Is the second label of a point a function of its first? Trimmed labels are negative."""
+    numbers = first.new_zeros(2 * n_clusters)
+    parts = list(zip(torch.split(first, _PART), torch.split(second, _PART), strict=True))
+    for a, b in parts:
+        numbers[a.long() + n_clusters] = b
+    return all(torch.equal(numbers[a.long() + n_clusters], b) for a, b in parts)

@@ -12,7 +12,7 @@ from lloydformer import __version__
 from lloydformer.cli.terminal import print_json, print_table, stdout
 
 CORE = ("torch", "numpy", "scikit-learn", "scipy", "safetensors", "jaxtyping", "typer", "rich")
-EXTRAS = {"plots": ("matplotlib",)}
+EXTRAS = {"plots": ("matplotlib",), "data": ("pyarrow",)}
 
 
 def doctor(

@@ -1,1 +1,5 @@
-"""Where points come from: rows, and blocks of them that can be read again."""
+"""Where points come from: rows, blocks of them that can be read again, and files."""
+
+from lloydformer.data.open import open
+
+__all__ = ["open"]

@@ -10,6 +10,7 @@ from scipy import sparse
 from torch import Tensor
 
 from lloydformer.data.rows import DenseRows, Rows, SparseRows
+from lloydformer.data.scaling import Scaling
 from lloydformer.origin import middle
 
 LEAF = 8192
@@ -49,6 +50,14 @@ class Blocks(Protocol):
 
     def weights(self, start: int, stop: int) -> Tensor | None: ...
 
+    def place(self, centers: Tensor) -> Tensor:
+        """Centers as a user has them, seen as the rows are seen, in float64."""
+        ...
+
+    def returned(self, centers: Tensor) -> Tensor:
+        """Centers seen as the rows are, as a user will have them: dtype and units of the data."""
+        ...
+
 
 def ranges(data: Blocks) -> Iterator[tuple[int, int]]:
     """The leaf blocks, in row order."""
@@ -66,12 +75,18 @@ class TensorBlocks:
     seen_from: Tensor | None = None
     """The origin; by default the middle of the data, or zero for directions."""
     directions: bool = False
+    scaling: Scaling | None = None
+    """Rows are scaled as they are read; users have centers in the original units."""
+    names: tuple[str, ...] | None = None
 
     @cached_property
     def origin(self) -> Tensor:
         if self.seen_from is not None:
             return self.seen_from
-        return torch.zeros_like(self.points[0]) if self.directions else middle(self.points)
+        if self.directions:
+            return torch.zeros_like(self.points[0])
+        ends = torch.stack([self.points.amin(dim=0), self.points.amax(dim=0)])
+        return middle(self._scaled(ends))
 
     @property
     def n_rows(self) -> int:
@@ -95,10 +110,20 @@ class TensorBlocks:
     def take(self, rows: Tensor) -> Tensor:
         return self._seen(self.points[rows]).points
 
+    def place(self, centers: Tensor) -> Tensor:
+        return self._scaled(centers.to(self.device).double()) - self.origin.double()
+
+    def returned(self, centers: Tensor) -> Tensor:
+        placed = centers + self.origin.double()
+        return (placed if self.scaling is None else self.scaling.undo(placed)).to(self.dtype)
+
     def _seen(self, points: Tensor) -> DenseRows:
         if self.directions:
-            return DenseRows(points, None).directions()
-        return DenseRows(points, self.origin)
+            return DenseRows(self._scaled(points), None).directions()
+        return DenseRows(self._scaled(points), self.origin)
+
+    def _scaled(self, points: Tensor) -> Tensor:
+        return points if self.scaling is None else self.scaling.apply(points)
 
     def weights(self, start: int, stop: int) -> Tensor | None:
         return None if self.sample_weight is None else self.sample_weight[start:stop]
@@ -136,6 +161,12 @@ class SparseBlocks:
     def read(self, start: int, stop: int) -> Rows:
         rows = SparseRows(self.matrix[start:stop])
         return rows.directions() if self.directions else rows
+
+    def place(self, centers: Tensor) -> Tensor:
+        return centers.double()
+
+    def returned(self, centers: Tensor) -> Tensor:
+        return centers.to(self.dtype)
 
     def take(self, rows: Tensor) -> Tensor:
         taken = SparseRows(self.matrix[rows.numpy()])

@@ -23,12 +23,15 @@ from torch import Tensor
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import Blocks
 from lloydformer.engines.chunked import Chunked, State
-from lloydformer.estimators.source import Source, read
+from lloydformer.estimators.source import Source, View, read
 from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
 from lloydformer.plans.medoids import Medoids
 from lloydformer.solve import Interrupted, Progress, Result, Rules, solve
+
+_PART = 1 << 18
+"""Labels that are looked at together, where all of them would take more memory than a fit."""
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -101,9 +104,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _keep(self, result: Result, source: Source) -> None:
         """The fitted attributes."""
         blocks = source.blocks
-        self._origin = blocks.origin
-        centers = (result.centers + blocks.origin.double()).to(blocks.dtype)
-        self.cluster_centers_ = source.out(centers)
+        self._view = View(blocks.origin, getattr(blocks, "scaling", None))
+        self.cluster_centers_ = source.out(blocks.returned(result.centers))
         self.labels_ = source.out(result.labels.clamp(min=-1))  # trimmed points
         self.inertia_ = result.inertia
         self.n_iter_ = result.n_iter
@@ -112,7 +114,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self._warn_if_fewer(result.labels)
 
     def _warn_if_fewer(self, labels: Tensor) -> None:
-        found = len(torch.unique(torch.where(labels < 0, -1 - labels, labels)))
+        seen = torch.zeros(self.n_clusters, dtype=torch.bool, device=labels.device)
+        for part in torch.split(labels, _PART):
+            seen[torch.where(part < 0, -1 - part, part).long()] = True
+        found = int(seen.sum())
         if found < self.n_clusters:
             warnings.warn(
                 f"Number of distinct clusters ({found}) found smaller than n_clusters "
@@ -122,10 +127,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             )
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
-        origin = None if reset else self._origin
-        source = read(
-            self, X, sample_weight, reset=reset, directions=self._directions, origin=origin
-        )
+        view = None if reset else self._view
+        source = read(self, X, sample_weight, reset=reset, directions=self._directions, view=view)
         if not self._directions:
             return source
         return source.without_zero_rows(getattr(self, "zero_rows", "error"))
@@ -153,8 +156,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _centers(self, blocks: Blocks) -> Tensor:
         """The fitted centers as the loop saw them: from the origin, in the data's precision."""
-        centers = torch.as_tensor(self.cluster_centers_, device=blocks.device).double()
-        return (centers - blocks.origin.double()).to(blocks.dtype)
+        return blocks.place(torch.as_tensor(self.cluster_centers_)).to(blocks.dtype)
 
     def _finish(self, X: Any, sample_weight: Any = None) -> tuple[Source, State, float]:
         """The last assignment of a fit, for other data."""

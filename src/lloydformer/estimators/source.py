@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from torch import Tensor
 
 from lloydformer.data.blocks import LEAF, SparseBlocks, TensorBlocks, ranges
+from lloydformer.data.scaling import Scaling
 from lloydformer.inputs import FLOATS
 
 _GPU_LEAF = 1 << 20
@@ -48,6 +49,14 @@ class Source:
         return values if self.tensors else values.cpu().numpy()
 
 
+@dataclass(frozen=True)
+class View:
+    """How a fitted estimator looks at rows: from its origin, scaled as it was fitted."""
+
+    origin: Tensor
+    scaling: Scaling | None
+
+
 def read(
     estimator: Any,
     X: Any,
@@ -55,10 +64,14 @@ def read(
     *,
     reset: bool,
     directions: bool,
-    origin: Tensor | None = None,
+    view: View | None = None,
 ) -> Source:
     """Check the data as scikit-learn does, and look at them as blocks."""
-    if isinstance(X, Tensor):
+    scaling = names = None
+    if isinstance(X, TensorBlocks):
+        points, scaling, names = _checked_tensor(estimator, X.points, reset), X.scaling, X.names
+        _note_names(estimator, names, reset)
+    elif isinstance(X, Tensor):
         points = _checked_tensor(estimator, X, reset)
     else:
         X = validate_data(
@@ -66,16 +79,39 @@ def read(
             accept_sparse="csr" if estimator._accepts_sparse else False, accept_large_sparse=False,
         )  # fmt: skip
         if sparse.issparse(X):
-            weights = _weights(sample_weight, X, torch.device("cpu"))
+            weights = _weights(sample_weight, X.shape[0], torch.device("cpu"))
             return Source(SparseBlocks(X, weights, directions=directions), tensors=False)
         points = _as_tensor(X, estimator.device)
-    weights = _weights(sample_weight, X, points.device)
-    leaf = LEAF
-    if points.device.type != "cpu":
-        leaf = min(_GPU_LEAF, _GPU_SCORES // max(estimator.n_clusters, points.shape[1]))
-    seen_from = None if origin is None else origin.to(points)
-    blocks = TensorBlocks(points, weights, leaf, seen_from, directions)
+    if view is not None:
+        scaling = view.scaling
+    blocks = TensorBlocks(
+        points,
+        _weights(sample_weight, len(points), points.device),
+        _leaf(points, estimator.n_clusters),
+        None if view is None else view.origin.to(points),
+        directions,
+        scaling,
+        names,
+    )
     return Source(blocks, tensors=isinstance(X, Tensor))
+
+
+def _leaf(points: Tensor, n_clusters: int) -> int:
+    if points.device.type == "cpu":
+        return LEAF
+    return min(_GPU_LEAF, _GPU_SCORES // max(n_clusters, points.shape[1]))
+
+
+def _note_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> None:
+    """Column names, as scikit-learn keeps and compares them."""
+    if reset:
+        vars(estimator).pop("feature_names_in_", None)
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        return
+    fitted = getattr(estimator, "feature_names_in_", None)
+    if fitted is not None and names is not None and tuple(fitted) != names:
+        raise ValueError(f"X: found columns {list(names)}; this model was fitted on {list(fitted)}")
 
 
 def _as_tensor(X: np.ndarray, device: Any) -> Tensor:
@@ -106,14 +142,13 @@ def _checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
     return X.detach() if estimator.device is None else X.detach().to(estimator.device)
 
 
-def _weights(sample_weight: Any, X: Any, device: torch.device) -> Tensor | None:
+def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> Tensor | None:
     if sample_weight is None:
         return None
     if isinstance(sample_weight, Tensor):
         sample_weight = sample_weight.detach().cpu().numpy()
-    shape_of = X if not isinstance(X, Tensor) else np.empty((len(X), 1))
     checked = _check_sample_weight(
-        sample_weight, shape_of, dtype=np.float64, ensure_non_negative=True
+        sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True
     )
     if not (checked > 0).any():
         raise ValueError("sample_weight: found no positive weight; pass at least one")

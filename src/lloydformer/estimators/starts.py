@@ -70,7 +70,7 @@ class Starts:
                 f"init: the shape of the initial centers {dense.shape} does not match the number "
                 f"of clusters {wanted[0]} and the number of features {wanted[1]}"
             )
-        placed = torch.from_numpy(dense).to(self.data.device) - self.data.origin.double()
+        placed = self.data.place(torch.from_numpy(dense)).to(self.data.device)
         if not self.estimator._directions:
             return placed
         norms = placed.norm(dim=1, keepdim=True)
