@@ -7,7 +7,8 @@ import torch
 
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.engines.chunked import Chunked, State
+from lloydformer.engines.chunked import Chunked
+from lloydformer.engines.contract import State
 from lloydformer.plans.assign import Nearest
 
 

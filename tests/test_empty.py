@@ -5,7 +5,8 @@ import torch
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.empty import Refill
-from lloydformer.engines.chunked import Chunked, State
+from lloydformer.engines.chunked import Chunked
+from lloydformer.engines.contract import State
 from lloydformer.plans.means import Means
 from lloydformer.plans.robust import Robust
 from lloydformer.plans.trimmed import Trimmed

@@ -28,7 +28,7 @@ WALK = [
 """Modules and packages in order; `lloydformer` is the package's own front."""
 HEAVY = {
     "IPython", "dask", "distributed", "fastapi", "flask", "http.server", "huggingface_hub",
-    "ipywidgets", "matplotlib", "onnx", "pandas", "plotly", "pyarrow", "rich",
+    "ipywidgets", "matplotlib", "onnx", "plotly", "rich",
     "tornado", "typer", "uvicorn", "webbrowser",
 }  # fmt: skip
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from lloydformer.plans.contract import Step
-from lloydformer.plans.medoids import Drawn
 
 
 @dataclass
@@ -26,7 +25,7 @@ class BestSeen:
             self._drawn, self.last_rows = (centers, rows), rows
 
     def see(self, step: Step, moved: Tensor) -> None:
-        if not isinstance(step, Drawn):
+        if step.rows is None:
             return
         self.waited += 1
         if self._drawn is not None and step.objective < self.objective:

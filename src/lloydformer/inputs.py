@@ -66,6 +66,18 @@ def as_problem(points: object, centers: object) -> tuple[Tensor, Tensor]:
     return x, c
 
 
+def check_range(name: str, rows: Tensor) -> None:
+    """Values whose squares neither overflow nor vanish."""
+    flat = rows.detach().reshape(-1, rows.shape[-1])
+    span = (flat.amax(dim=0) / 2 - flat.amin(dim=0) / 2).max().item()
+    info = torch.finfo(rows.dtype)
+    if span > 0 and not (1e3 * info.tiny**0.5 < span < 1e-3 * info.max**0.5):
+        raise ValueError(
+            f"{name}: found values that span {2 * span:.2g}, whose squares {rows.dtype} cannot "
+            "hold; rescale them, for example with sklearn.preprocessing.StandardScaler"
+        )
+
+
 def check_unit(name: str, rows: Tensor) -> None:
     """Rows on the unit sphere, as spherical clustering needs them."""
     error = (rows.norm(dim=-1) - 1).abs()

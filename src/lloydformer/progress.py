@@ -18,6 +18,10 @@ class ProgressBar:
     def __init__(self) -> None:
         self._bars: rich.progress.Progress | None = None
 
+    def __deepcopy__(self, memo: object) -> "ProgressBar":
+        """Clones of an estimator report to the same bar."""
+        return self
+
     def __enter__(self) -> "ProgressBar":
         from rich.console import Console
         from rich.progress import Progress as Bars

@@ -9,10 +9,9 @@ from torch import Tensor
 from lloydformer.best_seen import BestSeen
 from lloydformer.data.blocks import Blocks
 from lloydformer.empty import Refill
-from lloydformer.engines.chunked import Chunked, State
+from lloydformer.engines.contract import Engine, State
 from lloydformer.plans.assign import Moments
 from lloydformer.plans.contract import Plan, Run, Step
-from lloydformer.plans.means import Means
 from lloydformer.plans.medoids import rows_of
 
 Starts = Callable[[Run, State], Iterator[Tensor]]
@@ -74,7 +73,7 @@ def solve(
     data: Blocks,
     starts: Starts,
     rules: Rules,
-    engine: Chunked,
+    engine: Engine,
     callback: Callback | None = None,
 ) -> Result:
     """Run the plan from each start, and keep the result with the smallest inertia."""
@@ -82,8 +81,9 @@ def solve(
     state = State.of(data)
     with engine.over(data, state) as run:
         square, tolerance = _moments(run, data, rules.tol)
-        informed: Plan = plan.knowing(square) if isinstance(plan, Means) else plan
-        descent = Descent(informed, data, state, run, replace(rules, tol=tolerance), callback)
+        descent = Descent(
+            plan.knowing(square), data, state, run, replace(rules, tol=tolerance), callback
+        )
         try:
             for number, centers in enumerate(starts(run, state)):
                 found = descent.from_start(number, centers)

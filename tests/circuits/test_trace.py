@@ -51,7 +51,6 @@ PATTERNS = {
     ("layers.0.encoder_cross.*", "layers.1.encoder_cross.attention"): 7,
     ("*.attention",): 8,
     "*.scores": 8,
-    "nothing": 0,
 }
 
 
@@ -59,6 +58,12 @@ PATTERNS = {
 def test_only_what_was_asked_for_is_kept(circuit, keep):
     trace = circuit(POINTS, CENTERS, n_layers=2, keep=keep)
     assert len(trace.kept) == PATTERNS[keep]
+
+
+@pytest.mark.parametrize("keep", ["nothing", ("layers.9.*",), ("layers.0.encoder_cros.scores",)])
+def test_a_pattern_that_matches_nothing_is_a_mistake(circuit, keep):
+    with pytest.raises(ValueError, match=r"keep: found '.*', which matches no intermediate"):
+        circuit(POINTS, CENTERS, n_layers=2, keep=keep)
 
 
 def test_what_was_kept_is_right(circuit):

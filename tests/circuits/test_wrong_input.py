@@ -90,10 +90,15 @@ def test_wrong_sizes(name):
         lf.Circuit(lf.recipes.lloyd(), **sizes)
 
 
-@pytest.mark.parametrize("schedule", [(), (lf.recipes.lloyd(), lf.recipes.lloyd_dot())])
-def test_wrong_schedules(schedule):
-    with pytest.raises(ValueError, match=r"recipe: a schedule needs recipes, .* same tokens"):
-        lf.Circuit(schedule, n_features=2, n_clusters=2)
+@pytest.mark.parametrize("schedule", [(), "lloyd", lf.recipes.lloyd, [lf.recipes.lloyd(), 3]])
+def test_what_is_no_recipe(schedule):
+    with pytest.raises(ValueError, match=r"recipe: found .*; pass a recipe such as"):
+        lf.Circuit(schedule, 2, 2)
+
+
+def test_a_schedule_has_one_kind_of_tokens():
+    with pytest.raises(ValueError, match=r"recipe: a schedule needs recipes with the same tokens"):
+        lf.Circuit((lf.recipes.lloyd(), lf.recipes.lloyd_dot()), 2, 2)
 
 
 def test_weights_that_vanish_are_announced():

@@ -9,7 +9,8 @@ import torch
 from lloydformer import recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.engines.chunked import Chunked, State
+from lloydformer.engines.chunked import Chunked
+from lloydformer.engines.contract import State
 from lloydformer.plans.lower import lower
 from lloydformer.seeding import kmeans_plusplus
 
@@ -57,7 +58,7 @@ def iterated(plan, dtype, n_threads=1, leaf=64):
     return centers, state.labels.clone(), final
 
 
-@pytest.mark.parametrize("n_threads", [2, 3, 7])
+@pytest.mark.parametrize("n_threads", [2, 3])
 def test_threads_do_not_change_a_bit(plan, dtype, n_threads):
     centers, labels, final = iterated(plan, dtype)
     again = iterated(plan, dtype, n_threads)

@@ -13,7 +13,7 @@ ESTIMATORS = [
     lf.SphericalKMeans(zero_rows="ignore"),  # a check feeds a row of zeros
     lf.TrimmedKMeans(),
     lf.RobustKMeans(),
-    lf.KMedoids(),
+    lf.KMedoids(max_iter=30),
     lf.CircuitClusterer(),
 ]
 EXCUSED_IN_SKLEARN = PER_ESTIMATOR_XFAIL_CHECKS[KMeans]

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.engines.chunked import Chunked, State
+from lloydformer.engines.chunked import Chunked
+from lloydformer.engines.contract import State
 
 
 class Small:

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from lloydformer.batch.seeding import kmeans_plusplus, random_rows, take
 from lloydformer.batch.steps import Problems
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.inputs import as_points, check_count
+from lloydformer.inputs import as_points, check_count, check_range
 from lloydformer.origin import middle
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
@@ -56,6 +57,12 @@ def fit_batch(
     if x.ndim != 3:
         raise ValueError(f"points: found shape {tuple(x.shape)}; pass a batch (b, n, d)")
     check_count("n_clusters", n_clusters)
+    check_count("max_iter", max_iter)
+    check_range("points", x)
+    if not isinstance(tol, Real) or not tol >= 0:
+        raise ValueError(f"tol: found {tol!r}; pass a number that is not negative")
+    if recipe is not None and not isinstance(recipe, Recipe):
+        raise ValueError(f"recipe: found {recipe!r}; pass one such as lf.recipes.trimmed()")
     plan = lower(recipe or recipes.lloyd())
     rng = check_random_state(random_state)
     weights = _weights(x, mask, sample_weight, n_clusters)
@@ -76,20 +83,27 @@ def _weights(x: Tensor, mask: Any, sample_weight: Any, n_clusters: int) -> Tenso
     """Weights in float64, 0 where a point is masked."""
     weights = torch.ones(x.shape[:2], dtype=torch.float64, device=x.device)
     for name, given in (("mask", mask), ("sample_weight", sample_weight)):
-        if given is None:
-            continue
-        factor = torch.as_tensor(given, device=x.device).double()
-        if factor.shape != weights.shape or not bool((factor >= 0).all()):
-            raise ValueError(
-                f"{name}: found shape {tuple(factor.shape)}; pass {tuple(weights.shape)} like the "
-                "points, with nothing negative"
-            )
-        weights = weights * factor
+        if given is not None:
+            weights = weights * _factor(name, given, weights)
     if (fewest := int((weights > 0).sum(dim=1).min())) < n_clusters:
         raise ValueError(
             f"n_clusters: found {n_clusters} with a problem of {fewest} points; use fewer clusters"
         )
     return weights
+
+
+def _factor(name: str, given: Any, weights: Tensor) -> Tensor:
+    factor = torch.as_tensor(given, device=weights.device)
+    if name == "mask" and factor.dtype != torch.bool:
+        raise ValueError(f"mask: found dtype {factor.dtype}; pass True where a point is there")
+    if factor.shape != weights.shape:
+        raise ValueError(
+            f"{name}: found shape {tuple(factor.shape)}; pass {tuple(weights.shape)}, as the points"
+        )
+    factor = factor.double()
+    if not bool(((factor >= 0) & (factor < torch.inf)).all()):
+        raise ValueError(f"{name}: found a value that is negative or not finite; mend or mask it")
+    return factor
 
 
 def _origin(x: Tensor, weights: Tensor) -> Tensor:
@@ -101,12 +115,14 @@ def _origin(x: Tensor, weights: Tensor) -> Tensor:
 
 def _seen(plan: Plan, x: Tensor, origin: Tensor) -> Tensor:
     points = (x - origin.unsqueeze(1)).double()
-    if not plan.directions:
-        return points
-    norms = points.norm(dim=-1, keepdim=True)
+    return directions("points", points) if plan.directions else points
+
+
+def directions(name: str, rows: Tensor) -> Tensor:
+    norms = rows.norm(dim=-1, keepdim=True)
     if bool((norms == 0).any()):
-        raise ValueError("points: found a row of zeros, which has no direction; mask it out")
-    return points / norms
+        raise ValueError(f"{name}: found a row of zeros, which has no direction; use another")
+    return rows / norms
 
 
 def _variance(problems: Problems) -> Tensor:
@@ -123,11 +139,13 @@ def _starts(
 ) -> Tensor:
     b, n, d = problems.points.shape
     if not isinstance(init, str):
-        given = torch.as_tensor(init, device=origin.device).double()
+        if callable(init):
+            raise ValueError('init: found a function; pass "k-means++", "random" or an array')
+        given = as_points("init", init).to(origin.device).double()
         if given.shape != (b, n_clusters, d):
             raise ValueError(f"init: found shape {tuple(given.shape)}; pass {(b, n_clusters, d)}")
         given = given - origin.double().unsqueeze(1)
-        return given / given.norm(dim=-1, keepdim=True) if plan.directions else given
+        return directions("init", given) if plan.directions else given
     if init == "random":
         uniform = torch.from_numpy(rng.uniform(size=(b, n))).to(origin.device)
         return take(problems, random_rows(problems, n_clusters, uniform))

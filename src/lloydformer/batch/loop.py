@@ -7,7 +7,6 @@ from torch import Tensor
 
 from lloydformer.batch.steps import Problems, Step, inertia, own_distances, step
 from lloydformer.plans.contract import Plan
-from lloydformer.plans.means import Means
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,10 @@ def descend(
     centers, n_iter = centers.clone(), torch.full((b,), max_iter, device=centers.device)
     active = torch.arange(b, device=centers.device)
     held, before = problems, torch.full_like(problems.weights, torch.iinfo(torch.int32).min).long()
+    best = _Best(plan, centers)
     for iteration in range(max_iter):
         result = step(plan, held, centers[active], iteration)
+        best.see(problems, centers, result.labels)
         moved = _placed(plan, held, result, centers[active])
         shift = (moved - centers[active]).square().sum(dim=(1, 2))
         centers[active] = moved
@@ -39,7 +40,31 @@ def descend(
             break
         active, held, before = active[~done], held[~done], result.labels[~done]
     labels = step(plan, problems, centers, 0).labels
+    best.see(problems, centers, labels)
+    if best.draws:
+        centers, labels = best.centers, best.labels
     return Found(centers, labels, inertia(plan, problems, centers, labels), n_iter)
+
+
+class _Best:
+    """The best centers so far of a plan that draws them; its problems never leave the batch."""
+
+    def __init__(self, plan: Plan, centers: Tensor) -> None:
+        self.plan, self.draws = plan, plan.stops_on == "never"
+        self.centers = centers.clone()
+        self.labels = torch.zeros(len(centers), 1, dtype=torch.long, device=centers.device)
+        self.inertia = torch.full_like(centers[:, 0, 0], torch.inf)
+
+    def see(self, problems: Problems, centers: Tensor, labels: Tensor) -> None:
+        if not self.draws:
+            return
+        now = inertia(self.plan, problems, centers, labels)
+        better = now < self.inertia
+        self.labels = (
+            torch.where(better[:, None], labels, self.labels) if len(self.labels) else labels
+        )
+        self.centers = torch.where(better[:, None, None], centers, self.centers)
+        self.inertia = torch.where(better, now, self.inertia)
 
 
 def _settled(
@@ -55,7 +80,7 @@ def _settled(
 def _placed(plan: Plan, problems: Problems, result: Step, centers: Tensor) -> Tensor:
     if plan.empties != "keep" and (result.masses == 0).any():
         result = _refilled(plan, problems, result, centers)
-    if isinstance(plan, Means) and plan.directions:
+    if plan.directions:
         norms = result.sums.norm(dim=-1, keepdim=True)
         return torch.where(norms > 0, result.sums / norms, centers)
     masses = result.masses.unsqueeze(-1)

@@ -12,6 +12,7 @@ from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import Means
 from lloydformer.plans.medoids import Medoids
 from lloydformer.plans.robust import Robust
+from lloydformer.plans.selection import holding
 from lloydformer.plans.soft import Soft
 from lloydformer.plans.trimmed import Trimmed
 
@@ -98,7 +99,7 @@ def _trimmed(plan: Trimmed, problems: Problems, centers: Tensor, iteration: int)
     own = _members(labels, problems.weights, centers.shape[1])  # (b, n, k)
     ordered, order = distances.sort(dim=-1)
     reached = own.gather(1, order.unsqueeze(-1).expand_as(own)).cumsum(dim=1)
-    count = (reached < plan.keep * reached[:, -1:] - 1e-9).sum(dim=1)  # (b, k)
+    count = (reached < holding(reached[:, -1:], plan.keep)).sum(dim=1)  # (b, k)
     radius = ordered.gather(1, count.clamp(max=ordered.shape[1] - 1))
     kept = distances <= radius.gather(1, labels)
     return _summed(problems, own * kept.unsqueeze(-1), torch.where(kept, labels, -1 - labels))
@@ -131,7 +132,7 @@ def _weighting(
     weights = (z.unsqueeze(-1) - best).exp().nan_to_num(0.0, posinf=0.0)
     if plan.m is None:
         return weights
-    targets = masses.sum(dim=1, keepdim=True).clamp(max=plan.m) - 1e-9
+    targets = holding(masses.sum(dim=1, keepdim=True).clamp(max=plan.m), 1.0)
     count = (masses.cumsum(dim=1) < targets).sum(dim=1, keepdim=True)
     least = ordered.unsqueeze(-1).expand_as(own).gather(1, count.clamp(max=z.shape[1] - 1))
     return weights * (z.unsqueeze(-1) >= least)
@@ -145,8 +146,13 @@ def _medoids(plan: Medoids, problems: Problems, centers: Tensor, iteration: int)
     rows = torch.arange(n, device=near.device)
     noise = gumbel(problems.seeds, iteration, "decoder_cross", k, rows)  # (b, k, n)
     squares = torch.linalg.vecdot(problems.points, problems.points).unsqueeze(-1)
+    perturbed = noise.mT - near - squares + problems.weights.log().unsqueeze(-1)
     strange = labels.unsqueeze(-1) != torch.arange(k, device=labels.device)
-    perturbed = noise.mT - near - squares - 2 * plan.separation * strange.double()
-    drawn = (perturbed + problems.weights.log().unsqueeze(-1)).argmax(dim=1)  # (b, k)
+    if plan.separation is None:
+        owned = (~strange & (perturbed > -torch.inf)).any(dim=1, keepdim=True)
+        perturbed = perturbed.masked_fill(strange & owned, -torch.inf)
+    else:
+        perturbed = perturbed - 2 * plan.separation * strange.double()
+    drawn = perturbed.argmax(dim=1)  # (b, k)
     points = problems.points.gather(1, drawn.unsqueeze(-1).expand(-1, -1, centers.shape[2]))
     return Step(points, torch.ones_like(points[..., 0]), labels)

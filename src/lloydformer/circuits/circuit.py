@@ -2,6 +2,8 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import NamedTuple, SupportsIndex, cast
 
 import torch
@@ -13,7 +15,7 @@ from lloydformer.circuits.layer import Layer, Noise, Surroundings
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import POSITION
 from lloydformer.circuits.trace import Recorder, Trace, names_of
-from lloydformer.inputs import as_problem, check_count, check_unit, check_zero_sum
+from lloydformer.inputs import as_problem, check_count, check_range, check_unit, check_zero_sum
 from lloydformer.origin import middle
 
 Seed = SupportsIndex | Sequence[SupportsIndex] | None
@@ -48,9 +50,7 @@ class Circuit(nn.Module):
 
     def __init__(self, recipe: Recipe | Sequence[Recipe], n_features: int, n_clusters: int) -> None:
         super().__init__()
-        self.schedule = (recipe,) if isinstance(recipe, Recipe) else tuple(recipe)
-        if not self.schedule or len({r.tokens for r in self.schedule}) > 1:
-            raise ValueError("recipe: a schedule needs recipes, all of them with the same tokens")
+        self.schedule = _schedule(recipe)
         self.n_features = check_count("n_features", n_features)
         self.n_clusters = check_count("n_clusters", n_clusters)
         self.tokens = self.schedule[0].tokens
@@ -73,7 +73,8 @@ class Circuit(nn.Module):
         """
         points, centers = self._checked(points, centers)
         layers = self._order(check_count("n_layers", n_layers))
-        patterns = (keep,) if isinstance(keep, str) else tuple(keep)
+        names = names_of(layers)
+        patterns = _patterns(keep, names)
         x, c, origin, reach = self.embed(points, centers)
         history = [centers]
         with Recorder(patterns).watching(layers) as recorder:
@@ -87,7 +88,7 @@ class Circuit(nn.Module):
             centers=torch.stack(history, dim=-3),
             assignments=torch.stack(recorder.assignments, dim=-3),
             origin=origin,
-            names=names_of(layers),
+            names=names,
             kept=recorder.kept,
         )
 
@@ -117,6 +118,8 @@ class Circuit(nn.Module):
                 f"points, centers: found {found[0]} features and {found[1]} centers; this circuit "
                 f"was made with n_features={self.n_features}, n_clusters={self.n_clusters}"
             )
+        check_range("points", x)
+        check_range("centers", torch.cat([x, c], dim=-2))
         for norm in {r.norm for r in self.schedule if r.norm}:
             for name, rows in (("points", x), ("centers", c)):
                 check_unit(name, rows)
@@ -126,6 +129,28 @@ class Circuit(nn.Module):
 
     def extra_repr(self) -> str:
         return f"n_features={self.n_features}, n_clusters={self.n_clusters}, dim={self.space.dim}"
+
+
+def _schedule(recipe: object) -> tuple[Recipe, ...]:
+    schedule = tuple(recipe) if isinstance(recipe, (list, tuple)) else (recipe,)
+    if not schedule or not all(isinstance(r, Recipe) for r in schedule):
+        raise ValueError(f"recipe: found {recipe!r}; pass a recipe such as lf.recipes.lloyd()")
+    if len({r.tokens for r in schedule}) > 1:
+        raise ValueError("recipe: a schedule needs recipes with the same tokens; found several")
+    return schedule
+
+
+def _patterns(keep: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """What to keep; a pattern that matches no intermediate is a mistake."""
+    patterns = (keep,) if isinstance(keep, str) else tuple(keep)
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            near = get_close_matches(pattern, names, n=1)
+            raise ValueError(
+                f"keep: found {pattern!r}, which matches no intermediate of {len(names)}; "
+                f"try {near[0] if near else names[0]!r}"
+            )
+    return patterns
 
 
 def _reach(points: Tensor, centers: Tensor) -> float:

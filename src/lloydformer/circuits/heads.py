@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Real
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -13,6 +14,8 @@ from lloydformer.circuits.activations.contract import require
 from lloydformer.circuits.projections import Block, Projection
 from lloydformer.circuits.scores import Score
 from lloydformer.circuits.subspaces import Space, Subspace
+
+_EXAMPLES = {"score": "Euclidean()", "activation": "LimitingSoftmax()"}
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,14 @@ class Head:
     separation: float | None = None
 
     def __post_init__(self) -> None:
+        for name, kind in (("score", Score), ("activation", Activation)):
+            part = getattr(self, name)
+            require(isinstance(part, kind), name, part, f"pass a part such as {_EXAMPLES[name]}")
+        given = self.separation
         require(
-            self.separation is None or 0 <= self.separation < math.inf,
+            given is None or (isinstance(given, Real) and 0 <= given < math.inf),
             "separation",
-            self.separation,
+            given,
             "pass None (chosen from the data) or a finite number that is not negative",
         )
 

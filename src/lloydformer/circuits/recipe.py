@@ -123,6 +123,7 @@ class Recipe:
 
 def _refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Every reason why these parts do not go together, with the slot to change."""
+    yield from _wrong_parts(recipe)
     has = set(recipe.tokens.subspaces)
     for slot, head in recipe.heads.items():
         if missing := head.subspaces - has:
@@ -139,6 +140,17 @@ def _refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:
         yield "feedforward", f"it writes {names}, which these tokens do not have; use lifted tokens"
     if isinstance(recipe.tokens.codes, Binary):
         yield from _binary_refusals(recipe)
+
+
+def _wrong_parts(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    """Slots that hold something else than a part of their kind."""
+    kinds = {"tokens": Tokens, "affinity": Head, "norm": Norm, "feedforward": FeedForward}
+    kinds |= dict.fromkeys(("encoder_cross", "encoder_self", "decoder_cross", "decoder_self"), Head)
+    for slot, kind in kinds.items():
+        part = getattr(recipe, slot)
+        optional = slot in ("affinity", "norm", "feedforward") and part is None
+        if not optional and not isinstance(part, kind):
+            yield slot, f"found {part!r}, which is no {kind.__name__}"
 
 
 def _binary_refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The recipes: the seven rows of the table tab:comp-alg, and four beyond it.
+"""The recipes: the seven rows of the table tab:comp-alg, and three beyond it.
 
 Each is the base recipe with a part replaced; the difference is the algorithm.
 """
@@ -261,9 +261,13 @@ def _separated_head(activation: Activation, separation: float | None) -> Head:
 
 def _weighting(activation: Weighting | TopK, inverse_temperature: float) -> Activation:
     if isinstance(activation, TopK):
+        if activation.inverse_temperature not in (1.0, inverse_temperature):
+            raise ValueError(
+                f"activation: found {activation!r}; give its temperature as inverse_temperature="
+            )
         return replace(activation, inverse_temperature=inverse_temperature)
     kinds: dict[str, type[Sparsemax | Softmax]] = {"sparsemax": Sparsemax, "softmax": Softmax}
-    if activation not in kinds:
+    if not isinstance(activation, str) or activation not in kinds:
         raise ValueError(
             f'activation: found {activation!r}; pass "sparsemax", "softmax" or TopK(m)'
         )

@@ -1,5 +1,6 @@
 """`lloydformer`: the commands, and how every one of them ends."""
 
+import io
 import os
 import sys
 
@@ -31,6 +32,9 @@ def main() -> None:
 
     Ctrl-C ends with status 130; the command itself says what is done so far.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # signs that a terminal's code lacks
     if sys.argv[1:] == ["--version"]:
         print(__version__)
         return

@@ -22,6 +22,8 @@ def recipes(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """The table of recipes, or one of them with its equation or its derivation as a plan."""
+    if explain and name and explain != name:
+        raise ValueError(f"--explain: found {explain!r} beside {name!r}; name one recipe")
     name = explain or name
     known = {r.name: r for r in (*library.table(), *(make() for make in BEYOND))}
     if name is not None and name not in known:

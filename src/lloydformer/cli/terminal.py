@@ -2,18 +2,28 @@
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-stdout = Console(highlight=False)
-stderr = Console(stderr=True, highlight=False)
+
+class Terminal(Console):
+    """A console whose reader may go away (`| head`): that is no error of ours."""
+
+    def on_broken_pipe(self) -> None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+stdout = Terminal(highlight=False)
+stderr = Terminal(stderr=True, highlight=False)
 
 
 def print_json(value: object) -> None:
@@ -24,17 +34,25 @@ def print_json(value: object) -> None:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", fold: str = ""
 ) -> None:
-    """A table without a frame. In a narrow terminal only the column `fold` is folded.
+    """A table without a frame, in which only the column `fold` is folded.
 
-    Where the output is no terminal it is as wide as it needs to be.
+    Where a terminal is too narrow for it, one record below the other. Where the output is no
+    terminal it is as wide as it needs to be.
     """
+    console = stdout if stdout.is_terminal else Terminal(width=1000)
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False,
                   header_style="bold")  # fmt: skip
     for column in columns:
         table.add_column(column, no_wrap=column != fold)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    (stdout if stdout.is_terminal else Console(width=1000)).print(table)
+    if Measurement.get(console, console.options.update(width=1000), table).minimum <= console.width:
+        console.print(table)
+        return
+    for row in rows:
+        console.print(Text(row[0], style="bold"))
+        for column, cell in zip(columns[1:], row[1:], strict=True):
+            console.print(Text(f"  {column}: {cell}"))
 
 
 @contextmanager
@@ -59,6 +77,11 @@ class Bar:
 
 def refuse_to_overwrite(path: Path, force: bool) -> None:
     """Said before the work begins, not after it."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; pass the name of a file")
+    folder = next(p for p in path.absolute().parents if p.exists())
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{folder} cannot be written to; pass another --output")
     if path.exists() and not force:
         raise ValueError(f"{path} exists; pass --force to replace it, or --output for another")
 

@@ -82,8 +82,10 @@ class DenseRows:
         return self.points[indices]
 
     def directions(self) -> "DenseRows":
-        norms = self.points.norm(dim=1, keepdim=True)
-        return DenseRows(self.points / torch.where(norms > 0, norms, 1), None)
+        largest = self.points.abs().amax(dim=1, keepdim=True)  # the scale of a row is no matter
+        scaled = self.points / torch.where(largest > 0, largest, 1)
+        norms = scaled.norm(dim=1, keepdim=True)
+        return DenseRows(scaled / torch.where(norms > 0, norms, 1), None)
 
 
 class SparseRows:
@@ -125,7 +127,11 @@ class SparseRows:
         return torch.from_numpy(self.matrix[indices.numpy()].toarray())
 
     def directions(self) -> "SparseRows":
-        norms = self.squared_norms().sqrt().numpy()
         scaled = self.matrix.copy()
-        scaled.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(self.matrix.indptr))
+        scaled.sum_duplicates()
+        counts = np.diff(scaled.indptr)
+        largest = np.asarray(abs(scaled).max(axis=1).todense()).ravel()
+        scaled.data /= np.repeat(np.where(largest > 0, largest, 1), counts)
+        norms = SparseRows(scaled).squared_norms().sqrt().numpy()
+        scaled.data /= np.repeat(np.where(norms > 0, norms, 1), counts)
         return SparseRows(scaled)

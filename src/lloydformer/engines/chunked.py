@@ -9,36 +9,17 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, ranges
+from lloydformer.engines.contract import State
 from lloydformer.plans.contract import Block, Fold, Run
 
 _LEAVES = 8
 """Neighbouring leaves that are merged before anything else is."""
-
-
-@dataclass(frozen=True)
-class State:
-    """What is remembered of each point from fold to fold: 12 to 16 bytes."""
-
-    labels: Tensor
-    before: Tensor
-    distances: Tensor
-
-    @classmethod
-    def of(cls, data: Blocks) -> "State":
-        labels = torch.full((data.n_rows,), -1, dtype=torch.int32, device=data.device)
-        distances = torch.empty(data.n_rows, dtype=data.dtype, device=data.device)
-        return cls(labels, labels.clone(), distances)
-
-    def clear(self) -> None:
-        self.before.fill_(torch.iinfo(torch.int32).min)
 
 
 class Chunked:

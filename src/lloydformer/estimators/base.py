@@ -1,7 +1,6 @@
 """What every estimator does; one of them only names its recipe and its attributes."""
 
 import warnings
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -22,12 +21,12 @@ from torch import Tensor
 
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import Blocks
-from lloydformer.engines.chunked import Chunked, State
+from lloydformer.engines import ENGINES, choose
+from lloydformer.engines.contract import State
 from lloydformer.estimators.source import Source, View, read
 from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
-from lloydformer.plans.medoids import Medoids
 from lloydformer.solve import Interrupted, Progress, Result, Rules, solve
 
 _PART = 1 << 18
@@ -58,21 +57,19 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         "verbose": ["verbose"],
         "random_state": ["random_state"],
         "empty": [StrOptions({"farthest", "keep", "error"})],
-        "engine": [StrOptions({"auto", "chunked"})],
+        "engine": [StrOptions({"auto", *ENGINES})],
         "device": [None, str, torch.device],
         "callback": [None, callable],
     }
 
-    def recipe_(self) -> Recipe:
+    def _recipe(self) -> Recipe:
         """The recipe that this estimator runs, with its parameters."""
         raise NotImplementedError
 
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
         """The recipe, lowered; a plan that draws takes its seed from `random_state`."""
-        plan = lower(self.recipe_())
-        if rng is None or not isinstance(plan, Medoids):
-            return plan
-        return replace(plan, seed=int(rng.randint(2**31 - 1)))
+        plan = lower(self._recipe())
+        return plan if rng is None else plan.seeded(int(rng.randint(2**31 - 1)))
 
     def _rules(self) -> Rules:
         return Rules(int(self.max_iter), float(self.tol), self.empty)
@@ -92,7 +89,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self._n_init = starts.n_starts
         try:
             result = solve(
-                self._plan(rng), source.blocks, starts, self._rules(), Chunked(), self._report()
+                self._plan(rng),
+                source.blocks,
+                starts,
+                self._rules(),
+                choose(self.engine),
+                self._report(),
             )
         except Interrupted as stop:
             if stop.result is not None:
@@ -164,7 +166,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         source = self._read(X, sample_weight, reset=False)
         state = State.of(source.blocks)
         state.clear()
-        with Chunked().over(source.blocks, state) as run:
+        with choose(self.engine).over(source.blocks, state) as run:
             final = self._plan().finish(run, self._centers(source.blocks))
         return source, state, final.inertia
 

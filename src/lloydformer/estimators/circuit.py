@@ -1,5 +1,6 @@
 """Any recipe as an estimator: lowered where possible, literal otherwise."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,23 +10,29 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from lloydformer.circuits import recipes
+from lloydformer.circuits.activations import LimitingSoftmax
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.engines.chunked import Chunked, State
+from lloydformer.circuits.trace import Trace
+from lloydformer.data.blocks import Blocks, ranges
+from lloydformer.engines import choose
+from lloydformer.engines.contract import State
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.source import Source
 from lloydformer.estimators.starts import Starts
-from lloydformer.objectives import kmeans_objective
-from lloydformer.plans.contract import Plan
+from lloydformer.inputs import check_zero_sum
+from lloydformer.plans.contract import Plan, Run
 from lloydformer.plans.lower import LoweringError, lower
 from lloydformer.plans.means import Means
-from lloydformer.solve import Result
+from lloydformer.solve import Progress, Result
 
 
 class CircuitClusterer(Clusterer):
     """The algorithm of any recipe (None is `lloyd()`).
 
     A recipe that lowers runs as folds over blocks. One that does not runs as the literal circuit,
-    `max_iter` layers deep, in time and memory that grow with n^2; `lowered_` says which it was.
+    `max_iter` layers deep, in time and memory that grow with n^2, whatever `tol` and `empty` say;
+    `lowered_` says which it was.
     Recipes with a norm see the rows as unit vectors.
     """
 
@@ -63,51 +70,90 @@ class CircuitClusterer(Clusterer):
         self.device = device
         self.callback = callback
 
-    def recipe_(self) -> Recipe:
+    def _recipe(self) -> Recipe:
         return self.recipe or recipes.lloyd()
 
     @property
     def _directions(self) -> bool:  # type: ignore[override]
-        return self.recipe_().norm is not None
+        return self._recipe().norm is not None
+
+    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
+        source = super()._read(X, sample_weight, reset=reset)
+        norm = self._recipe().norm
+        if norm is not None and norm.zero_sum:
+            check_zero_sum("X", source.blocks.take(torch.arange(source.blocks.n_rows)))
+        return source
 
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
-        try:
-            return super()._plan(rng)
-        except LoweringError:
-            return Means(directions=self._directions)  # a literal circuit's centers label as these
+        """The recipe's plan; for one that does not lower, the plan that labels as it does."""
+        first = replace(self._recipe().encoder_cross, activation=LimitingSoftmax("first"))
+        for recipe in (self._recipe(), replace(self._recipe(), encoder_cross=first)):
+            try:
+                plan = lower(recipe)
+            except LoweringError:
+                continue
+            return plan if rng is None else plan.seeded(int(rng.randint(2**31 - 1)))
+        return Means(directions=self._directions)
+
+    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
+        source = super()._read(X, sample_weight, reset=reset)
+        norm = self._recipe().norm
+        if norm is not None and norm.zero_sum:
+            for start, stop in ranges(source.blocks):
+                rows = source.blocks.read(start, stop)
+                check_zero_sum("X", rows.take(torch.arange(stop - start)))
+        return source
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "CircuitClusterer":
         """Cluster the rows of X by the recipe."""
         try:
-            lower(self.recipe_())
-            self.lowered_ = True
-            super().fit(X, sample_weight=sample_weight)
+            lower(self._recipe())
         except LoweringError as reason:
             if sample_weight is not None:
                 raise ValueError(f"sample_weight: literal circuits have none; {reason}") from None
-            self.lowered_ = False
             self._fit_literally(X)
+            self.lowered_ = False
+            return self
+        super().fit(X, sample_weight=sample_weight)
+        self.lowered_ = True
         return self
 
     def _fit_literally(self, X: Any) -> None:
         source = self._read(X, reset=True)
-        blocks = source.blocks
+        blocks, state = source.blocks, State.of(source.blocks)
         self._check_size(blocks)
         rng = check_random_state(self.random_state)
         starts = Starts(self, X, blocks, rng)
-        state = State.of(blocks)
         points = blocks.take(torch.arange(blocks.n_rows, device=blocks.device))
-        with Chunked().over(blocks, state) as run:
-            tried = [self._deepen(points, c, rng) for c in starts(run, state)]
+        with choose(self.engine).over(blocks, state) as run:
+            tried = [
+                self._finished(run, state, blocks, self._deepen(points, centers, number, rng))
+                for number, centers in enumerate(starts(run, state))
+            ]
+        self._n_init = starts.n_starts
         self._keep(min(tried, key=lambda result: result.inertia), source)
 
-    def _deepen(self, points: Tensor, centers: Tensor, rng: np.random.RandomState) -> Result:
-        """All layers, and one more for the labels of the last centers."""
-        circuit = Circuit(self.recipe_(), points.shape[1], self.n_clusters)
+    def _deepen(
+        self, points: Tensor, centers: Tensor, number: int, rng: np.random.RandomState
+    ) -> Trace:
+        """All layers, each reported."""
+        circuit = Circuit(self._recipe(), points.shape[1], int(self.n_clusters))
         seed = int(rng.randint(2**31 - 1))
-        trace = circuit(points, centers.to(points.dtype), self.max_iter + 1, seed=seed)
-        last = trace.centers[-2]
-        objective = trace.objective[:-1].tolist()
-        inertia = kmeans_objective(points, last).item()
-        return Result(last.double(), trace.labels[-1].int(), inertia, tuple(objective))
+        trace = circuit(points, centers.to(points.dtype), int(self.max_iter), seed=seed)
+        if (report := self._report()) is not None:
+            shifts = trace.centers.diff(dim=0).square().sum(dim=(1, 2))
+            for layer, shift in enumerate(shifts.tolist()):
+                report(Progress(number, layer, trace.objective[layer].item(), shift))
+        return trace
+
+    def _finished(self, run: Run, state: State, blocks: Blocks, trace: Trace) -> Result:
+        """Labels and inertia as the recipe's own estimator has them."""
+        state.clear()
+        last = trace.centers[-1].double()
+        final = self._plan().finish(run, last.to(blocks.dtype))
+        history = (*trace.objective[:-1].tolist(), final.objective)
+        return Result(last, state.labels.clone(), final.inertia, history)
+
+    def _labels(self, labels: Tensor) -> Tensor:
+        return labels.clamp(min=-1)

@@ -65,7 +65,7 @@ class KMeans(Clusterer):
         self.device = device
         self.callback = callback
 
-    def recipe_(self) -> Recipe:
+    def _recipe(self) -> Recipe:
         return recipes.lloyd()
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KMeans":

@@ -62,7 +62,7 @@ class KMedoids(Clusterer):
         self.device = device
         self.callback = callback
 
-    def recipe_(self) -> Recipe:
+    def _recipe(self) -> Recipe:
         return recipes.medoids(None if self.separation is None else float(self.separation))
 
     def _rules(self) -> Rules:

@@ -60,5 +60,5 @@ class RobustKMeans(Clusterer):
         self.device = device
         self.callback = callback
 
-    def recipe_(self) -> Recipe:
+    def _recipe(self) -> Recipe:
         return recipes.robust(float(self.inverse_temperature), self.activation)

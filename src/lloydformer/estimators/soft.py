@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
+from lloydformer.solve import Rules
 
 
 class SoftKMeans(Clusterer):
@@ -23,7 +24,7 @@ class SoftKMeans(Clusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Clusterer._parameter_constraints,
+        **{k: v for k, v in Clusterer._parameter_constraints.items() if k != "empty"},
         "inverse_temperature": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -38,7 +39,6 @@ class SoftKMeans(Clusterer):
         tol: float | Any = 1e-4,
         verbose: int | Any = 0,
         random_state: Any = None,
-        empty: str | Any = "farthest",
         engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
@@ -51,12 +51,14 @@ class SoftKMeans(Clusterer):
         self.tol = tol
         self.verbose = verbose
         self.random_state = random_state
-        self.empty = empty
         self.engine = engine
         self.device = device
         self.callback = callback
 
-    def recipe_(self) -> Recipe:
+    def _rules(self) -> Rules:
+        return Rules(int(self.max_iter), float(self.tol), empty="keep")
+
+    def _recipe(self) -> Recipe:
         return recipes.soft(float(self.inverse_temperature))
 
     def predict_proba(self, X: Any) -> Any:

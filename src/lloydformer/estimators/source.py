@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lloydformer.data.blocks import LEAF, SparseBlocks, TensorBlocks, ranges
 from lloydformer.data.scaling import Scaling
-from lloydformer.inputs import FLOATS
+from lloydformer.inputs import FLOATS, check_range
 
 _GPU_LEAF = 1 << 20
 _GPU_SCORES = 1 << 27
@@ -84,10 +84,12 @@ def read(
         points = _as_tensor(X, estimator.device)
     if view is not None:
         scaling = view.scaling
+    if not directions and scaling is None:
+        check_range("X", points)
     blocks = TensorBlocks(
         points,
         _weights(sample_weight, len(points), points.device),
-        _leaf(points, estimator.n_clusters),
+        _leaf(points, int(estimator.n_clusters)),
         None if view is None else view.origin.to(points),
         directions,
         scaling,
@@ -117,7 +119,17 @@ def _note_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> N
 def _as_tensor(X: np.ndarray, device: Any) -> Tensor:
     with warnings.catch_warnings():  # arrays that must not be written to: nothing here does
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-        return torch.from_numpy(X).to(device or "cpu")
+        return torch.from_numpy(X).to(_device(device or "cpu"))
+
+
+def _device(name: Any) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        words = str(error).split("\n")[0]
+        raise ValueError(f"device: found {name!r}, which is not here ({words})") from None
+    return device
 
 
 def _checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
@@ -139,7 +151,7 @@ def _checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
             f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input"
         )
-    return X.detach() if estimator.device is None else X.detach().to(estimator.device)
+    return X.detach() if estimator.device is None else X.detach().to(_device(estimator.device))
 
 
 def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> Tensor | None:
@@ -150,6 +162,4 @@ def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> Tensor | 
     checked = _check_sample_weight(
         sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True
     )
-    if not (checked > 0).any():
-        raise ValueError("sample_weight: found no positive weight; pass at least one")
     return torch.from_numpy(checked).to(device)

@@ -55,7 +55,7 @@ class SphericalKMeans(Clusterer):
         self.device = device
         self.callback = callback
 
-    def recipe_(self) -> Recipe:
+    def _recipe(self) -> Recipe:
         return recipes.spherical()
 
     def _distance(self, squares: Tensor) -> Tensor:

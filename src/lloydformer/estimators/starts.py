@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks
-from lloydformer.engines.chunked import State
+from lloydformer.engines.contract import State
 from lloydformer.plans.contract import Run
 from lloydformer.seeding import kmeans_plusplus, random_rows
 

@@ -55,7 +55,7 @@ class TrimmedKMeans(Clusterer):
         self.device = device
         self.callback = callback
 
-    def recipe_(self) -> Recipe:
+    def _recipe(self) -> Recipe:
         return recipes.trimmed(float(self.keep))
 
     def _keep(self, result: Result, source: Source) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
@@ -42,7 +42,20 @@ class Adding:
     """Folds whose summaries are tuples of tensors that add up."""
 
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return tuple(a.add_(b) for a, b in zip(first, second, strict=True))
+        return tuple(a + b for a, b in zip(first, second, strict=True))
+
+
+P = TypeVar("P", bound="Plain")
+
+
+class Plain:
+    """Plans that neither need to know anything beforehand nor draw."""
+
+    def knowing(self: P, square: float) -> P:
+        return self
+
+    def seeded(self: P, seed: int) -> P:
+        return self
 
 
 @dataclass(frozen=True)
@@ -50,12 +63,14 @@ class Step:
     """One iteration's result: sums (k, d) and masses (k,) in float64, centers being their ratio.
 
     objective: of the centers that it began with. changed: points whose label is another one.
+    rows: those of the data that the new centers are, in plans that draw them.
     """
 
     sums: Tensor
     masses: Tensor
     objective: float
     changed: int
+    rows: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +99,14 @@ class Plan(Protocol):
 
     @property
     def directions(self) -> bool: ...
+
+    def knowing(self, square: float) -> "Plan":
+        """The plan, told the sum of w |x|^2."""
+        ...
+
+    def seeded(self, seed: int) -> "Plan":
+        """The plan with this seed for its draws, if it draws."""
+        ...
 
     def step(self, run: Run, centers: Tensor, iteration: int) -> Step: ...
 

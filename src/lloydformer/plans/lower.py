@@ -187,8 +187,10 @@ def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
         raise LoweringError("norm", f"{recipe.norm} does not make unit vectors")
     if recipe.norm and apart:
         raise LoweringError("decoder_cross", "no fold is known for a norm with weighted points")
+    if apart and not isinstance(head.activation, Gumbel):
+        _own_points_only(recipe)
     match head.activation, gamma:
-        case LimitingSoftmax(), None if not apart:
+        case LimitingSoftmax(ties="average"), None if not apart:
             return "decoder_cross: a center weighs its own points equally.", Means(
                 directions=recipe.norm is not None
             )
@@ -209,14 +211,21 @@ def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
                 f"{weighting.symbol}."
             ), _robust(weighting)
         case Gumbel(temperature=0.0), None if apart:
-            separation = _NEVER if head.separation is None else head.separation
+            less = "0" if head.separation is None else f"exp(-2 * {head.separation:g})"
             return (
-                "decoder_cross: a center draws one point, others' less likely by "
-                f"exp(-2 * {separation:g})."
-            ), Medoids(separation)
+                f"decoder_cross: a center draws one point; another cluster's is {less} times as "
+                "likely."
+            ), Medoids(head.separation)
     raise LoweringError(
         "decoder_cross", f"no fold is known for {head.cell} after this encoder_cross"
     )
+
+
+def _own_points_only(recipe: Recipe) -> None:
+    """A separation that the circuit chooses keeps clusters apart; one given by hand may not."""
+    for slot, head in recipe.heads.items():
+        if head.separated and head.separation is not None:
+            raise LoweringError(slot, "a separation given by hand may mix clusters; use None")
 
 
 def _robust(weighting: Sparsemax | Softmax | TopK) -> Robust:

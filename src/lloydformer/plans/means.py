@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from lloydformer.plans.assign import Measure, Nearest
-from lloydformer.plans.contract import Final, Run, Step
+from lloydformer.plans.contract import Final, Plain, Run, Step
 
 
 @dataclass(frozen=True)
-class Means:
+class Means(Plain):
     """Each center moves to the mean of its points.
 
     With `directions` the points are unit vectors and so are the means: spherical k-means, whose

@@ -1,59 +1,68 @@
 """Randomised k-medoids: one fold of the largest perturbed score and its row."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks
 from lloydformer.noise import gumbel
-from lloydformer.plans.assign import Measure, count_changed, masses_of
-from lloydformer.plans.contract import Block, Final, Run, Step, total
+from lloydformer.plans.assign import Measure, count_changed
+from lloydformer.plans.contract import Block, Final, Plain, Run, Step, total
 
 
 @dataclass(frozen=True)
 class Draw:
     """For each center the row with the largest score plus noise, the lowest one on ties.
 
-    The score is -|x - c|^2 - 2 separation [another cluster's] + log w. The point itself travels
-    with it.
+    The score is -|x - c|^2 - 2 separation [another cluster's] + log w. Without a separation a
+    cluster's own points come before all others. The point itself travels with its row.
     """
 
     centers: Tensor
-    separation: float
+    separation: float | None
     seed: int
     iteration: int
 
     def map(self, block: Block) -> tuple[Tensor, ...]:
-        k = len(self.centers)
         scores = block.rows.scores(self.centers)
         labels = scores.min(dim=1).indices
         block.labels.copy_(labels)
         distances = scores.double() + block.rows.squared_norms().double()[:, None]  # (m, k)
         block.distances.copy_(distances.gather(1, labels[:, None])[:, 0].clamp(min=0))
-        rows = torch.arange(block.start, block.start + len(labels), device=labels.device)
-        noise = gumbel(self.seed, self.iteration, "decoder_cross", k, rows)  # (k, m)
-        strange = labels[None, :] != torch.arange(k, device=labels.device)[:, None]
-        perturbed = noise - distances.mT - 2 * self.separation * strange.double()
-        if block.weights is not None:
-            perturbed = perturbed + block.weights.double().log()
-        best, chosen = perturbed.max(dim=1)
+        owned, best, chosen = self._best(block, labels, distances).values()
         changed = count_changed(block)
         block.before.copy_(block.labels)
         return (
+            owned,
             best,
             chosen + block.start,
             block.rows.take(chosen).double(),
-            masses_of(labels, block.weights, k),
             total(block.distances, block.weights),
             changed,
         )
 
+    def _best(self, block: Block, labels: Tensor, distances: Tensor) -> dict[str, Tensor]:
+        k, device = len(self.centers), labels.device
+        rows = torch.arange(block.start, block.start + len(labels), device=device)
+        perturbed = gumbel(self.seed, self.iteration, "decoder_cross", k, rows) - distances.mT
+        if block.weights is not None:
+            perturbed = perturbed + block.weights.double().log()
+        strange = labels != torch.arange(k, device=device)[:, None]  # (k, m)
+        if self.separation is None:
+            owned = (~strange & (perturbed > -torch.inf)).any(dim=1)
+            perturbed = perturbed.masked_fill(strange & owned[:, None], -torch.inf)
+        else:
+            owned = torch.zeros(k, dtype=torch.bool, device=device)
+            perturbed = perturbed - 2 * self.separation * strange.double()
+        best = perturbed.max(dim=1)
+        return {"owned": owned, "best": best.values, "chosen": best.indices}
+
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        better = second[0] > first[0]
-        best, row = (torch.where(better, second[i], first[i]) for i in (0, 1))
-        point = torch.where(better[:, None], second[2], first[2])
-        return best, row, point, *(a + b for a, b in zip(first[3:], second[3:], strict=True))
+        better = (second[0] & ~first[0]) | ((second[0] == first[0]) & (second[1] > first[1]))
+        best, row = (torch.where(better, second[i], first[i]) for i in (1, 2))
+        point = torch.where(better[:, None], second[3], first[3])
+        return first[0] | second[0], best, row, point, first[4] + second[4], first[5] + second[5]
 
 
 @dataclass(frozen=True)
@@ -81,28 +90,24 @@ def rows_of(run: Run, data: Blocks, centers: Tensor) -> Tensor | None:
 
 
 @dataclass(frozen=True)
-class Drawn(Step):
-    """A step whose new centers are rows of the data."""
-
-    rows: Tensor
-
-
-@dataclass(frozen=True)
-class Medoids:
+class Medoids(Plain):
     """Each center moves to a point drawn near it (alg:rnd-kmeds)."""
 
-    separation: float = 100.0
+    separation: float | None = 100.0
     seed: int = 0
     stops_on = "never"
     empties = "keep"
     directions = False
 
-    def step(self, run: Run, centers: Tensor, iteration: int) -> Drawn:
-        _, rows, points, _, objective, changed = run(
+    def seeded(self, seed: int) -> "Medoids":
+        return replace(self, seed=seed)
+
+    def step(self, run: Run, centers: Tensor, iteration: int) -> Step:
+        _, _, rows, points, objective, changed = run(
             Draw(centers, self.separation, self.seed, iteration)
         )
         masses = torch.ones(len(centers), dtype=torch.float64, device=centers.device)
-        return Drawn(points, masses, objective.item(), int(changed), rows)
+        return Step(points, masses, objective.item(), int(changed), rows)
 
     def place(self, step: Step, centers: Tensor) -> Tensor:
         return step.sums

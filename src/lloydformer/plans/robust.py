@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from lloydformer.plans.assign import Measure, count_changed, masses_of
-from lloydformer.plans.contract import Adding, Block, Final, Run, Step, total
+from lloydformer.plans.contract import Adding, Block, Final, Plain, Run, Step, total
 from lloydformer.plans.means import mean
-from lloydformer.plans.selection import radii
+from lloydformer.plans.selection import holding, radii
 
 
 def _weights(block: Block) -> Tensor:
@@ -110,7 +110,7 @@ class Exponential:
 
 
 @dataclass(frozen=True)
-class Robust:
+class Robust(Plain):
     """Each center moves to a mean of its points in which far ones weigh less.
 
     activation "sparsemax" or "softmax"; with `m`, soft-max over the m nearest points.
@@ -137,7 +137,7 @@ class Robust:
         best, _ = run(Best(gamma, k))
         radius = torch.full_like(best, math.inf)
         if self.m is not None:
-            radius = radii(run, masses.clamp(max=self.m) - 1e-9, dtype).double()
+            radius = radii(run, holding(masses.clamp(max=self.m), 1.0), dtype).double()
         return Exponential(gamma, best, radius)
 
     def place(self, step: Step, centers: Tensor) -> Tensor:

@@ -17,6 +17,11 @@ _INTEGERS = {torch.float32: torch.int32, torch.float64: torch.int64}
 _BITS = {torch.float32: 32, torch.float64: 64}
 
 
+def holding(masses: Tensor, keep: float) -> Tensor:
+    """A fraction of each mass; rounding is forgiven, in whatever unit weights are given."""
+    return keep * masses * (1 - 1e-12)
+
+
 @dataclass(frozen=True)
 class Histogram(Adding):
     """Masses by cluster and next digit, (k, 256), among points that agree with the prefix."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.plans.assign import Measure, count_changed
-from lloydformer.plans.contract import Block, Final, Run, Step, total
+from lloydformer.plans.contract import Block, Final, Plain, Run, Step, total
 from lloydformer.plans.means import mean
 
 _VANISHED = math.log(torch.finfo(torch.float64).tiny)
@@ -51,7 +51,7 @@ class Shares:
 
 
 @dataclass(frozen=True)
-class Soft:
+class Soft(Plain):
     """Each center moves to the mean of all points, weighted by their shares.
 
     The objective is the free energy, -1/gamma times the sum of w log sum exp(-gamma d^2).

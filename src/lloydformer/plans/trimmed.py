@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from lloydformer.plans.assign import Measure, count_changed, masses_of
-from lloydformer.plans.contract import Adding, Block, Final, Run, Step, total
+from lloydformer.plans.contract import Adding, Block, Final, Plain, Run, Step, total
 from lloydformer.plans.means import mean
-from lloydformer.plans.selection import radii
+from lloydformer.plans.selection import holding, radii
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Within(Adding):
 
 
 @dataclass(frozen=True)
-class Trimmed:
+class Trimmed(Plain):
     """Each center moves to the mean of its nearest points, `keep` of them by weight."""
 
     keep: float = 0.95
@@ -40,7 +40,7 @@ class Trimmed:
 
     def step(self, run: Run, centers: Tensor, iteration: int) -> Step:
         _, masses = run(Measure(centers))
-        radius = radii(run, self.keep * masses - 1e-9, centers.dtype)
+        radius = radii(run, holding(masses, self.keep), centers.dtype)
         sums, kept, objective, changed = run(Within(radius))
         return Step(sums, kept, objective.item(), int(changed))
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol, runtime_checkable
 
 from torch import Tensor
@@ -57,7 +58,7 @@ def require(condition: bool, argument: str, found: object, repair: str) -> None:
 def positive(argument: str, value: float) -> None:
     """Temperatures and their inverses are positive and finite."""
     require(
-        isinstance(value, (int, float)) and 0 < value < math.inf,
+        isinstance(value, Real) and not isinstance(value, bool) and 0 < value < math.inf,
         argument,
         value,
         "pass a positive finite number",

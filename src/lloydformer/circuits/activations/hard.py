@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 import torch
@@ -61,7 +62,7 @@ class Gumbel:
 
     def __post_init__(self) -> None:
         require(
-            isinstance(self.temperature, (int, float)) and 0 <= self.temperature < math.inf,
+            isinstance(self.temperature, Real) and 0 <= self.temperature < math.inf,
             "temperature",
             self.temperature,
             "pass 0 (the limit: a sample) or a positive finite number",

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import torch
 from jaxtyping import Float
@@ -50,7 +51,8 @@ class TopK:
     short = "SSMA"
 
     def __post_init__(self) -> None:
-        require(isinstance(self.m, int) and self.m >= 1, "m", self.m, "pass an integer above 0")
+        whole = isinstance(self.m, Integral) and not isinstance(self.m, bool)
+        require(whole and self.m >= 1, "m", self.m, "pass an integer above 0")
         positive("inverse_temperature", self.inverse_temperature)
 
     @property
@@ -89,7 +91,8 @@ class NormMax:
         if self.inverse_temperature is not None:
             positive("inverse_temperature", self.inverse_temperature)
         if self.keep is not None:
-            require(0 < self.keep <= 1, "keep", self.keep, "pass a fraction above 0, at most 1")
+            fraction = isinstance(self.keep, Real) and 0 < self.keep <= 1
+            require(fraction, "keep", self.keep, "pass a fraction above 0, at most 1")
 
     @property
     def symbol(self) -> str:

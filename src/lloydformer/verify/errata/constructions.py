@@ -4,16 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import LimitingSoftmax, Linear
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.feedforward import Quadratic
-from lloydformer.circuits.projections import on
+from lloydformer.circuits.projections import lifting, on
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import squared_distances
 from lloydformer.circuits.subspaces import ASSIGNMENT, HALF, POSITION, SQUARED_NORM
+from lloydformer.circuits.tokens import Tokens
 from lloydformer.verify.errata.runs import circuit_for, off_by
 from lloydformer.verify.finding import Finding, Statement, erratum
 from lloydformer.verify.problems import Problem, draw, on_sphere
@@ -36,16 +38,17 @@ def e_01_rectified_square(rng: np.random.Generator) -> Finding:
         return circuit
 
     problems = _problems(rng)
+    example = Problem(np.zeros((1, 2)), np.array([[-3.0, 4.0]]), "worked by hand")
     return erratum(
         1, "[z]_+^2 with d hidden units loses negative coordinates; 2d units do not",
         [off_by(printed(p), algorithms.Lloyd(), p) for p in problems],
         [off_by(circuit_for(recipe, p), algorithms.Lloyd(), p) for p in problems],
-        f"|(-3, 4)|^2 is {_norm_of_example(recipe):g}, as printed 16",
+        f"|(-3, 4)|^2 is {_norm_of_example(circuit_for(recipe, example)):g}, as printed "
+        f"{_norm_of_example(printed(example)):g}",
     )  # fmt: skip
 
 
-def _norm_of_example(recipe: Recipe) -> float:
-    circuit = Circuit(recipe, 2, 1)
+def _norm_of_example(circuit: Circuit) -> float:
     token = circuit.tokens.decoder(torch.tensor([[-3.0, 4.0]]))
     return circuit.space.read(
         circuit.get_submodule("layers.0.feedforward")(token), SQUARED_NORM
@@ -109,7 +112,7 @@ def e_14_formulas(rng: np.random.Generator) -> Finding:
         wrong, right = Linear()(shares.mT).mT @ points, Linear()(shares) @ points
         printed.append(float(np.abs(wrong.numpy() - new).max() / p.spread))
         repaired.append(float(np.abs(right.numpy() - new).max() / p.spread))
-        farthest.append(torch.equal(LimitingSoftmax("first")(away).argmax(1), away.argmax(1)))
+        farthest.append(_negated(points, centers) == away.argmax(dim=1).tolist())
     zero = torch.zeros(1, 4)
     return erratum(
         14, "linear attention in thm:l2-clus eu is X sigma_lin(Y^T)", printed, repaired,
@@ -117,6 +120,14 @@ def e_14_formulas(rng: np.random.Generator) -> Finding:
         f"{Linear()(zero)[0, 0]:g}; def:perm-mat's negation selects the farthest center in "
         f"{sum(farthest)} of {len(farthest)} problems",
     )  # fmt: skip
+
+
+def _negated(points: Tensor, centers: Tensor) -> list[int]:
+    """The centers that points select by the negation of pi."""
+    tokens = Tokens((POSITION, SQUARED_NORM, HALF))
+    turned = (-lifting(POSITION)).matrix(tokens.space(points.shape[1], 1))
+    asks = tokens.encoder(points, points.new_zeros(len(points), 1)) @ turned
+    return (asks @ tokens.decoder(centers).mT).argmax(dim=1).tolist()
 
 
 CONSTRUCTIONS: tuple[Statement, ...] = (

@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from sklearn.base import clone
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import Linear
-from lloydformer.circuits.circuit import Circuit
-from lloydformer.circuits.norms import LayerNorm, RMSNorm
+from lloydformer.circuits.norms import LayerNorm
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.trace import Trace
+from lloydformer.estimators import KMedoids
 from lloydformer.verify.cases import zero_summed
 from lloydformer.verify.errata.runs import as_it_stands, circuit_for, distance, off_by
 from lloydformer.verify.finding import Finding, Statement, erratum
@@ -98,7 +99,7 @@ def e_13_spherical_conditions(rng: np.random.Generator) -> Finding:
     lifted = [zero_summed(p) for p in problems]
     blurred = replace(layer, norm=LayerNorm(epsilon=1e-5))
     blur = max(off_by(circuit_for(blurred, p), oracle, p) for p in lifted)
-    plain = RMSNorm()(torch.tensor([[3.0, 4.0]])) * 2**0.5
+    plain = torch.nn.functional.rms_norm(torch.tensor([[3.0, 4.0]]), (2,))
     return erratum(
         13, "LayerNorm needs zero-sum points, which an isometry into d+1 dimensions makes",
         [distance(as_it_stands(circuit_for(layer, p), p), oracle, p) for p in problems],
@@ -108,16 +109,25 @@ def e_13_spherical_conditions(rng: np.random.Generator) -> Finding:
 
 
 def e_16_last_sample(rng: np.random.Generator) -> Finding:
-    """The last medoids drawn are not the best ones seen."""
-    worse = []
+    """The last medoids drawn are not the best ones seen, which KMedoids returns."""
+    worse, kept = [], []
     for seed in range(20):
-        points = torch.tensor(rng.normal(size=(300, 2)))
-        trace = Circuit(recipes.medoids(), 2, 8)(points, points[:8], 20, seed=seed)
-        worse.append((trace.objective[-1] / trace.objective.min() - 1).item())
+        points = rng.normal(size=(300, 2))
+        model = KMedoids(8, init=points[:8], max_iter=20, random_state=seed)
+        last = replace_last(model, points)
+        best = model.fit(points).inertia_
+        seen = float(model.objective_history_.min())
+        worse.append(last / seen - 1)
+        kept.append(abs(best / seen - 1))
     return erratum(
         16, "tab:med-res reports the last sample's objective; a user wants the best seen",
-        worse, [0.0], f"the last is worse by {100 * float(np.mean(worse)):.0f} % on average",
+        worse, kept, f"the last is worse by {100 * float(np.mean(worse)):.0f} % on average",
     )  # fmt: skip
+
+
+def replace_last(model: KMedoids, points: np.ndarray) -> float:
+    """What the same run comes to if its last sample is returned."""
+    return float(clone(model).set_params(return_last=True).fit(points).inertia_)
 
 
 def _pair(problem: Problem) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lloydformer.circuits.activations import NormMax, Softmax
+from lloydformer.circuits.activations import Context, NormMax, Softmax, Sparsemax
 from lloydformer.circuits.activations.sparse import inverse_temperature_that_keeps
 from lloydformer.circuits.projections import Projection, on, separated
 from lloydformer.circuits.scores import Euclidean
@@ -27,6 +27,33 @@ def e_02_separation(rng: np.random.Generator) -> Finding:
         printed, repaired,
         f"soft-max lowered by 20 leaks {leaks[0]:.0e}, by 40 {leaks[1]:.0e} per pair of points",
     )  # fmt: skip
+
+
+def e_02_how_large(rng: np.random.Generator) -> Finding:
+    """The bounds: above them other clusters have no weight, and at half of them they do."""
+    below, above = [], []
+    for _ in range(30):
+        own = torch.tensor(rng.exponential(size=int(rng.integers(3, 40))))
+        gamma = float(10 ** rng.uniform(-1, 1))
+        cases = (
+            (NormMax(keep=1.0), own.max().item()),
+            (Sparsemax(gamma), 1 / gamma + own.min().item()),
+        )
+        for activation, bound in cases:
+            below.append(_leak(activation, own, 0.5 * bound, bound))
+            above.append(_leak(activation, own, 1.001 * bound, bound))
+    return erratum(
+        2, "trimmed needs a lowering above the largest own squared distance, sparsemax of "
+        "1/gamma plus the smallest", below, above, "as printed: half of the bound",
+    )  # fmt: skip
+
+
+def _leak(activation: NormMax | Sparsemax, own: Tensor, lowering: float, gap: float) -> float:
+    """The weight of points of other clusters that lie on the center itself."""
+    others = torch.full((len(own),), lowering, dtype=own.dtype)
+    scores = -torch.cat([own, others])[None]
+    context = Context(gap=max(gap, lowering) - own.min().item())
+    return activation(scores, context)[0, len(own) :].sum().item()
 
 
 def _lowering(projection: Projection, separation: float) -> float:
@@ -76,4 +103,4 @@ def e_15_quantile(rng: np.random.Generator) -> Finding:
     )  # fmt: skip
 
 
-THRESHOLDS: tuple[Statement, ...] = (e_02_separation, e_09_norm_max, e_15_quantile)
+THRESHOLDS: tuple[Statement, ...] = (e_02_separation, e_02_how_large, e_09_norm_max, e_15_quantile)

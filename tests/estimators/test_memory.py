@@ -1,0 +1,61 @@
+"""Nothing of size n x k: peaks of memory, measured in a process of their own."""
+
+import subprocess
+import sys
+
+import pytest
+
+FIXED = 20 * 2**20
+"""Threads with their leaf blocks, whatever n is."""
+
+DENSE = """
+import resource, sys, numpy as np, lloydformer as lf
+n, d, k, init = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+X = np.random.default_rng(0).standard_normal((n, d), dtype=np.float32)
+def peak(n):
+    lf.KMeans(k, init=init, n_init=1, max_iter=3, tol=0.0, random_state=0).fit(X[:n])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before, half, whole = peak(20_000), peak(n // 2), peak(n)
+print(whole - before, whole - half)
+"""
+SPARSE = """
+import resource, numpy as np, lloydformer as lf
+from scipy import sparse
+rng = np.random.default_rng(0)
+columns = rng.integers(0, 10_000, size=20_000 * 50)
+starts = np.arange(0, 20_000 * 50 + 1, 50)
+X = sparse.csr_matrix((rng.exponential(size=20_000 * 50), columns, starts), shape=(20_000, 10_000))
+model = lf.SphericalKMeans(n_clusters=20, random_state=0).fit(X)
+assert np.allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+def measured(script: str, *arguments: object) -> list[int]:
+    """The bytes that the script prints."""
+    pytest.importorskip("resource", reason="peaks of memory are measured on Unix only")
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    return [int(word) for word in done.stdout.split()]
+
+
+@pytest.mark.long
+def test_a_million_points_take_24_bytes_each_above_the_data():
+    """And two million more no more than that, without any allowance."""
+    above, _ = measured(DENSE, 1_000_000, 16, 20, "k-means++")
+    assert above <= 24 * 1_000_000 + FIXED, f"{above / 1e6:.1f} bytes a point"
+    _, growth = measured(DENSE, 4_000_000, 16, 20, "k-means++")
+    assert growth <= 24 * 2_000_000, f"{growth / 2e6:.1f} bytes a point"
+
+
+def test_many_clusters_take_no_memory_of_n_times_k():
+    """100,000 x 500 scores would be 200 MB in single precision."""
+    above, growth = measured(DENSE, 100_000, 4, 500, "random")
+    assert above < 100 * 2**20
+    assert growth <= 24 * 50_000 + FIXED
+
+
+def test_sparse_rows_stay_sparse():
+    """As a dense array they would be 1.6 GB."""
+    (peak,) = measured(SPARSE)
+    assert peak < 2**30
