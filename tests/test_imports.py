@@ -21,7 +21,8 @@ WALK = [
     "circuits.activations", "circuits.norms", "circuits.feedforward", "circuits.heads",
     "circuits.notation", "circuits.recipe", "circuits.recipes", "circuits.layer",
     "circuits.trace", "circuits.circuit",
-    "data", "plans", "seeding", "empty", "best_seen", "engines", "solve", "progress", "estimators", "batch",
+    "data", "plans", "seeding", "empty", "best_seen", "engines", "solve", "progress",
+    "estimators", "batch",
     "lloydformer",
     "algorithms", "verify", "plots", "report", "demo", "cli", "__main__",
 ]  # fmt: skip

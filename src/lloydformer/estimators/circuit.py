@@ -77,13 +77,6 @@ class CircuitClusterer(Clusterer):
     def _directions(self) -> bool:  # type: ignore[override]
         return self._recipe().norm is not None
 
-    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
-        source = super()._read(X, sample_weight, reset=reset)
-        norm = self._recipe().norm
-        if norm is not None and norm.zero_sum:
-            check_zero_sum("X", source.blocks.take(torch.arange(source.blocks.n_rows)))
-        return source
-
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
         """The recipe's plan; for one that does not lower, the plan that labels as it does."""
         first = replace(self._recipe().encoder_cross, activation=LimitingSoftmax("first"))
