@@ -86,9 +86,11 @@ def solve(
         )
         try:
             for number, centers in enumerate(starts(run, state)):
+                if best is not None and best.labels is state.labels:  # will be written over
+                    best = replace(best, labels=best.labels.clone())
                 found = descent.from_start(number, centers)
                 if best is None or (found.inertia < best.inertia and not same(found, best)):
-                    best = replace(found, labels=found.labels.clone())
+                    best = found
         except KeyboardInterrupt as stop:
             raise Interrupted(_better(best, getattr(stop, "result", None))) from None
     assert best is not None, "starts yields at least one"
@@ -123,7 +125,8 @@ class Descent:
             seen.begin_with(centers, rows_of(self.run, self.data, centers))
         try:
             for iteration in range(self.rules.max_iter):
-                step = self.plan.step(self.run, centers.to(self.data.dtype), iteration)
+                draw = number * self.rules.max_iter + iteration  # no start draws as another did
+                step = self.plan.step(self.run, centers.to(self.data.dtype), draw)
                 moved = refill.place(self.run, step, centers)
                 shift = (moved - centers).square().sum().item()
                 seen.see(step, moved)
