@@ -4,10 +4,10 @@ Both run from the same start for the same number of iterations, and to convergen
 k-means++ starts; runs alternate, and the median and the spread are given.
 """
 
-import resource
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import sklearn.cluster
@@ -51,10 +51,17 @@ def compare(X: np.ndarray, **settings: object) -> dict[str, dict[str, float]]:
 
 def extra_bytes_a_point(X: np.ndarray) -> float:
     """Growth of the peak resident memory in a fit, after a small fit has loaded everything."""
-    lf.KMeans(K, init=X[:K], max_iter=2).fit(X[:50_000])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    lf.KMeans(K, init=X[:K], max_iter=2).fit(X[:200_000])
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted anew from here
+    before = resident("VmRSS")
     lf.KMeans(K, init=X[:K], max_iter=5).fit(X)
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / len(X)
+    return (resident("VmHWM") - before) / len(X)
+
+
+def resident(field: str) -> int:
+    """Bytes of this process, now or at the peak."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
 def main() -> None:

@@ -2,12 +2,11 @@
 
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
 from lloydformer.verify.finding import Finding
-from lloydformer.verify.statements import STATEMENTS
+from lloydformer.verify.statements import STATEMENTS, generator
 
 
 def verify(
@@ -32,8 +31,8 @@ def measure(seed: int) -> list[Finding]:
     findings: list[Finding] = []
     try:
         with progress("verify", len(STATEMENTS)) as bar:
-            for number, statement in enumerate(STATEMENTS):
-                findings.append(statement(np.random.default_rng([seed, number])))
+            for statement in STATEMENTS:
+                findings.append(statement(generator(statement, seed)))
                 bar.advance(findings[-1].label)
     except KeyboardInterrupt:
         held = sum(f.holds for f in findings)

@@ -1,5 +1,9 @@
 """All statements, in the paper's order, and the errors of its text."""
 
+from zlib import crc32
+
+import numpy as np
+
 from lloydformer.verify.errata import ERRATA
 from lloydformer.verify.finding import Statement
 from lloydformer.verify.lemmas import LEMMAS
@@ -7,3 +11,8 @@ from lloydformer.verify.remarks import REMARKS
 from lloydformer.verify.theorems import THEOREMS
 
 STATEMENTS: tuple[Statement, ...] = (*THEOREMS, *LEMMAS, *REMARKS, *ERRATA)
+
+
+def generator(statement: Statement, seed: int) -> np.random.Generator:
+    """A statement's own random numbers, whatever stands before it in the list."""
+    return np.random.default_rng([seed, crc32(statement.__name__.encode())])

@@ -46,6 +46,7 @@ def is_algorithm(label: str, statement: str, name: str, unit: str = "square") ->
     def check(rng: np.random.Generator) -> Finding:
         return agreement(label, statement, measure(rng, name, unit))
 
+    check.__name__ = f"is_{name}_{unit}"
     return check
 
 
