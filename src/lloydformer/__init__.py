@@ -2,6 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
+from lloydformer import data
 from lloydformer.batch.fit import BatchResult, fit_batch
 from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
@@ -37,6 +38,7 @@ __all__ = [
     "Trace",
     "TrimmedKMeans",
     "__version__",
+    "data",
     "fit_batch",
     "recipes",
 ]

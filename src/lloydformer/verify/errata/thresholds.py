@@ -48,11 +48,11 @@ def e_02_how_large(rng: np.random.Generator) -> Finding:
     )  # fmt: skip
 
 
-def _leak(activation: NormMax | Sparsemax, own: Tensor, lowering: float, gap: float) -> float:
+def _leak(activation: NormMax | Sparsemax, own: Tensor, lowering: float, bound: float) -> float:
     """The weight of points of other clusters that lie on the center itself."""
     others = torch.full((len(own),), lowering, dtype=own.dtype)
     scores = -torch.cat([own, others])[None]
-    context = Context(gap=max(gap, lowering) - own.min().item())
+    context = Context(gap=(bound + lowering) / 2 - own.min().item())
     return activation(scores, context)[0, len(own) :].sum().item()
 
 

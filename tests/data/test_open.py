@@ -1,0 +1,123 @@
+"""Files of points: what is read is what was written, and what cannot be is said in one line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import lloydformer as lf
+from lloydformer.data import files
+from lloydformer.data.scaling import scaling_of
+
+X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 10.0, 1000.0] + 5
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
+
+
+def written(path, kind):
+    match kind:
+        case "csv":
+            FRAME.to_csv(path, index=False)
+        case "bare.csv":
+            FRAME.to_csv(path, index=False, header=False)
+        case "tsv":
+            FRAME.to_csv(path, index=False, sep="\t")
+        case "parquet":
+            FRAME.to_parquet(path, row_group_size=7)
+        case "npy":
+            np.save(path, X)
+        case "npz":
+            np.savez(path, X=X, y=np.arange(50))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "bare.csv", "tsv", "parquet", "npy", "npz"])
+def test_every_kind_of_file(tmp_path, kind):
+    blocks = lf.data.open(written(tmp_path / f"points.{kind}", kind))
+    assert np.array_equal(blocks.points.numpy(), X)
+    named = kind in ("csv", "tsv", "parquet")
+    assert blocks.names == (("a", "b", "c") if named else None)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npy"])
+def test_a_folder_is_its_files_in_order(tmp_path, kind):
+    for i in range(3):
+        written(tmp_path / f"part-{i}.{kind}", kind)
+    assert np.array_equal(lf.data.open(tmp_path).points.numpy(), np.concatenate([X, X, X]))
+
+
+def test_large_tables_go_through_a_scratch_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_IN_MEMORY", 500)
+    points = files.read_table(written(tmp_path / "p.parquet", "parquet"), None).points
+    assert isinstance(points, np.memmap)
+    assert np.array_equal(points, X)
+
+
+def test_columns_by_name_and_by_number(tmp_path):
+    named = lf.data.open(written(tmp_path / "p.csv", "csv"), columns=["c", "a"])
+    counted = lf.data.open(written(tmp_path / "p.npy", "npy"), columns=["3", "1"])
+    assert np.array_equal(named.points.numpy(), X[:, [2, 0]])
+    assert np.array_equal(counted.points.numpy(), X[:, [2, 0]])
+
+
+def test_a_name_is_looked_up_in_the_folder_of_sets(tmp_path, monkeypatch):
+    written(tmp_path / "iris.npz", "npz")
+    monkeypatch.setenv("LLOYDFORMER_DATA", str(tmp_path))
+    assert np.array_equal(lf.data.open("iris").points.numpy(), X)
+
+
+WRONG = {
+    "empty.csv": ("", "the file is empty"),
+    "head.csv": ("a,b\n", "points are rows of numbers"),
+    "ragged.csv": ("1,2\n3,4\n5\n", "same number of columns"),
+    "text.csv": ("a,b\n1,2\nx,4\n", "column a.*'x'.*choose columns"),
+    "missing.csv": ("a,b\n1,2\n,4\n", "column a: found 1 missing"),
+    "infinite.csv": ("a,b\n1,2\n3,inf\n", "row 2, column b: found inf"),
+    "cut.parquet": ("PAR1junk", "not a readable Parquet file"),
+    "cut.npy": ("junk", "not a readable .npy"),
+    "cut.npz": ("junk", "not a readable .npz"),
+    "points.xyz": ("1", "ending is not known"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_read_is_said(tmp_path, name):
+    text, words = WRONG[name]
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=words) as error:
+        lf.data.open(tmp_path / name)
+    assert name in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_more_that_cannot_be_read(tmp_path):
+    with pytest.raises(ValueError, match="no such file"):
+        lf.data.open(tmp_path / "nothing.csv")
+    with pytest.raises(ValueError, match=r"no \.csv"):
+        lf.data.open(tmp_path)
+    with pytest.raises(ValueError, match="'z'; there are a, b, c"):
+        lf.data.open(written(tmp_path / "p.csv", "csv"), columns=["z"])
+    (tmp_path / "q.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"q.csv: its columns differ"):
+        lf.data.open(tmp_path)
+
+
+@pytest.mark.parametrize("scale", ["minmax", "standard"])
+def test_scaling_is_undone_on_the_centers(tmp_path, scale):
+    blocks = lf.data.open(written(tmp_path / "p.npy", "npy"), scale=scale)
+    scaled = scaling_of(torch.tensor(X), scale).apply(torch.tensor(X)).numpy()
+    model = lf.KMeans(4, random_state=0).fit(blocks)
+    alone = lf.KMeans(4, random_state=0).fit(scaled)
+    assert model.inertia_ == pytest.approx(alone.inertia_, rel=1e-9)
+    means = [X[model.labels_ == j].mean(axis=0) for j in range(4)]
+    assert np.allclose(model.cluster_centers_, means)
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert np.array_equal(model.predict(blocks), model.labels_)
+
+
+def test_names_are_kept_and_compared(tmp_path):
+    blocks = lf.data.open(written(tmp_path / "p.csv", "csv"))
+    model = lf.KMeans(3, random_state=0).fit(blocks)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    other = lf.data.open(tmp_path / "p.csv", columns=["b", "a", "c"])
+    with pytest.raises(ValueError, match="columns"):
+        model.predict(other)
