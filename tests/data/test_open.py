@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.data import files
+from lloydformer.data import files, scratch
 from lloydformer.data.scaling import scaling_of
 
 X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 10.0, 1000.0] + 5
@@ -46,7 +46,7 @@ def test_a_folder_is_its_files_in_order(tmp_path, kind):
 
 
 def test_large_tables_go_through_a_scratch_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_IN_MEMORY", 500)
+    monkeypatch.setattr(scratch, "_IN_MEMORY", 500)
     points = files.read_table(written(tmp_path / "p.parquet", "parquet"), None).points
     assert isinstance(points, np.memmap)
     assert np.array_equal(points, X)

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.files import Table, read_table
+from lloydformer.data.files import read_table
 from lloydformer.data.scaling import Scale, scaling_of
+from lloydformer.data.tables import Table
 
 
 def open(
