@@ -15,7 +15,7 @@ def verify(
 ) -> int:
     """Measure every theorem, lemma and remark of the paper, and every error of its text.
 
-    Status 1 if a verdict is bad. Takes about two minutes.
+    Status 1 if a verdict is bad. Takes about a minute.
     """
     findings = measure(seed)
     good = all(f.holds for f in findings)
