@@ -14,6 +14,8 @@ from lloydformer.data.blocks import LEAF, SparseBlocks, TensorBlocks, ranges
 from lloydformer.data.scaling import Scaling
 from lloydformer.inputs import FLOATS, check_range
 
+_FEWEST = 1024
+_CPU_SCORES = 1 << 20
 _GPU_LEAF = 1 << 20
 _GPU_SCORES = 1 << 27
 """At most so many numbers of a leaf's scores at a time."""
@@ -79,8 +81,10 @@ def read(
             accept_sparse="csr" if estimator._accepts_sparse else False, accept_large_sparse=False,
         )  # fmt: skip
         if sparse.issparse(X):
-            weights = _weights(sample_weight, X.shape[0], torch.device("cpu"))
-            return Source(SparseBlocks(X, weights, directions=directions), tensors=False)
+            cpu = torch.device("cpu")
+            leaf = _leaf(cpu, 1, int(estimator.n_clusters))
+            weights = _weights(sample_weight, X.shape[0], cpu)
+            return Source(SparseBlocks(X, weights, leaf, directions), tensors=False)
         points = _as_tensor(X, estimator.device)
     if view is not None:
         scaling = view.scaling
@@ -89,7 +93,7 @@ def read(
     blocks = TensorBlocks(
         points,
         _weights(sample_weight, len(points), points.device),
-        _leaf(points, int(estimator.n_clusters)),
+        _leaf(points.device, points.shape[1], int(estimator.n_clusters)),
         None if view is None else view.origin.to(points),
         directions,
         scaling,
@@ -98,10 +102,12 @@ def read(
     return Source(blocks, tensors=isinstance(X, Tensor))
 
 
-def _leaf(points: Tensor, n_clusters: int) -> int:
-    if points.device.type == "cpu":
-        return LEAF
-    return min(_GPU_LEAF, _GPU_SCORES // max(n_clusters, points.shape[1]))
+def _leaf(device: torch.device, n_features: int, n_clusters: int) -> int:
+    """Rows of a leaf: fewer where there are many clusters, so that its scores stay small."""
+    width = max(n_clusters, n_features)
+    if device.type == "cpu":
+        return max(_FEWEST, min(LEAF, _CPU_SCORES // width))
+    return min(_GPU_LEAF, _GPU_SCORES // width)
 
 
 def _note_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> None:
