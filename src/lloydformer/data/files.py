@@ -4,8 +4,10 @@ Everything ends as one array (n, d) of floats: NPY files are mapped, small table
 memory, and large ones are written once to a scratch file on disk and mapped from there.
 """
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -82,7 +84,7 @@ def _read_npz(path: Path, columns: tuple[str, ...] | None) -> Table:
             if name is None:
                 raise ValueError(f"it holds {archive.files}, and none of them is called X")
             points = archive[name]
-    except Exception as error:  # zipfile, zlib and numpy raise each their own
+    except (ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
         raise ValueError(f"{path}: not a readable .npz file ({error})") from None
     return Table(_floats(path, _chosen(path, points, None, columns)), None)
 

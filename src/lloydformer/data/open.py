@@ -58,7 +58,7 @@ def _from_openml(name: str, columns: tuple[str, ...] | None) -> Table:
     which = {"data_id": int(name)} if name.isdigit() else {"name": name}
     try:
         found = fetch_openml(**which, as_frame=False, parser="liac-arff")
-    except Exception as error:  # the network, the server and the parser each have their own
+    except (ValueError, OSError) as error:  # an unknown name; the network or the server
         raise ValueError(
             f"{name}: no such file, and OpenML did not give a data set of this name "
             f"({type(error).__name__}); check the path, or set LLOYDFORMER_DATA to a folder of .npz"

@@ -18,7 +18,8 @@ class TrimmedKMeans(Clusterer):
 
     Of a cluster with weight W, the points within the smallest radius that holds `keep` times W
     stay. Trimmed points have the label -1 in `labels_`, and `outliers_` are their rows;
-    `inertia_` is over the points kept. `predict` gives every row its nearest center.
+    `inertia_` is over the points kept. `predict` gives every row its nearest center. k-means++
+    looks for far points: with far outliers, `init="random"` and several starts are better.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

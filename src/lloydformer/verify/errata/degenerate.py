@@ -114,7 +114,7 @@ def e_16_last_sample(rng: np.random.Generator) -> Finding:
     for seed in range(20):
         points = rng.normal(size=(300, 2))
         model = KMedoids(8, init=points[:8], max_iter=20, random_state=seed)
-        last = replace_last(model, points)
+        last = _last_sample(model, points)
         best = model.fit(points).inertia_
         seen = float(model.objective_history_.min())
         worse.append(last / seen - 1)
@@ -125,7 +125,7 @@ def e_16_last_sample(rng: np.random.Generator) -> Finding:
     )  # fmt: skip
 
 
-def replace_last(model: KMedoids, points: np.ndarray) -> float:
+def _last_sample(model: KMedoids, points: np.ndarray) -> float:
     """What the same run comes to if its last sample is returned."""
     return float(clone(model).set_params(return_last=True).fit(points).inertia_)
 
