@@ -15,7 +15,7 @@ from lloydformer.objectives import kmeans_objective
 
 ROOT = Path(lloydformer.__file__).parent
 WALK = [
-    "noise", "inputs", "origin",
+    "noise", "inputs", "origin", "writing",
     "circuits.subspaces", "circuits.projections", "circuits.tokens", "circuits.scores",
     "objectives",
     "circuits.activations", "circuits.norms", "circuits.feedforward", "circuits.heads",

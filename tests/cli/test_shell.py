@@ -124,23 +124,6 @@ def test_doctor_says_when_nothing_is_missing(command):
     assert "nothing is missing" in command("doctor")[1]
 
 
-def test_write_whole_writes(tmp_path):
-    path = tmp_path / "new" / "page.html"
-    terminal.write_whole(path, "ℓ2")
-    assert path.read_text(encoding="utf-8") == "ℓ2"
-    assert list(path.parent.iterdir()) == [path]
-
-
-def test_write_whole_leaves_the_old_file_when_it_fails(tmp_path, monkeypatch):
-    path = tmp_path / "page.html"
-    path.write_text("old")
-    monkeypatch.setattr(terminal.os, "fsync", lambda handle: (_ for _ in ()).throw(OSError("full")))
-    with pytest.raises(OSError, match="full"):
-        terminal.write_whole(path, "new")
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_an_existing_file_is_not_overwritten_without_force(tmp_path):
     path = tmp_path / "page.html"
     terminal.refuse_to_overwrite(path, force=False)

@@ -17,7 +17,6 @@ from lloydformer.cli.terminal import (
     refuse_to_overwrite,
     stderr,
     stdout,
-    write_whole,
 )
 from lloydformer.demo.data import cases, digits, plane
 from lloydformer.demo.page import Run, demo_page
@@ -25,6 +24,7 @@ from lloydformer.plots.axes import require_matplotlib
 from lloydformer.report.circuit import KEEP
 from lloydformer.verify.cases import Case
 from lloydformer.verify.compare import layer_by_layer
+from lloydformer.writing import write_whole
 
 N_LAYERS = 10
 COLUMNS = ("recipe", "algorithm", "data", "start", "end", "labels", "centers", "verdict")

@@ -1,9 +1,8 @@
-"""What commands share on the terminal: tables, JSON, progress, and files that appear whole."""
+"""What commands share on the terminal: tables, JSON and progress."""
 
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,19 +83,3 @@ def refuse_to_overwrite(path: Path, force: bool) -> None:
         raise ValueError(f"{folder} cannot be written to; pass another --output")
     if path.exists() and not force:
         raise ValueError(f"{path} exists; pass --force to replace it, or --output for another")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Written beside and renamed, so that the file is the old one or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(beside, 0o644)
-        os.replace(beside, path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
