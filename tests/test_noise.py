@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lloydformer.circuits.activations import Gumbel
-from lloydformer.noise import HEADS, _fraction, gumbel, philox, uniform
+from lloydformer.noise import HEADS, _fraction, gumbel, philox, row_uniform, uniform
 
 KNOWN_ANSWERS = {  # Random123, kat_vectors, philox4x32 10: counter, key, four words
     "zeros": ((0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
@@ -81,3 +81,39 @@ def test_clusters_are_independent_of_each_other():
     draws = uniform(**SITE, n_clusters=6, rows=torch.arange(20_000)).numpy()
     correlations = np.corrcoef(draws) - np.eye(6)
     assert np.abs(correlations).max() < 4 / np.sqrt(20_000)
+
+
+def philox_4x64(counter, key):
+    """Ten rounds in whole numbers of any size, as printed by Salmon et al."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(10):
+        one, two = 0xD2E7470EE14C6C93 * c0, 0xCA5A826395121157 * c2
+        c0, c1, c2, c3 = (two >> 64) ^ c1 ^ k0, two % 2**64, (one >> 64) ^ c3 ^ k1, one % 2**64
+        k0, k1 = (k0 + 0x9E3779B97F4A7C15) % 2**64, (k1 + 0xBB67AE8584CAA73B) % 2**64
+    return c0, c1, c2, c3
+
+
+def test_rows_draw_what_philox_gives():
+    """NumPy counts once before it draws."""
+    drawn = row_uniform(7, 3, 0, 8).tolist()
+    words = [w for block in (1, 2) for w in philox_4x64((block, 0, 3, 0), (7, 0))]
+    assert drawn == [((w >> 12) + 0.5) / 2**52 for w in words]
+
+
+@given(st.integers(0, 2**40), st.integers(0, 30), st.integers(1, 30))
+def test_a_rows_draw_does_not_depend_on_its_neighbours(start, offset, count):
+    every = row_uniform(3, 1, start, start + 70)
+    assert torch.equal(row_uniform(3, 1, start + offset, start + offset + count),
+                       every[offset : offset + count])  # fmt: skip
+
+
+def test_rows_draw_uniformly_and_anew_each_time():
+    one, two, other = (
+        row_uniform(1, 0, 0, 5000),
+        row_uniform(1, 1, 0, 5000),
+        row_uniform(2, 0, 0, 9),
+    )
+    assert stats.kstest(one.numpy(), "uniform").pvalue > 0.01
+    assert abs(np.corrcoef(one, two)[0, 1]) < 0.05
+    assert not torch.equal(one[:9], other)

@@ -8,6 +8,7 @@ from torch import Tensor
 from lloydformer.data.blocks import Blocks
 from lloydformer.plans.assign import Farthest
 from lloydformer.plans.contract import Plan, Run, Step
+from lloydformer.plans.trimmed import untrim_
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,7 @@ class Refill:
 
     def _filled(self, run: Run, step: Step, centers: Tensor, lost: Tensor) -> Step:
         """The step with the farthest points, by (distance, row), in the empty clusters."""
-        own = torch.where(self.labels < 0, -1 - self.labels, self.labels)  # trimmed points too
-        self.labels.copy_(own)
+        own = untrim_(self.labels)  # trimmed points too
         away, rows = run(Farthest(centers.to(self.data.dtype), len(lost)))
         rows, lost = rows[away > 0], lost[: int((away > 0).sum())]
         points, weights = self.data.take(rows).double(), self._weights(rows)

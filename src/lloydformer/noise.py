@@ -6,6 +6,7 @@ numbers in whatever order they ask. The generator is Philox 4x32 with ten rounds
 "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
 """
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -56,6 +57,19 @@ def uniform(
     words = philox(counter, (seed & _MASK, seed >> 32 & _MASK))
     even, odd = _fraction(*words[:2]), _fraction(*words[2:])
     return torch.stack((even, odd), dim=-2).flatten(-3, -2)[..., :n_clusters, :]
+
+
+def row_uniform(seed: int, number: int, start: int, stop: int) -> Float[Tensor, " n"]:
+    """A number in (0, 1) for each of some consecutive rows, the number-th that they draw.
+
+    For draws that every row of large data takes part in: NumPy's Philox 4x64 with the counter
+    (row // 4, 0, number, 0), on the CPU, twenty times as fast as the above.
+    """
+    first = start // 4
+    counter = np.array([first, 0, number, 0], dtype=np.uint64)
+    words = np.random.Philox(counter=counter, key=seed).random_raw(stop - 4 * first)
+    bits = words[start - 4 * first :] >> np.uint64(12)
+    return torch.from_numpy((bits + 0.5) * 2.0**-52)
 
 
 def _fraction(high: Tensor, low: Tensor) -> Tensor:

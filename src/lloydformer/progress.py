@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class ProgressBar:
-    """Shows start, iteration and objective on standard error while an estimator fits.
+    """Shows start, iteration, objective and points per second on standard error during a fit.
 
     `with lf.ProgressBar() as bar: lf.KMeans(8, callback=bar).fit(X)`
     """
@@ -37,7 +37,8 @@ class ProgressBar:
         if self._bars is None:
             raise RuntimeError("callback: the bar is not shown; use it in a with statement")
         words = f"start {progress.start + 1}, iteration {progress.iteration + 1}, "
-        self._bars.update(self._task, description=words + f"objective {progress.objective:.6g}")
+        words += f"objective {progress.objective:.6g}{_speed(progress)}"
+        self._bars.update(self._task, description=words)
 
     def __exit__(
         self,
@@ -48,3 +49,14 @@ class ProgressBar:
         if self._bars is not None:
             self._bars.stop()
             self._bars = None
+
+
+def _speed(progress: Progress) -> str:
+    """Points per second of the iteration, with the unit that leaves few digits."""
+    if not progress.n_points or not progress.seconds:
+        return ""
+    speed = progress.n_points / progress.seconds
+    for unit, size in (("million ", 1e6), ("thousand ", 1e3)):
+        if speed >= size:
+            return f", {speed / size:.3g} {unit}points/s"
+    return f", {speed:.3g} points/s"

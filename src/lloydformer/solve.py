@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from time import perf_counter
 
 import torch
 from torch import Tensor
@@ -29,6 +30,9 @@ class Progress:
     iteration: int
     objective: float
     shift: float
+    n_points: int = 0
+    seconds: float = 0.0
+    """How many points the iteration went over, and how long it took."""
 
 
 Callback = Callable[[Progress], None]
@@ -54,6 +58,8 @@ class Result:
     inertia: float
     history: tuple[float, ...]
     rows: Tensor | None = None
+    masses: tuple[float, ...] | None = None
+    """Of the clusters, in plans whose centers are running means."""
 
     @property
     def n_iter(self) -> int:
@@ -87,7 +93,7 @@ def solve(
         try:
             for number, centers in enumerate(starts(run, state)):
                 if best is not None and best.labels is state.labels:  # will be written over
-                    best = replace(best, labels=best.labels.clone())
+                    best = replace(best, labels=state.copied_labels(data))
                 found = descent.from_start(number, centers)
                 if best is None or (found.inertia < best.inertia and not same(found, best)):
                     best = found
@@ -125,6 +131,7 @@ class Descent:
             seen.begin_with(centers, rows_of(self.run, self.data, centers))
         try:
             for iteration in range(self.rules.max_iter):
+                began = perf_counter()
                 draw = number * self.rules.max_iter + iteration  # no start draws as another did
                 step = self.plan.step(self.run, centers.to(self.data.dtype), draw)
                 moved = refill.place(self.run, step, centers)
@@ -133,7 +140,9 @@ class Descent:
                 history.append(step.objective)
                 centers = moved
                 if self.callback is not None:
-                    self.callback(Progress(number, iteration, step.objective, shift))
+                    took = perf_counter() - began
+                    self.callback(Progress(number, iteration, step.objective, shift,
+                                           self.data.n_rows, took))  # fmt: skip
                 if self._settled(step, shift, seen):
                     break
         except KeyboardInterrupt:
@@ -159,7 +168,8 @@ class Descent:
             final, rows = self._as_returned(seen.centers), seen.rows
             last = self.plan.finish(self.run, final.to(self.data.dtype))
         labels = self.state.labels
-        return Result(final, labels, last.inertia, (*history, last.objective), rows)
+        history = [*history, last.objective]
+        return Result(final, labels, last.inertia, tuple(history), rows, last.masses)
 
     def _as_returned(self, centers: Tensor) -> Tensor:
         """Rounded as a user will have them: labels belong to the centers that are returned."""

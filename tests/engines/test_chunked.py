@@ -150,3 +150,15 @@ def test_summaries_are_merged_in_row_order(n_threads):
     data = TensorBlocks(problem()[0], leaf=64)
     with Chunked(n_threads).over(data, State.of(data)) as run:
         assert run(Rows()) == list(range(0, 2000, 64))
+
+
+def test_a_fold_over_the_state_alone_reads_no_points(monkeypatch):
+    """Trimming takes two passes over the data, whatever the number of its folds."""
+    data, read = TensorBlocks(problem()[0], leaf=500), []
+    plain = TensorBlocks.read
+    monkeypatch.setattr(
+        TensorBlocks, "read", lambda self, *rows: read.append(rows) or plain(self, *rows)
+    )
+    with Chunked(1).over(data, State.of(data)) as run:
+        PLANS["trimmed"].step(run, data.take(torch.arange(5)), 0)
+    assert len(read) == 2 * 4

@@ -152,7 +152,8 @@ def _starts(
     if init == "k-means++":
         generator = torch.Generator().manual_seed(int(rng.randint(2**31 - 1)))
         return take(problems, kmeans_plusplus(problems, n_clusters, generator))
-    raise ValueError(f'init: found {init!r}; pass "k-means++", "random" or an array')
+    why = " (k-means|| is for one large problem)" if init == "k-means||" else ""
+    raise ValueError(f'init: found {init!r}{why}; pass "k-means++", "random" or an array')
 
 
 def _all_groups(

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
 from scipy import sparse
 from torch import Tensor
 
+from lloydformer.data.ahead import ask_for
+from lloydformer.data.extent import extent
 from lloydformer.data.rows import DenseRows, Rows, SparseRows
 from lloydformer.data.scaling import Scaling
 from lloydformer.origin import middle
@@ -42,6 +44,15 @@ class Blocks(Protocol):
     @property
     def origin(self) -> Tensor: ...
 
+    @property
+    def mapped(self) -> bool:
+        """Do rows come from a disk, so that it pays to ask for them early?"""
+        ...
+
+    def expect(self, start: int, stop: int) -> None:
+        """These rows will be read soon. Called from a thread of its own, if they are mapped."""
+        ...
+
     def read(self, start: int, stop: int) -> Rows: ...
 
     def take(self, rows: Tensor) -> Tensor:
@@ -57,6 +68,12 @@ class Blocks(Protocol):
     def returned(self, centers: Tensor) -> Tensor:
         """Centers seen as the rows are, as a user will have them: dtype and units of the data."""
         ...
+
+
+def count_weighted(data: Blocks) -> int:
+    """How many rows have weight."""
+    leaves = ((stop - start, data.weights(start, stop)) for start, stop in ranges(data))
+    return sum(count if w is None else int(torch.count_nonzero(w > 0)) for count, w in leaves)
 
 
 def ranges(data: Blocks) -> Iterator[tuple[int, int]]:
@@ -78,6 +95,12 @@ class TensorBlocks:
     scaling: Scaling | None = None
     """Rows are scaled as they are read; users have centers in the original units."""
     names: tuple[str, ...] | None = None
+    mapped: bool = False
+
+    @cached_property
+    def ends(self) -> Tensor:
+        """The smallest and the largest value of each column as it is in the file, (2, d)."""
+        return extent(self.points)
 
     @cached_property
     def origin(self) -> Tensor:
@@ -85,8 +108,7 @@ class TensorBlocks:
             return self.seen_from
         if self.directions:
             return torch.zeros_like(self.points[0])
-        ends = torch.stack([self.points.amin(dim=0), self.points.amax(dim=0)])
-        return middle(self._scaled(ends))
+        return middle(self._scaled(self.ends))
 
     @property
     def n_rows(self) -> int:
@@ -103,6 +125,9 @@ class TensorBlocks:
     @property
     def device(self) -> torch.device:
         return self.points.device
+
+    def expect(self, start: int, stop: int) -> None:
+        ask_for(self.points[start:stop])
 
     def read(self, start: int, stop: int) -> Rows:
         return self._seen(self.points[start:stop])
@@ -137,6 +162,10 @@ class SparseBlocks:
     sample_weight: Tensor | None = None
     leaf: int = LEAF
     directions: bool = False
+    mapped: ClassVar[bool] = False
+
+    def expect(self, start: int, stop: int) -> None:
+        """A matrix is in memory."""
 
     @property
     def n_rows(self) -> int:

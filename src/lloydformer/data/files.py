@@ -11,8 +11,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from lloydformer.data.scratch import gathered
+from lloydformer.data.scratch import gathered, room
 from lloydformer.data.tables import Table, place, read_csv, read_parquet
+
+_ROWS = 1 << 16
+"""Rows that are looked at together."""
 
 
 def read_table(path: Path, columns: tuple[str, ...] | None) -> Table:
@@ -28,7 +31,7 @@ def read_table(path: Path, columns: tuple[str, ...] | None) -> Table:
     if reader is None:
         raise ValueError(f"{path}: {path.suffix or 'no'} ending is not known; "
                          "pass .csv, .tsv, .parquet, .npy, .npz or a folder of them")  # fmt: skip
-    return _checked(path, reader(path, columns))
+    return checked(path, reader(path, columns))
 
 
 def _read_folder(path: Path, columns: tuple[str, ...] | None) -> Table:
@@ -52,12 +55,13 @@ def _read_folder(path: Path, columns: tuple[str, ...] | None) -> Table:
     return Table(gathered(parts()), first.names)
 
 
-def _checked(path: Path, table: Table) -> Table:
+def checked(path: Path | str, table: Table) -> Table:
+    """Rows of finite numbers, or where the first one is that is not."""
     points = table.points
     if points.ndim != 2 or 0 in points.shape:
         raise ValueError(f"{path}: found shape {points.shape}; points are rows of numbers (n, d)")
-    for start in range(0, len(points), 1 << 16):
-        part = points[start : start + (1 << 16)]
+    for start in range(0, len(points), _ROWS):
+        part = points[start : start + _ROWS]
         if not np.isfinite(part).all():
             row, column = np.argwhere(~np.isfinite(part))[0]
             name = table.names[column] if table.names else f"number {column + 1}"
@@ -73,12 +77,12 @@ def _read_npy(path: Path, columns: tuple[str, ...] | None) -> Table:
         points = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise ValueError(f"{path}: not a readable .npy file ({error})") from None
-    return Table(_floats(path, _chosen(path, points, None, columns)), None)
+    return Table(chosen(path, points, columns), None)
 
 
 def _read_npz(path: Path, columns: tuple[str, ...] | None) -> Table:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             names = [n for n in archive.files if archive[n].ndim == 2]
             name = "X" if "X" in names else names[0] if len(names) == 1 else None
             if name is None:
@@ -86,21 +90,20 @@ def _read_npz(path: Path, columns: tuple[str, ...] | None) -> Table:
             points = archive[name]
     except (ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
         raise ValueError(f"{path}: not a readable .npz file ({error})") from None
-    return Table(_floats(path, _chosen(path, points, None, columns)), None)
+    return Table(chosen(path, points, columns), None)
 
 
-def _chosen(
-    path: Path, points: np.ndarray, names: list[str] | None, columns: tuple[str, ...] | None
-) -> np.ndarray:
-    """The wanted columns, by name or by number counted from 1."""
-    if columns is None:
+def chosen(path: Path | str, points: np.ndarray, columns: tuple[str, ...] | None) -> np.ndarray:
+    """The wanted columns, by number counted from 1, as floats; a mapped file stays one."""
+    if points.ndim != 2 or points.dtype.kind not in "iubf":
+        raise ValueError(f"{path}: found dtype {points.dtype} and shape {points.shape}; "
+                         "points are rows of numbers (n, d)")  # fmt: skip
+    kind = points.dtype if points.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    if columns is None and points.dtype == kind:
         return points
-    return points[:, [place(path, c, names, points.shape[1]) for c in columns]]
-
-
-def _floats(path: Path, points: np.ndarray) -> np.ndarray:
-    if points.dtype in (np.float32, np.float64):
-        return points
-    if points.dtype.kind in "iub":
-        return points.astype(np.float64)
-    raise ValueError(f"{path}: found dtype {points.dtype}; points are numbers")
+    width = points.shape[1]
+    places = [place(path, c, None, width) for c in columns] if columns else list(range(width))
+    copy = room(len(points), len(places), dtype=kind)
+    for start in range(0, len(points), _ROWS):
+        copy[start : start + _ROWS] = points[start : start + _ROWS, places]
+    return copy

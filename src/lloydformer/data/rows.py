@@ -118,7 +118,7 @@ class SparseRows:
         m = self.matrix.shape[0]
         each = np.ones(m) if weights is None else weights.double().numpy()
         groups = sparse.csc_matrix((each, labels.numpy(), np.arange(m + 1)), shape=(n_clusters, m))
-        return torch.from_numpy((groups @ self.matrix).toarray().astype(np.float64))
+        return torch.from_numpy((groups @ self.matrix).toarray(order="C").astype(np.float64))
 
     def mixtures(self, weights: Float[Tensor, "m k"]) -> Float[Tensor, "k d"]:
         return torch.from_numpy((self.matrix.T @ weights.double().numpy()).T)

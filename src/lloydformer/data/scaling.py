@@ -7,8 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lloydformer.data.extent import extent
+
 Scale = Literal["minmax", "standard"]
-_ROWS = 1 << 16
+_ROWS = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Scaling:
 def scaling_of(points: Float[Tensor, "n d"], scale: Scale) -> Scaling:
     """ "minmax" maps each column to [0, 1], "standard" to mean 0 and variance 1."""
     if scale == "minmax":
-        low, high = points.amin(dim=0).double(), points.amax(dim=0).double()
+        low, high = extent(points).double()
         return Scaling(low, torch.where(high > low, high - low, 1.0))
     if scale == "standard":
         mean = _mean(points, torch.zeros(points.shape[1], dtype=torch.float64), power=1)

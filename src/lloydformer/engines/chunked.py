@@ -6,7 +6,7 @@ merged in row order: the number of threads does not change a bit.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial, reduce
@@ -17,6 +17,8 @@ import torch
 from lloydformer.data.blocks import Blocks, ranges
 from lloydformer.engines.contract import State
 from lloydformer.plans.contract import Block, Fold, Run
+
+Leaves = list[tuple[int, int]]
 
 _LEAVES = 8
 """Neighbouring leaves that are merged before anything else is."""
@@ -40,15 +42,18 @@ class Chunked:
             n_threads = 1
         torch.set_num_threads(1)
         try:
-            with ThreadPoolExecutor(n_threads) as pool:
+            with ThreadPoolExecutor(n_threads) as pool, ThreadPoolExecutor(1) as reader:
+                asking = (
+                    partial(_asking, data, groups, reader) if data.mapped else partial(iter, groups)
+                )
                 yield partial(
-                    _fold, data, state, groups, pool if n_threads > 1 else None, n_threads
+                    _fold, data, state, asking, pool if n_threads > 1 else None, n_threads
                 )
         finally:
             torch.set_num_threads(before)
 
 
-def _groups(data: Blocks) -> list[list[tuple[int, int]]]:
+def _groups(data: Blocks) -> list[Leaves]:
     leaves = list(ranges(data))
     return [leaves[i : i + _LEAVES] for i in range(0, len(leaves), _LEAVES)]
 
@@ -56,24 +61,32 @@ def _groups(data: Blocks) -> list[list[tuple[int, int]]]:
 def _fold(
     data: Blocks,
     state: State,
-    groups: list[list[tuple[int, int]]],
+    asking: Callable[[], Iterator[Leaves]],
     pool: ThreadPoolExecutor | None,
     n_threads: int,
     fold: Fold,
 ) -> Any:
-    work = partial(_map_group, data, state, fold)
+    work, groups = partial(_map_group, data, state, fold), asking()
     summaries = map(work, groups) if pool is None else _ahead(pool, work, groups, 2 * n_threads)
     return reduce(fold.merge, summaries)
 
 
-def _map_group(data: Blocks, state: State, fold: Fold, leaves: list[tuple[int, int]]) -> Any:
+def _asking(data: Blocks, groups: list[Leaves], reader: ThreadPoolExecutor) -> Iterator[Leaves]:
+    """The groups, while a thread has the one after the next brought into memory."""
+    for number, group in enumerate(groups):
+        for later in groups[number + 2 : number + 3]:
+            reader.submit(data.expect, later[0][0], later[-1][1])
+        yield group
+
+
+def _map_group(data: Blocks, state: State, fold: Fold, leaves: Leaves) -> Any:
     return reduce(fold.merge, (fold.map(_block(data, state, *leaf)) for leaf in leaves))
 
 
 def _block(data: Blocks, state: State, start: int, stop: int) -> Block:
     return Block(
-        start, data.read(start, stop), data.weights(start, stop), state.labels[start:stop],
-        state.before[start:stop], state.distances[start:stop],
+        start, partial(data.read, start, stop), data.weights(start, stop),
+        state.labels[start:stop], state.before[start:stop], state.distances[start:stop],
     )  # fmt: skip
 
 

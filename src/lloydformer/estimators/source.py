@@ -12,6 +12,7 @@ from torch import Tensor
 
 from lloydformer.data.blocks import LEAF, SparseBlocks, TensorBlocks, ranges
 from lloydformer.data.scaling import Scaling
+from lloydformer.data.scratch import room
 from lloydformer.inputs import FLOATS, check_range
 
 _FEWEST = 1024
@@ -32,23 +33,31 @@ class Source:
     def without_zero_rows(self, policy: str) -> "Source":
         """Rows of zeros have no direction: refuse them, or let them count for nothing."""
         blocks = self.blocks
-        leaves = [blocks.read(*leaf).squared_norms() == 0 for leaf in ranges(blocks)]
-        zero = torch.cat(leaves)
-        if not zero.any():
+        leaves = (_zero_rows(blocks, *leaf) for leaf in ranges(blocks))
+        zero = torch.cat([rows for rows in leaves if len(rows)] or [torch.empty(0)])
+        if len(zero) == 0:
             return self
-        if policy == "error" or zero.all():
-            row = int(zero.nonzero()[0])
+        if policy == "error" or len(zero) == blocks.n_rows:
             raise ValueError(
-                f"X: found only zeros in row {row}, which has no direction; remove such rows"
-                + (' or pass zero_rows="ignore"' if not zero.all() else "")
+                f"X: found only zeros in row {int(zero[0])}, which has no direction; remove such "
+                "rows" + (' or pass zero_rows="ignore"' if len(zero) < blocks.n_rows else "")
             )
         weights = blocks.weights(0, blocks.n_rows)
-        ones = torch.ones(blocks.n_rows, dtype=torch.float64, device=blocks.device)
-        kept = (ones if weights is None else weights) * ~zero
+        kept = (
+            torch.from_numpy(room(blocks.n_rows, dtype=np.float64)).fill_(1).to(blocks.device)
+            if weights is None
+            else weights.clone()
+        )
+        kept[zero] = 0
         return replace(self, blocks=replace(blocks, sample_weight=kept))
 
     def out(self, values: Tensor) -> Any:
         return values if self.tensors else values.cpu().numpy()
+
+
+def _zero_rows(blocks: TensorBlocks | SparseBlocks, start: int, stop: int) -> Tensor:
+    """The rows of a leaf that have no direction, by their global numbers."""
+    return (blocks.read(start, stop).squared_norms() == 0).nonzero()[:, 0] + start
 
 
 @dataclass(frozen=True)
@@ -69,9 +78,10 @@ def read(
     view: View | None = None,
 ) -> Source:
     """Check the data as scikit-learn does, and look at them as blocks."""
-    scaling = names = None
+    scaling, names, mapped = None, None, False
     if isinstance(X, TensorBlocks):
         points, scaling, names = _checked_tensor(estimator, X.points, reset), X.scaling, X.names
+        mapped = X.mapped and points.device.type == "cpu"
         _note_names(estimator, names, reset)
     elif isinstance(X, Tensor):
         points = _checked_tensor(estimator, X, reset)
@@ -88,8 +98,6 @@ def read(
         points = _as_tensor(X, estimator.device)
     if view is not None:
         scaling = view.scaling
-    if not directions and scaling is None:
-        check_range("X", points)
     blocks = TensorBlocks(
         points,
         _weights(sample_weight, len(points), points.device),
@@ -98,7 +106,12 @@ def read(
         directions,
         scaling,
         names,
+        mapped,
     )
+    if isinstance(X, Tensor | TensorBlocks) and not bool(torch.isfinite(blocks.ends).all()):
+        raise ValueError("X: found NaN or infinity; remove or fill in such rows")
+    if not directions and scaling is None:
+        check_range("X", blocks.ends)
     return Source(blocks, tensors=isinstance(X, Tensor))
 
 
@@ -148,8 +161,6 @@ def _checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
         raise ValueError(
             f"X: found a tensor of shape {tuple(X.shape)}; pass at least one sample and one feature"
         )
-    if not all(bool(torch.isfinite(part).all()) for part in torch.split(X, LEAF)):
-        raise ValueError("X: found NaN or infinity; remove or fill in such rows")
     if reset:
         estimator.n_features_in_ = X.shape[1]
     elif X.shape[1] != estimator.n_features_in_:

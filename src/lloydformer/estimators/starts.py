@@ -12,7 +12,10 @@ from torch import Tensor
 from lloydformer.data.blocks import Blocks
 from lloydformer.engines.contract import State
 from lloydformer.plans.contract import Run
-from lloydformer.seeding import kmeans_plusplus, random_rows
+from lloydformer.seeding import kmeans_parallel, kmeans_plusplus, random_rows
+
+SEARCHED = ("k-means++", "k-means||")
+"""Starts that are good enough for one to do."""
 
 
 def is_array(init: Any) -> bool:
@@ -20,10 +23,10 @@ def is_array(init: Any) -> bool:
 
 
 def number_of_starts(estimator: Any) -> int:
-    """n_init, where "auto" means 1 with k-means++ or an array and 10 otherwise."""
+    """n_init, where "auto" means 1 with k-means++, k-means|| or an array and 10 otherwise."""
     wanted = estimator.n_init
     if wanted == "auto":
-        wanted = 1 if is_array(estimator.init) or estimator.init == "k-means++" else 10
+        wanted = 1 if is_array(estimator.init) or estimator.init in SEARCHED else 10
     if is_array(estimator.init) and wanted != 1:
         warnings.warn(
             "Explicit initial center position passed: performing only one init in "
@@ -55,6 +58,8 @@ class Starts:
             return self._checked(init(self.X, k, random_state=self.rng))
         if init == "random":
             return self.data.take(random_rows(self.data, k, self.rng)).double()
+        if init == "k-means||":
+            return kmeans_parallel(self.data, run, k, self.rng)
         rows = kmeans_plusplus(self.data, run, state.distances, k, self.rng)
         return self.data.take(rows).double()
 

@@ -55,6 +55,21 @@ class Measure(Adding):
 
 
 @dataclass(frozen=True)
+class Cosines(Measure):
+    """Measures unit vectors; a cluster's mass is the sum of w cos(x, c), not of w.
+
+    That is the length of the sum of its points, where its center is the direction of that sum.
+    """
+
+    def map(self, block: Block) -> tuple[Tensor, ...]:
+        inertia, masses = super().map(block)
+        spread = block.distances.double()
+        if block.weights is not None:
+            spread = spread * block.weights
+        return inertia, masses - add_by_label(spread, block.labels.long(), len(self.centers)) / 2
+
+
+@dataclass(frozen=True)
 class Moments(Adding):
     """The sum of w |x|^2; and of the points with weight their number, sum and sum of squares.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
@@ -18,11 +19,16 @@ class Block:
     """
 
     start: int
-    rows: Rows
+    read: Callable[[], Rows]
     weights: Tensor | None
     labels: Tensor
     before: Tensor
     distances: Tensor
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The points; not read for a fold that asks for the state alone."""
+        return self.read()
 
 
 @runtime_checkable
@@ -75,10 +81,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Final:
-    """The last assignment: what users compare, and what the plan descends."""
+    """The last assignment: what users compare, and what the plan descends.
+
+    masses: how much each center weighs when later points are added to it; plans whose centers
+    are running means know it.
+    """
 
     inertia: float
     objective: float
+    masses: tuple[float, ...] | None = None
 
 
 @runtime_checkable

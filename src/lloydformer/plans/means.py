@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from lloydformer.plans.assign import Measure, Nearest
+from lloydformer.plans.assign import Cosines, Measure, Nearest
 from lloydformer.plans.contract import Final, Plain, Run, Step
 
 
@@ -40,8 +40,9 @@ class Means(Plain):
         return torch.where(norms > 0, step.sums / norms, centers)
 
     def finish(self, run: Run, centers: Tensor) -> Final:
-        inertia = run(Measure(centers))[0].item() * self._unit
-        return Final(inertia, inertia)
+        squares, masses = run(Cosines(centers) if self.directions else Measure(centers))
+        inertia = squares.item() * self._unit
+        return Final(inertia, inertia, tuple(masses.clamp(min=0).tolist()))
 
     @property
     def _unit(self) -> float:

@@ -10,6 +10,21 @@ from lloydformer.plans.contract import Adding, Block, Final, Plain, Run, Step, t
 from lloydformer.plans.means import mean
 from lloydformer.plans.selection import holding, radii
 
+_PART = 1 << 18
+"""Labels that are changed together, so that it takes no memory worth the name."""
+
+
+def nearest(labels: Tensor) -> Tensor:
+    """The cluster of each point's nearest center: trimmed points are labelled -1 - label."""
+    return torch.where(labels < 0, -1 - labels, labels)
+
+
+def untrim_(labels: Tensor) -> Tensor:
+    """The same in place."""
+    for part in torch.split(labels, _PART):
+        part.copy_(nearest(part))
+    return labels
+
 
 @dataclass(frozen=True)
 class Within(Adding):

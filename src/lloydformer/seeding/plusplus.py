@@ -1,4 +1,4 @@
-"""Initial centers: greedy k-means++ and random rows, written with the same folds as the plans."""
+"""Greedy k-means++: two passes over the data for each seed."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,7 @@ from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, ranges
 from lloydformer.plans.contract import Adding, Block, Run, total
+from lloydformer.seeding.by_weight import at_quantile, random_rows
 
 
 @dataclass(frozen=True)
@@ -54,50 +55,27 @@ def kmeans_plusplus(
     proportional to weight times squared distance to the nearest seed.
     """
     n_trials = 2 + int(np.log(n_clusters))
-    rows = _weighted_rows(data, rng, 1)
+    rows = random_rows(data, 1, rng)
     for _ in range(1, n_clusters):
         masses = run(Closer(data.take(rows[-1:]), first=len(rows) == 1))
         quantiles = rng.uniform(size=n_trials)
         if masses.sum() > 0:
             candidates = _draw(data, masses, distances, quantiles)
         else:  # every point with weight is a seed already
-            candidates = _weighted_rows(data, rng, 1)
+            candidates = random_rows(data, 1, rng)
         (potentials,) = run(Potential(data.take(candidates)))
         rows = torch.cat([rows, candidates[potentials.argmin()][None]])
     return rows
 
 
 def _draw(data: Blocks, masses: Tensor, distances: Tensor, quantiles: np.ndarray) -> Tensor:
-    """Rows at these quantiles of the mass: first the leaf, then the row within it."""
-    leaves, reached = list(ranges(data)), masses.cumsum(0)
-    rows = []
+    """Rows at these quantiles of the mass."""
+    leaves, rows = list(ranges(data)), []
     for quantile in quantiles:
-        aim = float(quantile) * reached[-1]
-        leaf = int((reached <= aim).sum().clamp(max=_last(masses)))
+        leaf, rest = at_quantile(masses, float(quantile) * masses.cumsum(0)[-1])
         start, stop = leaves[leaf]
         mass = distances[start:stop].double()
         if (weights := data.weights(start, stop)) is not None:
             mass = mass * weights
-        rest = aim - (reached[leaf] - masses[leaf])
-        row = int((mass.cumsum(0) <= rest).sum().clamp(max=_last(mass)))
-        rows.append(start + row)
+        rows.append(start + at_quantile(mass, rest)[0])
     return torch.tensor(rows, device=distances.device)
-
-
-def _last(masses: Tensor) -> int:
-    """The last place with mass: rounding must not lead beyond it."""
-    return int(masses.nonzero()[-1])
-
-
-def random_rows(data: Blocks, n_clusters: int, rng: np.random.RandomState) -> Tensor:
-    """k different rows, drawn by weight."""
-    return _weighted_rows(data, rng, n_clusters)
-
-
-def _weighted_rows(data: Blocks, rng: np.random.RandomState, count: int) -> Tensor:
-    weights = data.weights(0, data.n_rows)
-    if weights is None and count == 1:
-        return torch.tensor([rng.randint(data.n_rows)], device=data.device)
-    p = None if weights is None else (weights / weights.sum()).cpu().numpy()
-    rows = rng.choice(data.n_rows, size=count, replace=False, p=p)
-    return torch.from_numpy(rows).to(data.device)

@@ -1,0 +1,56 @@
+"""CSV files as people have them, and where they go wrong."""
+
+import pytest
+
+import lloydformer as lf
+from lloydformer.data.names import column_names
+
+READ = {
+    "quoted names": ('"a, b",c\n1,2\n3,4\n', ("a, b", "c")),
+    "spaces around names": ("a , b\r\n1,2\r\n3,4\r\n", ("a", "b")),
+    "byte order mark": ("\ufeffa,b\n1,2\n3,4\n", ("a", "b")),
+    "byte order mark without names": ("\ufeff1,2\n3,4\n", None),
+    "empty lines before": ("\n\na,b\n1,2\n3,4\n", ("a", "b")),
+    "empty lines between": ("a,b\n1,2\n\n3,4\n\n", ("a", "b")),
+    "a name in two lines": ('"a\nb",c\n1,2\n3,4\n', ("a\nb", "c")),
+    "no names": ("1,2\n3,4\n", None),
+    "no end of the last line": ("a,b\n1,2\n3,4", ("a", "b")),
+}
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_what_is_read(tmp_path, kind):
+    text, names = READ[kind]
+    path = tmp_path / "p.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    blocks = lf.data.open(path)
+    assert blocks.points.tolist() == [[1, 2], [3, 4]]
+    assert blocks.names == names
+    assert column_names(path) == names
+    assert column_names(tmp_path) == names
+
+
+WRONG = {
+    "too many": ("a,b\n1,2\n\n3,4,5\n", "line 4: found 3 values for 2 columns; give every row"),
+    "too few, without names": ("1,2\n3\n", "line 2: found 1 values for 2 columns"),
+    "a word": ("a,b\n1,2\nx,4\n", "line 3, column a: found 'x'; correct it, or choose columns"),
+    "a word, without names": ("1,2\n3,x\n", "line 2, column number 2: found 'x'"),
+    "a name twice": ("a,a\n1,2\n", "column a is there twice"),
+    "only empty lines": ("\n\n", "found no rows"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_where_it_goes_wrong(tmp_path, kind):
+    text, words = WRONG[kind]
+    path = tmp_path / "p.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=words) as error:
+        lf.data.open(path)
+    assert str(error.value).startswith(f"{path}: ")
+
+
+def test_a_fault_in_a_column_that_is_not_chosen_does_not_matter(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("a,b\n1,2\nx,4\n")
+    assert lf.data.open(path, columns=["b"]).points.tolist() == [[2], [4]]

@@ -1,0 +1,70 @@
+"""Tables in memory and in many files: names are kept, and the numbers are the same."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import torch
+
+import lloydformer as lf
+
+X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 10.0, 100.0] + 5
+
+
+def test_fifty_parquet_files_are_the_one_array(tmp_path):
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(20_000, 4)).astype(np.float32)
+    ends = np.sort(rng.choice(np.arange(1, 20_000), size=49, replace=False))
+    for number, part in enumerate(np.split(points, ends)):
+        frame = pd.DataFrame(part, columns=list("abcd"))
+        frame.to_parquet(
+            tmp_path / f"{number:02}.parquet", row_group_size=int(rng.integers(1, 300))
+        )
+    one = lf.KMeans(6, random_state=0, max_iter=20).fit(lf.data.open(tmp_path))
+    other = lf.KMeans(6, random_state=0, max_iter=20).fit(points)
+    assert len(list(tmp_path.iterdir())) == 50
+    np.testing.assert_array_equal(one.cluster_centers_, other.cluster_centers_)
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    assert list(one.feature_names_in_) == list("abcd")
+
+
+def frames():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    return {"pandas": frame, "arrow": pa.Table.from_pandas(frame)}
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+def test_tables_in_memory_keep_their_names(kind):
+    table = frames()[kind]
+    blocks = lf.data.open(table, columns=["c", "a"])
+    np.testing.assert_array_equal(blocks.points, X[:, [2, 0]])
+    assert blocks.names == ("c", "a")
+    with pytest.raises(ValueError, match="'z'; there are a, b, c"):
+        lf.data.open(table, columns=["z"])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+def test_what_is_wrong_with_tables_in_memory(kind):
+    table = frames()["pandas"].assign(word="x")
+    table.loc[7, "b"] = np.nan
+    if kind == "arrow":
+        table = pa.Table.from_pandas(table)
+    with pytest.raises(ValueError, match="column word holds no numbers"):
+        lf.data.open(table)
+    with pytest.raises(ValueError, match=r"column b: found (nan|1 missing)"):
+        lf.data.open(table, columns=["b"])
+
+
+def test_frames_without_names_and_small_numbers():
+    blocks = lf.data.open(pd.DataFrame(X[:9].astype(np.float32)), columns=["2"])
+    assert blocks.names is None
+    assert blocks.points.dtype == torch.float32
+    np.testing.assert_array_equal(blocks.points, X[:9, [1]].astype(np.float32))
+
+
+def test_arrays_are_checked_and_columns_chosen():
+    np.testing.assert_array_equal(lf.data.open(X[:5], columns=["3"]).points, X[:5, [2]])
+    with pytest.raises(ValueError, match="source: row 2, column number 1: found nan"):
+        lf.data.open(np.array([[1.0], [np.nan]]))
+    with pytest.raises(ValueError, match="source: found list; pass a path"):
+        lf.data.open([[1.0]])

@@ -1,0 +1,118 @@
+"""Mapped data: never copied as a whole, and asked for before they are needed."""
+
+import mmap
+
+import numpy as np
+import pytest
+import torch
+
+import lloydformer as lf
+from lloydformer.data import ahead, scratch
+from lloydformer.data.ahead import ask_for
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.engines.chunked import Chunked
+from lloydformer.engines.contract import State
+from lloydformer.plans.assign import Moments
+
+X = np.random.default_rng(0).normal(size=(70_000, 3)) * [1.0, 10.0, 100.0] + 5
+
+
+@pytest.fixture
+def tiny_memory(monkeypatch):
+    """Hardly anything fits into memory."""
+    monkeypatch.setattr(scratch, "_IN_MEMORY", 500)
+
+
+def is_mapped(tensor: torch.Tensor) -> bool:
+    """Does it lie in a mapping of a file, as the system says?"""
+    with open("/proc/self/maps") as lines:
+        for line in lines:
+            first, last = (int(end, 16) for end in line.split()[0].split("-"))
+            if first <= tensor.data_ptr() < last:
+                return int(line.split()[4]) != 0  # a file's number
+    raise LookupError("the tensor is nowhere")
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_npy_files_stay_mapped(tmp_path, order, dtype):
+    np.save(tmp_path / "p.npy", np.asarray(X, dtype=dtype, order=order))
+    blocks = lf.data.open(tmp_path / "p.npy")
+    assert blocks.mapped
+    assert is_mapped(blocks.points)
+    model = lf.KMeans(4, max_iter=5, random_state=0).fit(blocks)
+    alone = lf.KMeans(4, max_iter=5, random_state=0).fit(X.astype(dtype))
+    np.testing.assert_allclose(model.cluster_centers_, alone.cluster_centers_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("columns", [None, ["3", "1"]])
+def test_columns_and_whole_numbers_go_through_a_scratch_file(tmp_path, tiny_memory, columns):
+    whole = X.astype(np.int32)
+    np.save(tmp_path / "p.npy", whole)
+    blocks = lf.data.open(tmp_path / "p.npy", columns=columns)
+    assert blocks.mapped
+    assert is_mapped(blocks.points)
+    expected = whole if columns is None else whole[:, [2, 0]]
+    np.testing.assert_array_equal(blocks.points, expected.astype(np.float64))
+
+
+def test_small_ones_stay_in_memory(tmp_path):
+    np.save(tmp_path / "p.npy", X[:10].astype(np.int32))
+    assert not lf.data.open(tmp_path / "p.npy").mapped
+
+
+def test_large_states_are_mapped_and_change_nothing(tiny_memory):
+    state = State.of(TensorBlocks(torch.tensor(X)))
+    assert all(is_mapped(t) for t in (state.labels, state.before, state.distances))
+    assert state.labels.unique().tolist() == [-1]
+    mapped = lf.TrimmedKMeans(3, n_init=2, max_iter=4, random_state=0).fit(X)
+    assert is_mapped(torch.from_numpy(mapped.labels_))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scratch, "_IN_MEMORY", 1 << 28)
+        held = lf.TrimmedKMeans(3, n_init=2, max_iter=4, random_state=0).fit(X)
+    np.testing.assert_array_equal(mapped.labels_, held.labels_)
+    np.testing.assert_array_equal(mapped.cluster_centers_, held.cluster_centers_)
+    np.testing.assert_array_equal(mapped.predict(X), held.predict(X))
+
+
+def test_a_full_disk_is_said_before_anything_is_written(tiny_memory, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(scratch.os, "posix_fallocate", full)
+    with pytest.raises(ValueError, match=r"no room for a scratch file of .* MB.*set TMPDIR"):
+        State.of(TensorBlocks(torch.tensor(X)))
+
+
+def test_leaves_to_come_are_asked_for_in_a_thread_and_each_once(tmp_path, monkeypatch):
+    np.save(tmp_path / "p.npy", X)
+    points = lf.data.open(tmp_path / "p.npy").points
+    asked = []
+    monkeypatch.setattr(TensorBlocks, "expect", lambda self, *rows: asked.append(rows))
+    for mapped, n_threads in ((True, 1), (True, 2), (False, 2)):
+        data = TensorBlocks(points, leaf=1000, mapped=mapped)
+        asked.clear()
+        with Chunked(n_threads).over(data, State.of(data)) as run:
+            run(Moments())
+        expected = [(i, min(i + 8000, 70_000)) for i in range(16_000, 70_000, 8000)]
+        assert asked == (expected if mapped else [])
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_WILLNEED"), reason="the system cannot be asked")
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_exactly_the_pages_of_these_rows_are_asked_for(tmp_path, monkeypatch, order):
+    np.save(tmp_path / "p.npy", np.asarray(X, order=order))
+    points, calls = lf.data.open(tmp_path / "p.npy").points, []
+    monkeypatch.setattr(ahead, "_advise", lambda *span: calls.append(span))
+    ask_for(points[1000:3000])
+    ends = [(points[1000, j].data_ptr(), points[2999, j].data_ptr() + 8) for j in range(3)]
+    if order == "C":
+        ends = [(ends[0][0], ends[-1][1])]
+    assert calls == [(first, last - first) for first, last in ends]
+
+
+def test_asking_for_memory_that_is_no_file_does_no_harm():
+    points = torch.tensor(X)
+    ask_for(points)
+    ask_for(points[:0])
+    assert torch.equal(points, torch.tensor(X))
