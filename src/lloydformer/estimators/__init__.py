@@ -1,5 +1,6 @@
 """scikit-learn estimators: one thin class per algorithm."""
 
+from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.circuit import CircuitClusterer
 from lloydformer.estimators.kmeans import KMeans
 from lloydformer.estimators.medoids import KMedoids
@@ -10,6 +11,7 @@ from lloydformer.estimators.trimmed import TrimmedKMeans
 
 __all__ = [
     "CircuitClusterer",
+    "Clusterer",
     "KMeans",
     "KMedoids",
     "RobustKMeans",

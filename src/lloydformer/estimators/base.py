@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
@@ -20,20 +19,23 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.data.blocks import Blocks
+from lloydformer.data.blocks import Blocks, count_weighted
 from lloydformer.engines import ENGINES, choose
 from lloydformer.engines.contract import State
+from lloydformer.estimators.saved import Saved
 from lloydformer.estimators.source import Source, View, read
 from lloydformer.estimators.starts import Starts
+from lloydformer.estimators.warm import warmed
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
+from lloydformer.plans.trimmed import nearest, untrim_
 from lloydformer.solve import Interrupted, Progress, Result, Rules, solve
 
 _PART = 1 << 18
 """Labels that are looked at together, where all of them would take more memory than a fit."""
 
 
-class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Saved):
     """A clustering algorithm as a scikit-learn estimator.
 
     A constructor stores whatever it is given, hence `| Any` in its types; `fit` checks it.
@@ -45,7 +47,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [
-            StrOptions({"k-means++", "random"}),
+            StrOptions({"k-means++", "k-means||", "random"}),
             callable,
             "array-like",
             "sparse matrix",
@@ -60,6 +62,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         "engine": [StrOptions({"auto", *ENGINES})],
         "device": [None, str, torch.device],
         "callback": [None, callable],
+        "warm_start": ["boolean"],
     }
 
     def _recipe(self) -> Recipe:
@@ -85,7 +88,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         source = self._read(X, sample_weight, reset=True)
         self._check_size(source.blocks)
         rng = check_random_state(self.random_state)
-        starts = Starts(self, X, source.blocks, rng)
+        starts = Starts(warmed(self), X, source.blocks, rng)
         self._n_init = starts.n_starts
         try:
             result = solve(
@@ -108,17 +111,17 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         blocks = source.blocks
         self._view = View(blocks.origin, getattr(blocks, "scaling", None))
         self.cluster_centers_ = source.out(blocks.returned(result.centers))
-        self.labels_ = source.out(result.labels.clamp(min=-1))  # trimmed points
+        self._warn_if_fewer(result.labels)
+        self.labels_ = source.out(result.labels.clamp_(min=-1))  # trimmed points; not copied
         self.inertia_ = result.inertia
         self.n_iter_ = result.n_iter
         self.objective_history_ = np.array(result.history)
         self._n_features_out = self.n_clusters
-        self._warn_if_fewer(result.labels)
 
     def _warn_if_fewer(self, labels: Tensor) -> None:
         seen = torch.zeros(self.n_clusters, dtype=torch.bool, device=labels.device)
         for part in torch.split(labels, _PART):
-            seen[torch.where(part < 0, -1 - part, part).long()] = True
+            seen[nearest(part).long()] = True
         found = int(seen.sum())
         if found < self.n_clusters:
             warnings.warn(
@@ -136,8 +139,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return source.without_zero_rows(getattr(self, "zero_rows", "error"))
 
     def _check_size(self, blocks: Blocks) -> None:
-        weights = blocks.weights(0, blocks.n_rows)
-        count = blocks.n_rows if weights is None else int((weights > 0).sum())
+        count = count_weighted(blocks)
         if count < self.n_clusters:
             raise ValueError(
                 f"n_samples={count} should be >= n_clusters={self.n_clusters}."
@@ -157,8 +159,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return say
 
     def _centers(self, blocks: Blocks) -> Tensor:
-        """The fitted centers as the loop saw them: from the origin, in the data's precision."""
-        return blocks.place(torch.as_tensor(self.cluster_centers_)).to(blocks.dtype)
+        """The fitted centers as the loop saw them: from the origin, in the data's precision.
+
+        They are laid out anew: last bits of a product depend on how its factors lie in memory.
+        """
+        placed = blocks.place(torch.as_tensor(self.cluster_centers_)).to(blocks.dtype)
+        return placed.clone(memory_format=torch.contiguous_format)
 
     def _finish(self, X: Any, sample_weight: Any = None) -> tuple[Source, State, float]:
         """The last assignment of a fit, for other data."""
@@ -173,8 +179,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def predict(self, X: Any) -> Any:
         """The nearest center of each row."""
         source, state, _ = self._finish(X)
-        labels = torch.where(state.labels < 0, -1 - state.labels, state.labels)
-        return source.out(labels)
+        return source.out(untrim_(state.labels))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """`fit(X).labels_`."""

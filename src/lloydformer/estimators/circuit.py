@@ -20,6 +20,7 @@ from lloydformer.engines.contract import State
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.source import Source
 from lloydformer.estimators.starts import Starts
+from lloydformer.estimators.warm import warmed
 from lloydformer.inputs import check_zero_sum
 from lloydformer.plans.contract import Plan, Run
 from lloydformer.plans.lower import LoweringError, lower
@@ -56,6 +57,7 @@ class CircuitClusterer(Clusterer):
         engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
+        warm_start: bool | Any = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.recipe = recipe
@@ -69,6 +71,7 @@ class CircuitClusterer(Clusterer):
         self.engine = engine
         self.device = device
         self.callback = callback
+        self.warm_start = warm_start
 
     def _recipe(self) -> Recipe:
         return self.recipe or recipes.lloyd()
@@ -117,7 +120,7 @@ class CircuitClusterer(Clusterer):
         blocks, state = source.blocks, State.of(source.blocks)
         self._check_size(blocks)
         rng = check_random_state(self.random_state)
-        starts = Starts(self, X, blocks, rng)
+        starts = Starts(warmed(self), X, blocks, rng)
         points = blocks.take(torch.arange(blocks.n_rows, device=blocks.device))
         with choose(self.engine).over(blocks, state) as run:
             tried = [

@@ -7,10 +7,10 @@ from sklearn.utils._param_validation import StrOptions
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.streaming import Streaming
 
 
-class KMeans(Clusterer):
+class KMeans(Streaming):
     r"""K-means clustering, a drop-in for `sklearn.cluster.KMeans`.
 
     Minimises $\sum_i w_i \min_j \lVert x_i - c_j \rVert^2$ (eq:kmeans-dc) by the recipe
@@ -18,7 +18,8 @@ class KMeans(Clusterer):
     `algorithm` is accepted; both names give the same result here. `copy_x` too: X is never
     changed. Beyond scikit-learn: `empty` says what becomes of a cluster without points
     ("farthest" is scikit-learn's rule, "keep", "error"), `engine` and `device` where the work is
-    done, and `callback` hears a `Progress` after each iteration.
+    done, `callback` hears a `Progress` after each iteration, and with `warm_start` a fit begins at
+    the centers of the last one.
 
     >>> import numpy as np, lloydformer as lf
     >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
@@ -29,7 +30,7 @@ class KMeans(Clusterer):
 
     _accepts_sparse = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Clusterer._parameter_constraints,
+        **Streaming._parameter_constraints,
         "copy_x": ["boolean"],
         "algorithm": [StrOptions({"lloyd", "elkan"})],
     }
@@ -50,6 +51,7 @@ class KMeans(Clusterer):
         engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
+        warm_start: bool | Any = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -64,6 +66,7 @@ class KMeans(Clusterer):
         self.engine = engine
         self.device = device
         self.callback = callback
+        self.warm_start = warm_start
 
     def _recipe(self) -> Recipe:
         return recipes.lloyd()

@@ -48,6 +48,7 @@ class KMedoids(Clusterer):
         engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
+        warm_start: bool | Any = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.separation = separation
@@ -61,6 +62,7 @@ class KMedoids(Clusterer):
         self.engine = engine
         self.device = device
         self.callback = callback
+        self.warm_start = warm_start
 
     def _recipe(self) -> Recipe:
         return recipes.medoids(None if self.separation is None else float(self.separation))

@@ -45,6 +45,7 @@ class RobustKMeans(Clusterer):
         engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
+        warm_start: bool | Any = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.inverse_temperature = inverse_temperature
@@ -59,6 +60,7 @@ class RobustKMeans(Clusterer):
         self.engine = engine
         self.device = device
         self.callback = callback
+        self.warm_start = warm_start
 
     def _recipe(self) -> Recipe:
         return recipes.robust(float(self.inverse_temperature), self.activation)

@@ -42,6 +42,7 @@ class SoftKMeans(Clusterer):
         engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
+        warm_start: bool | Any = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.inverse_temperature = inverse_temperature
@@ -54,6 +55,7 @@ class SoftKMeans(Clusterer):
         self.engine = engine
         self.device = device
         self.callback = callback
+        self.warm_start = warm_start
 
     def _rules(self) -> Rules:
         return Rules(int(self.max_iter), float(self.tol), empty="keep")

@@ -7,10 +7,10 @@ from torch import Tensor
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.streaming import Streaming
 
 
-class SphericalKMeans(Clusterer):
+class SphericalKMeans(Streaming):
     r"""Spherical k-means (alg:lloyds-sphere): rows are compared by their direction alone.
 
     Minimises $\sum_i w_i (1 - \cos(x_i, c_{a_i}))$ with centers of length 1. Rows need not be
@@ -22,7 +22,7 @@ class SphericalKMeans(Clusterer):
     _accepts_sparse = True
     _directions = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Clusterer._parameter_constraints,
+        **Streaming._parameter_constraints,
         "zero_rows": [StrOptions({"error", "ignore"})],
     }
 
@@ -41,6 +41,7 @@ class SphericalKMeans(Clusterer):
         engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
+        warm_start: bool | Any = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.zero_rows = zero_rows
@@ -54,6 +55,7 @@ class SphericalKMeans(Clusterer):
         self.engine = engine
         self.device = device
         self.callback = callback
+        self.warm_start = warm_start
 
     def _recipe(self) -> Recipe:
         return recipes.spherical()

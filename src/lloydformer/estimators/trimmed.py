@@ -42,6 +42,7 @@ class TrimmedKMeans(Clusterer):
         engine: str | Any = "auto",
         device: Any = None,
         callback: Any = None,
+        warm_start: bool | Any = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.keep = keep
@@ -55,6 +56,7 @@ class TrimmedKMeans(Clusterer):
         self.engine = engine
         self.device = device
         self.callback = callback
+        self.warm_start = warm_start
 
     def _recipe(self) -> Recipe:
         return recipes.trimmed(float(self.keep))

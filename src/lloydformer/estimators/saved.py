@@ -1,0 +1,118 @@
+"""Estimators in a folder, as JSON and safetensors: `save_pretrained` and `from_pretrained`."""
+
+import os
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sklearn.base import BaseEstimator
+
+from lloydformer.estimators.fitted import attributes_of, check_fitted, view_arrays, view_of
+from lloydformer.estimators.values import parameter_written, value_read, value_written
+from lloydformer.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
+
+S = TypeVar("S", bound="Saved")
+
+
+class Saved(BaseEstimator):
+    """What can be saved in a folder, without pickle, and read again."""
+
+    def save_pretrained(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the estimator, fitted or not, to a folder: config.json and a safetensors file.
+
+        The folder is made if need be. A model that is there is replaced only with `force=True`,
+        and then at once: whoever reads meets the old one or the new one. Files that are not of a
+        model stay as they are.
+
+        `callback` is not saved. A function as `init`, a `RandomState` as `random_state` and parts
+        of a recipe that are not lloydformer's cannot be: they are refused.
+        """
+        self._validate_params()
+        tensors: Arrays = {}
+        config = {
+            "class": type(self).__name__,
+            "versions": _versions(),
+            "parameters": {
+                name: parameter_written(name, value, tensors)
+                for name, value in self.get_params(deep=False).items()
+            },
+            "attributes": {
+                name: value_written(name, value, tensors)
+                for name, value in attributes_of(self).items()
+            },
+            "view": {
+                name: value_written(f"view.{name}", value, tensors)
+                for name, value in view_arrays(self).items()
+            },
+        }
+        write_folder(Path(folder), config, tensors, force=force)
+
+    @classmethod
+    def from_pretrained(cls: type[S], folder: str | os.PathLike[str]) -> S:
+        """The estimator that is saved in a folder; tensors come back on the CPU.
+
+        The base class `Clusterer` reads any of them, a class only its own kind.
+        """
+        config, tensors = read_folder(Path(folder))
+        try:
+            kind = _kind(cls, config.get("class"))
+            return _restored(kind, config, tensors)
+        except ValueError as error:
+            words = " ".join(str(error).split())
+            raise ValueError(f"{Path(folder) / CONFIG}: {words}") from None
+
+
+def _kind(cls: type[S], name: Any) -> type[S]:
+    """The class of this name, if it is `cls` or one of its kind."""
+    known = {kind.__name__: kind for kind in (*_below(Saved), cls) if kind._get_param_names()}
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"found class {name!r}; there are {', '.join(sorted(known))}")
+    if not issubclass(known[name], cls):
+        raise ValueError(
+            f"holds a {name}, not a {cls.__name__}; use {name}.from_pretrained, or "
+            "Clusterer.from_pretrained for any"
+        )
+    return known[name]
+
+
+def _below(kind: type[Any]) -> Iterator[type[Any]]:
+    for one in kind.__subclasses__():
+        yield from (one, *_below(one))
+
+
+def _restored(kind: type[S], config: Config, tensors: Arrays) -> S:
+    """The estimator, with everything in it checked."""
+    parameters, attributes, view = (
+        _section_read(config, name, tensors) for name in ("parameters", "attributes", "view")
+    )
+    if tensors:
+        raise ValueError(f"does not name {', '.join(sorted(tensors))} of its tensors")
+    known = kind._get_param_names()
+    if unknown := sorted(parameters.keys() - set(known)):
+        raise ValueError(f"found parameters {unknown}, which {kind.__name__} does not have")
+    model = kind(**parameters)
+    model._validate_params()
+    if attributes:
+        check_fitted(attributes, view)
+        model.__dict__.update(attributes, _view=view_of(view))
+    return model
+
+
+def _section_read(config: Config, name: str, tensors: Arrays) -> Config:
+    section = config.get(name)
+    if not isinstance(section, dict):
+        raise ValueError(f"found {name} {section!r}; it is an object")
+    return {entry: value_read(entry, found, tensors) for entry, found in section.items()}
+
+
+def _versions() -> dict[str, str]:
+    """With what it was written; for people, not for reading it."""
+    return {name: _version(name) for name in ("lloydformer", "torch", "numpy", "scikit-learn")}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        return "unknown"

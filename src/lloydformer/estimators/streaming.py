@@ -1,0 +1,96 @@
+"""Batch after batch: centers that are running means of all the rows so far."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from torch import Tensor
+
+from lloydformer.data.blocks import Blocks
+from lloydformer.engines import choose
+from lloydformer.engines.contract import State
+from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.source import Source, View
+from lloydformer.estimators.starts import Starts
+from lloydformer.plans.contract import Plan, Run
+from lloydformer.solve import Result
+
+
+class Streaming(Clusterer):
+    """Estimators whose centers are means, or directions of sums, and move with each batch."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Streaming":
+        r"""Move the centers by a batch of rows, as scikit-learn's `MiniBatchKMeans` does.
+
+        Each row goes to its nearest center, and a center that stands for the weight $m_j$ so far
+        moves to $(m_j c_j + \sum_i w_i x_i) / (m_j + \sum_i w_i)$ over its rows $i$; a spherical
+        one to the direction of the sum. A center without rows stays, whatever `empty` says.
+
+        The first batch chooses the start by `init`, once, and how rows are looked at: in which
+        scaling and precision. After `fit`, it goes on from the fitted centers, each with the
+        weight of its cluster. `labels_` and `inertia_` are of the batch and the moved centers,
+        `n_steps_` is the number of batches.
+        """
+        first = not hasattr(self, "cluster_centers_")
+        source = self._read(X, sample_weight, reset=first)
+        (self._check_size if first else self._check_like_before)(source.blocks)
+        state, plan = State.of(source.blocks), self._plan()
+        with choose(self.engine).over(source.blocks, state) as run:
+            before = self._begun(X, source, run, state) if first else self._so_far(source.blocks)
+            state.clear()
+            moved, counts = grown(plan, run, *before, source.blocks.dtype)
+            centers = source.blocks.returned(moved)
+            final = plan.finish(run, source.blocks.place(centers).to(source.blocks.dtype))
+        if first:
+            self._view = View(source.blocks.origin, getattr(source.blocks, "scaling", None))
+        self.cluster_centers_, self._counts = source.out(centers), counts.cpu().numpy()
+        self.labels_, self.inertia_ = source.out(state.labels), final.inertia
+        self.n_steps_ = getattr(self, "n_steps_", 0) + 1
+        self._n_features_out = len(centers)
+        return self
+
+    def _keep(self, result: Result, source: Source) -> None:
+        super()._keep(result, source)
+        assert result.masses is not None
+        self._counts = np.array(result.masses)
+        self.__dict__.pop("n_steps_", None)
+
+    def _begun(self, X: Any, source: Source, run: Run, state: State) -> tuple[Tensor, Tensor]:
+        """Initial centers, which stand for nothing yet."""
+        starts = Starts(self, X, source.blocks, check_random_state(self.random_state))
+        centers = next(starts(run, state))
+        return centers, centers.new_zeros(len(centers))
+
+    def _so_far(self, blocks: Blocks) -> tuple[Tensor, Tensor]:
+        """The centers, seen as the rows are, and the weight that each stands for."""
+        placed = blocks.place(torch.as_tensor(self.cluster_centers_)).contiguous()
+        return placed, torch.as_tensor(self._counts).to(placed)
+
+    def _check_like_before(self, blocks: Blocks) -> None:
+        if self.n_clusters != len(self.cluster_centers_):
+            raise ValueError(
+                f"n_clusters: found {self.n_clusters}, and {len(self.cluster_centers_)} centers "
+                "from before; call fit, or set n_clusters back"
+            )
+        precision = torch.as_tensor(self.cluster_centers_).dtype
+        if blocks.dtype != precision:
+            raise ValueError(
+                f"X: found {blocks.dtype}, and centers in {precision} from before; "
+                "pass every batch in the same precision"
+            )
+
+
+def grown(
+    plan: Plan, run: Run, centers: Tensor, counts: Tensor, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Centers (k, d) and what they stand for (k,), in float64, with a batch added to them."""
+    step = plan.step(run, centers.to(dtype), 0)
+    sums, masses = step.sums + counts[:, None] * centers, step.masses + counts
+    moved = plan.place(replace(step, sums=sums, masses=masses), centers)
+    weights = sums.norm(dim=1) if plan.directions else masses
+    met = step.masses > 0
+    return torch.where(met[:, None], moved, centers), torch.where(met, weights, counts)

@@ -1,0 +1,69 @@
+"""Recipes survive JSON, and JSON that is no recipe is refused."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import lloydformer as lf
+from lloydformer.circuits.activations import NormMax, TopK
+from lloydformer.circuits.feedforward import Quadratic
+from lloydformer.circuits.written import part_of, written
+
+RECIPES = [
+    *lf.recipes.table(),
+    lf.recipes.soft_dot(2.0),
+    lf.recipes.lloyd_binary(),
+    lf.recipes.lloyd("average"),
+    lf.recipes.spherical("layer"),
+    lf.recipes.robust_lifted(0.3, TopK(4), 17.0),
+    replace(lf.recipes.lloyd_dot(), name="mine", feedforward=Quadratic("rectified")),
+]
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_a_recipe_comes_back_equal(recipe):
+    again = part_of(json.loads(json.dumps(written(recipe), allow_nan=False)))
+    assert again == recipe
+    assert str(again) == str(recipe)
+
+
+def test_every_named_recipe_is_tried():
+    named = {n for n in lf.recipes.__all__ if n != "table"}
+    assert {r.name for r in RECIPES} >= named
+
+
+def test_every_activation_comes_back():
+    assert part_of(written(NormMax(inverse_temperature=3.0))) == NormMax(inverse_temperature=3.0)
+
+
+def changed(**change):
+    return {**written(lf.recipes.lloyd()), **change}
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({"part": "Birch"}, "found part 'Birch'; there are Recipe"),
+        ({"name": "lloyd"}, "found part None"),
+        (changed(depth=3), "Recipe: found .*'depth'"),
+        (changed(name=3), "Recipe: found name 3"),
+        (changed(tokens=None), "Recipe: found tokens None"),
+        (changed(norm={"part": "OneHot"}), "Recipe: found norm"),
+        ({"part": "TopK", "m": 2.5, "inverse_temperature": 1.0}, "TopK: found m 2.5"),
+        ({"part": "TopK", "m": 0, "inverse_temperature": 1.0}, "m: found 0"),
+        ({"part": "Softmax", "inverse_temperature": "1"}, "found inverse_temperature '1'"),
+        ({"part": "RMSNorm", "epsilon": float("nan")}, "found epsilon nan"),
+        ({"part": "LimitingSoftmax", "ties": "last"}, "found ties 'last'"),
+    ],
+    ids=str,
+)
+def test_what_is_no_recipe_is_refused(found, words):
+    with pytest.raises(ValueError, match=words):
+        part_of(found)
+
+
+@pytest.mark.parametrize("value", [float("inf"), object(), {1}], ids=type)
+def test_what_json_does_not_have_is_refused(value):
+    with pytest.raises(ValueError, match="cannot be written down"):
+        written(value)
