@@ -15,16 +15,16 @@ from lloydformer.objectives import kmeans_objective
 
 ROOT = Path(lloydformer.__file__).parent
 WALK = [
-    "noise", "inputs", "origin", "writing",
+    "noise", "inputs", "origin", "writing", "model_folder",
     "circuits.subspaces", "circuits.projections", "circuits.tokens", "circuits.scores",
     "objectives",
     "circuits.activations", "circuits.norms", "circuits.feedforward", "circuits.heads",
-    "circuits.notation", "circuits.recipe", "circuits.recipes", "circuits.layer",
+    "circuits.notation", "circuits.recipe", "circuits.recipes", "circuits.written", "circuits.layer",
     "circuits.trace", "circuits.circuit",
     "data", "plans", "seeding", "empty", "best_seen", "engines", "solve", "progress",
     "estimators", "batch",
     "lloydformer",
-    "algorithms", "verify", "plots", "report", "demo", "cli", "__main__",
+    "algorithms", "verify", "plots", "report", "fitting", "demo", "cli", "__main__",
 ]  # fmt: skip
 """Modules and packages in order; `lloydformer` is the package's own front."""
 HEAVY = {

@@ -1,8 +1,12 @@
 """Files stay whole."""
 
+import errno
+from pathlib import Path
+
 import pytest
 
 from lloydformer import writing
+from lloydformer.writing import check_writable, filling
 
 
 def test_write_whole_writes(tmp_path):
@@ -20,3 +24,59 @@ def test_write_whole_leaves_the_old_file_when_it_fails(tmp_path, monkeypatch):
         writing.write_whole(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def names(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_a_new_folder_appears_with_all_its_files(tmp_path: Path) -> None:
+    goal = tmp_path / "deep" / "new"
+    with filling(goal) as folder:
+        (folder / "inner").mkdir()
+        (folder / "inner" / "one").write_text("1")
+        assert not goal.parent.exists()
+    assert names(tmp_path) == {"deep", "deep/new", "deep/new/inner", "deep/new/inner/one"}
+
+
+def test_what_is_there_stays_unless_it_is_written_anew(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("old")
+    (tmp_path / "one").write_text("old")
+    with filling(tmp_path) as folder:
+        (folder / "one").write_text("new")
+        assert (tmp_path / "one").read_text() == "old"
+    assert names(tmp_path) == {"kept", "one"}
+    assert (tmp_path / "one").read_text() == "new"
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("words")])
+def test_an_error_leaves_the_folder_as_it_was(
+    tmp_path: Path, there: bool, error: BaseException
+) -> None:
+    goal = tmp_path / "out"
+    if there:
+        goal.mkdir()
+    before = names(tmp_path)
+
+    def half() -> None:
+        with filling(goal) as folder:
+            (folder / "one").write_text("half")
+            raise error
+
+    with pytest.raises(type(error)):
+        half()
+    assert names(tmp_path) == before
+
+
+def test_a_failed_write_is_said_with_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="out") as error, filling(tmp_path / "out"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert error.value.filename == str(tmp_path / "out")
+
+
+def test_writable_is_tried(tmp_path: Path) -> None:
+    check_writable(tmp_path / "some" / "where")
+    assert names(tmp_path) == set()
+    with pytest.raises(ValueError, match=r"/proc cannot be written to .*; pass another --output"):
+        check_writable(Path("/proc/nothing"))

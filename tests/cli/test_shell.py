@@ -50,24 +50,11 @@ def test_doctor_as_json():
     assert "cpu" in report["devices"]
 
 
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """The app in this process: its status, standard output and standard error."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["lloydformer", *arguments])
-        with pytest.raises(SystemExit) as ending:
-            app.main()
-        return ending.value.code, *capsys.readouterr()
-
-    return call
-
-
 def test_no_command_is_help(command):
     status, out, err = command()
     assert (status, err) == (0, "")
     assert "Usage:" in out
-    assert {"demo", "doctor", "recipes", "verify"} <= set(out.split())
+    assert {"demo", "doctor", "fit", "predict", "recipes", "verify"} <= set(out.split())
 
 
 def test_version(monkeypatch, capsys):

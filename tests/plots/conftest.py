@@ -6,6 +6,7 @@ import matplotlib
 import pytest
 import torch
 from matplotlib import pyplot
+from matplotlib.axes import Axes
 
 import lloydformer as lf
 
@@ -16,6 +17,11 @@ matplotlib.use("Agg")
 def _closed() -> Iterator[None]:
     yield
     pyplot.close("all")
+
+
+@pytest.fixture
+def ax() -> Axes:
+    return pyplot.subplots()[1]
 
 
 @pytest.fixture

@@ -27,7 +27,10 @@ stderr = Terminal(stderr=True, highlight=False)
 
 def print_json(value: object) -> None:
     """One JSON object on standard output, and nothing else there."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    try:
+        print(json.dumps(value, indent=2, ensure_ascii=False))
+    except BrokenPipeError:
+        stdout.on_broken_pipe()
 
 
 def print_table(

@@ -25,3 +25,10 @@ INK = "#444444"
 def cluster_colour(cluster: int) -> str:
     """The colour of a cluster; beyond the eighth they come round again."""
     return CLUSTERS[cluster % len(CLUSTERS)]
+
+
+def ink_on(colour: str) -> str:
+    """White or near black, whichever is read more easily on the colour."""
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    luminance = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+    return "#FFFFFF" if luminance < 0.18 else "#111111"
