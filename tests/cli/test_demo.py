@@ -38,7 +38,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch) -> partial[Result]:
     monkeypatch.setattr(demo, "N_LAYERS", N_LAYERS)
     monkeypatch.setattr(demo, "plane", partial(plane, n_points=40))
     monkeypatch.setattr(demo, "digits", partial(digits, n_points=60))
-    return partial(CliRunner().invoke, app.app)
+    return partial(CliRunner().invoke, app.application(["demo"]))
 
 
 def test_every_row_of_the_table_is_equal_to_its_algorithm(runs: list[Run]) -> None:
