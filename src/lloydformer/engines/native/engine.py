@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
@@ -39,11 +39,12 @@ class Native:
         """A function that runs folds over these data, while threads for it are up."""
         n_threads = self.n_threads or allowed_threads()
         with Chunked(self.n_threads).over(data, state) as plain:
-            if not isinstance(data, TensorBlocks) or data.device.type != "cpu":
+            if _in_rows(data):
+                few = data.points.numel() <= _SMALL
+                session = self._session(data, state, 1 if few else n_threads)
+                yield partial(_run, plain, session)
+            else:
                 yield plain
-                return
-            few = data.points.numel() <= _SMALL
-            yield partial(_run, plain, self._session(data, state, 1 if few else n_threads))
 
     def _session(self, data: TensorBlocks, state: State, n_threads: int) -> Session:
         scaling = data.scaling
@@ -52,11 +53,18 @@ class Native:
         shift, scale = scaled or (None, None)
         weights = data.sample_weight
         folds = kernels().Folds(
-            data.points.contiguous().numpy(), origin, shift, scale,
+            data.points.numpy(), origin, shift, scale,
             None if weights is None else weights.contiguous().numpy(), data.directions,
-            n_threads, self.bounded, self.instruction_set,
+            data.farthest, n_threads, self.bounded, self.instruction_set,
         )  # fmt: skip
         return Session(folds, state, data.n_features, data.leaf)
+
+
+def _in_rows(data: Blocks) -> TypeGuard[TensorBlocks]:
+    """Kernels read rows one after the other, in memory or mapped into it."""
+    return (
+        isinstance(data, TensorBlocks) and data.device.type == "cpu" and data.points.is_contiguous()
+    )
 
 
 def allowed_threads() -> int:

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from lloydformer.engines.contract import State
-from lloydformer.plans.assign import Measure, Moments, Nearest
+from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.robust import Above, Best, Exponential, Weighted
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
 from lloydformer.plans.trimmed import Within
-from lloydformer.seeding import Closer, Potential
+from lloydformer.seeding.plusplus import Closer, Potential
 
 Summary = Any
 
@@ -65,11 +65,12 @@ def _nearest(session: Session, fold: Nearest) -> Summary:
 
 
 def _measure(session: Session, fold: Measure) -> Summary:
-    masses = _zeros(len(fold.centers))
-    total = session.kernels.measure(
-        _array(fold.centers), session.labels, session.before, session.distances, masses.numpy()
-    )
-    return _number(total), masses
+    spread, masses = _zeros(len(fold.centers)), _zeros(len(fold.centers))
+    session.kernels.measure(
+        _array(fold.centers), session.labels, session.before, session.distances,
+        spread.numpy(), masses.numpy(),
+    )  # fmt: skip
+    return spread.sum(), masses - spread / 2 if isinstance(fold, Cosines) else masses
 
 
 def _shares(session: Session, fold: Shares) -> Summary | None:
@@ -148,7 +149,7 @@ def _potential(session: Session, fold: Potential) -> Summary:
 
 
 FOLDS: dict[type, Callable[[Session, Any], Summary | None]] = {
-    Moments: _moments, Nearest: _nearest, Measure: _measure, Shares: _shares,
+    Moments: _moments, Nearest: _nearest, Measure: _measure, Cosines: _measure, Shares: _shares,
     Histogram: _histogram, Within: _within, Best: _best, Above: _above, Weighted: _weighted,
     Closer: _closer, Potential: _potential,
 }  # fmt: skip
@@ -162,10 +163,6 @@ def _summed(session: Session, n_clusters: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def _zeros(*shape: int) -> Tensor:
     return torch.zeros(shape, dtype=torch.float64)
-
-
-def _number(value: float) -> Tensor:
-    return torch.tensor(value, dtype=torch.float64)
 
 
 def _array(values: Tensor) -> np.ndarray:

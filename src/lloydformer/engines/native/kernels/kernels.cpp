@@ -15,7 +15,7 @@ template <class T> class SessionOf final : public Session {
         : team_(n_threads), bounded_(bounded),
           rows_(static_cast<const T*>(p.points), p.n, p.d, static_cast<const T*>(p.origin), static_cast<const T*>(p.shift),
                 static_cast<const T*>(p.scale), p.weights, p.directions) {
-        rows_.farthest = p.directions ? T(1) : farthest(team_, rows_);
+        rows_.farthest = static_cast<T>(std::min<double>(p.farthest, HUGE_SCORE<T>));
     }
 
     void moments(double* out) override { give(ISA::moments(team_, rows_), {{out, 3 + rows_.d}}); }
@@ -28,13 +28,11 @@ template <class T> class SessionOf final : public Session {
         return totals.changed;
     }
 
-    double measure(const void* centers, int k, State state, double* masses) override {
+    void measure(const void* centers, int k, State state, double* spread, double* masses) override {
         const Packed<T> packed(static_cast<const T*>(centers), k, rows_.d);
         const bool labelled = lloyd_ != nullptr && k == k_ && lloyd_->skips();
         if (labelled) lloyd_->step(team_, static_cast<const T*>(centers), state.labels, state.before, false);
-        double total;
-        give(ISA::measure(team_, rows_, packed, state, labelled), {{masses, k}, {&total, 1}});
-        return total;
+        give(ISA::measure(team_, rows_, packed, state, labelled), {{spread, k}, {masses, k}});
     }
 
     int64_t shares(const void* centers, int k, double gamma, State state, double* sums, double* masses, double* energy) override {

@@ -50,7 +50,8 @@ const void* data(const std::optional<Values>& array) { return array ? array->dat
 class Folds {
   public:
     Folds(Values points, std::optional<Values> origin, std::optional<Values> shift, std::optional<Values> scale,
-          std::optional<Given> weights, bool directions, int n_threads, bool bounded, const std::string& isa)
+          std::optional<Given> weights, bool directions, double farthest, int n_threads, bool bounded,
+          const std::string& isa)
         : points_(points), weights_(weights), n_(points.shape(0)), d_(int(points.shape(1))),
           single_(points.dtype() == nb::dtype<float>()) {
         require(points.ndim() == 2 && n_ > 0 && d_ > 0, "points: pass (n, d)");
@@ -59,7 +60,7 @@ class Folds {
             require(!row || (row->size() == size_t(d_) && row->dtype() == points.dtype()), "origin, shift, scale: pass (d)");
         require(!weights || weights->size() == size_t(n_), "weights: pass (n)");
         const Points given{points.data(), n_, d_, single_, data(origin), data(shift), data(scale),
-                           weights ? weights->data() : nullptr, directions};
+                           weights ? weights->data() : nullptr, directions, farthest};
         nb::gil_scoped_release free;
         session_ = choose(isa).kernels->session(given, n_threads, bounded);
     }
@@ -77,12 +78,12 @@ class Folds {
         return session_->nearest(centers.data(), k, state, fresh, sums.data(), masses.data());
     }
 
-    double measure(Values centers, Labels labels, Labels before, Written distances, Doubles masses) {
+    void measure(Values centers, Labels labels, Labels before, Written distances, Doubles spread, Doubles masses) {
         const int k = centered(centers);
-        require(masses.size() == size_t(k), "masses: pass (k)");
+        require(masses.size() == size_t(k) && spread.size() == size_t(k), "masses, spread: pass (k)");
         const State state = known(labels, before, &distances);
         nb::gil_scoped_release free;
-        return session_->measure(centers.data(), k, state, masses.data());
+        session_->measure(centers.data(), k, state, spread.data(), masses.data());
     }
 
     int64_t shares(Values centers, double gamma, Labels labels, Labels before, Doubles sums, Doubles masses, Doubles energy) {
@@ -181,15 +182,17 @@ class Folds {
     std::unique_ptr<Session> session_;
 };
 
-void solve(Values points, std::optional<Given> weights, double tol, int max_iter, bool directions, Doubles centers,
+void solve(Values points, std::optional<Given> weights, std::optional<Given> draws, double tol, int max_iter, bool directions, Doubles centers,
            Labels labels, Doubles inertia, Labels n_iter, int n_threads, const std::string& isa) {
     require(points.ndim() == 3 && centers.ndim() == 3, "points: pass (b, n, d); centers: pass (b, k, d)");
     const size_t b = points.shape(0), n = points.shape(1), d = points.shape(2);
     require(points.dtype() == nb::dtype<float>() || points.dtype() == nb::dtype<double>(), "points: pass float32 or float64");
     require(centers.shape(0) == b && centers.shape(2) == d && labels.size() == b * n, "centers: pass (b, k, d); labels: pass (b, n)");
     require((!weights || weights->size() == b * n) && inertia.size() == b && n_iter.size() == b, "weights, inertia, n_iter: wrong size");
+    require(!draws || (draws->ndim() == 3 && draws->shape(0) == b && draws->shape(1) == centers.shape(1)), "draws: pass (b, k, trials)");
     const Problems all{points.data(), int64_t(b), int(n), int(d), int(centers.shape(1)), points.dtype() == nb::dtype<float>(),
-                       weights ? weights->data() : nullptr, tol, max_iter, directions,
+                       weights ? weights->data() : nullptr, draws ? draws->data() : nullptr,
+                       draws ? int(draws->shape(2)) : 0, tol, max_iter, directions,
                        centers.data(), labels.data(), inertia.data(), n_iter.data()};
     nb::gil_scoped_release free;
     choose(isa).kernels->solve(all, n_threads);
@@ -203,12 +206,14 @@ NB_MODULE(_kernels, m) {
           "The instruction set that kernels use here.");
     m.def("bytes_of_bounds", [](bool single, int d, int k) { return choose("").kernels->bytes_of_bounds(single, d, k); },
           "Bytes a point that skipping work takes.");
-    m.def("solve", &solve, "Many problems, each from its start to its end.");
+    m.def("solve", &solve, nb::arg("points"), nb::arg("weights").none(), nb::arg("draws").none(), nb::arg("tol"), nb::arg("max_iter"),
+          nb::arg("directions"), nb::arg("centers"), nb::arg("labels"), nb::arg("inertia"), nb::arg("n_iter"), nb::arg("n_threads"),
+          nb::arg("isa") = "", "Many problems, each from its start to its end.");
     nb::class_<Folds>(m, "Folds")
         .def(nb::init<Values, std::optional<Values>, std::optional<Values>, std::optional<Values>, std::optional<Given>,
-                      bool, int, bool, const std::string&>(),
+                      bool, double, int, bool, const std::string&>(),
              nb::arg("points"), nb::arg("origin").none(), nb::arg("shift").none(), nb::arg("scale").none(),
-             nb::arg("weights").none(), nb::arg("directions"), nb::arg("n_threads"), nb::arg("bounded"), nb::arg("isa") = "")
+             nb::arg("weights").none(), nb::arg("directions"), nb::arg("farthest"), nb::arg("n_threads"), nb::arg("bounded"), nb::arg("isa") = "")
         .def("moments", &Folds::moments)
         .def("nearest", &Folds::nearest)
         .def("measure", &Folds::measure)

@@ -23,29 +23,16 @@ template <class T> Numbers moments(Team& team, const Rows<T>& rows) {
     });
 }
 
-/// The largest |x|^2.
-template <class T> T farthest(Team& team, const Rows<T>& rows) {
-    const Segments segments(rows.n, 1);
-    std::vector<T> most(segments.count);
-    team.run(segments.count, [&](int s) {
-        std::vector<T> row(rows.width);
-        for (int64_t i = segments.start(s); i < segments.start(s + 1); i++) {
-            rows.see(i, row.data());
-            most[s] = std::max(most[s], dot(row.data(), row.data(), rows.width));
-        }
-    });
-    return *std::max_element(most.begin(), most.end());
-}
-
-/// Labels, where they are not known, and distances by nearest center; masses (k), then the sum of w d^2.
+/// Labels, where they are not known, and distances by nearest center; of each
+/// cluster the sum of w d^2, then the mass.
 template <class T>
 Numbers measure(Team& team, const Rows<T>& rows, const Packed<T>& centers, const State& state, bool labelled) {
     T* distances = static_cast<T*>(state.distances);
-    return fold(team, rows.n, centers.k + 1, [&](Numbers& sum, int64_t start, int64_t stop) {
+    return fold(team, rows.n, 2 * centers.k, [&](Numbers& sum, int64_t start, int64_t stop) {
         const auto note = [&](int64_t i, int32_t label, const T* row) {
             distances[i] = squared_distance(row, centers.row(label), centers.width);
-            sum[label] += rows.weight(i);
-            sum[centers.k] += rows.weight(i) * distances[i];
+            sum[label] += rows.weight(i) * distances[i];
+            sum[centers.k + label] += rows.weight(i);
         };
         std::vector<T> row(rows.width);
         for (int64_t i = start; i < stop && labelled; i++) rows.see(i, row.data()), note(i, state.labels[i], row.data());

@@ -16,6 +16,7 @@ struct Points {
     const void *origin, *shift, *scale;
     const double* weights;
     bool directions;
+    double farthest;  // no |x|^2 is above it
 };
 
 /// What is known of each point, as in the contract of engines.
@@ -33,8 +34,8 @@ class Session {
     virtual void moments(double* out) = 0;
     /// Sums (k, d) and masses (k) by nearest center. fresh: `before` knows nothing. Returns changes.
     virtual int64_t nearest(const void* centers, int k, State, bool fresh, double* sums, double* masses) = 0;
-    /// Labels, distances and masses (k) by nearest center. Returns the sum of w d^2.
-    virtual double measure(const void* centers, int k, State, double* masses) = 0;
+    /// Labels and distances by nearest center; the sum of w d^2 and the mass of each cluster, (k).
+    virtual void measure(const void* centers, int k, State, double* spread, double* masses) = 0;
     /// Sums (k, d) and masses (k) of soft-max shares; energy. Returns changes.
     virtual int64_t shares(const void* centers, int k, double inverse_temperature, State, double* sums,
                            double* masses, double* energy) = 0;
@@ -58,12 +59,15 @@ class Session {
 };
 
 /// Many problems (b, n, d) from their starts (b, k, d), each until its own stop rule says so.
+/// Where there are draws (b, k, trials) from [0, 1), starts are drawn by greedy k-means++.
 struct Problems {
     const void* points;
     int64_t b;
     int n, d, k;
     bool single;
     const double* weights;  // (b, n) or null
+    const double* draws;    // or null
+    int trials;
     double tol;
     int max_iter;
     bool directions;
