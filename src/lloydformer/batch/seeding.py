@@ -1,7 +1,5 @@
 """Initial centers for many problems at once."""
 
-import math
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -9,23 +7,20 @@ from torch import Tensor
 from lloydformer.batch.steps import Problems, scores
 
 
-def random_rows(problems: Problems, n_clusters: int, uniform: Tensor) -> Int[Tensor, "b k"]:
+def random_rows(
+    weights: Float[Tensor, "b n"], n_clusters: int, uniform: Float[Tensor, "b n"]
+) -> Int[Tensor, "b k"]:
     """k different rows of each problem, drawn by weight: the largest of u^(1/w)."""
-    keys = uniform.log() / problems.weights  # u^(1/w), as a logarithm; -inf for weight 0
+    keys = uniform.log() / weights  # u^(1/w), as a logarithm; -inf for weight 0
     return keys.topk(n_clusters, dim=1).indices
 
 
-def kmeans_plusplus(
-    problems: Problems, n_clusters: int, generator: torch.Generator
-) -> Int[Tensor, "b k"]:
-    """Greedy k-means++: each seed is the best of 2 + log k candidates."""
-    b, n, _ = problems.points.shape
-    n_trials = 2 + int(math.log(n_clusters))
-    draws = torch.rand(b, n_clusters, n_trials, generator=generator, dtype=torch.float64)
-    draws = draws.to(problems.points.device)
+def kmeans_plusplus(problems: Problems, draws: Float[Tensor, "b k trials"]) -> Int[Tensor, "b k"]:
+    """Greedy k-means++: each seed is the best of some candidates, drawn from [0, 1)."""
+    n, draws = problems.points.shape[1], draws.to(problems.points.device)
     rows = _quantiles(problems.weights, draws[:, 0, :1])
     nearest = _distances(problems, rows)[..., 0]
-    for j in range(1, n_clusters):
+    for j in range(1, draws.shape[1]):
         candidates = _quantiles(nearest * problems.weights, draws[:, j])  # (b, trials)
         away = torch.minimum(_distances(problems, candidates), nearest.unsqueeze(-1))
         best = (away * problems.weights.unsqueeze(-1)).sum(dim=1).argmin(dim=1)

@@ -111,6 +111,14 @@ class TensorBlocks:
         return middle(self._scaled(self.ends))
 
     @property
+    def farthest(self) -> float:
+        """A number that no |x|^2 is above, rows being seen as they are."""
+        if self.directions:
+            return 1.0
+        corner = self._seen(self.ends).points.double().abs().amax(dim=0)
+        return corner.square().sum().item()
+
+    @property
     def n_rows(self) -> int:
         return self.points.shape[0]
 

@@ -8,12 +8,12 @@ from torch import Tensor
 from lloydformer.data.blocks import Blocks, ranges
 
 
-def at_quantile(masses: Tensor, aim: Tensor) -> tuple[int, Tensor]:
-    """The first place where the sum of masses goes beyond the aim, and what is left of the aim."""
+def at_sums(masses: Tensor, aims: Tensor) -> tuple[Tensor, Tensor]:
+    """The first places where the sum of masses exceeds each aim, and what is left of the aims."""
     reached = masses.cumsum(0)
-    last = int(masses.nonzero()[-1])  # rounding must not lead beyond it
-    place = int((reached <= aim).sum().clamp(max=last))
-    return place, aim - (reached[place] - masses[place])
+    last = torch.searchsorted(reached, reached[-1:])  # rounding must not lead beyond it
+    places = torch.minimum(torch.searchsorted(reached, aims, right=True), last)
+    return places, aims - (reached[places] - masses[places])
 
 
 def random_rows(data: Blocks, n_clusters: int, rng: np.random.RandomState) -> Tensor:
@@ -31,9 +31,9 @@ def _weighted(data: Blocks, count: int, rng: np.random.RandomState) -> list[int]
     leaves, rows = list(ranges(data)), list[int]()
     masses = torch.stack([_left(data, leaf, rows).sum() for leaf in leaves])
     for _ in range(count):
-        leaf, rest = at_quantile(masses, float(rng.uniform()) * masses.sum())
-        row, _ = at_quantile(_left(data, leaves[leaf], rows), rest)
-        rows.append(leaves[leaf][0] + row)
+        places, rest = at_sums(masses, float(rng.uniform()) * masses.sum()[None])
+        leaf = int(places)
+        rows.append(leaves[leaf][0] + int(at_sums(_left(data, leaves[leaf], rows), rest)[0]))
         masses[leaf] = _left(data, leaves[leaf], rows).sum()
     return rows
 

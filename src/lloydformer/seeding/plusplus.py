@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lloydformer.data.blocks import Blocks, ranges
+from lloydformer.data.blocks import Blocks
 from lloydformer.plans.contract import Adding, Block, Run, total
-from lloydformer.seeding.by_weight import at_quantile, random_rows
+from lloydformer.seeding.by_weight import at_sums, random_rows
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,14 @@ def kmeans_plusplus(
 
 def _draw(data: Blocks, masses: Tensor, distances: Tensor, quantiles: np.ndarray) -> Tensor:
     """Rows at these quantiles of the mass."""
-    leaves, rows = list(ranges(data)), []
-    for quantile in quantiles:
-        leaf, rest = at_quantile(masses, float(quantile) * masses.cumsum(0)[-1])
-        start, stop = leaves[leaf]
+    aims = torch.from_numpy(quantiles).to(masses.device) * masses.cumsum(0)[-1]
+    leaves, rests = at_sums(masses, aims)
+    rows = torch.empty_like(leaves)
+    for leaf in set(leaves.tolist()):
+        start, stop = leaf * data.leaf, min((leaf + 1) * data.leaf, data.n_rows)
         mass = distances[start:stop].double()
         if (weights := data.weights(start, stop)) is not None:
             mass = mass * weights
-        rows.append(start + at_quantile(mass, rest)[0])
-    return torch.tensor(rows, device=distances.device)
+        here = leaves == leaf
+        rows[here] = start + at_sums(mass, rests[here])[0]
+    return rows

@@ -1,0 +1,132 @@
+// Centers, packed for points in lanes, and the best of them for each point of a block.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "rows.hpp"
+
+namespace lloydformer::ISA {
+
+/// How many centers a block meets at a time: their scores fill half of the registers.
+constexpr int TOGETHER = 8;
+
+/// Centers (k, d) as -2 c, eight at a time, feature by feature; |c|^2; and padded rows.
+template <class T> struct Packed {
+    int k, d, width;
+    std::vector<T> rows, numbers, squares;
+    T largest = 0;  // of the squares
+
+    Packed(const T* centers, int k, int d)
+        : k(k), d(d), width(padded<T>(d)), rows(int64_t(k) * width), numbers(int64_t(k) * d), squares(k) {
+        for (int j = 0; j < k; j++) std::copy_n(centers + int64_t(j) * d, d, &rows[int64_t(j) * width]);
+        for (int first = 0; first < k; first += TOGETHER) pack(first, std::min(TOGETHER, k - first));
+    }
+
+    const T* eight(int first) const { return &numbers[int64_t(first) * d]; }
+    const T* row(int j) const { return &rows[int64_t(j) * width]; }
+
+  private:
+    void pack(int first, int count) {
+        T* to = &numbers[int64_t(first) * d];
+        for (int j = 0; j < count; j++) {
+            const T* c = row(first + j);
+            double square = 0;
+            for (int f = 0; f < d; f++) {
+                to[f * count + j] = -2 * c[f];
+                square += double(c[f]) * c[f];
+            }
+            squares[first + j] = static_cast<T>(square);
+            largest = std::max(largest, squares[first + j]);
+        }
+    }
+};
+
+/// The scores |c|^2 - 2 x c of J centers with two vectors of points: squared distances, less |x|^2.
+template <class T, int J>
+inline void score(const T* lanes, int d, const T* packed, const T* squares, V<T> (&s)[J][2]) {
+    for (int j = 0; j < J; j++) s[j][0] = s[j][1] = splat(squares[j]);
+    for (int f = 0; f < d; f++) {
+        const V<T> a = load(lanes + f * P<T>), b = load(lanes + f * P<T> + W<T>);
+#pragma GCC unroll 8
+        for (int j = 0; j < J; j++) {
+            const V<T> c = splat(packed[f * J + j]);
+            s[j][0] += a * c;
+            s[j][1] += b * c;
+        }
+    }
+}
+
+/// The best and the second best score of each point, and the first center that has the best.
+template <class T> struct Found {
+    V<T> best[2], second[2];
+    I<T> index[2];
+
+    Found() {
+        for (int h = 0; h < 2; h++) {
+            best[h] = second[h] = splat(HUGE_SCORE<T>);
+            index[h] = I<T>{};
+        }
+    }
+
+    template <int J> void see(const V<T> (&s)[J][2], int first) {
+        for (int j = 0; j < J; j++)
+            for (int h = 0; h < 2; h++) {
+                index[h] = s[j][h] < best[h] ? (first + j) - I<T>{} : index[h];
+                second[h] = min<T>(second[h], max<T>(best[h], s[j][h]));
+                best[h] = min<T>(best[h], s[j][h]);
+            }
+    }
+};
+
+template <class T, int J>
+inline void meet(const T* lanes, const Packed<T>& centers, int first, Found<T>& found) {
+    V<T> s[J][2];
+    score<T, J>(lanes, centers.d, centers.eight(first), &centers.squares[first], s);
+    found.see(s, first);
+}
+
+/// The nearest of all centers for each point of a block.
+template <class T> inline Found<T> nearest(const T* lanes, const Packed<T>& centers) {
+    Found<T> found;
+    int first = 0;
+    for (; first + TOGETHER <= centers.k; first += TOGETHER) meet<T, TOGETHER>(lanes, centers, first, found);
+    switch (centers.k - first) {
+        case 1: meet<T, 1>(lanes, centers, first, found); break;
+        case 2: meet<T, 2>(lanes, centers, first, found); break;
+        case 3: meet<T, 3>(lanes, centers, first, found); break;
+        case 4: meet<T, 4>(lanes, centers, first, found); break;
+        case 5: meet<T, 5>(lanes, centers, first, found); break;
+        case 6: meet<T, 6>(lanes, centers, first, found); break;
+        case 7: meet<T, 7>(lanes, centers, first, found); break;
+    }
+    return found;
+}
+
+/// |x - c|^2 in float64.
+template <class T> inline double squared_distance_exactly(const T* x, const T* c, int d) {
+    double square = 0;
+    for (int f = 0; f < d; f++) {
+        const double away = double(x[f]) - c[f];
+        square += away * away;
+    }
+    return square;
+}
+
+/// The nearest center of one row in float64, by differences; the first one of equals.
+template <class T> int nearest_exactly(const T* row, const Packed<T>& centers) {
+    int index = 0;
+    double best = HUGE_SCORE<double>;
+    for (int j = 0; j < centers.k; j++) {
+        const double square = squared_distance_exactly(row, centers.row(j), centers.d);
+        if (square < best) best = square, index = j;
+    }
+    return index;
+}
+
+/// How far rounding may move a score: d + 2 roundings of numbers below |x|^2 + |c|^2.
+template <class T> inline T rounding(const Packed<T>& centers, T square) {
+    return (centers.d + 4) * std::numeric_limits<T>::epsilon() * (square + centers.largest);
+}
+
+}  // namespace lloydformer::ISA

@@ -1,0 +1,90 @@
+// What the module sees of the kernels, whichever instruction set they are compiled for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace lloydformer {
+
+/// Points (n, d) of floats or doubles, and how they are to be seen. Null: not scaled, not weighted.
+struct Points {
+    const void* points;
+    int64_t n;
+    int d;
+    bool single;  // floats, and so are origin, shift, scale, centers and distances
+    const void *origin, *shift, *scale;
+    const double* weights;
+    bool directions;
+    double farthest;  // no |x|^2 is above it
+};
+
+/// What is known of each point, as in the contract of engines.
+struct State {
+    int32_t *labels, *before;
+    void* distances;
+};
+
+/// Folds over the same points. Each takes arrays for its summary and fills them.
+class Session {
+  public:
+    virtual ~Session() = default;
+
+    /// w |x|^2; and of points with weight, their number and |x|^2, then their sums (d): 3 + d.
+    virtual void moments(double* out) = 0;
+    /// Sums (k, d) and masses (k) by nearest center. fresh: `before` knows nothing. Returns changes.
+    virtual int64_t nearest(const void* centers, int k, State, bool fresh, double* sums, double* masses) = 0;
+    /// Labels and distances by nearest center; the sum of w d^2 and the mass of each cluster, (k).
+    virtual void measure(const void* centers, int k, State, double* spread, double* masses) = 0;
+    /// Sums (k, d) and masses (k) of soft-max shares; energy. Returns changes.
+    virtual int64_t shares(const void* centers, int k, double inverse_temperature, State, double* sums,
+                           double* masses, double* energy) = 0;
+    /// Masses (k, 256) by the next eight bits of a distance, of points that agree with the prefix.
+    virtual void histogram(State, const int64_t* prefix, int k, int shift, double* masses) = 0;
+    /// Sums (k, d) and masses (k) of points within their cluster's radius; objective. Returns changes.
+    virtual int64_t within(State, const void* radius, int k, double* sums, double* masses, double* objective) = 0;
+    /// The best score -gamma d^2 of each cluster (k), and the mass that attains it (k).
+    virtual void best(State, double inverse_temperature, int k, double* best, double* masses) = 0;
+    /// Mass and weighted score of points above their cluster's threshold, (k) each.
+    virtual void above(State, double inverse_temperature, const double* threshold, int k, double* masses,
+                       double* scores) = 0;
+    /// Sums (k, d) and masses (k) with weights (z - level)_+, or exp(z - level) within a radius where
+    /// one is given, z = -gamma d^2; objective. Returns changes.
+    virtual int64_t weighted(State, double inverse_temperature, const double* level, const double* radius, int k,
+                             double* sums, double* masses, double* objective) = 0;
+    /// Distances to the nearest seed, one being new; the mass of w d^2 in each leaf of so many rows.
+    virtual void closer(const void* seed, bool first, void* distances, int64_t leaf, double* masses) = 0;
+    /// The sum of w d^2 with each of m candidates as a new seed.
+    virtual void potential(const void* candidates, int m, const void* distances, double* sums) = 0;
+};
+
+/// Many problems (b, n, d) from their starts (b, k, d), each until its own stop rule says so.
+/// Where there are draws (b, k, trials) from [0, 1), starts are drawn by greedy k-means++.
+struct Problems {
+    const void* points;
+    int64_t b;
+    int n, d, k;
+    bool single;
+    const double* weights;  // (b, n) or null
+    const double* draws;    // or null
+    int trials;
+    double tol;
+    int max_iter;
+    bool directions;
+    double* centers;    // (b, k, d): starts, then results
+    int32_t* labels;    // (b, n)
+    double* inertia;    // (b)
+    int32_t* n_iter;    // (b)
+};
+
+struct Kernels {
+    std::unique_ptr<Session> (*session)(const Points&, int n_threads, bool bounded);
+    void (*solve)(const Problems&, int n_threads);
+    int (*bytes_of_bounds)(bool single, int d, int k);
+};
+
+namespace avx512 { extern const Kernels kernels; }
+namespace avx2 { extern const Kernels kernels; }
+namespace portable { extern const Kernels kernels; }
+
+}  // namespace lloydformer

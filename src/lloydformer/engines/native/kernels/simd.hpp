@@ -1,0 +1,188 @@
+// Vectors of floats or doubles, as wide as the instruction set that this file is compiled for.
+//
+// The kernels are compiled once for each instruction set, each time with other flags; ISA names
+// the namespace, and the module chooses at run time.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#if defined(__AVX512F__)
+#define ISA avx512
+#define LANE_BYTES 64
+#elif defined(__AVX2__)
+#define ISA avx2
+#define LANE_BYTES 32
+#else
+#define ISA portable
+#define LANE_BYTES 16
+#endif
+
+#if LANE_BYTES > 16
+#include <immintrin.h>
+#endif
+
+namespace lloydformer::ISA {
+
+template <class T> struct Simd;
+
+template <> struct Simd<float> {
+    typedef float V __attribute__((vector_size(LANE_BYTES)));
+    typedef int32_t I __attribute__((vector_size(LANE_BYTES)));  // masks and indices
+};
+
+template <> struct Simd<double> {
+    typedef double V __attribute__((vector_size(LANE_BYTES)));
+    typedef int64_t I __attribute__((vector_size(LANE_BYTES)));
+};
+
+template <class T> using V = typename Simd<T>::V;
+template <class T> using I = typename Simd<T>::I;
+template <class T> constexpr int W = LANE_BYTES / sizeof(T);
+template <class T> constexpr T HUGE_SCORE = std::numeric_limits<T>::max();  // instead of infinity
+
+template <class T> inline V<T> load(const T* from) {
+    V<T> v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+}
+
+template <class T> inline void store(T* to, V<T> v) { std::memcpy(to, &v, sizeof v); }
+
+template <class T> inline V<T> splat(T value) { return value - V<T>{}; }
+
+template <class T> inline V<T> min(V<T> a, V<T> b) { return a < b ? a : b; }
+template <class T> inline V<T> max(V<T> a, V<T> b) { return a < b ? b : a; }
+
+/// The lanes, turned by some places.
+template <class T> inline V<T> turned(V<T> v, int places) {
+    V<T> out;
+    for (int l = 0; l < W<T>; l++) out[l] = v[(l + places) % W<T>];
+    return out;
+}
+
+template <class T> inline T sum(V<T> v) {
+#pragma GCC unroll 4
+    for (int apart = W<T> / 2; apart > 0; apart /= 2) v += turned<T>(v, apart);
+    return v[0];
+}
+
+/// The smallest lane.
+template <class T> inline T least(V<T> v) {
+#pragma GCC unroll 4
+    for (int apart = W<T> / 2; apart > 0; apart /= 2) v = min<T>(v, turned<T>(v, apart));
+    return v[0];
+}
+
+/// Bit l is set where lane l of a mask is.
+inline unsigned bits(I<float> mask) {
+#if LANE_BYTES == 64
+    return _mm512_movepi32_mask((__m512i)mask);
+#elif LANE_BYTES == 32
+    return unsigned(_mm256_movemask_ps((__m256)mask));
+#else
+    unsigned found = 0;
+    for (int l = 0; l < W<float>; l++) found |= unsigned(mask[l] & 1) << l;
+    return found;
+#endif
+}
+
+inline unsigned bits(I<double> mask) {
+#if LANE_BYTES == 64
+    return _mm512_movepi64_mask((__m512i)mask);
+#elif LANE_BYTES == 32
+    return unsigned(_mm256_movemask_pd((__m256d)mask));
+#else
+    unsigned found = 0;
+    for (int l = 0; l < W<double>; l++) found |= unsigned(mask[l] & 1) << l;
+    return found;
+#endif
+}
+
+/// Rows are kept with zeros behind them, so that vectors fill them.
+template <class T> constexpr int padded(int d) { return (d + W<T> - 1) / W<T> * W<T>; }
+
+/// x.y of padded rows.
+template <class T> inline T dot(const T* x, const T* y, int width) {
+    V<T> total{};
+    for (int f = 0; f < width; f += W<T>) total += load(x + f) * load(y + f);
+    return sum<T>(total);
+}
+
+/// |x - y|^2 of padded rows.
+template <class T> inline T squared_distance(const T* x, const T* y, int width) {
+    V<T> total{};
+    for (int f = 0; f < width; f += W<T>) {
+        const V<T> away = load(x + f) - load(y + f);
+        total += away * away;
+    }
+    return sum<T>(total);
+}
+
+typedef float Quad __attribute__((vector_size(16)));
+
+inline Quad piece(const void* from) {
+    Quad v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+}
+
+#if LANE_BYTES > 16
+typedef float Octet __attribute__((vector_size(32)));
+
+inline Octet join(Quad a, Quad b) { return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7); }
+#endif
+
+/// The 16 bytes at each of some places that are `step` bytes apart, side by side.
+inline V<float> strided(const char* from, [[maybe_unused]] int64_t step) {
+#if LANE_BYTES == 64
+    const Octet a = join(piece(from), piece(from + step));
+    const Octet b = join(piece(from + 2 * step), piece(from + 3 * step));
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#elif LANE_BYTES == 32
+    return join(piece(from), piece(from + step));
+#else
+    return piece(from);
+#endif
+}
+
+/// Which lanes of two vectors a shuffle takes: within each 16 bytes, those that `of` names.
+template <class T, class Of> inline I<T> lanes(Of of) {
+    constexpr int per = 16 / sizeof(T);
+    I<T> chosen{};
+    for (int l = 0; l < W<T>; l++) {
+        const int place = of(l % per);  // of the first vector; from `per` on, of the second
+        chosen[l] = l / per * per + place % per + (place < per ? 0 : W<T>);
+    }
+    return chosen;
+}
+
+/// Sixteen bytes of features of W rows become vectors with a row in each lane: 4 of floats...
+inline void transpose(const float* rows, int stride, float* out, int apart) {
+    const char* from = reinterpret_cast<const char*>(rows);
+    const int64_t row = stride * int64_t(sizeof(float));
+    V<float> in[4];
+    for (int r = 0; r < 4; r++) in[r] = strided(from + r * row, 4 * row);
+    const I<float> low = lanes<float>([](int l) { return l / 2 + l % 2 * 4; });
+    const I<float> high = lanes<float>([](int l) { return 2 + l / 2 + l % 2 * 4; });
+    const I<float> even = lanes<float>([](int l) { return l % 2 + l / 2 * 4; });
+    const I<float> odd = lanes<float>([](int l) { return 2 + l % 2 + l / 2 * 4; });
+    const V<float> a = __builtin_shuffle(in[0], in[1], low), b = __builtin_shuffle(in[2], in[3], low);
+    const V<float> c = __builtin_shuffle(in[0], in[1], high), d = __builtin_shuffle(in[2], in[3], high);
+    store(out, __builtin_shuffle(a, b, even));
+    store(out + apart, __builtin_shuffle(a, b, odd));
+    store(out + 2 * apart, __builtin_shuffle(c, d, even));
+    store(out + 3 * apart, __builtin_shuffle(c, d, odd));
+}
+
+/// ... and 2 of doubles.
+inline void transpose(const double* rows, int stride, double* out, int apart) {
+    const char* from = reinterpret_cast<const char*>(rows);
+    const int64_t row = stride * int64_t(sizeof(double));
+    const V<double> a = (V<double>)strided(from, 2 * row), b = (V<double>)strided(from + row, 2 * row);
+    store(out, __builtin_shuffle(a, b, lanes<double>([](int l) { return l * 2; })));
+    store(out + apart, __builtin_shuffle(a, b, lanes<double>([](int l) { return 1 + l * 2; })));
+}
+
+}  // namespace lloydformer::ISA
