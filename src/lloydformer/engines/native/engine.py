@@ -55,7 +55,7 @@ class Native:
         folds = kernels().Folds(
             data.points.numpy(), origin, shift, scale,
             None if weights is None else weights.contiguous().numpy(), data.directions,
-            data.farthest, n_threads, self.bounded, self.instruction_set,
+            data.farthest, data.mapped, n_threads, self.bounded, self.instruction_set,
         )  # fmt: skip
         return Session(folds, state, data.n_features, data.leaf)
 

@@ -24,6 +24,7 @@ inline void settle_ties(Block<T>& block, const Packed<T>& centers, T farthest, c
 /// Calls each(first row number, block, labels) for the blocks of a range.
 template <class T, class Each>
 inline void assign(const Rows<T>& rows, int64_t start, int64_t stop, const Packed<T>& centers, Each each) {
+    rows.reading(start, stop);
     Block<T> block(rows);
     int32_t labels[P<T>];
     for (int64_t i = start; i < stop; i += P<T>) {

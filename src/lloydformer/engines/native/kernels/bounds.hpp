@@ -12,6 +12,11 @@
 
 namespace lloydformer::ISA {
 
+/// What a pass had to do: points that were looked at, and how often a block of them met a group.
+struct Effort {
+    int64_t looked_at = 0, met = 0;
+};
+
 template <class T> class Bounds {
   public:
     Bounds(int64_t n, int d, int k) : n_(n), most_(most(d)), went_(k) {}
@@ -39,13 +44,21 @@ template <class T> class Bounds {
     /// Calls each(row number, label, row) for the points of a range whose label is another one;
     /// `start` is a multiple of P.
     template <class Each>
-    void assign(const Rows<T>& rows, int64_t start, int64_t stop, const Packed<T>& centers,
+    Effort assign(const Rows<T>& rows, int64_t start, int64_t stop, const Packed<T>& centers,
                 const int32_t* labels, Each each) {
         const std::vector<int64_t> open = undecided(start, stop, labels);
         Meeting meeting(*this, rows, centers);
-        for (size_t o = 0; o < open.size(); o += P<T>)
+        for (size_t o = 0; o < open.size(); o += P<T>) {
+            for (size_t next = o + P<T>; next < std::min(o + 2 * P<T>, open.size()); next++) {
+                rows.fetch(open[next]);  // they are scattered, and memory is slow
+                __builtin_prefetch(lower(open[next]));
+            }
             meeting(&open[o], int(std::min<size_t>(P<T>, open.size() - o)), labels, each);
+        }
+        return {int64_t(open.size()), meeting.met};
     }
+
+    int groups() const { return int(fled_.size()); }
 
   private:
     class Meeting;
@@ -144,6 +157,8 @@ template <class T> class Bounds<T>::Meeting {
             if (label_[r] != own_[r]) each(open[r], label_[r], block_.row(r));
     }
 
+    int64_t met = 0;
+
   private:
     /// |x|^2 of each point, and how far rounding may move its scores.
     void measure() {
@@ -173,6 +188,7 @@ template <class T> class Bounds<T>::Meeting {
             if (!met_[groups_.of(own_[r])]) best_[r] = away_[r] - square_[r];
         for (int g = 0; g < groups_.count(); g++) {
             if (!met_[g]) continue;
+            met++;
             const Found<T> found = groups_.nearest(block_.lanes(), g);
             T* others = &others_[g * 2 * P<T>];
             for (int h = 0; h < 2; h++) {

@@ -14,7 +14,7 @@ template <class T> class SessionOf final : public Session {
     SessionOf(const Points& p, int n_threads, bool bounded)
         : team_(n_threads), bounded_(bounded),
           rows_(static_cast<const T*>(p.points), p.n, p.d, static_cast<const T*>(p.origin), static_cast<const T*>(p.shift),
-                static_cast<const T*>(p.scale), p.weights, p.directions) {
+                static_cast<const T*>(p.scale), p.weights, p.directions, p.mapped) {
         rows_.farthest = static_cast<T>(std::min<double>(p.farthest, HUGE_SCORE<T>));
     }
 
@@ -27,6 +27,8 @@ template <class T> class SessionOf final : public Session {
         std::copy(totals.masses.begin(), totals.masses.end(), masses);
         return totals.changed;
     }
+
+    int64_t looked_at() const override { return lloyd_ == nullptr ? 0 : lloyd_->looked_at(); }
 
     void measure(const void* centers, int k, State state, double* spread, double* masses) override {
         const Packed<T> packed(static_cast<const T*>(centers), k, rows_.d);

@@ -50,7 +50,7 @@ const void* data(const std::optional<Values>& array) { return array ? array->dat
 class Folds {
   public:
     Folds(Values points, std::optional<Values> origin, std::optional<Values> shift, std::optional<Values> scale,
-          std::optional<Given> weights, bool directions, double farthest, int n_threads, bool bounded,
+          std::optional<Given> weights, bool directions, double farthest, bool mapped, int n_threads, bool bounded,
           const std::string& isa)
         : points_(points), weights_(weights), n_(points.shape(0)), d_(int(points.shape(1))),
           single_(points.dtype() == nb::dtype<float>()) {
@@ -60,7 +60,7 @@ class Folds {
             require(!row || (row->size() == size_t(d_) && row->dtype() == points.dtype()), "origin, shift, scale: pass (d)");
         require(!weights || weights->size() == size_t(n_), "weights: pass (n)");
         const Points given{points.data(), n_, d_, single_, data(origin), data(shift), data(scale),
-                           weights ? weights->data() : nullptr, directions, farthest};
+                           weights ? weights->data() : nullptr, directions, farthest, mapped};
         nb::gil_scoped_release free;
         session_ = choose(isa).kernels->session(given, n_threads, bounded);
     }
@@ -77,6 +77,8 @@ class Folds {
         nb::gil_scoped_release free;
         return session_->nearest(centers.data(), k, state, fresh, sums.data(), masses.data());
     }
+
+    int64_t looked_at() const { return session_->looked_at(); }
 
     void measure(Values centers, Labels labels, Labels before, Written distances, Doubles spread, Doubles masses) {
         const int k = centered(centers);
@@ -211,11 +213,13 @@ NB_MODULE(_kernels, m) {
           nb::arg("isa") = "", "Many problems, each from its start to its end.");
     nb::class_<Folds>(m, "Folds")
         .def(nb::init<Values, std::optional<Values>, std::optional<Values>, std::optional<Values>, std::optional<Given>,
-                      bool, double, int, bool, const std::string&>(),
+                      bool, double, bool, int, bool, const std::string&>(),
              nb::arg("points"), nb::arg("origin").none(), nb::arg("shift").none(), nb::arg("scale").none(),
-             nb::arg("weights").none(), nb::arg("directions"), nb::arg("farthest"), nb::arg("n_threads"), nb::arg("bounded"), nb::arg("isa") = "")
+             nb::arg("weights").none(), nb::arg("directions"), nb::arg("farthest"), nb::arg("mapped"),
+             nb::arg("n_threads"), nb::arg("bounded"), nb::arg("isa") = "")
         .def("moments", &Folds::moments)
         .def("nearest", &Folds::nearest)
+        .def("looked_at", &Folds::looked_at)
         .def("measure", &Folds::measure)
         .def("shares", &Folds::shares)
         .def("histogram", &Folds::histogram)

@@ -108,8 +108,8 @@ class Problem {
             const int i = order[l];
             if (away[i] <= 0) return;
             rows.see(i, row.data());
-            totals.add(row.data(), d_, labels_[i], -rows.weight(i));
-            totals.add(row.data(), d_, lost[l], rows.weight(i));
+            totals.add(row.data(), labels_[i], -rows.weight(i));
+            totals.add(row.data(), lost[l], rows.weight(i));
         }
     }
 

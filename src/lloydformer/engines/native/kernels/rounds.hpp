@@ -10,6 +10,7 @@ namespace lloydformer::ISA {
 /// w |x|^2; of points with weight, their number, |x|^2 and sums: 3 + d numbers.
 template <class T> Numbers moments(Team& team, const Rows<T>& rows) {
     return fold(team, rows.n, 3 + rows.d, [&](Numbers& sum, int64_t start, int64_t stop) {
+        rows.reading(start, stop);
         std::vector<T> row(rows.width);
         for (int64_t i = start; i < stop; i++) {
             rows.see(i, row.data());
@@ -76,6 +77,7 @@ template <class T> Numbers within(Team& team, const Rows<T>& rows, const State& 
     const T* distances = static_cast<const T*>(state.distances);
     const int64_t objective = int64_t(k) * (rows.d + 1);
     return fold(team, rows.n, objective + 2, [&](Numbers& sum, int64_t start, int64_t stop) {
+        rows.reading(start, stop);
         std::vector<T> row(rows.width);
         for (int64_t i = start; i < stop; i++) {
             const int label = state.labels[i];
@@ -133,6 +135,7 @@ Numbers weighted(Team& team, const Rows<T>& rows, const State& state, int k, Wei
     const T* distances = static_cast<const T*>(state.distances);
     const int64_t objective = int64_t(k) * (rows.d + 1);
     return fold(team, rows.n, objective + 2, [&](Numbers& sum, int64_t start, int64_t stop) {
+        rows.reading(start, stop);
         std::vector<T> row(rows.width);
         for (int64_t i = start; i < stop; i++) {
             const int label = state.labels[i];

@@ -5,6 +5,11 @@
 #include <cmath>
 #include <vector>
 
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
 #include "simd.hpp"
 
 namespace lloydformer::ISA {
@@ -17,8 +22,8 @@ template <class T> class Rows {
   public:
     /// `shift` and `scale` may be null, as may `weights`; so may `origin` of directions.
     Rows(const T* points, int64_t n, int d, const T* origin, const T* shift, const T* scale,
-         const double* weights, bool directions)
-        : n(n), d(d), width(padded<T>(d)), points_(points), weights_(weights), directions_(directions),
+         const double* weights, bool directions, bool mapped = false)
+        : n(n), d(d), width(padded<T>(d)), points_(points), weights_(weights), directions_(directions), mapped_(mapped),
           scaled_(scale != nullptr), origin_(width), shift_(width), factor_(width) {
         for (int f = 0; f < d; f++) {
             origin_[f] = origin == nullptr ? 0 : origin[f];
@@ -45,6 +50,23 @@ template <class T> class Rows {
             store(out + f, f + W<T> <= d ? v : (V<T>)((I<T>)v & there_));
         }
         if (directions_) normalise(out);
+    }
+
+    /// Rows of this range are about to be read: the system may bring those after them from disk.
+    void reading([[maybe_unused]] int64_t start, [[maybe_unused]] int64_t stop) const {
+#if defined(__unix__) || defined(__APPLE__)
+        if (!mapped_ || stop >= n) return;
+        const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
+        const uintptr_t from = reinterpret_cast<uintptr_t>(points_ + stop * d) / page * page;
+        const uintptr_t to = reinterpret_cast<uintptr_t>(points_ + std::min(n, stop + 2 * (stop - start)) * d);
+        madvise(reinterpret_cast<void*>(from), to - from, MADV_WILLNEED);  // advice: no error if not taken
+#endif
+    }
+
+    /// Row i will be seen soon.
+    void fetch(int64_t i) const {
+        const char* x = reinterpret_cast<const char*>(points_ + i * d);
+        for (size_t byte = 0; byte < std::min<size_t>(512, d * sizeof(T)); byte += 64) __builtin_prefetch(x + byte);
     }
 
     /// Some rows one after the other, without zeros between them: for few features, and only
@@ -77,7 +99,7 @@ template <class T> class Rows {
 
     const T* points_;
     const double* weights_;
-    bool directions_, scaled_;
+    bool directions_, mapped_, scaled_;
     std::vector<T> origin_, shift_, factor_, repeated_;
     I<T> there_{};  // which lanes of a row's last vector are features
 };

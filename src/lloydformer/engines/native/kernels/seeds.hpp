@@ -21,6 +21,7 @@ template <class T>
 void closer(Team& team, const Rows<T>& rows, const T* seed, bool first, T* distances, int64_t leaf, double* masses) {
     team.run(int((rows.n + leaf - 1) / leaf), [&](int number) {
         const int64_t stop = std::min(rows.n, (number + 1) * leaf);
+        rows.reading(number * leaf, stop);
         Block<T> block(rows);
         double mass = 0;
         for (int64_t i = number * leaf; i < stop; i += P<T>) {
@@ -40,6 +41,7 @@ void closer(Team& team, const Rows<T>& rows, const T* seed, bool first, T* dista
 /// The sum of w d^2 with each of m candidates as a new seed.
 template <class T> Numbers potential(Team& team, const Rows<T>& rows, const T* candidates, int m, const T* distances) {
     return fold(team, rows.n, m, [&](Numbers& sum, int64_t start, int64_t stop) {
+        rows.reading(start, stop);
         Block<T> block(rows);
         for (int64_t i = start; i < stop; i += P<T>) {
             block.read(i, stop);

@@ -17,6 +17,7 @@ struct Points {
     const double* weights;
     bool directions;
     double farthest;  // no |x|^2 is above it
+    bool mapped;      // from a file
 };
 
 /// What is known of each point, as in the contract of engines.
@@ -34,6 +35,8 @@ class Session {
     virtual void moments(double* out) = 0;
     /// Sums (k, d) and masses (k) by nearest center. fresh: `before` knows nothing. Returns changes.
     virtual int64_t nearest(const void* centers, int k, State, bool fresh, double* sums, double* masses) = 0;
+    /// How many points the last `nearest` had to look at.
+    virtual int64_t looked_at() const = 0;
     /// Labels and distances by nearest center; the sum of w d^2 and the mass of each cluster, (k).
     virtual void measure(const void* centers, int k, State, double* spread, double* masses) = 0;
     /// Sums (k, d) and masses (k) of soft-max shares; energy. Returns changes.

@@ -52,6 +52,7 @@ template <class T> class Softly<T>::Part {
     void run(int64_t start, int64_t stop) {
         constexpr int held = 8;  // blocks whose sums are held in T
         int since = 0;
+        all_.rows_.reading(start, stop);
         for (int64_t i = start; i < stop; i += P<T>) {
             block_.read_rows(i, stop);
             share(i);
