@@ -19,6 +19,7 @@ test-all: $(VENV)/test.installed
 lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.cpp' '*.hpp')
 
 types: $(VENV)/test.installed
 	$(BIN)/mypy

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "assign.hpp"
-#include "bounds.hpp"
+#include "meeting.hpp"
 #include "team.hpp"
 #include "worth.hpp"
 
@@ -17,7 +17,8 @@ struct Totals {
 
     Totals(int k, int d) : sums(int64_t(k) * d), masses(k), counts(k), d_(d), touched_(k) {}
 
-    template <class T> void add(const T* row, int label, double weight) {
+    template <class T>
+    void add(const T* row, int label, double weight) {
         double* sum = &sums[int64_t(label) * d_];
         for (int f = 0; f < d_; f++) sum[f] += weight * row[f];
         masses[label] += weight;
@@ -34,7 +35,8 @@ struct Totals {
             if (counts[j] == 0) clear(j);  // of what additions and subtractions leave behind
             other.clear(j);
         }
-        changed += other.changed, effort.looked_at += other.effort.looked_at, effort.met += other.effort.met;
+        changed += other.changed, effort.looked_at += other.effort.looked_at,
+            effort.met += other.effort.met;
         other.changed = 0, other.effort = {};
     }
 
@@ -50,11 +52,17 @@ struct Totals {
 };
 
 /// Lloyd's iterations over the same points. Only points that change their label move sums.
-template <class T> class Lloyd {
+template <class T>
+class Lloyd {
   public:
     Lloyd(const Rows<T>& rows, int k, bool bounded)
-        : rows_(rows), k_(k), bounded_(bounded), segments_(rows.n, int64_t(k) * rows.d), totals_(k, rows.d),
-          moved_(segments_.count, totals_), bounds_(rows.n, rows.d, k),
+        : rows_(rows),
+          k_(k),
+          bounded_(bounded),
+          segments_(rows.n, int64_t(k) * rows.d),
+          totals_(k, rows.d),
+          moved_(segments_.count, totals_),
+          bounds_(rows.n, rows.d, k),
           worth_(rows.n, rows.d, k, W<T>) {}
 
     /// Labels for these centers; `before` holds those of the last call and is written, too.
@@ -77,10 +85,11 @@ template <class T> class Lloyd {
             if (skipping)
                 mine.effort = bounds_.assign(rows_, start, stop, packed, before, move);
             else
-                assign(rows_, start, stop, packed, [&](int64_t i, Block<T>& block, const int32_t* found) {
-                    for (int r = 0; r < block.count; r++)
-                        if (found[r] != before[i + r]) move(i + r, found[r], block.row(r));
-                });
+                assign(rows_, start, stop, packed,
+                       [&](int64_t i, Block<T>& block, const int32_t* found) {
+                           for (int r = 0; r < block.count; r++)
+                               if (found[r] != before[i + r]) move(i + r, found[r], block.row(r));
+                       });
         });
         totals_.changed = 0, totals_.effort = {};
         for (Totals& part : moved_) totals_.take(part);

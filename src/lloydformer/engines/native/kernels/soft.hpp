@@ -8,11 +8,14 @@
 namespace lloydformer::ISA {
 
 /// e^x for x <= 0, by 2^n times a Taylor polynomial; 0 where it is below the smallest number.
-template <class T> inline V<T> exponential(V<T> x) {
+template <class T>
+inline V<T> exponential(V<T> x) {
     constexpr bool single = sizeof(T) == sizeof(float);
     constexpr int terms = single ? 7 : 13, mantissa = single ? 23 : 52, bias = single ? 127 : 1023;
-    constexpr T lowest = single ? -87.0 : -708.0, magic = single ? T(12582912.0) : T(6755399441055744.0);  // 1.5 * 2^mantissa
-    constexpr T high = single ? T(0.693359375) : T(0.6931471803691238), low = T(0.6931471805599453 - double(high));
+    constexpr T lowest = single ? -87.0 : -708.0,
+                magic = single ? T(12582912.0) : T(6755399441055744.0);  // 1.5 * 2^mantissa
+    constexpr T high = single ? T(0.693359375) : T(0.6931471803691238),
+                low = T(0.6931471805599453 - double(high));
     const I<T> gone = x < splat(lowest);
     x = max<T>(x, splat(lowest));
     V<T> n = x * T(1.4426950408889634) + magic;  // the addition rounds to a whole number
@@ -25,14 +28,17 @@ template <class T> inline V<T> exponential(V<T> x) {
 }
 
 /// Sums (k, d), masses (k), energy and changes of soft-max shares.
-template <class T> class Softly {
+template <class T>
+class Softly {
   public:
     Softly(const Rows<T>& rows, const Packed<T>& centers, double gamma, const State& state)
         : rows_(rows), centers_(centers), gamma_(gamma), state_(state) {}
 
     Numbers operator()(Team& team) const {
         const int64_t size = int64_t(centers_.k) * (rows_.d + 1) + 2;
-        return fold(team, rows_.n, size, [&](Numbers& sum, int64_t start, int64_t stop) { Part(*this, sum).run(start, stop); });
+        return fold(team, rows_.n, size, [&](Numbers& sum, int64_t start, int64_t stop) {
+            Part(*this, sum).run(start, stop);
+        });
     }
 
   private:
@@ -43,11 +49,19 @@ template <class T> class Softly {
     State state_;
 };
 
-template <class T> class Softly<T>::Part {
+template <class T>
+class Softly<T>::Part {
   public:
     Part(const Softly& all, Numbers& sum)
-        : all_(all), k_(all.centers_.k), d_(all.rows_.d), width_(all.rows_.width), sum_(sum), block_(all.rows_),
-          shares_(k_ * P<T>), sums_(int64_t(k_) * width_), masses_(k_) {}
+        : all_(all),
+          k_(all.centers_.k),
+          d_(all.rows_.d),
+          width_(all.rows_.width),
+          sum_(sum),
+          block_(all.rows_),
+          shares_(k_ * P<T>),
+          sums_(int64_t(k_) * width_),
+          masses_(k_) {}
 
     void run(int64_t start, int64_t stop) {
         constexpr int held = 8;  // blocks whose sums are held in T
@@ -79,7 +93,8 @@ template <class T> class Softly<T>::Part {
             const double weight = all_.rows_.weight(start + r);
             const T square = dot(block_.row(r), block_.row(r), width_);
             factor[r] = T(weight / total[h][l]);
-            sum_[energy] += weight * (double(square) + found.best[h][l] - std::log(double(total[h][l])) / all_.gamma_);
+            sum_[energy] += weight * (double(square) + found.best[h][l] -
+                                      std::log(double(total[h][l])) / all_.gamma_);
             all_.state_.labels[start + r] = int32_t(found.index[h][l]);
             sum_[energy + 1] += changed(all_.state_, start + r, weight);
         }
@@ -88,18 +103,21 @@ template <class T> class Softly<T>::Part {
     }
 
     /// Scores of all centers, one after the other; slots of the last eight may be fewer.
-    template <class Each> void score_all(Each each) {
+    template <class Each>
+    void score_all(Each each) {
         int j = 0;
         for (; j + TOGETHER <= k_; j += TOGETHER) {
             V<T> s[TOGETHER][2];
-            score<T, TOGETHER>(block_.lanes(), d_, all_.centers_.eight(j), &all_.centers_.squares[j], s);
+            score<T, TOGETHER>(block_.lanes(), d_, all_.centers_.eight(j),
+                               &all_.centers_.squares[j], s);
             for (int c = 0; c < TOGETHER; c++) each(j + c, s[c]);
         }
         for (int rest = k_ - j, c = 0; c < rest; c++) {
             V<T> s[2] = {splat(all_.centers_.squares[j + c]), splat(all_.centers_.squares[j + c])};
             for (int f = 0; f < d_; f++)
                 for (int h = 0; h < 2; h++)
-                    s[h] += load(block_.lanes() + f * P<T> + h * W<T>) * all_.centers_.eight(j)[f * rest + c];
+                    s[h] += load(block_.lanes() + f * P<T> + h * W<T>) *
+                            all_.centers_.eight(j)[f * rest + c];
             each(j + c, s);
         }
     }
@@ -109,10 +127,12 @@ template <class T> class Softly<T>::Part {
         int j = 0;
         for (; j + 4 <= k_; j += 4) mix<4>(j);
         for (; j < k_; j++) mix<1>(j);
-        for (int c = 0; c < k_; c++) masses_[c] += load(&shares_[c * P<T>]) + load(&shares_[c * P<T> + W<T>]);
+        for (int c = 0; c < k_; c++)
+            masses_[c] += load(&shares_[c * P<T>]) + load(&shares_[c * P<T> + W<T>]);
     }
 
-    template <int J> void mix(int j) {
+    template <int J>
+    void mix(int j) {
         for (int f = 0; f < width_; f += W<T>) {
             V<T> sum[J];
             for (int c = 0; c < J; c++) sum[c] = load(&sums_[int64_t(j + c) * width_ + f]);
@@ -127,7 +147,8 @@ template <class T> class Softly<T>::Part {
 
     void flush() {
         for (int j = 0; j < k_; j++) {
-            for (int f = 0; f < d_; f++) sum_[int64_t(j) * d_ + f] += sums_[int64_t(j) * width_ + f];
+            for (int f = 0; f < d_; f++)
+                sum_[int64_t(j) * d_ + f] += sums_[int64_t(j) * width_ + f];
             sum_[int64_t(k_) * d_ + j] += sum<T>(masses_[j]);
             masses_[j] = V<T>{};
         }
