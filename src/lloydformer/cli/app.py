@@ -51,6 +51,8 @@ def main() -> None:
     Ctrl-C ends with status 130; the command itself says what is done so far.
     """
     gc.freeze()  # else collections go through all of torch: half a second, most of it at the end
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 (it was closed: `>&-`)
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # signs that a terminal's code lacks

@@ -52,9 +52,19 @@ def print_table(
         console.print(table)
         return
     for row in rows:
-        console.print(Text(row[0], style="bold"))
+        console.print(Text(f"{columns[0]} {row[0]}", style="bold"))
         for column, cell in zip(columns[1:], row[1:], strict=True):
             console.print(Text(f"  {column}: {cell}"))
+
+
+@contextmanager
+def working(words: str) -> Iterator[None]:
+    """Words with something that moves on standard error, only where that is a terminal."""
+    if not stderr.is_terminal:
+        yield
+        return
+    with stderr.status(words):
+        yield
 
 
 @contextmanager

@@ -31,9 +31,13 @@ class Closer:
 
 @dataclass(frozen=True)
 class Potential(Adding):
-    """What the sum of squared distances would be with each of some candidates as a seed."""
+    """What the sum of squared distances would be with each of some candidates as a seed.
+
+    now: what it is without them. They are met after a `Closer` has seen every seed so far.
+    """
 
     candidates: Tensor
+    now: Tensor
 
     def map(self, block: Block) -> tuple[Tensor]:
         away = _squared_distances(block, self.candidates)
@@ -63,7 +67,7 @@ def kmeans_plusplus(
             candidates = _draw(data, masses, distances, quantiles)
         else:  # every point with weight is a seed already
             candidates = random_rows(data, 1, rng)
-        (potentials,) = run(Potential(data.take(candidates)))
+        (potentials,) = run(Potential(data.take(candidates), masses.sum()))
         rows = torch.cat([rows, candidates[potentials.argmin()][None]])
     return rows
 

@@ -137,15 +137,18 @@ def _weighted(session: Session, fold: Weighted) -> Summary:
 def _closer(session: Session, fold: Closer) -> Summary:
     masses = _zeros(-(-len(session.labels) // session.leaf))
     session.kernels.closer(
-        _array(fold.seed[0]), fold.first, session.distances, session.leaf, masses.numpy()
-    )
+        _array(fold.seed[0]), fold.first, session.labels, session.distances, session.leaf,
+        masses.numpy(),
+    )  # fmt: skip
     return masses
 
 
 def _potential(session: Session, fold: Potential) -> Summary:
-    sums = _zeros(len(fold.candidates))
-    session.kernels.potential(_array(fold.candidates), session.distances, sums.numpy())
-    return (sums,)
+    gains = _zeros(len(fold.candidates))
+    session.kernels.gains(
+        _array(fold.candidates), session.labels, session.distances, gains.numpy()
+    )
+    return (fold.now - gains,)
 
 
 FOLDS: dict[type, Callable[[Session, Any], Summary | None]] = {

@@ -87,16 +87,15 @@ class SessionOf final : public Session {
         return sums_of(ISA::weighted(team_, rows_, state, k, soft), k, sums, masses, objective);
     }
 
-    void closer(const void* seed, bool first, void* distances, int64_t leaf,
-                double* masses) override {
-        ISA::closer(team_, rows_, static_cast<const T*>(seed), first, static_cast<T*>(distances),
-                    leaf, masses);
+    void closer(const void* seed, bool first, State state, int64_t leaf, double* masses) override {
+        seeds_.closer(team_, static_cast<const T*>(seed), first, static_cast<T*>(state.distances),
+                      state.labels, leaf, masses);
     }
 
-    void potential(const void* candidates, int m, const void* distances, double* sums) override {
-        give(ISA::potential(team_, rows_, static_cast<const T*>(candidates), m,
-                            static_cast<const T*>(distances)),
-             {{sums, m}});
+    void gains(const void* candidates, int m, State state, double* gains) override {
+        give(seeds_.gains(team_, static_cast<const T*>(candidates), m,
+                          static_cast<const T*>(state.distances), state.labels),
+             {{gains, m}});
     }
 
   private:
@@ -122,6 +121,7 @@ class SessionOf final : public Session {
     bool bounded_;
     Rows<T> rows_;
     std::unique_ptr<Lloyd<T>> lloyd_;
+    Seeds<T> seeds_{rows_};
     int k_ = 0;
 };
 

@@ -155,20 +155,21 @@ class Folds {
                                   int(masses.size()), sums.data(), masses.data(), objective.data());
     }
 
-    void closer(Values seed, bool first, Written distances, int64_t leaf, Doubles masses) {
+    void closer(Values seed, bool first, Labels labels, Written distances, int64_t leaf,
+                Doubles masses) {
         require(seed.size() == size_t(d_) && seed.dtype() == points_.dtype(), "seed: pass (d)");
         require(leaf > 0 && masses.size() == size_t((n_ + leaf - 1) / leaf),
                 "masses: pass one for each leaf");
-        written(distances);
+        const State state = known(labels, labels, &distances);
         nb::gil_scoped_release free;
-        session_->closer(seed.data(), first, distances.data(), leaf, masses.data());
+        session_->closer(seed.data(), first, state, leaf, masses.data());
     }
 
-    void potential(Values candidates, Written distances, Doubles sums) {
-        require(sums.size() == size_t(centered(candidates)), "sums: pass one for each candidate");
-        written(distances);
+    void gains(Values candidates, Labels labels, Written distances, Doubles gains) {
+        require(gains.size() == size_t(centered(candidates)), "gains: pass one for each candidate");
+        const State state = known(labels, labels, &distances);
         nb::gil_scoped_release free;
-        session_->potential(candidates.data(), int(sums.size()), distances.data(), sums.data());
+        session_->gains(candidates.data(), int(gains.size()), state, gains.data());
     }
 
   private:
@@ -277,5 +278,5 @@ NB_MODULE(_kernels, m) {
         .def("weighted", &Folds::weighted, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
              nb::arg().none(), nb::arg(), nb::arg(), nb::arg())
         .def("closer", &Folds::closer)
-        .def("potential", &Folds::potential);
+        .def("gains", &Folds::gains);
 }

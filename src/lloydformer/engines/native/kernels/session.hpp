@@ -60,12 +60,11 @@ class Session {
     virtual int64_t weighted(State, double inverse_temperature, const double* level,
                              const double* radius, int k, double* sums, double* masses,
                              double* objective) = 0;
-    /// Distances to the nearest seed, one being new; the mass of w d^2 in each leaf of so many
-    /// rows.
-    virtual void closer(const void* seed, bool first, void* distances, int64_t leaf,
-                        double* masses) = 0;
-    /// The sum of w d^2 with each of m candidates as a new seed.
-    virtual void potential(const void* candidates, int m, const void* distances, double* sums) = 0;
+    /// Distances to the nearest seed and its number, one being new; the mass of w d^2 in each leaf
+    /// of so many rows.
+    virtual void closer(const void* seed, bool first, State, int64_t leaf, double* masses) = 0;
+    /// By how much the sum of w d^2 would shrink with each of m candidates as a new seed.
+    virtual void gains(const void* candidates, int m, State, double* gains) = 0;
 };
 
 /// Many problems (b, n, d) from their starts (b, k, d), each until its own stop rule says so.
