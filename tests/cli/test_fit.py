@@ -145,11 +145,13 @@ def test_a_shorter_run_leaves_nothing_of_a_longer_one(command, here):
     folder = here / "points-clusters"
     (folder / "mine.txt").write_text("stays")
     before = set((folder / "model").iterdir())
+    (folder / "model" / "model-card.md").write_text("stays")
     status, _, _ = command("fit", "points.csv", "-k", "2", "--labels", "parquet", "--force")
     names = {path.name for path in folder.iterdir()}
     assert status == 0
     assert names == {"labels.parquet", "centers.csv", "summary.json", "model", "mine.txt"}
-    assert len(list((folder / "model").iterdir())) == len(before) == 2
+    assert len(list((folder / "model").iterdir())) == len(before) + 1 == 3
+    assert (folder / "model" / "model-card.md").read_text() == "stays"
     model = lf.KMeans.from_pretrained(folder / "model")
     assert np.array_equal(pd.read_parquet(folder / "labels.parquet")["cluster"], model.labels_)
 
