@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 import pytest
 
+from lloydformer import engines
 from lloydformer.cli import app, doctor, terminal
 
 
@@ -109,6 +110,23 @@ def test_doctor_names_what_is_missing_and_how_to_get_it(command, monkeypatch):
 
 def test_doctor_says_when_nothing_is_missing(command):
     assert "nothing is missing" in command("doctor")[1]
+
+
+def test_doctor_names_the_engine_and_its_instructions(command, monkeypatch):
+    monkeypatch.setattr(doctor, "instruction_set", lambda: "avx2")
+    out = " ".join(command("doctor")[1].split())
+    assert "native (kernels in C++ with avx2, CPU)" in out
+
+
+def test_doctor_says_what_it_costs_to_be_without_kernels(command, monkeypatch):
+    monkeypatch.setattr(doctor, "instruction_set", lambda: None)
+    monkeypatch.setattr(engines, "instruction_set", lambda: None)
+    out = " ".join(command("doctor")[1].split())
+    assert "native (not built)" in out
+    assert 'engine="auto" is chunked' in out
+    assert f"takes about {doctor.SLOWER:.0f} times as long: install a C++ compiler" in out
+    assert "pip install --force-reinstall --no-deps lloydformer" in out
+    assert "nothing is missing" not in out
 
 
 def test_an_existing_file_is_not_overwritten_without_force(tmp_path):

@@ -199,7 +199,7 @@ def test_many_points_in_several_segments(kind):
 
 
 @pytest.mark.long
-@settings(max_examples=2000)
+@settings(max_examples=600)
 @given(**problems, single=st.booleans())
 def test_many_problems(seed, n, d, k, kind, leaf, weighted, single):
     dtype, check = (torch.float32, check_singles) if single else (torch.float64, check_doubles)
