@@ -19,6 +19,8 @@ from lloydformer.plans.medoids import rows_of
 Starts = Callable[[Run, State], Iterator[Tensor]]
 """Yields initial centers, one for each restart, seen from the data's origin, in float64."""
 
+_SMALL = 1 << 22
+"""Problems of so few products n d k are iterated in one call, where the engine has one."""
 _PART = 1 << 18
 """Labels that are compared together, so that it takes no memory worth the name."""
 
@@ -149,6 +151,8 @@ class Descent:
     def from_start(self, number: int, centers: Tensor) -> Result:
         """Iterate until the stop rule says so, then label the points once more."""
         self.state.clear()
+        if (found := self._at_once(centers)) is not None:
+            return found
         refill = Refill(self.rules.empty, self.plan, self.data, self.state.labels)
         history: list[float] = []
         seen = BestSeen()
@@ -174,6 +178,14 @@ class Descent:
             so_far = self._finished(centers, history, seen) if history else None
             raise Interrupted(so_far) from None
         return self._finished(centers, history, seen)
+
+    def _at_once(self, centers: Tensor) -> Result | None:
+        """All iterations in one call, if no one is to hear of each and there is such a call."""
+        heard = self.callback is not None or self.rules.empty != "farthest"
+        if heard or self.data.n_rows * centers.numel() > _SMALL:
+            return None
+        found = self.plan.iterate(self.run, centers, self.rules.tol, self.rules.max_iter)
+        return None if found is None else self._finished(found[0], found[1], BestSeen())
 
     def _settled(self, step: Step, shift: float, seen: BestSeen) -> bool:
         """Labels that stay are the end; then centers that move less than the tolerance."""

@@ -71,7 +71,7 @@ def test_masked_points_are_not_there(problems):
     assert (result.labels[:, 40:] == -1).all()
 
 
-@pytest.mark.parametrize("name", ["soft", "trimmed", "robust"])
+@pytest.mark.parametrize("name", ["lloyd", "soft", "trimmed", "robust"])
 def test_a_masked_point_is_no_seed_where_points_are_fewer_than_clusters(name):
     points = np.zeros((20, 6, 2))
     points[:, 3:] = 1.0

@@ -81,7 +81,7 @@ FIT = {
     "cut npz": ("cut.npz -k 2", "cut.npz: not a readable .npz file"),
     "folder without data": ("nothing -k 2", "nothing: no .csv, .parquet, .npy or .npz file"),
     "unknown ending": ("points.xyz -k 2", "points.xyz: .xyz ending is not known; pass"),
-    "no direction": ("zeros.npy -k 2 --algorithm spherical", "zeros.npy: .* zeros in row 1, counted"),
+    "no direction": ("zeros.npy -k 2 --algorithm spherical", "zeros.npy: .* row 1, counted from 1"),
     "too large to square": ("huge.npy -k 2", "huge.npy: found values that span .*; rescale them"),
     "unknown column": ("good.csv -k 2 --columns a,z", "good.csv: columns: found 'z'; there are a"),
     "unknown algorithm": ("good.csv -k 2 --algorithm kmean", "--algorithm: found 'kmean'; known"),

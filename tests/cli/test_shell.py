@@ -1,6 +1,7 @@
 """The shell: how commands fail, what they print as JSON, and files that stay whole."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -136,3 +137,11 @@ def test_an_existing_file_is_not_overwritten_without_force(tmp_path):
     terminal.refuse_to_overwrite(path, force=True)
     with pytest.raises(ValueError, match=r"page.html exists; pass --force"):
         terminal.refuse_to_overwrite(path, force=False)
+
+
+def test_a_table_too_wide_for_the_terminal_is_records_that_say_what_they_are(monkeypatch, capsys):
+    monkeypatch.setattr(terminal, "stdout", terminal.Terminal(width=20, force_terminal=True))
+    terminal.print_table(["cluster", "mean distance"], [["0", "1.5"], ["1", "2.5"]])
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert plain.split("\n") == ["cluster 0", "  mean distance: 1.5", "cluster 1",
+                                 "  mean distance: 2.5", ""]  # fmt: skip

@@ -16,6 +16,7 @@ from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.contract import State
 from lloydformer.engines.native.folds import FOLDS
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
+from lloydformer.plans.means import Iterations
 from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
@@ -59,7 +60,15 @@ class Case:
                     state.clear()
                 summary = _parts(fold, run(fold))
                 found[name] = summary, [t.clone() for t in vars(state).values()]
+            found["seeds"] = self._seeded(run, state)
         return found
+
+    def _seeded(self, run, state: State):
+        """Folds of k-means++, in its order: centers are seeds, and some of them candidates."""
+        for number, seed in enumerate(self.centers[:5]):
+            masses = run(Closer(seed[None], first=number == 0))
+        (potentials,) = run(Potential(self.centers[-8:].contiguous(), masses.sum()))
+        return [masses, potentials], [self.known.labels, self.known.before, state.distances.clone()]
 
     def _restore(self, state: State) -> None:
         for name, known in vars(self.known).items():
@@ -116,14 +125,13 @@ def folds(case: Case, seed: int) -> dict[str, object]:
         "sparse": Weighted(Sparse(GAMMA, level), k),
         "exponential": Weighted(Exponential(GAMMA, level, radius.double()), k),
         "softmax": Weighted(Exponential(GAMMA, level, torch.full_like(level, math.inf)), k),
-        "closer": Closer(centers[:1], first=False), "first": Closer(centers[:1], first=True),
-        "potential": Potential(centers[:8]),
     }  # fmt: skip
 
 
 def test_no_kernel_is_forgotten():
     case = problem(0, 20, 2, 3, torch.float64, "plain", 8, weighted=True)
-    assert {type(fold) for fold in folds(case, 0).values()} == set(FOLDS)
+    tried = {type(fold) for fold in folds(case, 0).values()} | {Closer, Potential}
+    assert tried == set(FOLDS) - {Iterations}  # whose truth is the loop: test_native_small.py
 
 
 problems = {
@@ -160,7 +168,10 @@ def check_doubles(case: Case, seed: int) -> None:
 
 
 def check_singles(case: Case, seed: int) -> None:
-    """Not worse than twice the error of the plain fold, and a few roundings."""
+    """Not worse than twice the error of the plain fold, and a few roundings.
+
+    Distances by the expansion, and with them the free energy, are rounded as |x|^2 is.
+    """
     double = case.doubled()
     every, doubled = folds(case, seed), folds(double, seed)
     ours, plain = (case.ran(engine, every) for engine in (Native(), Chunked(1)))
@@ -169,7 +180,8 @@ def check_singles(case: Case, seed: int) -> None:
     for name, (found, state) in ours.items():
         exact, (labels, *_) = truth[name]
         for error, theirs in zip(worst(found, exact), worst(plain[name][0], exact), strict=True):
-            assert error <= 2 * theirs + 1e-6, name
+            few = 1e-6 * (max(1.0, case.data.farthest) if name in ("shares", "seeds") else 1.0)
+            assert error <= 2 * theirs + few, name
         if name in LABELLED and case.data.scaling is None and not case.data.directions:
             assert torch.equal(state[0], labels), name
 

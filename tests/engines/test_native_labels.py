@@ -96,10 +96,10 @@ def test_points_on_bisectors(shift, seed):
     check(on_bisectors(rng, centers, n), centers, torch.float32)
 
 
-@pytest.mark.parametrize("shift", [3.0, 1e4, 1e6])
+@pytest.mark.parametrize("shift", [1e4, 1e6])
 @given(seed=seeds)
 def test_points_on_bisectors_by_the_numbers_as_given(shift, seed):
-    """Far from zero, and where zero is not the middle."""
+    """Far from zero, where the origin is subtracted without rounding."""
     rng = np.random.default_rng(seed)
     n, d, k = shape(rng)
     centers = (rng.uniform(-4, 4, size=(k, d)) + shift).astype(np.float32).astype(np.float64)

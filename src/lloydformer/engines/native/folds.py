@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lloydformer.engines.contract import State
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
+from lloydformer.plans.means import Iterations
 from lloydformer.plans.robust import Above, Best, Exponential, Weighted
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
@@ -62,6 +63,14 @@ def _nearest(session: Session, fold: Nearest) -> Summary:
         sums.numpy(), masses.numpy(),
     )  # fmt: skip
     return sums, masses, torch.tensor(changed)
+
+
+def _iterations(session: Session, fold: Iterations) -> Summary:
+    centers, history = fold.centers.clone().contiguous(), _zeros(fold.max_iter)
+    count = session.kernels.iterate(
+        centers.numpy(), session.labels, session.before, fold.tolerance, history.numpy()
+    )
+    return centers, history[:count].tolist()
 
 
 def _measure(session: Session, fold: Measure) -> Summary:
@@ -145,14 +154,13 @@ def _closer(session: Session, fold: Closer) -> Summary:
 
 def _potential(session: Session, fold: Potential) -> Summary:
     gains = _zeros(len(fold.candidates))
-    session.kernels.gains(
-        _array(fold.candidates), session.labels, session.distances, gains.numpy()
-    )
+    session.kernels.gains(_array(fold.candidates), session.labels, session.distances, gains.numpy())
     return (fold.now - gains,)
 
 
 FOLDS: dict[type, Callable[[Session, Any], Summary | None]] = {
-    Moments: _moments, Nearest: _nearest, Measure: _measure, Cosines: _measure, Shares: _shares,
+    Moments: _moments, Nearest: _nearest, Iterations: _iterations, Measure: _measure,
+    Cosines: _measure, Shares: _shares,
     Histogram: _histogram, Within: _within, Best: _best, Above: _above, Weighted: _weighted,
     Closer: _closer, Potential: _potential,
 }  # fmt: skip

@@ -32,16 +32,16 @@ class Bounds {
 
     /// The centers have moved here: loosen the bounds, or begin to have some.
     void follow(const Packed<T>& centers, const Rows<T>& rows) {
+        const double reach = std::sqrt(double(rows.farthest)) + std::sqrt(double(centers.largest));
         first_ = !known_;
         if (first_)
-            begin(centers);
+            begin(centers, reach);
         else
             loosen(centers);
         known_ = true;
         groups_->pack(centers);
         last_ = centers.rows;
-        const double reach = std::sqrt(double(rows.farthest)) + std::sqrt(double(centers.largest));
-        slack_ = float(16 * std::numeric_limits<float>::epsilon() * (reach + way_));
+        slack_ = float(16 * std::numeric_limits<float>::epsilon() * (reach * per_unit_ + way_));
     }
 
     /// Calls each(row number, label, row) for the points of a range whose label is another one;
@@ -69,7 +69,8 @@ class Bounds {
     /// Groups, so that bounds take at most 64 bytes of a point, or twice what its features do.
     static int most(int d) { return std::max<int>(16, 2 * d * sizeof(T) / sizeof(float)); }
 
-    void begin(const Packed<T>& centers) {
+    void begin(const Packed<T>& centers, double reach) {
+        per_unit_ = reach > 0 ? std::exp2(-std::floor(std::log2(reach))) : 1;
         groups_ = std::make_unique<Groups<T>>(centers, most_);
         const int64_t blocks = (n_ + P<T> - 1) / P<T>;
         upper_.resize(blocks * P<T>);
@@ -84,7 +85,8 @@ class Bounds {
         for (int j = 0; j < centers.k; j++) {
             const T* old = &last_[int64_t(j) * centers.width];
             const double moved =
-                std::sqrt(squared_distance_exactly(centers.row(j), old, centers.d)) * (1 + 1e-12);
+                std::sqrt(squared_distance_exactly(centers.row(j), old, centers.d)) * per_unit_ *
+                (1 + 1e-12);
             went_[j] = up(went_[j] + moved);
             farthest[groups_->of(j)] = std::max(farthest[groups_->of(j)], moved);
             way_ = std::max(way_, double(went_[j]));
@@ -93,6 +95,17 @@ class Bounds {
             fled_[g] = up(fled_[g] + farthest[g]);
             way_ = std::max(way_, double(fled_[g]));
         }
+    }
+
+    /// A distance, and no less, whatever rounding did to its square; in the bounds' unit.
+    float above(T square, T error) const {
+        return float(std::sqrt(std::max<T>(square, 0) + error) * T(per_unit_)) * (1 + 4e-7f);
+    }
+
+    /// A distance, and no more.
+    float below(T square, T error) const {
+        const T root = std::sqrt(std::max<T>(square - error, 0)) * T(per_unit_);
+        return float(std::min<T>(root, T(1e30))) * (1 - 4e-7f);
     }
 
     /// The next float above.
@@ -136,7 +149,8 @@ class Bounds {
     int most_;
     bool known_ = false, first_ = false;
     float slack_ = 0;
-    double way_ = 0;  // the longest that a center has gone since the bounds began
+    double per_unit_ = 1;  // bounds are floats: their unit suits the data
+    double way_ = 0;       // the longest that a center has gone since the bounds began
     std::unique_ptr<Groups<T>> groups_;
     std::vector<float> upper_, lower_, went_, fled_;  // fled: the way of the fastest of a group
     std::vector<T> last_;

@@ -12,9 +12,9 @@ namespace {
 template <class T>
 class SessionOf final : public Session {
   public:
-    SessionOf(const Points& p, int n_threads, bool bounded)
+    SessionOf(const Points& p, int n_threads, int64_t room)
         : team_(n_threads),
-          bounded_(bounded),
+          room_(room),
           rows_(static_cast<const T*>(p.points), p.n, p.d, static_cast<const T*>(p.origin),
                 static_cast<const T*>(p.shift), static_cast<const T*>(p.scale), p.weights,
                 p.directions, p.mapped) {
@@ -26,12 +26,20 @@ class SessionOf final : public Session {
     int64_t nearest(const void* centers, int k, State state, bool fresh, double* sums,
                     double* masses) override {
         if (lloyd_ == nullptr || k != k_)
-            lloyd_ = std::make_unique<Lloyd<T>>(rows_, k_ = k, bounded_), fresh = true;
-        const Totals& totals =
-            lloyd_->step(team_, static_cast<const T*>(centers), state.labels, state.before, fresh);
+            lloyd_ = std::make_unique<Lloyd<T>>(rows_, k_ = k, bounded()), fresh = true;
+        const Totals& totals = lloyd_->step(team_, static_cast<const T*>(centers), state.labels,
+                                            state.before, fresh, labels_written_);
+        labels_written_ = false;
         std::copy(totals.sums.begin(), totals.sums.end(), sums);
         std::copy(totals.masses.begin(), totals.masses.end(), masses);
         return totals.changed;
+    }
+
+    int iterate(double* centers, int k, State state, double tolerance, int max_iter,
+                double* history) override {
+        lloyd_ = std::make_unique<Lloyd<T>>(rows_, k_ = k, false);
+        Descent<T> descent(rows_, *lloyd_, centers, k, state);
+        return descent.run(team_, {tolerance, max_iter}, history);
     }
 
     int64_t looked_at() const override { return lloyd_ == nullptr ? 0 : lloyd_->looked_at(); }
@@ -39,14 +47,15 @@ class SessionOf final : public Session {
     void measure(const void* centers, int k, State state, double* spread, double* masses) override {
         const Packed<T> packed(static_cast<const T*>(centers), k, rows_.d);
         const bool labelled = lloyd_ != nullptr && k == k_ && lloyd_->skips();
-        if (labelled)
-            lloyd_->step(team_, static_cast<const T*>(centers), state.labels, state.before, false);
+        if (labelled) lloyd_->relabel(team_, packed, state.labels, state.before);
+        labels_written_ = true;
         give(ISA::measure(team_, rows_, packed, state, labelled), {{spread, k}, {masses, k}});
     }
 
     int64_t shares(const void* centers, int k, double gamma, State state, double* sums,
                    double* masses, double* energy) override {
         const Packed<T> packed(static_cast<const T*>(centers), k, rows_.d);
+        lloyd_.reset();  // it would take `before` for its own
         double changes;
         give(Softly<T>(rows_, packed, gamma, state)(team_),
              {{sums, int64_t(k) * rows_.d}, {masses, k}, {energy, 1}, {&changes, 1}});
@@ -59,6 +68,7 @@ class SessionOf final : public Session {
 
     int64_t within(State state, const void* radius, int k, double* sums, double* masses,
                    double* objective) override {
+        lloyd_.reset();
         return sums_of(ISA::within(team_, rows_, state, static_cast<const T*>(radius), k), k, sums,
                        masses, objective);
     }
@@ -74,6 +84,7 @@ class SessionOf final : public Session {
 
     int64_t weighted(State state, double gamma, const double* level, const double* radius, int k,
                      double* sums, double* masses, double* objective) override {
+        lloyd_.reset();
         if (radius == nullptr) {
             const auto sparse = [=](double d, int j) {
                 return std::max(-gamma * d - level[j], 0.0);
@@ -88,6 +99,7 @@ class SessionOf final : public Session {
     }
 
     void closer(const void* seed, bool first, State state, int64_t leaf, double* masses) override {
+        labels_written_ = true;
         seeds_.closer(team_, static_cast<const T*>(seed), first, static_cast<T*>(state.distances),
                       state.labels, leaf, masses);
     }
@@ -99,6 +111,8 @@ class SessionOf final : public Session {
     }
 
   private:
+    bool bounded() const { return room_ / Bounds<T>::bytes(rows_.d, k_) >= rows_.n; }
+
     struct Piece {
         double* to;
         int64_t size;
@@ -118,16 +132,17 @@ class SessionOf final : public Session {
     }
 
     Team team_;
-    bool bounded_;
+    int64_t room_;  // bytes for bounds
+    bool labels_written_ = false;
     Rows<T> rows_;
     std::unique_ptr<Lloyd<T>> lloyd_;
     Seeds<T> seeds_{rows_};
     int k_ = 0;
 };
 
-std::unique_ptr<Session> session(const Points& points, int n_threads, bool bounded) {
-    if (points.single) return std::make_unique<SessionOf<float>>(points, n_threads, bounded);
-    return std::make_unique<SessionOf<double>>(points, n_threads, bounded);
+std::unique_ptr<Session> session(const Points& points, int n_threads, int64_t room) {
+    if (points.single) return std::make_unique<SessionOf<float>>(points, n_threads, room);
+    return std::make_unique<SessionOf<double>>(points, n_threads, room);
 }
 
 void solve(const Problems& all, int n_threads) {

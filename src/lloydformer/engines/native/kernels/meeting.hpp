@@ -54,7 +54,8 @@ class Bounds<T>::Meeting {
     void choose(int count) {
         std::fill(met_.begin(), met_.end(), bounds_.first_);
         float reach[P<T>];
-        for (int r = 0; r < count; r++) reach[r] = above(away_[r], error_[r]) + bounds_.slack_;
+        for (int r = 0; r < count; r++)
+            reach[r] = bounds_.above(away_[r], error_[r]) + bounds_.slack_;
         for (int g = 0; g < groups_.count(); g++)
             for (int r = 0; r < count && !met_[g]; r++)
                 met_[g] = low_[r][g * P<T>] - bounds_.fled_[g] <= reach[r];
@@ -104,25 +105,19 @@ class Bounds<T>::Meeting {
             if (!met_[g]) continue;
             const T *one = &others_[g * 2 * P<T>], *two = one + P<T>;
             for (int r = 0; r < P<T>; r++)
-                bound[r] = below((group_[r] == g ? two[r] : one[r]) + square_[r], error_[r]) +
-                           bounds_.fled_[g];
+                bound[r] =
+                    bounds_.below((group_[r] == g ? two[r] : one[r]) + square_[r], error_[r]) +
+                    bounds_.fled_[g];
             for (int r = 0; r < count; r++) low_[r][g * P<T>] = bound[r];
         }
-        for (int r = 0; r < P<T>; r++) bound[r] = above(best_[r] + square_[r], error_[r]);
+        for (int r = 0; r < P<T>; r++) bound[r] = bounds_.above(best_[r] + square_[r], error_[r]);
         for (int r = 0; r < count; r++) {
             bounds_.upper_[open[r]] = bound[r] - bounds_.went_[label_[r]];
             const int own = groups_.of(own_[r]);
             if (label_[r] == own_[r] || met_[own]) continue;
             float& lost = low_[r][own * P<T>];  // the group of the old center has one more to mind
-            lost = std::min(lost, below(away_[r], error_[r]) + bounds_.fled_[own]);
+            lost = std::min(lost, bounds_.below(away_[r], error_[r]) + bounds_.fled_[own]);
         }
-    }
-
-    static float above(T square, T error) {
-        return std::sqrt(float(std::max<T>(square, 0) + error)) * (1 + 4e-7f);
-    }
-    static float below(T square, T error) {
-        return std::sqrt(float(std::max<T>(square - error, 0))) * (1 - 4e-7f);
     }
 
     Bounds& bounds_;

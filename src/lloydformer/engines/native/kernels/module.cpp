@@ -52,7 +52,7 @@ class Folds {
   public:
     Folds(Values points, std::optional<Values> origin, std::optional<Values> shift,
           std::optional<Values> scale, std::optional<Given> weights, bool directions,
-          double farthest, bool mapped, int n_threads, bool bounded, const std::string& isa)
+          double farthest, bool mapped, int n_threads, int64_t room, const std::string& isa)
         : points_(points),
           weights_(weights),
           n_(points.shape(0)),
@@ -70,7 +70,7 @@ class Folds {
             data(origin),  data(shift), data(scale), weights ? weights->data() : nullptr,
             directions,    farthest,    mapped};
         nb::gil_scoped_release free;
-        session_ = choose(isa).kernels->session(given, n_threads, bounded);
+        session_ = choose(isa).kernels->session(given, n_threads, room);
     }
 
     void moments(Doubles out) {
@@ -85,6 +85,14 @@ class Folds {
         const State state = known(labels, before, nullptr);
         nb::gil_scoped_release free;
         return session_->nearest(centers.data(), k, state, fresh, sums.data(), masses.data());
+    }
+
+    int iterate(Doubles centers, Labels labels, Labels before, double tolerance, Doubles history) {
+        require(centers.ndim() == 2 && centers.shape(1) == size_t(d_), "centers: pass (k, d)");
+        const State state = known(labels, before, nullptr);
+        nb::gil_scoped_release free;
+        return session_->iterate(centers.data(), int(centers.shape(0)), state, tolerance,
+                                 int(history.size()), history.data());
     }
 
     int64_t looked_at() const { return session_->looked_at(); }
@@ -261,13 +269,14 @@ NB_MODULE(_kernels, m) {
           nb::arg("isa") = "", "Many problems, each from its start to its end.");
     nb::class_<Folds>(m, "Folds")
         .def(nb::init<Values, std::optional<Values>, std::optional<Values>, std::optional<Values>,
-                      std::optional<Given>, bool, double, bool, int, bool, const std::string&>(),
+                      std::optional<Given>, bool, double, bool, int, int64_t, const std::string&>(),
              nb::arg("points"), nb::arg("origin").none(), nb::arg("shift").none(),
              nb::arg("scale").none(), nb::arg("weights").none(), nb::arg("directions"),
-             nb::arg("farthest"), nb::arg("mapped"), nb::arg("n_threads"), nb::arg("bounded"),
+             nb::arg("farthest"), nb::arg("mapped"), nb::arg("n_threads"), nb::arg("room"),
              nb::arg("isa") = "")
         .def("moments", &Folds::moments)
         .def("nearest", &Folds::nearest)
+        .def("iterate", &Folds::iterate)
         .def("looked_at", &Folds::looked_at)
         .def("measure", &Folds::measure)
         .def("shares", &Folds::shares)

@@ -1,7 +1,7 @@
 // Many small problems: each is solved by one thread, from its start to its end.
 #pragma once
 
-#include "lloyd.hpp"
+#include "descend.hpp"
 #include "rounds.hpp"
 
 namespace lloydformer::ISA {
@@ -43,11 +43,9 @@ class Problem {
             for (int j = 0; j < k_; j++)
                 for (int f = 0; f < d_; f++) centers_[j * d_ + f] -= origin_[f];
         Lloyd<double> lloyd(rows, k_, false);
-        for (n_iter = 1; n_iter <= all_.max_iter; n_iter++) {
-            Totals totals = lloyd.step(alone, centers_, labels_, before_.data(), n_iter == 1);
-            refill(rows, totals);
-            if (move(totals) <= tolerance || totals.changed == 0 || n_iter == all_.max_iter) break;
-        }
+        const State state{labels_, before_.data(), nullptr};
+        Descent<double> descent(rows, lloyd, centers_, k_, state);
+        n_iter = descent.run(alone, {tolerance, all_.max_iter}, nullptr);
         inertia = finish(alone, rows);
     }
 
@@ -96,56 +94,10 @@ class Problem {
         int last = 0;
         for (int i = 0; i < n_; i++) {
             const double mass = rows.weight(i) * squares[i];
-            if (mass > 0 || whole == 0) last = i;
+            if (mass > 0 || (whole == 0 && rows.weight(i) > 0)) last = i;
             if ((reached += mass) > fraction * whole) return i;
         }
         return last;
-    }
-
-    /// Empty clusters take the farthest points, by (distance, row).
-    void refill(const Rows<double>& rows, Totals& totals) {
-        std::vector<int> lost;
-        for (int j = 0; j < k_; j++)
-            if (totals.masses[j] == 0) lost.push_back(j);
-        if (lost.empty()) return;
-        std::vector<double> row(rows.width), center(rows.width), away(n_);
-        std::vector<int> order(n_);
-        for (int i = 0; i < n_; i++) {
-            rows.see(i, row.data());
-            std::copy_n(centers_ + labels_[i] * d_, d_, center.data());
-            away[i] =
-                rows.weight(i) > 0 ? squared_distance(row.data(), center.data(), rows.width) : -1;
-            order[i] = i;
-        }
-        std::stable_sort(order.begin(), order.end(),
-                         [&](int a, int b) { return away[a] > away[b]; });
-        for (size_t l = 0; l < lost.size() && l < order.size(); l++) {
-            const int i = order[l];
-            if (away[i] <= 0) return;
-            rows.see(i, row.data());
-            totals.add(row.data(), labels_[i], -rows.weight(i));
-            totals.add(row.data(), lost[l], rows.weight(i));
-        }
-    }
-
-    /// The centers go to the means, or to their directions; how far, squared.
-    double move(const Totals& totals) {
-        double shift = 0;
-        for (int j = 0; j < k_; j++) {
-            const double* sum = &totals.sums[j * d_];
-            double length = totals.masses[j];
-            if (all_.directions) {
-                length = 0;
-                for (int f = 0; f < d_; f++) length += sum[f] * sum[f];
-                length = std::sqrt(length);
-            }
-            for (int f = 0; f < d_ && length > 0; f++) {
-                const double now = sum[f] / length, apart = now - centers_[j * d_ + f];
-                shift += apart * apart;
-                centers_[j * d_ + f] = now;
-            }
-        }
-        return shift;
     }
 
     /// The last assignment; the centers go back to where the points are.

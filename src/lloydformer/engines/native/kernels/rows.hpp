@@ -94,6 +94,8 @@ class Rows {
 
     bool narrow() const { return !repeated_.empty(); }
 
+    bool directions() const { return directions_; }
+
     double weight(int64_t i) const { return weights_ == nullptr ? 1.0 : weights_[i]; }
 
   private:

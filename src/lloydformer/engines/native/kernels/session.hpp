@@ -37,6 +37,10 @@ class Session {
     /// changes.
     virtual int64_t nearest(const void* centers, int k, State, bool fresh, double* sums,
                             double* masses) = 0;
+    /// Lloyd's iterations from centers (k, d), in float64, to where they end; of each, the sum of
+    /// w (|c|^2 - 2 x c) that it began with. Returns how many there were.
+    virtual int iterate(double* centers, int k, State, double tolerance, int max_iter,
+                        double* history) = 0;
     /// How many points the last `nearest` had to look at.
     virtual int64_t looked_at() const = 0;
     /// Labels and distances by nearest center; the sum of w d^2 and the mass of each cluster, (k).
@@ -87,7 +91,8 @@ struct Problems {
 };
 
 struct Kernels {
-    std::unique_ptr<Session> (*session)(const Points&, int n_threads, bool bounded);
+    /// room: bytes that bounds may take; without it no work is skipped.
+    std::unique_ptr<Session> (*session)(const Points&, int n_threads, int64_t room);
     void (*solve)(const Problems&, int n_threads);
     int (*bytes_of_bounds)(bool single, int d, int k);
 };
