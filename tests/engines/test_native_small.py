@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lloydformer as lf
-from lloydformer.engines import instruction_set
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.engines import Chunked, Native, instruction_set
+from lloydformer.engines.contract import State
+from lloydformer.seeding import kmeans_plusplus
 from lloydformer.solve import Descent
 
 pytestmark = pytest.mark.skipif(instruction_set() is None, reason="no kernels were built here")
@@ -41,6 +45,31 @@ def test_at_once_is_what_the_loop_comes_to(kind, dtype, seed):
     assert once.objective_history_ == pytest.approx(loop.objective_history_, rel=1e-5, abs=1e-6)
     scale = np.abs(X).max()
     assert np.abs(once.cluster_centers_ - loop.cluster_centers_).max() <= 1e-6 * scale
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_seeds_at_once_are_those_of_the_folds(weighted, seed):
+    """Also where there are fewer different points than clusters."""
+    rng = np.random.default_rng(seed)
+    n, d, k = rng.integers(12, 200), rng.integers(1, 6), rng.integers(1, 12)
+    X = (
+        rng.integers(3, size=(n, d)).astype(float)
+        if rng.uniform() < 0.3
+        else rng.normal(size=(n, d))
+    )
+    w = torch.from_numpy(rng.integers(0, 3, size=n).astype(float)) if weighted else None
+    data = TensorBlocks(torch.from_numpy(X), w)
+    if weighted and int((w > 0).sum()) < k:
+        return
+    found = []
+    for engine in (Native(1), Chunked(1)):
+        state = State.of(data)
+        with engine.over(data, state) as run:
+            draw = np.random.RandomState(seed)
+            found.append(kmeans_plusplus(data, run, state.distances, int(k), draw).tolist())
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(("n", "at_once"), [(200, True), (200_000, False)])

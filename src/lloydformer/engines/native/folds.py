@@ -16,7 +16,7 @@ from lloydformer.plans.robust import Above, Best, Exponential, Weighted
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
 from lloydformer.plans.trimmed import Within
-from lloydformer.seeding.plusplus import Closer, Potential
+from lloydformer.seeding.plusplus import Closer, Potential, Seeds
 
 Summary = Any
 
@@ -90,6 +90,7 @@ def _shares(session: Session, fold: Shares) -> Summary | None:
     )  # fmt: skip
     if masses.min() < _FAINT[fold.centers.dtype]:
         return None
+    np.copyto(session.before, session.labels)
     return torch.zeros_like(masses), sums, masses, energy[0], torch.tensor(changed)
 
 
@@ -158,11 +159,18 @@ def _potential(session: Session, fold: Potential) -> Summary:
     return (fold.now - gains,)
 
 
+def _seeds(session: Session, fold: Seeds) -> Summary:
+    rows = torch.zeros(len(fold.draws) + 1, dtype=torch.int64)
+    rows[0] = fold.first
+    count = session.kernels.seeds(rows.numpy(), fold.draws, session.labels, session.distances)
+    return rows[:count]
+
+
 FOLDS: dict[type, Callable[[Session, Any], Summary | None]] = {
     Moments: _moments, Nearest: _nearest, Iterations: _iterations, Measure: _measure,
     Cosines: _measure, Shares: _shares,
     Histogram: _histogram, Within: _within, Best: _best, Above: _above, Weighted: _weighted,
-    Closer: _closer, Potential: _potential,
+    Closer: _closer, Potential: _potential, Seeds: _seeds,
 }  # fmt: skip
 """Kernels by the fold that they run; None is returned where the plain fold must."""
 

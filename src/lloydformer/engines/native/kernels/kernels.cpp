@@ -110,6 +110,12 @@ class SessionOf final : public Session {
              {{gains, m}});
     }
 
+    int choose(int64_t* rows, int k, const double* draws, int trials, State state) override {
+        labels_written_ = true;
+        return seeds_.choose(team_, rows, k, draws, trials, static_cast<T*>(state.distances),
+                             state.labels);
+    }
+
   private:
     bool bounded() const { return room_ / Bounds<T>::bytes(rows_.d, k_) >= rows_.n; }
 

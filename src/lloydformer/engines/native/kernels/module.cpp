@@ -180,6 +180,16 @@ class Folds {
         session_->gains(candidates.data(), int(gains.size()), state, gains.data());
     }
 
+    int seeds(Array<int64_t> rows, Given draws, Labels labels, Written distances) {
+        require(rows.size() > 0 && draws.ndim() == 2 && draws.shape(0) + 1 == rows.size(),
+                "rows: pass (k); draws: pass (k - 1, trials)");
+        require(rows.data()[0] >= 0 && rows.data()[0] < n_, "rows: the first one is not there");
+        const State state = known(labels, labels, &distances);
+        nb::gil_scoped_release free;
+        return session_->choose(rows.data(), int(rows.size()), draws.data(), int(draws.shape(1)),
+                                state);
+    }
+
   private:
     int centered(const Values& centers) const {
         require(centers.ndim() == 2 && centers.shape(1) == size_t(d_) &&
@@ -287,5 +297,6 @@ NB_MODULE(_kernels, m) {
         .def("weighted", &Folds::weighted, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
              nb::arg().none(), nb::arg(), nb::arg(), nb::arg())
         .def("closer", &Folds::closer)
-        .def("gains", &Folds::gains);
+        .def("gains", &Folds::gains)
+        .def("seeds", &Folds::seeds);
 }

@@ -70,7 +70,42 @@ class Seeds {
         });
     }
 
+    /// Greedy k-means++ in one call: seeds after the first row, each the best of some candidates
+    /// that are drawn by w d^2. Ends early where no mass is left. Returns how many rows there are.
+    int choose(Team& team, int64_t* chosen, int k, const double* draws, int trials, T* distances,
+               int32_t* labels) {
+        std::vector<T> candidates(int64_t(trials) * rows_.width), row(rows_.width);
+        std::vector<int64_t> drawn(trials);
+        for (int j = 1; j < k; j++) {
+            double mass;
+            rows_.see(chosen[j - 1], row.data());
+            closer(team, row.data(), j == 1, distances, labels, rows_.n, &mass);
+            if (mass <= 0) return j;
+            draw(draws + (j - 1) * trials, trials, distances, drawn.data());
+            for (int t = 0; t < trials; t++) {
+                rows_.see(drawn[t], row.data());
+                std::copy_n(row.data(), rows_.d, &candidates[int64_t(t) * rows_.d]);
+            }
+            const Numbers gain = gains(team, candidates.data(), trials, distances, labels);
+            chosen[j] = drawn[std::max_element(gain.begin(), gain.end()) - gain.begin()];
+        }
+        return k;
+    }
+
   private:
+    /// The first rows at which the sum of w d^2 goes beyond fractions of the whole.
+    void draw(const double* fractions, int count, const T* distances, int64_t* drawn) const {
+        std::vector<double> reached(rows_.n);
+        double sum = 0;
+        for (int64_t i = 0; i < rows_.n; i++)
+            reached[i] = sum += rows_.weight(i) * double(distances[i]);
+        const auto last = std::lower_bound(reached.begin(), reached.end(), sum);
+        for (int t = 0; t < count; t++) {
+            const auto at = std::upper_bound(reached.begin(), reached.end(), fractions[t] * sum);
+            drawn[t] = std::min(at, last) - reached.begin();
+        }
+    }
+
     /// For each seed, a quarter of the squared distance to the nearest of some new ones: points
     /// that are nearer to it than that cannot be nearer to them. A little less, for rounding.
     std::vector<T> reaches(const T* fresh, int m) const {

@@ -45,7 +45,8 @@ class Session {
     virtual int64_t looked_at() const = 0;
     /// Labels and distances by nearest center; the sum of w d^2 and the mass of each cluster, (k).
     virtual void measure(const void* centers, int k, State, double* spread, double* masses) = 0;
-    /// Sums (k, d) and masses (k) of soft-max shares; energy. Returns changes.
+    /// Sums (k, d) and masses (k) of soft-max shares; energy. `before` is left to the caller.
+    /// Returns changes.
     virtual int64_t shares(const void* centers, int k, double inverse_temperature, State,
                            double* sums, double* masses, double* energy) = 0;
     /// Masses (k, 256) by the next eight bits of a distance, of points that agree with the prefix.
@@ -69,6 +70,9 @@ class Session {
     virtual void closer(const void* seed, bool first, State, int64_t leaf, double* masses) = 0;
     /// By how much the sum of w d^2 would shrink with each of m candidates as a new seed.
     virtual void gains(const void* candidates, int m, State, double* gains) = 0;
+    /// Both in turn, k - 1 times, from the first row on, with draws (k - 1, trials) from [0, 1).
+    /// Returns how many rows there are: fewer than k where no mass is left.
+    virtual int choose(int64_t* rows, int k, const double* draws, int trials, State) = 0;
 };
 
 /// Many problems (b, n, d) from their starts (b, k, d), each until its own stop rule says so.

@@ -95,8 +95,9 @@ class Softly<T>::Part {
             factor[r] = T(weight / total[h][l]);
             sum_[energy] += weight * (double(square) + found.best[h][l] -
                                       std::log(double(total[h][l])) / all_.gamma_);
-            all_.state_.labels[start + r] = int32_t(found.index[h][l]);
-            sum_[energy + 1] += changed(all_.state_, start + r, weight);
+            const int32_t label = int32_t(found.index[h][l]);
+            all_.state_.labels[start + r] = label;
+            sum_[energy + 1] += weight > 0 && label != all_.state_.before[start + r];
         }
         for (int j = 0; j < k_; j++)
             for (int r = 0; r < P<T>; r++) shares_[j * P<T> + r] *= factor[r];
