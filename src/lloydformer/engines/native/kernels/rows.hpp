@@ -95,6 +95,7 @@ class Rows {
     bool narrow() const { return !repeated_.empty(); }
 
     bool directions() const { return directions_; }
+    bool weighted() const { return weights_ != nullptr; }
 
     double weight(int64_t i) const { return weights_ == nullptr ? 1.0 : weights_[i]; }
 

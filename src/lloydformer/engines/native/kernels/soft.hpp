@@ -76,51 +76,102 @@ class Softly<T>::Part {
     }
 
   private:
+    /// The share of every point in every cluster, times its weight.
     void share(int64_t start) {
-        const int64_t energy = int64_t(k_) * (d_ + 1);
-        const Found<T> found = nearest(block_.lanes(), all_.centers_);
+        const Found<T> found = score_all();
         V<T> total[2]{};
-        score_all([&](int j, V<T>(&s)[2]) {
+        for (int j = 0; j < k_; j++)
             for (int h = 0; h < 2; h++) {
-                const V<T> share = exponential<T>((found.best[h] - s[h]) * T(all_.gamma_));
+                T* at = &shares_[j * P<T> + h * W<T>];
+                const V<T> share = exponential<T>((found.best[h] - load(at)) * T(all_.gamma_));
                 total[h] += share;
-                store(&shares_[j * P<T> + h * W<T>], share);
+                store(at, share);
             }
-        });
-        T factor[P<T>]{};
-        for (int r = 0; r < block_.count; r++) {
-            const int h = r / W<T>, l = r % W<T>;
-            const double weight = all_.rows_.weight(start + r);
-            const T square = dot(block_.row(r), block_.row(r), width_);
-            factor[r] = T(weight / total[h][l]);
-            sum_[energy] += weight * (double(square) + found.best[h][l] -
-                                      std::log(double(total[h][l])) / all_.gamma_);
-            const int32_t label = int32_t(found.index[h][l]);
-            all_.state_.labels[start + r] = label;
-            sum_[energy + 1] += weight > 0 && label != all_.state_.before[start + r];
+        T totals[P<T>], best[P<T>], squares[P<T>], factor[P<T>]{};
+        for (int h = 0; h < 2; h++) {
+            store(totals + h * W<T>, total[h]);
+            store(best + h * W<T>, found.best[h]);
         }
+        square(squares);
+        for (int r = 0; r < block_.count; r++) {
+            const int32_t label = int32_t(found.index[r / W<T>][r % W<T>]);
+            const double weight = all_.rows_.weight(start + r);
+            factor[r] = T(weight) / totals[r];
+            changed_ += weight > 0 && label != all_.state_.before[start + r];
+            all_.state_.labels[start + r] = label;
+        }
+        note(start, totals, best, squares);
         for (int j = 0; j < k_; j++)
             for (int r = 0; r < P<T>; r++) shares_[j * P<T> + r] *= factor[r];
     }
 
-    /// Scores of all centers, one after the other; slots of the last eight may be fewer.
-    template <class Each>
-    void score_all(Each each) {
+    /// Adds w (|x|^2 + best - log(total) / gamma). Without weights, the logarithm is taken of the
+    /// product of several totals, each at most k.
+    void note(int64_t start, const T* totals, const T* best, const T* squares) {
+        if (!all_.rows_.weighted() && block_.count == P<T>) {
+            constexpr int parts = std::min(8, P<T>);
+            for (int r = 0; r < P<T>; r += parts)
+                for (int l = 0; l < parts; l++) {
+                    energy_[l] += double(squares[r + l]) + double(best[r + l]);
+                    product_[l] *= double(totals[r + l]);
+                }
+            return;
+        }
+        for (int r = 0; r < block_.count; r++)
+            energy_[0] +=
+                all_.rows_.weight(start + r) *
+                (double(squares[r]) + best[r] - std::log(double(totals[r])) / all_.gamma_);
+    }
+
+    void square(T (&squares)[P<T>]) const {
+        V<T> sum[2]{};
+        for (int f = 0; f < d_; f++)
+            for (int h = 0; h < 2; h++) {
+                const V<T> x = load(block_.lanes() + f * P<T> + h * W<T>);
+                sum[h] += x * x;
+            }
+        for (int h = 0; h < 2; h++) store(squares + h * W<T>, sum[h]);
+    }
+
+    /// Scores of all centers, written where the shares will be, and the best of them.
+    Found<T> score_all() {
+        Found<T> found;
         int j = 0;
-        for (; j + TOGETHER <= k_; j += TOGETHER) {
-            V<T> s[TOGETHER][2];
-            score<T, TOGETHER>(block_.lanes(), d_, all_.centers_.eight(j),
-                               &all_.centers_.squares[j], s);
-            for (int c = 0; c < TOGETHER; c++) each(j + c, s[c]);
+        for (; j + TOGETHER <= k_; j += TOGETHER) score_some<TOGETHER>(j, found);
+        switch (k_ - j) {
+            case 1:
+                score_some<1>(j, found);
+                break;
+            case 2:
+                score_some<2>(j, found);
+                break;
+            case 3:
+                score_some<3>(j, found);
+                break;
+            case 4:
+                score_some<4>(j, found);
+                break;
+            case 5:
+                score_some<5>(j, found);
+                break;
+            case 6:
+                score_some<6>(j, found);
+                break;
+            case 7:
+                score_some<7>(j, found);
+                break;
         }
-        for (int rest = k_ - j, c = 0; c < rest; c++) {
-            V<T> s[2] = {splat(all_.centers_.squares[j + c]), splat(all_.centers_.squares[j + c])};
-            for (int f = 0; f < d_; f++)
-                for (int h = 0; h < 2; h++)
-                    s[h] += load(block_.lanes() + f * P<T> + h * W<T>) *
-                            all_.centers_.eight(j)[f * rest + c];
-            each(j + c, s);
-        }
+        return found;
+    }
+
+    template <int J>
+    void score_some(int first, Found<T>& found) {
+        V<T> s[J][2];
+        score<T, J>(block_.lanes(), d_, all_.centers_.eight(first), &all_.centers_.squares[first],
+                    s);
+        for (int j = 0; j < J; j++)
+            for (int h = 0; h < 2; h++) store(&shares_[(first + j) * P<T> + h * W<T>], s[j][h]);
+        found.see(s, first);
     }
 
     /// Adds shares times rows: four centers and two vectors of features at a time.
@@ -154,6 +205,13 @@ class Softly<T>::Part {
             masses_[j] = V<T>{};
         }
         std::fill(sums_.begin(), sums_.end(), T(0));
+        double* energy = &sum_[int64_t(k_) * (d_ + 1)];
+        for (int l = 0; l < 8; l++) {
+            energy[0] += energy_[l] - std::log(product_[l]) / all_.gamma_;
+            energy_[l] = 0, product_[l] = 1;
+        }
+        energy[1] += double(changed_);
+        changed_ = 0;
     }
 
     const Softly& all_;
@@ -162,6 +220,8 @@ class Softly<T>::Part {
     Block<T> block_;
     std::vector<T> shares_, sums_;  // by center: of each point; of each feature
     std::vector<V<T>> masses_;
+    double energy_[8]{}, product_[8]{1, 1, 1, 1, 1, 1, 1, 1};
+    int64_t changed_ = 0;
 };
 
 }  // namespace lloydformer::ISA
