@@ -29,7 +29,7 @@ class State:
         labels, before, distances = (
             _column(data, dtype) for dtype in (torch.int32, torch.int32, data.dtype)
         )
-        return cls(labels.fill_(-1), before.fill_(-1), distances)
+        return cls(labels.fill_(-1), before, distances)
 
     def copied_labels(self, data: Blocks) -> Tensor:
         """The labels in a place of their own, which later folds do not write to."""

@@ -29,7 +29,7 @@ from lloydformer.estimators.starts import Starts
 from lloydformer.estimators.warm import warmed
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
-from lloydformer.plans.trimmed import nearest, untrim_
+from lloydformer.plans.trimmed import untrim_
 from lloydformer.solve import Interrupted, Progress, Result, Rules, solve
 
 _PART = 1 << 18
@@ -117,17 +117,19 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self._view = View(blocks.origin, getattr(blocks, "scaling", None))
         self.cluster_centers_ = source.out(blocks.returned(result.centers))
         self._warn_if_fewer(result.labels)
-        self.labels_ = source.out(result.labels.clamp_(min=-1))  # trimmed points; not copied
+        labels = result.labels  # not copied
+        self.labels_ = source.out(labels.clamp_(min=-1) if labels.amin() < -1 else labels)
         self.inertia_ = result.inertia
         self.n_iter_ = result.n_iter
         self.objective_history_ = np.array(result.history)
         self._n_features_out = self.n_clusters
 
     def _warn_if_fewer(self, labels: Tensor) -> None:
-        seen = torch.zeros(self.n_clusters, dtype=torch.bool, device=labels.device)
+        k = self.n_clusters
+        seen = np.zeros(2 * k, dtype=bool)  # trimmed points have -1 - label: counted from the end
         for part in torch.split(labels, _PART):
-            seen[nearest(part).long()] = True
-        found = int(seen.sum())
+            seen[part.cpu().numpy()] = True
+        found = int((seen[:k] | seen[: -k - 1 : -1]).sum())
         if found < self.n_clusters:
             warnings.warn(
                 f"Number of distinct clusters ({found}) found smaller than n_clusters "

@@ -7,20 +7,36 @@
 
 namespace lloydformer::ISA {
 
+/// The sum of numbers, by halves; they are written over.
+template <size_t N>
+inline double total(double (&numbers)[N]) {
+    for (size_t half = N / 2; half > 0; half /= 2)
+        for (size_t i = 0; i < half; i++) numbers[i] += numbers[i + half];
+    return numbers[0];
+}
+
 /// w |x|^2; of points with weight, their number, |x|^2 and sums: 3 + d numbers.
 template <class T>
 Numbers moments(Team& team, const Rows<T>& rows) {
     return fold(team, rows.n, 3 + rows.d, [&](Numbers& sum, int64_t start, int64_t stop) {
         rows.reading(start, stop);
-        std::vector<T> row(rows.width);
-        for (int64_t i = start; i < stop; i++) {
-            rows.see(i, row.data());
-            const double square = dot(row.data(), row.data(), rows.width), weight = rows.weight(i);
-            sum[0] += weight * square;
-            if (weight <= 0) continue;
-            sum[1] += 1;
-            sum[2] += square;
-            for (int f = 0; f < rows.d; f++) sum[3 + f] += row[f];
+        Block<T> block(rows);
+        for (int64_t i = start; i < stop; i += P<T>) {
+            block.read(i, stop);
+            double weight[P<T>]{}, there[P<T>]{}, square[P<T>]{};
+            for (int r = 0; r < block.count; r++)
+                weight[r] = rows.weight(i + r), there[r] = weight[r] > 0;
+            for (int f = 0; f < rows.d; f++) {
+                const T* x = block.lanes() + f * P<T>;
+                double parts[P<T>];
+                for (int r = 0; r < P<T>; r++) {
+                    parts[r] = there[r] * x[r];
+                    square[r] += double(x[r]) * x[r];
+                }
+                sum[3 + f] += total(parts);
+            }
+            for (int r = 0; r < P<T>; r++) weight[r] *= square[r], square[r] *= there[r];
+            sum[0] += total(weight), sum[1] += total(there), sum[2] += total(square);
         }
     });
 }

@@ -16,7 +16,8 @@ class Worth {
           all_((double(k) * d + 5.0 * k) / width + 0.5 * d + 15),
           look_(130 + 5.0 * groups_) {}
 
-    void begin() { few_ = n_ / 8 * all_ / (all_ + look_), changed_ = n_; }
+    /// Where a look costs little, reading the bounds would cost as much.
+    void begin() { few_ = all_ < 40 ? -1 : n_ / 8 * all_ / (all_ + look_), changed_ = n_; }
 
     /// Should the next pass use bounds? Those that there are, always.
     bool now(bool known) const { return known || changed_ <= few_; }
