@@ -138,7 +138,7 @@ def test_the_unit_of_the_data_does_not_matter(course, power):
 def test_a_center_that_jumps(course):
     """A center is taken from one end of the data to the other, as empty clusters are."""
     rng = np.random.default_rng(4)
-    data = TensorBlocks(torch.from_numpy(mixture(rng, 3000, 4, 20)).float())
+    data = TensorBlocks(torch.from_numpy(mixture(rng, 3000, 16, 20)).float())
     plan, n_jumps = Means(), 3
 
     class Jumping(Means):
