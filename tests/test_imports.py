@@ -23,7 +23,7 @@ WALK = [
     "circuits.layer",
     "circuits.trace", "circuits.circuit",
     "data", "plans", "seeding", "empty", "best_seen", "engines", "solve", "progress",
-    "estimators", "batch",
+    "estimators", "batch", "learning",
     "lloydformer",
     "algorithms", "verify", "plots", "report", "fitting", "demo", "cli", "__main__",
 ]  # fmt: skip

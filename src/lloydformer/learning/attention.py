@@ -32,12 +32,14 @@ class Attended(torch.autograd.Function):
         if places is not None:
             dropped = flat[places]
             flat.index_fill_(0, places, 0.0)
-        ctx.save_for_backward(queries, keys, values, flat, places, dropped)
+        ctx.save_for_backward(queries, keys, values, places, dropped)
+        ctx.flat = flat  # changed for a moment while a gradient is taken
         return weights @ values
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        queries, keys, values, flat, places, dropped = ctx.saved_tensors
+        queries, keys, values, places, dropped = ctx.saved_tensors
+        flat: Tensor = ctx.flat
         weights = flat[:-1].view(*queries.shape[:2], keys.shape[1])
         by_values = weights.mT @ gradients[0]
         flat_gradient, gradient = _spared(weights)

@@ -29,7 +29,7 @@ class Captured:
 
 def _captured(work: Callable[[], None]) -> Callable[[], None]:
     """Warmed up beside the main stream, as captures ask for, then recorded."""
-    stream = torch.cuda.Stream()
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         for _ in range(_WARM_UPS):

@@ -22,6 +22,7 @@ class Comparison:
 
     lloyd: Float[Tensor, "r s"]
     transformer: Float[Tensor, "r s"]
+    n_tasks: int
 
     def row(self) -> tuple[float, float, float]:
         """Initial, Lloyd's and the transformer's objective: a row of tab:mix-res, over all runs."""
@@ -46,8 +47,8 @@ def compare(
     points, centers = tasks.draw((family,), seeds, zero, n_tasks)
     size = max(1, _CELLS // (len(weights) * points.shape[2] ** 2))
     steps: list[list[Tensor]] = [[], []]
-    for x, c in zip(points.to(weights).split(size, 1), centers.to(weights).split(size, 1),
-                    strict=True):  # fmt: skip
+    parts = (torch.split(whole.to(weights), size, dim=1) for whole in (points, centers))
+    for x, c in zip(*parts, strict=True):
         by_lloyd, by_layer = [c], [c.expand(len(weights), -1, -1, -1)]
         many = x.expand(len(weights), -1, -1, -1)
         for number in range(n_steps):
@@ -56,7 +57,7 @@ def compare(
         steps[0].append(torch.stack([_log(x, now) for now in by_lloyd], dim=-1))
         steps[1].append(torch.stack([_log(many, now) for now in by_layer], dim=-1))
     lloyd, transformer = (torch.cat(parts, dim=1).mean(dim=1).cpu() for parts in steps)
-    return Comparison(lloyd.expand_as(transformer), transformer)
+    return Comparison(lloyd.expand_as(transformer), transformer, n_tasks)
 
 
 def _log(points: Tensor, centers: Tensor) -> Float[Tensor, "r b"]:

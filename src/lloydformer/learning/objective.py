@@ -1,14 +1,12 @@
 """What is learned: the k-means objective, smoothed so that every center has a gradient."""
 
-from typing import Literal
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.activations import Sparsemax
 
-Smoothing = Literal["softmax", "sparsemax", "exact"]
+SMOOTHINGS = ("softmax", "sparsemax", "exact")
 
 
 def expanded_distances(
@@ -23,7 +21,7 @@ def smoothed_objective(
     points: Float[Tensor, "*b n d"],
     centers: Float[Tensor, "*b k d"],
     temperature: float | Tensor = 0.1,
-    smoothing: Smoothing = "softmax",
+    smoothing: str = "softmax",
 ) -> Float[Tensor, "*b"]:
     r"""$\sum_i \sum_j p_{ij} \lVert x_i - c_j \rVert^2$ with $p_i = \sigma(-d_i / \lambda)$.
 
@@ -31,6 +29,8 @@ def smoothed_objective(
     is $\sum_i \min_j$ (eq:ex-kmeans), whose gradient exists almost everywhere. temperature is the
     paper's $\lambda$, or one for each problem of a batch.
     """
+    if smoothing not in SMOOTHINGS:
+        raise ValueError(f"smoothing: found {smoothing!r}; pass one of {', '.join(SMOOTHINGS)}")
     squares = expanded_distances(points, centers)
     if smoothing == "exact":
         return squares.amin(dim=-1).sum(dim=-1)

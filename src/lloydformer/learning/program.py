@@ -87,7 +87,7 @@ class Program:
 
     @torch.no_grad()
     def _validation(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Fixed tasks for each run, with the objective after as many Lloyd steps as are unrolled."""
+        """Fixed tasks for each run, with the objective after as many Lloyd steps as unrolled."""
         never = torch.zeros((), dtype=torch.int64, device=self.device)
         seeds = keys(self.seeds, "validation", never)
         points, centers = self._drawn(seeds, never, self.settings.n_validation)
@@ -100,7 +100,9 @@ class Program:
         points = self.validation[0]
         runs, _, n, _ = points.shape
         size = max(1, _CELLS // (runs * n * n))
-        return list(zip(*(whole.split(size, dim=1) for whole in self.validation), strict=True))
+        return list(
+            zip(*(torch.split(whole, size, dim=1) for whole in self.validation), strict=True)
+        )
 
 
 def stack(settings: Settings, runs: Sequence[Run], device: str | torch.device) -> Program:

@@ -1,16 +1,22 @@
 """Settings of training: what runs that are trained together share, and what each has alone."""
 
 import math
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.learning.objective import Smoothing
+from lloydformer.learning.objective import SMOOTHINGS
 from lloydformer.learning.tasks import FAMILIES, Tasks
 
-Codes = Literal["onehot", "binary"] | None
-Schedule = Literal["plateau", "cosine", "constant"]
+CODES: dict[str | None, Literal["onehot", "binary"] | None] = {
+    "onehot": "onehot", "binary": "binary", None: None,
+}  # fmt: skip
+ACTIVATIONS: dict[str, Literal["softmax", "sparsemax"]] = {
+    "softmax": "softmax", "sparsemax": "sparsemax",
+}  # fmt: skip
+SCHEDULES = ("plateau", "cosine", "constant")
 
 
 @dataclass(frozen=True)
@@ -41,17 +47,17 @@ class Settings:
     """
 
     tasks: Tasks = field(default_factory=Tasks)
-    codes: Codes = "onehot"
+    codes: str | None = "onehot"
     bias: bool = True
     scaled: bool = True
-    activation: Literal["softmax", "sparsemax"] = "softmax"
+    activation: str = "softmax"
     dropout: float = 0.01
-    smoothing: Smoothing = "softmax"
+    smoothing: str = "softmax"
     n_unrolled: int = 1
     n_steps: int = 10_000
     batch_size: int = 32
     learning_rate: float = 0.01
-    schedule: Schedule = "plateau"
+    schedule: str = "plateau"
     patience: int = 5
     clip: float | None = None
     evaluate_every: int = 50
@@ -66,11 +72,16 @@ class Settings:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name}: found {value!r}; pass a positive finite number")
-        for name, known in (("smoothing", ("softmax", "sparsemax", "exact")),
-                            ("schedule", ("plateau", "cosine", "constant"))):  # fmt: skip
+        choices: dict[str, Collection[str | None]] = {
+            "codes": CODES, "activation": ACTIVATIONS, "smoothing": SMOOTHINGS,
+            "schedule": SCHEDULES,
+        }  # fmt: skip
+        for name, known in choices.items():
             if getattr(self, name) not in known:
                 found = getattr(self, name)
-                raise ValueError(f"{name}: found {found!r}; pass one of {', '.join(known)}")
+                raise ValueError(
+                    f"{name}: found {found!r}; pass one of {', '.join(map(str, known))}"
+                )
         if self.codes is not None and not isinstance(self.tasks.n_clusters, int):
             raise ValueError(
                 "codes: a circuit that names its clusters has a fixed number of them; give "
@@ -80,7 +91,8 @@ class Settings:
 
     @property
     def recipe(self) -> Recipe:
-        return recipes.learned(self.codes, self.bias, self.scaled, self.activation, self.dropout)
+        codes, activation = CODES[self.codes], ACTIVATIONS[self.activation]
+        return recipes.learned(codes, self.bias, self.scaled, activation, self.dropout)
 
     @property
     def n_features(self) -> int:
@@ -107,7 +119,7 @@ class Settings:
         known = {f.name for f in fields(cls)}
         if not isinstance(found, dict) or found.keys() != known:
             raise ValueError(f"settings: found {sorted(found)}; they are {sorted(known)}")
-        tasks = {
+        tasks: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in found["tasks"].items()
         }

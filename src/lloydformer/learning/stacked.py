@@ -5,6 +5,7 @@ of matrices, all runs in one batch of products.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +22,8 @@ from lloydformer.circuits.scores import Scaled
 from lloydformer.learning.attention import Attended, Dropped
 from lloydformer.learning.draws import chosen, keys, n_gaps, uniform
 
+_attended: Callable[..., Tensor] = Attended.apply
+_dropped: Callable[..., Tensor] = Dropped.apply
 _CELLS = 1 << 26
 """Scores that exist at a time where no gradient is wanted."""
 
@@ -41,7 +44,7 @@ class Drops:
         cells = {slot: math.prod(shape[1:]) for slot, shape in shapes.items()}
         counts = [n_gaps(n, self.share) for n in cells.values()]
         u = uniform(keys(self.seeds, "drops", self.step) + depth, sum(counts))
-        parts = dict(zip(cells, u.split(counts, dim=1), strict=True))
+        parts = dict(zip(cells, torch.split(u, counts, dim=1), strict=True))
         return {slot: self._placed(parts[slot], n) for slot, n in cells.items()}
 
     def _placed(self, u: Float[Tensor, "r m"], cells: int) -> Int[Tensor, " all"]:
@@ -61,7 +64,7 @@ class StackedLayer:
     def __post_init__(self) -> None:
         if not self.recipe.free or not self.recipe.embeds_again:
             raise ValueError(
-                f"recipe: found {self.recipe.name!r}; only lf.recipes.learned() is trained in stacks"
+                f"recipe: found {self.recipe.name!r}; stacks are of lf.recipes.learned() only"
             )
 
     @cached_property
@@ -80,9 +83,9 @@ class StackedLayer:
     def named(self, weights: Float[Tensor, "r p"]) -> dict[str, Tensor]:
         """Views of the weights by name, each (r, *its shape)."""
         sizes = [math.prod(shape) for shape in self.shapes.values()]
-        parts = weights.split(sizes, dim=1)
+        parts = torch.split(weights, sizes, dim=1)
         return {
-            name: part.unflatten(1, shape)
+            name: part.reshape(-1, *shape)
             for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
         }
 
@@ -144,33 +147,37 @@ class _Pass:
         Every task has a copy of the matrices: their gradients are then many products of moderate
         length and a sum, and not one of enormous length that few processors can share.
         """
-        runs, tasks, _, size = tokens.shape
+        tasks = tokens.shape[1]
         matrix = torch.cat([self.weights[f"layers.0.{name}"] for name in names], dim=1).mT
         each = matrix.unsqueeze(1).expand(-1, tasks, -1, -1).flatten(0, 1)
         rows = tokens.flatten(0, 1)
         if self.recipe.encoder_self.query != Dense(bias=True):
-            return torch.bmm(rows, each).unflatten(0, (runs, tasks)).split(size, dim=-1)
+            return self._parted(torch.bmm(rows, each), tokens)
         bias = torch.cat([self.weights[f"layers.0.{name}_bias"] for name in names], dim=1)
         shift = bias[:, None, None].expand(-1, tasks, 1, -1).flatten(0, 1)
-        return torch.baddbmm(shift, rows, each).unflatten(0, (runs, tasks)).split(size, dim=-1)
+        return self._parted(torch.baddbmm(shift, rows, each), tokens)
+
+    def _parted(self, products: Tensor, tokens: Tensor) -> tuple[Tensor, ...]:
+        """One tensor like the tokens for each matrix."""
+        return torch.split(products.view(*tokens.shape[:3], -1), tokens.shape[3], dim=-1)
 
     def __call__(
         self, slot: str, queries: Tensor, keys: Tensor, values: Tensor
     ) -> Float[Tensor, "r b q e"]:
         """The output of a head."""
-        head, batch = self.recipe.heads[slot], queries.shape[:2]
+        head, shape = self.recipe.heads[slot], queries.shape
         scale = queries.shape[-1] ** -0.5 if isinstance(head.score, Scaled) else 1.0
         asking, lifted = _lifted(queries.flatten(0, 1), keys.flatten(0, 1), scale)
         values = values.flatten(0, 1)
         if not torch.is_grad_enabled():
-            return _in_parts(head.activation, asking, lifted, values).unflatten(0, batch)
+            return _in_parts(head.activation, asking, lifted, values).view(shape)
         places = self.places[slot] if self.places is not None else None
         if head.activation == Softmax():
-            output: Tensor = Attended.apply(asking, lifted, values, places)
+            output: Tensor = _attended(asking, lifted, values, places)
         else:
             weights = head.activation(asking @ lifted.mT)
-            output = (weights if places is None else Dropped.apply(weights, places)) @ values
-        output = output.unflatten(0, batch)
+            output = (weights if places is None else _dropped(weights, places)) @ values
+        output = output.view(shape)
         return output if places is None else output / (1 - head.dropout)
 
 
@@ -187,5 +194,5 @@ def _lifted(queries: Tensor, keys: Tensor, scale: float) -> tuple[Tensor, Tensor
 def _in_parts(activation: Activation, asking: Tensor, lifted: Tensor, values: Tensor) -> Tensor:
     """Attention of some queries at a time, where nothing is kept for a gradient."""
     rows = max(1, _CELLS // max(1, lifted.shape[:2].numel()))
-    parts = [activation(part @ lifted.mT) @ values for part in asking.split(rows, dim=1)]
+    parts = [activation(part @ lifted.mT) @ values for part in torch.split(asking, rows, dim=1)]
     return torch.cat(parts, dim=1)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -11,7 +11,6 @@ from torch import Tensor
 
 from lloydformer.learning.draws import keys, uniform, whole
 
-Family = Literal["normal", "cauchy", "gumbel", "laplace", "lognormal"]
 Count = int | tuple[int, int]
 """A number, or the least and the greatest of several."""
 
@@ -57,8 +56,8 @@ class Tasks:
     n_clusters: Count = 10
     n_points: Count = 512
     n_components: Count | None = None
-    weights: Literal["equal", "random"] = "equal"
-    scales: Literal["equal", "random"] = "equal"
+    weights: str = "equal"
+    scales: str = "equal"
     scale: float = 0.1
 
     def __post_init__(self) -> None:
@@ -110,7 +109,7 @@ class Tasks:
             "features": (1,), "components": (1,),
         }  # fmt: skip
         counts = [size * math.prod(shape) for shape in shapes.values()]
-        parts = uniform(key, sum(counts)).split(counts, dim=1)
+        parts = torch.split(uniform(key, sum(counts)), counts, dim=1)
         return {
             name: part.view(len(key), size, *shape)
             for (name, shape), part in zip(shapes.items(), parts, strict=True)
