@@ -7,7 +7,7 @@ of matrices, all runs in one batch of products.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import torch
 from jaxtyping import Float, Int
@@ -19,6 +19,8 @@ from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.projections import Dense
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import Scaled
+from lloydformer.circuits.subspaces import ASSIGNMENT
+from lloydformer.circuits.tokens import Tokens
 from lloydformer.learning.attention import Attended, Dropped
 from lloydformer.learning.draws import chosen, keys, n_gaps, uniform
 
@@ -98,9 +100,9 @@ class StackedLayer:
         depth: int = 0,
     ) -> Float[Tensor, "r b k d"]:
         """The centers after one step."""
-        tokens = self.recipe.tokens
         x = F.pad(points, (0, self.dim - self.n_features))
-        c = tokens.decoder(centers)
+        names = _names(self.recipe.tokens, centers.shape[2], centers.device, centers.dtype)
+        c = torch.cat([centers, names.expand(*centers.shape[:3], -1)], dim=-1)
         run = _Pass(self.recipe, self.named(weights), self._places(x, c, drops, depth))
         # what one kind of token is projected to is one product of matrices
         q1, k1, v1, q0 = run.projected(
@@ -179,6 +181,15 @@ class _Pass:
             output = (weights if places is None else _dropped(weights, places)) @ values
         output = output.view(shape)
         return output if places is None else output / (1 - head.dropout)
+
+
+@cache
+def _names(
+    tokens: Tokens, n_clusters: int, device: torch.device, dtype: torch.dtype
+) -> Float[Tensor, "k m"]:
+    """The codes of the clusters, on the device once: a captured graph cannot fetch them."""
+    table = tokens.codes.table(n_clusters)
+    return (table if ASSIGNMENT in tokens.subspaces else table[:, :0]).to(device, dtype)
 
 
 def _lifted(queries: Tensor, keys: Tensor, scale: float) -> tuple[Tensor, Tensor]:
