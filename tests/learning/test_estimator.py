@@ -80,6 +80,18 @@ def test_polish_is_lloyds_algorithm_from_there(X, fitted):
     assert len(polished.objective_history_) == 10 + len(lloyd.objective_history_)
 
 
+def test_a_callback_hears_of_each_step(X):
+    heard = []
+    model = lf.LearnedKMeans(6, random_state=0, n_steps=4, callback=heard.append).fit(X)
+    assert [p.iteration for p in heard] == [0, 1, 2, 3]
+    assert [p.objective for p in heard] == pytest.approx(model.objective_history_[:-1])
+
+
+def test_untrained_weights_are_not_for_estimators(X):
+    with pytest.raises(ValueError, match=r"learned leaves its weights free.*use LearnedKMeans"):
+        lf.CircuitClusterer(6, recipe=lf.recipes.learned()).fit(X)
+
+
 def test_no_steps_leave_the_start(X):
     model = lf.LearnedKMeans(6, init=X[:6], n_init=1, n_steps=0).fit(X)
     np.testing.assert_allclose(model.cluster_centers_, X[:6])

@@ -1,6 +1,7 @@
 """K-means by a trained layer."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,7 +24,7 @@ from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.pretrained import Pretrained, available, load
 from lloydformer.plans.contract import Plan, Run
 from lloydformer.plans.means import Means
-from lloydformer.solve import Result, Rules, solve
+from lloydformer.solve import Progress, Result, Rules, solve
 
 
 class LearnedKMeans(Clusterer):
@@ -106,11 +107,20 @@ class LearnedKMeans(Clusterer):
         scaling = scaling_of(points.cpu(), "minmax")
         state, tried = State.of(blocks), []
         with choose(self.engine).over(blocks, state) as run:
-            for centers in starts(run, state):
+            for number, centers in enumerate(starts(run, state)):
                 path = _steps(trained, scaling, points, centers, int(self.n_steps))
+                self._tell(number, path)
                 tried.append(self._finished(run, state, blocks, path))
         best = min(tried, key=lambda result: result.inertia)
         return self._polished(best, blocks) if self.polish else best
+
+    def _tell(self, number: int, path: list[tuple[Tensor, float]]) -> None:
+        """Report each step, as the loop of the other estimators does."""
+        if (report := self._report()) is None:
+            return
+        for step, ((before, objective), (after, _)) in enumerate(pairwise(path)):
+            shift = (after - before).square().sum().item()
+            report(Progress(number, step, objective, shift))
 
     def _finished(
         self, run: Run, state: State, blocks: Blocks, path: list[tuple[Tensor, float]]

@@ -2,7 +2,8 @@
 
 from lloydformer.plots.attention import attention_map
 from lloydformer.plots.objective import objective_curve
+from lloydformer.plots.training import convergence
 from lloydformer.plots.trajectories import trajectories
 from lloydformer.plots.weights import weights
 
-__all__ = ["attention_map", "objective_curve", "trajectories", "weights"]
+__all__ = ["attention_map", "convergence", "objective_curve", "trajectories", "weights"]
