@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --quiet
 
-.PHONY: demo test test-all lint types check clean
+.PHONY: demo test test-all lint types check instructions clean
 
 demo: $(VENV)/plots.installed
 	$(BIN)/lloydformer demo --output build/demo.html --force
@@ -19,11 +19,15 @@ test-all: $(VENV)/test.installed
 lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.cpp' '*.hpp')
 
 types: $(VENV)/test.installed
 	$(BIN)/mypy
 
 check: lint types test
+
+instructions: # of each native fold for a point; needs valgrind
+	$(PYTHON) benchmarks/native/driver.py instructions
 
 clean:
 	rm -rf $(VENV) build dist

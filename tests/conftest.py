@@ -7,6 +7,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from lloydformer.engines import ENGINES, instruction_set
+
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, database=None, max_examples=50
 )
@@ -19,3 +21,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # each worker has one core
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20240607)
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """The name of each engine that is there."""
+    if request.param == "native" and instruction_set() is None:
+        pytest.skip("the kernels of the native engine were not built here")
+    return str(request.param)

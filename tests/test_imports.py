@@ -20,12 +20,11 @@ WALK = [
     "objectives",
     "circuits.activations", "circuits.norms", "circuits.feedforward", "circuits.heads",
     "circuits.notation", "circuits.recipe", "circuits.recipes", "circuits.written",
-    "circuits.layer",
-    "circuits.trace", "circuits.circuit",
+    "circuits.layer", "circuits.trace", "circuits.circuit",
     "data", "plans", "seeding", "empty", "best_seen", "engines", "solve", "progress",
     "estimators", "batch", "learning",
     "lloydformer",
-    "algorithms", "verify", "plots", "report", "fitting", "demo", "cli", "__main__",
+    "algorithms", "verify", "plots", "report", "fitting", "demo", "bench", "cli", "__main__",
 ]  # fmt: skip
 """Modules and packages in order; `lloydformer` is the package's own front."""
 HEAVY = {

@@ -12,7 +12,7 @@ from lloydformer import algorithms, recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.norms import zero_sum
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.engines.chunked import Chunked
+from lloydformer.engines import Chunked, Native
 from lloydformer.engines.contract import State
 from lloydformer.plans.lower import lower
 from lloydformer.plans.medoids import Medoids
@@ -76,7 +76,7 @@ def spread(points: torch.Tensor) -> float:
     return (points - points.mean(dim=0)).norm(dim=1).max().item()
 
 
-def stepped(name: str, points, centers, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
+def stepped(name: str, points, centers, layer: int, engine: str):
     """One step of the plan over leaves of ten points: new centers, and labels."""
     recipe = LIVES[name][0]
     plan = lower(recipe)
@@ -84,17 +84,18 @@ def stepped(name: str, points, centers, layer: int) -> tuple[torch.Tensor, torch
     data = TensorBlocks(points, leaf=10, directions=plan.directions)
     state = State.of(data)
     state.clear()
-    with Chunked(2).over(data, state) as run:
+    threads = {"chunked": Chunked, "native": Native}[engine](2)
+    with threads.over(data, state) as run:
         moved = plan.place(plan.step(run, centers - data.origin, layer), centers - data.origin)
     return moved + data.origin, torch.where(state.labels < 0, -1 - state.labels, state.labels)
 
 
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("name", LIVES)
-def test_plan_equals_circuit_layer_by_layer(name, number):
+def test_plan_equals_circuit_layer_by_layer(name, number, engine):
     trace = traced(name, number)
     for layer in range(LAYERS):
-        moved, labels = stepped(name, trace.points, trace.centers[layer], layer)
+        moved, labels = stepped(name, trace.points, trace.centers[layer], layer, engine)
         assert torch.equal(labels.long(), trace.labels[layer])
         away = (moved - trace.centers[layer + 1]).abs().max().item()
         assert away <= 1e-9 * spread(trace.points), layer
@@ -112,11 +113,12 @@ def test_circuit_equals_algorithm(name, number):
 
 @pytest.mark.parametrize("depth", [1, 4])
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_estimator_equals_circuit(name, depth):
+def test_estimator_equals_circuit(name, depth, engine):
     """With a fixed number of iterations; labels belong to the last centers."""
     trace = traced(name, 0)
+    k = trace.centers.shape[1]
     model = clone(ESTIMATORS[name]).set_params(
-        n_clusters=trace.centers.shape[1], init=trace.centers[0], max_iter=depth, tol=0.0
+        n_clusters=k, init=trace.centers[0], max_iter=depth, tol=0.0, engine=engine
     )
     model.fit(trace.points)
     away = (model.cluster_centers_ - trace.centers[depth]).abs().max().item()
@@ -124,14 +126,14 @@ def test_estimator_equals_circuit(name, depth):
     assert torch.equal(model.predict(trace.points).long(), trace.labels[depth])
 
 
-def test_medoids_draw_for_draw():
+def test_medoids_draw_for_draw(engine):
     """The estimator's seed is its own affair; the same seed draws the same points."""
     points, centers = problem("medoids", 5)
     trace = lf.Circuit(recipes.medoids(2.0), points.shape[1], len(centers))(
         points, centers, 20, seed=SEED
     )
     for layer in range(20):
-        moved, _ = stepped("medoids", points, trace.centers[layer], layer)
+        moved, _ = stepped("medoids", points, trace.centers[layer], layer, engine)
         assert torch.allclose(moved, trace.centers[layer + 1], atol=1e-12)
 
 

@@ -1,6 +1,7 @@
 """Files stay whole."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,25 @@ def test_writable_is_tried(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
     with pytest.raises(ValueError, match=r"/proc cannot be written to .*; pass another --output"):
         check_writable(Path("/proc/nothing"))
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_permissions_are_those_of_new_files(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        writing.write_whole(tmp_path / "file", "words")
+        with filling(tmp_path / "folder") as folder:
+            (folder / "one").write_text("1")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o666 & ~mask
+    assert (tmp_path / "folder").stat().st_mode & 0o777 == 0o777 & ~mask
+
+
+def test_what_is_read_is_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    writing.check_apart(tmp_path / "labels.csv", str(tmp_path / "data"))
+    with pytest.raises(ValueError, match="data is the folder of the data; pass another --output"):
+        writing.check_apart(tmp_path / "data" / "labels.csv", str(tmp_path / "data"))
+    with pytest.raises(ValueError, match=r"one\.csv is the data; pass another --output"):
+        writing.check_apart(tmp_path / "data" / ".." / "one.csv", str(tmp_path / "one.csv"))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,12 +13,14 @@ from lloydformer.data.blocks import Blocks
 from lloydformer.empty import Refill
 from lloydformer.engines.contract import Engine, State
 from lloydformer.plans.assign import Moments
-from lloydformer.plans.contract import Plan, Run, Step
+from lloydformer.plans.contract import Fold, Plan, Run, Step
 from lloydformer.plans.medoids import rows_of
 
 Starts = Callable[[Run, State], Iterator[Tensor]]
 """Yields initial centers, one for each restart, seen from the data's origin, in float64."""
 
+_SMALL = 1 << 22
+"""Problems of so few products n d k are iterated in one call, where the engine has one."""
 _PART = 1 << 18
 """Labels that are compared together, so that it takes no memory worth the name."""
 
@@ -83,24 +86,48 @@ def solve(
     callback: Callback | None = None,
 ) -> Result:
     """Run the plan from each start, and keep the result with the smallest inertia."""
-    best: Result | None = None
     state = State.of(data)
+    best = _Best(data, state)
     with engine.over(data, state) as run:
         square, tolerance = _moments(run, data, rules.tol)
         descent = Descent(
             plan.knowing(square), data, state, run, replace(rules, tol=tolerance), callback
         )
         try:
-            for number, centers in enumerate(starts(run, state)):
-                if best is not None and best.labels is state.labels:  # will be written over
-                    best = replace(best, labels=state.copied_labels(data))
-                found = descent.from_start(number, centers)
-                if best is None or (found.inertia < best.inertia and not same(found, best)):
-                    best = found
+            for number, centers in enumerate(starts(best.kept_through(run), state)):
+                best.keep()
+                best.see(descent.from_start(number, centers))
         except KeyboardInterrupt as stop:
-            raise Interrupted(_better(best, getattr(stop, "result", None))) from None
-    assert best is not None, "starts yields at least one"
-    return best
+            raise Interrupted(_better(best.result, getattr(stop, "result", None))) from None
+    assert best.result is not None, "starts yields at least one"
+    return best.result
+
+
+@dataclass
+class _Best:
+    """The best result so far. Its labels are copied when the next start begins to write to them."""
+
+    data: Blocks
+    state: State
+    result: Result | None = None
+
+    def see(self, found: Result) -> None:
+        best = self.result
+        if best is None or (found.inertia < best.inertia and not same(found, best)):
+            self.result = found
+
+    def keep(self) -> None:
+        if self.result is not None and self.result.labels is self.state.labels:
+            self.result = replace(self.result, labels=self.state.copied_labels(self.data))
+
+    def kept_through(self, run: Run) -> Run:
+        """The same run for seeding, whose folds write to the state as well."""
+
+        def kept(fold: Fold) -> Any:
+            self.keep()
+            return run(fold)
+
+        return kept
 
 
 def _better(one: Result | None, other: Result | None) -> Result | None:
@@ -124,6 +151,8 @@ class Descent:
     def from_start(self, number: int, centers: Tensor) -> Result:
         """Iterate until the stop rule says so, then label the points once more."""
         self.state.clear()
+        if (found := self._at_once(centers)) is not None:
+            return found
         refill = Refill(self.rules.empty, self.plan, self.data, self.state.labels)
         history: list[float] = []
         seen = BestSeen()
@@ -149,6 +178,14 @@ class Descent:
             so_far = self._finished(centers, history, seen) if history else None
             raise Interrupted(so_far) from None
         return self._finished(centers, history, seen)
+
+    def _at_once(self, centers: Tensor) -> Result | None:
+        """All iterations in one call, if no one is to hear of each and there is such a call."""
+        heard = self.callback is not None or self.rules.empty != "farthest"
+        if heard or self.data.n_rows * centers.numel() > _SMALL:
+            return None
+        found = self.plan.iterate(self.run, centers, self.rules.tol, self.rules.max_iter)
+        return None if found is None else self._finished(found[0], found[1], BestSeen())
 
     def _settled(self, step: Step, shift: float, seen: BestSeen) -> bool:
         """Labels that stay are the end; then centers that move less than the tolerance."""

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO
 
 
@@ -13,17 +14,22 @@ from typing import BinaryIO
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file beside `path`, renamed to it when all is written; an error leaves what was there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    beside = path.parent / _hidden(path.name)
+    file = beside.open("xb")  # with the permissions that new files have for this user
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(beside, 0o644)
-        os.replace(beside, path)
+        beside.replace(path)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
+
+
+def _hidden(name: str) -> str:
+    """A name that no file has."""
+    return f".{name}.{token_hex(4)}"
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -40,7 +46,8 @@ def filling(folder: Path) -> Iterator[Path]:
     a whole, JSON after what it speaks of. An error leaves what was there, and no folder where
     there was none.
     """
-    beside = Path(tempfile.mkdtemp(dir=existing(folder), prefix=f".{folder.name}."))
+    beside = existing(folder) / _hidden(folder.name)
+    beside.mkdir()
     try:
         yield beside
         files = [path for path in sorted(beside.rglob("*")) if path.is_file()]
@@ -67,6 +74,15 @@ def check_writable(path: Path) -> None:
         ) from None
 
 
+def check_apart(path: Path, data: str) -> None:
+    """What is read must not be written over, and a folder that is read must not get more files."""
+    goal, read = path.resolve(), Path(data).resolve()
+    if goal == read:
+        raise ValueError(f"{path} is the data; pass another --output")
+    if goal.parent == read:
+        raise ValueError(f"{path.parent} is the folder of the data; pass another --output")
+
+
 def existing(path: Path) -> Path:
     """The path itself if it is there, else the nearest folder above it that is."""
     return next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
@@ -74,7 +90,6 @@ def existing(path: Path) -> Path:
 
 def _moved(beside: Path, files: list[Path], folder: Path) -> None:
     if not folder.exists():
-        beside.chmod(0o755)
         folder.parent.mkdir(parents=True, exist_ok=True)
         beside.rename(folder)
         return

@@ -71,6 +71,16 @@ def test_masked_points_are_not_there(problems):
     assert (result.labels[:, 40:] == -1).all()
 
 
+@pytest.mark.parametrize("name", ["lloyd", "soft", "trimmed", "robust"])
+def test_a_masked_point_is_no_seed_where_points_are_fewer_than_clusters(name):
+    points = np.zeros((20, 6, 2))
+    points[:, 3:] = 1.0
+    points[:, 5] = 1e3
+    mask = np.tile([True, True, True, True, True, False], (20, 1))
+    result = lf.fit_batch(points, 3, recipe=CASES[name][0], mask=mask, random_state=0)
+    assert np.abs(result.centers).max() <= 1.0
+
+
 def test_medoids_are_points_and_draws_depend_on_the_problem(problems):
     points, _ = problems
     same = np.repeat(points[:1], 5, axis=0)

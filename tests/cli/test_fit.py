@@ -145,11 +145,13 @@ def test_a_shorter_run_leaves_nothing_of_a_longer_one(command, here):
     folder = here / "points-clusters"
     (folder / "mine.txt").write_text("stays")
     before = set((folder / "model").iterdir())
+    (folder / "model" / "model-card.md").write_text("stays")
     status, _, _ = command("fit", "points.csv", "-k", "2", "--labels", "parquet", "--force")
     names = {path.name for path in folder.iterdir()}
     assert status == 0
     assert names == {"labels.parquet", "centers.csv", "summary.json", "model", "mine.txt"}
-    assert len(list((folder / "model").iterdir())) == len(before) == 2
+    assert len(list((folder / "model").iterdir())) == len(before) + 1 == 3
+    assert (folder / "model" / "model-card.md").read_text() == "stays"
     model = lf.KMeans.from_pretrained(folder / "model")
     assert np.array_equal(pd.read_parquet(folder / "labels.parquet")["cluster"], model.labels_)
 
@@ -198,7 +200,7 @@ app.main()
 @pytest.mark.parametrize("k", ["40", "2:40"])
 def test_ctrl_c_says_what_is_done_and_writes_nothing(here, k):
     np.save("large.npy", RNG.normal(size=(100_000, 16)).astype(np.float32))
-    endless = ["fit", "large.npy", "-k", k, "--tol", "0", "--max-iter", "100000"]
+    endless = ["fit", "large.npy", "-k", k, "--algorithm", "medoids", "--max-iter", "1000000"]
     found = subprocess.run([sys.executable, "-c", STOPPED, *endless], capture_output=True,
                            text=True, check=False)  # fmt: skip
     assert (found.returncode, found.stdout) == (130, "")

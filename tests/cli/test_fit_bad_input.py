@@ -29,6 +29,7 @@ def here(tmp_path, monkeypatch):
     """A folder to work in, with good data and bad data of every kind."""
     monkeypatch.chdir(tmp_path)
     GOOD.to_csv("good.csv", index=False)
+    GOOD.to_csv("centers.csv", index=False)
     texts = {
         "empty.csv": "", "names.csv": "a,b\n", "blank.csv": "\n\n",
         "ragged.csv": lines("a,b", "1,2", "3,4,5", "6,7"),
@@ -65,7 +66,7 @@ FIT = {
     "empty lines": ("blank.csv -k 2", "blank.csv: .*rows of numbers"),
     "ragged row": ("ragged.csv -k 2", "ragged.csv: line 3: found 3 values for 2 columns; give"),
     "text": ("text.csv -k 2", "text.csv: line 3, column b: found 'four'; correct it, or choose"),
-    "missing value": ("missing.csv -k 2", "missing.csv: .*column b: found 1 missing.*; fill"),
+    "missing value": ("missing.csv -k 2", "missing.csv: row 2, column b: found a missing value"),
     "infinity": ("infinite.csv -k 2", "infinite.csv: row 2, column b: found inf; fill"),
     "a name twice": ("twice.csv -k 2", "twice.csv: column a is there twice; give"),
     "k too large": ("good.csv -k 41", "-k: found 41 clusters for the 40 rows of good.csv; pass"),
@@ -80,7 +81,7 @@ FIT = {
     "cut npz": ("cut.npz -k 2", "cut.npz: not a readable .npz file"),
     "folder without data": ("nothing -k 2", "nothing: no .csv, .parquet, .npy or .npz file"),
     "unknown ending": ("points.xyz -k 2", "points.xyz: .xyz ending is not known; pass"),
-    "no direction": ("zeros.npy -k 2 --algorithm spherical", "zeros.npy: found only zeros in row"),
+    "no direction": ("zeros.npy -k 2 --algorithm spherical", "zeros.npy: .* row 1, counted from 1"),
     "too large to square": ("huge.npy -k 2", "huge.npy: found values that span .*; rescale them"),
     "unknown column": ("good.csv -k 2 --columns a,z", "good.csv: columns: found 'z'; there are a"),
     "unknown algorithm": ("good.csv -k 2 --algorithm kmean", "--algorithm: found 'kmean'; known"),
@@ -96,6 +97,8 @@ FIT = {
     "output below a file": ("good.csv -k 2 -o empty.csv/out", "empty.csv cannot be written to"),
     "output exists": ("good.csv -k 2 -o done", "done/labels.csv exists; pass --force"),
     "labels are a folder": ("good.csv -k 2 -o odd --force", "odd/labels.csv is not of a fit"),
+    "output would be the data": ("centers.csv -k 2 -o . --force", "centers.csv is the data; pass"),
+    "no name": (" -k 2", "source: found an empty name; pass that of a file"),
     "output is the data": ("different -k 2 -o different", "different is the folder of the data"),
     "no permission": ("good.csv -k 2 -o /proc/out", "/proc cannot be written to .*; pass another"),
     "no model": ("good.csv --start-from nothing", "nothing/config.json: there is no such file"),
@@ -111,6 +114,9 @@ PREDICT = {
     "output is a folder": ("fitted good.csv -o odd.csv", "odd.csv is a folder; pass the name"),
     "no permission": ("fitted good.csv -o /proc/new.csv", "/proc cannot be written to .*; pass"),
     "missing file": ("fitted nowhere.csv", "nowhere.csv: no such file or folder"),
+    "output is the data": ("fitted good.csv -o good.csv --force", "good.csv is the data; pass"),
+    "output among the data": ("fitted different -o different/new.csv", "is the folder of the data"),
+    "other columns": ("fitted good.csv --columns b,a", "^lloydformer: good.csv: found columns"),
 }  # fmt: skip
 
 
@@ -130,7 +136,7 @@ def check_complaint(found, words):
 def test_fit(command, here, fault):
     arguments, words = FIT[fault]
     before = tree(here)
-    check_complaint(command("fit", *arguments.split()), words)
+    check_complaint(command("fit", *arguments.split(" ")), words)
     assert tree(here) == before
 
 
@@ -144,6 +150,13 @@ def test_predict(command, here, fault):
     before = tree(here)
     check_complaint(command("predict", *arguments.split()), words)
     assert tree(here) == before
+
+
+def test_predict_counts_rows_of_zeros_from_1(command, here):
+    command("fit", "good.csv", "-k", "3", "-o", "fitted", "--algorithm", "spherical")
+    np.save("one.npy", np.vstack([GOOD.to_numpy(), np.zeros((1, 2))]))
+    words = "one.npy: found only zeros in row 41, counted from 1, which has no direction; remove"
+    check_complaint(command("predict", "fitted", "one.npy"), words)
 
 
 def test_a_page_without_matplotlib_is_refused_before_the_work(command, here, monkeypatch):
@@ -207,6 +220,13 @@ def test_a_full_disk(here, small_disk, output):
     words = f"No space left on device: '{output}'; free some space, or write somewhere else"
     check_complaint((found.returncode, found.stdout, found.stderr), words)
     assert list(small_disk.iterdir()) == []
+
+
+def test_standard_output_that_is_closed(here):
+    found = subprocess.run([*PROGRAM, "fit", "good.csv", "-k", "3"], stderr=subprocess.PIPE,
+                           preexec_fn=lambda: os.close(1), check=False)  # fmt: skip
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert (here / "good-clusters" / "labels.csv").exists()
 
 
 def test_standard_output_on_a_full_disk(here):

@@ -78,7 +78,22 @@ def test_of_very_many_clusters_the_largest_are_drawn(page):
 
 
 def test_one_cluster(page):
-    assert "1 clusters" not in page("-k", "1")
+    html = page("-k", "1")
+    assert "1 clusters" not in html
+    assert "ilhouette" not in html  # there is none
+    assert html.count("<svg") == 3
+
+
+def test_what_was_noted_is_on_the_page(page):
+    assert "after 1 iterations, the most allowed, in" in page("-k", "3", "--max-iter", "1")
+
+
+def test_fewer_clusters_than_asked_for_are_noted_on_the_page(page, command):
+    page("-k", "3")
+    pd.DataFrame({"a": [1.0, 1.0, 2.0]}).to_csv("same.csv", index=False)
+    assert command("fit", "same.csv", "-k", "3", "--report", "-o", "same")[0] == 0
+    with open("same/report.html", encoding="utf-8") as file:
+        assert "<p>Note: k 3: Number of distinct clusters (2) found smaller" in file.read()
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine to open the page with")

@@ -1,12 +1,14 @@
 """The shell: how commands fail, what they print as JSON, and files that stay whole."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import version
 
 import pytest
 
+from lloydformer import engines
 from lloydformer.cli import app, doctor, terminal
 
 
@@ -111,6 +113,23 @@ def test_doctor_says_when_nothing_is_missing(command):
     assert "nothing is missing" in command("doctor")[1]
 
 
+def test_doctor_names_the_engine_and_its_instructions(command, monkeypatch):
+    monkeypatch.setattr(doctor, "instruction_set", lambda: "avx2")
+    out = " ".join(command("doctor")[1].split())
+    assert "native (kernels in C++ with avx2, CPU)" in out
+
+
+def test_doctor_says_what_it_costs_to_be_without_kernels(command, monkeypatch):
+    monkeypatch.setattr(doctor, "instruction_set", lambda: None)
+    monkeypatch.setattr(engines, "instruction_set", lambda: None)
+    out = " ".join(command("doctor")[1].split())
+    assert "native (not built)" in out
+    assert 'engine="auto" is chunked' in out
+    assert f"takes about {doctor.SLOWER:.0f} times as long: install a C++ compiler" in out
+    assert "pip install --force-reinstall --no-deps lloydformer" in out
+    assert "nothing is missing" not in out
+
+
 def test_an_existing_file_is_not_overwritten_without_force(tmp_path):
     path = tmp_path / "page.html"
     terminal.refuse_to_overwrite(path, force=False)
@@ -118,3 +137,11 @@ def test_an_existing_file_is_not_overwritten_without_force(tmp_path):
     terminal.refuse_to_overwrite(path, force=True)
     with pytest.raises(ValueError, match=r"page.html exists; pass --force"):
         terminal.refuse_to_overwrite(path, force=False)
+
+
+def test_a_table_too_wide_for_the_terminal_is_records_that_say_what_they_are(monkeypatch, capsys):
+    monkeypatch.setattr(terminal, "stdout", terminal.Terminal(width=20, force_terminal=True))
+    terminal.print_table(["cluster", "mean distance"], [["0", "1.5"], ["1", "2.5"]])
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert plain.split("\n") == ["cluster 0", "  mean distance: 1.5", "cluster 1",
+                                 "  mean distance: 2.5", ""]  # fmt: skip

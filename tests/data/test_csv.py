@@ -37,6 +37,16 @@ WRONG = {
     "a word, without names": ("1,2\n3,x\n", "line 2, column number 2: found 'x'"),
     "a name twice": ("a,a\n1,2\n", "column a is there twice"),
     "only empty lines": ("\n\n", "found no rows"),
+    "only names": ("a,b\n", "found no rows"),
+    "semicolons": ("a;b\n1;2\n", "line 1: found semicolons between the values; separate them by"),
+    "decimal commas": ("a;b\n1,5;2,5\n", "line 1: found semicolons between the values"),
+    "numbers of the rows": (",a\n0,1\n1,2\n", "column 1 has no name .*; name it, or choose"),
+    "a comma at the end": ("a,b,\n1,2,\n", "column 3 has no name"),
+    "a missing value": ("a,b\n1,2\n3,\n", "row 2, column b: found a missing value; fill in"),
+    "missing in the first row": ("1,NA\n3,4\n", "row 1, column number 2: found a missing value"),
+    "open quote": ('a,b\n1,2\n3,"4\n' + "5,6\n" * 50_000, "line 3: found a quote that is not"),
+    "open quote among names": ('a,"b\n' + "5,6\n" * 50_000, "line 1: found a quote that is not"),
+    "a row in two lines": ('a,b\n1,"2\n3"\n', "line 2, column b"),
 }
 
 
@@ -54,3 +64,18 @@ def test_a_fault_in_a_column_that_is_not_chosen_does_not_matter(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("a,b\n1,2\nx,4\n")
     assert lf.data.open(path, columns=["b"]).points.tolist() == [[2], [4]]
+
+
+def test_text_in_another_code_is_named(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("a,b\n1,2\n", encoding="utf-16")
+    with pytest.raises(ValueError, match="is not text in UTF-8; save it as UTF-8"):
+        lf.data.open(path)
+
+
+def test_a_missing_value_is_counted_over_all_batches(tmp_path):
+    """Rows are read some at a time."""
+    path = tmp_path / "p.csv"
+    path.write_text("a,b\n" + "1.25,2.5\n" * 300_000 + "3,\n")
+    with pytest.raises(ValueError, match="row 300001, column b: found a missing value"):
+        lf.data.open(path)

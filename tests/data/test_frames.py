@@ -51,7 +51,7 @@ def test_what_is_wrong_with_tables_in_memory(kind):
         table = pa.Table.from_pandas(table)
     with pytest.raises(ValueError, match="column word holds no numbers"):
         lf.data.open(table)
-    with pytest.raises(ValueError, match=r"column b: found (nan|1 missing)"):
+    with pytest.raises(ValueError, match=r"row 8, column b: found (nan|a missing)"):
         lf.data.open(table, columns=["b"])
 
 
@@ -68,3 +68,15 @@ def test_arrays_are_checked_and_columns_chosen():
         lf.data.open(np.array([[1.0], [np.nan]]))
     with pytest.raises(ValueError, match="source: found list; pass a path"):
         lf.data.open([[1.0]])
+
+
+@pytest.mark.parametrize("kind", ["file", "arrow"])
+def test_an_index_of_pandas_is_no_column(tmp_path, kind):
+    """A frame of which rows were left out keeps their numbers, and Parquet keeps these."""
+    some = frames()["pandas"].iloc[[3, 5, 40]]
+    some.to_parquet(tmp_path / "p.parquet")
+    source = tmp_path / "p.parquet" if kind == "file" else pa.Table.from_pandas(some)
+    blocks = lf.data.open(source)
+    assert blocks.names == ("a", "b", "c")
+    np.testing.assert_array_equal(blocks.points, X[[3, 5, 40]])
+    assert lf.data.open(source, columns=["__index_level_0__"]).points.tolist() == [[3], [5], [40]]

@@ -70,7 +70,7 @@ WRONG = {
     "head.csv": ("a,b\n", "points are rows of numbers"),
     "ragged.csv": ("1,2\n3,4\n5\n", "same number of columns"),
     "text.csv": ("a,b\n1,2\nx,4\n", "column a.*'x'.*choose columns"),
-    "missing.csv": ("a,b\n1,2\n,4\n", "column a: found 1 missing"),
+    "missing.csv": ("a,b\n1,2\n,4\n", "row 2, column a: found a missing"),
     "infinite.csv": ("a,b\n1,2\n3,inf\n", "row 2, column b: found inf"),
     "cut.parquet": ("PAR1junk", "not a readable Parquet file"),
     "cut.npy": ("junk", "not a readable .npy"),
@@ -121,3 +121,23 @@ def test_names_are_kept_and_compared(tmp_path):
     other = lf.data.open(tmp_path / "p.csv", columns=["b", "a", "c"])
     with pytest.raises(ValueError, match="columns"):
         model.predict(other)
+
+
+@pytest.mark.parametrize("scale", ["minmax", "standard"])
+def test_a_spread_that_cannot_be_held_is_refused(scale):
+    with pytest.raises(ValueError, match="scale: found values in column number 2 whose spread"):
+        lf.data.open(np.column_stack([X[:, 0], 1.7e308 * np.sign(X[:, 1] - 1)]), scale=scale)
+
+
+def test_a_spread_that_vanishes_is_refused_in_the_fit():
+    tiny = lf.data.open(X * 1e-300, scale="standard")
+    with pytest.raises(ValueError, match="X: found values that span"):
+        lf.KMeans(3).fit(tiny)
+
+
+@pytest.mark.parametrize("scale", ["minmax", "standard"])
+def test_a_constant_column_becomes_0(scale):
+    points = np.column_stack([X[:, 0], np.full(len(X), 0.1)])
+    scaling = lf.data.open(points, scale=scale).scaling
+    assert scaling.apply(torch.tensor(points))[:, 1].tolist() == [0.0] * len(X)
+    assert scaling.scale[1] == 1.0

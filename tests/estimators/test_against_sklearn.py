@@ -1,6 +1,7 @@
 """KMeans against sklearn.cluster.KMeans from the same start: continuous data, then ties."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -29,8 +30,9 @@ class Problem:
         model = kind(len(init), init=init, n_init=1, **rules)
         return model.fit(X, sample_weight=self.weights)
 
-    def both(self, dtype=np.float64, **rules):
-        return self.fit(lf.KMeans, dtype, **rules), self.fit(cluster.KMeans, dtype, **rules)
+    def both(self, engine, dtype=np.float64, **rules):
+        ours = partial(lf.KMeans, engine=engine)
+        return self.fit(ours, dtype, **rules), self.fit(cluster.KMeans, dtype, **rules)
 
     @property
     def n_far(self) -> int:
@@ -66,21 +68,21 @@ def renumbered(labels: np.ndarray) -> np.ndarray:
     return first.argsort().argsort()[inverse]
 
 
-def check_doubles(number: int) -> None:
+def check_doubles(number: int, engine: str) -> None:
     """Which of several empty clusters takes which far point is arbitrary in scikit-learn."""
     problem = continuous(number)
-    ours, theirs = problem.both()
+    ours, theirs = problem.both(engine)
     same = renumbered if problem.n_far > 1 else np.asarray
     np.testing.assert_array_equal(same(ours.labels_), same(theirs.labels_))
     assert ours.n_iter_ == theirs.n_iter_
     assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-9)
 
 
-def check_singles(numbers: range) -> None:
+def check_singles(numbers: range, engine: str) -> None:
     equal, count = 0, 0
     for number in numbers:
         problem = continuous(number)
-        ours, theirs = problem.both(np.float32)
+        ours, theirs = problem.both(engine, np.float32)
         assert ours.cluster_centers_.dtype == np.float32
         assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-4), number
         same = renumbered if problem.n_far > 1 else np.asarray
@@ -89,42 +91,42 @@ def check_singles(numbers: range) -> None:
     assert equal >= 0.999 * count
 
 
-def check_ties(numbers: range) -> None:
+def check_ties(numbers: range, engine: str) -> None:
     """Where a point is equally near to two centers, their algorithms differ from each other."""
     ratios = []
     for number in numbers:
-        ours, theirs = tied(number).both(max_iter=1, tol=0)
+        ours, theirs = tied(number).both(engine, max_iter=1, tol=0)
         assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-9), number
-        ours, theirs = tied(number).both()
+        ours, theirs = tied(number).both(engine)
         ratios.append((ours.inertia_ + 1) / (theirs.inertia_ + 1))
     assert np.mean(ratios) <= 1.001
 
 
 @pytest.mark.parametrize("number", FEW)
-def test_doubles(number):
-    check_doubles(number)
+def test_doubles(number, engine):
+    check_doubles(number, engine)
 
 
-def test_singles():
-    check_singles(FEW)
+def test_singles(engine):
+    check_singles(FEW, engine)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_ties():
-    check_ties(FEW)
+def test_ties(engine):
+    check_ties(FEW, engine)
 
 
 @pytest.mark.long
-def test_many_problems():
+def test_many_problems(engine):
     for number in MANY:
-        check_doubles(number)
-    check_singles(MANY)
+        check_doubles(number, engine)
+    check_singles(MANY, engine)
 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_ties_in_many_problems():
-    check_ties(MANY)
+def test_ties_in_many_problems(engine):
+    check_ties(MANY, engine)
 
 
 def test_the_problems_have_weights_empty_clusters_and_both_kinds_of_arrays():

@@ -170,7 +170,7 @@ def test_numbers_that_json_does_not_have_come_back(tmp_path):
         {"init": np.array([["a", "b"]])},
         {"n_clusters": 0},
     ],
-    ids=str,
+    ids=["function", "generator", "words", "nothing"],
 )
 def test_parameters_that_cannot_be_saved_are_named(wrong, tmp_path):
     (parameter,) = wrong

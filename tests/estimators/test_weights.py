@@ -25,9 +25,9 @@ ESTIMATORS = {
 
 
 @pytest.fixture(params=ESTIMATORS)
-def model(request):
+def model(request, engine):
     return clone(ESTIMATORS[request.param]).set_params(
-        n_clusters=4, init=X[:4], tol=0.0, max_iter=6
+        n_clusters=4, init=X[:4], tol=0.0, max_iter=6, engine=engine
     )
 
 

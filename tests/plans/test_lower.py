@@ -10,7 +10,7 @@ from lloydformer.circuits.norms import RMSNorm
 from lloydformer.circuits.projections import on
 from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.subspaces import ASSIGNMENT, HALF, POSITION, SQUARED_NORM
-from lloydformer.cli.app import app
+from lloydformer.cli.app import application
 from lloydformer.plans.lower import LoweringError, derive, lower
 from lloydformer.plans.means import Means
 from lloydformer.plans.medoids import Medoids
@@ -108,7 +108,7 @@ def test_a_derivation_has_a_step_for_each_part_and_ends_with_the_plan():
 
 @pytest.mark.parametrize("name", [r.name for r in recipes.table()])
 def test_the_command_explains(name, capsys):
-    app(["recipes", "--explain", name], standalone_mode=False)
+    application(["recipes"])(["recipes", "--explain", name], standalone_mode=False)
     said = " ".join(capsys.readouterr().out.split())
     recipe = next(r for r in recipes.table() if r.name == name)
     for number, step in enumerate(derive(recipe).steps, start=1):

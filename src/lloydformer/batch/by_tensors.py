@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from lloydformer.batch.loop import Found, descend
@@ -42,6 +42,8 @@ class ByTensors:
     rules: tuple[float, int]
     """The tolerance, in mean variances, and the number of iterations at most."""
     rng: np.random.RandomState
+    seeds: Int[Tensor, " b"]
+    """Of the noise, for plans that draw."""
 
     @cached_property
     def origin(self) -> Tensor:
@@ -53,10 +55,9 @@ class ByTensors:
 
     @cached_property
     def problems(self) -> Problems:
-        points = (self.x - self.origin.unsqueeze(1)).double()
-        seeds = torch.from_numpy(self.rng.randint(2**31 - 1, size=len(self.x)))
+        points = self.x.double() - self.origin.double().unsqueeze(1)
         seen = directions("points", points) if self.plan.directions else points
-        return Problems(seen, self.weights, seeds.to(self.x.device))
+        return Problems(seen, self.weights, self.seeds.to(self.x.device))
 
     def from_array(self, starts: Float[Tensor, "b k d"]) -> Found:
         placed = starts.to(self.x.device).double() - self.origin.double().unsqueeze(1)

@@ -60,12 +60,13 @@ def fit_batch(
     plan, rng = lower(recipe or recipes.lloyd()), check_random_state(random_state)
     weights = _weights(x, mask, sample_weight, n_clusters)
     rules = (float(tol), int(max_iter))
+    seeds = torch.from_numpy(rng.randint(2**31 - 1, size=len(x)))
     problems: ByKernels | ByTensors
     if known(plan, x):
         problems = ByKernels(plan, x, weights, rules, rng)
     else:
         ones = torch.ones(x.shape[:2], dtype=torch.float64, device=x.device)
-        problems = ByTensors(plan, x, ones if weights is None else weights, rules, rng)
+        problems = ByTensors(plan, x, ones if weights is None else weights, rules, rng, seeds)
     best: Found | None = None
     for _ in range(1 if not isinstance(init, str) else check_count("n_init", n_init)):
         found = _found(problems, init, n_clusters)

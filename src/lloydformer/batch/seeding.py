@@ -21,7 +21,10 @@ def kmeans_plusplus(problems: Problems, draws: Float[Tensor, "b k trials"]) -> I
     rows = _quantiles(problems.weights, draws[:, 0, :1])
     nearest = _distances(problems, rows)[..., 0]
     for j in range(1, draws.shape[1]):
-        candidates = _quantiles(nearest * problems.weights, draws[:, j])  # (b, trials)
+        masses = nearest * problems.weights
+        left = masses.sum(dim=1, keepdim=True) > 0  # else every point with weight is a seed already
+        masses = torch.where(left, masses, problems.weights)
+        candidates = _quantiles(masses, draws[:, j])  # (b, trials)
         away = torch.minimum(_distances(problems, candidates), nearest.unsqueeze(-1))
         best = (away * problems.weights.unsqueeze(-1)).sum(dim=1).argmin(dim=1)
         rows = torch.cat([rows, candidates.gather(1, best[:, None])], dim=1)
@@ -36,9 +39,9 @@ def take(problems: Problems, rows: Int[Tensor, "b k"]) -> Float[Tensor, "b k d"]
 
 def _quantiles(masses: Float[Tensor, "b n"], draws: Float[Tensor, "b t"]) -> Int[Tensor, "b t"]:
     reached = masses.cumsum(dim=1)
-    return torch.searchsorted(reached, draws * reached[:, -1:], right=True).clamp(
-        max=masses.shape[1] - 1
-    )
+    whole = reached[:, -1:].contiguous()
+    last = torch.searchsorted(reached, whole)  # rounding must not lead beyond it
+    return torch.searchsorted(reached, draws * whole, right=True).minimum(last)
 
 
 def _distances(problems: Problems, rows: Int[Tensor, "b t"]) -> Float[Tensor, "b n t"]:

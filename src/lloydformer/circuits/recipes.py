@@ -4,6 +4,7 @@ Each is the base recipe with a part replaced; the difference is the algorithm.
 """
 
 from dataclasses import replace
+from functools import cache
 from typing import Literal
 
 from lloydformer.circuits.activations import (
@@ -62,6 +63,7 @@ _LIFTED = (POSITION, SQUARED_NORM, HALF)
 _KMEANS = "Lloyd's algorithm / Euclidean k-means"
 
 
+@cache
 def lloyd(ties: Ties = "first") -> Recipe:
     r"""Lloyd's algorithm with Euclidean scores (thm:l2-clus-eu, alg:lloyds).
 
@@ -108,6 +110,7 @@ def lloyd_dot(ties: Ties = "first") -> Recipe:
     )
 
 
+@cache
 def spherical(norm: Literal["rms", "layer"] = "rms", ties: Ties = "first") -> Recipe:
     """Spherical k-means: dot products of unit vectors and a norm (thm:sp-clus ip).
 

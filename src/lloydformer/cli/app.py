@@ -12,7 +12,7 @@ import typer
 
 from lloydformer import __version__
 
-COMMANDS = ("demo", "doctor", "fit", "predict", "recipes", "train", "verify")
+COMMANDS = ("bench", "demo", "doctor", "fit", "predict", "recipes", "train", "verify")
 """Each is the function of its name in the module of its name."""
 
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -51,6 +51,8 @@ def main() -> None:
     Ctrl-C ends with status 130; the command itself says what is done so far.
     """
     gc.freeze()  # else collections go through all of torch: half a second, most of it at the end
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 (it was closed: `>&-`)
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # signs that a terminal's code lacks

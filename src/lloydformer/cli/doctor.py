@@ -10,9 +10,14 @@ import typer
 
 from lloydformer import __version__
 from lloydformer.cli.terminal import print_json, print_table, stdout
+from lloydformer.engines import choose
+from lloydformer.engines.native import instruction_set
 
 CORE = ("torch", "numpy", "scikit-learn", "scipy", "safetensors", "jaxtyping", "typer", "rich")
 EXTRAS = {"plots": ("matplotlib",), "data": ("pyarrow",)}
+
+SLOWER = 4.0
+"""How many times longer k-means takes without kernels: benchmarks/results/bench_iteration.json."""
 
 
 def doctor(
@@ -26,6 +31,7 @@ def doctor(
     print_table(["package", "version"], [[p, v or "missing"] for p, v in packages.items()])
     stdout.print(f"\ndevices: {', '.join(found['devices'])}; {found['threads']} threads")
     stdout.print(f"engines: {'; '.join(f'{k} ({v})' for k, v in found['engines'].items())}")
+    stdout.print(f'engine="auto" is {found["engine"]}', markup=False)
     for line in found["repairs"] or ["nothing is missing"]:
         stdout.print(line, markup=False)
     return None
@@ -44,12 +50,33 @@ def examine() -> dict[str, Any]:
         "devices": _devices(),
         "threads": torch.get_num_threads(),
         "cpus": os.cpu_count(),
+        "engine": choose("auto").name,
+        "instruction_set": instruction_set(),
         "engines": {
             "circuit": "literal, O(n^2), any torch device",
+            "native": _native(),
             "chunked": "folds over blocks, any torch device",
         },
-        "repairs": [f'for {name}: pip install "lloydformer[{name}]"' for name in missing],
+        "repairs": [
+            *(f'for {name}: pip install "lloydformer[{name}]"' for name in missing),
+            *_rebuilding(),
+        ],
     }
+
+
+def _native() -> str:
+    found = instruction_set()
+    return "not built" if found is None else f"kernels in C++ with {found}, CPU"
+
+
+def _rebuilding() -> list[str]:
+    if instruction_set() is not None:
+        return []
+    return [
+        f"for the native engine, without which k-means on a CPU takes about {SLOWER:.0f} times as "
+        "long: install a C++ compiler (Debian: apt install g++), then run pip install "
+        "--force-reinstall --no-deps lloydformer"
+    ]
 
 
 def _version(package: str) -> str | None:

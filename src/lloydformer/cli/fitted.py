@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from lloydformer.cli.terminal import print_table, progress, stderr, stdout
+from lloydformer.cli.terminal import print_table, progress, stderr, stdout, working
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.estimators.source import NoDirectionError
 from lloydformer.fitting.found import Found
 from lloydformer.fitting.outputs import Outputs
 from lloydformer.fitting.request import Request
@@ -20,12 +21,25 @@ def split(columns: str | None) -> tuple[str, ...] | None:
 
 
 def fitted(runs: Runs, request: Request) -> Found:
-    """The data read and clustered; what an estimator says of X is said of the file."""
-    blocks = request.opened()
-    try:
+    """The data read and clustered."""
+    with working("reading"):
+        blocks = request.opened()
+    with about(request.data):
         return _watched(runs, blocks, request.numbers)
+
+
+@contextmanager
+def about(data: str) -> Iterator[None]:
+    """What an estimator says of X is said of the file, whose rows are counted from 1."""
+    try:
+        yield
+    except NoDirectionError as error:
+        raise ValueError(
+            f"{data}: found only zeros in row {error.row + 1}, counted from 1, which has no "
+            "direction; remove such rows, or compare no directions"
+        ) from None
     except ValueError as error:
-        raise ValueError(f"{request.data}: {str(error).removeprefix('X: ')}") from None
+        raise ValueError(f"{data}: {str(error).removeprefix('X: ')}") from None
 
 
 def _watched(runs: Runs, blocks: TensorBlocks, numbers: Sequence[int]) -> Found:
@@ -40,7 +54,7 @@ def _watched(runs: Runs, blocks: TensorBlocks, numbers: Sequence[int]) -> Found:
 
 
 @contextmanager
-def stopping(runs: Runs) -> Iterator[None]:
+def stopping(runs: Runs | None = None) -> Iterator[None]:
     """Ctrl-C: what is done so far, in one line."""
     try:
         yield
@@ -49,7 +63,9 @@ def stopping(runs: Runs) -> Iterator[None]:
         raise
 
 
-def _so_far(runs: Runs, stop: KeyboardInterrupt) -> str:
+def _so_far(runs: Runs | None, stop: KeyboardInterrupt) -> str:
+    if runs is None:
+        return "before all rows were labelled"
     if runs.done:
         return _best_of(runs)
     result = stop.result if isinstance(stop, Interrupted) else None
@@ -92,7 +108,7 @@ def print_found(found: Found, notes: Sequence[str]) -> None:
         f"\nobjective {model.inertia_:.6g}, silhouette {_three(found.silhouette)} "
         f"(sample of {len(found.sampled[0]):,} rows)"
     )
-    most = ", the most allowed" if model.n_iter_ >= model.max_iter else ""
+    most = ", the most allowed" if found.ran_out else ""
     stdout.print(
         f"{model.n_iter_} iterations{most}, {found.seconds:.2f} s, "
         f"{float(f'{points_per_second(found):.3g}'):,.0f} points/s"

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from lloydformer.cli.fitted import print_clusters, split
-from lloydformer.cli.terminal import print_json, refuse_to_overwrite, stdout
+from lloydformer.cli.fitted import about, print_clusters, split, stopping
+from lloydformer.cli.terminal import print_json, refuse_to_overwrite, stdout, working
 from lloydformer.fitting.found import assigned
 from lloydformer.fitting.labels import check_kind, write_labels
 from lloydformer.fitting.matching import opened_for, saved_model
-from lloydformer.writing import check_writable, replacing
+from lloydformer.writing import check_apart, check_writable, replacing
 
 
 def predict(
@@ -44,13 +44,16 @@ def predict(
     path = output or Path(f"{Path(data).resolve().stem}-labels.csv")
     kind = path.suffix.removeprefix(".")
     check_kind(kind, f"--output {path}")
+    check_apart(path, data)
     refuse_to_overwrite(path, force)
     check_writable(path)
-    loaded = saved_model(model)
-    blocks = opened_for(loaded, data, split(columns))
-    assignment = assigned(loaded, blocks)
-    with replacing(path) as file:
-        write_labels(file, kind, assignment)
+    with stopping(), working("labelling"):
+        loaded = saved_model(model)
+        blocks = opened_for(loaded, data, split(columns))
+        with about(data):
+            assignment = assigned(loaded, blocks)
+        with replacing(path) as file:
+            write_labels(file, kind, assignment)
     k = len(loaded.cluster_centers_)
     sizes, distances = (part.tolist() for part in (assignment.counted(k), assignment.means(k)))
     if json:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -44,17 +45,30 @@ def print_table(
     console = stdout if stdout.is_terminal else Terminal(width=1000)
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False,
                   header_style="bold")  # fmt: skip
-    for column in columns:
-        table.add_column(column, no_wrap=column != fold)
+    for column, *cells in zip(columns, *rows, strict=True):
+        widest = max(cell_len(cell) for cell in (column, *cells))
+        table.add_column(
+            column, no_wrap=column != fold, min_width=None if column == fold else widest
+        )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     if Measurement.get(console, console.options.update(width=1000), table).minimum <= console.width:
         console.print(table)
         return
     for row in rows:
-        console.print(Text(row[0], style="bold"))
+        console.print(Text(f"{columns[0]} {row[0]}", style="bold"))
         for column, cell in zip(columns[1:], row[1:], strict=True):
             console.print(Text(f"  {column}: {cell}"))
+
+
+@contextmanager
+def working(words: str) -> Iterator[None]:
+    """Words with something that moves on standard error, only where that is a terminal."""
+    if not stderr.is_terminal:
+        yield
+        return
+    with stderr.status(words):
+        yield
 
 
 @contextmanager

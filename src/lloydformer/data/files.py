@@ -58,6 +58,8 @@ def _read_folder(path: Path, columns: tuple[str, ...] | None) -> Table:
 def checked(path: Path | str, table: Table) -> Table:
     """Rows of finite numbers, or where the first one is that is not."""
     points = table.points
+    if len(points) == 0:
+        raise ValueError(f"{path}: found no rows; points are rows of numbers")
     if points.ndim != 2 or 0 in points.shape:
         raise ValueError(f"{path}: found shape {points.shape}; points are rows of numbers (n, d)")
     for start in range(0, len(points), _ROWS):

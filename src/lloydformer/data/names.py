@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from lloydformer.data.tables import _arrow, header
+from lloydformer.data.first_line import first_line
+from lloydformer.data.tables import _arrow
 
 _TABLES = (".csv", ".tsv", ".txt", ".parquet")
 
@@ -17,7 +18,7 @@ def column_names(path: Path) -> tuple[str, ...] | None:
         return None
     if kind == ".parquet":
         return _in_parquet(path)
-    names = header(path)
+    names = first_line(path).names
     return None if names is None else tuple(names)
 
 

@@ -53,6 +53,8 @@ def _table(source: Any, columns: tuple[str, ...] | None) -> Table:
     if not isinstance(source, str | os.PathLike):
         raise ValueError(f"source: found {type(source).__name__}; pass a path, an array, a data "
                          "frame, a pyarrow Table or the name of an OpenML set")  # fmt: skip
+    if not str(source):
+        raise ValueError("source: found an empty name; pass that of a file, a folder or a set")
     path = Path(source)
     if not path.exists() and not path.suffix and path.name == str(source):
         return _from_openml(str(source), columns)

@@ -30,13 +30,20 @@ class Scaling:
 def scaling_of(points: Float[Tensor, "n d"], scale: Scale) -> Scaling:
     """ "minmax" maps each column to [0, 1], "standard" to mean 0 and variance 1."""
     if scale == "minmax":
-        low, high = extent(points).double()
-        return Scaling(low, torch.where(high > low, high - low, 1.0))
-    if scale == "standard":
-        mean = _mean(points, torch.zeros(points.shape[1], dtype=torch.float64), power=1)
-        deviation = _mean(points, mean, power=2).sqrt()
-        return Scaling(mean, torch.where(deviation > 0, deviation, 1.0))
-    raise ValueError(f'scale: found {scale!r}; pass "minmax", "standard" or None')
+        shift, high = extent(points).double()
+        spread = high - shift
+    elif scale == "standard":
+        first = points[0].double()  # so that the mean of a constant column is exact
+        shift = first + _mean(points, first, power=1)
+        spread = _mean(points, shift, power=2).sqrt()
+    else:
+        raise ValueError(f'scale: found {scale!r}; pass "minmax", "standard" or None')
+    if len(large := (~spread.to(points.dtype).isfinite()).nonzero()):
+        raise ValueError(
+            f"scale: found values in column number {int(large[0]) + 1} whose spread "
+            f"{points.dtype} cannot hold; divide them by a large number first"
+        )
+    return Scaling(shift, torch.where(spread > 0, spread, 1.0))
 
 
 def _mean(points: Tensor, around: Tensor, power: int) -> Tensor:

@@ -1,13 +1,14 @@
 """Tables with columns: CSV and Parquet, read with pyarrow, and its own tables."""
 
-import csv
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lloydformer.data.faults import first_fault, is_number
+from lloydformer.data.faults import NOTHING, first_fault
+from lloydformer.data.first_line import delimiter_of, first_line
 from lloydformer.data.scratch import gathered
 
 
@@ -42,51 +43,38 @@ def _arrow() -> Any:
 
 
 def read_csv(path: Path, columns: tuple[str, ...] | None) -> Table:
-    arrow = _arrow()
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    fields, lines = _first_fields(path, delimiter)
-    names = _names(fields)
-    labels = names or [f"f{i}" for i in range(len(fields))]
-    places = (
-        [place(path, c, names, len(fields)) for c in columns] if columns else range(len(labels))
-    )
+    arrow, delimiter, first = _arrow(), delimiter_of(path), first_line(path)
+    names, width = first.names, len(first.fields)
+    labels = names or [f"number {i + 1}" for i in range(width)]
+    places = [place(path, c, names, width) for c in columns] if columns else range(width)
     wanted = [labels[i] for i in places]
+    _refuse_unnamed(path, wanted)
     _refuse_twice(path, labels, wanted)
-    read = arrow.csv.ReadOptions(column_names=labels, skip_rows=lines if names else 0)
+    read = arrow.csv.ReadOptions(column_names=labels, skip_rows=first.lines if names else 0)
     parse = arrow.csv.ParseOptions(delimiter=delimiter)
     convert = arrow.csv.ConvertOptions(
-        column_types={label: arrow.float64() for label in wanted}, include_columns=wanted
-    )
+        column_types={label: arrow.float64() for label in wanted}, include_columns=wanted,
+        null_values=NOTHING,
+    )  # fmt: skip
     try:
         with arrow.csv.open_csv(path, read, parse, convert) as stream:
-            points = gathered(_rows(path, batch, wanted) for batch in stream)
+            points = gathered(_rows(path, stream, wanted))
     except arrow.ArrowInvalid as error:
         if "Empty CSV" in str(error):
             raise ValueError(f"{path}: found no rows; points are rows of numbers") from None
-        said = dict(
-            zip(places, wanted if names else [f"number {i + 1}" for i in places], strict=True)
-        )
-        fault = first_fault(path, delimiter, said, len(labels), convert.null_values)
+        chosen = dict(zip(places, wanted, strict=True))
+        fault = first.separated_otherwise or first_fault(path, delimiter, chosen, width)
         raise ValueError(f"{path}: {fault or str(error).splitlines()[0]}") from None
     return Table(points, tuple(wanted) if names else None)
 
 
-def _first_fields(path: Path, delimiter: str) -> tuple[list[str], int]:
-    """What stands in the first line that is not empty, and how many lines that takes."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter)
-        fields = next((row for row in reader if row), [])
-        return [field.strip() for field in fields], reader.line_num
-
-
-def header(path: Path) -> list[str] | None:
-    """The names of the columns, if the first line has names."""
-    return _names(_first_fields(path, "\t" if path.suffix.lower() == ".tsv" else ",")[0])
-
-
-def _names(fields: list[str]) -> list[str] | None:
-    """The fields of the first line, if one of them is not a number."""
-    return None if all(is_number(field or "nan") for field in fields) else fields
+def _refuse_unnamed(path: Path, wanted: list[str]) -> None:
+    """Numbers of the rows, as pandas writes them, must not pass for a measurement."""
+    if "" in wanted:
+        raise ValueError(
+            f"{path}: column {wanted.index('') + 1} has no name (are these numbers of the rows?); "
+            "name it, or choose the other columns"
+        )
 
 
 def _refuse_twice(path: Path, labels: list[str], wanted: list[str]) -> None:
@@ -104,7 +92,7 @@ def read_parquet(path: Path, columns: tuple[str, ...] | None) -> Table:
         file = arrow.parquet.ParquetFile(path)
         wanted = _wanted(path, file.schema_arrow, columns)
         batches = file.iter_batches(columns=wanted)
-        points = gathered(_rows(path, batch, wanted) for batch in batches)
+        points = gathered(_rows(path, batches, wanted))
     except (arrow.ArrowException, OSError) as error:
         raise ValueError(f"{path}: not a readable Parquet file ({error})") from None
     return Table(points, tuple(wanted))
@@ -113,14 +101,16 @@ def read_parquet(path: Path, columns: tuple[str, ...] | None) -> Table:
 def from_arrow(source: Any, columns: tuple[str, ...] | None) -> Table:
     """A pyarrow Table."""
     wanted = _wanted("source", source.schema, columns)
-    points = gathered(_rows("source", batch, wanted) for batch in source.to_batches())
+    points = gathered(_rows("source", source.to_batches(), wanted))
     return Table(points, tuple(wanted))
 
 
 def _wanted(path: Path | str, schema: Any, columns: tuple[str, ...] | None) -> list[str]:
     """The names of the columns to be read, all of them columns of numbers."""
     names: list[str] = schema.names
-    wanted = [names[place(path, c, names, len(names))] for c in columns] if columns else names
+    index = (schema.pandas_metadata or {}).get("index_columns", [])  # numbers of rows, mostly
+    own = [name for name in names if name not in index]
+    wanted = [names[place(path, c, names, len(names))] for c in columns] if columns else own
     for name in wanted:
         if not _numeric(_arrow(), schema.field(name).type):
             raise ValueError(f"{path}: column {name} holds no numbers; choose columns of numbers")
@@ -132,15 +122,19 @@ def _numeric(arrow: Any, kind: Any) -> bool:
     return types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)
 
 
-def _rows(path: Path | str, batch: Any, names: list[str]) -> np.ndarray:
-    """A batch of columns as rows; float32 where every column is."""
-    columns = [batch.column(name) for name in names]
-    for name, column in zip(names, columns, strict=True):
-        if column.null_count:
-            raise ValueError(
-                f"{path}: column {name}: found {column.null_count} missing values; "
-                "fill them in or drop those rows"
-            )
-    arrays = [c.to_numpy(zero_copy_only=False) for c in columns]
-    small = all(a.dtype == np.float32 for a in arrays)
-    return np.column_stack(arrays).astype(np.float32 if small else np.float64, copy=False)
+def _rows(path: Path | str, batches: Iterable[Any], names: list[str]) -> Iterator[np.ndarray]:
+    """Batches of columns as rows; float32 where every column is."""
+    start = 0
+    for batch in batches:
+        columns = [batch.column(name) for name in names]
+        for name, column in zip(names, columns, strict=True):
+            if column.null_count:
+                row = start + 1 + column.is_null().index(True).as_py()
+                raise ValueError(
+                    f"{path}: row {row}, column {name}: found a missing value; fill in or drop "
+                    "rows with missing values"
+                )
+        arrays = [c.to_numpy(zero_copy_only=False) for c in columns]
+        small = all(a.dtype == np.float32 for a in arrays)
+        yield np.column_stack(arrays).astype(np.float32 if small else np.float64, copy=False)
+        start += batch.num_rows

@@ -1,6 +1,7 @@
 """What every estimator does; one of them only names its recipe and its attributes."""
 
 import warnings
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -33,6 +34,10 @@ from lloydformer.solve import Interrupted, Progress, Result, Rules, solve
 
 _PART = 1 << 18
 """Labels that are looked at together, where all of them would take more memory than a fit."""
+
+
+_lowered = lru_cache(maxsize=64)(lower)
+"""Recipes are values: equal ones come to the same plan."""
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Saved):
@@ -71,7 +76,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
         """The recipe, lowered; a plan that draws takes its seed from `random_state`."""
-        plan = lower(self._recipe())
+        plan = _lowered(self._recipe())
         return plan if rng is None else plan.seeded(int(rng.randint(2**31 - 1)))
 
     def _rules(self) -> Rules:

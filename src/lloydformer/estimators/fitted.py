@@ -89,9 +89,7 @@ def _check_array(
 ) -> None:
     array = value.numpy() if isinstance(value, Tensor) else value
     if not isinstance(array, np.ndarray) or array.dtype.kind != kind or array.ndim != len(shape):
-        raise ValueError(
-            f"{name}: found {_words(array)}; it has {len(shape)} axes of other numbers"
-        )
+        raise ValueError(f"{name}: found {_words(array)}; it is {_words_of(kind, shape)}")
     wanted = tuple(sizes.get(axis, n) for axis, n in zip(shape, array.shape, strict=True))
     if array.shape != wanted:
         raise ValueError(f"{name}: found the shape {array.shape}; it is {wanted}")

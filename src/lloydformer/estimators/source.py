@@ -38,10 +38,7 @@ class Source:
         if len(zero) == 0:
             return self
         if policy == "error" or len(zero) == blocks.n_rows:
-            raise ValueError(
-                f"X: found only zeros in row {int(zero[0])}, which has no direction; remove such "
-                "rows" + (' or pass zero_rows="ignore"' if len(zero) < blocks.n_rows else "")
-            )
+            raise NoDirectionError(int(zero[0]), some=len(zero) < blocks.n_rows)
         weights = blocks.weights(0, blocks.n_rows)
         kept = (
             torch.from_numpy(room(blocks.n_rows, dtype=np.float64)).fill_(1).to(blocks.device)
@@ -53,6 +50,17 @@ class Source:
 
     def out(self, values: Tensor) -> Any:
         return values if self.tensors else values.cpu().numpy()
+
+
+class NoDirectionError(ValueError):
+    """A row of zeros, where directions are compared; `row` counts from 0."""
+
+    def __init__(self, row: int, *, some: bool) -> None:
+        self.row = row
+        super().__init__(
+            f"X: found only zeros in row {row}, which has no direction; remove such rows"
+            + (' or pass zero_rows="ignore"' if some else "")
+        )
 
 
 def _zero_rows(blocks: TensorBlocks | SparseBlocks, start: int, stop: int) -> Tensor:
@@ -110,8 +118,8 @@ def read(
     )
     if isinstance(X, Tensor | TensorBlocks) and not bool(torch.isfinite(blocks.ends).all()):
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
-    if not directions and scaling is None:
-        check_range("X", blocks.ends)
+    if not directions:
+        check_range("X", blocks.ends if scaling is None else scaling.apply(blocks.ends))
     return Source(blocks, tensors=isinstance(X, Tensor))
 
 

@@ -78,6 +78,11 @@ class Found:
     def n_clusters(self) -> int:
         return len(self.model.cluster_centers_)
 
+    @property
+    def ran_out(self) -> bool:
+        """Did the number of iterations end it, maybe before it settled?"""
+        return self.model.n_iter_ >= self.model.max_iter
+
     @cached_property
     def sizes(self) -> list[int]:
         return self.assignment.counted(self.n_clusters).tolist()

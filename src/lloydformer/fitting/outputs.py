@@ -14,7 +14,7 @@ from lloydformer import __version__
 from lloydformer.fitting.found import Found
 from lloydformer.fitting.labels import KINDS, check_kind, write_labels
 from lloydformer.plots.axes import require_matplotlib
-from lloydformer.writing import check_writable, filling
+from lloydformer.writing import check_apart, check_writable, filling
 
 OPTIONAL = (*(f"labels.{kind}" for kind in KINDS), "report.html")
 """Files that one run writes and another does not: they never stay behind beside newer ones."""
@@ -36,13 +36,13 @@ class Outputs:
 
     def check(self, data: str) -> None:
         """Everything that would fail after the work is said before it."""
-        if self.folder.resolve() == Path(data).resolve():
-            raise ValueError(f"{self.folder} is the folder of the data; pass another --output")
         check_kind(self.labels, "--labels")
         if self.report:
             check_report()
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"{self.folder} is a file; pass the name of a folder with --output")
+        for name in (*self.names, *OPTIONAL):
+            check_apart(self.folder / name, data)
         there = [name for name in (*self.names, *OPTIONAL) if (self.folder / name).exists()]
         if there and not self.force:
             raise ValueError(f"{self.folder / there[0]} exists; pass --force to replace it, or "
@@ -64,7 +64,9 @@ class Outputs:
             if page is not None:
                 (folder / "report.html").write_text(page, encoding="utf-8")
             tensors = {path.name for path in (folder / "model").iterdir()}
-        before = [p for p in (self.folder / "model").glob("model-*") if p.name not in tensors]
+        before = [
+            p for p in (self.folder / "model").glob("model-*.safetensors") if p.name not in tensors
+        ]
         for path in (*before, *(self.folder / name for name in set(OPTIONAL) - set(self.names))):
             path.unlink(missing_ok=True)
 

@@ -29,12 +29,14 @@ def fit_page(request: Request, runs: Runs, found: Found) -> str:
     several = "clusters" if found.n_clusters > 1 else "cluster"
     title = f"{found.n_clusters} {several} of {request.data}"
     parts = [heading(title, level=1), text(*_lead(request, found), lead=True)]
+    parts += [text(f"Note: {note}") for note in runs.notes]
     if len(runs.done) > 1:
         parts += [
             heading("The number of clusters"),
             section(*_numbers(runs, found), kind="columns"),
         ]
-    shown = [_sizes(found), _map(found), _silhouettes(found), _descent(found)]
+    inside = [] if found.silhouette is None else [_silhouettes(found)]
+    shown = [_sizes(found), _map(found), *inside, _descent(found)]
     parts += [heading("The clusters"), section(*shown, kind="columns")]
     parts += [heading("Centers"), *_centers(found)]
     aside = [section(heading("Farthest points"), *_far(found)),
@@ -45,9 +47,10 @@ def fit_page(request: Request, runs: Runs, found: Found) -> str:
 
 def _lead(request: Request, found: Found) -> list[str]:
     n, d = found.blocks.n_rows, found.blocks.n_features
+    most = ", the most allowed," if found.ran_out else ","
     words = (
         f"{n:,} rows with {d:,} columns, clustered by **{request.settings.algorithm}**: objective "
-        f"**{found.model.inertia_:.6g}** after {found.model.n_iter_} iterations, "
+        f"**{found.model.inertia_:.6g}** after {found.model.n_iter_} iterations{most} "
         f"in {found.seconds:.2g} seconds."
     )
     if found.silhouette is None:

@@ -55,13 +55,18 @@ P = TypeVar("P", bound="Plain")
 
 
 class Plain:
-    """Plans that neither need to know anything beforehand nor draw."""
+    """Plans that neither need to know anything beforehand nor draw, and go step by step."""
 
     def knowing(self: P, square: float) -> P:
         return self
 
     def seeded(self: P, seed: int) -> P:
         return self
+
+    def iterate(
+        self, run: Run, centers: Tensor, tolerance: float, max_iter: int
+    ) -> tuple[Tensor, list[float]] | None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,12 @@ class Plan(Protocol):
         ...
 
     def step(self, run: Run, centers: Tensor, iteration: int) -> Step: ...
+
+    def iterate(
+        self, run: Run, centers: Tensor, tolerance: float, max_iter: int
+    ) -> tuple[Tensor, list[float]] | None:
+        """All steps in one call, where the engine has one: the last centers, and the objectives."""
+        ...
 
     def place(self, step: Step, centers: Tensor) -> Tensor:
         """The new centers, (k, d); a cluster without mass has its old one."""

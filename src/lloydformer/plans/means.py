@@ -6,7 +6,25 @@ import torch
 from torch import Tensor
 
 from lloydformer.plans.assign import Cosines, Measure, Nearest
-from lloydformer.plans.contract import Final, Plain, Run, Step
+from lloydformer.plans.contract import Block, Final, Plain, Run, Step
+
+
+@dataclass(frozen=True)
+class Iterations:
+    """Lloyd's iterations to their end, in one call; None from an engine that has no such call.
+
+    What comes back are centers, and of every step the objective, less the sum of w |x|^2.
+    """
+
+    centers: Tensor
+    tolerance: float
+    max_iter: int
+
+    def map(self, block: Block) -> None:
+        return None
+
+    def merge(self, first: None, second: None) -> None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -32,6 +50,15 @@ class Means(Plain):
         squares = (masses * torch.linalg.vecdot(exact, exact)).sum()
         inertia = self.square - 2 * (sums * exact).sum() + squares
         return Step(sums, masses, max(inertia.item(), 0.0) * self._unit, int(changed))
+
+    def iterate(
+        self, run: Run, centers: Tensor, tolerance: float, max_iter: int
+    ) -> tuple[Tensor, list[float]] | None:
+        found = run(Iterations(centers, tolerance, max_iter))
+        if found is None:
+            return None
+        moved, history = found
+        return moved, [max(self.square + change, 0.0) * self._unit for change in history]
 
     def place(self, step: Step, centers: Tensor) -> Tensor:
         if not self.directions:

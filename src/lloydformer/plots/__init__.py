@@ -1,9 +1,10 @@
-"""Pictures of circuits at work: an axes in, the axes out. Needs the extra `plots`."""
+"""Pictures of circuits at work and of times: an axes in, the axes out. Needs the extra `plots`."""
 
 from lloydformer.plots.attention import attention_map
 from lloydformer.plots.objective import objective_curve
+from lloydformer.plots.times import times
 from lloydformer.plots.training import convergence
 from lloydformer.plots.trajectories import trajectories
 from lloydformer.plots.weights import weights
 
-__all__ = ["attention_map", "convergence", "objective_curve", "trajectories", "weights"]
+__all__ = ["attention_map", "convergence", "objective_curve", "times", "trajectories", "weights"]

@@ -10,6 +10,9 @@ from lloydformer.data.blocks import Blocks
 from lloydformer.plans.contract import Adding, Block, Run, total
 from lloydformer.seeding.by_weight import at_sums, random_rows
 
+_SMALL = 1 << 22
+"""Problems of so few products n d k are seeded in one call, where the engine has one."""
+
 
 @dataclass(frozen=True)
 class Closer:
@@ -31,15 +34,37 @@ class Closer:
 
 @dataclass(frozen=True)
 class Potential(Adding):
-    """What the sum of squared distances would be with each of some candidates as a seed."""
+    """What the sum of squared distances would be with each of some candidates as a seed.
+
+    now: what it is without them. They are met after a `Closer` has seen every seed so far.
+    """
 
     candidates: Tensor
+    now: Tensor
 
     def map(self, block: Block) -> tuple[Tensor]:
         away = _squared_distances(block, self.candidates)
         nearest = torch.minimum(away, block.distances[:, None]).double()
         weights = block.weights
         return ((nearest if weights is None else nearest * weights[:, None]).sum(dim=0),)
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """All seeds in one call, for small problems; None from an engine that has no such call.
+
+    Seeds come after the first row, with draws (k - 1, trials) from [0, 1). What comes back are
+    rows, fewer than k if every point with weight is a seed already.
+    """
+
+    first: int
+    draws: np.ndarray
+
+    def map(self, block: Block) -> None:
+        return None
+
+    def merge(self, first: None, second: None) -> None:
+        return None
 
 
 def _squared_distances(block: Block, centers: Tensor) -> Tensor:
@@ -54,16 +79,18 @@ def kmeans_plusplus(
     Each seed after the first is the best of 2 + log k candidates, drawn with probability
     proportional to weight times squared distance to the nearest seed.
     """
-    n_trials = 2 + int(np.log(n_clusters))
     rows = random_rows(data, 1, rng)
-    for _ in range(1, n_clusters):
+    draws = rng.uniform(size=(n_clusters - 1, 2 + int(np.log(n_clusters))))
+    if data.n_rows * data.n_features * n_clusters <= _SMALL:
+        found = run(Seeds(int(rows), draws))
+        rows = rows if found is None else found
+    for quantiles in draws[len(rows) - 1 :]:
         masses = run(Closer(data.take(rows[-1:]), first=len(rows) == 1))
-        quantiles = rng.uniform(size=n_trials)
         if masses.sum() > 0:
             candidates = _draw(data, masses, distances, quantiles)
         else:  # every point with weight is a seed already
             candidates = random_rows(data, 1, rng)
-        (potentials,) = run(Potential(data.take(candidates)))
+        (potentials,) = run(Potential(data.take(candidates), masses.sum()))
         rows = torch.cat([rows, candidates[potentials.argmin()][None]])
     return rows
 

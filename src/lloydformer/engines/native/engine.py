@@ -1,5 +1,6 @@
 """The native engine: dense points in memory go to the kernels, all else to the chunked engine."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +18,8 @@ from lloydformer.plans.contract import Fold, Run
 
 _SMALL = 1 << 18
 """So few numbers are not worth a second thread."""
+_ROOM = 1 << 27
+"""Bytes of bounds for data that are mapped from a file."""
 
 
 class Native:
@@ -55,9 +58,15 @@ class Native:
         folds = kernels().Folds(
             data.points.numpy(), origin, shift, scale,
             None if weights is None else weights.contiguous().numpy(), data.directions,
-            data.farthest, data.mapped, n_threads, self.bounded, self.instruction_set,
+            data.farthest, data.mapped, n_threads, self._room(data), self.instruction_set,
         )  # fmt: skip
         return Session(folds, state, data.n_features, data.leaf)
+
+    def _room(self, data: TensorBlocks) -> int:
+        """Bytes that bounds may take in all: they are kept in memory, and mapped data are large."""
+        if not self.bounded:
+            return 0
+        return _ROOM if data.mapped else sys.maxsize
 
 
 def _in_rows(data: Blocks) -> TypeGuard[TensorBlocks]:

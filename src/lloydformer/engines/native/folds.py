@@ -11,11 +11,12 @@ from torch import Tensor
 
 from lloydformer.engines.contract import State
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
+from lloydformer.plans.means import Iterations
 from lloydformer.plans.robust import Above, Best, Exponential, Weighted
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
 from lloydformer.plans.trimmed import Within
-from lloydformer.seeding.plusplus import Closer, Potential
+from lloydformer.seeding.plusplus import Closer, Potential, Seeds
 
 Summary = Any
 
@@ -64,6 +65,14 @@ def _nearest(session: Session, fold: Nearest) -> Summary:
     return sums, masses, torch.tensor(changed)
 
 
+def _iterations(session: Session, fold: Iterations) -> Summary:
+    centers, history = fold.centers.clone().contiguous(), _zeros(fold.max_iter)
+    count = session.kernels.iterate(
+        centers.numpy(), session.labels, session.before, fold.tolerance, history.numpy()
+    )
+    return centers, history[:count].tolist()
+
+
 def _measure(session: Session, fold: Measure) -> Summary:
     spread, masses = _zeros(len(fold.centers)), _zeros(len(fold.centers))
     session.kernels.measure(
@@ -81,6 +90,7 @@ def _shares(session: Session, fold: Shares) -> Summary | None:
     )  # fmt: skip
     if masses.min() < _FAINT[fold.centers.dtype]:
         return None
+    np.copyto(session.before, session.labels)
     return torch.zeros_like(masses), sums, masses, energy[0], torch.tensor(changed)
 
 
@@ -137,21 +147,30 @@ def _weighted(session: Session, fold: Weighted) -> Summary:
 def _closer(session: Session, fold: Closer) -> Summary:
     masses = _zeros(-(-len(session.labels) // session.leaf))
     session.kernels.closer(
-        _array(fold.seed[0]), fold.first, session.distances, session.leaf, masses.numpy()
-    )
+        _array(fold.seed[0]), fold.first, session.labels, session.distances, session.leaf,
+        masses.numpy(),
+    )  # fmt: skip
     return masses
 
 
 def _potential(session: Session, fold: Potential) -> Summary:
-    sums = _zeros(len(fold.candidates))
-    session.kernels.potential(_array(fold.candidates), session.distances, sums.numpy())
-    return (sums,)
+    gains = _zeros(len(fold.candidates))
+    session.kernels.gains(_array(fold.candidates), session.labels, session.distances, gains.numpy())
+    return (fold.now - gains,)
+
+
+def _seeds(session: Session, fold: Seeds) -> Summary:
+    rows = torch.zeros(len(fold.draws) + 1, dtype=torch.int64)
+    rows[0] = fold.first
+    count = session.kernels.seeds(rows.numpy(), fold.draws, session.labels, session.distances)
+    return rows[:count]
 
 
 FOLDS: dict[type, Callable[[Session, Any], Summary | None]] = {
-    Moments: _moments, Nearest: _nearest, Measure: _measure, Cosines: _measure, Shares: _shares,
+    Moments: _moments, Nearest: _nearest, Iterations: _iterations, Measure: _measure,
+    Cosines: _measure, Shares: _shares,
     Histogram: _histogram, Within: _within, Best: _best, Above: _above, Weighted: _weighted,
-    Closer: _closer, Potential: _potential,
+    Closer: _closer, Potential: _potential, Seeds: _seeds,
 }  # fmt: skip
 """Kernels by the fold that they run; None is returned where the plain fold must."""
 

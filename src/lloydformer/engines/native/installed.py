@@ -2,8 +2,9 @@
 
 from typing import Any
 
+_kernels: Any
 try:
-    from lloydformer.engines.native import _kernels
+    from lloydformer.engines.native import _kernels  # type: ignore[attr-defined, no-redef]
 except ImportError:
     _kernels = None
 

@@ -12,15 +12,23 @@ namespace lloydformer::ISA {
 constexpr int TOGETHER = 8;
 
 /// Centers (k, d) as -2 c, eight at a time, feature by feature; |c|^2; and padded rows.
-template <class T> struct Packed {
+template <class T>
+struct Packed {
     int k, d, width;
     std::vector<T> rows, numbers, squares;
     T largest = 0;  // of the squares
 
     Packed(const T* centers, int k, int d)
-        : k(k), d(d), width(padded<T>(d)), rows(int64_t(k) * width), numbers(int64_t(k) * d), squares(k) {
-        for (int j = 0; j < k; j++) std::copy_n(centers + int64_t(j) * d, d, &rows[int64_t(j) * width]);
-        for (int first = 0; first < k; first += TOGETHER) pack(first, std::min(TOGETHER, k - first));
+        : k(k),
+          d(d),
+          width(padded<T>(d)),
+          rows(int64_t(k) * width),
+          numbers(int64_t(k) * d),
+          squares(k) {
+        for (int j = 0; j < k; j++)
+            std::copy_n(centers + int64_t(j) * d, d, &rows[int64_t(j) * width]);
+        for (int first = 0; first < k; first += TOGETHER)
+            pack(first, std::min(TOGETHER, k - first));
     }
 
     const T* eight(int first) const { return &numbers[int64_t(first) * d]; }
@@ -58,7 +66,8 @@ inline void score(const T* lanes, int d, const T* packed, const T* squares, V<T>
 }
 
 /// The best and the second best score of each point, and the first center that has the best.
-template <class T> struct Found {
+template <class T>
+struct Found {
     V<T> best[2], second[2];
     I<T> index[2];
 
@@ -69,7 +78,8 @@ template <class T> struct Found {
         }
     }
 
-    template <int J> void see(const V<T> (&s)[J][2], int first) {
+    template <int J>
+    void see(const V<T> (&s)[J][2], int first) {
         for (int j = 0; j < J; j++)
             for (int h = 0; h < 2; h++) {
                 index[h] = s[j][h] < best[h] ? (first + j) - I<T>{} : index[h];
@@ -87,24 +97,41 @@ inline void meet(const T* lanes, const Packed<T>& centers, int first, Found<T>& 
 }
 
 /// The nearest of all centers for each point of a block.
-template <class T> inline Found<T> nearest(const T* lanes, const Packed<T>& centers) {
+template <class T>
+inline Found<T> nearest(const T* lanes, const Packed<T>& centers) {
     Found<T> found;
     int first = 0;
-    for (; first + TOGETHER <= centers.k; first += TOGETHER) meet<T, TOGETHER>(lanes, centers, first, found);
+    for (; first + TOGETHER <= centers.k; first += TOGETHER)
+        meet<T, TOGETHER>(lanes, centers, first, found);
     switch (centers.k - first) {
-        case 1: meet<T, 1>(lanes, centers, first, found); break;
-        case 2: meet<T, 2>(lanes, centers, first, found); break;
-        case 3: meet<T, 3>(lanes, centers, first, found); break;
-        case 4: meet<T, 4>(lanes, centers, first, found); break;
-        case 5: meet<T, 5>(lanes, centers, first, found); break;
-        case 6: meet<T, 6>(lanes, centers, first, found); break;
-        case 7: meet<T, 7>(lanes, centers, first, found); break;
+        case 1:
+            meet<T, 1>(lanes, centers, first, found);
+            break;
+        case 2:
+            meet<T, 2>(lanes, centers, first, found);
+            break;
+        case 3:
+            meet<T, 3>(lanes, centers, first, found);
+            break;
+        case 4:
+            meet<T, 4>(lanes, centers, first, found);
+            break;
+        case 5:
+            meet<T, 5>(lanes, centers, first, found);
+            break;
+        case 6:
+            meet<T, 6>(lanes, centers, first, found);
+            break;
+        case 7:
+            meet<T, 7>(lanes, centers, first, found);
+            break;
     }
     return found;
 }
 
 /// |x - c|^2 in float64.
-template <class T> inline double squared_distance_exactly(const T* x, const T* c, int d) {
+template <class T>
+inline double squared_distance_exactly(const T* x, const T* c, int d) {
     double square = 0;
     for (int f = 0; f < d; f++) {
         const double away = double(x[f]) - c[f];
@@ -114,7 +141,8 @@ template <class T> inline double squared_distance_exactly(const T* x, const T* c
 }
 
 /// The nearest center of one row in float64, by differences; the first one of equals.
-template <class T> int nearest_exactly(const T* row, const Packed<T>& centers) {
+template <class T>
+int nearest_exactly(const T* row, const Packed<T>& centers) {
     int index = 0;
     double best = HUGE_SCORE<double>;
     for (int j = 0; j < centers.k; j++) {
@@ -125,7 +153,8 @@ template <class T> int nearest_exactly(const T* row, const Packed<T>& centers) {
 }
 
 /// How far rounding may move a score: d + 2 roundings of numbers below |x|^2 + |c|^2.
-template <class T> inline T rounding(const Packed<T>& centers, T square) {
+template <class T>
+inline T rounding(const Packed<T>& centers, T square) {
     return (centers.d + 4) * std::numeric_limits<T>::epsilon() * (square + centers.largest);
 }
 

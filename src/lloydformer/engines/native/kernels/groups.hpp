@@ -11,12 +11,17 @@ constexpr int GROUP = 16;  // centers, or a multiple of it where groups are few
 
 /// Groups of centers that are near to each other, and therefore near or far together. Centers are
 /// in slots, those of a group side by side; slots that are left over at the end score high.
-template <class T> class Groups {
+template <class T>
+class Groups {
   public:
     Groups(const Packed<T>& centers, int most)
-        : d_(centers.d), size_(GROUP * ((centers.k + GROUP * most - 1) / (GROUP * most))),
-          count_((centers.k + size_ - 1) / size_), slots_(centers.k), place_(centers.k),
-          numbers_(int64_t(count_) * size_ * d_), squares_(count_ * size_, HUGE_SCORE<T> / 4) {
+        : d_(centers.d),
+          size_(GROUP * ((centers.k + GROUP * most - 1) / (GROUP * most))),
+          count_((centers.k + size_ - 1) / size_),
+          slots_(centers.k),
+          place_(centers.k),
+          numbers_(int64_t(count_) * size_ * d_),
+          squares_(count_ * size_, HUGE_SCORE<T> / 4) {
         std::iota(slots_.begin(), slots_.end(), 0);
         split(centers, 0, centers.k);
         for (int s = 0; s < centers.k; s++) place_[slots_[s]] = s;
@@ -52,9 +57,11 @@ template <class T> class Groups {
         if (end - begin <= size_) return;
         const int axis = widest(centers, begin, end);
         const int middle = begin + ((end - begin + size_ - 1) / size_ + 1) / 2 * size_;
-        std::nth_element(slots_.begin() + begin, slots_.begin() + middle, slots_.begin() + end, [&](int a, int b) {
-            return std::make_pair(centers.row(a)[axis], a) < std::make_pair(centers.row(b)[axis], b);
-        });
+        std::nth_element(slots_.begin() + begin, slots_.begin() + middle, slots_.begin() + end,
+                         [&](int a, int b) {
+                             return std::make_pair(centers.row(a)[axis], a) <
+                                    std::make_pair(centers.row(b)[axis], b);
+                         });
         split(centers, begin, middle);
         split(centers, middle, end);
     }

@@ -9,23 +9,37 @@
 namespace lloydformer::ISA {
 namespace {
 
-template <class T> class SessionOf final : public Session {
+template <class T>
+class SessionOf final : public Session {
   public:
-    SessionOf(const Points& p, int n_threads, bool bounded)
-        : team_(n_threads), bounded_(bounded),
-          rows_(static_cast<const T*>(p.points), p.n, p.d, static_cast<const T*>(p.origin), static_cast<const T*>(p.shift),
-                static_cast<const T*>(p.scale), p.weights, p.directions, p.mapped) {
+    SessionOf(const Points& p, int n_threads, int64_t room)
+        : team_(n_threads),
+          room_(room),
+          rows_(static_cast<const T*>(p.points), p.n, p.d, static_cast<const T*>(p.origin),
+                static_cast<const T*>(p.shift), static_cast<const T*>(p.scale), p.weights,
+                p.directions, p.mapped) {
         rows_.farthest = static_cast<T>(std::min<double>(p.farthest, HUGE_SCORE<T>));
     }
 
     void moments(double* out) override { give(ISA::moments(team_, rows_), {{out, 3 + rows_.d}}); }
 
-    int64_t nearest(const void* centers, int k, State state, bool fresh, double* sums, double* masses) override {
-        if (lloyd_ == nullptr || k != k_) lloyd_ = std::make_unique<Lloyd<T>>(rows_, k_ = k, bounded_), fresh = true;
-        const Totals& totals = lloyd_->step(team_, static_cast<const T*>(centers), state.labels, state.before, fresh);
+    int64_t nearest(const void* centers, int k, State state, bool fresh, double* sums,
+                    double* masses) override {
+        if (lloyd_ == nullptr || k != k_)
+            lloyd_ = std::make_unique<Lloyd<T>>(rows_, k_ = k, bounded()), fresh = true;
+        const Totals& totals = lloyd_->step(team_, static_cast<const T*>(centers), state.labels,
+                                            state.before, fresh, labels_written_);
+        labels_written_ = false;
         std::copy(totals.sums.begin(), totals.sums.end(), sums);
         std::copy(totals.masses.begin(), totals.masses.end(), masses);
         return totals.changed;
+    }
+
+    int iterate(double* centers, int k, State state, double tolerance, int max_iter,
+                double* history) override {
+        lloyd_ = std::make_unique<Lloyd<T>>(rows_, k_ = k, false);
+        Descent<T> descent(rows_, *lloyd_, centers, k, state);
+        return descent.run(team_, {tolerance, max_iter}, history);
     }
 
     int64_t looked_at() const override { return lloyd_ == nullptr ? 0 : lloyd_->looked_at(); }
@@ -33,14 +47,18 @@ template <class T> class SessionOf final : public Session {
     void measure(const void* centers, int k, State state, double* spread, double* masses) override {
         const Packed<T> packed(static_cast<const T*>(centers), k, rows_.d);
         const bool labelled = lloyd_ != nullptr && k == k_ && lloyd_->skips();
-        if (labelled) lloyd_->step(team_, static_cast<const T*>(centers), state.labels, state.before, false);
+        if (labelled) lloyd_->relabel(team_, packed, state.labels, state.before);
+        labels_written_ = true;
         give(ISA::measure(team_, rows_, packed, state, labelled), {{spread, k}, {masses, k}});
     }
 
-    int64_t shares(const void* centers, int k, double gamma, State state, double* sums, double* masses, double* energy) override {
+    int64_t shares(const void* centers, int k, double gamma, State state, double* sums,
+                   double* masses, double* energy) override {
         const Packed<T> packed(static_cast<const T*>(centers), k, rows_.d);
+        lloyd_.reset();  // it would take `before` for its own
         double changes;
-        give(Softly<T>(rows_, packed, gamma, state)(team_), {{sums, int64_t(k) * rows_.d}, {masses, k}, {energy, 1}, {&changes, 1}});
+        give(Softly<T>(rows_, packed, gamma, state)(team_),
+             {{sums, int64_t(k) * rows_.d}, {masses, k}, {energy, 1}, {&changes, 1}});
         return int64_t(changes);
     }
 
@@ -48,37 +66,59 @@ template <class T> class SessionOf final : public Session {
         give(ISA::histogram(team_, rows_, state, prefix, k, shift), {{masses, int64_t(k) << 8}});
     }
 
-    int64_t within(State state, const void* radius, int k, double* sums, double* masses, double* objective) override {
-        return sums_of(ISA::within(team_, rows_, state, static_cast<const T*>(radius), k), k, sums, masses, objective);
+    int64_t within(State state, const void* radius, int k, double* sums, double* masses,
+                   double* objective) override {
+        lloyd_.reset();
+        return sums_of(ISA::within(team_, rows_, state, static_cast<const T*>(radius), k), k, sums,
+                       masses, objective);
     }
 
     void best(State state, double gamma, int k, double* best, double* masses) override {
         give(ISA::best(team_, rows_, state, gamma, k), {{best, k}, {masses, k}});
     }
 
-    void above(State state, double gamma, const double* threshold, int k, double* masses, double* scores) override {
+    void above(State state, double gamma, const double* threshold, int k, double* masses,
+               double* scores) override {
         give(ISA::above(team_, rows_, state, gamma, threshold, k), {{masses, k}, {scores, k}});
     }
 
-    int64_t weighted(State state, double gamma, const double* level, const double* radius, int k, double* sums,
-                     double* masses, double* objective) override {
+    int64_t weighted(State state, double gamma, const double* level, const double* radius, int k,
+                     double* sums, double* masses, double* objective) override {
+        lloyd_.reset();
         if (radius == nullptr) {
-            const auto sparse = [=](double d, int j) { return std::max(-gamma * d - level[j], 0.0); };
-            return sums_of(ISA::weighted(team_, rows_, state, k, sparse), k, sums, masses, objective);
+            const auto sparse = [=](double d, int j) {
+                return std::max(-gamma * d - level[j], 0.0);
+            };
+            return sums_of(ISA::weighted(team_, rows_, state, k, sparse), k, sums, masses,
+                           objective);
         }
-        const auto soft = [=](double d, int j) { return d <= radius[j] ? std::exp(-gamma * d - level[j]) : 0.0; };
+        const auto soft = [=](double d, int j) {
+            return d <= radius[j] ? std::exp(-gamma * d - level[j]) : 0.0;
+        };
         return sums_of(ISA::weighted(team_, rows_, state, k, soft), k, sums, masses, objective);
     }
 
-    void closer(const void* seed, bool first, void* distances, int64_t leaf, double* masses) override {
-        ISA::closer(team_, rows_, static_cast<const T*>(seed), first, static_cast<T*>(distances), leaf, masses);
+    void closer(const void* seed, bool first, State state, int64_t leaf, double* masses) override {
+        labels_written_ = true;
+        seeds_.closer(team_, static_cast<const T*>(seed), first, static_cast<T*>(state.distances),
+                      state.labels, leaf, masses);
     }
 
-    void potential(const void* candidates, int m, const void* distances, double* sums) override {
-        give(ISA::potential(team_, rows_, static_cast<const T*>(candidates), m, static_cast<const T*>(distances)), {{sums, m}});
+    void gains(const void* candidates, int m, State state, double* gains) override {
+        give(seeds_.gains(team_, static_cast<const T*>(candidates), m,
+                          static_cast<const T*>(state.distances), state.labels),
+             {{gains, m}});
+    }
+
+    int choose(int64_t* rows, int k, const double* draws, int trials, State state) override {
+        labels_written_ = true;
+        return seeds_.choose(team_, rows, k, draws, trials, static_cast<T*>(state.distances),
+                             state.labels);
     }
 
   private:
+    bool bounded() const { return room_ / Bounds<T>::bytes(rows_.d, k_) >= rows_.n; }
+
     struct Piece {
         double* to;
         int64_t size;
@@ -86,25 +126,29 @@ template <class T> class SessionOf final : public Session {
 
     static void give(const Numbers& numbers, std::initializer_list<Piece> pieces) {
         const double* from = numbers.data();
-        for (const Piece& piece : pieces) std::copy_n(from, piece.size, piece.to), from += piece.size;
+        for (const Piece& piece : pieces)
+            std::copy_n(from, piece.size, piece.to), from += piece.size;
     }
 
-    int64_t sums_of(const Numbers& numbers, int k, double* sums, double* masses, double* objective) const {
+    int64_t sums_of(const Numbers& numbers, int k, double* sums, double* masses,
+                    double* objective) const {
         double changes;
         give(numbers, {{sums, int64_t(k) * rows_.d}, {masses, k}, {objective, 1}, {&changes, 1}});
         return int64_t(changes);
     }
 
     Team team_;
-    bool bounded_;
+    int64_t room_;  // bytes for bounds
+    bool labels_written_ = false;
     Rows<T> rows_;
     std::unique_ptr<Lloyd<T>> lloyd_;
+    Seeds<T> seeds_{rows_};
     int k_ = 0;
 };
 
-std::unique_ptr<Session> session(const Points& points, int n_threads, bool bounded) {
-    if (points.single) return std::make_unique<SessionOf<float>>(points, n_threads, bounded);
-    return std::make_unique<SessionOf<double>>(points, n_threads, bounded);
+std::unique_ptr<Session> session(const Points& points, int n_threads, int64_t room) {
+    if (points.single) return std::make_unique<SessionOf<float>>(points, n_threads, room);
+    return std::make_unique<SessionOf<double>>(points, n_threads, room);
 }
 
 void solve(const Problems& all, int n_threads) {
@@ -116,7 +160,9 @@ void solve(const Problems& all, int n_threads) {
     });
 }
 
-int bytes_of_bounds(bool single, int d, int k) { return single ? Bounds<float>::bytes(d, k) : Bounds<double>::bytes(d, k); }
+int bytes_of_bounds(bool single, int d, int k) {
+    return single ? Bounds<float>::bytes(d, k) : Bounds<double>::bytes(d, k);
+}
 
 }  // namespace
 

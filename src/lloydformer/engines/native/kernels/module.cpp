@@ -14,7 +14,8 @@ using namespace lloydformer;
 
 namespace {
 
-template <class T> using Array = nb::ndarray<T, nb::device::cpu, nb::c_contig>;
+template <class T>
+using Array = nb::ndarray<T, nb::device::cpu, nb::c_contig>;
 typedef Array<double> Doubles;
 typedef Array<const double> Given;
 typedef Array<int32_t> Labels;
@@ -49,20 +50,27 @@ const void* data(const std::optional<Values>& array) { return array ? array->dat
 /// A session, and what keeps its arrays alive.
 class Folds {
   public:
-    Folds(Values points, std::optional<Values> origin, std::optional<Values> shift, std::optional<Values> scale,
-          std::optional<Given> weights, bool directions, double farthest, bool mapped, int n_threads, bool bounded,
-          const std::string& isa)
-        : points_(points), weights_(weights), n_(points.shape(0)), d_(int(points.shape(1))),
+    Folds(Values points, std::optional<Values> origin, std::optional<Values> shift,
+          std::optional<Values> scale, std::optional<Given> weights, bool directions,
+          double farthest, bool mapped, int n_threads, int64_t room, const std::string& isa)
+        : points_(points),
+          weights_(weights),
+          n_(points.shape(0)),
+          d_(int(points.shape(1))),
           single_(points.dtype() == nb::dtype<float>()) {
         require(points.ndim() == 2 && n_ > 0 && d_ > 0, "points: pass (n, d)");
-        require(single_ || points.dtype() == nb::dtype<double>(), "points: pass float32 or float64");
+        require(single_ || points.dtype() == nb::dtype<double>(),
+                "points: pass float32 or float64");
         for (const auto& row : {origin, shift, scale})
-            require(!row || (row->size() == size_t(d_) && row->dtype() == points.dtype()), "origin, shift, scale: pass (d)");
+            require(!row || (row->size() == size_t(d_) && row->dtype() == points.dtype()),
+                    "origin, shift, scale: pass (d)");
         require(!weights || weights->size() == size_t(n_), "weights: pass (n)");
-        const Points given{points.data(), n_, d_, single_, data(origin), data(shift), data(scale),
-                           weights ? weights->data() : nullptr, directions, farthest, mapped};
+        const Points given{
+            points.data(), n_,          d_,          single_,
+            data(origin),  data(shift), data(scale), weights ? weights->data() : nullptr,
+            directions,    farthest,    mapped};
         nb::gil_scoped_release free;
-        session_ = choose(isa).kernels->session(given, n_threads, bounded);
+        session_ = choose(isa).kernels->session(given, n_threads, room);
     }
 
     void moments(Doubles out) {
@@ -71,43 +79,60 @@ class Folds {
         session_->moments(out.data());
     }
 
-    int64_t nearest(Values centers, Labels labels, Labels before, bool fresh, Doubles sums, Doubles masses) {
+    int64_t nearest(Values centers, Labels labels, Labels before, bool fresh, Doubles sums,
+                    Doubles masses) {
         const int k = count(centers, sums, masses);
         const State state = known(labels, before, nullptr);
         nb::gil_scoped_release free;
         return session_->nearest(centers.data(), k, state, fresh, sums.data(), masses.data());
     }
 
+    int iterate(Doubles centers, Labels labels, Labels before, double tolerance, Doubles history) {
+        require(centers.ndim() == 2 && centers.shape(1) == size_t(d_), "centers: pass (k, d)");
+        const State state = known(labels, before, nullptr);
+        nb::gil_scoped_release free;
+        return session_->iterate(centers.data(), int(centers.shape(0)), state, tolerance,
+                                 int(history.size()), history.data());
+    }
+
     int64_t looked_at() const { return session_->looked_at(); }
 
-    void measure(Values centers, Labels labels, Labels before, Written distances, Doubles spread, Doubles masses) {
+    void measure(Values centers, Labels labels, Labels before, Written distances, Doubles spread,
+                 Doubles masses) {
         const int k = centered(centers);
-        require(masses.size() == size_t(k) && spread.size() == size_t(k), "masses, spread: pass (k)");
+        require(masses.size() == size_t(k) && spread.size() == size_t(k),
+                "masses, spread: pass (k)");
         const State state = known(labels, before, &distances);
         nb::gil_scoped_release free;
         session_->measure(centers.data(), k, state, spread.data(), masses.data());
     }
 
-    int64_t shares(Values centers, double gamma, Labels labels, Labels before, Doubles sums, Doubles masses, Doubles energy) {
+    int64_t shares(Values centers, double gamma, Labels labels, Labels before, Doubles sums,
+                   Doubles masses, Doubles energy) {
         const int k = count(centers, sums, masses);
         const State state = known(labels, before, nullptr);
         nb::gil_scoped_release free;
-        return session_->shares(centers.data(), k, gamma, state, sums.data(), masses.data(), energy.data());
+        return session_->shares(centers.data(), k, gamma, state, sums.data(), masses.data(),
+                                energy.data());
     }
 
-    void histogram(Labels labels, Written distances, Array<const int64_t> prefix, int shift, Doubles masses) {
+    void histogram(Labels labels, Written distances, Array<const int64_t> prefix, int shift,
+                   Doubles masses) {
         require(masses.size() == prefix.size() << 8, "masses: pass (k, 256)");
         const State state = known(labels, labels, &distances);
         nb::gil_scoped_release free;
         session_->histogram(state, prefix.data(), int(prefix.size()), shift, masses.data());
     }
 
-    int64_t within(Labels labels, Labels before, Written distances, Values radius, Doubles sums, Doubles masses, Doubles objective) {
-        require(radius.dtype() == points_.dtype() && radius.size() == masses.size(), "radius: pass (k)");
+    int64_t within(Labels labels, Labels before, Written distances, Values radius, Doubles sums,
+                   Doubles masses, Doubles objective) {
+        require(radius.dtype() == points_.dtype() && radius.size() == masses.size(),
+                "radius: pass (k)");
         const State state = known(labels, before, &distances);
         summed(sums, masses);
         nb::gil_scoped_release free;
-        return session_->within(state, radius.data(), int(masses.size()), sums.data(), masses.data(), objective.data());
+        return session_->within(state, radius.data(), int(masses.size()), sums.data(),
+                                masses.data(), objective.data());
     }
 
     void best(Labels labels, Written distances, double gamma, Doubles best, Doubles masses) {
@@ -117,41 +142,58 @@ class Folds {
         session_->best(state, gamma, int(best.size()), best.data(), masses.data());
     }
 
-    void above(Labels labels, Written distances, double gamma, Given threshold, Doubles masses, Doubles scores) {
-        require(threshold.size() == masses.size() && scores.size() == masses.size(), "masses: pass (k)");
+    void above(Labels labels, Written distances, double gamma, Given threshold, Doubles masses,
+               Doubles scores) {
+        require(threshold.size() == masses.size() && scores.size() == masses.size(),
+                "masses: pass (k)");
         const State state = known(labels, labels, &distances);
         nb::gil_scoped_release free;
-        session_->above(state, gamma, threshold.data(), int(masses.size()), masses.data(), scores.data());
+        session_->above(state, gamma, threshold.data(), int(masses.size()), masses.data(),
+                        scores.data());
     }
 
-    int64_t weighted(Labels labels, Labels before, Written distances, double gamma, Given level, std::optional<Given> radius,
-                     Doubles sums, Doubles masses, Doubles objective) {
-        require(level.size() == masses.size() && (!radius || radius->size() == masses.size()), "level: pass (k)");
+    int64_t weighted(Labels labels, Labels before, Written distances, double gamma, Given level,
+                     std::optional<Given> radius, Doubles sums, Doubles masses, Doubles objective) {
+        require(level.size() == masses.size() && (!radius || radius->size() == masses.size()),
+                "level: pass (k)");
         const State state = known(labels, before, &distances);
         summed(sums, masses);
         nb::gil_scoped_release free;
-        return session_->weighted(state, gamma, level.data(), radius ? radius->data() : nullptr, int(masses.size()),
-                                  sums.data(), masses.data(), objective.data());
+        return session_->weighted(state, gamma, level.data(), radius ? radius->data() : nullptr,
+                                  int(masses.size()), sums.data(), masses.data(), objective.data());
     }
 
-    void closer(Values seed, bool first, Written distances, int64_t leaf, Doubles masses) {
+    void closer(Values seed, bool first, Labels labels, Written distances, int64_t leaf,
+                Doubles masses) {
         require(seed.size() == size_t(d_) && seed.dtype() == points_.dtype(), "seed: pass (d)");
-        require(leaf > 0 && masses.size() == size_t((n_ + leaf - 1) / leaf), "masses: pass one for each leaf");
-        written(distances);
+        require(leaf > 0 && masses.size() == size_t((n_ + leaf - 1) / leaf),
+                "masses: pass one for each leaf");
+        const State state = known(labels, labels, &distances);
         nb::gil_scoped_release free;
-        session_->closer(seed.data(), first, distances.data(), leaf, masses.data());
+        session_->closer(seed.data(), first, state, leaf, masses.data());
     }
 
-    void potential(Values candidates, Written distances, Doubles sums) {
-        require(sums.size() == size_t(centered(candidates)), "sums: pass one for each candidate");
-        written(distances);
+    void gains(Values candidates, Labels labels, Written distances, Doubles gains) {
+        require(gains.size() == size_t(centered(candidates)), "gains: pass one for each candidate");
+        const State state = known(labels, labels, &distances);
         nb::gil_scoped_release free;
-        session_->potential(candidates.data(), int(sums.size()), distances.data(), sums.data());
+        session_->gains(candidates.data(), int(gains.size()), state, gains.data());
+    }
+
+    int seeds(Array<int64_t> rows, Given draws, Labels labels, Written distances) {
+        require(rows.size() > 0 && draws.ndim() == 2 && draws.shape(0) + 1 == rows.size(),
+                "rows: pass (k); draws: pass (k - 1, trials)");
+        require(rows.data()[0] >= 0 && rows.data()[0] < n_, "rows: the first one is not there");
+        const State state = known(labels, labels, &distances);
+        nb::gil_scoped_release free;
+        return session_->choose(rows.data(), int(rows.size()), draws.data(), int(draws.shape(1)),
+                                state);
     }
 
   private:
     int centered(const Values& centers) const {
-        require(centers.ndim() == 2 && centers.shape(1) == size_t(d_) && centers.dtype() == points_.dtype(),
+        require(centers.ndim() == 2 && centers.shape(1) == size_t(d_) &&
+                    centers.dtype() == points_.dtype(),
                 "centers: pass (k, d) in the points' dtype");
         return int(centers.shape(0));
     }
@@ -167,7 +209,8 @@ class Folds {
     }
 
     void written(const Written& distances) const {
-        require(distances.size() == size_t(n_) && distances.dtype() == points_.dtype(), "distances: pass (n)");
+        require(distances.size() == size_t(n_) && distances.dtype() == points_.dtype(),
+                "distances: pass (n)");
     }
 
     State known(const Labels& labels, const Labels& before, const Written* distances) const {
@@ -184,18 +227,37 @@ class Folds {
     std::unique_ptr<Session> session_;
 };
 
-void solve(Values points, std::optional<Given> weights, std::optional<Given> draws, double tol, int max_iter, bool directions, Doubles centers,
-           Labels labels, Doubles inertia, Labels n_iter, int n_threads, const std::string& isa) {
-    require(points.ndim() == 3 && centers.ndim() == 3, "points: pass (b, n, d); centers: pass (b, k, d)");
+void solve(Values points, std::optional<Given> weights, std::optional<Given> draws, double tol,
+           int max_iter, bool directions, Doubles centers, Labels labels, Doubles inertia,
+           Labels n_iter, int n_threads, const std::string& isa) {
+    require(points.ndim() == 3 && centers.ndim() == 3,
+            "points: pass (b, n, d); centers: pass (b, k, d)");
     const size_t b = points.shape(0), n = points.shape(1), d = points.shape(2);
-    require(points.dtype() == nb::dtype<float>() || points.dtype() == nb::dtype<double>(), "points: pass float32 or float64");
-    require(centers.shape(0) == b && centers.shape(2) == d && labels.size() == b * n, "centers: pass (b, k, d); labels: pass (b, n)");
-    require((!weights || weights->size() == b * n) && inertia.size() == b && n_iter.size() == b, "weights, inertia, n_iter: wrong size");
-    require(!draws || (draws->ndim() == 3 && draws->shape(0) == b && draws->shape(1) == centers.shape(1)), "draws: pass (b, k, trials)");
-    const Problems all{points.data(), int64_t(b), int(n), int(d), int(centers.shape(1)), points.dtype() == nb::dtype<float>(),
-                       weights ? weights->data() : nullptr, draws ? draws->data() : nullptr,
-                       draws ? int(draws->shape(2)) : 0, tol, max_iter, directions,
-                       centers.data(), labels.data(), inertia.data(), n_iter.data()};
+    require(points.dtype() == nb::dtype<float>() || points.dtype() == nb::dtype<double>(),
+            "points: pass float32 or float64");
+    require(centers.shape(0) == b && centers.shape(2) == d && labels.size() == b * n,
+            "centers: pass (b, k, d); labels: pass (b, n)");
+    require((!weights || weights->size() == b * n) && inertia.size() == b && n_iter.size() == b,
+            "weights, inertia, n_iter: wrong size");
+    require(!draws ||
+                (draws->ndim() == 3 && draws->shape(0) == b && draws->shape(1) == centers.shape(1)),
+            "draws: pass (b, k, trials)");
+    const Problems all{points.data(),
+                       int64_t(b),
+                       int(n),
+                       int(d),
+                       int(centers.shape(1)),
+                       points.dtype() == nb::dtype<float>(),
+                       weights ? weights->data() : nullptr,
+                       draws ? draws->data() : nullptr,
+                       draws ? int(draws->shape(2)) : 0,
+                       tol,
+                       max_iter,
+                       directions,
+                       centers.data(),
+                       labels.data(),
+                       inertia.data(),
+                       n_iter.data()};
     nb::gil_scoped_release free;
     choose(isa).kernels->solve(all, n_threads);
 }
@@ -204,21 +266,27 @@ void solve(Values points, std::optional<Given> weights, std::optional<Given> dra
 
 NB_MODULE(_kernels, m) {
     m.doc() = "Kernels for folds over points in memory.";
-    m.def("isa", [](const std::string& wanted) { return choose(wanted).name; }, nb::arg("wanted") = "",
-          "The instruction set that kernels use here.");
-    m.def("bytes_of_bounds", [](bool single, int d, int k) { return choose("").kernels->bytes_of_bounds(single, d, k); },
-          "Bytes a point that skipping work takes.");
-    m.def("solve", &solve, nb::arg("points"), nb::arg("weights").none(), nb::arg("draws").none(), nb::arg("tol"), nb::arg("max_iter"),
-          nb::arg("directions"), nb::arg("centers"), nb::arg("labels"), nb::arg("inertia"), nb::arg("n_iter"), nb::arg("n_threads"),
+    m.def(
+        "isa", [](const std::string& wanted) { return choose(wanted).name; },
+        nb::arg("wanted") = "", "The instruction set that kernels use here.");
+    m.def(
+        "bytes_of_bounds",
+        [](bool single, int d, int k) { return choose("").kernels->bytes_of_bounds(single, d, k); },
+        "Bytes a point that skipping work takes.");
+    m.def("solve", &solve, nb::arg("points"), nb::arg("weights").none(), nb::arg("draws").none(),
+          nb::arg("tol"), nb::arg("max_iter"), nb::arg("directions"), nb::arg("centers"),
+          nb::arg("labels"), nb::arg("inertia"), nb::arg("n_iter"), nb::arg("n_threads"),
           nb::arg("isa") = "", "Many problems, each from its start to its end.");
     nb::class_<Folds>(m, "Folds")
-        .def(nb::init<Values, std::optional<Values>, std::optional<Values>, std::optional<Values>, std::optional<Given>,
-                      bool, double, bool, int, bool, const std::string&>(),
-             nb::arg("points"), nb::arg("origin").none(), nb::arg("shift").none(), nb::arg("scale").none(),
-             nb::arg("weights").none(), nb::arg("directions"), nb::arg("farthest"), nb::arg("mapped"),
-             nb::arg("n_threads"), nb::arg("bounded"), nb::arg("isa") = "")
+        .def(nb::init<Values, std::optional<Values>, std::optional<Values>, std::optional<Values>,
+                      std::optional<Given>, bool, double, bool, int, int64_t, const std::string&>(),
+             nb::arg("points"), nb::arg("origin").none(), nb::arg("shift").none(),
+             nb::arg("scale").none(), nb::arg("weights").none(), nb::arg("directions"),
+             nb::arg("farthest"), nb::arg("mapped"), nb::arg("n_threads"), nb::arg("room"),
+             nb::arg("isa") = "")
         .def("moments", &Folds::moments)
         .def("nearest", &Folds::nearest)
+        .def("iterate", &Folds::iterate)
         .def("looked_at", &Folds::looked_at)
         .def("measure", &Folds::measure)
         .def("shares", &Folds::shares)
@@ -226,8 +294,9 @@ NB_MODULE(_kernels, m) {
         .def("within", &Folds::within)
         .def("best", &Folds::best)
         .def("above", &Folds::above)
-        .def("weighted", &Folds::weighted, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
-             nb::arg(), nb::arg(), nb::arg())
+        .def("weighted", &Folds::weighted, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+             nb::arg().none(), nb::arg(), nb::arg(), nb::arg())
         .def("closer", &Folds::closer)
-        .def("potential", &Folds::potential);
+        .def("gains", &Folds::gains)
+        .def("seeds", &Folds::seeds);
 }

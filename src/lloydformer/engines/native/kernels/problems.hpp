@@ -1,7 +1,7 @@
 // Many small problems: each is solved by one thread, from its start to its end.
 #pragma once
 
-#include "lloyd.hpp"
+#include "descend.hpp"
 #include "rounds.hpp"
 
 namespace lloydformer::ISA {
@@ -10,9 +10,17 @@ namespace lloydformer::ISA {
 class Problem {
   public:
     Problem(const Problems& all, int64_t number)
-        : all_(all), n_(all.n), d_(all.d), k_(all.k), weights_(all.weights == nullptr ? nullptr : all.weights + number * n_),
-          centers_(all.centers + number * k_ * d_), labels_(all.labels + number * n_), points_(int64_t(n_) * d_),
-          origin_(d_), before_(n_, -1), draws_(all.draws == nullptr ? nullptr : all.draws + number * k_ * all.trials) {
+        : all_(all),
+          n_(all.n),
+          d_(all.d),
+          k_(all.k),
+          weights_(all.weights == nullptr ? nullptr : all.weights + number * n_),
+          centers_(all.centers + number * k_ * d_),
+          labels_(all.labels + number * n_),
+          points_(int64_t(n_) * d_),
+          origin_(d_),
+          before_(n_, -1),
+          draws_(all.draws == nullptr ? nullptr : all.draws + number * k_ * all.trials) {
         if (all.single)
             take(static_cast<const float*>(all.points) + number * n_ * d_);
         else
@@ -20,11 +28,13 @@ class Problem {
     }
 
     void solve(double& inertia, int32_t& n_iter) {
-        Rows<double> rows(points_.data(), n_, d_, origin_.data(), nullptr, nullptr, weights_, all_.directions);
+        Rows<double> rows(points_.data(), n_, d_, origin_.data(), nullptr, nullptr, weights_,
+                          all_.directions);
         Team alone(1);
         const Numbers moment = moments(alone, rows);
         double spread = moment[2] / moment[1];
-        for (int f = 0; f < d_; f++) spread -= (moment[3 + f] / moment[1]) * (moment[3 + f] / moment[1]);
+        for (int f = 0; f < d_; f++)
+            spread -= (moment[3 + f] / moment[1]) * (moment[3 + f] / moment[1]);
         const double tolerance = all_.tol * std::max(spread, 0.0) / d_;
         rows.farthest = all_.directions ? 1 : moment[2];  // one is not more than all
         if (draws_ != nullptr)
@@ -33,21 +43,21 @@ class Problem {
             for (int j = 0; j < k_; j++)
                 for (int f = 0; f < d_; f++) centers_[j * d_ + f] -= origin_[f];
         Lloyd<double> lloyd(rows, k_, false);
-        for (n_iter = 1; n_iter <= all_.max_iter; n_iter++) {
-            Totals totals = lloyd.step(alone, centers_, labels_, before_.data(), n_iter == 1);
-            refill(rows, totals);
-            if (move(totals) <= tolerance || totals.changed == 0 || n_iter == all_.max_iter) break;
-        }
+        const State state{labels_, before_.data(), nullptr};
+        Descent<double> descent(rows, lloyd, centers_, k_, state);
+        n_iter = descent.run(alone, {tolerance, all_.max_iter}, nullptr);
         inertia = finish(alone, rows);
     }
 
   private:
-    template <class T> void take(const T* x) {
+    template <class T>
+    void take(const T* x) {
         for (int64_t i = 0; i < int64_t(n_) * d_; i++) points_[i] = x[i];
         for (int f = 0; f < d_ && !all_.directions; f++) {
             T low = HUGE_SCORE<T>, high = -HUGE_SCORE<T>;
             for (int i = 0; i < n_; i++)
-                if (weights_ == nullptr || weights_[i] > 0) low = std::min(low, x[i * d_ + f]), high = std::max(high, x[i * d_ + f]);
+                if (weights_ == nullptr || weights_[i] > 0)
+                    low = std::min(low, x[i * d_ + f]), high = std::max(high, x[i * d_ + f]);
             const T half = (high - low) / 2, quantum = std::exp2(std::floor(std::log2(half)));
             origin_[f] = high > low ? std::nearbyint((low + half) / quantum) * quantum : low;
         }
@@ -77,67 +87,25 @@ class Problem {
     }
 
     /// The first point at which the sum of w d^2 goes beyond a fraction of the whole.
-    int at_quantile(const Rows<double>& rows, const std::vector<double>& squares, double fraction) const {
+    int at_quantile(const Rows<double>& rows, const std::vector<double>& squares,
+                    double fraction) const {
         double whole = 0, reached = 0;
         for (int i = 0; i < n_; i++) whole += rows.weight(i) * squares[i];
         int last = 0;
         for (int i = 0; i < n_; i++) {
             const double mass = rows.weight(i) * squares[i];
-            if (mass > 0 || whole == 0) last = i;
+            if (mass > 0 || (whole == 0 && rows.weight(i) > 0)) last = i;
             if ((reached += mass) > fraction * whole) return i;
         }
         return last;
-    }
-
-    /// Empty clusters take the farthest points, by (distance, row).
-    void refill(const Rows<double>& rows, Totals& totals) {
-        std::vector<int> lost;
-        for (int j = 0; j < k_; j++)
-            if (totals.masses[j] == 0) lost.push_back(j);
-        if (lost.empty()) return;
-        std::vector<double> row(rows.width), center(rows.width), away(n_);
-        std::vector<int> order(n_);
-        for (int i = 0; i < n_; i++) {
-            rows.see(i, row.data());
-            std::copy_n(centers_ + labels_[i] * d_, d_, center.data());
-            away[i] = rows.weight(i) > 0 ? squared_distance(row.data(), center.data(), rows.width) : -1;
-            order[i] = i;
-        }
-        std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return away[a] > away[b]; });
-        for (size_t l = 0; l < lost.size() && l < order.size(); l++) {
-            const int i = order[l];
-            if (away[i] <= 0) return;
-            rows.see(i, row.data());
-            totals.add(row.data(), labels_[i], -rows.weight(i));
-            totals.add(row.data(), lost[l], rows.weight(i));
-        }
-    }
-
-    /// The centers go to the means, or to their directions; how far, squared.
-    double move(const Totals& totals) {
-        double shift = 0;
-        for (int j = 0; j < k_; j++) {
-            const double* sum = &totals.sums[j * d_];
-            double length = totals.masses[j];
-            if (all_.directions) {
-                length = 0;
-                for (int f = 0; f < d_; f++) length += sum[f] * sum[f];
-                length = std::sqrt(length);
-            }
-            for (int f = 0; f < d_ && length > 0; f++) {
-                const double now = sum[f] / length, apart = now - centers_[j * d_ + f];
-                shift += apart * apart;
-                centers_[j * d_ + f] = now;
-            }
-        }
-        return shift;
     }
 
     /// The last assignment; the centers go back to where the points are.
     double finish(Team& alone, const Rows<double>& rows) {
         std::vector<double> distances(n_);
         const Packed<double> packed(centers_, k_, d_);
-        const Numbers found = measure(alone, rows, packed, {labels_, before_.data(), distances.data()}, false);
+        const Numbers found =
+            measure(alone, rows, packed, {labels_, before_.data(), distances.data()}, false);
         const double inertia = std::accumulate(found.begin(), found.begin() + k_, 0.0);
         for (int j = 0; j < k_; j++)
             for (int f = 0; f < d_; f++) centers_[j * d_ + f] += origin_[f];

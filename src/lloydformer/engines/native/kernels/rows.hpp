@@ -15,16 +15,27 @@
 namespace lloydformer::ISA {
 
 /// Points in a block: two vectors of lanes, so that each center's number is used twice.
-template <class T> constexpr int P = 2 * W<T>;
+template <class T>
+constexpr int P = 2 * W<T>;
 
 /// Points (n, d): scaled, then seen from an origin, or divided by their norms.
-template <class T> class Rows {
+template <class T>
+class Rows {
   public:
     /// `shift` and `scale` may be null, as may `weights`; so may `origin` of directions.
     Rows(const T* points, int64_t n, int d, const T* origin, const T* shift, const T* scale,
          const double* weights, bool directions, bool mapped = false)
-        : n(n), d(d), width(padded<T>(d)), points_(points), weights_(weights), directions_(directions), mapped_(mapped),
-          scaled_(scale != nullptr), origin_(width), shift_(width), factor_(width) {
+        : n(n),
+          d(d),
+          width(padded<T>(d)),
+          points_(points),
+          weights_(weights),
+          directions_(directions),
+          mapped_(mapped),
+          scaled_(scale != nullptr),
+          origin_(width),
+          shift_(width),
+          factor_(width) {
         for (int f = 0; f < d; f++) {
             origin_[f] = origin == nullptr ? 0 : origin[f];
             shift_[f] = shift == nullptr ? 0 : shift[f];
@@ -58,15 +69,18 @@ template <class T> class Rows {
         if (!mapped_ || stop >= n) return;
         const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
         const uintptr_t from = reinterpret_cast<uintptr_t>(points_ + stop * d) / page * page;
-        const uintptr_t to = reinterpret_cast<uintptr_t>(points_ + std::min(n, stop + 2 * (stop - start)) * d);
-        madvise(reinterpret_cast<void*>(from), to - from, MADV_WILLNEED);  // advice: no error if not taken
+        const uintptr_t to =
+            reinterpret_cast<uintptr_t>(points_ + std::min(n, stop + 2 * (stop - start)) * d);
+        madvise(reinterpret_cast<void*>(from), to - from,
+                MADV_WILLNEED);  // advice: no error if not taken
 #endif
     }
 
     /// Row i will be seen soon.
     void fetch(int64_t i) const {
         const char* x = reinterpret_cast<const char*>(points_ + i * d);
-        for (size_t byte = 0; byte < std::min<size_t>(512, d * sizeof(T)); byte += 64) __builtin_prefetch(x + byte);
+        for (size_t byte = 0; byte < std::min<size_t>(512, d * sizeof(T)); byte += 64)
+            __builtin_prefetch(x + byte);
     }
 
     /// Some rows one after the other, without zeros between them: for few features, and only
@@ -80,13 +94,17 @@ template <class T> class Rows {
 
     bool narrow() const { return !repeated_.empty(); }
 
+    bool directions() const { return directions_; }
+    bool weighted() const { return weights_ != nullptr; }
+
     double weight(int64_t i) const { return weights_ == nullptr ? 1.0 : weights_[i]; }
 
   private:
     /// The scale of a row is no matter: it is divided by its largest number first.
     void normalise(T* row) const {
         V<T> largest{};
-        for (int f = 0; f < width; f += W<T>) largest = max<T>(largest, max<T>(load(row + f), -load(row + f)));
+        for (int f = 0; f < width; f += W<T>)
+            largest = max<T>(largest, max<T>(load(row + f), -load(row + f)));
         const T most = -least<T>(-largest);
         multiply(row, most > 0 ? 1 / most : 0);
         const T square = dot(row, row, width);
@@ -105,10 +123,14 @@ template <class T> class Rows {
 };
 
 /// P points: their rows one after the other, and the same with a point in each lane.
-template <class T> class Block {
+template <class T>
+class Block {
   public:
     explicit Block(const Rows<T>& from)
-        : from_(from), rows_(P<T> * from.width), lanes_((from.d + 3) / 4 * 4 * P<T>), one_(from.width) {}
+        : from_(from),
+          rows_(P<T> * from.width),
+          lanes_((from.d + 3) / 4 * 4 * P<T>),
+          one_(from.width) {}
 
     /// The rows from `start` on, up to P of them.
     void read(int64_t start, int64_t stop) {

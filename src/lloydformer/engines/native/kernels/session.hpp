@@ -33,32 +33,46 @@ class Session {
 
     /// w |x|^2; and of points with weight, their number and |x|^2, then their sums (d): 3 + d.
     virtual void moments(double* out) = 0;
-    /// Sums (k, d) and masses (k) by nearest center. fresh: `before` knows nothing. Returns changes.
-    virtual int64_t nearest(const void* centers, int k, State, bool fresh, double* sums, double* masses) = 0;
+    /// Sums (k, d) and masses (k) by nearest center. fresh: `before` knows nothing. Returns
+    /// changes.
+    virtual int64_t nearest(const void* centers, int k, State, bool fresh, double* sums,
+                            double* masses) = 0;
+    /// Lloyd's iterations from centers (k, d), in float64, to where they end; of each, the sum of
+    /// w (|c|^2 - 2 x c) that it began with. Returns how many there were.
+    virtual int iterate(double* centers, int k, State, double tolerance, int max_iter,
+                        double* history) = 0;
     /// How many points the last `nearest` had to look at.
     virtual int64_t looked_at() const = 0;
     /// Labels and distances by nearest center; the sum of w d^2 and the mass of each cluster, (k).
     virtual void measure(const void* centers, int k, State, double* spread, double* masses) = 0;
-    /// Sums (k, d) and masses (k) of soft-max shares; energy. Returns changes.
-    virtual int64_t shares(const void* centers, int k, double inverse_temperature, State, double* sums,
-                           double* masses, double* energy) = 0;
+    /// Sums (k, d) and masses (k) of soft-max shares; energy. `before` is left to the caller.
+    /// Returns changes.
+    virtual int64_t shares(const void* centers, int k, double inverse_temperature, State,
+                           double* sums, double* masses, double* energy) = 0;
     /// Masses (k, 256) by the next eight bits of a distance, of points that agree with the prefix.
     virtual void histogram(State, const int64_t* prefix, int k, int shift, double* masses) = 0;
-    /// Sums (k, d) and masses (k) of points within their cluster's radius; objective. Returns changes.
-    virtual int64_t within(State, const void* radius, int k, double* sums, double* masses, double* objective) = 0;
+    /// Sums (k, d) and masses (k) of points within their cluster's radius; objective. Returns
+    /// changes.
+    virtual int64_t within(State, const void* radius, int k, double* sums, double* masses,
+                           double* objective) = 0;
     /// The best score -gamma d^2 of each cluster (k), and the mass that attains it (k).
     virtual void best(State, double inverse_temperature, int k, double* best, double* masses) = 0;
     /// Mass and weighted score of points above their cluster's threshold, (k) each.
-    virtual void above(State, double inverse_temperature, const double* threshold, int k, double* masses,
-                       double* scores) = 0;
-    /// Sums (k, d) and masses (k) with weights (z - level)_+, or exp(z - level) within a radius where
-    /// one is given, z = -gamma d^2; objective. Returns changes.
-    virtual int64_t weighted(State, double inverse_temperature, const double* level, const double* radius, int k,
-                             double* sums, double* masses, double* objective) = 0;
-    /// Distances to the nearest seed, one being new; the mass of w d^2 in each leaf of so many rows.
-    virtual void closer(const void* seed, bool first, void* distances, int64_t leaf, double* masses) = 0;
-    /// The sum of w d^2 with each of m candidates as a new seed.
-    virtual void potential(const void* candidates, int m, const void* distances, double* sums) = 0;
+    virtual void above(State, double inverse_temperature, const double* threshold, int k,
+                       double* masses, double* scores) = 0;
+    /// Sums (k, d) and masses (k) with weights (z - level)_+, or exp(z - level) within a radius
+    /// where one is given, z = -gamma d^2; objective. Returns changes.
+    virtual int64_t weighted(State, double inverse_temperature, const double* level,
+                             const double* radius, int k, double* sums, double* masses,
+                             double* objective) = 0;
+    /// Distances to the nearest seed and its number, one being new; the mass of w d^2 in each leaf
+    /// of so many rows.
+    virtual void closer(const void* seed, bool first, State, int64_t leaf, double* masses) = 0;
+    /// By how much the sum of w d^2 would shrink with each of m candidates as a new seed.
+    virtual void gains(const void* candidates, int m, State, double* gains) = 0;
+    /// Both in turn, k - 1 times, from the first row on, with draws (k - 1, trials) from [0, 1).
+    /// Returns how many rows there are: fewer than k where no mass is left.
+    virtual int choose(int64_t* rows, int k, const double* draws, int trials, State) = 0;
 };
 
 /// Many problems (b, n, d) from their starts (b, k, d), each until its own stop rule says so.
@@ -74,20 +88,27 @@ struct Problems {
     double tol;
     int max_iter;
     bool directions;
-    double* centers;    // (b, k, d): starts, then results
-    int32_t* labels;    // (b, n)
-    double* inertia;    // (b)
-    int32_t* n_iter;    // (b)
+    double* centers;  // (b, k, d): starts, then results
+    int32_t* labels;  // (b, n)
+    double* inertia;  // (b)
+    int32_t* n_iter;  // (b)
 };
 
 struct Kernels {
-    std::unique_ptr<Session> (*session)(const Points&, int n_threads, bool bounded);
+    /// room: bytes that bounds may take; without it no work is skipped.
+    std::unique_ptr<Session> (*session)(const Points&, int n_threads, int64_t room);
     void (*solve)(const Problems&, int n_threads);
     int (*bytes_of_bounds)(bool single, int d, int k);
 };
 
-namespace avx512 { extern const Kernels kernels; }
-namespace avx2 { extern const Kernels kernels; }
-namespace portable { extern const Kernels kernels; }
+namespace avx512 {
+extern const Kernels kernels;
+}
+namespace avx2 {
+extern const Kernels kernels;
+}
+namespace portable {
+extern const Kernels kernels;
+}
 
 }  // namespace lloydformer

@@ -25,51 +25,74 @@
 
 namespace lloydformer::ISA {
 
-template <class T> struct Simd;
+template <class T>
+struct Simd;
 
-template <> struct Simd<float> {
+template <>
+struct Simd<float> {
     typedef float V __attribute__((vector_size(LANE_BYTES)));
     typedef int32_t I __attribute__((vector_size(LANE_BYTES)));  // masks and indices
 };
 
-template <> struct Simd<double> {
+template <>
+struct Simd<double> {
     typedef double V __attribute__((vector_size(LANE_BYTES)));
     typedef int64_t I __attribute__((vector_size(LANE_BYTES)));
 };
 
-template <class T> using V = typename Simd<T>::V;
-template <class T> using I = typename Simd<T>::I;
-template <class T> constexpr int W = LANE_BYTES / sizeof(T);
-template <class T> constexpr T HUGE_SCORE = std::numeric_limits<T>::max();  // instead of infinity
+template <class T>
+using V = typename Simd<T>::V;
+template <class T>
+using I = typename Simd<T>::I;
+template <class T>
+constexpr int W = LANE_BYTES / sizeof(T);
+template <class T>
+constexpr T HUGE_SCORE = std::numeric_limits<T>::max();  // instead of infinity
 
-template <class T> inline V<T> load(const T* from) {
+template <class T>
+inline V<T> load(const T* from) {
     V<T> v;
     std::memcpy(&v, from, sizeof v);
     return v;
 }
 
-template <class T> inline void store(T* to, V<T> v) { std::memcpy(to, &v, sizeof v); }
+template <class T>
+inline void store(T* to, V<T> v) {
+    std::memcpy(to, &v, sizeof v);
+}
 
-template <class T> inline V<T> splat(T value) { return value - V<T>{}; }
+template <class T>
+inline V<T> splat(T value) {
+    return value - V<T>{};
+}
 
-template <class T> inline V<T> min(V<T> a, V<T> b) { return a < b ? a : b; }
-template <class T> inline V<T> max(V<T> a, V<T> b) { return a < b ? b : a; }
+template <class T>
+inline V<T> min(V<T> a, V<T> b) {
+    return a < b ? a : b;
+}
+template <class T>
+inline V<T> max(V<T> a, V<T> b) {
+    return a < b ? b : a;
+}
 
 /// The lanes, turned by some places.
-template <class T> inline V<T> turned(V<T> v, int places) {
+template <class T>
+inline V<T> turned(V<T> v, int places) {
     V<T> out;
     for (int l = 0; l < W<T>; l++) out[l] = v[(l + places) % W<T>];
     return out;
 }
 
-template <class T> inline T sum(V<T> v) {
+template <class T>
+inline T sum(V<T> v) {
 #pragma GCC unroll 4
     for (int apart = W<T> / 2; apart > 0; apart /= 2) v += turned<T>(v, apart);
     return v[0];
 }
 
 /// The smallest lane.
-template <class T> inline T least(V<T> v) {
+template <class T>
+inline T least(V<T> v) {
 #pragma GCC unroll 4
     for (int apart = W<T> / 2; apart > 0; apart /= 2) v = min<T>(v, turned<T>(v, apart));
     return v[0];
@@ -101,17 +124,22 @@ inline unsigned bits(I<double> mask) {
 }
 
 /// Rows are kept with zeros behind them, so that vectors fill them.
-template <class T> constexpr int padded(int d) { return (d + W<T> - 1) / W<T> * W<T>; }
+template <class T>
+constexpr int padded(int d) {
+    return (d + W<T> - 1) / W<T> * W<T>;
+}
 
 /// x.y of padded rows.
-template <class T> inline T dot(const T* x, const T* y, int width) {
+template <class T>
+inline T dot(const T* x, const T* y, int width) {
     V<T> total{};
     for (int f = 0; f < width; f += W<T>) total += load(x + f) * load(y + f);
     return sum<T>(total);
 }
 
 /// |x - y|^2 of padded rows.
-template <class T> inline T squared_distance(const T* x, const T* y, int width) {
+template <class T>
+inline T squared_distance(const T* x, const T* y, int width) {
     V<T> total{};
     for (int f = 0; f < width; f += W<T>) {
         const V<T> away = load(x + f) - load(y + f);
@@ -148,7 +176,8 @@ inline V<float> strided(const char* from, [[maybe_unused]] int64_t step) {
 }
 
 /// Which lanes of two vectors a shuffle takes: within each 16 bytes, those that `of` names.
-template <class T, class Of> inline I<T> lanes(Of of) {
+template <class T, class Of>
+inline I<T> lanes(Of of) {
     constexpr int per = 16 / sizeof(T);
     I<T> chosen{};
     for (int l = 0; l < W<T>; l++) {
@@ -168,8 +197,10 @@ inline void transpose(const float* rows, int stride, float* out, int apart) {
     const I<float> high = lanes<float>([](int l) { return 2 + l / 2 + l % 2 * 4; });
     const I<float> even = lanes<float>([](int l) { return l % 2 + l / 2 * 4; });
     const I<float> odd = lanes<float>([](int l) { return 2 + l % 2 + l / 2 * 4; });
-    const V<float> a = __builtin_shuffle(in[0], in[1], low), b = __builtin_shuffle(in[2], in[3], low);
-    const V<float> c = __builtin_shuffle(in[0], in[1], high), d = __builtin_shuffle(in[2], in[3], high);
+    const V<float> a = __builtin_shuffle(in[0], in[1], low),
+                   b = __builtin_shuffle(in[2], in[3], low);
+    const V<float> c = __builtin_shuffle(in[0], in[1], high),
+                   d = __builtin_shuffle(in[2], in[3], high);
     store(out, __builtin_shuffle(a, b, even));
     store(out + apart, __builtin_shuffle(a, b, odd));
     store(out + 2 * apart, __builtin_shuffle(c, d, even));
@@ -180,7 +211,8 @@ inline void transpose(const float* rows, int stride, float* out, int apart) {
 inline void transpose(const double* rows, int stride, double* out, int apart) {
     const char* from = reinterpret_cast<const char*>(rows);
     const int64_t row = stride * int64_t(sizeof(double));
-    const V<double> a = (V<double>)strided(from, 2 * row), b = (V<double>)strided(from + row, 2 * row);
+    const V<double> a = (V<double>)strided(from, 2 * row),
+                    b = (V<double>)strided(from + row, 2 * row);
     store(out, __builtin_shuffle(a, b, lanes<double>([](int l) { return l * 2; })));
     store(out + apart, __builtin_shuffle(a, b, lanes<double>([](int l) { return 1 + l * 2; })));
 }

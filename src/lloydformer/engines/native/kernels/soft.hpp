@@ -8,11 +8,14 @@
 namespace lloydformer::ISA {
 
 /// e^x for x <= 0, by 2^n times a Taylor polynomial; 0 where it is below the smallest number.
-template <class T> inline V<T> exponential(V<T> x) {
+template <class T>
+inline V<T> exponential(V<T> x) {
     constexpr bool single = sizeof(T) == sizeof(float);
     constexpr int terms = single ? 7 : 13, mantissa = single ? 23 : 52, bias = single ? 127 : 1023;
-    constexpr T lowest = single ? -87.0 : -708.0, magic = single ? T(12582912.0) : T(6755399441055744.0);  // 1.5 * 2^mantissa
-    constexpr T high = single ? T(0.693359375) : T(0.6931471803691238), low = T(0.6931471805599453 - double(high));
+    constexpr T lowest = single ? -87.0 : -708.0,
+                magic = single ? T(12582912.0) : T(6755399441055744.0);  // 1.5 * 2^mantissa
+    constexpr T high = single ? T(0.693359375) : T(0.6931471803691238),
+                low = T(0.6931471805599453 - double(high));
     const I<T> gone = x < splat(lowest);
     x = max<T>(x, splat(lowest));
     V<T> n = x * T(1.4426950408889634) + magic;  // the addition rounds to a whole number
@@ -25,14 +28,17 @@ template <class T> inline V<T> exponential(V<T> x) {
 }
 
 /// Sums (k, d), masses (k), energy and changes of soft-max shares.
-template <class T> class Softly {
+template <class T>
+class Softly {
   public:
     Softly(const Rows<T>& rows, const Packed<T>& centers, double gamma, const State& state)
         : rows_(rows), centers_(centers), gamma_(gamma), state_(state) {}
 
     Numbers operator()(Team& team) const {
         const int64_t size = int64_t(centers_.k) * (rows_.d + 1) + 2;
-        return fold(team, rows_.n, size, [&](Numbers& sum, int64_t start, int64_t stop) { Part(*this, sum).run(start, stop); });
+        return fold(team, rows_.n, size, [&](Numbers& sum, int64_t start, int64_t stop) {
+            Part(*this, sum).run(start, stop);
+        });
     }
 
   private:
@@ -43,11 +49,19 @@ template <class T> class Softly {
     State state_;
 };
 
-template <class T> class Softly<T>::Part {
+template <class T>
+class Softly<T>::Part {
   public:
     Part(const Softly& all, Numbers& sum)
-        : all_(all), k_(all.centers_.k), d_(all.rows_.d), width_(all.rows_.width), sum_(sum), block_(all.rows_),
-          shares_(k_ * P<T>), sums_(int64_t(k_) * width_), masses_(k_) {}
+        : all_(all),
+          k_(all.centers_.k),
+          d_(all.rows_.d),
+          width_(all.rows_.width),
+          sum_(sum),
+          block_(all.rows_),
+          shares_(k_ * P<T>),
+          sums_(int64_t(k_) * width_),
+          masses_(k_) {}
 
     void run(int64_t start, int64_t stop) {
         constexpr int held = 8;  // blocks whose sums are held in T
@@ -62,46 +76,102 @@ template <class T> class Softly<T>::Part {
     }
 
   private:
+    /// The share of every point in every cluster, times its weight.
     void share(int64_t start) {
-        const int64_t energy = int64_t(k_) * (d_ + 1);
-        const Found<T> found = nearest(block_.lanes(), all_.centers_);
+        const Found<T> found = score_all();
         V<T> total[2]{};
-        score_all([&](int j, V<T>(&s)[2]) {
+        for (int j = 0; j < k_; j++)
             for (int h = 0; h < 2; h++) {
-                const V<T> share = exponential<T>((found.best[h] - s[h]) * T(all_.gamma_));
+                T* at = &shares_[j * P<T> + h * W<T>];
+                const V<T> share = exponential<T>((found.best[h] - load(at)) * T(all_.gamma_));
                 total[h] += share;
-                store(&shares_[j * P<T> + h * W<T>], share);
+                store(at, share);
             }
-        });
-        T factor[P<T>]{};
-        for (int r = 0; r < block_.count; r++) {
-            const int h = r / W<T>, l = r % W<T>;
-            const double weight = all_.rows_.weight(start + r);
-            const T square = dot(block_.row(r), block_.row(r), width_);
-            factor[r] = T(weight / total[h][l]);
-            sum_[energy] += weight * (double(square) + found.best[h][l] - std::log(double(total[h][l])) / all_.gamma_);
-            all_.state_.labels[start + r] = int32_t(found.index[h][l]);
-            sum_[energy + 1] += changed(all_.state_, start + r, weight);
+        T totals[P<T>], best[P<T>], squares[P<T>], factor[P<T>]{};
+        for (int h = 0; h < 2; h++) {
+            store(totals + h * W<T>, total[h]);
+            store(best + h * W<T>, found.best[h]);
         }
+        square(squares);
+        for (int r = 0; r < block_.count; r++) {
+            const int32_t label = int32_t(found.index[r / W<T>][r % W<T>]);
+            const double weight = all_.rows_.weight(start + r);
+            factor[r] = T(weight) / totals[r];
+            changed_ += weight > 0 && label != all_.state_.before[start + r];
+            all_.state_.labels[start + r] = label;
+        }
+        note(start, totals, best, squares);
         for (int j = 0; j < k_; j++)
             for (int r = 0; r < P<T>; r++) shares_[j * P<T> + r] *= factor[r];
     }
 
-    /// Scores of all centers, one after the other; slots of the last eight may be fewer.
-    template <class Each> void score_all(Each each) {
+    /// Adds w (|x|^2 + best - log(total) / gamma). Without weights, the logarithm is taken of the
+    /// product of several totals, each at most k.
+    void note(int64_t start, const T* totals, const T* best, const T* squares) {
+        if (!all_.rows_.weighted() && block_.count == P<T>) {
+            constexpr int parts = std::min(8, P<T>);
+            for (int r = 0; r < P<T>; r += parts)
+                for (int l = 0; l < parts; l++) {
+                    energy_[l] += double(squares[r + l]) + double(best[r + l]);
+                    product_[l] *= double(totals[r + l]);
+                }
+            return;
+        }
+        for (int r = 0; r < block_.count; r++)
+            energy_[0] +=
+                all_.rows_.weight(start + r) *
+                (double(squares[r]) + best[r] - std::log(double(totals[r])) / all_.gamma_);
+    }
+
+    void square(T (&squares)[P<T>]) const {
+        V<T> sum[2]{};
+        for (int f = 0; f < d_; f++)
+            for (int h = 0; h < 2; h++) {
+                const V<T> x = load(block_.lanes() + f * P<T> + h * W<T>);
+                sum[h] += x * x;
+            }
+        for (int h = 0; h < 2; h++) store(squares + h * W<T>, sum[h]);
+    }
+
+    /// Scores of all centers, written where the shares will be, and the best of them.
+    Found<T> score_all() {
+        Found<T> found;
         int j = 0;
-        for (; j + TOGETHER <= k_; j += TOGETHER) {
-            V<T> s[TOGETHER][2];
-            score<T, TOGETHER>(block_.lanes(), d_, all_.centers_.eight(j), &all_.centers_.squares[j], s);
-            for (int c = 0; c < TOGETHER; c++) each(j + c, s[c]);
+        for (; j + TOGETHER <= k_; j += TOGETHER) score_some<TOGETHER>(j, found);
+        switch (k_ - j) {
+            case 1:
+                score_some<1>(j, found);
+                break;
+            case 2:
+                score_some<2>(j, found);
+                break;
+            case 3:
+                score_some<3>(j, found);
+                break;
+            case 4:
+                score_some<4>(j, found);
+                break;
+            case 5:
+                score_some<5>(j, found);
+                break;
+            case 6:
+                score_some<6>(j, found);
+                break;
+            case 7:
+                score_some<7>(j, found);
+                break;
         }
-        for (int rest = k_ - j, c = 0; c < rest; c++) {
-            V<T> s[2] = {splat(all_.centers_.squares[j + c]), splat(all_.centers_.squares[j + c])};
-            for (int f = 0; f < d_; f++)
-                for (int h = 0; h < 2; h++)
-                    s[h] += load(block_.lanes() + f * P<T> + h * W<T>) * all_.centers_.eight(j)[f * rest + c];
-            each(j + c, s);
-        }
+        return found;
+    }
+
+    template <int J>
+    void score_some(int first, Found<T>& found) {
+        V<T> s[J][2];
+        score<T, J>(block_.lanes(), d_, all_.centers_.eight(first), &all_.centers_.squares[first],
+                    s);
+        for (int j = 0; j < J; j++)
+            for (int h = 0; h < 2; h++) store(&shares_[(first + j) * P<T> + h * W<T>], s[j][h]);
+        found.see(s, first);
     }
 
     /// Adds shares times rows: four centers and two vectors of features at a time.
@@ -109,10 +179,12 @@ template <class T> class Softly<T>::Part {
         int j = 0;
         for (; j + 4 <= k_; j += 4) mix<4>(j);
         for (; j < k_; j++) mix<1>(j);
-        for (int c = 0; c < k_; c++) masses_[c] += load(&shares_[c * P<T>]) + load(&shares_[c * P<T> + W<T>]);
+        for (int c = 0; c < k_; c++)
+            masses_[c] += load(&shares_[c * P<T>]) + load(&shares_[c * P<T> + W<T>]);
     }
 
-    template <int J> void mix(int j) {
+    template <int J>
+    void mix(int j) {
         for (int f = 0; f < width_; f += W<T>) {
             V<T> sum[J];
             for (int c = 0; c < J; c++) sum[c] = load(&sums_[int64_t(j + c) * width_ + f]);
@@ -127,11 +199,19 @@ template <class T> class Softly<T>::Part {
 
     void flush() {
         for (int j = 0; j < k_; j++) {
-            for (int f = 0; f < d_; f++) sum_[int64_t(j) * d_ + f] += sums_[int64_t(j) * width_ + f];
+            for (int f = 0; f < d_; f++)
+                sum_[int64_t(j) * d_ + f] += sums_[int64_t(j) * width_ + f];
             sum_[int64_t(k_) * d_ + j] += sum<T>(masses_[j]);
             masses_[j] = V<T>{};
         }
         std::fill(sums_.begin(), sums_.end(), T(0));
+        double* energy = &sum_[int64_t(k_) * (d_ + 1)];
+        for (int l = 0; l < 8; l++) {
+            energy[0] += energy_[l] - std::log(product_[l]) / all_.gamma_;
+            energy_[l] = 0, product_[l] = 1;
+        }
+        energy[1] += double(changed_);
+        changed_ = 0;
     }
 
     const Softly& all_;
@@ -140,6 +220,8 @@ template <class T> class Softly<T>::Part {
     Block<T> block_;
     std::vector<T> shares_, sums_;  // by center: of each point; of each feature
     std::vector<V<T>> masses_;
+    double energy_[8]{}, product_[8]{1, 1, 1, 1, 1, 1, 1, 1};
+    int64_t changed_ = 0;
 };
 
 }  // namespace lloydformer::ISA

@@ -10,8 +10,11 @@ namespace lloydformer::ISA {
 class Worth {
   public:
     Worth(int64_t n, int d, int k, int width)
-        : n_(double(n)), block_(2.0 * width), groups_((k + GROUP - 1) / GROUP),
-          all_((double(k) * d + 5.0 * k) / width + 0.5 * d + 15), look_(130 + 5.0 * groups_) {}
+        : n_(double(n)),
+          block_(2.0 * width),
+          groups_((k + GROUP - 1) / GROUP),
+          all_((double(k) * d + 5.0 * k) / width + 0.5 * d + 15),
+          look_(130 + 5.0 * groups_) {}
 
     void begin() { few_ = n_ / 8 * all_ / (all_ + look_), changed_ = n_; }
 
@@ -24,7 +27,8 @@ class Worth {
     /// many points change.
     bool keep(const Effort& effort, int64_t changed) {
         const double meeting = double(effort.met) * block_ * all_ / groups_;
-        const double skipping = n_ * (4 + 1.5 * groups_) + meeting + double(effort.looked_at) * look_;
+        const double skipping =
+            n_ * (4 + 1.5 * groups_) + meeting + double(effort.looked_at) * look_;
         const bool first = double(effort.looked_at) >= n_;
         if (first || skipping < n_ * all_) return true;
         few_ = double(changed) / 2;

@@ -1,0 +1,92 @@
+// Problems for the driver: points, weights, scaling and centers from a seed.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+/// How the points of a problem are to be seen; numbered, so that a sweep meets all of them.
+struct Kind {
+    bool single, weights, directions, scaled, duplicates;
+
+    static constexpr int count = 32;
+    explicit Kind(int number)
+        : single(!(number & 1)),
+          weights(number & 2),
+          directions(number & 4),
+          scaled(number & 8),
+          duplicates(number & 16) {}
+
+    bool plain() const { return !directions && !scaled; }
+};
+
+/// Points (n, d) in exactly as much memory as they need, so that a step beyond them is noticed.
+template <class T>
+struct Generated {
+    int64_t n;
+    int d, k;
+    std::vector<T> points, origin, shift, scale, centers;
+    std::vector<double> weights;
+
+    Generated(int64_t n, int d, int k, const Kind& kind)
+        : n(n),
+          d(d),
+          k(k),
+          points(n * d),
+          origin(d),
+          shift(d),
+          scale(d),
+          centers(int64_t(k) * d),
+          weights(n) {
+        std::mt19937 bits(uint32_t(n * 31 + d * 7 + k));
+        // By hand: the standard's distributions differ from library to library.
+        const auto unit = [&] { return double(bits()) / 4294967296.0; };
+        const auto bell = [&] {
+            return std::sqrt(-2 * std::log(1 - unit())) * std::cos(6.283185307179586 * unit());
+        };
+        for (T& x : points) x = T(bell());
+        for (int64_t i = 0; i < n; i++)
+            for (int f = 0; f < d; f++)
+                points[i * d + f] += T(4 * ((i * 7 + f) % (k + 1)) / (k + 1));
+        for (int64_t i = 1; i < n && kind.duplicates; i++)
+            std::memcpy(&points[i * d], &points[i % 5 * d], d * sizeof(T));
+        for (double& w : weights) w = unit() < 0.1 ? 0 : unit();
+        weights[0] = 1;
+        for (int f = 0; f < d; f++)
+            origin[f] = kind.directions ? T(0) : T(2), shift[f] = T(0.5), scale[f] = T(1.5 + f);
+        for (int j = 0; j < k; j++)
+            for (int f = 0; f < d; f++) centers[int64_t(j) * d + f] = seen(j % n, f, kind);
+    }
+
+    /// A feature as folds see it, but for directions.
+    T seen(int64_t i, int f, const Kind& kind) const {
+        const T x = points[i * d + f];
+        return (kind.scaled ? T((x - shift[f]) / scale[f]) : x) - origin[f];
+    }
+};
+
+/// What a run found, as one number: the same bits, the same checksum.
+class Checksum {
+  public:
+    template <class T>
+    void add(const std::vector<T>& values) {
+        add(values.data(), values.size() * sizeof(T));
+    }
+    template <class T>
+    void add(const T& value) {
+        add(&value, sizeof(T));
+    }
+    uint64_t value() const { return value_; }
+    bool closed = false;  // then nothing is added: what is counted is the folds' work alone
+
+  private:
+    void add(const void* data, size_t size) {
+        if (closed) return;
+        for (size_t i = 0; i < size; i++)
+            value_ = (value_ ^ static_cast<const unsigned char*>(data)[i]) * 1099511628211u;
+    }
+
+    uint64_t value_ = 14695981039346656037u;
+};

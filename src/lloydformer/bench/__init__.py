@@ -1,0 +1,1 @@
+"""How long it takes beside others: the same data, the same start, the same threads."""

@@ -1,0 +1,53 @@
+"""Points to cluster: mixtures of Gaussians, noise without clusters, real sets made larger."""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+Points = Float[np.ndarray, "n d"]
+
+SEPARATION = 6.0
+"""How far two middles of a mixture are apart, on average, in standard deviations of its noise."""
+
+JITTER = 0.05
+"""Standard deviation of what is added to a repeated row, in those of its column."""
+
+_PART = 1 << 18
+
+
+def mixture(n: int, d: int, k: int, seed: int) -> Points:
+    """n points around k middles, of float32."""
+    rng = np.random.default_rng(seed)
+    middles = rng.standard_normal((k, d), dtype=np.float32) * np.float32(
+        SEPARATION / (2 * d) ** 0.5
+    )
+    points = rng.standard_normal((n, d), dtype=np.float32)
+    for start in range(0, n, _PART):  # a second array of this size would be one too many
+        part = points[start : start + _PART]
+        part += middles[rng.integers(k, size=len(part))]
+    return points
+
+
+def noise(n: int, d: int, k: int, seed: int) -> Points:
+    """n points of one Gaussian: nothing to find, and little to skip."""
+    return np.random.default_rng(seed).standard_normal((n, d), dtype=np.float32)
+
+
+def repeated(path: Path, n: int, seed: int) -> Points:
+    """Rows of a set, columns scaled to [0, 1], each as often as it takes to be n, with jitter."""
+    rng = np.random.default_rng(seed)
+    X = np.load(path)["X"].astype(np.float64)
+    X = X[:, np.ptp(X, axis=0) > 0]
+    X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    points = X[rng.permutation(n) % len(X)].astype(np.float32)
+    width = (JITTER * X.std(axis=0)).astype(np.float32)
+    for start in range(0, n, _PART):
+        part = points[start : start + _PART]
+        part += width * rng.standard_normal(part.shape, dtype=np.float32)
+    return points
+
+
+def some_rows(points: Points, k: int, seed: int) -> Float[np.ndarray, "k d"]:
+    """k different rows: the start that all contenders are given."""
+    return points[np.random.default_rng(seed).choice(len(points), size=k, replace=False)]

@@ -1,0 +1,47 @@
+"""Where a number comes from: commit, machine, versions, command."""
+
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from lloydformer.engines.native import instruction_set
+
+_HERE = Path(__file__).parents[1]
+
+
+def provenance(*packages: str) -> dict[str, Any]:
+    """What one needs to know to make a result again."""
+    return {
+        "command": _command(),
+        "commit": _git("rev-parse", "HEAD"),
+        "changed": bool(_git("status", "--porcelain", "--", str(_HERE))),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": f"{_cpu()}, {os.cpu_count()} cores",
+        "instruction_set": instruction_set(),
+        "python": platform.python_version(),
+        "versions": {p: version(p) for p in ("lloydformer", "torch", "numpy", *packages)},
+    }
+
+
+def _command() -> str:
+    program = Path(sys.argv[0])
+    words = ["python", sys.argv[0]] if program.suffix == ".py" else [program.name]
+    return " ".join([*words, *sys.argv[1:]])
+
+
+def _git(*words: str) -> str:
+    """Of the repository that this package lies in; empty where there is none."""
+    command = ["git", "-C", str(_HERE), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()

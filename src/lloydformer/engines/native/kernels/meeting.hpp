@@ -1,0 +1,136 @@
+// Points whose bounds leave a doubt: they meet the groups that may hold their nearest center.
+#pragma once
+
+#include "bounds.hpp"
+
+namespace lloydformer::ISA {
+
+/// A block of points meets the groups that the bounds of one of them do not rule out.
+template <class T>
+class Bounds<T>::Meeting {
+  public:
+    Meeting(Bounds& bounds, const Rows<T>& rows, const Packed<T>& centers)
+        : bounds_(bounds),
+          groups_(*bounds.groups_),
+          rows_(rows),
+          centers_(centers),
+          block_(rows),
+          met_(groups_.count()),
+          others_(groups_.count() * 2 * P<T>) {}
+
+    template <class Each>
+    void operator()(const int64_t* open, int count, const int32_t* labels, Each& each) {
+        block_.gather(open, count);
+        measure();
+        for (int r = 0; r < count; r++) {
+            own_[r] = labels[open[r]];
+            low_[r] = bounds_.lower(open[r]);
+            away_[r] = squared_distance(block_.row(r), centers_.row(own_[r]), rows_.width);
+        }
+        choose(count);
+        meet(count);
+        for (int r = 0; r < count; r++) decide(r);
+        tighten(open, count);
+        for (int r = 0; r < count; r++)
+            if (label_[r] != own_[r]) each(open[r], label_[r], block_.row(r));
+    }
+
+    int64_t met = 0;
+
+  private:
+    /// |x|^2 of each point, and how far rounding may move its scores.
+    void measure() {
+        V<T> square[2]{};
+        for (int f = 0; f < rows_.d; f++)
+            for (int h = 0; h < 2; h++) {
+                const V<T> x = load(block_.lanes() + f * P<T> + h * W<T>);
+                square[h] += x * x;
+            }
+        for (int h = 0; h < 2; h++) store(square_ + h * W<T>, square[h]);
+        for (int r = 0; r < P<T>; r++) error_[r] = rounding(centers_, square_[r]);
+    }
+
+    /// Which groups does one of the points have to meet?
+    void choose(int count) {
+        std::fill(met_.begin(), met_.end(), bounds_.first_);
+        float reach[P<T>];
+        for (int r = 0; r < count; r++)
+            reach[r] = bounds_.above(away_[r], error_[r]) + bounds_.slack_;
+        for (int g = 0; g < groups_.count(); g++)
+            for (int r = 0; r < count && !met_[g]; r++)
+                met_[g] = low_[r][g * P<T>] - bounds_.fled_[g] <= reach[r];
+    }
+
+    /// The best and the second best center; the own one is among them, met or not.
+    void meet(int count) {
+        for (int r = 0; r < P<T>; r++) best_[r] = second_[r] = HUGE_SCORE<T>, near_[r] = -1;
+        for (int r = 0; r < count; r++)
+            if (!met_[groups_.of(own_[r])]) best_[r] = away_[r] - square_[r];
+        for (int g = 0; g < groups_.count(); g++) {
+            if (!met_[g]) continue;
+            met++;
+            const Found<T> found = groups_.nearest(block_.lanes(), g);
+            T* others = &others_[g * 2 * P<T>];
+            for (int h = 0; h < 2; h++) {
+                const int at = h * W<T>;
+                const V<T> best = load(best_ + at), one = found.best[h], two = found.second[h];
+                store(others + at, one);
+                store(others + P<T> + at, two);
+                const I<T> closer = one < best;
+                I<T> near;
+                std::memcpy(&near, near_ + at, sizeof near);
+                near = closer ? found.index[h] : near;
+                std::memcpy(near_ + at, &near, sizeof near);
+                store(second_ + at, min<T>(min<T>(load(second_ + at), two), max<T>(best, one)));
+                store(best_ + at, min<T>(best, one));
+            }
+        }
+    }
+
+    void decide(int r) {
+        const bool sure = second_[r] - best_[r] > 2 * error_[r];
+        const int32_t found = near_[r] < 0 ? own_[r] : groups_.center(int(near_[r]));
+        label_[r] = sure ? found : nearest_exactly(block_.row(r), centers_);
+        if (!sure)
+            best_[r] =
+                squared_distance(block_.row(r), centers_.row(label_[r]), rows_.width) - square_[r];
+        // In the group of the label, the second best is the nearest other center.
+        group_[r] = sure ? groups_.of(label_[r]) : -1;
+    }
+
+    /// New bounds.
+    void tighten(const int64_t* open, int count) {
+        float bound[P<T>];
+        for (int g = 0; g < groups_.count(); g++) {
+            if (!met_[g]) continue;
+            const T *one = &others_[g * 2 * P<T>], *two = one + P<T>;
+            for (int r = 0; r < P<T>; r++)
+                bound[r] =
+                    bounds_.below((group_[r] == g ? two[r] : one[r]) + square_[r], error_[r]) +
+                    bounds_.fled_[g];
+            for (int r = 0; r < count; r++) low_[r][g * P<T>] = bound[r];
+        }
+        for (int r = 0; r < P<T>; r++) bound[r] = bounds_.above(best_[r] + square_[r], error_[r]);
+        for (int r = 0; r < count; r++) {
+            bounds_.upper_[open[r]] = bound[r] - bounds_.went_[label_[r]];
+            const int own = groups_.of(own_[r]);
+            if (label_[r] == own_[r] || met_[own]) continue;
+            float& lost = low_[r][own * P<T>];  // the group of the old center has one more to mind
+            lost = std::min(lost, bounds_.below(away_[r], error_[r]) + bounds_.fled_[own]);
+        }
+    }
+
+    Bounds& bounds_;
+    const Groups<T>& groups_;
+    const Rows<T>& rows_;
+    const Packed<T>& centers_;
+    Block<T> block_;
+    std::vector<char> met_;
+    std::vector<T> others_;  // by group: the best scores of all points, then the second best
+    int32_t own_[P<T>], label_[P<T>], group_[P<T>];
+    float* low_[P<T>];
+    T square_[P<T>], away_[P<T>], error_[P<T>], best_[P<T>], second_[P<T>];
+    decltype(I<T>{}[0] + 0) near_[P<T>];  // a slot, or -1
+};
+
+}  // namespace lloydformer::ISA

@@ -1,0 +1,69 @@
+"""How long each contender takes, row by row."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lloydformer.plots.axes import axes_or_new
+from lloydformer.plots.palette import INK, cluster_colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MARKERS = "osD^vP"
+_BAND, _GRID = "#F6F6F6", "#DDDDDD"
+
+
+def times(result: Mapping[str, Any], ax: "Axes | None" = None) -> "Axes":
+    """The times of a benchmark on a logarithmic scale: a mark is the median, a line the spread.
+
+    On the right stands how many times longer than ours (the first contender) the best peer takes;
+    where there are no peers, each mark says it of itself.
+    """
+    ax = axes_or_new(ax)
+    rows = result["rows"]
+    for place, row in enumerate(rows.values()):
+        _row(ax, place, row)
+    ax.set_yticks(range(len(rows)), list(rows))
+    ax.set(xscale="log", ylim=(len(rows) - 0.4, -0.6), xlabel=f"time per {result['per']}")
+    ax.set_title(_title(result), loc="left", fontsize="medium")
+    _tidy(ax)
+    return ax
+
+
+def _row(ax: "Axes", place: int, row: Mapping[str, Any]) -> None:
+    contenders = row["contenders"]
+    ax.axhspan(place - 0.42, place + 0.42, color=_BAND, zorder=0)
+    for number, (name, measured) in enumerate(contenders.items()):
+        height = place + 0.6 * ((number + 0.5) / len(contenders) - 0.5)
+        colour = cluster_colour(number)
+        ax.plot([measured["fastest"], measured["slowest"]], [height] * 2, color=colour, lw=1.5)
+        ax.plot([measured["median"]], [height], _MARKERS[number % len(_MARKERS)], color=colour,
+                label=name if place == 0 else None, markersize=8 if number == 0 else 6)  # fmt: skip
+        if row["ahead"] is None and number > 0:
+            ax.annotate(f"{measured['times']:.2f}×", (measured["slowest"], height), (8, 0),
+                        textcoords="offset points", color=INK, fontsize="small",
+                        va="center")  # fmt: skip
+    if row["ahead"] is not None:
+        ax.text(1.01, place, f"{row['ahead']:.2f}×", transform=ax.get_yaxis_transform(),
+                color=INK, va="center")  # fmt: skip
+
+
+def _title(result: Mapping[str, Any]) -> str:
+    words = f"{result['asks']}, {result['settings']['threads']} threads"
+    if result["ahead"] is None:
+        return words
+    return f"{words}\nright: the best peer, in times of ours; on average {result['ahead']:.2f}"
+
+
+def _tidy(ax: "Axes") -> None:
+    from matplotlib.ticker import EngFormatter, LogLocator
+
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter(EngFormatter(unit="s"))
+    ax.xaxis.set_minor_locator(LogLocator(subs=range(1, 10)))
+    ax.xaxis.set_minor_formatter("")
+    ax.grid(axis="x", color=_GRID, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.figure.legend(loc="outside lower center", ncols=3, frameon=False)

@@ -1,0 +1,221 @@
+"""Every kernel gives what its plain fold gives: the summary, and what it writes of each point."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.scaling import scaling_of
+from lloydformer.engines import Native, instruction_set
+from lloydformer.engines.chunked import Chunked
+from lloydformer.engines.contract import State
+from lloydformer.engines.native.folds import FOLDS
+from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
+from lloydformer.plans.means import Iterations
+from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
+from lloydformer.plans.selection import Histogram
+from lloydformer.plans.soft import Shares
+from lloydformer.plans.trimmed import Within
+from lloydformer.seeding.plusplus import Closer, Potential, Seeds
+
+pytestmark = pytest.mark.skipif(
+    instruction_set() is None, reason="the kernels of the native engine were not built here"
+)
+GAMMA = 0.3
+LABELLED = ("nearest", "measure", "cosines")
+"""Folds whose labels are exact."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Data, centers as the data are seen, and what is known of each point before a fold."""
+
+    data: TensorBlocks
+    centers: torch.Tensor
+    known: State
+
+    def doubled(self) -> "Case":
+        """The same numbers, to be computed with in float64."""
+        data, known = self.data, self.known
+        weights = data.sample_weight
+        doubled = TensorBlocks(
+            data.points.double(), weights, data.leaf, data.origin.double(), data.directions,
+            data.scaling,
+        )  # fmt: skip
+        state = State(known.labels, known.before, known.distances.double())
+        return Case(doubled, self.centers.double(), state)
+
+    def ran(self, engine, folds):
+        """Each fold's summary, and the state after it, from the same state before it."""
+        state, found = State.of(self.data), {}
+        with engine.over(self.data, state) as run:
+            for name, fold in folds.items():
+                self._restore(state)
+                if isinstance(fold, Nearest):
+                    state.clear()
+                summary = _parts(fold, run(fold))
+                found[name] = summary, [t.clone() for t in vars(state).values()]
+            found["seeds"] = self._seeded(run, state)
+        return found
+
+    def _seeded(self, run, state: State):
+        """Folds of k-means++, in its order: centers are seeds, and some of them candidates."""
+        for number, seed in enumerate(self.centers[:5]):
+            masses = run(Closer(seed[None], first=number == 0))
+        (potentials,) = run(Potential(self.centers[-8:].contiguous(), masses.sum()))
+        return [masses, potentials], [self.known.labels, self.known.before, state.distances.clone()]
+
+    def _restore(self, state: State) -> None:
+        for name, known in vars(self.known).items():
+            getattr(state, name).copy_(known)
+
+
+def _parts(fold, summary) -> list[torch.Tensor]:
+    """The summary's tensors as vectors; shares as they are without a level."""
+    if isinstance(fold, Shares):
+        level, sums, masses, *rest = summary
+        summary = sums * level.exp()[:, None], masses * level.exp(), *rest
+    parts = (summary,) if isinstance(summary, torch.Tensor) else summary
+    return [part.double().flatten() for part in parts]
+
+
+def problem(seed: int, n: int, d: int, k: int, dtype, kind: str, leaf: int, weighted: bool) -> Case:
+    """Points about a few middles, a third of them there twice; zeros among the weights."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d)) + rng.uniform(-4, 4, size=(3, d))[rng.integers(3, size=n)] + 5
+    x[rng.integers(n, size=n // 3)] = x[rng.integers(n, size=n // 3)]
+    points = torch.from_numpy(x).to(dtype)
+    weights = torch.from_numpy(rng.uniform(0, 2, n) * (rng.random(n) < 0.8)) if weighted else None
+    data = TensorBlocks(
+        points, weights, leaf, directions=kind == "directions",
+        scaling=scaling_of(points, "standard") if kind == "scaled" else None,
+    )  # fmt: skip
+    rows = data.read(0, n).points
+    centers = rows[torch.from_numpy(rng.integers(n, size=k))] + torch.from_numpy(
+        rng.normal(size=(k, d))
+    ).to(dtype)
+    away = (rows.double()[:, None] - centers.double()).square().sum(dim=-1).min(dim=1)
+    before = torch.from_numpy(rng.integers(-1, k, size=n).astype(np.int32))
+    return Case(data, centers, State(away.indices.int(), before, away.values.to(dtype)))
+
+
+def folds(case: Case, seed: int) -> dict[str, object]:
+    """One or two of each type, with thresholds and radii such as plans have."""
+    rng = np.random.default_rng([seed, 1])
+    centers, known, k = case.centers, case.known, len(case.centers)
+    chosen = torch.from_numpy(rng.integers(len(known.labels), size=k))
+    radius = known.distances[chosen]
+    level = -GAMMA * radius.double()
+    bits = 32 if centers.dtype == torch.float32 else 64
+    pattern = radius.view(torch.int32 if bits == 32 else torch.int64).long()
+    shift = int(rng.integers(bits // 8)) * 8
+    prefix = pattern >> (shift + 8) if shift + 8 < 64 else torch.zeros_like(pattern)
+    open_level = level.clone()
+    open_level[0] = -math.inf
+    return {
+        "moments": Moments(), "nearest": Nearest(centers), "measure": Measure(centers),
+        "cosines": Cosines(centers), "shares": Shares(centers, GAMMA),
+        "histogram": Histogram(prefix, shift), "within": Within(radius),
+        "best": Best(GAMMA, k), "above": Above(GAMMA, open_level),
+        "sparse": Weighted(Sparse(GAMMA, level), k),
+        "exponential": Weighted(Exponential(GAMMA, level, radius.double()), k),
+        "softmax": Weighted(Exponential(GAMMA, level, torch.full_like(level, math.inf)), k),
+    }  # fmt: skip
+
+
+def test_no_kernel_is_forgotten():
+    case = problem(0, 20, 2, 3, torch.float64, "plain", 8, weighted=True)
+    tried = {type(fold) for fold in folds(case, 0).values()} | {Closer, Potential}
+    assert tried == set(FOLDS) - {
+        Iterations,
+        Seeds,
+    }  # whose truth is the loop: test_native_small.py
+
+
+problems = {
+    "seed": st.integers(0, 2**32 - 1),
+    "n": st.integers(1, 300),
+    "d": st.integers(2, 40),
+    "k": st.integers(1, 40),
+    "kind": st.sampled_from(["plain", "scaled", "directions"]),
+    "leaf": st.sampled_from([7, 64, 8192]),
+    "weighted": st.booleans(),
+}
+
+
+def worst(found, truth) -> list[float]:
+    """The largest error of each part, by the largest number in it; infinity where that is."""
+    errors = []
+    for a, b in zip(found, truth, strict=True):
+        assert torch.equal(a.isfinite(), b.isfinite())
+        assert torch.equal(a[a.isinf()], b[b.isinf()])
+        a, b = a.nan_to_num(posinf=0, neginf=0), b.nan_to_num(posinf=0, neginf=0)
+        errors.append(((a - b).abs().max() / b.abs().max().clamp(min=1.0)).item())
+    return errors
+
+
+def check_doubles(case: Case, seed: int) -> None:
+    every = folds(case, seed)
+    ours, plain = (case.ran(engine, every) for engine in (Native(), Chunked(1)))
+    for name, (found, state) in ours.items():
+        truth, (labels, before, distances) = plain[name]
+        assert max(worst(found, truth)) <= 1e-10, name
+        assert torch.equal(state[0], labels), name
+        assert torch.equal(state[1], before), name
+        torch.testing.assert_close(state[2], distances, rtol=1e-10, atol=1e-10)
+
+
+def check_singles(case: Case, seed: int) -> None:
+    """Not worse than twice the error of the plain fold, and a few roundings.
+
+    Distances by the expansion, and with them the free energy, are rounded as |x|^2 is.
+    """
+    double = case.doubled()
+    every, doubled = folds(case, seed), folds(double, seed)
+    ours, plain = (case.ran(engine, every) for engine in (Native(), Chunked(1)))
+    truth = double.ran(Chunked(1), doubled)
+    truth["histogram"] = plain["histogram"]  # counts the bits of single numbers
+    for name, (found, state) in ours.items():
+        exact, (labels, *_) = truth[name]
+        for error, theirs in zip(worst(found, exact), worst(plain[name][0], exact), strict=True):
+            few = 1e-6 * (max(1.0, case.data.farthest) if name in ("shares", "seeds") else 1.0)
+            assert error <= 2 * theirs + few, name
+        if name in LABELLED and case.data.scaling is None and not case.data.directions:
+            assert torch.equal(state[0], labels), name
+
+
+@given(**problems)
+def test_doubles(seed, n, d, k, kind, leaf, weighted):
+    check_doubles(problem(seed, n, d, k, torch.float64, kind, leaf, weighted), seed)
+
+
+@given(**problems)
+def test_singles(seed, n, d, k, kind, leaf, weighted):
+    check_singles(problem(seed, n, d, k, torch.float32, kind, leaf, weighted), seed)
+
+
+@settings(max_examples=25)
+@given(seed=problems["seed"], n=problems["n"], k=problems["k"], weighted=st.booleans())
+def test_one_feature(seed, n, k, weighted):
+    check_doubles(problem(seed, n, 1, k, torch.float64, "plain", 64, weighted), seed)
+    check_singles(problem(seed, n, 1, k, torch.float32, "plain", 64, weighted), seed)
+
+
+@pytest.mark.parametrize("kind", ["plain", "scaled", "directions"])
+def test_many_points_in_several_segments(kind):
+    """Sums are merged over segments of 2,048 rows or more."""
+    check_doubles(problem(1, 20_001, 5, 9, torch.float64, kind, 4096, weighted=True), 1)
+    check_singles(problem(1, 20_001, 5, 9, torch.float32, kind, 4096, weighted=True), 1)
+
+
+@pytest.mark.long
+@settings(max_examples=600)
+@given(**problems, single=st.booleans())
+def test_many_problems(seed, n, d, k, kind, leaf, weighted, single):
+    dtype, check = (torch.float32, check_singles) if single else (torch.float64, check_doubles)
+    check(problem(seed, n, d, k, dtype, kind, leaf, weighted), seed)

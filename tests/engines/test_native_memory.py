@@ -1,0 +1,67 @@
+"""At most 16 bytes a point above the data, and bounds as many as they say, in fresh processes."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lloydformer.engines import instruction_set
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        instruction_set() is None, reason="the kernels of the native engine were not built here"
+    ),
+]
+FIXED = 20 * 2**20
+"""Threads with their sums, whatever n is."""
+
+SCRIPT = """
+import resource, sys, numpy as np, torch
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.engines import Native
+from lloydformer.engines.native.installed import kernels
+from lloydformer.plans.means import Means
+from lloydformer.solve import Rules, solve
+n, d, k, bounded = *map(int, sys.argv[1:4]), sys.argv[4] == "bounded"
+rng = np.random.default_rng(0)
+X = rng.standard_normal((n, d), dtype=np.float32)
+middles = 3 * rng.standard_normal((k, d), dtype=np.float32)
+for part in np.array_split(X, 100):
+    part += middles[rng.integers(k, size=len(part))]
+def peak(n):
+    data = TensorBlocks(torch.from_numpy(X[:n]))
+    start = data.take(torch.arange(k)).double()
+    engine = Native(2, bounded=bounded)
+    solve(Means(), data, lambda run, state: iter([start]), Rules(12, 0.0), engine)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before, half, whole = peak(20_000), peak(n // 2), peak(n)
+print(whole - before, whole - half, kernels().bytes_of_bounds(True, d, k))
+"""
+N = 2_000_000
+
+
+def measured(d: int, k: int, how: str) -> tuple[int, int, int]:
+    """Bytes above those of a small fit, those for the second half, and what bounds say."""
+    pytest.importorskip("resource", reason="peaks of memory are measured on Unix only")
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(N), str(d), str(k), how],
+        capture_output=True, text=True, check=True, timeout=600,
+    )  # fmt: skip
+    above, growth, bounds = map(int, done.stdout.split())
+    return above, growth, bounds
+
+
+def test_16_bytes_a_point_without_bounds():
+    above, growth, _ = measured(4, 20, "plain")
+    assert above <= 16 * N + FIXED, f"{above / N:.1f} bytes a point"
+    assert growth <= 16 * (N // 2), f"{growth / (N // 2):.1f} bytes a point"
+
+
+@pytest.mark.parametrize(("d", "k"), [(8, 64), (16, 20)])
+def test_bounds_take_what_they_say(d, k):
+    """And they do take it, so they were in use."""
+    above, growth, bounds = measured(d, k, "bounded")
+    assert above <= (16 + bounds) * N + FIXED, f"{above / N:.1f} bytes a point"
+    assert growth <= (16 + bounds) * (N // 2), f"{growth / (N // 2):.1f} bytes a point"
+    assert growth > (12 + bounds // 2) * (N // 2)

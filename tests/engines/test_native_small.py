@@ -1,0 +1,84 @@
+"""Small problems are iterated in one call, and come to what the loop comes to."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lloydformer as lf
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.engines import Chunked, Native, instruction_set
+from lloydformer.engines.contract import State
+from lloydformer.seeding import kmeans_plusplus
+from lloydformer.solve import Descent
+
+pytestmark = pytest.mark.skipif(instruction_set() is None, reason="no kernels were built here")
+
+KINDS = {"means": lf.KMeans, "directions": lf.SphericalKMeans}
+
+
+def fitted(kind, X, weights, callback, **settings):
+    """With a callback there is someone to hear of every iteration: that is the loop."""
+    model = KINDS[kind](engine="native", n_init=1, callback=callback, **settings)
+    return model.fit(X, sample_weight=weights)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_at_once_is_what_the_loop_comes_to(kind, dtype, seed):
+    rng = np.random.default_rng(seed)
+    n, d, k = rng.integers(12, 200), rng.integers(2, 9), rng.integers(1, 9)
+    X = (rng.normal(size=(n, d)) + 3 * rng.integers(2, size=(n, 1))).astype(dtype)
+    init = X[rng.choice(n, size=k, replace=False)].copy()
+    if kind == "means" and rng.uniform() < 0.5:
+        init[0] += 100  # an empty cluster
+    weights = rng.uniform(0, 2, size=n) if rng.uniform() < 0.5 else None
+    rules = {"init": init, "n_clusters": int(k), "tol": 0.0, "max_iter": int(rng.integers(1, 30))}
+    once = fitted(kind, X, weights, None, **rules)
+    loop = fitted(kind, X, weights, lambda progress: None, **rules)
+    assert once.n_iter_ == loop.n_iter_
+    assert np.array_equal(once.labels_, loop.labels_)
+    assert once.inertia_ == pytest.approx(loop.inertia_, rel=1e-6, abs=1e-9)
+    assert once.objective_history_ == pytest.approx(loop.objective_history_, rel=1e-5, abs=1e-6)
+    scale = np.abs(X).max()
+    assert np.abs(once.cluster_centers_ - loop.cluster_centers_).max() <= 1e-6 * scale
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_seeds_at_once_are_those_of_the_folds(weighted, seed):
+    """Also where there are fewer different points than clusters."""
+    rng = np.random.default_rng(seed)
+    n, d, k = rng.integers(12, 200), rng.integers(1, 6), rng.integers(1, 12)
+    X = (
+        rng.integers(3, size=(n, d)).astype(float)
+        if rng.uniform() < 0.3
+        else rng.normal(size=(n, d))
+    )
+    w = torch.from_numpy(rng.integers(0, 3, size=n).astype(float)) if weighted else None
+    data = TensorBlocks(torch.from_numpy(X), w)
+    if weighted and int((w > 0).sum()) < k:
+        return
+    found = []
+    for engine in (Native(1), Chunked(1)):
+        state = State.of(data)
+        with engine.over(data, state) as run:
+            draw = np.random.RandomState(seed)
+            found.append(kmeans_plusplus(data, run, state.distances, int(k), draw).tolist())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("n", "at_once"), [(200, True), (200_000, False)])
+def test_only_small_problems_are(n, at_once, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(n, 4))
+    found = []
+    whole = Descent._at_once
+    monkeypatch.setattr(
+        Descent, "_at_once", lambda self, c: found.append(whole(self, c)) or found[-1]
+    )
+    lf.KMeans(8, init=X[:8], n_init=1, max_iter=3).fit(X)
+    assert [result is not None for result in found] == [at_once]

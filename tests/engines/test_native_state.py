@@ -1,0 +1,101 @@
+"""What an engine remembers between folds is its own affair: any order of folds gives the same."""
+
+import numpy as np
+import pytest
+import torch
+
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.engines import Chunked, Native, instruction_set
+from lloydformer.engines.contract import State
+from lloydformer.plans.assign import Measure, Nearest
+
+pytestmark = pytest.mark.skipif(
+    instruction_set() is None, reason="the kernels of the native engine were not built here"
+)
+N, D, K = 3000, 6, 40
+
+
+@pytest.fixture(scope="module")
+def data() -> TensorBlocks:
+    rng = np.random.default_rng(6)
+    middles = rng.uniform(-6, 6, size=(K, D))
+    points = rng.normal(size=(N, D)) + middles[rng.integers(K, size=N)]
+    weights = rng.uniform(0.5, 2, size=N)
+    return TensorBlocks(torch.from_numpy(points), torch.from_numpy(weights), leaf=512)
+
+
+def ran(engine, data, folds, clear_before=()):
+    """The last fold's summary, and the state after it."""
+    state = State.of(data)
+    state.clear()
+    with engine.over(data, state) as run:
+        for number, fold in enumerate(folds):
+            if number in clear_before:
+                state.clear()
+            summary = run(fold)
+    return summary, state
+
+
+def check(data, folds, clear_before=()) -> None:
+    truth, plain = ran(Chunked(1), data, folds, clear_before)
+    for bounded in (True, False):
+        found, state = ran(Native(bounded=bounded), data, folds, clear_before)
+        for one, other in zip(found, truth, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+        assert torch.equal(state.labels, plain.labels)
+        assert torch.equal(state.before, plain.before)
+
+
+def path(data, n_steps: int = 12) -> list[torch.Tensor]:
+    """Centers that come to rest, so that bounds are in use at the end."""
+    centers = [data.take(torch.arange(K))]
+    for _ in range(n_steps):
+        (sums, masses, _), _ = ran(Chunked(1), data, [Nearest(centers[-1])])
+        centers.append(torch.where(masses[:, None] > 0, sums / masses[:, None], centers[-1]))
+    return centers
+
+
+def test_measuring_by_other_centers_in_between(data):
+    """It leaves labels that the next fold has to replace."""
+    one, other = data.take(torch.arange(K)), data.take(torch.arange(K, 2 * K))
+    check(data, [Nearest(one), Measure(other), Nearest(one)])
+
+
+def test_measuring_while_bounds_are_in_use(data):
+    """It neither counts as an iteration nor is it one that later folds compare with."""
+    centers = path(data)
+    folds = [Nearest(c) for c in centers]
+    check(data, [*folds, Measure(centers[3]), Nearest(centers[-1])])
+    check(data, [*folds, Measure(centers[3])])
+
+
+def test_another_number_of_clusters(data):
+    few, many = data.take(torch.arange(7)), data.take(torch.arange(K))
+    check(data, [Nearest(few), Nearest(many)])
+
+
+def test_a_second_start(data):
+    """As for each restart: the labels of the last iteration are forgotten."""
+    folds = [Nearest(c) for c in path(data)]
+    check(data, [*folds, Measure(data.take(torch.arange(K))), *folds[:2]], {len(folds) + 1})
+
+
+def test_the_same_centers_again(data):
+    centers = path(data)
+    folds = [Nearest(c) for c in centers]
+    check(data, [*folds, folds[-1], folds[-1]])
+    (_, _, changed), _ = ran(Native(), data, [*folds, folds[-1]])
+    assert changed == 0
+
+
+def test_labels_that_were_there_before(data):
+    """A state with labels, and an engine that has seen none of it."""
+    centers = data.take(torch.arange(K))
+    results = []
+    for engine in (Native(), Chunked(1)):
+        state = State.of(data)
+        state.before.copy_(torch.arange(N) % K)
+        with engine.over(data, state) as run:
+            results.append(run(Nearest(centers)))
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)

@@ -1,0 +1,35 @@
+"""Times of benchmarks as a chart."""
+
+import pytest
+from matplotlib import pyplot
+
+from lloydformer import plots
+
+
+def result(ahead):
+    contenders = {
+        "ours": {"median": 2e-3, "fastest": 1e-3, "slowest": 3e-3, "times": 1.0},
+        "theirs": {"median": 5e-3, "fastest": 4e-3, "slowest": 9e-3, "times": 2.5},
+    }
+    row = {"contenders": contenders, "ahead": ahead}
+    return {"rows": {"first": row, "second": row}, "per": "iteration", "asks": "How long",
+            "ahead": ahead, "settings": {"threads": 2}}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_medians_and_spreads_are_where_they_belong(layout):
+    ax = plots.times(result(2.5), pyplot.figure(layout=layout).subplots())
+    spread, median = ax.lines[:2]
+    assert list(spread.get_xdata()) == [1e-3, 3e-3]
+    assert list(median.get_xdata()) == [2e-3]
+    assert ax.get_xscale() == "log"
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["first", "second"]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["ours", "theirs"]
+    ax.figure.canvas.draw()
+
+
+def test_ratios_stand_on_the_right_or_beside_each_mark():
+    assert [t.get_text() for t in plots.times(result(2.5)).texts] == ["2.50×", "2.50×"]
+    beside = plots.times(result(None)).texts
+    assert [t.get_text() for t in beside] == ["2.50×", "2.50×"]
+    assert beside[0].xy == pytest.approx((9e-3, 0.15))
