@@ -113,7 +113,7 @@ CHILD = """
 import sys, torch
 from lloydformer.learning import Run, Settings, Tasks, train
 torch.set_num_threads(1)
-settings = Settings(Tasks(2, 3, 60), n_steps=240, batch_size=8, evaluate_every=4, n_validation=8)
+settings = Settings(Tasks(2, 3, 60), n_steps=160, batch_size=8, evaluate_every=4, n_validation=8)
 folder = sys.argv[1]
 import pathlib
 resume = (pathlib.Path(folder) / "checkpoint" / "config.json").exists()
@@ -142,11 +142,11 @@ def killed_at_random(folder, times, longest):
     return kills
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.long)])
 def test_killing_it_at_random_moments_loses_nothing(tmp_path, times):
     undisturbed = child(tmp_path / "whole").communicate()[0].split()[1:]
-    kills = killed_at_random(tmp_path / "killed", times, longest=4.0 / times)
-    assert kills >= times // 2
+    kills = killed_at_random(tmp_path / "killed", times, longest=2.0 / times)
+    assert kills > times // 2
     assert child(tmp_path / "killed").communicate()[0].split()[1:] == undisturbed
 
 
