@@ -22,7 +22,7 @@ WALK = [
     "circuits.notation", "circuits.recipe", "circuits.recipes", "circuits.written",
     "circuits.layer", "circuits.trace", "circuits.circuit",
     "data", "plans", "seeding", "empty", "best_seen", "engines", "solve", "progress",
-    "estimators", "batch",
+    "estimators", "batch", "learning",
     "lloydformer",
     "algorithms", "verify", "plots", "report", "fitting", "demo", "bench", "cli", "__main__",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-from lloydformer import data
+from lloydformer import data, learning
 from lloydformer.batch.fit import BatchResult, fit_batch
 from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
@@ -17,6 +17,7 @@ from lloydformer.estimators import (
     SphericalKMeans,
     TrimmedKMeans,
 )
+from lloydformer.learning.estimator import LearnedKMeans
 from lloydformer.progress import ProgressBar
 
 try:
@@ -30,6 +31,7 @@ __all__ = [
     "CircuitClusterer",
     "KMeans",
     "KMedoids",
+    "LearnedKMeans",
     "ProgressBar",
     "Recipe",
     "RobustKMeans",
@@ -40,5 +42,6 @@ __all__ = [
     "__version__",
     "data",
     "fit_batch",
+    "learning",
     "recipes",
 ]

@@ -14,6 +14,7 @@ RECIPES = [
     *lf.recipes.table(),
     lf.recipes.soft_dot(2.0),
     lf.recipes.lloyd_binary(),
+    lf.recipes.learned("binary", bias=False, dropout=0.1),
     lf.recipes.lloyd("average"),
     lf.recipes.spherical("layer"),
     lf.recipes.robust_lifted(0.3, TopK(4), 17.0),

@@ -37,7 +37,10 @@ class Circuit(nn.Module):
 
     recipe: one recipe for every layer, or a schedule of them that is repeated.
 
-    The weights are buffers and follow the dtype and device of the points. Encoder
+    trainable: the weights are parameters that begin where the recipe writes them.
+    seed: of the weights that a recipe leaves free, such as those of `recipes.learned()`.
+
+    Otherwise weights are buffers and follow the dtype and device of the points. Encoder
     self-attention is computed in full, so time and memory grow with n^2: this is for looking,
     checking and training.
 
@@ -48,14 +51,24 @@ class Circuit(nn.Module):
     [0.5, 11.0]
     """
 
-    def __init__(self, recipe: Recipe | Sequence[Recipe], n_features: int, n_clusters: int) -> None:
+    def __init__(
+        self,
+        recipe: Recipe | Sequence[Recipe],
+        n_features: int,
+        n_clusters: int,
+        trainable: bool = False,
+        seed: int = 0,
+    ) -> None:
         super().__init__()
         self.schedule = _schedule(recipe)
         self.n_features = check_count("n_features", n_features)
         self.n_clusters = check_count("n_clusters", n_clusters)
         self.tokens = self.schedule[0].tokens
         self.space = self.tokens.space(n_features, n_clusters)
-        self.layers = nn.ModuleList(Layer(r, self.space) for r in self.schedule)
+        generator = torch.Generator().manual_seed(check_count("seed", seed, least=0))
+        self.layers = nn.ModuleList(Layer(r, self.space, generator) for r in self.schedule)
+        if trainable:
+            _free(self)
 
     def forward(
         self,
@@ -79,6 +92,8 @@ class Circuit(nn.Module):
         history = [centers]
         with Recorder(patterns).watching(layers) as recorder:
             for recorder.layer, layer in enumerate(layers):
+                if recorder.layer and layer.recipe.embeds_again:
+                    x, c, origin, reach = self.embed(points, history[-1])
                 draw = _noise(seed, recorder.layer, points)
                 x, c = layer(x, c, Surroundings.within(reach, layer.recipe, c, draw))
                 history.append(self.space.read(c, POSITION) + origin)
@@ -138,6 +153,14 @@ def _schedule(recipe: object) -> tuple[Recipe, ...]:
     if len({r.tokens for r in schedule}) > 1:
         raise ValueError("recipe: a schedule needs recipes with the same tokens; found several")
     return schedule
+
+
+def _free(circuit: nn.Module) -> None:
+    """Buffers become parameters, in the precision that is torch's default."""
+    for module in circuit.modules():
+        for name, buffer in list(module.named_buffers(recurse=False)):
+            delattr(module, name)
+            module.register_parameter(name, nn.Parameter(buffer.to(torch.get_default_dtype())))
 
 
 def _patterns(keep: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

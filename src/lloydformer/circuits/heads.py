@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lloydformer.circuits.activations import NOTHING, Activation, Context
 from lloydformer.circuits.activations.contract import require
-from lloydformer.circuits.projections import Block, Projection
+from lloydformer.circuits.projections import Block, Dense, Projection
 from lloydformer.circuits.scores import Score
 from lloydformer.circuits.subspaces import Space, Subspace
 
@@ -24,15 +25,17 @@ class Head:
 
     separation is the paper's delta, for projections that use it: scores of points in other
     clusters are lowered by 2 * separation. None leaves it to the circuit, which chooses it
-    from the data when it embeds them.
+    from the data when it embeds them. dropout is the share of the weights that are set to zero
+    while a circuit is trained; the others grow to keep their mean.
     """
 
     score: Score
     activation: Activation
-    query: Projection
-    key: Projection
-    value: Projection
+    query: Projection | Dense
+    key: Projection | Dense
+    value: Projection | Dense
     separation: float | None = None
+    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         for name, kind in (("score", Score), ("activation", Activation)):
@@ -45,9 +48,11 @@ class Head:
             given,
             "pass None (chosen from the data) or a finite number that is not negative",
         )
+        share = isinstance(self.dropout, Real) and 0 <= self.dropout < 1
+        require(share, "dropout", self.dropout, "pass a share from 0 to below 1")
 
     @property
-    def projections(self) -> dict[str, Projection]:
+    def projections(self) -> dict[str, Projection | Dense]:
         return {"query": self.query, "key": self.key, "value": self.value}
 
     @property
@@ -69,20 +74,21 @@ class Head:
 
 
 class Attention(nn.Module):
-    """A head at work, with constructed weights.
+    """A head at work, with constructed weights, or with free ones that the generator draws.
 
     Every intermediate passes through a named point (`queries`, `keys`, `scores`, `attention`,
     `values`, `output`), so an ordinary forward hook can read or replace it. The matrices are
     buffers named `query`, `key` and `value`; the part of one that is multiplied by a power of
-    the separation is kept beside it, as in `query_separated`.
+    the separation is kept beside it, as in `query_separated`, and so is a bias, as in
+    `query_bias`.
     """
 
-    def __init__(self, head: Head, space: Space) -> None:
+    def __init__(self, head: Head, space: Space, generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.head = head
         for name, projection in head.projections.items():
-            for suffix, blocks in _parts(projection):
-                self.register_buffer(name + suffix, Projection(blocks).matrix(space))
+            for suffix, weight in _weights(projection, space, generator):
+                self.register_buffer(name + suffix, weight)
         self.queries, self.keys, self.values = nn.Identity(), nn.Identity(), nn.Identity()
         self.scores, self.attention, self.output = nn.Identity(), nn.Identity(), nn.Identity()
 
@@ -93,12 +99,20 @@ class Attention(nn.Module):
         context: Context = NOTHING,
         separation: float = 0.0,
     ) -> Float[Tensor, "*b q dim"]:
-        queries = self.queries(F.linear(tokens, self.weight("query", tokens, separation)))
-        keys = self.keys(F.linear(sources, self.weight("key", sources, separation)))
-        values = self.values(F.linear(sources, self.weight("value", sources, separation)))
+        queries = self.queries(self._projected("query", tokens, separation))
+        keys = self.keys(self._projected("key", sources, separation))
+        values = self.values(self._projected("value", sources, separation))
         scores = self.scores(self.head.score(queries, keys))  # (q, m)
         attention = self.attention(self.head.activation(scores, context))  # (q, m)
+        if self.head.dropout:
+            attention = F.dropout(attention, self.head.dropout, self.training)
         return self.output(attention @ values)  # (q, dim)
+
+    def _projected(self, name: str, tokens: Tensor, separation: float) -> Tensor:
+        bias: Tensor | None = getattr(self, f"{name}_bias", None)
+        return F.linear(
+            tokens, self.weight(name, tokens, separation), None if bias is None else bias.to(tokens)
+        )
 
     def weight(self, name: str, like: Tensor, separation: float = 0.0) -> Float[Tensor, "e dim"]:
         """The matrix `name`, in the dtype and on the device of `like`."""
@@ -106,6 +120,17 @@ class Attention(nn.Module):
         if power := self.head.projections[name].power:
             matrix = matrix + separation**power * getattr(self, f"{name}_separated")
         return matrix.to(like)
+
+
+def _weights(
+    projection: Projection | Dense, space: Space, generator: torch.Generator | None
+) -> Iterator[tuple[str, Tensor]]:
+    """What a projection is made of, by suffix of its name."""
+    if isinstance(projection, Dense):
+        yield from projection.drawn(space, generator or torch.Generator().manual_seed(0)).items()
+        return
+    for suffix, blocks in _parts(projection):
+        yield suffix, Projection(blocks).matrix(space)
 
 
 def _parts(projection: Projection) -> Iterator[tuple[str, tuple[Block, ...]]]:

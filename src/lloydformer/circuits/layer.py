@@ -25,11 +25,13 @@ class Layer(nn.Module):
     is added first: what it leaves of the residual is exactly zero where the new value goes.
     """
 
-    def __init__(self, recipe: Recipe, space: Space) -> None:
+    def __init__(
+        self, recipe: Recipe, space: Space, generator: torch.Generator | None = None
+    ) -> None:
         super().__init__()
         self.recipe, self.space = recipe, space
         for slot, head in recipe.heads.items():
-            self.add_module(slot, Attention(head, space))
+            self.add_module(slot, Attention(head, space, generator))
         self.feedforward = recipe.feedforward.build(space) if recipe.feedforward else None
         self.encoder_tokens, self.decoder_tokens = nn.Identity(), nn.Identity()
         self.encoder_residual, self.decoder_residual = nn.Identity(), nn.Identity()

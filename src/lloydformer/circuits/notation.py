@@ -1,7 +1,7 @@
 """How a recipe is written down: the sides of its equation, in plain text and in LaTeX."""
 
 from lloydformer.circuits.heads import Head
-from lloydformer.circuits.scores import Euclidean
+from lloydformer.circuits.scores import Euclidean, Scaled, Score
 
 SIDES = {
     "encoder_cross": ("X", "C"),
@@ -16,7 +16,7 @@ SIDES = {
 def plain_term(slot: str, head: Head) -> str:
     """`A₂[∞](X, C; I[x], I[x], I[y])`: score, activation, queries, keys; Q, K, V."""
     asks, answers = SIDES[slot]
-    kind = "₂" if isinstance(head.score, Euclidean) else "⟨⟩"
+    kind = "₂" if _euclidean(head.score) else "⟨⟩"
     maps = ", ".join(str(p) for p in head.projections.values())
     return f"A{kind}[{head.activation.symbol}]({asks}, {answers}; {maps})"
 
@@ -24,10 +24,14 @@ def plain_term(slot: str, head: Head) -> str:
 def latex_term(slot: str, head: Head) -> str:
     r"""`\mathcal{A}_2^{\infty}(X, \tilde C; I_{x}, I_{x}, I_{y})`."""
     asks, answers = (side.replace("C", r"\tilde C") for side in SIDES[slot])
-    kind = "2" if isinstance(head.score, Euclidean) else r"{\langle,\rangle}"
+    kind = "2" if _euclidean(head.score) else r"{\langle,\rangle}"
     symbol = _latex(head.activation.symbol)
     maps = ", ".join(_latex(str(p)) for p in head.projections.values())
     return rf"\mathcal{{A}}_{kind}^{{{symbol}}}({asks}, {answers}; {maps})"
+
+
+def _euclidean(score: Score) -> bool:
+    return isinstance(score.score if isinstance(score, Scaled) else score, Euclidean)
 
 
 def _latex(text: str) -> str:

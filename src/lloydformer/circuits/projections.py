@@ -1,4 +1,4 @@
-r"""Query, key and value matrices, written as sums of blocks between named subspaces.
+r"""Query, key and value matrices: sums of blocks between named subspaces, or free ones.
 
 The paper's $I^{:d}$ is `on(POSITION)`, its $I^{d+1:}$ is `on(ASSIGNMENT)`, and its
 $\pi^{d+2}_{d+2}$ (def:perm-mat) is `lifting(...)`. Projections add, negate and scale.
@@ -6,6 +6,7 @@ $\pi^{d+2}_{d+2}$ (def:perm-mat) is `lifting(...)`. Projections add, negate and 
 
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -72,6 +73,29 @@ class Projection:
         terms = ["π"] if swaps else []
         terms += [_factor(*key) + f"I[{' '.join(b.source.symbol for b in g)}]" for key, g in groups]
         return " + ".join(terms).replace("+ −", "− ")
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A square matrix on tokens that is not written by hand but learned; `bias` adds a vector."""
+
+    bias: bool = True
+    subspaces: ClassVar[frozenset[Subspace]] = frozenset()
+    power: ClassVar[float] = 0.0
+
+    def drawn(self, space: Space, generator: torch.Generator) -> dict[str, Tensor]:
+        """Its weights before training, uniform within 1/sqrt(dim), by suffix of their name."""
+        sizes = {"": (space.dim, space.dim)} | ({"_bias": (space.dim,)} if self.bias else {})
+        bound = space.dim**-0.5
+        return {
+            suffix: torch.empty(size, dtype=torch.float64).uniform_(
+                -bound, bound, generator=generator
+            )
+            for suffix, size in sizes.items()
+        }
+
+    def __str__(self) -> str:
+        return "W+b" if self.bias else "W"
 
 
 def _factor(coefficient: float, power: float) -> str:

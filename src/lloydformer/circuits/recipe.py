@@ -9,6 +9,7 @@ from lloydformer.circuits.feedforward import FeedForward
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import Norm
 from lloydformer.circuits.notation import latex_term, plain_term
+from lloydformer.circuits.projections import Dense
 from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.subspaces import AFFINITY, ASSIGNMENT, POSITION, SQUARED_NORM
 from lloydformer.circuits.tokens import Binary, Tokens
@@ -21,7 +22,8 @@ class Recipe:
     $X \leftarrow X + \mathrm{encoder\_self}(X, X) + \mathrm{encoder\_cross}(X, C)$, then
     $C \leftarrow C + \mathrm{decoder\_self}(C, C) + \mathrm{decoder\_cross}(C, X)$, then the
     norm and the feed-forward network (eq:l2-trf-updates). `affinity` is the additional encoder
-    attention of the lifted robust circuit (eq rob update).
+    attention of the lifted robust circuit (eq rob update). `embeds_again` makes new tokens of the
+    points and the centers before each layer: all that one leaves to the next are its centers.
 
     A combination that makes no sense raises a `ValueError` that says why.
     """
@@ -37,6 +39,7 @@ class Recipe:
     feedforward: FeedForward | None = None
     algorithm: str = ""
     appendix: str = ""
+    embeds_again: bool = False
 
     def __post_init__(self) -> None:
         for slot, reason in _refusals(self):
@@ -56,9 +59,18 @@ class Recipe:
     @property
     def translation_invariant(self) -> bool:
         """Do its results move along with the data? Then a circuit centers them."""
+        if self.free:
+            return False
         moved = [h for h in self.heads.values() if POSITION in h.query.subspaces]
         return self.norm is None and all(
             isinstance(h.score, Euclidean) or SQUARED_NORM in h.query.subspaces for h in moved
+        )
+
+    @property
+    def free(self) -> bool:
+        """Are some of its matrices learned, not written by hand?"""
+        return any(
+            isinstance(p, Dense) for head in self.heads.values() for p in head.projections.values()
         )
 
     def separation(self, reach: float, n_clusters: int, eps: float) -> float:
@@ -138,7 +150,7 @@ def _refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:
     if recipe.feedforward and (missing := recipe.feedforward.subspaces - has):
         names = ", ".join(sorted(s.name for s in missing))
         yield "feedforward", f"it writes {names}, which these tokens do not have; use lifted tokens"
-    if isinstance(recipe.tokens.codes, Binary):
+    if isinstance(recipe.tokens.codes, Binary) and not recipe.free:
         yield from _binary_refusals(recipe)
 
 

@@ -1,4 +1,4 @@
-"""The recipes: the seven rows of the table tab:comp-alg, and three beyond it.
+"""The recipes: the seven rows of the table tab:comp-alg, and four beyond it.
 
 Each is the base recipe with a part replaced; the difference is the algorithm.
 """
@@ -22,9 +22,9 @@ from lloydformer.circuits.activations import (
 from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
-from lloydformer.circuits.projections import lifting, on, separated
+from lloydformer.circuits.projections import Dense, lifting, on, separated
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.scores import DotProduct, Euclidean
+from lloydformer.circuits.scores import DotProduct, Euclidean, Scaled
 from lloydformer.circuits.subspaces import (
     AFFINITY,
     ASSIGNMENT,
@@ -33,9 +33,16 @@ from lloydformer.circuits.subspaces import (
     SQUARED_NORM,
     Subspace,
 )
-from lloydformer.circuits.tokens import Binary, lifted, lifted_with_affinity, plain
+from lloydformer.circuits.tokens import (
+    Binary,
+    lifted,
+    lifted_with_affinity,
+    plain,
+    positions_only,
+)
 
 __all__ = [
+    "learned",
     "lloyd",
     "lloyd_binary",
     "lloyd_dot",
@@ -244,6 +251,37 @@ def lloyd_binary() -> Recipe:
     most similar codes.
     """
     return replace(lloyd("first"), name="lloyd_binary", tokens=plain(Binary()))
+
+
+def learned(
+    codes: Literal["onehot", "binary"] | None = "onehot",
+    bias: bool = True,
+    scaled: bool = True,
+    activation: Weighting = "softmax",
+    dropout: float = 0.01,
+) -> Recipe:
+    r"""The layer whose weights are learned (sec:results:train): Euclidean scores in all heads.
+
+    codes None leaves the scratch dimensions out: tokens are positions, $d_{emb} = d$. scaled
+    divides scores by $\sqrt{d_{emb}}$. Tokens are embedded again before each step.
+    """
+    tokens = {"onehot": plain(), "binary": plain(Binary()), None: positions_only()}
+    if codes not in tokens:
+        raise ValueError(f'codes: found {codes!r}; pass "onehot", "binary" or None')
+    score = Scaled(Euclidean()) if scaled else Euclidean()
+    free = Dense(bias)
+    head = Head(score, _weighting(activation, 1.0), free, free, free, dropout=dropout)
+    return Recipe(
+        name="learned",
+        tokens=tokens[codes],
+        encoder_cross=head,
+        encoder_self=head,
+        decoder_cross=head,
+        decoder_self=head,
+        algorithm="learned",
+        appendix="asec:trf-train",
+        embeds_again=True,
+    )
 
 
 def table() -> tuple[Recipe, ...]:

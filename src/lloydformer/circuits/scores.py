@@ -14,7 +14,8 @@ _BLOCK = 1 << 18  # scores computed at a time: a block of them stays in cache
 class Score(Protocol):
     """Scores of every query with every key; larger is better."""
 
-    symbol: str
+    @property
+    def symbol(self) -> str: ...
 
     def __call__(self, queries: Tensor, keys: Tensor) -> Tensor: ...
 
@@ -55,6 +56,22 @@ class Euclidean:
         self, queries: Float[Tensor, "*b q d"], keys: Float[Tensor, "*b m d"]
     ) -> Float[Tensor, "*b q m"]:
         return -squared_distances(queries, keys)
+
+
+@dataclass(frozen=True)
+class Scaled:
+    r"""Another score divided by $\sqrt{d_{emb}}$, the number of dimensions of a query."""
+
+    score: Score
+
+    @property
+    def symbol(self) -> str:
+        return f"{self.score.symbol}/√"
+
+    def __call__(
+        self, queries: Float[Tensor, "*b q d"], keys: Float[Tensor, "*b m d"]
+    ) -> Float[Tensor, "*b q m"]:
+        return self.score(queries, keys) / queries.shape[-1] ** 0.5
 
 
 @dataclass(frozen=True)

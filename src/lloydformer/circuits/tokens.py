@@ -105,6 +105,11 @@ def plain(codes: Codes | None = None) -> Tokens:
     return Tokens((POSITION, ASSIGNMENT), codes or OneHot())
 
 
+def positions_only() -> Tokens:
+    """[x], without scratch dimensions: what a circuit knows of a cluster is where it is."""
+    return Tokens((POSITION,))
+
+
 def lifted(codes: Codes | None = None) -> Tokens:
     """[x, |x|^2, -1/2, y] (eq:ed-iterates-ip): d + k + 2 dimensions with one-hot codes."""
     return Tokens((POSITION, SQUARED_NORM, HALF, ASSIGNMENT), codes or OneHot())

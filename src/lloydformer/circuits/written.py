@@ -19,15 +19,15 @@ from lloydformer.circuits.activations import (
 from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
-from lloydformer.circuits.projections import Block, Projection
+from lloydformer.circuits.projections import Block, Dense, Projection
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.scores import DotProduct, Euclidean
+from lloydformer.circuits.scores import DotProduct, Euclidean, Scaled
 from lloydformer.circuits.subspaces import Subspace
 from lloydformer.circuits.tokens import Binary, OneHot, Tokens
 
 _KINDS: tuple[type[Any], ...] = (
-    Recipe, Tokens, OneHot, Binary, Subspace, Head, Projection, Block, Euclidean, DotProduct,
-    Softmax, Linear, Identity, LimitingSoftmax, Gumbel, Sparsemax, TopK, NormMax,
+    Recipe, Tokens, OneHot, Binary, Subspace, Head, Projection, Block, Dense, Euclidean, DotProduct,
+    Scaled, Softmax, Linear, Identity, LimitingSoftmax, Gumbel, Sparsemax, TopK, NormMax,
     RMSNorm, LayerNorm, Quadratic,
 )  # fmt: skip
 PARTS = {kind.__name__: kind for kind in _KINDS}

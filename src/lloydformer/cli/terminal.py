@@ -87,6 +87,9 @@ class Bar:
         self.bars = bars
         self.task = bars.add_task(title, total=total)
 
+    def reach(self, completed: int, description: str) -> None:
+        self.bars.update(self.task, completed=completed, description=description)
+
     def advance(self, description: str | None = None) -> None:
         self.bars.update(self.task, advance=1, description=description)
 

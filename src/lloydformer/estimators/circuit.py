@@ -103,6 +103,11 @@ class CircuitClusterer(Clusterer):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "CircuitClusterer":
         """Cluster the rows of X by the recipe."""
+        if self._recipe().free:
+            raise ValueError(
+                f"recipe: {self._recipe().name} leaves its weights free, and here they would be "
+                "untrained; use LearnedKMeans, which has trained ones"
+            )
         try:
             lower(self._recipe())
         except LoweringError as reason:

@@ -19,7 +19,7 @@ from lloydformer.circuits.activations import (
 )
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
-from lloydformer.circuits.projections import Projection, lifting, on, separated
+from lloydformer.circuits.projections import Block, Dense, Projection, lifting, on, separated
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.subspaces import (
@@ -73,6 +73,7 @@ def lower(recipe: Recipe) -> Plan:
 
 def derive(recipe: Recipe) -> Lowering:
     """The same, step by step."""
+    _constructed(recipe)
     _measure(recipe, "encoder_self")
     _cancels(recipe, "encoder_self", _written(recipe.encoder_cross, recipe))
     _names(recipe)
@@ -92,6 +93,13 @@ def derive(recipe: Recipe) -> Lowering:
             f"What is left is {plan}.",
         ),
     )
+
+
+def _constructed(recipe: Recipe) -> None:
+    """The proofs speak of matrices that are written by hand."""
+    for slot, head in recipe.heads.items():
+        if any(isinstance(projection, Dense) for projection in head.projections.values()):
+            raise LoweringError(slot, "its matrices are learned, and no proof says what they do")
 
 
 def _names(recipe: Recipe) -> None:
@@ -120,10 +128,16 @@ def _cancels(recipe: Recipe, slot: str, written: frozenset[Subspace]) -> None:
         raise LoweringError(slot, f"its value {head.value} does not cancel what is written anew")
 
 
-def _is(projection: Projection, factors: dict[Subspace, float]) -> bool:
+def _is(projection: Projection | Dense, factors: dict[Subspace, float]) -> bool:
     """Is it this multiple of the identity on these subspaces, and zero elsewhere?"""
-    plain = all(b.source == b.target and not b.power for b in projection.blocks)
-    return plain and {b.source: b.coefficient for b in projection.blocks} == factors
+    blocks = _blocks(projection)
+    plain = all(b.source == b.target and not b.power for b in blocks)
+    return plain and {b.source: b.coefficient for b in blocks} == factors
+
+
+def _blocks(projection: Projection | Dense) -> tuple[Block, ...]:
+    assert isinstance(projection, Projection)  # `_constructed` has seen to that
+    return projection.blocks
 
 
 def _assign(recipe: Recipe) -> tuple[str, float | None]:
@@ -160,7 +174,7 @@ def _measure(recipe: Recipe, slot: str) -> str:
 
 def _lifted(head: Head) -> bool:
     """Is the score -|x - c|^2 by lem perm? What the key does not hold does not count."""
-    seen = Projection(tuple(b for b in head.query.blocks if b.target in _LIFTED))
+    seen = Projection(tuple(b for b in _blocks(head.query) if b.target in _LIFTED))
     return head.key == on(*_LIFTED) and seen == lifting(POSITION)
 
 

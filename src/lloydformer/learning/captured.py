@@ -1,0 +1,41 @@
+"""A program on CUDA, its step and its evaluation each captured as one graph and replayed.
+
+A step is some hundreds of small kernels: launched one by one they would take longer to launch
+than to run.
+"""
+
+from collections.abc import Callable
+
+import torch
+
+from lloydformer.learning.program import Program
+
+_WARM_UPS = 2
+
+
+class Captured:
+    """`step` and `evaluate` of a program, replayed where that is possible."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.step: Callable[[], None] = program.step
+        self.evaluate: Callable[[], None] = program.evaluate
+        if program.device.type == "cuda" and program.settings.tasks.of_one_shape:
+            before = {name: t.clone() for name, t in program.state.tensors().items()}
+            self.step = _captured(program.step)
+            self.evaluate = _captured(program.evaluate)
+            program.state.assign(before)
+
+
+def _captured(work: Callable[[], None]) -> Callable[[], None]:
+    """Warmed up beside the main stream, as captures ask for, then recorded."""
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(_WARM_UPS):
+            work()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    return graph.replay

@@ -1,0 +1,227 @@
+"""Training: it learns, stacks are separate runs, and being killed changes nothing."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lloydformer.learning import Run, Settings, Tasks, train
+from lloydformer.learning.program import stack
+from lloydformer.model_folder import CONFIG
+
+
+def test_training_improves_and_reports(settings, runs):
+    heard = []
+    trained = train(settings, runs, device="cpu", callback=heard.append)
+    assert tuple(heard) == trained.history
+    assert [e.step for e in heard] == [10, 20, 30, 40, 50, 60]
+    assert all(after < before for before, after in zip(heard[0].loss, heard[-1].loss, strict=True))
+
+
+def test_a_layer_learns():
+    """The paper's protocol goes on until a Lloyd step is beaten; see the shipped weights' logs."""
+    settings = Settings(Tasks(8, 3, 32), n_steps=800, batch_size=8, n_validation=64,
+                        evaluate_every=100)  # fmt: skip
+    history = train(settings, [Run(1)], device="cpu").history
+    assert history[-1].relative[0] < 1.4 < 1.8 < history[0].relative[0]
+
+
+def test_the_same_command_gives_the_same_weights(settings, runs):
+    first, second = (train(settings, runs, device="cpu") for _ in range(2))
+    assert torch.equal(first.weights, second.weights)
+    assert first.history == second.history
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"n_unrolled": 2},
+        {"smoothing": "sparsemax", "activation": "sparsemax"},
+        {"smoothing": "exact", "schedule": "cosine", "clip": 0.5},
+        {"codes": None},
+        {"codes": "binary", "bias": False, "dropout": 0.0},
+    ],
+    ids=str,
+)
+def test_runs_together_are_runs_alone(settings, runs, change):
+    """In double precision: how numbers are grouped in a product of matrices differs."""
+    settings = replace(settings, n_steps=20, **change)
+    together = _stepped(settings, runs)
+    for number, run in enumerate(runs):
+        alone = _stepped(settings, [run])
+        torch.testing.assert_close(together.state.weights[number], alone.state.weights[0],
+                                   rtol=1e-7, atol=1e-7)  # fmt: skip
+        torch.testing.assert_close(together.measured[number], alone.measured[0])
+
+
+def _stepped(settings, runs):
+    program = stack(settings, runs, "cpu")
+    program.dtype = torch.float64
+    program.__post_init__()
+    for _ in range(settings.n_steps):
+        program.step()
+    program.evaluate()
+    return program
+
+
+def test_a_program_computes_the_loss_of_each_run(settings, runs):
+    program = stack(settings, runs, "cpu")
+    batch = program._drawn(program.seeds, program.state.step, 3)
+    losses = program.losses(program.state.weights, batch)
+    for run, loss in enumerate(losses):
+        circuit = program.layer.circuit(runs[run].seed).eval()
+        centers = circuit(batch.points[run], batch.centers[run], 1).centers[:, -1]
+        squares = (batch.points[run, :, :, None] - centers[:, None]).square().sum(dim=-1)
+        weights = (-squares / runs[run].loss_temperature).softmax(dim=-1)
+        torch.testing.assert_close(loss, (weights * squares).sum(dim=(1, 2)).mean())
+
+
+def test_ranges_of_sizes_train_too(settings, runs):
+    ranges = Tasks(n_features=(1, 2), n_clusters=3, n_points=(10, 30), n_components=(1, 4))
+    trained = train(replace(settings, tasks=ranges, n_steps=10), runs, device="cpu")
+    assert torch.isfinite(trained.weights).all()
+
+
+def test_a_checkpoint_is_gone_on_from(settings, runs, tmp_path):
+    whole = train(settings, runs, device="cpu")
+
+    class EnoughError(Exception):
+        pass
+
+    def stop(evaluation):
+        if evaluation.step == 30:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        train(settings, runs, device="cpu", folder=tmp_path, checkpoint_every=2, callback=stop)
+    again = train(settings, runs, device="cpu", folder=tmp_path, resume=True)
+    assert torch.equal(again.weights, whole.weights)
+    assert again.history == whole.history
+    assert (tmp_path / "log.csv").read_text() == whole.log()
+    done = train(settings, runs, device="cpu", folder=tmp_path, resume=True)
+    assert torch.equal(done.weights, whole.weights)
+
+
+CHILD = """
+import sys, torch
+from lloydformer.learning import Run, Settings, Tasks, train
+torch.set_num_threads(1)
+settings = Settings(Tasks(2, 3, 60), n_steps=160, batch_size=8, evaluate_every=4, n_validation=8)
+folder = sys.argv[1]
+import pathlib
+resume = (pathlib.Path(folder) / "checkpoint" / "config.json").exists()
+print("begun", flush=True)
+trained = train(settings, [Run(0), Run(1, 0.3)], device="cpu", folder=folder, resume=resume,
+                checkpoint_every=1)
+print(trained.weights.double().sum().item().hex(), trained.history[-1].relative[0].hex())
+"""
+
+
+def child(folder):
+    return subprocess.Popen([sys.executable, "-c", CHILD, str(folder)], stdout=subprocess.PIPE,
+                            text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})  # fmt: skip
+
+
+def killed_at_random(folder, times, longest):
+    """Start, kill after a while, start again; how often there was something to kill."""
+    dice, kills = random.Random(0), 0
+    for _ in range(times):
+        process = child(folder)
+        process.stdout.readline()
+        time.sleep(dice.uniform(0.0, longest))
+        kills += process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    return kills
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.long)])
+def test_killing_it_at_random_moments_loses_nothing(tmp_path, times):
+    undisturbed = child(tmp_path / "whole").communicate()[0].split()[1:]
+    kills = killed_at_random(tmp_path / "killed", times, longest=2.0 / times)
+    assert kills > times // 2
+    assert child(tmp_path / "killed").communicate()[0].split()[1:] == undisturbed
+
+
+def test_a_checkpoint_is_not_written_over_unasked(settings, runs, tmp_path):
+    short = replace(settings, n_steps=10)
+    train(short, runs, device="cpu", folder=tmp_path)
+    with pytest.raises(ValueError, match="go on from it with resume, or begin anew with force"):
+        train(short, runs, device="cpu", folder=tmp_path)
+    with pytest.raises(ValueError, match="of other settings or runs"):
+        train(settings, runs, device="cpu", folder=tmp_path, resume=True)
+    with pytest.raises(ValueError, match="holds no checkpoint"):
+        train(short, runs, device="cpu", folder=tmp_path / "none", resume=True)
+    train(short, runs, device="cpu", folder=tmp_path, force=True)
+
+
+def damaged(folder):
+    """Each way of damaging a checkpoint, done to a copy."""
+    tensors = next(folder.glob("model-*.safetensors"))
+    config = folder / CONFIG
+    data, text = tensors.read_bytes(), config.read_text()
+    yield tensors, data[:-7]
+    yield tensors, data[:100] + bytes([data[100] ^ 1]) + data[101:]
+    yield config, text[: len(text) // 2].encode()
+    yield config, text.replace('"settings"', '"setting"').encode()
+    yield config, text.replace('"seed": 1', '"seed": -1').encode()
+    yield config, text.replace('"kind": "training"', '"kind": "other"').encode()
+
+
+def test_a_damaged_checkpoint_is_refused(settings, runs, tmp_path):
+    short = replace(settings, n_steps=10)
+    train(short, runs, device="cpu", folder=tmp_path)
+    for path, content in damaged(tmp_path / "checkpoint"):
+        whole = path.read_bytes()
+        assert content != whole
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=str(tmp_path)):
+            train(short, runs, device="cpu", folder=tmp_path, resume=True)
+        path.write_bytes(whole)
+    train(short, runs, device="cpu", folder=tmp_path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"n_steps": 0}, "n_steps: found 0"),
+        ({"codes": "gray"}, "codes: found 'gray'"),
+        ({"activation": "top"}, "activation: found 'top'"),
+        ({"schedule": "linear"}, "schedule: found 'linear'"),
+        ({"smoothing": "hard"}, "smoothing: found 'hard'"),
+        ({"learning_rate": 0.0}, "learning_rate: found 0.0"),
+        ({"clip": -1.0}, "clip: found -1.0"),
+        ({"dropout": 1.0}, "dropout: found 1.0"),
+        ({"tasks": Tasks(2, (2, 3), 9)}, "codes: a circuit that names its clusters"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_trained_is_refused(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        Settings(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"seed": -1}, "seed: found -1"),
+        ({"loss_temperature": 0.0}, "loss_temperature: found 0.0"),
+        ({"family": "beta"}, "family: found 'beta'; pass one of normal"),
+    ],
+    ids=str,
+)
+def test_what_is_no_run_is_refused(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        Run(**wrong)
+
+
+def test_no_runs_are_refused(settings):
+    with pytest.raises(ValueError, match="runs: found none"):
+        train(settings, [], device="cpu")
