@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from lloydformer import __version__
 from lloydformer.engines.native import instruction_set
 
 _HERE = Path(__file__).parents[1]
@@ -24,7 +25,10 @@ def provenance(*packages: str) -> dict[str, Any]:
         "machine": f"{_cpu()}, {os.cpu_count()} cores",
         "instruction_set": instruction_set(),
         "python": platform.python_version(),
-        "versions": {p: version(p) for p in ("lloydformer", "torch", "numpy", *packages)},
+        "versions": {
+            "lloydformer": __version__,
+            **{p: version(p) for p in ("torch", "numpy", *packages)},
+        },
     }
 
 
