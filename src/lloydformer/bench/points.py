@@ -7,8 +7,8 @@ from jaxtyping import Float
 
 Points = Float[np.ndarray, "n d"]
 
-SEPARATION = 6.0
-"""How far two middles of a mixture are apart, on average, in standard deviations of its noise."""
+BOX = 3.0
+"""Middles of a mixture are uniform in [-3, 3] in each feature; its noise has deviation 1."""
 
 JITTER = 0.05
 """Standard deviation of what is added to a repeated row, in those of its column."""
@@ -19,9 +19,7 @@ _PART = 1 << 18
 def mixture(n: int, d: int, k: int, seed: int) -> Points:
     """n points around k middles, of float32."""
     rng = np.random.default_rng(seed)
-    middles = rng.standard_normal((k, d), dtype=np.float32) * np.float32(
-        SEPARATION / (2 * d) ** 0.5
-    )
+    middles = rng.uniform(-BOX, BOX, size=(k, d)).astype(np.float32)
     points = rng.standard_normal((n, d), dtype=np.float32)
     for start in range(0, n, _PART):  # a second array of this size would be one too many
         part = points[start : start + _PART]
