@@ -25,8 +25,7 @@ class SessionOf final : public Session {
 
     int64_t nearest(const void* centers, int k, State state, bool fresh, double* sums,
                     double* masses) override {
-        if (lloyd_ == nullptr || k != k_)
-            lloyd_ = std::make_unique<Lloyd<T>>(rows_, k_ = k, bounded()), fresh = true;
+        if (lloyd_ == nullptr || k != k_) begin(k, bounded(k)), fresh = true;
         const Totals& totals = lloyd_->step(team_, static_cast<const T*>(centers), state.labels,
                                             state.before, fresh, labels_written_);
         labels_written_ = false;
@@ -37,7 +36,7 @@ class SessionOf final : public Session {
 
     int iterate(double* centers, int k, State state, double tolerance, int max_iter,
                 double* history) override {
-        lloyd_ = std::make_unique<Lloyd<T>>(rows_, k_ = k, false);
+        begin(k, false);
         Descent<T> descent(rows_, *lloyd_, centers, k, state);
         return descent.run(team_, {tolerance, max_iter}, history);
     }
@@ -117,7 +116,12 @@ class SessionOf final : public Session {
     }
 
   private:
-    bool bounded() const { return room_ / Bounds<T>::bytes(rows_.d, k_) >= rows_.n; }
+    void begin(int k, bool bounded) {
+        lloyd_ = std::make_unique<Lloyd<T>>(rows_, k, bounded);
+        k_ = k;
+    }
+
+    bool bounded(int k) const { return room_ / Bounds<T>::bytes(rows_.d, k) >= rows_.n; }
 
     struct Piece {
         double* to;
