@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "rows.hpp"
@@ -89,43 +90,22 @@ struct Found {
     }
 };
 
-template <class T, int J>
-inline void meet(const T* lanes, const Packed<T>& centers, int first, Found<T>& found) {
-    V<T> s[J][2];
-    score<T, J>(lanes, centers.d, centers.eight(first), &centers.squares[first], s);
-    found.see(s, first);
+/// each(first, J) for all centers, eight at a time and then the rest; J is known when compiling.
+template <int J = TOGETHER, class Each>
+inline void by_eights(int first, int k, Each each) {
+    for (; first + J <= k; first += J) each(first, std::integral_constant<int, J>{});
+    if constexpr (J > 1) by_eights<J - 1>(first, k, each);
 }
 
 /// The nearest of all centers for each point of a block.
 template <class T>
 inline Found<T> nearest(const T* lanes, const Packed<T>& centers) {
     Found<T> found;
-    int first = 0;
-    for (; first + TOGETHER <= centers.k; first += TOGETHER)
-        meet<T, TOGETHER>(lanes, centers, first, found);
-    switch (centers.k - first) {
-        case 1:
-            meet<T, 1>(lanes, centers, first, found);
-            break;
-        case 2:
-            meet<T, 2>(lanes, centers, first, found);
-            break;
-        case 3:
-            meet<T, 3>(lanes, centers, first, found);
-            break;
-        case 4:
-            meet<T, 4>(lanes, centers, first, found);
-            break;
-        case 5:
-            meet<T, 5>(lanes, centers, first, found);
-            break;
-        case 6:
-            meet<T, 6>(lanes, centers, first, found);
-            break;
-        case 7:
-            meet<T, 7>(lanes, centers, first, found);
-            break;
-    }
+    by_eights(0, centers.k, [&](int first, auto count) {
+        V<T> s[count][2];
+        score<T, count>(lanes, centers.d, centers.eight(first), &centers.squares[first], s);
+        found.see(s, first);
+    });
     return found;
 }
 

@@ -40,13 +40,7 @@ class Bounds<T>::Meeting {
   private:
     /// |x|^2 of each point, and how far rounding may move its scores.
     void measure() {
-        V<T> square[2]{};
-        for (int f = 0; f < rows_.d; f++)
-            for (int h = 0; h < 2; h++) {
-                const V<T> x = load(block_.lanes() + f * P<T> + h * W<T>);
-                square[h] += x * x;
-            }
-        for (int h = 0; h < 2; h++) store(square_ + h * W<T>, square[h]);
+        block_.squares(square_);
         for (int r = 0; r < P<T>; r++) error_[r] = rounding(centers_, square_[r]);
     }
 

@@ -3,6 +3,7 @@
 
 #include "descend.hpp"
 #include "rounds.hpp"
+#include "seeds.hpp"
 
 namespace lloydformer::ISA {
 
@@ -38,7 +39,7 @@ class Problem {
         const double tolerance = all_.tol * std::max(spread, 0.0) / d_;
         rows.farthest = all_.directions ? 1 : moment[2];  // one is not more than all
         if (draws_ != nullptr)
-            seed(rows);
+            seed(alone, rows);
         else
             for (int j = 0; j < k_; j++)
                 for (int f = 0; f < d_; f++) centers_[j * d_ + f] -= origin_[f];
@@ -63,41 +64,26 @@ class Problem {
         }
     }
 
-    /// Each seed after the first is the best of some candidates, drawn by w d^2.
-    void seed(const Rows<double>& rows) {
-        std::vector<double> seen(int64_t(n_) * rows.width), nearest(n_, 1.0), away(n_), best(n_);
-        for (int i = 0; i < n_; i++) rows.see(i, &seen[int64_t(i) * rows.width]);
-        const auto row = [&](int i) { return &seen[int64_t(i) * rows.width]; };
+    /// Greedy k-means++; where no mass is left, any point with weight will do.
+    void seed(Team& alone, const Rows<double>& rows) {
+        std::vector<double> distances(n_), row(rows.width);
+        std::vector<int64_t> chosen(k_, first(rows, draws_[0]));
+        Seeds<double>(rows).choose(alone, chosen.data(), k_, draws_ + all_.trials, all_.trials,
+                                   distances.data(), labels_);
         for (int j = 0; j < k_; j++) {
-            int chosen = 0;
-            double least = HUGE_SCORE<double>;
-            for (int t = 0; t < (j == 0 ? 1 : all_.trials); t++) {
-                const int candidate = at_quantile(rows, nearest, draws_[j * all_.trials + t]);
-                double total = 0;
-                for (int i = 0; i < n_; i++) {
-                    const double square = squared_distance(row(i), row(candidate), rows.width);
-                    away[i] = j == 0 ? square : std::min(square, nearest[i]);
-                    total += rows.weight(i) * away[i];
-                }
-                if (total < least) least = total, chosen = candidate, best.swap(away);
-            }
-            nearest.swap(best);
-            std::copy_n(row(chosen), d_, centers_ + j * d_);
+            rows.see(chosen[j], row.data());
+            std::copy_n(row.data(), d_, centers_ + int64_t(j) * d_);
         }
     }
 
-    /// The first point at which the sum of w d^2 goes beyond a fraction of the whole.
-    int at_quantile(const Rows<double>& rows, const std::vector<double>& squares,
-                    double fraction) const {
-        double whole = 0, reached = 0;
-        for (int i = 0; i < n_; i++) whole += rows.weight(i) * squares[i];
-        int last = 0;
-        for (int i = 0; i < n_; i++) {
-            const double mass = rows.weight(i) * squares[i];
-            if (mass > 0 || (whole == 0 && rows.weight(i) > 0)) last = i;
-            if ((reached += mass) > fraction * whole) return i;
-        }
-        return last;
+    /// The point at which the sum of weights goes beyond a fraction of the whole.
+    int64_t first(const Rows<double>& rows, double fraction) const {
+        std::vector<double> reached(n_);
+        double sum = 0;
+        for (int i = 0; i < n_; i++) reached[i] = sum += rows.weight(i);
+        const auto last = std::lower_bound(reached.begin(), reached.end(), sum);
+        const auto at = std::upper_bound(reached.begin(), reached.end(), fraction * sum);
+        return std::min(at, last) - reached.begin();
     }
 
     /// The last assignment; the centers go back to where the points are.

@@ -167,6 +167,17 @@ class Block {
 
     const T* lanes() const { return lanes_.data(); }  // feature by feature, P numbers each
 
+    /// |x|^2 of each point.
+    void squares(T (&out)[P<T>]) const {
+        V<T> sum[2]{};
+        for (int f = 0; f < from_.d; f++)
+            for (int h = 0; h < 2; h++) {
+                const V<T> x = load(&lanes_[f * P<T> + h * W<T>]);
+                sum[h] += x * x;
+            }
+        for (int h = 0; h < 2; h++) store(out + h * W<T>, sum[h]);
+    }
+
     int count = 0;  // of P; what is in the lanes behind them means nothing
 
   private:

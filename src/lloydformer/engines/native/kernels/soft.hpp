@@ -92,7 +92,7 @@ class Softly<T>::Part {
             store(totals + h * W<T>, total[h]);
             store(best + h * W<T>, found.best[h]);
         }
-        square(squares);
+        block_.squares(squares);
         for (int r = 0; r < block_.count; r++) {
             const int32_t label = int32_t(found.index[r / W<T>][r % W<T>]);
             const double weight = all_.rows_.weight(start + r);
@@ -123,55 +123,18 @@ class Softly<T>::Part {
                 (double(squares[r]) + best[r] - std::log(double(totals[r])) / all_.gamma_);
     }
 
-    void square(T (&squares)[P<T>]) const {
-        V<T> sum[2]{};
-        for (int f = 0; f < d_; f++)
-            for (int h = 0; h < 2; h++) {
-                const V<T> x = load(block_.lanes() + f * P<T> + h * W<T>);
-                sum[h] += x * x;
-            }
-        for (int h = 0; h < 2; h++) store(squares + h * W<T>, sum[h]);
-    }
-
     /// Scores of all centers, written where the shares will be, and the best of them.
     Found<T> score_all() {
         Found<T> found;
-        int j = 0;
-        for (; j + TOGETHER <= k_; j += TOGETHER) score_some<TOGETHER>(j, found);
-        switch (k_ - j) {
-            case 1:
-                score_some<1>(j, found);
-                break;
-            case 2:
-                score_some<2>(j, found);
-                break;
-            case 3:
-                score_some<3>(j, found);
-                break;
-            case 4:
-                score_some<4>(j, found);
-                break;
-            case 5:
-                score_some<5>(j, found);
-                break;
-            case 6:
-                score_some<6>(j, found);
-                break;
-            case 7:
-                score_some<7>(j, found);
-                break;
-        }
+        const Packed<T>& centers = all_.centers_;
+        by_eights(0, k_, [&](int first, auto count) {
+            V<T> s[count][2];
+            score<T, count>(block_.lanes(), d_, centers.eight(first), &centers.squares[first], s);
+            for (int j = 0; j < count; j++)
+                for (int h = 0; h < 2; h++) store(&shares_[(first + j) * P<T> + h * W<T>], s[j][h]);
+            found.see(s, first);
+        });
         return found;
-    }
-
-    template <int J>
-    void score_some(int first, Found<T>& found) {
-        V<T> s[J][2];
-        score<T, J>(block_.lanes(), d_, all_.centers_.eight(first), &all_.centers_.squares[first],
-                    s);
-        for (int j = 0; j < J; j++)
-            for (int h = 0; h < 2; h++) store(&shares_[(first + j) * P<T> + h * W<T>], s[j][h]);
-        found.see(s, first);
     }
 
     /// Adds shares times rows: four centers and two vectors of features at a time.
