@@ -24,7 +24,8 @@ WALK = [
     "data", "plans", "seeding", "empty", "best_seen", "engines", "solve", "progress",
     "estimators", "batch", "learning",
     "lloydformer",
-    "algorithms", "verify", "plots", "report", "fitting", "demo", "bench", "cli", "__main__",
+    "algorithms", "verify", "plots", "report", "fitting", "demo", "bench", "paper", "cli",
+    "__main__",
 ]  # fmt: skip
 """Modules and packages in order; `lloydformer` is the package's own front."""
 HEAVY = {

@@ -12,7 +12,9 @@ import typer
 
 from lloydformer import __version__
 
-COMMANDS = ("bench", "demo", "doctor", "fit", "predict", "recipes", "train", "verify")
+COMMANDS = (
+    "bench", "demo", "doctor", "fit", "predict", "recipes", "reproduce", "train", "verify",
+)  # fmt: skip
 """Each is the function of its name in the module of its name."""
 
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]

@@ -1,0 +1,31 @@
+"""Writes docs/paper.md and its pictures anew from the results in results/paper.
+
+The results are those of `lloydformer reproduce`; verdicts are given to them anew.
+"""
+
+import json
+from pathlib import Path
+
+from lloydformer.paper.labels import LABELS, artefact
+from lloydformer.paper.markdown import filled
+from lloydformer.paper.run import judged, made
+from lloydformer.writing import write_whole
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "paper"
+PAGE = HERE.parent / "docs" / "paper.md"
+PICTURES = HERE.parent / "docs" / "pictures" / "paper"
+
+if __name__ == "__main__":
+    PICTURES.mkdir(exist_ok=True)
+    for label in LABELS:
+        result = made(RESULTS, label)
+        if result is None:
+            print(f"{label}: no result; run lloydformer reproduce {label} -o {RESULTS}")
+            continue
+        of = artefact(label)
+        text = json.dumps(judged(of, result), indent=1, allow_nan=False) + "\n"
+        write_whole(RESULTS / f"{label}.json", text)
+        for picture in of.pictures(result):
+            picture.figure.savefig(PICTURES / f"{picture.name}.png", dpi=100)
+    write_whole(PAGE, filled(PAGE.read_text(encoding="utf-8"), RESULTS))

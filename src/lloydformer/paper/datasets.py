@@ -1,0 +1,50 @@
+"""The real data sets of the paper by name: from a folder, else from OpenML, scaled to [0, 1]."""
+
+import os
+from pathlib import Path
+
+from jaxtyping import Float
+from torch import Tensor
+
+from lloydformer.data import open as open_points
+from lloydformer.data.blocks import TensorBlocks
+
+OPENML = {
+    "gina-agnostic": "1038", "musk": "1116", "mfeat-factors": "12", "mfeat-fourier": "14",
+    "mfeat-karhunen": "16", "germancredit": "GermanCredit", "ionosphere": "59",
+    "ada-agnostic": "1043", "optdigits": "28", "sonar": "40", "sylva-agnostic": "1036",
+    "oil-spill": "311", "ailerons": "734", "pc4": "1049", "pc3": "1050", "twonorm": "1507",
+    "ringnorm": "1496", "pendigits": "32", "sylvine": "41146",
+}  # fmt: skip
+"""By what OpenML knows each set: its number, or its name."""
+
+REPAIRED = "ringnorm-zscored"
+"""ringnorm with the decimal points that the public copy has lost; only a folder can hold it."""
+
+
+def in_folder(name: str) -> Path | None:
+    """The file NAME.npz of the folder LLOYDFORMER_DATA, if it is there."""
+    folder = os.environ.get("LLOYDFORMER_DATA")
+    path = Path(folder) / f"{name}.npz" if folder else None
+    return path if path is not None and path.exists() else None
+
+
+def scaled(name: str) -> Float[Tensor, "n d"]:
+    """The points of a set in float64, each column over [0, 1]; constant columns are 0."""
+    if name not in (*OPENML, REPAIRED):
+        raise ValueError(f"name: found {name!r}; pass one of {', '.join((*OPENML, REPAIRED))}")
+    path = in_folder(name)
+    blocks = _from_openml(name) if path is None else open_points(path, scale="minmax")
+    assert blocks.scaling is not None
+    return blocks.scaling.apply(blocks.points.double())
+
+
+def _from_openml(name: str) -> TensorBlocks:
+    """The set by the number that OpenML gives it."""
+    repair = f"set LLOYDFORMER_DATA to a folder that holds {name}.npz, with the points as X"
+    if name not in OPENML:
+        raise ValueError(f"{name}: neither in LLOYDFORMER_DATA nor on OpenML; {repair}")
+    try:
+        return open_points(OPENML[name], scale="minmax")
+    except ValueError as error:
+        raise ValueError(f"{name}: not in LLOYDFORMER_DATA, and {error}; {repair}") from None

@@ -1,0 +1,66 @@
+"""All labels on one page that needs no other file: the paper's numbers beside ours."""
+
+from collections.abc import Mapping, Sequence
+
+from lloydformer.paper.artefact import Artefact, Found, Picture, Table
+from lloydformer.paper.labels import artefact
+from lloydformer.paper.numbers import printed
+from lloydformer.paper.verdicts import summary, verdicts
+from lloydformer.report import Part, details, figure, heading, page, section, table, text
+
+LEAD = (
+    "Transformer Circuits Can Realize Clustering Algorithms, table by table and figure by "
+    "figure: the paper's numbers, those measured here, and for each claim whether it holds."
+)
+
+
+def paper_page(results: Mapping[str, Found]) -> str:
+    """One HTML page of these results, by label."""
+    parts = [heading("The paper, made again", level=1), text(LEAD, lead=True), _overview(results)]
+    for label, result in results.items():
+        parts += _label(artefact(label), result)
+    return page("The paper, made again", parts)
+
+
+def _overview(results: Mapping[str, Found]) -> Part:
+    rows = []
+    for label, result in results.items():
+        of = artefact(label)
+        rows.append([label, of.title, summary(of.claims(result)), f"{result['seconds']:.0f} s"])
+    return table(("label", "what it shows", "verdict", "took"), rows)
+
+
+def _label(of: Artefact, result: Found) -> list[Part]:
+    claims = of.claims(result)
+    theirs = [_table(Table("The paper", *found))] if (found := printed(of.label)) else []
+    ours = [_table(found) for found in of.tables(result)]
+    return [
+        heading(f"{of.title} ({', '.join(of.cites)})"),
+        text(of.about),
+        section(*theirs, *ours, kind="columns" if theirs and _narrow(of, result) else ""),
+        section(*(_picture(found) for found in of.pictures(result)), kind="broad"),
+        heading(f"Verdict: {summary(claims)}", level=3),
+        _table(verdicts(claims, loud=True)),
+        details("How it was made", table(("", ""), _made(result))),
+    ]
+
+
+def _narrow(of: Artefact, result: Found) -> bool:
+    """Do the paper's table and ours stand side by side?"""
+    return all(len(found.columns) <= 6 for found in of.tables(result))
+
+
+def _table(found: Table) -> Part:
+    return table(found.columns, found.rows, found.caption)
+
+
+def _picture(found: Picture) -> Part:
+    return figure(found.figure, found.caption)
+
+
+def _made(result: Found) -> Sequence[Sequence[str]]:
+    source = result["provenance"]
+    settings = ", ".join(f"{name} {value}" for name, value in result["scope"].items())
+    versions = ", ".join(f"{name} {number}" for name, number in source["versions"].items())
+    known = [[name, source[name]] for name in ("command", "commit", "date", "machine")]
+    return [["settings", settings], *known, ["versions", versions]]

@@ -1,0 +1,65 @@
+"""Other starts than random points, and Lloyd's algorithm from them, on batches of tasks."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lloydformer.batch.seeding import kmeans_plusplus, random_rows
+from lloydformer.batch.steps import Problems
+from lloydformer.learning.lloyd import lloyd_step
+from lloydformer.learning.objective import smoothed_objective
+from lloydformer.learning.tasks import Batch
+
+PLAIN = 1
+"""Candidates for each seed of k-means++ as it was published."""
+
+
+def greedy(n_clusters: int) -> int:
+    """Candidates for each seed of greedy k-means++, as in scikit-learn."""
+    return 2 + int(math.log(n_clusters))
+
+
+def plusplus(batch: Batch, candidates: int, seed: int) -> Batch:
+    """The same tasks with the centers of k-means++, one or the best of several candidates."""
+    points, k = batch.points[0], batch.centers.shape[2]
+    draws = _uniform(seed, len(points), k, candidates)
+    weights = torch.ones(points.shape[:2], dtype=torch.float64, device=points.device)
+    none = torch.zeros(len(points), dtype=torch.int64, device=points.device)
+    return _from_rows(batch, kmeans_plusplus(Problems(points.double(), weights, none), draws))
+
+
+def at_random(batch: Batch, seed: int) -> Batch:
+    """The same tasks with other points of theirs as centers."""
+    draws = _uniform(seed, *batch.points.shape[1:3])
+    return _from_rows(batch, random_rows(torch.ones_like(draws), batch.centers.shape[2], draws))
+
+
+@torch.no_grad()
+def descended(batch: Batch, n_steps: int, seed: int) -> Float[Tensor, "r b"]:
+    """The log objective after so many Lloyd steps from the centers of the batch.
+
+    The tasks may be one run's while the centers are of several.
+    """
+    centers = batch.centers
+    points = batch.points.expand(len(centers), -1, -1, -1)
+    seeds = torch.full((len(centers),), seed, device=points.device)
+    for number in range(n_steps):
+        centers = lloyd_step(points, centers, seeds, torch.full_like(seeds[0], number))
+    return smoothed_objective(points, centers, smoothing="exact").log().cpu()
+
+
+def best_of(batches: list[Batch], n_steps: int, seed: int) -> Float[Tensor, " b"]:
+    """Of several starts of the same tasks, the one that ends lowest."""
+    return torch.stack([descended(batch, n_steps, seed)[0] for batch in batches]).amin(dim=0)
+
+
+def _from_rows(batch: Batch, rows: Tensor) -> Batch:
+    places = rows.to(batch.points.device)[None, :, :, None]
+    return Batch(batch.points, batch.points.gather(2, places.expand_as(batch.centers)))
+
+
+def _uniform(seed: int, *shape: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(shape, generator=generator, dtype=torch.float64)

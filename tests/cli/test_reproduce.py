@@ -1,0 +1,111 @@
+"""`lloydformer reproduce` from end to end, with labels that take no time."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from lloydformer.cli import reproduce
+from lloydformer.paper import page
+from lloydformer.paper.artefact import Artefact, Claim, Picture, Table
+from lloydformer.paper.labels import LABELS
+
+
+def drawn(name: str) -> Picture:
+    from matplotlib.figure import Figure
+
+    figure = Figure((2, 2))
+    figure.subplots().plot([1, 2])
+    return Picture(name, figure, "A line.")
+
+
+QUICK = Artefact(
+    "one", ("tab:one",), "One", "A number.",
+    pieces=lambda scope: {"only": lambda: {"value": 5.0 + scope.seed}},
+    result=lambda found: {"rows": {"a": [found["only"]["value"]]}},
+    claims=lambda result: [
+        Claim("it is 5", 5.0, result["rows"]["a"][0], result["rows"]["a"][0] == 5.0, "A note.")
+    ],
+    tables=lambda result: [Table("Numbers", ["name", "value"], [["a", "5"]])],
+    pictures=lambda result: [drawn("one")],
+)  # fmt: skip
+
+
+def missing():
+    raise ValueError("wine: no such set; set LLOYDFORMER_DATA")
+
+
+LOST = replace(QUICK, label="two", pieces=lambda scope: {"only": missing})
+
+
+@pytest.fixture
+def labels(monkeypatch):
+    known = {"one": QUICK, "two": LOST}
+    for module in (reproduce, page):
+        monkeypatch.setattr(module, "artefact", known.__getitem__)
+    monkeypatch.setattr(reproduce, "LABELS", tuple(known))
+
+
+@pytest.mark.usefixtures("labels")
+def test_a_label_leaves_its_files_and_says_its_verdict(command, tmp_path):
+    folder = tmp_path / "out"
+    status, out, _ = command("reproduce", "one", "-o", str(folder), "--page")
+    assert status == 0
+    assert "1 of 1 claims hold" in out
+    assert "A note." in out
+    assert sorted(p.name for p in folder.iterdir() if p.is_file()) == [
+        "one.json", "one.md", "one.png", "paper.html",
+    ]  # fmt: skip
+    assert "it is 5" in (folder / "paper.html").read_text()
+
+
+@pytest.mark.usefixtures("labels")
+def test_json_is_one_object_with_rows_as_in_the_paper(command, tmp_path):
+    status, out, _ = command("reproduce", "one", "--json", "-o", str(tmp_path), "--seed", "2")
+    assert status == 0
+    assert json.loads(out)["rows"] == {"a": [7.0]}
+    assert json.loads(out)["claims"][0]["holds"] is False
+
+
+@pytest.mark.usefixtures("labels")
+def test_missing_data_stop_their_label_only(command, tmp_path):
+    status, out, error = command("reproduce", "all", "--json", "-o", str(tmp_path), "--page")
+    assert status == 2
+    assert list(json.loads(out)["labels"]) == ["one"]
+    assert "lloydformer: two: wine: no such set; set LLOYDFORMER_DATA" in error
+    assert (tmp_path / "paper.html").exists()
+
+
+@pytest.mark.usefixtures("labels")
+def test_other_settings_do_not_replace_what_is_there(command, tmp_path):
+    assert command("reproduce", "one", "-o", str(tmp_path))[0] == 0
+    before = (tmp_path / "one.json").read_text()
+    status, _, error = command("reproduce", "one", "-o", str(tmp_path), "--seed", "1")
+    assert status == 2
+    assert "--force" in error
+    assert (tmp_path / "one.json").read_text() == before
+    assert command("reproduce", "one", "-o", str(tmp_path), "--seed", "1", "--force")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("tab:mix",), "label: found 'tab:mix'; pass one of numerical-validation"),
+        (("mix-res", "--device", "abacus"), "device: found 'abacus'"),
+        (("mix-res", "--trials", "0"), "--trials"),
+        (("mix-res", "-o", "/proc/x"), "cannot be written to"),
+    ],
+    ids=["label", "device", "trials", "output"],
+)
+def test_bad_input_is_one_line_and_status_2(command, arguments, words):
+    status, out, error = command("reproduce", *arguments)
+    assert (status, out) == (2, "")
+    assert words in error
+    assert len(error.splitlines()) == 1
+
+
+def test_help_names_every_label(command):
+    status, out, _ = command("reproduce", "--help")
+    assert status == 0
+    text = "".join(out.split())
+    assert all(label in text for label in LABELS)

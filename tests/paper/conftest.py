@@ -1,0 +1,63 @@
+"""A label of two pieces, for tests of what is done with labels."""
+
+from collections.abc import Mapping
+
+import pytest
+from matplotlib.figure import Figure
+
+from lloydformer.paper.artefact import Artefact, Claim, Found, Picture, Piece, Table
+from lloydformer.paper.scope import Scope
+
+RUNS: list[str] = []
+"""The pieces that were really run, in order."""
+
+
+def pieces(scope: Scope) -> Mapping[str, Piece]:
+    def piece(name: str) -> Piece:
+        def run() -> Found:
+            RUNS.append(name)
+            return {"value": (3.0 if name == "one" else 4.0) + scope.seed}
+
+        return run
+
+    return {"one": piece("one"), "two": piece("two")}
+
+
+def result(found: Mapping[str, Found]) -> Found:
+    return {"rows": {name: [piece["value"]] for name, piece in found.items()}}
+
+
+def claims(result: Found) -> list[Claim]:
+    one, two = (result["rows"][name][0] for name in ("one", "two"))
+    return [
+        Claim("one is 3", 3.0, one, abs(one - 3.0) < 0.5),
+        Claim("two | is below one", "below", f"{two:g}", two < one, "It is not."),
+    ]
+
+
+def tables(result: Found) -> list[Table]:
+    return [
+        Table("Values", ["name", "value"], [[n, f"{v[0]:g}"] for n, v in result["rows"].items()])
+    ]
+
+
+def pictures(result: Found) -> list[Picture]:
+    figure = Figure((2, 2))
+    figure.subplots().plot([v[0] for v in result["rows"].values()])
+    return [Picture("sample", figure, "A line.")]
+
+
+SAMPLE = Artefact("sample", ("tab:sample",), "A sample", "Two numbers.", pieces, result, claims,
+                  tables, pictures)  # fmt: skip
+
+
+@pytest.fixture
+def sample() -> Artefact:
+    return SAMPLE
+
+
+@pytest.fixture
+def ran() -> list[str]:
+    """The pieces that were run in this test."""
+    RUNS.clear()
+    return RUNS

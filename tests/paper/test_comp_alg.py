@@ -1,0 +1,60 @@
+"""The table of architectures: the paper's cells, and circuits beside their algorithms."""
+
+import copy
+import json
+
+import pytest
+
+from lloydformer.paper.comp_alg import ARTEFACT, BEYOND, differences, paper
+from lloydformer.paper.scope import Scope
+
+
+@pytest.fixture(scope="module")
+def result():
+    pieces = ARTEFACT.pieces(Scope(trials=4))
+    assert list(pieces) == [*paper()["rows"], *BEYOND]
+    measured = {name: pieces[name]() for name in ("soft", "spherical", "medoids")}
+    found = {name: measured.get(name, measured["soft"]) for name in pieces}
+    return json.loads(json.dumps(ARTEFACT.result(found), allow_nan=False))
+
+
+def test_circuits_agree_with_their_algorithms(result):
+    assert all(claim.holds for claim in ARTEFACT.claims(result))
+    assert len(ARTEFACT.claims(result)) == 1 + 7 + len(BEYOND)
+    assert result["compared"]["soft"]["layers"]["problems"] == 4
+    assert result["compared"]["soft"]["free"]["problems"] == 2
+    assert 0 < result["compared"]["soft"]["layers"]["deviation"] < 1e-9
+
+
+def test_rows_are_those_of_the_paper(result):
+    assert result["rows"] == paper()["rows"]
+    assert differences(result["rows"]) == []
+    table, beyond = ARTEFACT.tables(result)
+    assert [row[6] for row in table.rows][3] == "*Soft k-means"
+    assert len(beyond.rows) == len(BEYOND)
+
+
+@pytest.mark.parametrize("column", range(8))
+def test_a_wrong_cell_is_named(result, column):
+    doctored = copy.deepcopy(result)
+    doctored["rows"]["trimmed"][column] += "?"
+    first, *others = ARTEFACT.claims(doctored)
+    assert not first.holds
+    assert paper()["columns"][column] in first.note
+    assert first.ours == "55 of them"
+    assert all(claim.holds for claim in others)
+
+
+def test_a_missing_row_is_eight_wrong_cells(result):
+    rows = {name: row for name, row in result["rows"].items() if name != "soft"}
+    assert len(differences(rows)) == 8
+
+
+@pytest.mark.parametrize("part", ["layers", "free"])
+@pytest.mark.parametrize(("key", "value"), [("deviation", 1e-8), ("decisions", 1)])
+def test_a_circuit_that_differs_does_not_hold(result, part, key, value):
+    doctored = copy.deepcopy(result)
+    doctored["compared"]["robust"][part][key] = value
+    wrong = [claim.says for claim in ARTEFACT.claims(doctored) if not claim.holds]
+    assert len(wrong) == 1
+    assert wrong[0].endswith(": Robust k-means")

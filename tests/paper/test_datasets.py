@@ -1,0 +1,42 @@
+"""The paper's data sets: from a folder, from OpenML by number, or a clear refusal."""
+
+import numpy as np
+import pytest
+
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.paper import datasets
+from lloydformer.paper.datasets import OPENML, scaled
+from lloydformer.paper.numbers import numbers
+
+
+def test_a_set_of_the_folder_is_scaled_by_columns(tmp_path, monkeypatch):
+    np.savez(tmp_path / "sonar.npz", X=np.array([[1, 7, -2], [3, 7, 2], [2, 7, 1]]), y=[0, 1, 0])
+    monkeypatch.setenv("LLOYDFORMER_DATA", str(tmp_path))
+    assert scaled("sonar").tolist() == [[0, 0, 0], [1, 0, 1], [0.5, 0, 0.75]]
+
+
+def test_what_is_not_in_the_folder_is_asked_for_by_its_number(tmp_path, monkeypatch):
+    asked: list[str] = []
+
+    def answer(source: str, scale: str) -> TensorBlocks:
+        asked.append(source)
+        raise ValueError("the network is away")
+
+    monkeypatch.setenv("LLOYDFORMER_DATA", str(tmp_path))
+    monkeypatch.setattr(datasets, "open_points", answer)
+    with pytest.raises(ValueError, match=r"pc3: .*the network is away.*LLOYDFORMER_DATA .*pc3.npz"):
+        scaled("pc3")
+    assert asked == ["1050"]
+
+
+def test_neither_folder_nor_openml_is_said_with_the_repair(monkeypatch):
+    monkeypatch.delenv("LLOYDFORMER_DATA", raising=False)
+    with pytest.raises(ValueError, match=r"ringnorm-zscored: .*set LLOYDFORMER_DATA to a folder"):
+        scaled("ringnorm-zscored")
+    with pytest.raises(ValueError, match="name: found 'iris'; pass one of gina-agnostic"):
+        scaled("iris")
+
+
+def test_every_set_of_the_three_tables_is_known():
+    wanted = {name for t in ("openml-trf", "rob-res", "med-res") for name in numbers(t)["rows"]}
+    assert wanted == set(OPENML)

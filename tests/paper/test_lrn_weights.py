@@ -1,0 +1,115 @@
+"""fig:lrn-weights: measures worked by hand, claims that can fail."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+
+from lloydformer.learning import load
+from lloydformer.paper.heads import HEADS, constructed, matrices
+from lloydformer.paper.lrn_weights import ARTEFACT, likeness
+from lloydformer.paper.lrn_weights_pictures import matrix
+from lloydformer.paper.matrices import read, written
+from lloydformer.paper.scope import Scope
+
+
+@pytest.fixture(scope="module")
+def made():
+    pieces = ARTEFACT.pieces(Scope())
+    return ARTEFACT.result({name: piece() for name, piece in pieces.items()})
+
+
+@pytest.fixture
+def result(made):
+    return deepcopy(made)
+
+
+def failing(result) -> list[int]:
+    return [number for number, claim in enumerate(ARTEFACT.claims(result)) if not claim.holds]
+
+
+def test_likeness_by_hand():
+    built = torch.diag(torch.tensor([1.0, 1.0, 0.0])).double()
+    learned = torch.tensor([[4.0, 1.0, 0.0], [1.0, 4.0, 0.0], [0.0, 0.0, 6.0]]).double()
+    # norms sqrt(70) and sqrt(2), product 8; in the block 4 against 1; 32 of 70
+    expected = {"cosine": 8 / 140**0.5, "dominance": 4.0, "share": 32 / 70}
+    assert likeness(learned, built) == pytest.approx(expected, abs=1e-4)
+    assert likeness(-built - 1e-3, built)["cosine"] == pytest.approx(-1, abs=1e-2)
+
+
+def test_the_matrices_are_those_of_the_weights_and_a_rotation_does_not_change_their_product():
+    layer = load("d32-k10")
+    named = {name: part[0].double() for name, part in layer.layer.named(layer.weights).items()}
+    found = matrices(layer.circuit())
+    for head in HEADS:
+        q, k = (named[f"layers.0.{head}.{name}"] for name in ("query", "key"))
+        assert torch.equal(found[head]["Q"], q)
+        assert torch.equal(found[head]["K"], k)
+        turn = torch.linalg.qr(torch.randn(42, 42, dtype=torch.float64)).Q
+        product = (turn @ q).T @ (turn @ k)  # rem:inf-params
+        torch.testing.assert_close(found[head]["QtK"], product)
+
+
+def test_the_construction_is_the_theorems():
+    """Q and K read position in the encoder, codes in the decoder; V the other, once negated."""
+    found = matrices(constructed(load("d32-k10")))
+    position = torch.diag(torch.tensor([1.0] * 32 + [0.0] * 10)).double()
+    codes = torch.eye(42).double() - position
+    expected = {
+        "encoder_cross": (position, position, codes), "encoder_self": (position, position, -codes),
+        "decoder_cross": (codes, codes, position), "decoder_self": (codes, codes, -position),
+    }  # fmt: skip
+    for head, three in expected.items():
+        for name, wanted in zip("QKV", three, strict=True):
+            assert torch.equal(found[head][name], wanted)
+        assert torch.equal(found[head]["QtK"], three[0])
+
+
+def test_matrices_as_text():
+    values = torch.tensor([[0.123456, -2.0], [0.0, 1e-9]])
+    assert written(values) == ["0.123 -2", "0 1e-09"]
+    torch.testing.assert_close(read(written(values)), values.double(), atol=1e-3, rtol=0)
+
+
+def test_all_points_of_the_text_hold_for_the_layer_in_the_package(result):
+    assert failing(result) == []
+    assert len(result["rows"]) == 4 * 4 + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "broken"),
+    [
+        ("QtK_1", {"dominance": 1.0}, [0, 8]),
+        ("QtK_3", {"dominance": 9.0}, [0, 2, 8]),
+        ("K_4", {"cosine": -0.9}, [1]),
+        ("V_3", {"cosine": 0.1}, [3]),
+        ("V_4", {"cosine": -0.9}, [4]),
+        ("V_1", {"cosine": 0.8}, [5]),
+        ("V_2", {"cosine": 0.8}, [6]),
+        ("V_2 and position", {"dominance": 1.0}, [7]),
+    ],
+)
+def test_claims_can_fail(result, name, change, broken):
+    result["rows"][name] |= change
+    assert failing(result) == broken
+
+
+def test_another_layer_without_the_pattern_is_told(result):
+    other = deepcopy(result["rows"])
+    other["QtK_2"]["dominance"] = 1.0
+    result["others"] = [other]
+    assert failing(result) == [8]
+
+
+def test_tables_and_pictures(result):
+    (table,) = ARTEFACT.tables(result)
+    assert len(table.rows) == 17
+    (picture,) = ARTEFACT.pictures(result)
+    axes = picture.figure.axes
+    assert len(axes) == 32
+    assert axes[0].get_title() == "$Q_1$ [Thm]"
+    assert axes[7].get_title() == r"$Q_1^\top K_1$ [Lrn]"
+    shown = torch.as_tensor(axes[7].images[0].get_array())
+    torch.testing.assert_close(shown, matrix(result, "encoder_cross", "QtK", "lrn"))
+    known = matrices(load("d32-k10").circuit())["encoder_cross"]["QtK"]
+    assert (shown - known).norm() < 0.01 * known.norm()

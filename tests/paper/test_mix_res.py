@@ -1,0 +1,98 @@
+"""tab:mix-res: the paper's keys, numbers that another library finds, claims that can fail."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+
+from lloydformer.learning.evaluation import unseen
+from lloydformer.learning.tasks import Tasks
+from lloydformer.paper.contest import contest
+from lloydformer.paper.layers import layers
+from lloydformer.paper.mix_res import ARTEFACT, BEYOND
+from lloydformer.paper.numbers import numbers
+from lloydformer.paper.scope import Scope
+
+N_TASKS = 2
+
+
+@pytest.fixture(scope="module")
+def result():
+    pieces = ARTEFACT.pieces(Scope(trials=N_TASKS))
+    return ARTEFACT.result({name: piece() for name, piece in pieces.items()})
+
+
+@pytest.fixture
+def as_printed(result):
+    """The result, had it been the paper's numbers."""
+    found, paper = deepcopy(result), numbers("mix-res")
+    for family, row in paper["rows"].items():
+        found["rows"][family] |= dict(zip(paper["columns"], row, strict=True))
+    return found
+
+
+def held(result) -> list[bool]:
+    return [claim.holds for claim in ARTEFACT.claims(result)]
+
+
+def test_rows_and_columns_are_the_papers_with_ours_beyond(result):
+    paper = numbers("mix-res")
+    assert list(result["rows"]) == list(paper["rows"])
+    for row in result["rows"].values():
+        assert list(row) == [*paper["columns"], *BEYOND]
+        assert row["ten_greedy"] <= row["greedy"]
+        assert row["ten_random"] <= row["lloyd"]
+        assert row["polished"] <= row["transformer"]
+    assert result["n_tasks"] == N_TASKS
+    assert result["n_layers"] == 1
+
+
+def test_the_numbers_of_lloyds_algorithm_are_scikit_learns(result):
+    points, centers = unseen(Tasks(), "laplace", N_TASKS, seed=0)
+    logs = []
+    for x, c in zip(points[0].double().numpy(), centers[0].double().numpy(), strict=True):
+        squares = np.square(x[:, None] - c).sum(axis=2).min(axis=1).sum()
+        peer = KMeans(10, init=c, n_init=1, max_iter=20, tol=0, algorithm="lloyd").fit(x)
+        logs.append([np.log(squares), np.log(peer.inertia_)])
+    initial, lloyd = np.mean(logs, axis=0)
+    assert result["rows"]["laplace"]["initial"] == pytest.approx(initial, abs=1e-4)
+    assert result["rows"]["laplace"]["lloyd"] == pytest.approx(lloyd, abs=2e-3)
+
+
+def test_ribbons_are_the_least_and_the_greatest_of_the_tasks():
+    scope = Scope(trials=4)
+    comparison, found = contest(unseen(Tasks(), n_tasks=4), layers(scope), scope)
+    each = comparison.by_layer[0].double().numpy()
+    kept = found["transformer"]
+    assert kept["mean"] == pytest.approx(each.mean(axis=0), abs=1e-4)
+    assert kept["low"] == pytest.approx(each.min(axis=0), abs=1e-4)
+    assert kept["high"] == pytest.approx(each.max(axis=0), abs=1e-4)
+    assert kept["error"] == pytest.approx(each.std(axis=0) / 2, abs=1e-4)
+    assert found["won"] == (each[:, -1] < comparison.by_lloyd[0, :, -1].numpy()).mean()
+
+
+def test_the_papers_numbers_fulfil_the_papers_claims_and_others_do_not(as_printed):
+    assert held(as_printed)[:3] == [True] * 3
+    assert all(held(as_printed)[5:])
+    assert len(held(as_printed)) == 5 + 15
+    as_printed["rows"]["cauchy"]["transformer"] = 3.2  # no longer behind Lloyd's
+    assert held(as_printed)[:3] == [True, False, False]
+    as_printed["rows"]["normal"]["transformer"] = 7.0  # no better than the start
+    assert held(as_printed)[0] is False
+    assert [claim.holds for claim in ARTEFACT.claims(as_printed)].count(False) >= 4
+
+
+def test_tables_and_pictures(result):
+    first, beyond = ARTEFACT.tables(result)
+    assert [row[0] for row in first.rows] == ["Normal", "Cauchy", "Gumbel", "Laplace", "LogNormal"]
+    assert first.rows[0][1].endswith("(6.3430)")
+    assert len(beyond.columns) == 3 + len(BEYOND) == len(beyond.rows[0])
+    (picture,) = ARTEFACT.pictures(result)
+    assert [ax.get_title() for ax in picture.figure.axes] == [row[0] for row in first.rows]
+    line = picture.figure.axes[0].lines[1]
+    assert list(line.get_ydata()) == result["curves"]["normal"]["transformer"]["mean"]
+
+
+def test_the_full_protocol_trains_first():
+    assert list(ARTEFACT.pieces(Scope(full=True)))[:2] == ["training", "normal"]

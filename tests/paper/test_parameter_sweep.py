@@ -1,0 +1,192 @@
+"""The parameter sweep: its settings, its runs against plain numpy, and claims that can fail."""
+
+import copy
+import csv
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from lloydformer.paper import parameter_sweep, sweep_runs
+from lloydformer.paper.parameter_sweep import ARTEFACT
+from lloydformer.paper.scope import Scope
+from lloydformer.paper.sweep_runs import N_STEPS, draw, outcome
+from lloydformer.paper.sweep_settings import AXES, GAMMAS, Setting, authors_losses, layer
+from lloydformer.paper.sweep_summary import agreement
+
+TABLE = Path(__file__).parents[3] / "shared" / "paper" / "parameter_sweep_authors.csv.gz"
+
+
+def test_a_layer_has_every_level_ten_times_and_all_layers_are_everything():
+    layers = [[setting.levels for setting in layer(number)] for number in range(100)]
+    for levels in layers:
+        for axis in range(4):
+            assert Counter(level[axis] for level in levels) == dict.fromkeys(range(10), 10)
+    assert len({level for levels in layers for level in levels}) == 10_000
+    assert len({level[:3] for levels in layers[:10] for level in levels}) == 1000
+
+
+def test_the_authors_losses_lie_where_their_table_says():
+    losses = authors_losses()
+    assert losses[0, 0, 0, 0] == pytest.approx([3.3355427, 1.4956304, 0.2681389])
+    assert losses[0, 0, 1, 2, 2] == pytest.approx(-0.003805399)
+    assert np.isnan(losses).sum() == 148
+
+
+@pytest.mark.skipif(not TABLE.exists(), reason="the authors' table is not at hand")
+def test_the_authors_losses_are_their_table():
+    with gzip.open(TABLE, "rt") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(rows) == authors_losses().size
+    for row in rows[::7]:
+        at = [axis.index(int(row[name])) for name, axis in {**AXES, "Gamma": GAMMAS}.items()]
+        theirs = float(row["Loss"] or "nan")
+        assert authors_losses()[tuple(at)] == pytest.approx(theirs, rel=1e-6, nan_ok=True)
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_a_run_is_what_plain_numpy_finds(d):
+    setting = Setting(clusters=5, dimensions=d, scale=2, points=774)
+    points, centers = (t.double().numpy() for t in draw(setting, seed=3))
+    assert len(points) == 5 * (774 // 5)
+    assert points.min(axis=0) == pytest.approx(np.zeros(d))
+    assert points.max(axis=0) == pytest.approx(np.full(d, 2.0))
+    lloyd = _plainly(points, centers, None)
+    expected = [_plainly(points, centers, gamma) - lloyd for gamma in GAMMAS]
+    assert outcome(setting, seed=3).losses == pytest.approx(expected, abs=2e-4)
+
+
+def _plainly(points, centers, gamma):
+    """The log objective after ten steps, hard or soft, from one n x k matrix a step."""
+    for _ in range(N_STEPS):
+        squares = ((points[:, None] - centers) ** 2).sum(axis=2)
+        if gamma is None:
+            shares = np.eye(len(centers))[squares.argmin(axis=1)]
+        else:
+            shares = np.exp(-gamma * (squares - squares.min(axis=1, keepdims=True)))
+            shares /= shares.sum(axis=1, keepdims=True)
+        centers = shares.T @ points / shares.sum(axis=0)[:, None]
+    return np.log(((points[:, None] - centers) ** 2).sum(axis=2).min(axis=1).sum())
+
+
+def test_two_points_are_as_far_apart_as_said():
+    setting = Setting(clusters=5, dimensions=2, scale=3, points=100)
+    points, _ = draw(setting, seed=0)
+    pairs = torch.cdist(points.double(), points.double()).square().mean().item() / 9
+    assert outcome(setting, seed=0).apart == pytest.approx(pairs, abs=1e-4)
+
+
+def test_a_run_that_loses_a_cluster_has_no_loss(monkeypatch):
+    points = torch.tensor([[0.0], [0.1], [1.0], [1.1]])
+    twice = points[[0, 0, 2]]
+    monkeypatch.setattr(sweep_runs, "draw", lambda *a: (points, twice))
+    assert outcome(Setting(3, 1, 1, 4), seed=0).losses == [None] * 3
+
+
+def test_a_piece_is_a_layer_and_can_be_written(monkeypatch):
+    few = [setting for setting in layer(0) if setting.points == 100]
+    monkeypatch.setattr(parameter_sweep, "layer", lambda number: iter(few))
+    found = ARTEFACT.pieces(Scope(trials=1))["layer-00"]()
+    assert len(found["runs"]) == len(found["again"]) == 10
+    assert found["runs"] != found["again"]
+    assert json.loads(json.dumps(found, allow_nan=False)) == _as_json(found)
+    assert len(ARTEFACT.pieces(Scope(full=True))) == 100
+    assert len(ARTEFACT.pieces(Scope(trials=1000))) == 100
+
+
+def _as_json(found):
+    return {k: [{**run, "levels": list(run["levels"])} for run in v] for k, v in found.items()}
+
+
+@pytest.fixture(scope="module")
+def perfect():
+    """A result in which every run has the authors' own Loss."""
+    losses, found = authors_losses(), {}
+    for number in range(100):
+        runs = [
+            {
+                "levels": setting.levels, "apart": float(setting.dimensions),
+                "losses": [None if x != x else float(x) for x in losses[setting.levels]],
+            }
+            for setting in layer(number)
+        ]  # fmt: skip
+        found[f"layer-{number:02}"] = {"runs": runs, "again": runs}
+    return json.loads(json.dumps(ARTEFACT.result(found), allow_nan=False))
+
+
+def held(result):
+    return {claim.says: claim.holds for claim in ARTEFACT.claims(result)}
+
+
+def test_all_claims_hold_for_the_authors_own_runs(perfect):
+    assert [says for says, holds in held(perfect).items() if not holds] == []
+    assert perfect["agreement"]["worth"]["correlation"] == 1.0
+    assert perfect["by_level"]["ours"] == perfect["by_level"]["authors"]
+    assert len(perfect["rows"]) == 40
+    assert perfect["by_chance"]["ours"]["correlation"] == 1.0
+    assert perfect["runs"][0] == "5 1 1 100 3.3355 1.4956 0.26814"
+
+
+def test_means_by_level_are_means(perfect):
+    losses = authors_losses()[:, :, :, 9, 1]
+    assert perfect["rows"]["Points 1000000"][1] == pytest.approx(np.nanmean(losses), abs=1e-5)
+    cell = perfect["by_pair"]["ours"]["F"][1][3]  # 2 dimensions, 20 clusters
+    assert cell == pytest.approx(np.nanmean(authors_losses()[3, 1]), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_a_trend_turned_round_does_not_hold(perfect, name):
+    doctored = copy.deepcopy(perfect)
+    doctored["by_level"]["ours"][name]["mean"].reverse()
+    turned = [says for says, holds in held(doctored).items() if not holds]
+    letter = {"Dimensions": "A", "Points": "B", "Clusters": "C", "Scale": "D"}[name]
+    assert [says[0] for says in turned] == [letter]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("agreement", "worth", "correlation"), 0.89),
+        (("agreement", "all", "correlation"), 0.89),
+        (("corners", "ours", "many points, gamma 100"), 9.0),
+        (("corners", "ours", "scale 10, gamma 1"), None),
+        (("without_loss", "ours"), 3000),
+        (("apart", 0), 11.0),
+        (("by_level", "ours", "Points", "mean", 4, 2), 5.0),
+    ],
+    ids=lambda value: ".".join(map(str, value)) if isinstance(value, tuple) else "",
+)
+def test_other_claims_can_fail(perfect, path, value):
+    doctored = copy.deepcopy(perfect)
+    part = doctored
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = value
+    before, after = held(perfect), held(doctored)
+    assert sum(before.values()) > sum(after.values())
+
+
+def test_rank_correlation_is_that_of_ranks():
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.normal(size=(2, 10, 10, 10, 10, 3)) + 1
+    ours[rng.random(ours.shape) < 0.99] = np.nan
+    there = np.isfinite(ours)
+    ranks = [x[there].argsort().argsort() for x in (ours, theirs)]
+    found = agreement(ours, theirs)["all"]
+    assert found["runs"] == there.sum()
+    assert found["correlation"] == pytest.approx(np.corrcoef(*ranks)[0, 1], abs=1e-4)
+
+
+def test_pictures_have_the_papers_panels_and_the_same_axes(perfect):
+    ours, authors = ARTEFACT.pictures(perfect)
+    for picture in (ours, authors):
+        titles = [ax.get_title(loc="left") for ax in picture.figure.axes]
+        assert titles[:8] == list("ABCDEFGH")
+    limits = [[ax.get_ylim() for ax in p.figure.axes[:4]] for p in (ours, authors)]
+    assert limits[0] == limits[1]
+    (table,) = ARTEFACT.tables(perfect)
+    assert table.rows[0] == ["Clusters 5", "0.482 (0.482)", "0.074 (0.074)", "0.007 (0.007)"]

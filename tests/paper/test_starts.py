@@ -1,0 +1,52 @@
+"""Starts are points of their tasks, better ones are better, and Lloyd steps are scikit-learn's."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.cluster import KMeans
+
+from lloydformer.learning.evaluation import unseen
+from lloydformer.learning.objective import smoothed_objective
+from lloydformer.learning.tasks import Batch, Tasks
+from lloydformer.paper.starts import PLAIN, at_random, best_of, descended, greedy, plusplus
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    return unseen(Tasks(8, 5, n_points=60), n_tasks=40)
+
+
+def test_centers_are_different_points_of_the_task(batch):
+    for other in (plusplus(batch, PLAIN, 3), plusplus(batch, greedy(5), 3), at_random(batch, 3)):
+        same = (other.centers[0][:, :, None] == batch.points[0][:, None]).all(dim=-1)
+        assert (same.sum(dim=2) == 1).all()
+        assert (same.sum(dim=1) <= 1).all()
+        assert other.points is batch.points
+        assert not torch.equal(other.centers, batch.centers)
+
+
+def test_greedy_starts_are_better_than_plain_ones_and_those_than_random_ones(batch):
+    def mean(b: Batch) -> float:
+        return float(smoothed_objective(*b, smoothing="exact").mean())
+
+    assert mean(plusplus(batch, greedy(5), 0)) < mean(plusplus(batch, PLAIN, 0)) < mean(batch)
+
+
+def test_lloyd_steps_are_those_of_scikit_learn(batch):
+    start = plusplus(batch, greedy(5), 0)  # leaves no cluster empty
+    ours = descended(start, 300, seed=0)[0]
+    for task in range(5):
+        x, c = (part[0, task].double().numpy() for part in start)
+        peer = KMeans(5, init=c, n_init=1, max_iter=300, tol=0, algorithm="lloyd").fit(x)
+        assert float(ours[task]) == pytest.approx(np.log(peer.inertia_), abs=1e-4)
+
+
+def test_the_best_of_several_starts_is_the_least_of_each(batch):
+    starts = [plusplus(batch, PLAIN, seed) for seed in range(3)]
+    each = torch.stack([descended(start, 5, 0)[0] for start in starts])
+    assert torch.equal(best_of(starts, 5, 0), each.amin(dim=0))
+    assert (each.amin(dim=0) < each[0]).any()
+
+
+def test_scikit_learns_number_of_candidates():
+    assert [greedy(k) for k in (2, 10, 25)] == [2, 4, 5]

@@ -1,0 +1,93 @@
+"""fig:tr-cvg-lambda from the logs in the package; claims that can fail."""
+
+from copy import deepcopy
+from statistics import quantiles
+
+import pytest
+
+from lloydformer.paper.convergence import EMBEDDINGS
+from lloydformer.paper.scope import Scope
+from lloydformer.paper.tr_cvg_lambda import ARTEFACT, HIGH, LOW
+from lloydformer.paper.trainings import shipped
+
+
+@pytest.fixture(scope="module")
+def made():
+    pieces = ARTEFACT.pieces(Scope())
+    return ARTEFACT.result({name: piece() for name, piece in pieces.items()})
+
+
+@pytest.fixture
+def result(made):
+    return deepcopy(made)
+
+
+def failing(result) -> list[int]:
+    return [number for number, claim in enumerate(ARTEFACT.claims(result)) if not claim.holds]
+
+
+def test_rows_are_the_last_medians_of_each_setting(result):
+    assert list(result["rows"]) == [setting.name for setting in LOW + HIGH]
+    log = shipped(LOW[3].groups()["ablation"])
+    last = sorted(run["relative"][-1] for run in log["runs"] if run["loss_temperature"] == 0.1)
+    assert result["rows"]["d=4, k=6, lambda=0.1"]["ablation"] == last[2]
+    assert (result["n_trials"], result["n_runs"]) == (5, 80)
+    assert result["trained_on"] == ["NVIDIA H200"]
+
+
+def test_ribbons_are_quartiles_over_trials(result):
+    """Against the standard library's, at the end and in the middle."""
+    for setting in (LOW[1], HIGH[0]):
+        for which in EMBEDDINGS:
+            log = shipped(setting.groups()[which])
+            runs = [r for r in log["runs"] if r["loss_temperature"] == setting.temperature]
+            for what in ("loss", "relative"):
+                curves = result["curves"][setting.name][which][what]
+                for place in (49, 99):  # every second evaluation is kept
+                    each = [run[what][2 * place + 1] for run in runs]
+                    known = quantiles(each, method="inclusive")
+                    assert [c[place] for c in curves] == pytest.approx(known, rel=1e-3)
+    assert result["steps"][49] == 5000
+    assert result["steps"][-1] == 10_000
+
+
+def test_the_claims_hold(result):
+    assert failing(result) == []
+    assert len(ARTEFACT.claims(result)) == 4 + 4 + 1 + 2 + 1 + 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "which", "ends", "broken"),
+    [
+        (LOW[0], "proposed", [0.9] * 5, [0]),
+        (LOW[2], "proposed", [0.9] * 4 + [1.1], [2]),
+        (HIGH[0], "proposed", [1.05] * 5, [4]),
+        (HIGH[2], "ablation", [1.1] * 4 + [0.99], [11]),
+        (LOW[2], "proposed", [0.9] * 4 + [None], [2]),  # lost its numbers
+    ],
+)
+def test_claims_can_fail(result, setting, which, ends, broken):
+    result["curves"][setting.name][which]["last"]["each"] = ends
+    assert failing(result) == broken
+
+
+def test_claims_of_convergence_distances_and_trials_can_fail(result):
+    result["squared_distances"] = {"4": 3.0, "32": 0.4}
+    middle = result["curves"][HIGH[3].name]["proposed"]["loss"][1]
+    middle[-1] = middle[79] / 1.1
+    result["n_trials"] = 4
+    assert failing(result) == [8, 9, 12]
+
+
+def test_tables_and_pictures(result):
+    (table,) = ARTEFACT.tables(result)
+    assert len(table.rows) == 8
+    assert table.rows[3][1].startswith("0.915 (0.906, ")
+    low, high = ARTEFACT.pictures(result)
+    assert (low.name, high.name) == ("tr-cvg-lambda-d4", "tr-cvg-lambda-d32")
+    axes = low.figure.axes
+    assert len(axes) == 8
+    assert [ax.get_yscale() for ax in axes] == ["log"] * 8
+    assert axes[0].get_ylabel() == "training loss"
+    assert axes[4].get_ylabel() == "relative validation loss"
+    assert list(axes[4].lines[-1].get_ydata()) == [1.0, 1.0]  # a Lloyd step

@@ -1,0 +1,84 @@
+"""fig:tr-cvg-vary from the logs in the package; claims that can fail."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+
+from lloydformer.learning.evaluation import unseen
+from lloydformer.learning.tasks import Tasks
+from lloydformer.paper.scope import Scope
+from lloydformer.paper.tr_cvg_vary import ALL, ARTEFACT, BY_CLUSTERS
+
+GAP_EXPLAINS = 6
+"""The place of the one claim that does not hold."""
+
+
+@pytest.fixture(scope="module")
+def made():
+    pieces = ARTEFACT.pieces(Scope())
+    return ARTEFACT.result({name: piece() for name, piece in pieces.items()})
+
+
+@pytest.fixture
+def result(made):
+    return deepcopy(made)
+
+
+def failing(result) -> list[int]:
+    return [number for number, claim in enumerate(ARTEFACT.claims(result)) if not claim.holds]
+
+
+def test_seven_settings_of_seventy_runs(result):
+    assert list(result["rows"]) == [setting.name for setting in ALL]
+    assert (len(ALL), result["n_runs"], result["n_trials"]) == (7, 70, 5)
+
+
+def test_the_gap_between_the_objectives_by_hand(result):
+    """Plain numpy: a Lloyd step, the least distance, and the soft-max of distances over 0.1."""
+    points, centers = unseen(Tasks(32, 10), n_tasks=64)
+    gaps = []
+    for x, c in zip(points[0].double().numpy(), centers[0].double().numpy(), strict=True):
+        labels = np.square(x[:, None] - c).sum(axis=2).argmin(axis=1)
+        c = np.stack([x[labels == j].mean(axis=0) for j in range(10)])
+        squares = np.square(x[:, None] - c).sum(axis=2)
+        least = squares.min(axis=1, keepdims=True)
+        weights = np.exp(-(squares - least) / 0.1)
+        smooth = (weights * squares).sum(axis=1) / weights.sum(axis=1)
+        gaps.append(smooth.sum() / least.sum() - 1)
+    assert result["gaps"]["d=32, k=10, lambda=0.1"] == pytest.approx(np.mean(gaps), rel=2e-3)
+
+
+def test_all_claims_hold_but_that_the_gap_explains_the_lost_trials(result):
+    assert failing(result) == [GAP_EXPLAINS]
+
+
+@pytest.mark.parametrize(
+    ("setting", "which", "ends", "broken"),
+    [
+        (BY_CLUSTERS[1], "proposed", [0.97] * 5, [1]),
+        (BY_CLUSTERS[2], "proposed", [0.8] * 4 + [1.2], [4]),  # lost with another k
+        (BY_CLUSTERS[3], "proposed", [0.8] * 5, [4]),  # none lost with k = 25
+        (BY_CLUSTERS[3], "ablation", [0.8] * 5, [12 - 1]),
+    ],
+)
+def test_claims_can_fail(result, setting, which, ends, broken):
+    result["curves"][setting.name][which]["last"]["each"] = ends
+    assert [place for place in failing(result) if place != GAP_EXPLAINS] == broken
+
+
+def test_the_claim_of_growing_gaps_can_fail(result):
+    result["gaps"][BY_CLUSTERS[3].name] = 0.0
+    assert 5 in failing(result)
+
+
+def test_tables_and_pictures(result):
+    (table,) = ARTEFACT.tables(result)
+    assert len(table.rows) == 7
+    clusters, features = ARTEFACT.pictures(result)
+    assert [ax.get_title() for ax in clusters.figure.axes[:4]] == [
+        "k = 6", "k = 10", "k = 16", "k = 25",
+    ]  # fmt: skip
+    assert [ax.get_title() for ax in features.figure.axes[:4]] == [
+        "d = 4", "d = 8", "d = 16", "d = 32",
+    ]  # fmt: skip
