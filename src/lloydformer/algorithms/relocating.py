@@ -59,7 +59,8 @@ class Relocating:
         tolerance: the squared shift of all centers at which they count as settled.
         """
         problem = Problem(points, np.ones(len(points)) if weights is None else weights)
-        course, kept, settled = [np.asarray(centers, float)], [], False
+        course, settled = [np.asarray(centers, float)], False
+        kept: list[bool] = []
         n_moved = min(self.n_moved, len(centers))
         while True:
             left = n_layers + 1 - len(course)
