@@ -12,10 +12,14 @@ from lloydformer.noise import gumbel
 
 SHARPNESS = 2.0
 """Clusters are drawn with probability proportional to their error to this power."""
-CANDIDATES = 16
+CANDIDATES = 64
 """Centers that may vanish: those of the least utility."""
+GAIN = 1e-6
+"""A relocation is kept if it lowers the objective by this fraction."""
 REST = 2
 """Lloyd's iterations before a relocation, where the centers still move."""
+STILL = 1e-12
+"""Centers whose means lower the objective by no more than this fraction are settled."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +72,16 @@ class Relocating:
             patient = True in kept[-self.patience :] or len(kept) < self.patience
             relocating = enough and patient and len(centers) > 1
             for _ in range(0 if settled else REST if relocating else left):
-                course.append(problem.lloyd(course[-1])[0])
-                settled = bool(((course[-1] - course[-2]) ** 2).sum() <= tolerance)
+                moved, after = problem.lloyd(course[-1])
+                before, shift = problem.objective(course[-1]), ((moved - course[-1]) ** 2).sum()
+                settled = bool(shift <= tolerance or before - after <= STILL * before)
+                course.append(moved)
                 if settled:
                     break
             if not relocating:
                 break
             found, objective = self._relocated(problem, course[-1], len(course) - 1, n_moved)
-            kept.append(bool(objective < problem.objective(course[-1])))
+            kept.append(bool(objective < (1 - GAIN) * problem.objective(course[-1])))
             course += [course[-1]] * (2 + n_moved) + [found if kept[-1] else course[-1]]
             settled = settled and not kept[-1]
         return Course(
