@@ -187,16 +187,17 @@ class Descent:
         course = plan.layers(
             self.run, centers, self.data.dtype, self.rules.tol, most, number * most
         )
+        began = perf_counter()
         try:
-            began = perf_counter()
             for layers in course:
                 shift = (layers.centers - centers).square().sum().item()
                 centers = layers.centers
-                history += [layers.objective] * layers.count
-                if self.callback is not None:
-                    took, began = perf_counter() - began, perf_counter()
-                    self.callback(Progress(number, len(history) - 1, layers.objective, shift,
-                                           self.data.n_rows, took))  # fmt: skip
+                took, began = (perf_counter() - began) / layers.count, perf_counter()
+                for _ in range(layers.count):
+                    history.append(layers.objective)
+                    if self.callback is not None:
+                        self.callback(Progress(number, len(history) - 1, layers.objective, shift,
+                                               self.data.n_rows, took))  # fmt: skip
         except KeyboardInterrupt:
             so_far = self._finished(centers, history, BestSeen()) if history else None
             raise Interrupted(so_far) from None

@@ -8,6 +8,7 @@ import lloydformer as lf
 
 ALL = {
     "kmeans": lf.KMeans,
+    "relocating": lf.RelocatingKMeans,
     "soft": lf.SoftKMeans,
     "spherical": lf.SphericalKMeans,
     "trimmed": lf.TrimmedKMeans,
@@ -20,7 +21,7 @@ X = np.random.default_rng(1).normal(size=(40, 3)) + 3
 
 @pytest.fixture(params=ALL)
 def model(request):
-    return ALL[request.param](3, init=X[:3], max_iter=5, random_state=0)
+    return ALL[request.param](3, init=X[:3], max_iter=15, random_state=0)
 
 
 def read_only(X: np.ndarray) -> np.ndarray:

@@ -16,8 +16,8 @@ CANDIDATES = 64
 """Centers that may vanish: those of the least utility."""
 GAIN = 1e-6
 """A relocation is kept if it lowers the objective by this fraction."""
-REST = 2
-"""Lloyd's iterations before a relocation, where the centers still move."""
+TIE = 1e-9
+"""Costs that differ by less than this fraction of the objective are equal."""
 STILL = 1e-12
 """Centers whose means lower the objective by no more than this fraction are settled."""
 
@@ -42,12 +42,14 @@ class Relocating:
     A relocation splits some clusters in two, takes a step of Lloyd's, lets as many centers vanish
     one after the other, and takes another step: 3 + n_moved layers. It is kept if the objective
     is lower than before. After `patience` relocations in a row that are not, Lloyd's iterations
-    go on alone. A cluster without mass keeps its center.
+    go on alone. `rest` of them come before each relocation, fewer if the centers have settled;
+    None: as many as it takes. A cluster without mass keeps its center.
     """
 
     n_moved: int = 5
     n_draws: int = 3
     patience: int = 5
+    rest: int | None = None
     seed: int = 0
 
     def run(
@@ -66,19 +68,20 @@ class Relocating:
         course, settled = [np.asarray(centers, float)], False
         kept: list[bool] = []
         n_moved = min(self.n_moved, len(centers))
+        depth = 3 + n_moved
         while True:
             left = n_layers + 1 - len(course)
-            enough = left >= 3 + n_moved + (0 if settled else REST)
             patient = True in kept[-self.patience :] or len(kept) < self.patience
-            relocating = enough and patient and len(centers) > 1
-            for _ in range(0 if settled else REST if relocating else left):
+            patient = patient and self.patience > 0 and len(centers) > 1
+            short = self.rest is not None and patient and left >= self.rest + depth
+            for _ in range(0 if settled else self.rest or 0 if short else left):
                 moved, after = problem.lloyd(course[-1])
                 before, shift = problem.objective(course[-1]), ((moved - course[-1]) ** 2).sum()
                 settled = bool(shift <= tolerance or before - after <= STILL * before)
                 course.append(moved)
                 if settled:
                     break
-            if not relocating:
+            if not patient or n_layers + 1 - len(course) < depth:
                 break
             found, objective = self._relocated(problem, course[-1], len(course) - 1, n_moved)
             kept.append(bool(objective < (1 - GAIN) * problem.objective(course[-1])))
@@ -92,10 +95,10 @@ class Relocating:
         self, problem: "Problem", centers: ndarray, layer: int, n_moved: int
     ) -> tuple[ndarray, float]:
         """Other centers, and the objective of the partition that they are the means of."""
-        k = len(centers)
+        k, tie = len(centers), TIE * problem.objective(centers)
         centers, _ = problem.lloyd(self.grow(problem, centers, layer, n_moved))
         while len(centers) > k:
-            centers = problem.prune(centers)
+            centers = problem.prune(centers, tie)
         return problem.lloyd(centers)
 
     def grow(self, problem: "Problem", centers: ndarray, layer: int, n_moved: int) -> ndarray:
@@ -174,14 +177,16 @@ class Problem:
                 means[j] = np.average(self.points[own], axis=0, weights=self.weights[own])
         return means, float(self.weights @ ((self.points - means[labels]) ** 2).sum(axis=1))
 
-    def prune(self, centers: ndarray) -> ndarray:
+    def prune(self, centers: ndarray, tie: float = 0.0) -> ndarray:
         """The means without the center that costs the least; its points go to the second nearest.
 
-        Of those with the least utility, $u_j = \\sum_i w_i (s_i - r_i)$ over its points.
+        Of those with the least utility, $u_j = \\sum_i w_i (s_i - r_i)$ over its points. Two that
+        are each other's second nearest cost the same: the first of equals vanishes.
         """
         labels, second, r, s = self.two_nearest(centers)
         utility = np.bincount(labels, self.weights * (s - r), minlength=len(centers))
-        candidates = np.argsort(utility, kind="stable")[:CANDIDATES]
+        candidates = np.sort(np.argsort(utility, kind="stable")[:CANDIDATES])
         without = [self.means(np.where(labels == a, second, labels), centers) for a in candidates]
-        a = int(np.argmin([objective for _, objective in without]))
+        objectives = np.array([objective for _, objective in without])
+        a = int(np.argmax(objectives <= objectives.min() + tie))
         return np.delete(without[a][0], candidates[a], axis=0)

@@ -56,8 +56,8 @@ class Parted(Adding):
         return sums.view(q, k, -1), add_by_label(weights, pairs, q * k).view(q, k)
 
 
-def prune(run: Run, centers: Tensor, dtype: torch.dtype) -> Tensor:
-    r"""The means without the center that costs the least.
+def prune(run: Run, centers: Tensor, dtype: torch.dtype, tie: float = 0.0) -> Tensor:
+    r"""The means without the center that costs the least, the first of those within a tie.
 
     Without center a, whose points with second nearest center j have mass $n_{aj}$ and mean
     $\mu_{aj}$, the objective grows by
@@ -65,7 +65,7 @@ def prune(run: Run, centers: Tensor, dtype: torch.dtype) -> Tensor:
     """
     k = len(centers)
     sums, masses, utility = run(TwoNearest(centers.to(dtype)))
-    candidates = utility.sort(stable=True).indices[:CANDIDATES]
+    candidates = utility.sort(stable=True).indices[:CANDIDATES].sort().values
     parts, mass = run(Parted(candidates, k))
     means = torch.where(masses[:, None] > 0, sums / masses[:, None], centers)
     at = parts / mass.clamp(min=torch.finfo(mass.dtype).tiny)[..., None]
@@ -73,7 +73,7 @@ def prune(run: Run, centers: Tensor, dtype: torch.dtype) -> Tensor:
     left = (at - means[candidates, None]).square().sum(dim=-1)
     both = (mass + masses).clamp(min=torch.finfo(mass.dtype).tiny)
     costs = (masses * mass / both * joined - mass * left).sum(dim=1)
-    best = int(costs.argmin())
+    best = int((costs <= costs.min() + tie).int().argmax())
     sums, masses = sums + parts[best], masses + mass[best]
     means = torch.where(masses[:, None] > 0, sums / masses[:, None], centers)
     keep = torch.arange(k, device=centers.device) != candidates[best]

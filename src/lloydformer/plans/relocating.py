@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 
 from lloydformer.plans.assign import Nearest
-from lloydformer.plans.contract import Block, Layers, Run
+from lloydformer.plans.contract import Block, Layers, Run, Step
 from lloydformer.plans.means import Means
 from lloydformer.plans.pruning import prune
 from lloydformer.plans.splitting import Draws, Errors, split
 
-REST = 2
-"""Lloyd's iterations before a relocation, where the centers still move."""
 GAIN = 1e-6
 """A relocation is kept if it lowers the objective by this fraction."""
+TIE = 1e-9
+"""Costs of centers that differ by less than this fraction of the objective are equal."""
 STILL = 1e-12
 """Centers whose means lower the objective by no more than this fraction are settled."""
 
@@ -40,11 +40,15 @@ class Relocation:
 
 @dataclass(frozen=True)
 class Relocating(Means):
-    """Lloyd's iterations with relocations between them, as in algorithms.relocating."""
+    """Lloyd's iterations with relocations between them, as in algorithms.relocating.
+
+    rest: so many iterations before a relocation; None: until the centers have settled.
+    """
 
     n_moved: int = 5
     n_draws: int = 3
     patience: int = 5
+    rest: int | None = None
     seed: int = 0
 
     def seeded(self, seed: int) -> "Relocating":
@@ -57,19 +61,17 @@ class Relocating(Means):
         done, fails, settled = 0, 0, False
         depth = 3 + min(self.n_moved, len(centers))
         while True:
-            enough = most - done >= depth + (0 if settled else REST)
-            relocating = enough and fails < self.patience and len(centers) > 1
-            for _ in range(0 if settled else REST if relocating else most - done):
+            patient, left = fails < self.patience and len(centers) > 1, most - done
+            short = self.rest is not None and patient and left >= self.rest + depth
+            for _ in range(0 if settled else self.rest or 0 if short else left):
                 step = self.step(run, centers.to(dtype), done)
                 moved = self.place(step, centers)
-                shifts = (moved - centers).square().sum(dim=1)
-                less = (step.masses * shifts).sum().item()
-                settled = shifts.sum().item() <= tolerance or less <= STILL * step.objective
+                settled = _is_settled(step, moved - centers, tolerance)
                 yield Layers(moved, step.objective, 1)
                 centers, done = moved, done + 1
                 if settled:
                     break
-            if not relocating:
+            if not patient or most - done < depth:
                 return
             draws = Draws(self.seed, first + done, self.n_draws)
             found, before, after = self._relocated(run, centers, dtype, draws)
@@ -94,8 +96,15 @@ class Relocating(Means):
         sums, masses, _ = run(Nearest(grown.to(dtype)))
         grown = torch.where(masses[:, None] > 0, sums / masses[:, None], grown)
         while len(grown) > k:
-            grown = prune(run, grown, dtype)
+            grown = prune(run, grown, dtype, TIE * before)
         sums, masses, errors = run(Errors(grown.to(dtype)))
         means = torch.where(masses[:, None] > 0, sums / masses[:, None], grown)
         less = masses * (means - grown).square().sum(dim=1)
         return means, before, (errors.sum() - less.sum()).item()
+
+
+def _is_settled(step: Step, moved: Tensor, tolerance: float) -> bool:
+    """Have the centers moved less than the tolerance, or without a gain worth the name?"""
+    shifts = moved.square().sum(dim=1)
+    less = (step.masses * shifts).sum().item()
+    return shifts.sum().item() <= tolerance or less <= STILL * step.objective

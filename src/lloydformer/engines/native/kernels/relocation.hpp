@@ -38,6 +38,7 @@ class Relocation {
 
   private:
     static constexpr int CANDIDATES = 64;               // that may vanish
+    static constexpr double TIE = 1e-9;                 // of the objective
     static constexpr int GROW = 5, DRAWN = 6;           // places in noise.HEADS
     typedef std::vector<std::vector<int64_t>> Members;  // rows of some clusters
 
@@ -165,13 +166,16 @@ class Relocation {
             tried_.assign(team, rows_, tried_.k,
                           [&](double* useful, int64_t i, Block<T>&, int, const Packed<T>&,
                               double less) { useful[tried_.labels[i]] += rows_.weight(i) * less; });
-        const std::vector<int> candidates =
+        std::vector<int> candidates =
             first_of(CANDIDATES, utility, [](double a, double b) { return a < b; });
+        std::sort(candidates.begin(), candidates.end());
         const Members members = members_of(candidates, tried_.labels);
         std::vector<double> costs(candidates.size());
         team.run(int(candidates.size()),
                  [&](int c) { costs[c] = cost(candidates[c], members[c]); });
-        const size_t best = std::min_element(costs.begin(), costs.end()) - costs.begin();
+        const double least = *std::min_element(costs.begin(), costs.end());
+        size_t best = 0;  // two that are each other's second nearest cost the same
+        while (costs[best] > least + TIE * objective_) best++;
         std::vector<T> row(rows_.width);
         for (int64_t i : members[best]) {
             rows_.see(i, row.data());
