@@ -17,7 +17,7 @@ CANDIDATES = 64
 GAIN = 1e-6
 """A relocation is kept if it lowers the objective by this fraction."""
 TIE = 1e-9
-"""Costs that differ by less than this fraction of the objective are equal."""
+"""Costs that differ by less than this fraction of the objective are equal; so are gains."""
 STILL = 1e-12
 """Centers whose means lower the objective by no more than this fraction are settled."""
 
@@ -125,7 +125,8 @@ class Relocating:
         r"""The best of some splits of cluster b: its gain, the half near to the point, the rest.
 
         A point is drawn by $\log w_i r_i + g$, and takes the points that are nearer to it than to
-        the center. The objective falls by $n_1 n_2 / (n_1 + n_2)\, |m_1 - m_2|^2$.
+        the center. The objective falls by $n_1 n_2 / (n_1 + n_2)\, |m_1 - m_2|^2$. Points of the two
+        halves of one split gain the same: the first of equals counts.
         """
         labels, _, r, _ = problem.two_nearest(centers)
         own = np.flatnonzero((labels == b) & (problem.weights > 0))
@@ -140,7 +141,7 @@ class Relocating:
             m1, m2 = (np.average(x[half], axis=0, weights=w[half]) for half in (near, ~near))
             n1, n2 = w[near].sum(), w[~near].sum()
             gain = float(n1 * n2 / (n1 + n2) * ((m1 - m2) ** 2).sum())
-            best = (gain, m1, m2) if gain > best[0] else best
+            best = (gain, m1, m2) if gain > (1 + TIE) * best[0] else best
         return best
 
 

@@ -10,12 +10,10 @@ from lloydformer.plans.assign import Nearest
 from lloydformer.plans.contract import Block, Layers, Run, Step
 from lloydformer.plans.means import Means
 from lloydformer.plans.pruning import prune
-from lloydformer.plans.splitting import Draws, Errors, split
+from lloydformer.plans.splitting import TIE, Draws, Errors, split
 
 GAIN = 1e-6
 """A relocation is kept if it lowers the objective by this fraction."""
-TIE = 1e-9
-"""Costs of centers that differ by less than this fraction of the objective are equal."""
 STILL = 1e-12
 """Centers whose means lower the objective by no more than this fraction are settled."""
 

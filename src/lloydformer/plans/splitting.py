@@ -12,6 +12,8 @@ from lloydformer.plans.contract import Adding, Block, Run
 
 SHARPNESS = 2.0
 """Clusters are drawn with probability proportional to their error to this power."""
+TIE = 1e-9
+"""Gains and costs that differ by less than this fraction are equal."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,15 @@ class Halves(Adding):
         )
 
 
+def _first_best(gains: Tensor) -> tuple[Tensor, Tensor]:
+    """The best draw of each cluster, the first of equals: points of either half gain the same."""
+    best, gain = torch.zeros_like(gains[:, 0], dtype=torch.long), gains[:, 0]
+    for draw in range(1, gains.shape[1]):
+        better = gains[:, draw] > (1 + TIE) * gain
+        best, gain = torch.where(better, draw, best), torch.where(better, gains[:, draw], gain)
+    return best, gain
+
+
 def split(run: Run, state: tuple[Tensor, ...], n_moved: int, draws: Draws, old: Tensor) -> Tensor:
     """The means of all clusters, and those of two halves where one is drawn: (k + m, d)."""
     sums, masses, errors = state
@@ -114,10 +125,10 @@ def split(run: Run, state: tuple[Tensor, ...], n_moved: int, draws: Draws, old: 
     apart = (near / mass[..., None] - rest / other[..., None]).square().sum(dim=-1)
     whole = (n_near > 0) & (n_rest > 0)
     gains = torch.where(whole, mass * other / masses[chosen, None] * apart, 0)
-    best = gains.max(dim=1)
+    best, gain = _first_best(gains)
     means = torch.where(masses[:, None] > 0, sums / masses[:, None], old.double())
-    here = torch.arange(len(chosen), device=device), best.indices
+    here = torch.arange(len(chosen), device=device), best
     near, rest = near[here] / mass[here][:, None], rest[here] / other[here][:, None]
-    gained = best.values > 0
+    gained = gain > 0
     means[chosen[gained]] = rest[gained]
     return torch.cat([means, near[gained]])

@@ -104,8 +104,9 @@ class Relocation {
                     take(splits[h], m, row.data(), rows_.weight(rows[m]));
         }
         for (Split& split : splits) split.gain = gain(split, b);
-        return *std::max_element(splits.begin(), splits.end(),
-                                 [](const Split& x, const Split& y) { return x.gain < y.gain; });
+        return *std::max_element(splits.begin(), splits.end(), [](const Split& x, const Split& y) {
+            return (1 + TIE) * x.gain < y.gain;  // points of either half gain the same
+        });
     }
 
     std::vector<int64_t> drawn_points(const std::vector<int64_t>& rows, const Moves& moves) const {
