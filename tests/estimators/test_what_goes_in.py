@@ -96,7 +96,7 @@ def test_entries_that_are_stored_twice_count_twice(kind):
     assert given.nnz == 160
 
 
-@pytest.mark.parametrize("name", sorted(set(ALL) - {"kmeans", "spherical"}))
+@pytest.mark.parametrize("name", sorted(set(ALL) - {"kmeans", "relocating", "spherical"}))
 def test_the_others_refuse_sparse_matrices(name):
     with pytest.raises(TypeError, match="Sparse data was passed"):
         ALL[name](3).fit(sparse.csr_matrix(X))

@@ -125,8 +125,8 @@ class Relocating:
         r"""The best of some splits of cluster b: its gain, the half near to the point, the rest.
 
         A point is drawn by $\log w_i r_i + g$, and takes the points that are nearer to it than to
-        the center. The objective falls by $n_1 n_2 / (n_1 + n_2)\, |m_1 - m_2|^2$. Points of the two
-        halves of one split gain the same: the first of equals counts.
+        the center. The objective falls by $n_1 n_2 / (n_1 + n_2)\, |m_1 - m_2|^2$. Points of
+        either half of a split gain the same: the first of equals counts.
         """
         labels, _, r, _ = problem.two_nearest(centers)
         own = np.flatnonzero((labels == b) & (problem.weights > 0))
