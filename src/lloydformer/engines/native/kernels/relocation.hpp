@@ -3,17 +3,9 @@
 
 #include <numeric>
 
-#include "partition.hpp"
-#include "philox.hpp"
+#include "splits.hpp"
 
 namespace lloydformer::ISA {
-
-/// How a relocation draws.
-struct Moves {
-    uint64_t seed;
-    int64_t layer;
-    int moved, draws;
-};
 
 /// Relocations of centers among the same points, as in lloydformer.algorithms.relocating.
 template <class T>
@@ -39,15 +31,7 @@ class Relocation {
   private:
     static constexpr int CANDIDATES = 64;               // that may vanish
     static constexpr double TIE = 1e-9;                 // of the objective
-    static constexpr int GROW = 5, DRAWN = 6;           // places in noise.HEADS
     typedef std::vector<std::vector<int64_t>> Members;  // rows of some clusters
-
-    /// A cluster in two halves: one is near to a point that was drawn.
-    struct Split {
-        double gain = 0, mass = 0, count = 0;
-        std::vector<double> sums;
-        std::vector<char> near;
-    };
 
     /// Labels, distances and errors for these centers, if they are not those of the last call.
     void know(Team& team, const double* centers, int k) {
@@ -69,8 +53,8 @@ class Relocation {
         const std::vector<int> chosen = drawn_clusters(moves);
         const Members members = members_of(chosen, kept_.labels);
         std::vector<Split> splits(chosen.size());
-        team.run(int(chosen.size()),
-                 [&](int c) { splits[c] = best_split(chosen[c], members[c], moves); });
+        const BestSplit<T> best{rows_, kept_, away_, moves};
+        team.run(int(chosen.size()), [&](int c) { splits[c] = best(chosen[c], members[c]); });
         tried_.to_means();
         for (size_t c = 0; c < chosen.size(); c++)
             if (splits[c].gain > 0) apply(splits[c], chosen[c], members[c]);
@@ -85,62 +69,6 @@ class Relocation {
                                              std::log(-std::log(noise.uniform(j / 2, 0)[j % 2]))
                                        : -HUGE_SCORE<double>;
         return first_of(moves.moved, scores, [](double a, double b) { return a > b; });
-    }
-
-    /// The best of some splits. A draw is the largest log w r + g, or the least -log u / (w r).
-    Split best_split(int b, const std::vector<int64_t>& rows, const Moves& moves) const {
-        const std::vector<int64_t> drawn = drawn_points(rows, moves);
-        std::vector<T> points(moves.draws * rows_.width), row(rows_.width);
-        std::vector<Split> splits(moves.draws);
-        for (int h = 0; h < moves.draws && drawn[h] >= 0; h++) {
-            rows_.see(drawn[h], &points[h * rows_.width]);
-            splits[h].sums.resize(rows_.d), splits[h].near.resize(rows.size());
-        }
-        for (size_t m = 0; m < rows.size(); m++) {
-            rows_.see(rows[m], row.data());
-            for (int h = 0; h < moves.draws && drawn[h] >= 0; h++)
-                if (squared_distance(row.data(), &points[h * rows_.width], rows_.width) <
-                    away_[rows[m]])
-                    take(splits[h], m, row.data(), rows_.weight(rows[m]));
-        }
-        for (Split& split : splits) split.gain = gain(split, b);
-        return *std::max_element(splits.begin(), splits.end(), [](const Split& x, const Split& y) {
-            return (1 + TIE) * x.gain < y.gain;  // points of either half gain the same
-        });
-    }
-
-    std::vector<int64_t> drawn_points(const std::vector<int64_t>& rows, const Moves& moves) const {
-        const Noise noise{moves.seed, moves.layer, DRAWN};
-        std::vector<int64_t> drawn(moves.draws, -1);
-        std::vector<double> least(moves.draws, HUGE_SCORE<double>);
-        for (int64_t i : rows) {
-            const double mass = rows_.weight(i) * double(away_[i]);
-            if (mass <= 0) continue;
-            std::array<double, 2> u{};
-            for (int h = 0; h < moves.draws; h++) {
-                if (h % 2 == 0) u = noise.uniform(h / 2, i);
-                const double late = -std::log(u[h % 2]) / mass;
-                if (late < least[h]) least[h] = late, drawn[h] = i;
-            }
-        }
-        return drawn;
-    }
-
-    static void take(Split& split, size_t member, const T* row, double weight) {
-        for (size_t f = 0; f < split.sums.size(); f++) split.sums[f] += weight * row[f];
-        split.mass += weight, split.count += weight > 0, split.near[member] = true;
-    }
-
-    /// n1 n2 / (n1 + n2) |m1 - m2|^2.
-    double gain(const Split& split, int b) const {
-        const double rest = kept_.masses[b] - split.mass;
-        if (split.count == 0 || split.count == kept_.counts[b]) return 0;
-        double apart = 0;
-        for (int f = 0; f < rows_.d; f++) {
-            const double other = (kept_.sums[int64_t(b) * rows_.d + f] - split.sums[f]) / rest;
-            apart += (split.sums[f] / split.mass - other) * (split.sums[f] / split.mass - other);
-        }
-        return split.mass * rest / kept_.masses[b] * apart;
     }
 
     /// The near half comes last, the other one takes the cluster's place.
