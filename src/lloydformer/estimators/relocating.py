@@ -22,7 +22,7 @@ class RelocatingKMeans(Clusterer):
     stops after `patience` relocations in a row that were not kept, or after `max_iter` layers, of
     which a relocation has 3 + `n_moved`. A split is the best of `n_draws`. With more patience
     the centers get better, and it takes longer. Relocations begin where Lloyd's algorithm ends,
-    so the result is never worse than that of `KMeans` from the same start; with `rest=2`, they
+    so the result is never worse than that of its iterations alone; with `rest=2`, they
     begin after two iterations, which is better where `max_iter` is small. An empty cluster keeps
     its center until a relocation takes it away.
     """
