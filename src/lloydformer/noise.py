@@ -15,8 +15,10 @@ _MASK = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 
-HEADS = ("encoder_cross", "encoder_self", "decoder_cross", "decoder_self", "affinity")
-"""The heads that may draw; a head's number is its place here."""
+HEADS = (
+    "encoder_cross", "encoder_self", "decoder_cross", "decoder_self", "affinity", "grow", "drawn",
+)  # fmt: skip
+"""The heads that may draw; a head's number is its place here. The last two are of relocations."""
 
 Words = tuple[Tensor, Tensor, Tensor, Tensor]
 Key = tuple[int | Tensor, int | Tensor]

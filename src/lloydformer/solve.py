@@ -13,7 +13,7 @@ from lloydformer.data.blocks import Blocks
 from lloydformer.empty import Refill
 from lloydformer.engines.contract import Engine, State
 from lloydformer.plans.assign import Moments
-from lloydformer.plans.contract import Fold, Plan, Run, Step
+from lloydformer.plans.contract import Course, Fold, Plan, Run, Step
 from lloydformer.plans.medoids import rows_of
 
 Starts = Callable[[Run, State], Iterator[Tensor]]
@@ -151,6 +151,8 @@ class Descent:
     def from_start(self, number: int, centers: Tensor) -> Result:
         """Iterate until the stop rule says so, then label the points once more."""
         self.state.clear()
+        if isinstance(self.plan, Course):
+            return self._along(self.plan, number, centers)
         if (found := self._at_once(centers)) is not None:
             return found
         refill = Refill(self.rules.empty, self.plan, self.data, self.state.labels)
@@ -178,6 +180,28 @@ class Descent:
             so_far = self._finished(centers, history, seen) if history else None
             raise Interrupted(so_far) from None
         return self._finished(centers, history, seen)
+
+    def _along(self, plan: Course, number: int, centers: Tensor) -> Result:
+        """Follow a plan that goes its own course."""
+        most, history = self.rules.max_iter, list[float]()
+        course = plan.layers(
+            self.run, centers, self.data.dtype, self.rules.tol, most, number * most
+        )
+        began = perf_counter()
+        try:
+            for layers in course:
+                shift = (layers.centers - centers).square().sum().item()
+                centers = layers.centers
+                took, began = (perf_counter() - began) / layers.count, perf_counter()
+                for _ in range(layers.count):
+                    history.append(layers.objective)
+                    if self.callback is not None:
+                        self.callback(Progress(number, len(history) - 1, layers.objective, shift,
+                                               self.data.n_rows, took))  # fmt: skip
+        except KeyboardInterrupt:
+            so_far = self._finished(centers, history, BestSeen()) if history else None
+            raise Interrupted(so_far) from None
+        return self._finished(centers, history, BestSeen())
 
     def _at_once(self, centers: Tensor) -> Result | None:
         """All iterations in one call, if no one is to hear of each and there is such a call."""

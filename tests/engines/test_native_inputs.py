@@ -16,6 +16,7 @@ X = np.random.default_rng(1).normal(size=(500, 5)) + 3
 WEIGHTS = np.random.default_rng(2).uniform(0.5, 2, size=500)
 MODELS = {
     "kmeans": lf.KMeans(),
+    "relocating": lf.RelocatingKMeans(),
     "spherical": lf.SphericalKMeans(),
     "soft": lf.SoftKMeans(inverse_temperature=0.3),
     "trimmed": lf.TrimmedKMeans(keep=0.8),
@@ -26,7 +27,7 @@ MODELS = {
 @pytest.fixture(params=MODELS)
 def model(request):
     chosen = clone(MODELS[request.param])
-    return chosen.set_params(n_clusters=4, random_state=0, max_iter=8, engine="native")
+    return chosen.set_params(n_clusters=4, random_state=0, max_iter=18, engine="native")
 
 
 def found(model, points, weights=None):

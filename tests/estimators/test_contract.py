@@ -13,6 +13,7 @@ ESTIMATORS = [
     lf.SphericalKMeans(zero_rows="ignore"),  # a check feeds a row of zeros
     lf.TrimmedKMeans(),
     lf.RobustKMeans(),
+    lf.RelocatingKMeans(),
     lf.KMedoids(max_iter=30),
     lf.CircuitClusterer(),
 ]

@@ -12,6 +12,7 @@ RNG = np.random.default_rng(9)
 X = RNG.normal(size=(120, 3)) + RNG.uniform(-3, 3, size=(5, 3))[np.arange(120) % 5] + 1
 ESTIMATORS = {
     "kmeans": lf.KMeans(),
+    "relocating": lf.RelocatingKMeans(),
     "soft": lf.SoftKMeans(inverse_temperature=0.4),
     "spherical": lf.SphericalKMeans(),
     "trimmed": lf.TrimmedKMeans(keep=0.9),
@@ -28,7 +29,7 @@ def model(request):
     )
 
 
-@pytest.mark.parametrize("name", ["kmeans", "soft", "spherical"])
+@pytest.mark.parametrize("name", ["kmeans", "relocating", "soft", "spherical"])
 @pytest.mark.parametrize("seed", range(5))
 def test_objectives_never_rise(name, seed):
     model = clone(ESTIMATORS[name]).set_params(
@@ -44,7 +45,9 @@ def test_the_history_has_every_iteration_and_the_end(model):
     assert len(model.objective_history_) == model.n_iter_ + 1
 
 
-@pytest.mark.parametrize("name", ["kmeans", "spherical", "trimmed", "robust", "circuit"])
+@pytest.mark.parametrize(
+    "name", ["kmeans", "relocating", "spherical", "trimmed", "robust", "circuit"]
+)
 def test_it_ends_with_the_inertia(name):
     model = clone(ESTIMATORS[name]).set_params(n_clusters=5, random_state=0).fit(X)
     assert model.objective_history_[-1] == model.inertia_

@@ -8,7 +8,7 @@ import lloydformer as lf
 
 KINDS = [
     lf.KMeans, lf.SoftKMeans, lf.SphericalKMeans, lf.TrimmedKMeans, lf.RobustKMeans, lf.KMedoids,
-    lf.CircuitClusterer,
+    lf.RelocatingKMeans, lf.CircuitClusterer,
 ]  # fmt: skip
 X = torch.from_numpy(np.random.default_rng(1).normal(size=(40, 3)))
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(

@@ -10,6 +10,7 @@ import lloydformer as lf
 X = np.random.default_rng(1).normal(size=(400, 3))
 MODELS = [
     lf.KMeans(5),
+    lf.RelocatingKMeans(5),
     lf.SoftKMeans(5, inverse_temperature=2.0),
     lf.SphericalKMeans(5),
     lf.TrimmedKMeans(5),

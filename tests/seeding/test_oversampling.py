@@ -143,7 +143,7 @@ def test_a_single_cluster(rng):
 @pytest.mark.parametrize(
     "kind",
     [lf.KMeans, lf.SoftKMeans, lf.SphericalKMeans, lf.TrimmedKMeans, lf.RobustKMeans, lf.KMedoids,
-     lf.CircuitClusterer],
+     lf.RelocatingKMeans, lf.CircuitClusterer],
 )  # fmt: skip
 def test_every_estimator_takes_it(kind, rng):
     points = blobs(rng, n=90, k=3) + 20

@@ -43,7 +43,7 @@ def fit(
         ),
     ] = None,
     algorithm: Annotated[
-        str, typer.Option(help="kmeans, soft, spherical, trimmed, robust or medoids.")
+        str, typer.Option(help="kmeans, relocating, soft, spherical, trimmed, robust or medoids.")
     ] = "kmeans",
     output: Annotated[
         Path | None,
@@ -84,6 +84,10 @@ def fit(
             "--inverse-temperature", help="soft: large is nearly k-means; robust: small is."
         ),
     ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(min=1, help="relocating, medoids: so many tries without gain are the end."),
+    ] = None,
     start_from: Annotated[
         Path | None,
         typer.Option("--start-from", metavar="MODEL", help="Begin at the centers of this model."),
@@ -99,7 +103,7 @@ def fit(
     """
     options = {
         "init": init, "n_init": n_init, "max_iter": max_iter, "tol": tol, "keep": keep,
-        "inverse_temperature": inverse_temperature, "random_state": seed,
+        "inverse_temperature": inverse_temperature, "patience": patience, "random_state": seed,
     }  # fmt: skip
     command = shlex.join(["lloydformer", *sys.argv[1:]])
     request = Request(

@@ -4,6 +4,7 @@ from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.circuit import CircuitClusterer
 from lloydformer.estimators.kmeans import KMeans
 from lloydformer.estimators.medoids import KMedoids
+from lloydformer.estimators.relocating import RelocatingKMeans
 from lloydformer.estimators.robust import RobustKMeans
 from lloydformer.estimators.soft import SoftKMeans
 from lloydformer.estimators.spherical import SphericalKMeans
@@ -14,6 +15,7 @@ __all__ = [
     "Clusterer",
     "KMeans",
     "KMedoids",
+    "RelocatingKMeans",
     "RobustKMeans",
     "SoftKMeans",
     "SphericalKMeans",

@@ -7,6 +7,7 @@ from typing import Any
 from lloydformer.estimators import (
     KMeans,
     KMedoids,
+    RelocatingKMeans,
     RobustKMeans,
     SoftKMeans,
     SphericalKMeans,
@@ -16,6 +17,7 @@ from lloydformer.estimators.base import Clusterer
 
 ALGORITHMS: dict[str, type[Clusterer]] = {
     "kmeans": KMeans,
+    "relocating": RelocatingKMeans,
     "soft": SoftKMeans,
     "spherical": SphericalKMeans,
     "trimmed": TrimmedKMeans,

@@ -1,10 +1,11 @@
 """What a plan is made of: folds over blocks, and the step that one iteration comes to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+import torch
 from torch import Tensor
 
 from lloydformer.data.rows import Rows
@@ -85,6 +86,15 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Layers:
+    """Some layers at once: the centers after them, and the objective of those before."""
+
+    centers: Tensor
+    objective: float
+    count: int
+
+
+@dataclass(frozen=True)
 class Final:
     """The last assignment: what users compare, and what the plan descends.
 
@@ -137,6 +147,17 @@ class Plan(Protocol):
         ...
 
     def finish(self, run: Run, centers: Tensor) -> Final: ...
+
+
+@runtime_checkable
+class Course(Plan, Protocol):
+    """A plan that is more than one step again and again, and knows when it has come to its end."""
+
+    def layers(
+        self, run: Run, centers: Tensor, dtype: torch.dtype, tolerance: float, most: int, first: int
+    ) -> Iterator[Layers]:
+        """At most so many layers from these centers; `first` went before, in other starts."""
+        ...
 
 
 def total(values: Tensor, weights: Tensor | None) -> Tensor:

@@ -12,6 +12,7 @@ from torch import Tensor
 from lloydformer.engines.contract import State
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.means import Iterations
+from lloydformer.plans.relocating import Relocation
 from lloydformer.plans.robust import Above, Best, Exponential, Weighted
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
@@ -144,6 +145,14 @@ def _weighted(session: Session, fold: Weighted) -> Summary:
     return sums, masses, objective[0], torch.tensor(changed)
 
 
+def _relocation(session: Session, fold: Relocation) -> Summary:
+    centers, draws = fold.centers.clone().contiguous(), fold.draws
+    before, after = session.kernels.relocate(
+        centers.numpy(), draws.seed, draws.layer, fold.n_moved, draws.n_draws
+    )
+    return centers, before, after
+
+
 def _closer(session: Session, fold: Closer) -> Summary:
     masses = _zeros(-(-len(session.labels) // session.leaf))
     session.kernels.closer(
@@ -170,7 +179,7 @@ FOLDS: dict[type, Callable[[Session, Any], Summary | None]] = {
     Moments: _moments, Nearest: _nearest, Iterations: _iterations, Measure: _measure,
     Cosines: _measure, Shares: _shares,
     Histogram: _histogram, Within: _within, Best: _best, Above: _above, Weighted: _weighted,
-    Closer: _closer, Potential: _potential, Seeds: _seeds,
+    Closer: _closer, Potential: _potential, Seeds: _seeds, Relocation: _relocation,
 }  # fmt: skip
 """Kernels by the fold that they run; None is returned where the plain fold must."""
 

@@ -1,6 +1,7 @@
 // The kernels for one instruction set: this file is compiled once for each.
 #include "lloyd.hpp"
 #include "problems.hpp"
+#include "relocation.hpp"
 #include "rounds.hpp"
 #include "seeds.hpp"
 #include "session.hpp"
@@ -115,6 +116,13 @@ class SessionOf final : public Session {
                              state.labels);
     }
 
+    void relocate(double* centers, int k, uint64_t seed, int64_t layer, int moved, int draws,
+                  double* objectives) override {
+        if (relocation_ == nullptr) relocation_ = std::make_unique<Relocation<T>>(rows_);
+        std::tie(objectives[0], objectives[1]) =
+            relocation_->run(team_, centers, k, {seed, layer, moved, draws});
+    }
+
   private:
     void begin(int k, bool bounded) {
         lloyd_ = std::make_unique<Lloyd<T>>(rows_, k, bounded);
@@ -146,6 +154,7 @@ class SessionOf final : public Session {
     bool labels_written_ = false;
     Rows<T> rows_;
     std::unique_ptr<Lloyd<T>> lloyd_;
+    std::unique_ptr<Relocation<T>> relocation_;
     Seeds<T> seeds_{rows_};
     int k_ = 0;
 };

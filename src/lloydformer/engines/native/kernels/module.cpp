@@ -190,6 +190,18 @@ class Folds {
                                 state);
     }
 
+    nb::tuple relocate(Doubles centers, uint64_t seed, int64_t layer, int moved, int draws) {
+        require(centers.ndim() == 2 && centers.shape(1) == size_t(d_), "centers: pass (k, d)");
+        require(moved > 0 && draws > 0, "moved, draws: pass numbers above 0");
+        double objectives[2];
+        {
+            nb::gil_scoped_release free;
+            session_->relocate(centers.data(), int(centers.shape(0)), seed, layer, moved, draws,
+                               objectives);
+        }
+        return nb::make_tuple(objectives[0], objectives[1]);
+    }
+
   private:
     int centered(const Values& centers) const {
         require(centers.ndim() == 2 && centers.shape(1) == size_t(d_) &&
@@ -298,5 +310,6 @@ NB_MODULE(_kernels, m) {
              nb::arg().none(), nb::arg(), nb::arg(), nb::arg())
         .def("closer", &Folds::closer)
         .def("gains", &Folds::gains)
-        .def("seeds", &Folds::seeds);
+        .def("seeds", &Folds::seeds)
+        .def("relocate", &Folds::relocate);
 }

@@ -73,6 +73,10 @@ class Session {
     /// Both in turn, k - 1 times, from the first row on, with draws (k - 1, trials) from [0, 1).
     /// Returns how many rows there are: fewer than k where no mass is left.
     virtual int choose(int64_t* rows, int k, const double* draws, int trials, State) = 0;
+    /// From centers (k, d), in float64, to relocated ones: so many are moved, and splits are the
+    /// best of some draws. Fills the objectives before and after.
+    virtual void relocate(double* centers, int k, uint64_t seed, int64_t layer, int moved,
+                          int draws, double* objectives) = 0;
 };
 
 /// Many problems (b, n, d) from their starts (b, k, d), each until its own stop rule says so.

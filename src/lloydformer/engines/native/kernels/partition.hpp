@@ -1,0 +1,120 @@
+// Points by cluster: labels, sums, masses and counts that follow the labels.
+#pragma once
+
+#include "pair.hpp"
+#include "fold.hpp"
+
+namespace lloydformer::ISA {
+
+/// Clusters of all points. Only points that change their label move sums.
+template <class T>
+struct Partition {
+    int k, d;
+    std::vector<int32_t> labels, others;
+    std::vector<double> centers, sums, masses, counts;
+
+    Partition(int64_t n, int d) : k(0), d(d), labels(n), others(n) {}
+
+    /// Clusters before any point is known.
+    void begin(const double* from, int clusters) {
+        k = clusters;
+        centers.assign(from, from + int64_t(k) * d);
+        sums.assign(int64_t(k) * d, 0), masses.assign(k, 0), counts.assign(k, 0);
+        std::fill(labels.begin(), labels.end(), -1);
+    }
+
+    /// Another cluster, without points.
+    int add(const double* center) {
+        centers.insert(centers.end(), center, center + d);
+        sums.resize(sums.size() + d), masses.push_back(0), counts.push_back(0);
+        return k++;
+    }
+
+    void erase(int a) {
+        for (std::vector<double>* numbers : {&centers, &sums})
+            numbers->erase(numbers->begin() + int64_t(a) * d,
+                           numbers->begin() + int64_t(a + 1) * d);
+        for (std::vector<double>* numbers : {&masses, &counts})
+            numbers->erase(numbers->begin() + a);
+        for (int32_t& label : labels) label -= label > a;
+        k--;
+    }
+
+    /// A point goes to another cluster.
+    void move(const T* row, int from, int to, double weight) {
+        for (int f = 0; f < d; f++) sums[int64_t(from) * d + f] -= weight * row[f];
+        for (int f = 0; f < d; f++) sums[int64_t(to) * d + f] += weight * row[f];
+        masses[from] -= weight, masses[to] += weight;
+        counts[from] -= weight > 0, counts[to] += weight > 0;
+        if (counts[from] == 0) clear(from);
+    }
+
+    void clear(int j) {
+        std::fill_n(&sums[int64_t(j) * d], d, 0.0);
+        masses[j] = counts[j] = 0;
+    }
+
+    /// The centers go to the means; one without mass stays. The sum of w |mean - center|^2.
+    double to_means() {
+        double less = 0;
+        for (int j = 0; j < k; j++)
+            for (int f = 0; f < d && masses[j] > 0; f++) {
+                const double mean = sums[int64_t(j) * d + f] / masses[j];
+                double& center = centers[int64_t(j) * d + f];
+                less += masses[j] * (mean - center) * (mean - center);
+                center = mean;
+            }
+        return less;
+    }
+
+    /// Labels by nearest center. each(numbers, i, row, label, other, less): what else a segment
+    /// adds up, `more` numbers; less: by how much the second score is worse.
+    template <class Each>
+    Numbers assign(Team& team, const Rows<T>& rows, int64_t more, Each each) {
+        const std::vector<T> rounded(centers.begin(), centers.end());
+        const Packed<T> packed(rounded.data(), k, d);
+        const int64_t size = int64_t(k) * (d + 2);
+        Numbers found =
+            fold(team, rows.n, size + more, [&](Numbers& numbers, int64_t start, int64_t stop) {
+                assign_two(rows, start, stop, packed,
+                           [&](int64_t first, Block<T>& block, const int32_t* now,
+                               const int32_t* second, const TwoFound<T>& by) {
+                               for (int r = 0; r < block.count; r++) {
+                                   const int64_t i = first + r;
+                                   const int h = r / W<T>, l = r % W<T>;
+                                   if (now[r] != labels[i])
+                                       follow(numbers, block.row(r), labels[i], now[r],
+                                              rows.weight(i));
+                                   labels[i] = now[r], others[i] = second[r];
+                                   each(&numbers[size], i, block, r, packed,
+                                        double(by.second[h][l] - by.best[h][l]));
+                               }
+                           });
+            });
+        take(found);
+        return Numbers(found.begin() + size, found.end());
+    }
+
+  private:
+    void follow(Numbers& numbers, const T* row, int from, int to, double weight) const {
+        double* to_sums = &numbers[int64_t(to) * d];
+        for (int f = 0; f < d; f++) to_sums[f] += weight * row[f];
+        double *mass = &numbers[int64_t(k) * d], *count = mass + k;
+        mass[to] += weight, count[to] += weight > 0;
+        if (from < 0) return;
+        double* from_sums = &numbers[int64_t(from) * d];
+        for (int f = 0; f < d; f++) from_sums[f] -= weight * row[f];
+        mass[from] -= weight, count[from] -= weight > 0;
+    }
+
+    void take(const Numbers& numbers) {
+        for (int64_t f = 0; f < int64_t(k) * d; f++) sums[f] += numbers[f];
+        for (int j = 0; j < k; j++) {
+            masses[j] += numbers[int64_t(k) * d + j];
+            counts[j] += numbers[int64_t(k) * (d + 1) + j];
+            if (counts[j] == 0) clear(j);
+        }
+    }
+};
+
+}  // namespace lloydformer::ISA

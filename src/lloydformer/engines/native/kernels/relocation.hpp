@@ -1,0 +1,189 @@
+// A relocation: clusters with much error are split, and as many centers of little use vanish.
+#pragma once
+
+#include <numeric>
+
+#include "splits.hpp"
+
+namespace lloydformer::ISA {
+
+/// Relocations of centers among the same points, as in lloydformer.algorithms.relocating.
+template <class T>
+class Relocation {
+  public:
+    explicit Relocation(const Rows<T>& rows)
+        : rows_(rows), kept_(rows.n, rows.d), tried_(rows.n, rows.d), away_(rows.n) {}
+
+    /// From centers (k, d) to others, in place. Returns the objectives before and after.
+    std::pair<double, double> run(Team& team, double* centers, int k, const Moves& moves) {
+        know(team, centers, k);
+        tried_ = kept_;
+        grow(team, moves);
+        if (tried_.k == k) return {objective_, objective_};
+        tried_.assign(team, rows_, 0, [](auto&&...) {});
+        tried_.to_means();
+        while (tried_.k > k) prune(team);
+        const double after = settle(team);
+        std::copy(tried_.centers.begin(), tried_.centers.end(), centers);
+        return {objective_, after};
+    }
+
+  private:
+    static constexpr int CANDIDATES = 64;               // that may vanish
+    static constexpr double TIE = 1e-9;                 // of the objective
+    typedef std::vector<std::vector<int64_t>> Members;  // rows of some clusters
+
+    /// Labels, distances and errors for these centers, if they are not those of the last call.
+    void know(Team& team, const double* centers, int k) {
+        if (kept_.k == k && std::equal(kept_.centers.begin(), kept_.centers.end(), centers)) return;
+        kept_.begin(centers, k);
+        errors_ = kept_.assign(team, rows_, k,
+                               [&](double* errors, int64_t i, Block<T>& block, int r,
+                                   const Packed<T>& packed, double) {
+                                   const int label = kept_.labels[i];
+                                   away_[i] = squared_distance(block.row(r), packed.row(label),
+                                                               packed.width);
+                                   errors[label] += rows_.weight(i) * double(away_[i]);
+                               });
+        objective_ = std::accumulate(errors_.begin(), errors_.end(), 0.0);
+    }
+
+    /// The means, and the halves of some clusters.
+    void grow(Team& team, const Moves& moves) {
+        const std::vector<int> chosen = drawn_clusters(moves);
+        const Members members = members_of(chosen, kept_.labels);
+        std::vector<Split> splits(chosen.size());
+        const BestSplit<T> best{rows_, kept_, away_, moves};
+        team.run(int(chosen.size()), [&](int c) { splits[c] = best(chosen[c], members[c]); });
+        tried_.to_means();
+        for (size_t c = 0; c < chosen.size(); c++)
+            if (splits[c].gain > 0) apply(splits[c], chosen[c], members[c]);
+    }
+
+    /// Those with the largest 2 log e + g, in this order.
+    std::vector<int> drawn_clusters(const Moves& moves) const {
+        const Noise noise{moves.seed, moves.layer, GROW};
+        std::vector<double> scores(kept_.k);
+        for (int j = 0; j < kept_.k; j++)
+            scores[j] = errors_[j] > 0 ? 2 * std::log(errors_[j]) -
+                                             std::log(-std::log(noise.uniform(j / 2, 0)[j % 2]))
+                                       : -HUGE_SCORE<double>;
+        return first_of(moves.moved, scores, [](double a, double b) { return a > b; });
+    }
+
+    /// The near half comes last, the other one takes the cluster's place.
+    void apply(const Split& split, int b, const std::vector<int64_t>& rows) {
+        std::vector<double> mean(split.sums);
+        for (double& number : mean) number /= split.mass;
+        const int slot = tried_.add(mean.data());
+        for (size_t m = 0; m < rows.size(); m++)
+            if (split.near[m]) tried_.labels[rows[m]] = slot;
+        for (int f = 0; f < rows_.d; f++) {
+            tried_.sums[int64_t(slot) * rows_.d + f] = split.sums[f];
+            tried_.sums[int64_t(b) * rows_.d + f] -= split.sums[f];
+        }
+        tried_.masses[slot] = split.mass, tried_.masses[b] -= split.mass;
+        tried_.counts[slot] = split.count, tried_.counts[b] -= split.count;
+        for (int f = 0; f < rows_.d; f++)
+            tried_.centers[int64_t(b) * rows_.d + f] =
+                tried_.sums[int64_t(b) * rows_.d + f] / tried_.masses[b];
+    }
+
+    /// The means without the center that costs the least.
+    void prune(Team& team) {
+        const Numbers utility =
+            tried_.assign(team, rows_, tried_.k,
+                          [&](double* useful, int64_t i, Block<T>&, int, const Packed<T>&,
+                              double less) { useful[tried_.labels[i]] += rows_.weight(i) * less; });
+        std::vector<int> candidates =
+            first_of(CANDIDATES, utility, [](double a, double b) { return a < b; });
+        std::sort(candidates.begin(), candidates.end());
+        const Members members = members_of(candidates, tried_.labels);
+        std::vector<double> costs(candidates.size());
+        team.run(int(candidates.size()),
+                 [&](int c) { costs[c] = cost(candidates[c], members[c]); });
+        const double least = *std::min_element(costs.begin(), costs.end());
+        size_t best = 0;  // two that are each other's second nearest cost the same
+        while (costs[best] > least + TIE * objective_) best++;
+        std::vector<T> row(rows_.width);
+        for (int64_t i : members[best]) {
+            rows_.see(i, row.data());
+            tried_.move(row.data(), candidates[best], tried_.others[i], rows_.weight(i));
+            tried_.labels[i] = tried_.others[i];
+        }
+        tried_.to_means();
+        tried_.erase(candidates[best]);
+    }
+
+    /// What the objective loses if the points of a cluster go to their second nearest center:
+    /// of those that go to j, n_j n_aj / (n_j + n_aj) |m_aj - m_j|^2 - n_aj |m_aj - m_a|^2.
+    double cost(int a, const std::vector<int64_t>& rows) const {
+        const int d = rows_.d;
+        std::vector<double> sums(int64_t(tried_.k) * d), masses(tried_.k);
+        std::vector<T> row(rows_.width);
+        for (int64_t i : rows) {
+            rows_.see(i, row.data());
+            const double weight = rows_.weight(i);
+            double* sum = &sums[int64_t(tried_.others[i]) * d];
+            for (int f = 0; f < d; f++) sum[f] += weight * row[f];
+            masses[tried_.others[i]] += weight;
+        }
+        double lost = 0;
+        for (int j = 0; j < tried_.k; j++) {
+            if (masses[j] <= 0) continue;
+            const double there = tried_.masses[j];
+            const double *sum = &sums[int64_t(j) * d], *own = &tried_.sums[int64_t(a) * d],
+                         *theirs = &tried_.sums[int64_t(j) * d];
+            double to = 0, from = 0;
+            for (int f = 0; f < d; f++) {
+                const double mean = sum[f] / masses[j];
+                const double left = mean - own[f] / tried_.masses[a];
+                const double joined = there > 0 ? mean - theirs[f] / there : 0;
+                from += left * left, to += joined * joined;
+            }
+            lost += there * masses[j] / (there + masses[j]) * to - masses[j] * from;
+        }
+        return lost;
+    }
+
+    /// A last step, and the objective of its partition.
+    double settle(Team& team) {
+        const Numbers found = tried_.assign(
+            team, rows_, 1,
+            [&](double* sum, int64_t i, Block<T>& block, int r, const Packed<T>& packed, double) {
+                *sum += rows_.weight(i) *
+                        double(squared_distance(block.row(r), packed.row(tried_.labels[i]),
+                                                packed.width));
+            });
+        return found[0] - tried_.to_means();
+    }
+
+    /// The places of the numbers that come first, the lower place on ties.
+    template <class Before>
+    static std::vector<int> first_of(size_t count, const std::vector<double>& numbers,
+                                     Before before) {
+        std::vector<int> order(numbers.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](int a, int b) { return before(numbers[a], numbers[b]); });
+        order.resize(std::min(count, order.size()));
+        return order;
+    }
+
+    Members members_of(const std::vector<int>& clusters, const std::vector<int32_t>& labels) const {
+        std::vector<int> place(std::max(kept_.k, tried_.k), -1);
+        Members members(clusters.size());
+        for (size_t c = 0; c < clusters.size(); c++) place[clusters[c]] = int(c);
+        for (size_t i = 0; i < labels.size(); i++)
+            if (place[labels[i]] >= 0) members[place[labels[i]]].push_back(int64_t(i));
+        return members;
+    }
+
+    const Rows<T>& rows_;
+    Partition<T> kept_, tried_;
+    std::vector<T> away_;  // squared distances to the kept centers
+    Numbers errors_;
+    double objective_ = 0;
+};
+
+}  // namespace lloydformer::ISA

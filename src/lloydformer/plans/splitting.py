@@ -1,0 +1,134 @@
+"""Clusters in two halves: folds that draw points by their distances and split clusters at them."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lloydformer.data.accumulate import add_by_label
+from lloydformer.noise import gumbel
+from lloydformer.plans.assign import masses_of
+from lloydformer.plans.contract import Adding, Block, Run
+
+SHARPNESS = 2.0
+"""Clusters are drawn with probability proportional to their error to this power."""
+TIE = 1e-9
+"""Gains and costs that differ by less than this fraction are equal."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What a relocation draws with: its seed, its layer, and how often for each split."""
+
+    seed: int
+    layer: int
+    n_draws: int
+
+
+@dataclass(frozen=True)
+class Errors(Adding):
+    """Labels and distances by nearest center; of each cluster sums, mass and error."""
+
+    centers: Tensor
+
+    def map(self, block: Block) -> tuple[Tensor, ...]:
+        k, labels = len(self.centers), block.rows.scores(self.centers).min(dim=1).indices
+        block.labels.copy_(labels)
+        block.distances.copy_(block.rows.squared_distances(self.centers, labels))
+        errors = add_by_label(_weighted(block.distances.double(), block), labels, k)
+        sums = block.rows.sums(labels, k, block.weights)
+        return sums, masses_of(labels, block.weights, k), errors
+
+
+def _weighted(values: Tensor, block: Block) -> Tensor:
+    return values if block.weights is None else values * block.weights
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """For each of some clusters and each draw the largest log w r + g, its row and its point."""
+
+    place: Tensor
+    """By cluster: its place among those drawn, -1 for the others."""
+    count: int
+    draws: Draws
+
+    def map(self, block: Block) -> tuple[Tensor, ...]:
+        places = self.place[block.labels.long()]
+        rows = torch.arange(block.start, block.start + len(places), device=places.device)
+        noise = gumbel(self.draws.seed, self.draws.layer, "drawn", self.draws.n_draws, rows)
+        scores = _weighted(block.distances.double(), block).log() + noise  # (draws, m)
+        strange = places != torch.arange(self.count, device=places.device)[:, None, None]
+        best = scores.masked_fill(strange, -torch.inf).max(dim=2)  # (count, draws)
+        points = block.rows.take(best.indices.flatten()).double()
+        return best.values, best.indices + block.start, points.view(*best.indices.shape, -1)
+
+    def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        later = second[0] > first[0]
+        return (
+            torch.where(later, second[0], first[0]),
+            torch.where(later, second[1], first[1]),
+            torch.where(later[..., None], second[2], first[2]),
+        )
+
+
+@dataclass(frozen=True)
+class Halves(Adding):
+    """Sums and masses of a cluster's points that are nearer to a point than to its center.
+
+    They are met after `Errors`. Sums are (count, draws, d).
+    """
+
+    place: Tensor
+    points: Tensor
+
+    def map(self, block: Block) -> tuple[Tensor, ...]:
+        parts = [self._half(block, point) for point in self.points.unbind(dim=1)]
+        return tuple(torch.stack(part, dim=1) for part in zip(*parts, strict=True))
+
+    def _half(self, block: Block, points: Tensor) -> tuple[Tensor, ...]:
+        """For one draw, and at the end the numbers of points in the two halves."""
+        count, places = len(points), self.place[block.labels.long()]
+        own, places = places >= 0, places.clamp(min=0)
+        near = own & (block.rows.squared_distances(points, places) < block.distances)
+        kept = _weighted(near.double(), block)
+        there = own if block.weights is None else own & (block.weights > 0)
+        return (
+            block.rows.sums(places, count, kept),
+            add_by_label(kept, places, count),
+            add_by_label((there & near).double(), places, count),
+            add_by_label((there & ~near).double(), places, count),
+        )
+
+
+def _first_best(gains: Tensor) -> tuple[Tensor, Tensor]:
+    """The best draw of each cluster, the first of equals: points of either half gain the same."""
+    best, gain = torch.zeros_like(gains[:, 0], dtype=torch.long), gains[:, 0]
+    for draw in range(1, gains.shape[1]):
+        better = gains[:, draw] > (1 + TIE) * gain
+        best, gain = torch.where(better, draw, best), torch.where(better, gains[:, draw], gain)
+    return best, gain
+
+
+def split(run: Run, state: tuple[Tensor, ...], n_moved: int, draws: Draws, old: Tensor) -> Tensor:
+    """The means of all clusters, and those of two halves where one is drawn: (k + m, d)."""
+    sums, masses, errors = state
+    device = errors.device
+    noise = gumbel(draws.seed, draws.layer, "grow", len(errors), torch.zeros(1, dtype=torch.long))
+    scores = SHARPNESS * errors.log() + noise[:, 0].to(device)
+    chosen = scores.sort(descending=True, stable=True).indices[:n_moved]
+    place = torch.full((len(errors),), -1, device=device)
+    place[chosen] = torch.arange(len(chosen), device=device)
+    points = run(Drawn(place, len(chosen), draws))[2]
+    near, mass, n_near, n_rest = run(Halves(place, points.to(old.dtype)))
+    rest, other = sums[chosen, None] - near, masses[chosen, None] - mass
+    apart = (near / mass[..., None] - rest / other[..., None]).square().sum(dim=-1)
+    whole = (n_near > 0) & (n_rest > 0)
+    gains = torch.where(whole, mass * other / masses[chosen, None] * apart, 0)
+    best, gain = _first_best(gains)
+    means = torch.where(masses[:, None] > 0, sums / masses[:, None], old.double())
+    here = torch.arange(len(chosen), device=device), best
+    near, rest = near[here] / mass[here][:, None], rest[here] / other[here][:, None]
+    gained = gain > 0
+    means[chosen[gained]] = rest[gained]
+    return torch.cat([means, near[gained]])

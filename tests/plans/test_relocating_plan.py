@@ -1,0 +1,145 @@
+"""The plan of relocating k-means on every engine: the plain algorithm, draw for draw."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lloydformer.algorithms import Relocating as Plain
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.engines import ENGINES, Chunked, Native, instruction_set
+from lloydformer.engines.contract import State
+from lloydformer.plans.pruning import prune
+from lloydformer.plans.relocating import Relocating
+from lloydformer.solve import _moments
+
+NATIVE = pytest.mark.skipif(
+    instruction_set() is None, reason="the kernels of the native engine were not built here"
+)
+SETS = ("portable", "avx2", "avx512")
+ENGINE = {"chunked": Chunked, "native": Native}
+EACH = pytest.mark.parametrize("name", ["chunked", pytest.param("native", marks=NATIVE)])
+
+
+def blobs(seed: int, n: int = 150, d: int = 3, k: int = 6, dtype=torch.float64, weighted=False):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n, d)) + 6 * rng.integers(0, 3, size=(n, d))
+    weights = rng.uniform(0.2, 2, size=n) * (rng.random(n) < 0.9) if weighted else None
+    return points.astype(str(dtype).removeprefix("torch.")), points[:k], weights
+
+
+def run_plan(name: str, points, start, weights, plan: Relocating, most: int, n_threads=1):
+    """The centers and objectives of all layers, seen from where the points are."""
+    weights = None if weights is None else torch.from_numpy(weights)
+    data = TensorBlocks(torch.from_numpy(points), weights, leaf=64)
+    state, course = State.of(data), []
+    state.clear()
+    with ENGINE[name](n_threads).over(data, state) as run:
+        plan = plan.knowing(_moments(run, data, 0.0)[0])
+        assert isinstance(plan, Relocating)
+        start = torch.from_numpy(start).double() - data.origin
+        for layers in plan.layers(run, start, data.dtype, 0.0, most, 0):
+            course += [layers] * layers.count
+    return [(c.centers + data.origin).numpy() for c in course], [c.objective for c in course]
+
+
+@EACH
+@given(
+    st.integers(0, 10**6), st.integers(2, 9), st.integers(1, 6), st.booleans(),
+    st.integers(1, 6), st.integers(1, 4), st.sampled_from([None, 0, 2]),
+)  # fmt: skip
+@settings(deadline=None, max_examples=20)
+def test_it_is_the_plain_algorithm(name, seed, k, d, weighted, n_moved, n_draws, rest):
+    points, start, weights = blobs(seed, d=d, k=k, weighted=weighted)
+    how = {"n_moved": n_moved, "n_draws": n_draws, "rest": rest, "seed": seed}
+    plain = Plain(**how).run(points, start, 60, weights)
+    centers, objective = run_plan(name, points, start, weights, Relocating(**how), 60)
+    assert len(centers) == len(plain.centers) - 1
+    np.testing.assert_allclose(centers[-1], plain.centers[-1], atol=1e-9)
+    np.testing.assert_allclose(objective, plain.objective[:-1], rtol=1e-9)
+
+
+@EACH
+def test_many_clusters_have_fewer_candidates(name):
+    """More than 64 centers, of which only those of the least utility may vanish."""
+    points, start, _ = blobs(3, n=400, d=2, k=70)
+    plain = Plain(seed=2, rest=2).run(points, start, 12)
+    centers, _ = run_plan(name, points, start, None, Relocating(seed=2, rest=2), 12)
+    np.testing.assert_allclose(centers[-1], plain.centers[-1], atol=1e-9)
+    assert plain.kept == (True,)
+
+
+@EACH
+def test_several_starts_draw_anew(name):
+    points, start, _ = blobs(5, k=8)
+    one, other = (
+        run_plan(name, points, start, None, Relocating(seed=s, rest=2), 20)[0][-1] for s in (1, 2)
+    )
+    again = run_plan(name, points, start, None, Relocating(seed=1, rest=2), 20)[0][-1]
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).any()
+
+
+@NATIVE
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_threads_do_not_change_a_bit(dtype, weighted):
+    points, start, weights = blobs(7, n=70_000, d=4, k=9, dtype=dtype, weighted=weighted)
+    runs = [
+        run_plan("native", points, start, weights, Relocating(seed=1), 30, n_threads)
+        for n_threads in (1, 2, 3)
+    ]
+    for centers, objective in runs[1:]:
+        assert objective == runs[0][1]
+        assert all((a == b).all() for a, b in zip(centers, runs[0][0], strict=True))
+
+
+@NATIVE
+@pytest.mark.parametrize("isa", SETS)
+def test_every_instruction_set_relocates_alike(isa, monkeypatch):
+    if SETS.index(isa) > SETS.index(instruction_set()):
+        pytest.skip(f"this machine does not have {isa}")
+    monkeypatch.setitem(ENGINE, "native", lambda n_threads: Native(1, instruction_set=isa))
+    points, start, weights = blobs(11, weighted=True)
+    plain = Plain(seed=4).run(points, start, 40, weights)
+    centers, _ = run_plan("native", points, start, weights, Relocating(seed=4), 40)
+    np.testing.assert_allclose(centers[-1], plain.centers[-1], atol=1e-9)
+
+
+@EACH
+def test_single_precision_ends_as_well(name):
+    """Draws are the same; rounding may change which relocations are kept, not how good it gets."""
+    points, start, _ = blobs(13, n=600, d=5, k=10)
+    exact = run_plan(name, points, start, None, Relocating(seed=1), 400)[1][-1]
+    single = run_plan(name, points.astype(np.float32), start, None, Relocating(seed=1), 400)[1][-1]
+    assert single == pytest.approx(exact, rel=0.01)
+
+
+def test_pruning_costs_what_it_says():
+    """The center that vanishes is the one without which the partition is best, by brute force."""
+    rng = np.random.default_rng(2)
+    points = rng.normal(size=(80, 2))
+    data = TensorBlocks(torch.from_numpy(points), leaf=32)
+    state, centers = State.of(data), data.take(torch.arange(7)).double()
+    with Chunked(1).over(data, state) as run:
+        left = prune(run, centers, torch.float64)
+    seen = points - data.origin.numpy()
+    away = ((seen[:, None] - centers.numpy()) ** 2).sum(axis=2)
+    order, best = away.argsort(axis=1), (np.inf, None)
+    for a in range(7):
+        labels = np.where(order[:, 0] == a, order[:, 1], order[:, 0])
+        means = [seen[labels == j].mean(axis=0) for j in range(7) if j != a]
+        spread = sum(
+            ((seen[labels == j] - m) ** 2).sum()
+            for j, m in zip([j for j in range(7) if j != a], means, strict=True)
+        )
+        best = min(best, (spread, np.stack(means).tolist()))
+    np.testing.assert_allclose(left.numpy(), best[1], atol=1e-12)
+
+
+def test_the_engines_are_those_there_are():
+    assert {"chunked", "native"} <= set(ENGINES)
+    assert replace(Relocating(), seed=3).seeded(4).seed == 4
