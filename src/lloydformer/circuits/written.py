@@ -11,7 +11,9 @@ from lloydformer.circuits.activations import (
     Identity,
     LimitingSoftmax,
     Linear,
+    Lots,
     NormMax,
+    Ranked,
     Softmax,
     Sparsemax,
     TopK,
@@ -19,16 +21,18 @@ from lloydformer.circuits.activations import (
 from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
+from lloydformer.circuits.products import Difference, Product
 from lloydformer.circuits.projections import Block, Dense, Projection
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, Euclidean, Scaled
+from lloydformer.circuits.stages import Counts, Read, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import Subspace
 from lloydformer.circuits.tokens import Binary, OneHot, Tokens
 
 _KINDS: tuple[type[Any], ...] = (
     Recipe, Tokens, OneHot, Binary, Subspace, Head, Projection, Block, Dense, Euclidean, DotProduct,
-    Scaled, Softmax, Linear, Identity, LimitingSoftmax, Gumbel, Sparsemax, TopK, NormMax,
-    RMSNorm, LayerNorm, Quadratic,
+    Scaled, Softmax, Linear, Identity, LimitingSoftmax, Gumbel, Sparsemax, TopK, NormMax, Ranked, Lots,
+    RMSNorm, LayerNorm, Quadratic, Product, Difference, Staged, Sublayer, Stage, Read, Counts,
 )  # fmt: skip
 PARTS = {kind.__name__: kind for kind in _KINDS}
 """What can be written down: the parts of this package. A part of one's own is code, not data."""
