@@ -159,8 +159,16 @@ def _schedule(recipe: object) -> tuple[AnyRecipe, ...]:
     if not schedule or not all(isinstance(r, AnyRecipe) for r in schedule):
         raise ValueError(f"recipe: found {recipe!r}; pass a recipe such as lf.recipes.lloyd()")
     if len({r.tokens for r in schedule}) > 1:
-        raise ValueError("recipe: a schedule needs recipes with the same tokens; found several")
+        found = "; ".join(f"{r.name} has {_subspaces(r)}" for r in dict.fromkeys(schedule))
+        raise ValueError(
+            f"recipe: a schedule needs recipes with the same tokens; found several: {found}"
+        )
     return schedule
+
+
+def _subspaces(recipe: AnyRecipe) -> str:
+    codes = type(recipe.tokens.codes).__name__
+    return f"{', '.join(s.name for s in recipe.tokens.subspaces)} ({codes})"
 
 
 def _free(circuit: nn.Module) -> None:

@@ -30,7 +30,9 @@ class Difference:
         return frozenset({self.subspace} | ({self.less} if self.less else set()))
 
     def __str__(self) -> str:
-        return f"({self.subspace.symbol} − {self.less.symbol})" if self.less else self.subspace.symbol
+        return (
+            f"({self.subspace.symbol} − {self.less.symbol})" if self.less else self.subspace.symbol
+        )
 
 
 @dataclass(frozen=True)

@@ -113,9 +113,9 @@ def on(*subspaces: Subspace) -> Projection:
     return Projection(tuple(Block(s, s) for s in subspaces))
 
 
-def moved(source: Subspace, target: Subspace) -> Projection:
-    """What lies in one subspace comes to lie in another of the same size."""
-    return Projection((Block(source, target),))
+def moved(source: Subspace, target: Subspace, power: float = 0.0) -> Projection:
+    r"""From one subspace to another of the same size, times $\delta$**power."""
+    return Projection((Block(source, target, power=power),))
 
 
 def separated(*subspaces: Subspace, coefficient: float = 1.0, power: float = 0.5) -> Projection:

@@ -65,9 +65,9 @@ MEAN = Head(DotProduct(), _EVENLY, _CODE, on(ASSIGNMENT) + 0.5 * _CODE, _AT)
 """A center asks for its points (score 1) and, should there be none, for itself (score 1/2)."""
 
 
-def _total(source: Subspace, target: Subspace) -> Head:
+def _total(value: Projection) -> Head:
     """Adds up a number over all that answer."""
-    return Head(DotProduct(), Identity(), on(ONE), on(ONE), moved(source, target))
+    return Head(DotProduct(), Identity(), on(ONE), on(ONE), value)
 
 
 def _sum(number: Subspace) -> Head:
@@ -94,6 +94,7 @@ def _moving(target: str, *sources: str) -> tuple[Read, Read]:
     return _self(target, -_AT), Read("mean", MEAN, sources)
 
 
+_TOTAL = _total(moved(ERROR, OBJECTIVE))
 _WEIGH = (squared(ERROR, POSITION, CENTER),)
 
 
@@ -105,7 +106,7 @@ def _grow(sharpness: float) -> Sublayer:
         Euclidean(),
         _FIRST,
         _AT + separated(ASSIGNMENT),
-        _AT + separated_name(),
+        _AT + moved(NAME, ASSIGNMENT, power=0.5),
         moved(TWIN, NEAR) + on(MARK),
     )
     near = Head(DotProduct(), _EVENLY, moved(NAME, NEAR), on(NEAR), _AT)
@@ -120,11 +121,11 @@ def _grow(sharpness: float) -> Sublayer:
     return Sublayer("grow", (
         Stage("assign", "assigned", (Read("nearest", NEAREST, ("centers",)),),
               (*_WEIGH, times(WEIGHTED, ERROR, ASSIGNMENT)), of=("points",)),
-        Stage("judge", "before", (Read("total", _total(ERROR, OBJECTIVE), ("assigned",)),),
+        Stage("judge", "before", (Read("total", _TOTAL, ("assigned",)),),
               of=("verdict",)),
         Stage("errors", "clusters", (Read("sum", _sum(ERROR), ("assigned",)),), of=("centers",)),
         Stage("draw", "drawn",
-              (_self("drawn", -on(POSITION) + moved(NAME, TWIN) + moved(ONE, MARK)),
+              (_self("drawn", -_AT + moved(NAME, TWIN) + moved(ONE, MARK)),
                Read("point", draw, ("assigned",), lots="drawn")),
               of=("clusters",), along="draws"),
         Stage("sides", "halves", (Read("side", side, ("clusters", "drawn")),),
@@ -133,7 +134,8 @@ def _grow(sharpness: float) -> Sublayer:
               (_self("drawn", -_AT), Read("near", near, ("halves",)),
                Read("rest", rest, ("halves",)), Read("share", share, ("halves",)),
                Read("count", count, ("halves",))),
-              (squared(APART, POSITION, OTHER), times(LOAD, SHARE, REST), times(GAIN, APART, LOAD))),
+              (squared(APART, POSITION, OTHER), times(LOAD, SHARE, REST),
+               times(GAIN, APART, LOAD))),
         Stage("best", "clusters",
               (Read("draw", _best(moved(ONE, GAIN), halves, GAIN), ("drawn",), across=True),)),
         Stage("offer", "offers",
@@ -149,12 +151,6 @@ def _grow(sharpness: float) -> Sublayer:
     ))  # fmt: skip
 
 
-def separated_name() -> Projection:
-    r"""$\sqrt\delta$ times the name, where points have their assignment."""
-    (block,) = _CODE.blocks
-    return Projection((replace(block, power=0.5),))
-
-
 def _settle() -> Sublayer:
     """A step of Lloyd's with the centers that are there."""
     return Sublayer("settle", (
@@ -165,14 +161,14 @@ def _settle() -> Sublayer:
 
 def _prune() -> Sublayer:
     """Each candidate vanishes in a proposal of its own, which looks a step of Lloyd's ahead."""
-    void = Projection(tuple(replace(b, coefficient=-1.0, power=1.0) for b in moved(ONE, VOID).blocks))
-    absent = Projection(tuple(replace(b, coefficient=-1.0, power=1.0) for b in moved(ONE, ABSENT).blocks))
-    least = Head(DotProduct(), Ranked(), -moved(ONE, UTILITY) + absent, on(UTILITY, ABSENT),
-                 on(NAME) + moved(ABSENT, VOID))  # fmt: skip
+    useless = -moved(ONE, UTILITY) + -moved(ONE, ABSENT, power=1.0)
+    least = Head(
+        DotProduct(), Ranked(), useless, on(UTILITY, ABSENT), on(NAME) + moved(ABSENT, VOID)
+    )
     vanish = Head(DotProduct(), Identity(), on(NAME), on(NAME), moved(ONE, ABSENT))
-    spare = replace(_total(ONE, VOID), value=moved(ONE, VOID) + -moved(ABSENT, VOID))
-    wanted = replace(_total(ONE, VOID), value=-moved(ONE, VOID))
-    best = _best(-moved(ONE, OBJECTIVE) + void, on(POSITION, ABSENT), OBJECTIVE, VOID)
+    there = _total(moved(ONE, VOID) + -moved(ABSENT, VOID))
+    lower = -moved(ONE, OBJECTIVE) + -moved(ONE, VOID, power=1.0)
+    best = _best(lower, on(POSITION, ABSENT), OBJECTIVE, VOID)
     return Sublayer("prune", (
         Stage("assign", "members",
               (Read("nearest", NEAREST, ("slots",)), Read("second", SECOND, ("slots",))),
@@ -187,10 +183,11 @@ def _prune() -> Sublayer:
               of=("points",), along="ranked"),
         Stage("move", "proposals", _moving("proposals", "ahead", "proposals")),
         Stage("weigh", "ahead", (Read("own", OWN, ("proposals",)),), _WEIGH),
-        Stage("judge", "verdicts", (Read("total", _total(ERROR, OBJECTIVE), ("ahead",)),)),
+        Stage("judge", "verdicts", (Read("total", _TOTAL, ("ahead",)),)),
         Stage("tell", "proposals", (_hear("verdicts", on(OBJECTIVE, VOID)),)),
         Stage("need", "standing",
-              (Read("there", spare, ("slots",)), Read("wanted", wanted, ("centers",))),
+              (Read("there", there, ("slots",)),
+               Read("wanted", _total(-moved(ONE, VOID)), ("centers",))),
               of=("slots",)),
         Stage("choose", "slots",
               (_self("slots", -on(POSITION, ABSENT)),
@@ -204,7 +201,7 @@ def _keep(margin: float) -> Sublayer:
     return Sublayer("keep", (
         *_settle().stages,
         Stage("weigh", "members", (Read("own", OWN, ("slots",)),), _WEIGH),
-        Stage("judge", "after", (Read("total", _total(ERROR, OBJECTIVE), ("members",)),),
+        Stage("judge", "after", (Read("total", _TOTAL, ("members",)),),
               of=("verdict",)),
         Stage("gather", "found",
               (_self("found", -_AT), Read("seat", seat, ("slots",)),

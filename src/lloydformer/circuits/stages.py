@@ -6,7 +6,6 @@ than points and centers, and more attentions; here they are listed.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import ClassVar, Literal
 
 from lloydformer.circuits.heads import Head
@@ -148,14 +147,14 @@ class Staged:
         return 2 * reach
 
     def row(self) -> dict[str, str]:
-        """Its row in the table tab:comp-alg: the kinds of heads on each side."""
-        cells = {"Enc-SA": "-", "Enc-CA": "-", "Dec-SA": "-", "Dec-CA": "-"}
-        for stage in chain.from_iterable(part.stages for part in self.sublayers):
+        """Its row in the table tab:comp-alg: the first kind of head on each side, … for others."""
+        kinds: dict[str, dict[str, None]] = {"Enc-SA": {}, "Enc-CA": {}, "Dec-SA": {}, "Dec-CA": {}}
+        for stage in self.stages.values():
             side = "Enc" if self._root(stage.target) == "points" else "Dec"
             for read in stage.reads:
                 column = f"{side}-SA" if stage.target in read.sources else f"{side}-CA"
-                known = [] if cells[column] == "-" else cells[column].split(" ")
-                cells[column] = " ".join(dict.fromkeys([*known, read.head.cell]))
+                kinds[column][read.head.cell] = None
+        cells = {c: next(iter(k), "-") + " …" * (len(k) > 1) for c, k in kinds.items()}
         return {
             **cells,
             "Norm": "-",
