@@ -13,6 +13,7 @@ from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.stages import Counts, Kind, Read, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import ABSENT, ASSIGNMENT, NAME, ONE, POSITION, Subspace
 from lloydformer.circuits.tokens import plain
+from lloydformer.inputs import check_count
 
 CENTER = Subspace("center", "c")
 """Points: where their center is. Clusters: the mean of the half that stays."""
@@ -231,13 +232,18 @@ def relocating(
     another step. It stands for 3 + n_moved layers: look-ahead counts, and numbers the noise.
     margin: by which share the objective must fall.
     """
+    counts = Counts(
+        spares=check_count("n_moved", n_moved),
+        draws=check_count("n_draws", n_draws),
+        candidates=check_count("n_candidates", n_candidates),
+    )
     if not 0 <= margin < 1:
         raise ValueError(f"margin: found {margin!r}; pass a share from 0 to below 1")
     return Staged(
         name="relocating",
         tokens=plain(),
         inner=INNER,
-        counts=Counts(n_moved, n_draws, n_candidates),
+        counts=counts,
         sublayers=(_grow(sharpness), _settle(), _prune(), _keep(margin)),
         algorithm="Relocating k-means",
         appendix="docs/relocating-circuit.md",
