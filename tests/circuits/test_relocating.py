@@ -136,7 +136,7 @@ def test_only_candidates_vanish(n_candidates, monkeypatch):
         expected = relocated(points, points[:8], 0, 4, seed)
         assert away(trace.centers[1], expected, points) < 1e-9
         differ += not torch.equal(trace.centers, by_circuit(points, points[:8], 4, seed).centers)
-    assert differ or n_candidates == 5  # the bound is felt
+    assert differ or n_candidates > 1  # with one alone the bound is felt
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.05, 0.999])
