@@ -18,6 +18,7 @@ RECIPES = [
     lf.recipes.lloyd("average"),
     lf.recipes.spherical("layer"),
     lf.recipes.robust_lifted(0.3, TopK(4), 17.0),
+    lf.recipes.relocating(2, 4, 7, 1.5, 0.25),
     replace(lf.recipes.lloyd_dot(), name="mine", feedforward=Quadratic("rectified")),
 ]
 
@@ -56,6 +57,12 @@ def changed(**change):
         ({"part": "Softmax", "inverse_temperature": "1"}, "found inverse_temperature '1'"),
         ({"part": "RMSNorm", "epsilon": float("nan")}, "found epsilon nan"),
         ({"part": "LimitingSoftmax", "ties": "last"}, "found ties 'last'"),
+        (
+            {"part": "Lots", "power": 0.0, "choice": {"part": "Ranked", "rank": None}},
+            "power: found",
+        ),
+        ({"part": "Counts", "spares": 0, "draws": 1, "candidates": 1}, "spares: found 0"),
+        ({**written(lf.recipes.relocating()), "inner": [["position"]]}, "Staged: found inner"),
     ],
     ids=str,
 )

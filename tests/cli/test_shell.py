@@ -44,6 +44,14 @@ def test_recipes_as_json():
     assert rows["soft_dot"]["equation"].startswith("X ← X + A⟨⟩[1](X, C; π")
 
 
+def test_a_recipe_that_does_not_lower_says_why():
+    rows = json.loads(run("recipes", "relocating", "--json").stdout)["rows"]
+    (reason,) = rows["relocating"]["derivation"]
+    assert "RelocatingKMeans" in reason
+    assert "prune.choose: slots ← slots" in rows["relocating"]["equation"]
+    assert reason in " ".join(run("recipes", "--explain", "relocating").stdout.split())
+
+
 def test_doctor_as_json():
     found = run("doctor", "--json")
     assert found.returncode == 0

@@ -1,7 +1,7 @@
 """The circuit: a recipe at work, T layers for T iterations."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import NamedTuple, SupportsIndex, cast
@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from lloydformer import noise
 from lloydformer.circuits.layer import Layer, Noise, Surroundings
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.staged_layer import StagedLayer
+from lloydformer.circuits.stages import AnyRecipe, Staged
 from lloydformer.circuits.subspaces import POSITION
 from lloydformer.circuits.trace import Recorder, Trace, names_of
 from lloydformer.inputs import as_problem, check_count, check_range, check_unit, check_zero_sum
@@ -20,6 +22,9 @@ from lloydformer.origin import middle
 
 Seed = SupportsIndex | Sequence[SupportsIndex] | None
 """A whole number, or one for each problem of a batch; numpy's will do."""
+
+AnyLayer = Layer | StagedLayer
+_LAYERS: dict[type[AnyRecipe], Callable[..., AnyLayer]] = {Recipe: Layer, Staged: StagedLayer}
 
 
 class Embedded(NamedTuple):
@@ -53,7 +58,7 @@ class Circuit(nn.Module):
 
     def __init__(
         self,
-        recipe: Recipe | Sequence[Recipe],
+        recipe: AnyRecipe | Sequence[AnyRecipe],
         n_features: int,
         n_clusters: int,
         trainable: bool = False,
@@ -66,7 +71,9 @@ class Circuit(nn.Module):
         self.tokens = self.schedule[0].tokens
         self.space = self.tokens.space(n_features, n_clusters)
         generator = torch.Generator().manual_seed(check_count("seed", seed, least=0))
-        self.layers = nn.ModuleList(Layer(r, self.space, generator) for r in self.schedule)
+        self.layers = nn.ModuleList(
+            _LAYERS[type(r)](r, self.space, generator) for r in self.schedule
+        )
         if trainable:
             _free(self)
 
@@ -89,12 +96,13 @@ class Circuit(nn.Module):
         names = names_of(layers)
         patterns = _patterns(keep, names)
         x, c, origin, reach = self.embed(points, centers)
-        history = [centers]
+        history, depth = [centers], 0
         with Recorder(patterns).watching(layers) as recorder:
             for recorder.layer, layer in enumerate(layers):
                 if recorder.layer and layer.recipe.embeds_again:
                     x, c, origin, reach = self.embed(points, history[-1])
-                draw = _noise(seed, recorder.layer, points)
+                draw = _noise(seed, depth, points)
+                depth += layer.recipe.depth(self.n_clusters)
                 x, c = layer(x, c, Surroundings.within(reach, layer.recipe, c, draw))
                 history.append(self.space.read(c, POSITION) + origin)
         _warn_if_lost(history)
@@ -121,8 +129,8 @@ class Circuit(nn.Module):
         encoder, decoder = self.tokens.encoder(x, assignments), self.tokens.decoder(c)
         return Embedded(encoder, decoder, origin, _reach(x, c))
 
-    def _order(self, n_layers: int) -> list[Layer]:
-        layers = cast(list[Layer], list(self.layers))
+    def _order(self, n_layers: int) -> list[AnyLayer]:
+        layers = cast(list[AnyLayer], list(self.layers))
         return [layers[t % len(layers)] for t in range(n_layers)]
 
     def _checked(self, points: object, centers: object) -> tuple[Tensor, Tensor]:
@@ -146,13 +154,21 @@ class Circuit(nn.Module):
         return f"n_features={self.n_features}, n_clusters={self.n_clusters}, dim={self.space.dim}"
 
 
-def _schedule(recipe: object) -> tuple[Recipe, ...]:
+def _schedule(recipe: object) -> tuple[AnyRecipe, ...]:
     schedule = tuple(recipe) if isinstance(recipe, (list, tuple)) else (recipe,)
-    if not schedule or not all(isinstance(r, Recipe) for r in schedule):
+    if not schedule or not all(isinstance(r, AnyRecipe) for r in schedule):
         raise ValueError(f"recipe: found {recipe!r}; pass a recipe such as lf.recipes.lloyd()")
     if len({r.tokens for r in schedule}) > 1:
-        raise ValueError("recipe: a schedule needs recipes with the same tokens; found several")
+        found = "; ".join(f"{r.name} has {_subspaces(r)}" for r in dict.fromkeys(schedule))
+        raise ValueError(
+            f"recipe: a schedule needs recipes with the same tokens; found several: {found}"
+        )
     return schedule
+
+
+def _subspaces(recipe: AnyRecipe) -> str:
+    codes = type(recipe.tokens.codes).__name__
+    return f"{', '.join(s.name for s in recipe.tokens.subspaces)} ({codes})"
 
 
 def _free(circuit: nn.Module) -> None:

@@ -12,6 +12,7 @@ from lloydformer.circuits.activations import Context
 from lloydformer.circuits.heads import Attention
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct
+from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.subspaces import ASSIGNMENT, POSITION, Space
 
 Noise = Callable[[str, Tensor], Tensor]
@@ -30,6 +31,7 @@ class Layer(nn.Module):
     ) -> None:
         super().__init__()
         self.recipe, self.space = recipe, space
+        self.assigning = "encoder_cross.attention"
         for slot, head in recipe.heads.items():
             self.add_module(slot, Attention(head, space, generator))
         self.feedforward = recipe.feedforward.build(space) if recipe.feedforward else None
@@ -75,7 +77,7 @@ class Surroundings:
 
     @classmethod
     def within(
-        cls, reach: float, recipe: Recipe, decoder: Tensor, noise: Noise | None = None
+        cls, reach: float, recipe: AnyRecipe, decoder: Tensor, noise: Noise | None = None
     ) -> "Surroundings":
         """What suits squared distances up to `reach` and the precision of these tokens."""
         n_clusters = decoder.shape[-2]

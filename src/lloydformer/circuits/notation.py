@@ -15,7 +15,11 @@ SIDES = {
 
 def plain_term(slot: str, head: Head) -> str:
     """`A₂[∞](X, C; I[x], I[x], I[y])`: score, activation, queries, keys; Q, K, V."""
-    asks, answers = SIDES[slot]
+    return term(*SIDES[slot], head)
+
+
+def term(asks: str, answers: str, head: Head) -> str:
+    """The same for any two sets of tokens."""
     kind = "₂" if _euclidean(head.score) else "⟨⟩"
     maps = ", ".join(str(p) for p in head.projections.values())
     return f"A{kind}[{head.activation.symbol}]({asks}, {answers}; {maps})"

@@ -24,6 +24,10 @@ class Block:
     coefficient: float = 1.0
     power: float = 0.0
 
+    def __str__(self) -> str:
+        source, target = self.source.symbol, self.target.symbol
+        return source if source == target else f"{target}←{source}"
+
 
 @dataclass(frozen=True)
 class Projection:
@@ -66,12 +70,12 @@ class Projection:
         return matrix
 
     def __str__(self) -> str:
-        """`I[x q]`, `−I[y]`, `I[x] + √δ I[y]`, `π`: blocks with one factor stand together."""
-        swaps = any(b.source != b.target for b in self.blocks)
+        """`I[x q]`, `−I[y]`, `I[x] + √δ I[y]`, `I[c←x]`, `π`: blocks with one factor together."""
+        swaps = any({b.source, b.target} == {SQUARED_NORM, HALF} for b in self.blocks)
         blocks = [b for b in self.blocks if b.power] if swaps else self.blocks
         groups = groupby(blocks, key=lambda b: (b.coefficient, b.power))
         terms = ["π"] if swaps else []
-        terms += [_factor(*key) + f"I[{' '.join(b.source.symbol for b in g)}]" for key, g in groups]
+        terms += [_factor(*key) + f"I[{' '.join(str(b) for b in g)}]" for key, g in groups]
         return " + ".join(terms).replace("+ −", "− ")
 
 
@@ -107,6 +111,11 @@ def _factor(coefficient: float, power: float) -> str:
 def on(*subspaces: Subspace) -> Projection:
     """The identity on these subspaces, zero elsewhere (def:lin-op)."""
     return Projection(tuple(Block(s, s) for s in subspaces))
+
+
+def moved(source: Subspace, target: Subspace, power: float = 0.0) -> Projection:
+    r"""From one subspace to another of the same size, times $\delta$**power."""
+    return Projection((Block(source, target, power=power),))
 
 
 def separated(*subspaces: Subspace, coefficient: float = 1.0, power: float = 0.5) -> Projection:

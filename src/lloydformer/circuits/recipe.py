@@ -97,6 +97,10 @@ class Recipe:
     def _separated_head(self) -> Head | None:
         return next((h for h in self.heads.values() if h.separated), None)
 
+    def depth(self, n_clusters: int) -> int:
+        """The layers that it stands for: noise is numbered by them."""
+        return 1
+
     def row(self) -> dict[str, str]:
         """Its row in the table tab:comp-alg."""
         return {

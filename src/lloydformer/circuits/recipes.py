@@ -1,4 +1,4 @@
-"""The recipes: the seven rows of the table tab:comp-alg, and four beyond it.
+"""The recipes: the seven rows of the table tab:comp-alg, and five beyond it.
 
 Each is the base recipe with a part replaced; the difference is the algorithm.
 """
@@ -24,6 +24,7 @@ from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
 from lloydformer.circuits.projections import Dense, lifting, on, separated
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.relocating import relocating
 from lloydformer.circuits.scores import DotProduct, Euclidean, Scaled
 from lloydformer.circuits.subspaces import (
     AFFINITY,
@@ -47,6 +48,7 @@ __all__ = [
     "lloyd_binary",
     "lloyd_dot",
     "medoids",
+    "relocating",
     "robust",
     "robust_lifted",
     "soft",

@@ -33,6 +33,12 @@ ASSIGNMENT = Subspace("assignment", "y")
 """Points: the cluster they belong to. Centers: which cluster they are."""
 AFFINITY = Subspace("affinity", "ŷ")
 """Scores of a point for each center, written down for a later head: k dimensions (eq rob CXY)."""
+ONE = Subspace("one", "1")
+"""The constant 1, by which a token asks or answers whatever the other one is: 1 dimension."""
+NAME = Subspace("name", "n")
+"""Centers: which one they are, where `ASSIGNMENT` is left to what belongs to them."""
+ABSENT = Subspace("absent", "a")
+"""1 in a spare token that is no center yet, and in a center that has vanished: 1 dimension."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class Trace:
     centers: Float[Tensor, "*b s k d"]
     """The centers before each layer and after the last one."""
     assignments: Float[Tensor, "*b t n k"]
-    """The encoder's cross-attention in each layer."""
+    """The attention that assigns the points in each layer: the encoder's cross-attention."""
     origin: Float[Tensor, "*b 1 d"]
     names: tuple[str, ...] = field(repr=False)
     kept: dict[str, Tensor] = field(repr=False)
@@ -82,12 +82,15 @@ class Recorder:
         with ExitStack() as hooks:
             for layer in set(layers):
                 for name, point in points_of(layer):
-                    hooks.enter_context(point.register_forward_hook(partial(self._read, name)))
+                    read = partial(self._read, name, name == layer.assigning)
+                    hooks.enter_context(point.register_forward_hook(read))
             yield self
 
-    def _read(self, point: str, module: nn.Module, inputs: object, output: Tensor) -> None:
+    def _read(
+        self, point: str, assigning: bool, module: nn.Module, inputs: object, output: Tensor
+    ) -> None:
         name = f"layers.{self.layer}.{point}"
-        if point == "encoder_cross.attention":
+        if assigning:
             self.assignments.append(output)
         if any(fnmatchcase(name, pattern) for pattern in self.patterns):
             self.kept[name] = output

@@ -11,7 +11,9 @@ from lloydformer.circuits.activations import (
     Identity,
     LimitingSoftmax,
     Linear,
+    Lots,
     NormMax,
+    Ranked,
     Softmax,
     Sparsemax,
     TopK,
@@ -19,16 +21,19 @@ from lloydformer.circuits.activations import (
 from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
+from lloydformer.circuits.products import Difference, Product
 from lloydformer.circuits.projections import Block, Dense, Projection
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, Euclidean, Scaled
+from lloydformer.circuits.stages import Counts, Read, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import Subspace
 from lloydformer.circuits.tokens import Binary, OneHot, Tokens
 
 _KINDS: tuple[type[Any], ...] = (
     Recipe, Tokens, OneHot, Binary, Subspace, Head, Projection, Block, Dense, Euclidean, DotProduct,
     Scaled, Softmax, Linear, Identity, LimitingSoftmax, Gumbel, Sparsemax, TopK, NormMax,
-    RMSNorm, LayerNorm, Quadratic,
+    Ranked, Lots, RMSNorm, LayerNorm, Quadratic, Product, Difference,
+    Staged, Sublayer, Stage, Read, Counts,
 )  # fmt: skip
 PARTS = {kind.__name__: kind for kind in _KINDS}
 """What can be written down: the parts of this package. A part of one's own is code, not data."""
@@ -82,7 +87,14 @@ def _fits(value: Any, hint: Any) -> bool:
     if kind is Literal:
         return value in inner
     if kind is tuple:
-        return isinstance(value, tuple) and all(_fits(one, inner[0]) for one in value)
+        return isinstance(value, tuple) and _all_fit(value, inner)
     if hint is float:
         return type(value) in (int, float) and math.isfinite(value)
     return isinstance(value, hint) and not (hint is int and isinstance(value, bool))
+
+
+def _all_fit(values: tuple[Any, ...], hints: tuple[Any, ...]) -> bool:
+    """Is each of its type? With `...` all are of the first one's."""
+    if hints[-1] is ...:
+        hints = hints[:1] * len(values)
+    return len(values) == len(hints) and all(map(_fits, values, hints))

@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from lloydformer.circuits import recipes as library
-from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.cli.terminal import print_json, print_table, stdout
-from lloydformer.plans.lower import derive
+from lloydformer.plans.lower import LoweringError, derive
 
-BEYOND = (library.soft_dot, library.robust_lifted, library.lloyd_binary)
+BEYOND = (library.soft_dot, library.robust_lifted, library.lloyd_binary, library.relocating)
 
 
 def recipes(
@@ -31,7 +31,7 @@ def recipes(
     chosen = [known[name]] if name else list(known.values())
     if json:
         row_of = {
-            r.name: {**r.row(), "equation": r.equation(), "derivation": derive(r).steps}
+            r.name: {**r.row(), "equation": r.equation(), "derivation": _derivation(r)}
             for r in chosen
         }
         return print_json({"label": "tab:comp-alg", "rows": row_of})
@@ -45,6 +45,14 @@ def recipes(
     return None
 
 
-def _explain(recipe: Recipe) -> None:
-    for number, step in enumerate(derive(recipe).steps, start=1):
+def _derivation(recipe: AnyRecipe) -> tuple[str, ...]:
+    """The steps to its plan, or the one reason why there is none."""
+    try:
+        return derive(recipe).steps
+    except LoweringError as refusal:
+        return (str(refusal),)
+
+
+def _explain(recipe: AnyRecipe) -> None:
+    for number, step in enumerate(_derivation(recipe), start=1):
         stdout.print(f"\n{number}. {step}", markup=False)

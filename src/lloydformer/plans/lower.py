@@ -22,6 +22,7 @@ from lloydformer.circuits.norms import LayerNorm, RMSNorm
 from lloydformer.circuits.projections import Block, Dense, Projection, lifting, on, separated
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, Euclidean
+from lloydformer.circuits.stages import AnyRecipe, Staged
 from lloydformer.circuits.subspaces import (
     AFFINITY,
     ASSIGNMENT,
@@ -66,13 +67,18 @@ class Lowering:
     steps: tuple[str, ...]
 
 
-def lower(recipe: Recipe) -> Plan:
+def lower(recipe: AnyRecipe) -> Plan:
     """The plan that computes what the recipe's circuit does, in folds over blocks of points."""
     return derive(recipe).plan
 
 
-def derive(recipe: Recipe) -> Lowering:
+def derive(recipe: AnyRecipe) -> Lowering:
     """The same, step by step."""
+    if isinstance(recipe, Staged):
+        raise LoweringError(
+            recipe.name,
+            "one plan has no folds for its proposals; the estimator is RelocatingKMeans",
+        )
     _constructed(recipe)
     _measure(recipe, "encoder_self")
     _cancels(recipe, "encoder_self", _written(recipe.encoder_cross, recipe))

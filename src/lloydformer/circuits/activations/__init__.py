@@ -3,6 +3,7 @@
 from lloydformer.circuits.activations.contract import NOTHING, Activation, Context
 from lloydformer.circuits.activations.dense import Identity, Linear, Softmax
 from lloydformer.circuits.activations.hard import Gumbel, LimitingSoftmax, Ties
+from lloydformer.circuits.activations.ranked import Lots, Ranked
 from lloydformer.circuits.activations.sparse import NormMax, Sparsemax, TopK
 
 __all__ = [
@@ -13,7 +14,9 @@ __all__ = [
     "Identity",
     "LimitingSoftmax",
     "Linear",
+    "Lots",
     "NormMax",
+    "Ranked",
     "Softmax",
     "Sparsemax",
     "Ties",

@@ -1,0 +1,160 @@
+"""The layer of a staged recipe: its sub-layers at work, one stage after the other."""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lloydformer.circuits.activations import Context
+from lloydformer.circuits.heads import Attention
+from lloydformer.circuits.layer import Noise, Surroundings
+from lloydformer.circuits.stages import Read, Stage, Staged, Sublayer
+from lloydformer.circuits.subspaces import (
+    ABSENT,
+    ASSIGNMENT,
+    NAME,
+    ONE,
+    POSITION,
+    Space,
+    Subspace,
+)
+
+Sets = dict[str, Tensor]
+"""Tokens by name, (m, dim); those with an axis of proposals (p, m, dim). A batch comes first."""
+
+
+class StagedLayer(nn.Module):
+    """Embeds points and centers in wider tokens, runs the stages, and reads the centers off."""
+
+    def __init__(
+        self, recipe: Staged, space: Space, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.recipe, self.space = recipe, space
+        self.n_clusters = space.size(ASSIGNMENT)
+        self.inner = recipe.space(space.size(POSITION), self.n_clusters)
+        self.counts = recipe.counts.within(self.n_clusters)
+        self.assigning = _assigning(recipe)
+        for part in recipe.sublayers:
+            self.add_module(part.name, self._built(part))
+        self.encoder_tokens, self.decoder_tokens = nn.Identity(), nn.Identity()
+        self.encoder_next, self.decoder_next = nn.Identity(), nn.Identity()
+
+    def forward(
+        self,
+        encoder: Float[Tensor, "*b n dim"],
+        decoder: Float[Tensor, "*b k dim"],
+        surroundings: Surroundings,
+    ) -> tuple[Float[Tensor, "*b n dim"], Float[Tensor, "*b k dim"]]:
+        x, c = self.encoder_tokens(encoder), self.decoder_tokens(decoder)
+        sets = self.embed(x, c)
+        separation = surroundings.separation * x.shape[-2]  # above any sum of squared distances
+        for stage in self.stages():
+            stage(sets, separation, surroundings.noise)
+        codes = self.inner.read(sets["assigned"], ASSIGNMENT)[..., : self.n_clusters]
+        positions = self.inner.read(sets["centers"], POSITION)
+        return (
+            self.encoder_next(self.space.write(x, ASSIGNMENT, codes)),
+            self.decoder_next(self.space.write(c, POSITION, positions)),
+        )
+
+    def stages(self) -> Iterator[nn.Module]:
+        """All stages in the order in which they run."""
+        return (m for m in self.modules() if isinstance(m, RunningStage))
+
+    def embed(self, x: Tensor, c: Tensor) -> Sets:
+        """The sets that are there from the beginning; a center's code is its name here."""
+        k, before = self.n_clusters, c.shape[:-2]
+        counts = {"points": x.shape[-2], "centers": k, **self.counts}
+        names = torch.eye(k + counts["spares"]).to(c).expand(*before, -1, -1)
+        absent = c.new_ones(*before, counts["spares"], 1)
+        parts = {
+            "points": {POSITION: self.space.read(x, POSITION)},
+            "centers": {POSITION: self.space.read(c, POSITION), NAME: names[..., :k, :]},
+            "spares": {NAME: names[..., k:, :], ABSENT: absent},
+        }
+        return {s: self._tokens(c, m, parts.get(s, {})) for s, m in counts.items()}
+
+    def _tokens(self, like: Tensor, count: int, parts: dict[Subspace, Tensor]) -> Tensor:
+        """So many tokens with these parts, the constant 1, and nothing else."""
+        tokens = like.new_zeros(*like.shape[:-2], count, self.inner.dim)
+        parts = {ONE: torch.ones_like(tokens[..., :1]), **parts}
+        return self.inner.assemble(
+            {s: parts.get(s, self.inner.read(tokens, s)) for s in self.inner.subspaces}
+        )
+
+    def _built(self, part: Sublayer) -> nn.Module:
+        def row() -> nn.ModuleDict:
+            return nn.ModuleDict({s.name: RunningStage(s, self.inner) for s in part.stages})
+
+        repeated = range(self.counts["spares"])
+        return nn.ModuleList(row() for _ in repeated) if part.repeated else row()
+
+
+class RunningStage(nn.Module):
+    """A stage at work. `tokens` is what its target begins as, `next` what becomes of it."""
+
+    def __init__(self, stage: Stage, space: Space) -> None:
+        super().__init__()
+        self.stage = stage
+        for read in stage.reads:
+            self.add_module(read.name, Attention(read.head, space))
+        self.networks = nn.ModuleList(network.build(space) for network in stage.networks)
+        self.tokens, self.next = nn.Identity(), nn.Identity()
+
+    def forward(self, sets: Sets, separation: float, noise: Noise | None) -> None:
+        """Writes the target's tokens into the sets."""
+        before = self.tokens(self._begun(sets))
+        tokens = before
+        for read in self.stage.reads:
+            head = self.get_submodule(read.name)
+            asking, answering = _sides(read, before, {**sets, self.stage.target: before})
+            heard = head(asking, answering, _context(read, sets["points"], noise), separation)
+            tokens = tokens + (heard.squeeze(-2) if read.across else heard)
+        for network in self.networks:
+            tokens = tokens + network(tokens)
+        sets[self.stage.target] = self.next(tokens)
+
+    def _begun(self, sets: Sets) -> Tensor:
+        """What it begins as: joined, and once for each proposal."""
+        stage = self.stage
+        tokens = torch.cat([sets[s] for s in stage.of or (stage.target,)], dim=-2)
+        if not stage.along:
+            return tokens
+        if stage.of == (stage.along,):
+            return tokens.unsqueeze(-2)  # (p, 1, dim): every proposal has its own
+        return _for_each(tokens, sets[stage.along].shape[-2])
+
+
+def _for_each(tokens: Tensor, n_proposals: int) -> Tensor:
+    return tokens.unsqueeze(-3).expand(*tokens.shape[:-2], n_proposals, -1, -1)
+
+
+def _sides(read: Read, tokens: Tensor, sets: Sets) -> tuple[Tensor, Tensor]:
+    """Who asks and who answers; across proposals, each token asks what it is in each of them."""
+    sources = [sets[s] for s in read.sources]
+    if read.across:
+        proposals = [_for_each(s, 1) if s.ndim == tokens.ndim else s for s in sources]
+        return tokens.unsqueeze(-2), torch.cat(proposals, dim=-3).transpose(-3, -2)
+    shared = [_for_each(s, tokens.shape[-3]) if s.ndim < tokens.ndim else s for s in sources]
+    return tokens, torch.cat(shared, dim=-2)
+
+
+def _context(read: Read, points: Tensor, noise: Noise | None) -> Context:
+    """With proposals a draw is for (proposal, key), else for (key, 0); queries share it."""
+    if not read.lots or noise is None:
+        return Context()
+
+    def draw(scores: Tensor) -> Tensor:
+        if scores.ndim > points.ndim:
+            return noise(read.lots, scores[..., 0, :]).unsqueeze(-2)  # (p, 1, m)
+        return noise(read.lots, scores[..., :1, :].mT).mT  # (1, m)
+
+    return Context(noise=draw)
+
+
+def _assigning(recipe: Staged) -> str:
+    """The attention that assigns the points to the centers that come in."""
+    name, stage = next((n, s) for n, s in recipe.stages.items() if s.target == "assigned")
+    return f"{name}.{stage.reads[0].name}.attention"

@@ -1,0 +1,85 @@
+"""Ranked attention, and lots drawn from scores that are not negative."""
+
+import math
+
+import pytest
+import torch
+
+from lloydformer.circuits.activations import Context, LimitingSoftmax, Lots, Ranked
+
+SCORES = torch.tensor([[3.0, 7.0, 7.0, 1.0]] * 3, dtype=torch.float64)
+
+
+def test_each_query_takes_its_own_rank_and_the_first_of_equal_keys_ranks_higher():
+    assert Ranked()(SCORES).argmax(dim=-1).tolist() == [1, 2, 0]
+    assert Ranked()(SCORES).sum(dim=-1).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("rank", "key"), [(0, 1), (1, 2), (2, 0), (3, 3)])
+def test_one_rank_for_all(rank, key):
+    assert torch.equal(Ranked(rank)(SCORES), torch.eye(4).double()[[key] * 3])
+
+
+def test_rank_0_is_limiting_softmax(rng):
+    scores = torch.tensor(rng.integers(0, 4, size=(2, 20, 6))).double()
+    assert torch.equal(Ranked(0)(scores), LimitingSoftmax("first")(scores))
+
+
+def test_rank_1_is_the_best_without_the_best(rng):
+    scores = torch.tensor(rng.integers(0, 4, size=(2, 20, 6))).double()
+    without = scores.masked_fill(LimitingSoftmax("first")(scores) > 0, -math.inf)
+    assert torch.equal(Ranked(1)(scores), LimitingSoftmax("first")(without))
+
+
+def test_there_must_be_a_key_of_that_rank():
+    with pytest.raises(ValueError, match="rank: found 4 for 4 keys; the last one is 3"):
+        Ranked(4)(SCORES)
+    with pytest.raises(ValueError, match="rank: found 2 for 2 keys"):
+        Ranked()(SCORES[:, :2])
+
+
+@pytest.mark.parametrize("rank", [-1, True])
+def test_a_rank_is_a_number_from_0(rank):
+    with pytest.raises(ValueError, match="rank: found"):
+        Ranked(rank)
+
+
+def drawn(power: float, scores: list[float], times: int) -> torch.Tensor:
+    """How often each key is drawn."""
+    noise = torch.Generator().manual_seed(0)
+
+    def gumbel(scores):
+        return -torch.log(-torch.log(torch.rand(scores.shape, generator=noise).double()))
+
+    many = torch.tensor(scores, dtype=torch.float64).expand(times, 1, -1)
+    return Lots(power)(many, Context(noise=gumbel)).mean(dim=(0, 1))
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_lots_fall_in_proportion_to_the_power_of_the_scores(power):
+    scores = [0.0, 1.0, 2.0, 5.0]
+    expected = torch.tensor(scores).double() ** power
+    found = drawn(power, scores, times=20_000)
+    assert found[0] == 0
+    torch.testing.assert_close(found, expected / expected.sum(), rtol=0, atol=0.012)
+
+
+def test_lots_without_replacement_are_all_different():
+    lots = Lots(2.0, Ranked())(SCORES, Context(noise=torch.zeros_like))
+    assert lots.argmax(dim=-1).tolist() == [1, 2, 0]
+
+
+def test_lots_need_noise():
+    with pytest.raises(ValueError, match="seed: found None; lots are drawn by noise"):
+        Lots()(SCORES)
+
+
+@pytest.mark.parametrize("power", [0.0, -1.0, math.inf, math.nan])
+def test_a_power_is_positive(power):
+    with pytest.raises(ValueError, match="power: found"):
+        Lots(power)
+
+
+def test_lots_choose_hard():
+    with pytest.raises(ValueError, match=r"choice: found Lots.*pass LimitingSoftmax"):
+        Lots(1.0, Lots())
