@@ -115,7 +115,7 @@ def _on_task(points: np.ndarray, start: np.ndarray, seed: int) -> dict[str, floa
     best = KMeans(k, n_init=20, random_state=seed).fit(points).inertia_
     how = {"max_iter": depth, "tol": 0.0, "random_state": seed}
     models = {
-        "ours": lf.RelocatingKMeans(k, init=start, rest=2, **how),
+        "ours": lf.RelocatingKMeans(k, init=start, n_moved=3, rest=0, **how),
         "Lloyd": lf.KMeans(k, init=start, **how),
         "k-means++ 1": lf.KMeans(k, **how),
     }

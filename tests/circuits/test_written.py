@@ -58,7 +58,11 @@ def changed(**change):
         ({"part": "RMSNorm", "epsilon": float("nan")}, "found epsilon nan"),
         ({"part": "LimitingSoftmax", "ties": "last"}, "found ties 'last'"),
         (
-            {"part": "Lots", "power": 0.0, "choice": {"part": "Ranked", "rank": None}},
+            {
+                "part": "Lots",
+                "power": 0.0,
+                "choice": {"part": "Ranked", "rank": None, "in_order": False},
+            },
             "power: found",
         ),
         ({"part": "Counts", "spares": 0, "draws": 1, "candidates": 1}, "spares: found 0"),

@@ -5,7 +5,13 @@ Each sub-layer below is a few attentions with residuals; docs/relocating-circuit
 
 from dataclasses import replace
 
-from lloydformer.circuits.activations import Identity, LimitingSoftmax, Lots, Ranked
+from lloydformer.circuits.activations import (
+    FirstOfEquals,
+    Identity,
+    LimitingSoftmax,
+    Lots,
+    Ranked,
+)
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.products import squared, times
 from lloydformer.circuits.projections import Projection, moved, on, separated
@@ -115,6 +121,7 @@ def _grow(sharpness: float) -> Sublayer:
     share = Head(DotProduct(), _EVENLY, _CODE, own_codes, moved(MARK, SHARE))
     count = Head(DotProduct(), Identity(), _CODE, rest_codes, moved(ONE, REST))
     halves = moved(OTHER, CENTER) + moved(POSITION, OTHER) + on(GAIN)
+    half = replace(_best(moved(ONE, GAIN), halves, GAIN), activation=FirstOfEquals())
     taken = moved(CENTER, POSITION) + moved(OTHER, CENTER) + 2.0 * _CODE + on(GAIN)
     cluster = Head(DotProduct(), Lots(sharpness, Ranked()), moved(ONE, ERROR), on(ERROR), taken)
     offer = on(POSITION, CENTER, ASSIGNMENT, ABSENT)
@@ -138,7 +145,7 @@ def _grow(sharpness: float) -> Sublayer:
               (squared(APART, POSITION, OTHER), times(LOAD, SHARE, REST),
                times(GAIN, APART, LOAD))),
         Stage("best", "clusters",
-              (Read("draw", _best(moved(ONE, GAIN), halves, GAIN), ("drawn",), across=True),)),
+              (Read("draw", half, ("drawn",), across=True),)),
         Stage("offer", "offers",
               (_self("offers", -on(ABSENT)), Read("cluster", cluster, ("clusters",), lots="grow")),
               of=("spares",)),
@@ -164,12 +171,14 @@ def _prune() -> Sublayer:
     """Each candidate vanishes in a proposal of its own, which looks a step of Lloyd's ahead."""
     useless = -moved(ONE, UTILITY) + -moved(ONE, ABSENT, power=1.0)
     least = Head(
-        DotProduct(), Ranked(), useless, on(UTILITY, ABSENT), on(NAME) + moved(ABSENT, VOID)
-    )
+        DotProduct(), Ranked(in_order=True), useless, on(UTILITY, ABSENT),
+        on(NAME) + moved(ABSENT, VOID),
+    )  # fmt: skip
     vanish = Head(DotProduct(), Identity(), on(NAME), on(NAME), moved(ONE, ABSENT))
     there = _total(moved(ONE, VOID) + -moved(ABSENT, VOID))
     lower = -moved(ONE, OBJECTIVE) + -moved(ONE, VOID, power=1.0)
     best = _best(lower, on(POSITION, ABSENT), OBJECTIVE, VOID)
+    best = replace(best, activation=FirstOfEquals())
     return Sublayer("prune", (
         Stage("assign", "members",
               (Read("nearest", NEAREST, ("slots",)), Read("second", SECOND, ("slots",))),

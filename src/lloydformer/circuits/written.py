@@ -7,6 +7,7 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from lloydformer.circuits.activations import (
+    FirstOfEquals,
     Gumbel,
     Identity,
     LimitingSoftmax,
@@ -32,7 +33,7 @@ from lloydformer.circuits.tokens import Binary, OneHot, Tokens
 _KINDS: tuple[type[Any], ...] = (
     Recipe, Tokens, OneHot, Binary, Subspace, Head, Projection, Block, Dense, Euclidean, DotProduct,
     Scaled, Softmax, Linear, Identity, LimitingSoftmax, Gumbel, Sparsemax, TopK, NormMax,
-    Ranked, Lots, RMSNorm, LayerNorm, Quadratic, Product, Difference,
+    Ranked, FirstOfEquals, Lots, RMSNorm, LayerNorm, Quadratic, Product, Difference,
     Staged, Sublayer, Stage, Read, Counts,
 )  # fmt: skip
 PARTS = {kind.__name__: kind for kind in _KINDS}

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from lloydformer.circuits.activations import Context, LimitingSoftmax, Lots, Ranked
+from lloydformer.circuits.activations import Context, FirstOfEquals, LimitingSoftmax, Lots, Ranked
 
 SCORES = torch.tensor([[3.0, 7.0, 7.0, 1.0]] * 3, dtype=torch.float64)
 
@@ -83,3 +83,20 @@ def test_a_power_is_positive(power):
 def test_lots_choose_hard():
     with pytest.raises(ValueError, match=r"choice: found Lots.*pass LimitingSoftmax"):
         Lots(1.0, Lots())
+
+
+def test_the_best_keys_in_the_order_in_which_they_stand():
+    scores = torch.tensor([3.0, 9.0, 1.0, 5.0]).expand(2, 4)
+    assert Ranked()(scores).argmax(dim=-1).tolist() == [1, 3]
+    assert Ranked(in_order=True)(scores.flip(-1)).argmax(dim=-1).tolist() == [0, 2]
+    with pytest.raises(ValueError, match="in_order: found True"):
+        Ranked(1, in_order=True)
+
+
+def test_the_first_of_equals_though_rounding_has_parted_them():
+    scores = torch.tensor([[-5.0, -4.0 - 1e-12, -4.0]], dtype=torch.float64)
+    assert FirstOfEquals()(scores).tolist() == [[0.0, 1.0, 0.0]]
+    assert FirstOfEquals(0.0)(scores).tolist() == [[0.0, 0.0, 1.0]]
+    assert FirstOfEquals(0.5)(scores).tolist() == [[1.0, 0.0, 0.0]]
+    with pytest.raises(ValueError, match="within: found 2"):
+        FirstOfEquals(2.0)

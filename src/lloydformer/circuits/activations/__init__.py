@@ -3,13 +3,14 @@
 from lloydformer.circuits.activations.contract import NOTHING, Activation, Context
 from lloydformer.circuits.activations.dense import Identity, Linear, Softmax
 from lloydformer.circuits.activations.hard import Gumbel, LimitingSoftmax, Ties
-from lloydformer.circuits.activations.ranked import Lots, Ranked
+from lloydformer.circuits.activations.ranked import FirstOfEquals, Lots, Ranked
 from lloydformer.circuits.activations.sparse import NormMax, Sparsemax, TopK
 
 __all__ = [
     "NOTHING",
     "Activation",
     "Context",
+    "FirstOfEquals",
     "Gumbel",
     "Identity",
     "LimitingSoftmax",

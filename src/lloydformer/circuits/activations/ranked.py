@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.activations.contract import NOTHING, Activation, Context, require
-from lloydformer.circuits.activations.hard import LimitingSoftmax
+from lloydformer.circuits.activations.hard import LimitingSoftmax, one_hot_of_best
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,12 @@ class Ranked:
 
     `Ranked(0)` is limiting soft-max, `Ranked(1)` what it would be without its choice: the second
     best key. rank None takes the query's own number: the first query gets the best key, the second
-    query the second best, and so on, so that no two of them get the same.
+    query the second best, and so on, so that no two of them get the same. in_order: they get the
+    same keys, but in the order in which the keys stand.
     """
 
     rank: int | None = None
+    in_order: bool = False
     short = "RSMA"
 
     def __post_init__(self) -> None:
@@ -31,9 +33,13 @@ class Ranked:
             self.rank,
             "pass None (each query its own) or an integer from 0",
         )
+        alone = self.rank is None or not self.in_order
+        require(alone, "in_order", self.in_order, "a single rank has no order: pass rank None")
 
     @property
     def symbol(self) -> str:
+        if self.in_order:
+            return "ranks in order"
         return "rank" if self.rank is None else f"rank {self.rank}"
 
     def __call__(
@@ -47,8 +53,38 @@ class Ranked:
                 f"rank: found {ranks.max().item()} for {scores.shape[-1]} keys; the last one is "
                 f"{scores.shape[-1] - 1}"
             )
+        if self.in_order:
+            order = order[..., : scores.shape[-2]].sort(dim=-1).values
         key = order.gather(-1, ranks[:, None].expand(*scores.shape[:-1], 1))
         return torch.zeros_like(scores).scatter_(-1, key, 1.0)
+
+    def lowering(self, reach: float, eps: float) -> float:
+        return reach
+
+
+@dataclass(frozen=True)
+class FirstOfEquals:
+    """All weight on the first key that is as good as the best one, rounding apart.
+
+    within: keys that are worse by no more than this fraction of the best score are as good.
+    """
+
+    within: float = 1e-9
+    short = "LSMA"
+
+    def __post_init__(self) -> None:
+        share = isinstance(self.within, Real) and 0 <= self.within < 1
+        require(share, "within", self.within, "pass a fraction from 0 to below 1")
+
+    @property
+    def symbol(self) -> str:
+        return f"∞ within {self.within:g}"
+
+    def __call__(
+        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
+    ) -> Float[Tensor, "*b q m"]:
+        best = scores.amax(dim=-1, keepdim=True)
+        return one_hot_of_best((scores >= best - self.within * best.abs()).to(scores.dtype))
 
     def lowering(self, reach: float, eps: float) -> float:
         return reach
