@@ -8,11 +8,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.scores import squared_distances
-from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers, invariants
+from lloydformer.learning.symmetric.numbers import FLOOR, INVARIANTS, Numbers, invariants
 
 _NEAR = 0.01
 """Added to squared distances, in units of their mean, before their logarithm is taken."""
-_FLOOR = 1e-6
 _SHARPEST = 12.0
 """The logarithm of the greatest inverse temperature: harder than any data can tell."""
 
@@ -41,11 +40,12 @@ class Frame(NamedTuple):
 class SymmetricLayer:
     r"""One step inside of a frame; weights are `Numbers` times `INVARIANTS` for each run.
 
-    Encoder cross-attention: $p^h_{ij} = \sigma_j(-\gamma_h D_{ij})$. Decoder cross-attention:
-    $\sigma_i(\sum_h y_{gh} p^h_{ij} + l_g \log p^g_{ij} - \delta_g D_{ij} / \bar r
-    + a_g \log r_i + b_g \log s_i)$, with which head g takes a mean of the points, and the center
-    goes $v_g$ of the way there. Decoder self-attention: $w_h (c_j - \sum_l \sigma_l(-\gamma'_h
-    |c_j - c_l|^2)\, c_l)$ is added.
+    With $D_{ij}$ the squared distances, $r_i$ and $s_i$ those to the nearest and second nearest
+    center, all in units of the mean of r. Encoder cross-attention:
+    $p^h_{ij} = \sigma_j(-\gamma_h D_{ij})$. Decoder cross-attention: $\sigma_i(\sum_h y_{gh}
+    p^h_{ij} + l_g \log p^g_{ij} - \delta_g D_{ij} + a_g \log r_i + b_g \log s_i)$; with these
+    weights head g takes a mean of the points, and the center goes $v_g$ of the way there.
+    Decoder self-attention: $w_h (c_j - \sum_l \sigma_l(-\gamma'_h |c_j - c_l|^2)\, c_l)$ is added.
 
     by_differences: squared distances to the last digit, where training can do with a product of
     matrices; a point on which a center begins is then at distance 0 from it, in any coordinates.
@@ -73,10 +73,12 @@ class SymmetricLayer:
         z = invariants(near.first, near.second, near.own, tail, time)
         at = self.numbers.at(theta, z)
         sharpness = self.numbers.of_all("sharpness", theta, z).clamp(max=_SHARPEST).exp()
-        scores = self._scores(at, sharpness, squares, near)
+        unit = near.first.mean(dim=-1)[..., None, None] + FLOOR  # (b, r, 1, 1)
+        served = (torch.stack([near.first, near.second], dim=2) / unit + _NEAR).log()
+        scores = self._scores(at, sharpness, squares / unit, served)
         means = _means(scores.softmax(dim=-1), points)  # (b, r, k, h, d)
         moved = (at["stride"].unsqueeze(-1) * (means - centers.unsqueeze(3))).sum(dim=3)
-        return centers + moved + _apart(at, centers)
+        return centers + moved + _apart(at, centers, unit)
 
     def _squares(self, points: Tensor, centers: Tensor) -> Float[Tensor, "b r k n"]:
         if not self.by_differences:
@@ -84,25 +86,22 @@ class SymmetricLayer:
         return squared_distances(centers.flatten(1, 2), points).unflatten(1, centers.shape[1:3])
 
     def _scores(
-        self, at: dict[str, Tensor], sharpness: Tensor, squares: Tensor, near: "Near"
+        self, at: dict[str, Tensor], sharpness: Tensor, squares: Tensor, served: Tensor
     ) -> Float[Tensor, "b r k h n"]:
         h = self.numbers.n_heads
         wide = squares.unsqueeze(3)  # (b, r, k, 1, n)
         logs = (-sharpness[:, :, None, :, None] * wide).log_softmax(dim=2)
-        unit = near.first.mean(dim=-1)[..., None, None] + _FLOOR
         ways = torch.cat(
             [at["belonging"].unflatten(-1, (h, h)), at["log_belonging"].diag_embed(),
-             -(at["distance"] / unit).unsqueeze(-1)], dim=-1
+             -at["distance"].unsqueeze(-1)], dim=-1
         )  # fmt: skip  # (b, r, k, h, 2h + 1)
         scores = ways @ torch.cat([logs.exp(), logs, wide], dim=3)
-        of_points = torch.stack([near.first, near.second], dim=2) / unit  # (b, r, 2, n)
         badly = torch.stack([at["nearest"], at["second"]], dim=-1)  # (b, r, k, h, 2)
-        served = badly.flatten(2, 3) @ (of_points + _NEAR).log()
-        return scores + served.unflatten(2, badly.shape[2:4])
+        return scores + (badly.flatten(2, 3) @ served).unflatten(2, badly.shape[2:4])
 
 
-def _apart(at: dict[str, Tensor], centers: Tensor) -> Float[Tensor, "b r k d"]:
-    between = (centers.unsqueeze(3) - centers.unsqueeze(2)).square().sum(dim=-1)
+def _apart(at: dict[str, Tensor], centers: Tensor, unit: Tensor) -> Float[Tensor, "b r k d"]:
+    between = (centers.unsqueeze(3) - centers.unsqueeze(2)).square().sum(dim=-1) / unit
     sharpness = at["apart_sharpness"].clamp(max=_SHARPEST).exp().unsqueeze(-1)
     attention = (-sharpness * between.unsqueeze(3)).softmax(dim=-1)  # (b, r, k, a, k)
     weighted = (at["apart"].unsqueeze(-1) * attention).sum(dim=3)

@@ -8,18 +8,24 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-INVARIANTS = ("one", "cost", "clusters", "margin", "time", "tail", "members", "share")
-"""What a number may depend on; the last two differ from center to center.
+RANGES = {
+    "cost": (-3.0, 0.0), "clusters": (-1.2, 1.8), "margin": (0.0, 2.0), "time": (0.0, 1.0),
+    "tail": (0.0, 3.0), "members": (-2.0, 1.0), "share": (-2.0, 1.5),
+}  # fmt: skip
+"""What a number may depend on, and from where to where; the last two are a center's own.
 
 cost: log of the mean squared distance to the nearest center, with the mean squared distance to
 the mean as its unit. clusters: log of k / 10. margin: log of the mean squared distance to the
-second nearest over that to the nearest. time: from -1 in the first step to 1 in the last. tail:
-log of the mean fourth power of the distance to the mean. members, share: log of k times the part
-of the points, and of the cost, that is the center's.
+second nearest over that to the nearest. time: 0 in the first step, 1 in the last. tail: log of
+the mean fourth power of the distance to the mean. members, share: log of k times the part of the
+points, and of the cost, that is the center's. A range is what most tasks have: it becomes -1 to
+1, and beyond it a number stays what it is at its end.
 """
+INVARIANTS = ("one", *RANGES)
 OF_A_CENTER = 2
 """How many invariants, the last ones, are of a center and not of the problem."""
-_FLOOR = 1e-6
+FLOOR = 1e-6
+"""Added to a mean squared distance: centers may hit all points."""
 _LEAST = 0.05
 """Added to a center's part: one without points is not infinitely far from the others."""
 
@@ -39,8 +45,11 @@ class Numbers:
     @cached_property
     def sizes(self) -> dict[str, int]:
         h, a = self.n_heads, self.n_apart
-        return {"sharpness": h, "distance": h, "belonging": h * h, "log_belonging": h,
-                "nearest": h, "second": h, "stride": h, "apart_sharpness": a, "apart": a}  # fmt: skip
+        by_head = ("sharpness", "distance", "log_belonging", "nearest", "second", "stride")
+        return {
+            **dict.fromkeys(by_head, h), "belonging": h * h,
+            **dict.fromkeys(("apart_sharpness", "apart"), a),
+        }  # fmt: skip
 
     @property
     def count(self) -> int:
@@ -79,13 +88,22 @@ def invariants(
 ) -> Float[Tensor, "b r k f"]:
     """The invariants of a state, `INVARIANTS` in order; own: 1 where a point is a center's."""
     k, n = own.shape[2:]
-    cost = nearest.mean(dim=-1) + _FLOOR
-    margin = ((second.mean(dim=-1) + _FLOOR) / cost).log()
+    cost = nearest.mean(dim=-1) + FLOOR
     one = torch.ones_like(cost)
-    common = torch.stack(
-        [one, cost.log(), math.log(k / 10) * one, margin, time * one, tail[:, None] * one], dim=-1
-    )
+    margin = ((second.mean(dim=-1) + FLOOR) / cost).log()
+    of_all = [cost.log(), math.log(k / 10) * one, margin, time * one, tail[:, None] * one]
     members = own.mean(dim=-1) * k
     share = (own @ nearest.unsqueeze(-1)).squeeze(-1) * (k / n) / cost.unsqueeze(-1)
-    of_center = torch.stack([(members + _LEAST).log(), (share + _LEAST).log()], dim=-1)
-    return torch.cat([common.unsqueeze(2).expand(-1, -1, k, -1), of_center], dim=-1)
+    found = torch.stack(
+        [*(value.unsqueeze(-1).expand_as(members) for value in of_all),
+         (members + _LEAST).log(), (share + _LEAST).log()], dim=-1
+    )  # fmt: skip
+    within = [
+        _within(value, *ends) for value, ends in zip(found.unbind(-1), RANGES.values(), strict=True)
+    ]
+    return torch.stack([torch.ones_like(members), *within], dim=-1)
+
+
+def _within(value: Tensor, low: float, high: float) -> Tensor:
+    """From -1 to 1 as it goes from low to high."""
+    return ((2 * value - low - high) / (high - low)).clamp(-1, 1)

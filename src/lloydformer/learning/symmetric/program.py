@@ -15,7 +15,7 @@ _LLOYD = 10
 
 def times(n_steps: int) -> list[float]:
     """The invariant `time` of each step."""
-    return [2 * t / max(1, n_steps - 1) - 1 for t in range(n_steps)]
+    return [t / max(1, n_steps - 1) for t in range(n_steps)]
 
 
 def log_objective(

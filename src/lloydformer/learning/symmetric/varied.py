@@ -1,4 +1,4 @@
-"""Varied tasks: mixtures near and far apart, correlated, and with columns such as real tables have."""
+"""Varied tasks: mixtures near and far apart, with columns such as real tables have."""
 
 import math
 from dataclasses import dataclass
