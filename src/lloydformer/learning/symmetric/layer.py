@@ -78,12 +78,18 @@ class SymmetricLayer:
         scores = self._scores(at, sharpness, squares / unit, served)
         means = _means(scores.softmax(dim=-1), points)  # (b, r, k, h, d)
         moved = (at["stride"].unsqueeze(-1) * (means - centers.unsqueeze(3))).sum(dim=3)
-        return centers + moved + _apart(at, centers, unit)
+        return centers + moved + _apart(at, centers, self._between(centers) / unit)
 
     def _squares(self, points: Tensor, centers: Tensor) -> Float[Tensor, "b r k n"]:
         if not self.by_differences:
             return distances(points, centers)
         return squared_distances(centers.flatten(1, 2), points).unflatten(1, centers.shape[1:3])
+
+    def _between(self, centers: Float[Tensor, "b r k d"]) -> Float[Tensor, "b r k k"]:
+        if self.by_differences:
+            return squared_distances(centers, centers)
+        flat = centers.flatten(0, 1)
+        return distances(flat, flat.unsqueeze(1)).view(*centers.shape[:3], -1)
 
     def _scores(
         self, at: dict[str, Tensor], sharpness: Tensor, squares: Tensor, served: Tensor
@@ -100,8 +106,7 @@ class SymmetricLayer:
         return scores + (badly.flatten(2, 3) @ served).unflatten(2, badly.shape[2:4])
 
 
-def _apart(at: dict[str, Tensor], centers: Tensor, unit: Tensor) -> Float[Tensor, "b r k d"]:
-    between = (centers.unsqueeze(3) - centers.unsqueeze(2)).square().sum(dim=-1) / unit
+def _apart(at: dict[str, Tensor], centers: Tensor, between: Tensor) -> Float[Tensor, "b r k d"]:
     sharpness = at["apart_sharpness"].clamp(max=_SHARPEST).exp().unsqueeze(-1)
     attention = (-sharpness * between.unsqueeze(3)).softmax(dim=-1)  # (b, r, k, a, k)
     weighted = (at["apart"].unsqueeze(-1) * attention).sum(dim=3)
