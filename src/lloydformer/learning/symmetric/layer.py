@@ -70,7 +70,8 @@ class SymmetricLayer:
         squares = self._squares(points, centers)  # (b, r, k, n)
         near = two_nearest(squares)
         tail = points.square().sum(dim=-1).square().mean(dim=-1).log()
-        z = invariants(near.first, near.second, near.own, tail, time)
+        # a gradient through what the numbers depend on would be of products of products of steps
+        z = invariants(near.first, near.second, near.own, tail, time).detach()
         at = self.numbers.at(theta, z)
         sharpness = self.numbers.of_all("sharpness", theta, z).clamp(max=_SHARPEST).exp()
         unit = near.first.mean(dim=-1)[..., None, None] + FLOOR  # (b, r, 1, 1)
@@ -83,7 +84,7 @@ class SymmetricLayer:
     def _squares(self, points: Tensor, centers: Tensor) -> Float[Tensor, "b r k n"]:
         if not self.by_differences:
             return distances(points, centers)
-        return squared_distances(centers.flatten(1, 2), points).unflatten(1, centers.shape[1:3])
+        return squared_distances(centers.flatten(1, 2), points).view(*centers.shape[:3], -1)
 
     def _between(self, centers: Float[Tensor, "b r k d"]) -> Float[Tensor, "b r k k"]:
         if self.by_differences:
@@ -98,12 +99,12 @@ class SymmetricLayer:
         wide = squares.unsqueeze(3)  # (b, r, k, 1, n)
         logs = (-sharpness[:, :, None, :, None] * wide).log_softmax(dim=2)
         ways = torch.cat(
-            [at["belonging"].unflatten(-1, (h, h)), at["log_belonging"].diag_embed(),
+            [at["belonging"].view(*squares.shape[:3], h, h), at["log_belonging"].diag_embed(),
              -at["distance"].unsqueeze(-1)], dim=-1
         )  # fmt: skip  # (b, r, k, h, 2h + 1)
         scores = ways @ torch.cat([logs.exp(), logs, wide], dim=3)
         badly = torch.stack([at["nearest"], at["second"]], dim=-1)  # (b, r, k, h, 2)
-        return scores + (badly.flatten(2, 3) @ served).unflatten(2, badly.shape[2:4])
+        return scores + (badly.flatten(2, 3) @ served).view_as(scores)
 
 
 def _apart(at: dict[str, Tensor], centers: Tensor, between: Tensor) -> Float[Tensor, "b r k d"]:
@@ -135,9 +136,9 @@ def distances(
     """All squared distances, by one product of matrices for the centers of all runs."""
     products = centers.flatten(1, 2) @ points.mT
     norms = points.square().sum(dim=-1)[:, None, None]
-    expanded = norms - 2 * products.unflatten(1, centers.shape[1:3])
+    expanded = norms - 2 * products.view(*centers.shape[:3], -1)
     return (expanded + centers.square().sum(dim=-1, keepdim=True)).clamp(min=0)
 
 
 def _means(attention: Float[Tensor, "b r k h n"], points: Float[Tensor, "b n d"]) -> Tensor:
-    return (attention.flatten(1, 3) @ points).unflatten(1, attention.shape[1:4])
+    return (attention.flatten(1, 3) @ points).view(*attention.shape[:4], -1)

@@ -43,12 +43,19 @@ def losses(
     return parts[-1] + earlier * torch.stack(parts[:-1]).mean(dim=0)
 
 
+def above_start(loss: Float[Tensor, "b r"], problems: Problems) -> Float[Tensor, "b r"]:
+    """How far a log objective lies above that of the start."""
+    frame = Frame.of(problems.points)
+    start = frame.inside(problems.centers).unsqueeze(1)
+    return loss - log_objective(frame.inside(problems.points), start).detach()
+
+
 @torch.no_grad()
 def spreads(problems: Problems, starts: Float[Tensor, "b r k d"]) -> Float[Tensor, " b"]:
     """How much Lloyd's result depends on the start: the deviation of its log objective."""
     frame = Frame.of(problems.points)
     points = frame.inside(problems.points)
-    centers = frame.inside(starts.flatten(1, 2)).unflatten(1, starts.shape[1:3])
+    centers = frame.inside(starts.flatten(1, 2)).view_as(starts)
     for _ in range(_LLOYD):
         centers = lloyd(points, centers)
     return log_objective(points, centers).std(dim=1) + _SPREAD
@@ -60,5 +67,5 @@ def lloyd(
     """One step of Lloyd's algorithm; a center without points stays."""
     own = two_nearest(distances(points, centers)).own  # (b, r, k, n)
     counts = own.sum(dim=-1, keepdim=True)
-    sums = (own.flatten(1, 2) @ points).unflatten(1, own.shape[1:3])
+    sums = (own.flatten(1, 2) @ points).view(*own.shape[:3], -1)
     return torch.where(counts > 0, sums / counts.clamp(min=1), centers)

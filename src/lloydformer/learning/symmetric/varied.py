@@ -12,8 +12,6 @@ from lloydformer.learning.draws import keys, uniform, whole
 from lloydformer.learning.tasks import QUANTILES
 
 KINDS = ("paper", "separated", "overlapping", "columns")
-_MOST = 64
-"""Dimensions of a task, at most; those that one does not use are 0, which no symmetry minds."""
 _NORMAL = QUANTILES["normal"]
 
 
@@ -29,24 +27,28 @@ class Varied:
     paper: as in the paper's protocol, for any d and each family. separated: components of
     different number, weight and shape. overlapping: so wide that few or none can be told apart.
     columns: that, and columns that are skewed, binary, coarse, often zero or constant.
+    n_features: of a task, at most; those that one does not use are 0, which no symmetry minds.
     """
+
+    n_features: int = 64
 
     def draw(
         self, seed: Int[Tensor, " 1"], step: Int[Tensor, ""], shape: tuple[int, int, int]
     ) -> Problems:
         size, n, k = shape
-        u = _numbers(keys(seed, "tasks", step), size, n, k)
+        most = self.n_features
+        u = _numbers(keys(seed, "tasks", step), size, n, k, most)
         kind = torch.arange(size, device=step.device) % len(KINDS)
         points = _mixture(u, kind, k)
-        d = torch.where(kind == 3, 6.0, 2.0)
-        used = (d * (_MOST / d) ** u["features"][:, 0]).round()[:, None, None]  # logarithmic
-        points = points * (torch.arange(_MOST, device=points.device) < used)
+        d = torch.where(kind == 3, min(6.0, most), 2.0)
+        used = (d * (most / d) ** u["features"][:, 0]).round()[:, None, None]  # logarithmic
+        points = points * (torch.arange(most, device=points.device) < used)
         plus = (torch.arange(size, device=step.device) // len(KINDS)) % 4 == 3
         return Problems(points, _starts(points, u["starts"], k, plus))
 
 
-def _numbers(key: Tensor, size: int, n: int, k: int) -> dict[str, Tensor]:
-    d, m = _MOST, 2 * k
+def _numbers(key: Tensor, size: int, n: int, k: int, d: int) -> dict[str, Tensor]:
+    m = 2 * k
     shapes = {
         "members": (n,), "locations": (m, d), "noise": (n, d), "starts": (k, n), "scales": (m, d),
         "weights": (m,), "features": (1,), "task": (10,), "map": (d, d), "types": (d,),
@@ -117,9 +119,10 @@ def _columns(points: Tensor, u: dict[str, Tensor], mixed: Float[Tensor, " b"]) -
     which = torch.where(
         share < mixed[:, None], main, (share - mixed[:, None]) / (1 - mixed[:, None])
     )
-    which = whole(which.clamp(0, 1 - 1e-6), 0, 6)[:, None]
+    which = whole(which.clamp(0, 1 - 1e-6), 0, 7)[:, None]
+    skewed = ((0.5 + 1.5 * amount) * z.clamp(-6, 6)).exp()
     kinds = (
-        z, ((0.5 + 1.5 * amount) * z.clamp(-6, 6)).exp(), (z > cut).to(z),
+        z, skewed, skewed, (z > cut).to(z),
         (z * (0.5 + 2 * amount)).round(), (z - cut).clamp(min=0),
         z.abs() ** (1 + 2 * amount), z.clamp(-1, 1),
     )  # fmt: skip
