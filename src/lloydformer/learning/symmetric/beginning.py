@@ -53,4 +53,11 @@ def first_heads(
 def stacked(numbers: Numbers, runs: Sequence[SymmetricRun]) -> tuple[Tensor, Tensor]:
     """First weights of all runs, and which of them may change."""
     first = torch.stack([begin(numbers, run) for run in runs])
-    return first, torch.stack([present(numbers, run.n_heads) for run in runs])
+    known = torch.stack([
+        present(numbers, run.n_heads) * _known(run.without).repeat(numbers.count) for run in runs
+    ])  # fmt: skip
+    return first, known
+
+
+def _known(without: str) -> Float[Tensor, " f"]:
+    return torch.tensor([float(name != without) for name in INVARIANTS])

@@ -9,17 +9,18 @@ from jaxtyping import Float
 from torch import Tensor
 
 RANGES = {
-    "cost": (-3.0, 0.0), "clusters": (-1.2, 1.8), "margin": (0.0, 2.0), "time": (0.0, 1.0),
-    "tail": (0.0, 3.0), "members": (-2.0, 1.0), "share": (-2.0, 1.5),
+    "cost": (-3.0, 0.0), "clusters": (-1.2, 1.8), "margin": (0.0, 2.0), "gap": (-4.0, 2.0),
+    "time": (0.0, 1.0), "tail": (0.0, 3.0), "members": (-2.0, 1.0), "share": (-2.0, 1.5),
 }  # fmt: skip
 """What a number may depend on, and from where to where; the last two are a center's own.
 
-cost: log of the mean squared distance to the nearest center, with the mean squared distance to
-the mean as its unit. clusters: log of k / 10. margin: log of the mean squared distance to the
-second nearest over that to the nearest. time: 0 in the first step, 1 in the last. tail: log of
-the mean fourth power of the distance to the mean. members, share: log of k times the part of the
-points, and of the cost, that is the center's. A range is what most tasks have: it becomes -1 to
-1, and beyond it a number stays what it is at its end.
+cost: log of the mean squared distance to the nearest center, with the mean squared distance to the
+mean as its unit. clusters: log of k / 10. margin: log of the mean squared distance to the second
+nearest over that to the nearest. gap: log of their difference over that to the nearest: the more
+dimensions, the less distances differ, and the sharper one has to look. time: 0 in the first step,
+1 in the last. tail: log of the mean fourth power of the distance to the mean. members, share: log
+of k times the part of the points, and of the cost, that is the center's. A range is what most
+tasks have: it becomes -1 to 1, and beyond it a number stays what it is at its end.
 """
 INVARIANTS = ("one", *RANGES)
 OF_A_CENTER = 2
@@ -91,7 +92,8 @@ def invariants(
     cost = nearest.mean(dim=-1) + FLOOR
     one = torch.ones_like(cost)
     margin = ((second.mean(dim=-1) + FLOOR) / cost).log()
-    of_all = [cost.log(), math.log(k / 10) * one, margin, time * one, tail[:, None] * one]
+    gap = (((second - nearest).mean(dim=-1) + FLOOR) / cost).log()
+    of_all = [cost.log(), math.log(k / 10) * one, margin, gap, time * one, tail[:, None] * one]
     members = own.mean(dim=-1) * k
     share = (own @ nearest.unsqueeze(-1)).squeeze(-1) * (k / n) / cost.unsqueeze(-1)
     found = torch.stack(

@@ -4,6 +4,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+from lloydformer.learning.symmetric.numbers import RANGES
+
 
 class Shape(NamedTuple):
     """Tasks of one update: how many, their size, and the steps that are unrolled on them."""
@@ -18,10 +20,11 @@ class Shape(NamedTuple):
 SHAPES = (
     Shape(32, 512, 10, 10), Shape(32, 256, 3, 8), Shape(32, 1024, 10, 10), Shape(16, 512, 30, 10),
     Shape(32, 512, 5, 10), Shape(32, 512, 10, 16), Shape(16, 1024, 60, 8), Shape(32, 512, 10, 10),
-    Shape(16, 512, 10, 10, 512), Shape(32, 512, 20, 10), Shape(32, 128, 2, 6),
-    Shape(16, 1024, 10, 20), Shape(16, 1024, 100, 8), Shape(32, 512, 10, 10),
+    Shape(16, 512, 10, 10, 512), Shape(32, 512, 20, 10), Shape(16, 1024, 30, 10, 256),
+    Shape(32, 128, 2, 6), Shape(16, 1024, 10, 20), Shape(16, 1024, 100, 8, 256),
+    Shape(32, 512, 10, 10), Shape(16, 128, 80, 8),
 )  # fmt: skip
-"""What updates go through in turn, so that the layer sees few clusters and many, early and late."""
+"""What updates go through in turn, so that a layer sees few clusters and many, of one point and of hundreds."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class SymmetricRun:
 
     seed: of the first weights. evenness: tasks weigh the deviation of Lloyd's log objective to
     the power of minus this: at 0 those count most where the start decides. bounded: a task that
-    ends above its start weighs less the farther above it ends.
+    ends above its start weighs less the farther above it ends. without: an invariant that the
+    run does not know, to see what it is worth.
     """
 
     seed: int = 0
@@ -38,6 +42,7 @@ class SymmetricRun:
     learning_rate: float = 0.003
     evenness: float = 0.5
     bounded: bool = False
+    without: str = ""
 
     def __post_init__(self) -> None:
         if self.seed < 0 or self.n_heads < 1:
@@ -45,6 +50,8 @@ class SymmetricRun:
         if not 0 < self.learning_rate < math.inf:
             found = self.learning_rate
             raise ValueError(f"learning_rate: found {found!r}; pass a positive finite number")
+        if self.without and self.without not in RANGES:
+            raise ValueError(f"without: found {self.without!r}; pass one of {', '.join(RANGES)}")
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class SymmetricSettings:
     earlier: float = 0.2
     warm_up: int = 50
     shapes: tuple[Shape, ...] = SHAPES
-    evaluate_every: int = 280
+    evaluate_every: int = 320
 
     def __post_init__(self) -> None:
         if min(self.n_updates, self.n_apart, self.warm_up, self.evaluate_every) < 1:
