@@ -24,7 +24,7 @@ SHAPES = (
     Shape(32, 128, 2, 6), Shape(16, 1024, 10, 20), Shape(16, 1024, 100, 8, 256),
     Shape(32, 512, 10, 10), Shape(16, 128, 80, 8),
 )  # fmt: skip
-"""What updates go through in turn, so that a layer sees few clusters and many, of one point and of hundreds."""
+"""What updates go through in turn: few clusters and many, of one point and of hundreds."""
 
 
 @dataclass(frozen=True)
