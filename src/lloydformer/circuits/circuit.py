@@ -37,7 +37,8 @@ class Circuit(nn.Module):
 
     recipe: one recipe for every layer, or a schedule of them that is repeated.
 
-    trainable: the weights are parameters that begin where the recipe writes them.
+    trainable: the weights are parameters that begin where the recipe writes them. Of a recipe
+    whose numbers are decided by the state, what decides them is trained, and nothing else.
     seed: of the weights that a recipe leaves free, such as those of `recipes.learned()`.
 
     Otherwise weights are buffers and follow the dtype and device of the points. Encoder
@@ -68,7 +69,8 @@ class Circuit(nn.Module):
         generator = torch.Generator().manual_seed(check_count("seed", seed, least=0))
         self.layers = nn.ModuleList(Layer(r, self.space, generator) for r in self.schedule)
         if trainable:
-            _free(self)
+            for layer in cast(list[Layer], list(self.layers)):
+                _free(layer if layer.numbers is None else layer.numbers)
 
     def forward(
         self,
@@ -95,7 +97,8 @@ class Circuit(nn.Module):
                 if recorder.layer and layer.recipe.embeds_again:
                     x, c, origin, reach = self.embed(points, history[-1])
                 draw = _noise(seed, recorder.layer, points)
-                x, c = layer(x, c, Surroundings.within(reach, layer.recipe, c, draw))
+                time = recorder.layer / max(1, n_layers - 1)
+                x, c = layer(x, c, Surroundings.within(reach, layer.recipe, c, draw, time))
                 history.append(self.space.read(c, POSITION) + origin)
         _warn_if_lost(history)
         return Trace(
@@ -155,9 +158,9 @@ def _schedule(recipe: object) -> tuple[Recipe, ...]:
     return schedule
 
 
-def _free(circuit: nn.Module) -> None:
+def _free(part: nn.Module) -> None:
     """Buffers become parameters, in the precision that is torch's default."""
-    for module in circuit.modules():
+    for module in part.modules():
         for name, buffer in list(module.named_buffers(recurse=False)):
             delattr(module, name)
             module.register_parameter(name, nn.Parameter(buffer.to(torch.get_default_dtype())))

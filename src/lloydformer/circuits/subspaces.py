@@ -33,6 +33,20 @@ ASSIGNMENT = Subspace("assignment", "y")
 """Points: the cluster they belong to. Centers: which cluster they are."""
 AFFINITY = Subspace("affinity", "ŷ")
 """Scores of a point for each center, written down for a later head: k dimensions (eq rob CXY)."""
+NEAREST = Subspace("nearest", "r")
+"""Points: how far their nearest center is. Centers: 1, with which they ask. 1 dimension."""
+SECOND = Subspace("second", "s")
+"""The same of the second nearest center."""
+
+
+def belonging(head: int) -> Subspace:
+    """Points: how much each is a center's, as one of several heads sees it: k dimensions."""
+    return Subspace(f"belonging_{head}", f"p{head}")
+
+
+def log_belonging(head: int) -> Subspace:
+    """The logarithm of that."""
+    return Subspace(f"log_belonging_{head}", f"l{head}")
 
 
 @dataclass(frozen=True)

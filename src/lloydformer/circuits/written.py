@@ -11,6 +11,7 @@ from lloydformer.circuits.activations import (
     Identity,
     LimitingSoftmax,
     Linear,
+    LogSoftmax,
     NormMax,
     Softmax,
     Sparsemax,
@@ -19,16 +20,17 @@ from lloydformer.circuits.activations import (
 from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
-from lloydformer.circuits.projections import Block, Dense, Projection
+from lloydformer.circuits.projections import Average, Block, Dense, Number, Projection
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, Euclidean, Scaled
 from lloydformer.circuits.subspaces import Subspace
+from lloydformer.circuits.symmetric import Fixed
 from lloydformer.circuits.tokens import Binary, OneHot, Tokens
 
 _KINDS: tuple[type[Any], ...] = (
-    Recipe, Tokens, OneHot, Binary, Subspace, Head, Projection, Block, Dense, Euclidean, DotProduct,
-    Scaled, Softmax, Linear, Identity, LimitingSoftmax, Gumbel, Sparsemax, TopK, NormMax,
-    RMSNorm, LayerNorm, Quadratic,
+    Recipe, Tokens, OneHot, Binary, Subspace, Head, Projection, Block, Average, Number, Dense,
+    Euclidean, DotProduct, Scaled, Softmax, LogSoftmax, Linear, Identity, LimitingSoftmax, Gumbel,
+    Sparsemax, TopK, NormMax, RMSNorm, LayerNorm, Quadratic, Fixed,
 )  # fmt: skip
 PARTS = {kind.__name__: kind for kind in _KINDS}
 """What can be written down: the parts of this package. A part of one's own is code, not data."""
