@@ -20,8 +20,9 @@ from lloydformer.engines.contract import State
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.starts import Starts
 from lloydformer.estimators.warm import warmed
+from lloydformer.learning.cards import available
 from lloydformer.learning.objective import smoothed_objective
-from lloydformer.learning.pretrained import Pretrained, available, load
+from lloydformer.learning.pretrained import Pretrained, load
 from lloydformer.plans.contract import Plan, Run
 from lloydformer.plans.means import Means
 from lloydformer.solve import Progress, Result, Rules, solve
