@@ -12,7 +12,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.symmetric import symmetric
 from lloydformer.learning.cards import FORMAT, SYMMETRIC, located, not_a_card, read_card
+from lloydformer.learning.symmetric.circuit import Learned
 from lloydformer.learning.symmetric.layer import SymmetricLayer
 from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers
 from lloydformer.learning.symmetric.settings import SymmetricRun, SymmetricSettings
@@ -42,6 +45,12 @@ class SymmetricModel:
     def theta(self) -> Float[Tensor, "p f"]:
         """Each number's weights of the invariants."""
         return self.weights.view(self.numbers.count, len(INVARIANTS))
+
+    def circuit(self, n_features: int, n_clusters: int) -> Circuit:
+        """The same steps as a literal circuit, to look into."""
+        weights = tuple(self.weights.flatten().tolist())
+        learned = Learned(weights, self.numbers.n_heads, self.numbers.n_apart)
+        return Circuit(symmetric(learned), n_features, n_clusters)
 
 
 def load_symmetric(pretrained: str | Path = SYMMETRIC) -> SymmetricModel:
