@@ -77,7 +77,9 @@ class LearnedNumbers(SymmetricModulator):
         for kind in _POSITIVE:
             found[kind] = found[kind].clamp(max=SHARPEST).exp() * state.closeness.unsqueeze(1)
         found["closeness"] = state.closeness.unsqueeze(1)
-        return {kind: value[:, 0].reshape(*batch, *value.shape[2:]) for kind, value in found.items()}
+        return {
+            kind: value[:, 0].reshape(*batch, *value.shape[2:]) for kind, value in found.items()
+        }
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,219 @@
+"""Reads the learned symmetric layer: what its numbers are, and what is lost without each.
+
+`LLOYDFORMER_DATA=folder python benchmarks/read_symmetric.py` (minutes on one core) writes
+results/read_symmetric.json; `python benchmarks/symmetric_page.py` fills docs/symmetric.md from it.
+Numbers are changed in the trained layer, and nothing is trained again.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from provenance import provenance, save
+from torch import Tensor
+
+import lloydformer as lf
+from lloydformer.learning.symmetric.circuit import SHARPEST, State
+from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
+from lloydformer.learning.symmetric.model import SymmetricModel, load_symmetric
+from lloydformer.learning.symmetric.numbers import INVARIANTS, RANGES
+from lloydformer.learning.symmetric.program import lloyd, times
+from lloydformer.learning.tasks import Tasks
+
+N_TASKS, N_TRIALS, SEED = 96, 16, 9
+SETS = ("gina-agnostic", "mfeat-factors", "ada-agnostic", "oil-spill", "pc4")
+"""Sets on which the model was chosen; the others of the paper's fifteen are not looked at."""
+ROWS, COLUMNS, CLUSTERS = 900, 32, 10
+SOLVED = 1e-3
+
+
+class Problems(NamedTuple):
+    points: Tensor
+    centers: Tensor
+    best: Tensor
+    """The least inertia of 20 greedy k-means++ starts."""
+
+
+def paper() -> Problems:
+    batch = Tasks().draw(("normal",), torch.tensor([SEED]), torch.tensor(0), N_TASKS)
+    return _with_best(batch.points[0].double(), batch.centers[0].double())
+
+
+def real(folder: Path) -> Problems:
+    rng = np.random.default_rng(SEED)
+    sets = [np.load(folder / f"{name}.npz")["X"].astype(float) for name in SETS]
+    points = torch.from_numpy(np.stack([_part(x, rng) for x in sets for _ in range(N_TRIALS)]))
+    return _with_best(points, points[:, :CLUSTERS].clone())
+
+
+def _part(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Rows and columns by chance, columns scaled to [0, 1]; rows are in no order."""
+    x = x[rng.choice(len(x), ROWS, replace=False)]
+    x = x[:, rng.permutation(x.shape[1])[:COLUMNS]]
+    low, high = x.min(axis=0), x.max(axis=0)
+    scaled = (x - low) / np.where(high > low, high - low, 1.0)
+    return np.pad(scaled, ((0, 0), (0, COLUMNS - scaled.shape[1])))
+
+
+def _with_best(points: Tensor, centers: Tensor) -> Problems:
+    best = lf.fit_batch(points, centers.shape[1], n_init=20, random_state=SEED, tol=0.0).inertia
+    return Problems(points, centers, torch.as_tensor(best))
+
+
+Change = Callable[[SymmetricModel, Tensor], None]
+"""Writes into a copy of the weights, (numbers, invariants)."""
+
+
+def kinds(*names: str, heads: slice = slice(None), times: float = 0.0) -> Change:
+    def change(model: SymmetricModel, theta: Tensor) -> None:
+        for name in names:
+            theta[model.numbers.rows(name)][heads] *= times
+
+    return change
+
+
+def columns(*names: str, at: float = 0.0) -> Change:
+    """Numbers no longer know an invariant: it is always the same, 0 in the middle of its range."""
+
+    def change(model: SymmetricModel, theta: Tensor) -> None:
+        for name in names:
+            theta[:, 0] += at * theta[:, INVARIANTS.index(name)]
+            theta[:, INVARIANTS.index(name)] = 0
+
+    return change
+
+
+def sharp_as(head: int) -> Change:
+    def change(model: SymmetricModel, theta: Tensor) -> None:
+        rows = theta[model.numbers.rows("sharpness")]
+        rows[:] = rows[head].clone()
+
+    return change
+
+
+def no_longer(model: SymmetricModel, theta: Tensor) -> None:
+    """Strides whose sum is 1 in the middle of all ranges."""
+    rows = theta[model.numbers.rows("stride")]
+    rows /= rows[:, 0].sum()
+
+
+CHANGES: dict[str, Change] = {
+    "as learned": kinds(),
+    "all heads as soft as the softest": sharp_as(0),
+    "all heads as sharp as the sharpest": sharp_as(-1),
+    "strides that sum to 1": no_longer,
+    "no repulsion": kinds("apart"),
+    "no soft repulsion": kinds("apart", heads=slice(0, 1)),
+    "no sharp repulsion": kinds("apart", heads=slice(1, 2)),
+    "blind to badly served points": kinds("nearest", "second"),
+    "blind to the nearest center's distance": kinds("nearest"),
+    "blind to the second nearest's": kinds("second"),
+    "no belonging": kinds("belonging"),
+    "no distance": kinds("distance"),
+    "no invariant": columns(*RANGES),
+    "all centers alike": columns("members", "share"),
+    "time stands still at the start": columns("time", at=-1.0),
+    "time stands still at the end": columns("time", at=1.0),
+    **{f"no {name}": columns(name) for name in RANGES},
+}
+
+
+@torch.no_grad()
+def run(
+    model: SymmetricModel, theta: Tensor, problems: Problems, n_steps: int, polish: int
+) -> dict[str, float]:
+    """Means of the log objective, of the percentage above the best, and of the tasks solved."""
+    frame = Frame.of(problems.points)
+    points, now = frame.inside(problems.points), frame.inside(problems.centers).unsqueeze(1)
+    layer = SymmetricLayer(model.numbers)
+    for time in times(n_steps):
+        now = layer(theta.reshape(1, -1), points, now, time)
+    raw = _above(problems, frame, now)
+    for _ in range(polish):
+        now = lloyd(points, now)
+    return {**raw, "polished": _above(problems, frame, now)["excess"]}
+
+
+def _above(problems: Problems, frame: Frame, now: Tensor) -> dict[str, float]:
+    least = distances(frame.inside(problems.points), now).amin(dim=2)[:, 0].sum(dim=-1)
+    found = least * frame.unit[:, 0, 0].square()
+    excess = found / problems.best - 1
+    return {
+        "log_objective": found.log().mean().item(),
+        "excess": 100 * excess.mean().item(),
+        "solved": 100 * (excess < SOLVED).double().mean().item(),
+    }
+
+
+@torch.no_grad()
+def by_lloyd(problems: Problems, n_steps: int, polish: int) -> dict[str, float]:
+    frame = Frame.of(problems.points)
+    points, now = frame.inside(problems.points), frame.inside(problems.centers).unsqueeze(1)
+    for _ in range(n_steps):
+        now = lloyd(points, now)
+    raw = _above(problems, frame, now)
+    for _ in range(polish):
+        now = lloyd(points, now)
+    return {**raw, "polished": _above(problems, frame, now)["excess"]}
+
+
+@torch.no_grad()
+def along(model: SymmetricModel, problems: Problems, n_steps: int) -> list[dict[str, Any]]:
+    """The numbers of each step: means over problems and centers, and of centers apart."""
+    frame = Frame.of(problems.points)
+    points, now = frame.inside(problems.points), frame.inside(problems.centers).unsqueeze(1)
+    theta, layer = model.theta.double(), SymmetricLayer(model.numbers)
+    rows = []
+    for time in times(n_steps):
+        z = State.of(points, now[:, 0], time).invariants
+        rows.append(_read(model, theta, z.unsqueeze(1)))
+        now = layer(theta.reshape(1, -1), points, now, time)
+    return rows
+
+
+def _read(model: SymmetricModel, theta: Tensor, z: Tensor) -> dict[str, Any]:
+    at = model.numbers.at(theta[None], z)
+    sharp = model.numbers.of_all("sharpness", theta[None], z).clamp(max=SHARPEST)
+    stride, badly = at["stride"].sum(dim=-1), at["nearest"] + at["second"]
+    poor, rich = (
+        (z[..., -1] <= z[..., -1].quantile(0.25)),
+        (z[..., -1] >= z[..., -1].quantile(0.75)),
+    )
+    apart = at["apart"].sum(dim=-1)
+    each = {"stride": stride, "served": badly.mean(dim=-1), "apart": apart}
+    return {
+        "invariants": dict(zip(INVARIANTS, z.mean(dim=(0, 1, 2)).tolist(), strict=True)),
+        "sharpness": sharp.mean(dim=(0, 1)).exp().tolist(),
+        "strides": at["stride"].mean(dim=(0, 1, 2)).tolist(),
+        "apart_sharpness": at["apart_sharpness"].mean(dim=(0, 1, 2)).exp().tolist(),
+        "aparts": at["apart"].mean(dim=(0, 1, 2)).tolist(),
+        **{name: value.mean().item() for name, value in each.items()},
+        "poor": {name: value[poor].mean().item() for name, value in each.items()},
+        "rich": {name: value[rich].mean().item() for name, value in each.items()},
+    }
+
+
+def main() -> None:
+    model = load_symmetric()
+    sets = {"paper": (paper(), 20, 0), "real": (real(Path(os.environ["LLOYDFORMER_DATA"])), 10, 10)}
+    rows: dict[str, Any] = {"Lloyd": {name: by_lloyd(*given) for name, given in sets.items()}}
+    for name, change in CHANGES.items():
+        theta = model.theta.double().clone()
+        change(model, theta)
+        rows[name] = {which: run(model, theta, *given) for which, given in sets.items()}
+        print(
+            name,
+            {k: {m: round(x, 3) for m, x in v.items()} for k, v in rows[name].items()},
+            flush=True,
+        )
+    steps = {name: along(model, given[0], given[1]) for name, given in sets.items()}
+    asked = {"n_tasks": N_TASKS, "n_trials": N_TRIALS, "sets": SETS, "seed": SEED}
+    save("read_symmetric", {"provenance": provenance(), **asked, "rows": rows, "steps": steps})
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main()
