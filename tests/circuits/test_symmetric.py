@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lloydformer as lf
-from lloydformer.circuits.heads import Head
+from lloydformer.circuits.heads import Attention, Head
 from lloydformer.circuits.projections import Number, Projection, average, on
 from lloydformer.circuits.subspaces import ASSIGNMENT, NEAREST, POSITION, SECOND, Space
 from lloydformer.circuits.symmetric import Fixed
@@ -208,6 +208,13 @@ def test_only_the_first_of_several_heads_draws():
     both: Head = replace(lf.recipes.lloyd().decoder_cross, beside=(drawing,))
     with pytest.raises(ValueError, match=r"decoder_cross_1: .*only the first can draw"):
         replace(lf.recipes.lloyd(), decoder_cross=both)
+
+
+def test_a_head_alone_has_nobody_who_decides():
+    recipe = lf.recipes.symmetric(SEVERAL)
+    head = Attention(recipe.decoder_cross, recipe.tokens.space(2, 3))
+    with pytest.raises(ValueError, match="numbers: found no belonging; run this head in a layer"):
+        head(torch.zeros(3, 22), torch.zeros(9, 22))
 
 
 def test_it_does_not_lower():
