@@ -75,13 +75,17 @@ def kinds(*names: str, heads: slice = slice(None), times: float = 0.0) -> Change
     return change
 
 
-def columns(*names: str, at: float = 0.0) -> Change:
-    """Numbers no longer know an invariant: it is always the same, 0 in the middle of its range."""
+def columns(*names: str, at: float = 0.0, of: str = "") -> Change:
+    """Numbers no longer know an invariant: it is always the same, 0 in the middle of its range.
+
+    of: one kind of numbers; all without it.
+    """
 
     def change(model: SymmetricModel, theta: Tensor) -> None:
+        rows = theta[model.numbers.rows(of)] if of else theta
         for name in names:
-            theta[:, 0] += at * theta[:, INVARIANTS.index(name)]
-            theta[:, INVARIANTS.index(name)] = 0
+            rows[:, 0] += at * rows[:, INVARIANTS.index(name)]
+            rows[:, INVARIANTS.index(name)] = 0
 
     return change
 
@@ -129,6 +133,7 @@ CHANGES: dict[str, Change] = {
     "no distance": kinds("distance"),
     "no invariant": columns(*RANGES),
     "all centers alike": columns("members", "share"),
+    "all centers alike in their strides": columns("members", "share", of="stride"),
     "time stands still at the start": columns("time", at=-1.0),
     "time stands still at the end": columns("time", at=1.0),
     **{f"no {name}": columns(name) for name in RANGES},
@@ -191,10 +196,11 @@ def along(model: SymmetricModel, problems: Problems) -> list[dict[str, Any]]:
 def _read(model: SymmetricModel, theta: Tensor, z: Tensor) -> dict[str, Any]:
     at = model.numbers.at(theta[None], z)
     sharp = model.numbers.of_all("sharpness", theta[None], z).clamp(max=SHARPEST)
-    stride, badly = at["stride"].sum(dim=-1), at["nearest"] + at["second"]
+    soft, hard = at["stride"][..., :2].sum(dim=-1), at["stride"][..., 2:].sum(dim=-1)
+    badly = (at["nearest"] + at["second"]).mean(dim=-1)
     share = z[..., INVARIANTS.index("share")]
     poor, rich = share <= share.quantile(0.25), share >= share.quantile(0.75)
-    each = {"stride": stride, "served": badly.mean(dim=-1), "apart": at["apart"].sum(dim=-1)}
+    each = {"soft": soft, "sharp": hard, "served": badly, "apart": at["apart"].sum(dim=-1)}
     return {
         "invariants": dict(zip(INVARIANTS, z.mean(dim=(0, 1, 2)).tolist(), strict=True)),
         "sharpness": sharp.mean(dim=(0, 1)).exp().tolist(),

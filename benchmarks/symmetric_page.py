@@ -33,7 +33,7 @@ def numbers(result: dict[str, Any]) -> str:
             step = steps[t]
             rows.append([
                 where, f"{t + 1} of {len(steps)}", _listed(step["sharpness"], 1),
-                _listed(step["strides"], 2), f"{step['stride']:.2f}", f"{step['served']:.2f}",
+                _listed(step["strides"], 2), f"{sum(step['strides']):.2f}", f"{step['served']:.2f}",
                 _listed(step["apart_sharpness"], 1), _listed(step["aparts"], 2),
             ])  # fmt: skip
     return _table(
@@ -49,9 +49,11 @@ def centers(result: dict[str, Any]) -> str:
         steps = result["steps"][name]
         for t in (0, len(steps) - 1):
             for which, words in (("poor", "least"), ("rich", "greatest")):
-                found = [f"{steps[t][which][kind]:.2f}" for kind in ("stride", "served", "apart")]
+                kinds = ("soft", "sharp", "served", "apart")
+                found = [f"{steps[t][which][kind]:.2f}" for kind in kinds]
                 rows.append([where, f"{t + 1} of {len(steps)}", words, *found])
-    head = ["on", "step", "share of the cost", "sum of strides", "mean of a + b", "repulsion"]
+    head = ["on", "step", "share of the cost", "strides of the two soft heads",
+            "of the two sharp heads", "mean of a + b", "repulsion"]  # fmt: skip
     return _table(head, rows)
 
 
