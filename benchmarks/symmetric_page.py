@@ -37,7 +37,7 @@ def numbers(result: dict[str, Any]) -> str:
                 _listed(step["apart_sharpness"], 1), _listed(step["aparts"], 2),
             ])  # fmt: skip
     return _table(
-        ["on", "step", "temperatures γ", "strides v", "their sum", "mean of a + b",
+        ["on", "step", "sharpness γ", "strides v", "their sum", "mean of a + b",
          "γ' of repulsion", "its strengths w"], rows
     )  # fmt: skip
 
