@@ -225,7 +225,10 @@ def toward(heads: Heads, masses: Tensor, sums: Tensor, centers: Tensor) -> Tenso
 
 def apart(heads: Heads, centers: Tensor, unit: float) -> Tensor:
     """The way from the means of near centers."""
-    between = torch.stack([(centers - c).square().sum(dim=1) for c in centers]) / unit  # (k, k)
+    seen = centers - centers.mean(dim=0)
+    norms = seen.square().sum(dim=1)
+    between = (norms[:, None] + norms - 2 * seen @ seen.mT).clamp(min=0) / unit  # (k, k)
+    between.fill_diagonal_(0.0)
     exponents = -heads.apart_sharpness.unsqueeze(-1) * between.unsqueeze(1)  # (k, a, k)
     weights = (heads.apart.unsqueeze(-1) * exponents.softmax(dim=-1)).sum(dim=1)
     return weights.sum(dim=1, keepdim=True) * centers - weights @ centers
