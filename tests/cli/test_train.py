@@ -33,7 +33,8 @@ def test_it_leaves_weights_a_log_and_a_plot(command, tmp_path):
     assert plot.read_text().rstrip().endswith("</svg>")
     points = [[i % 7, i % 5] for i in range(40)]
     card = folder / "d2-k3-seed1.json"
-    assert lf.LearnedKMeans(3, pretrained=str(card), random_state=0).fit(points).n_iter_ == 10
+    model = lf.LearnedKMeans(3, pretrained=str(card), polish=0, beside_lloyd=False, random_state=0)
+    assert model.fit(points).n_iter_ == 10
 
 
 def test_json_is_one_object(command, tmp_path):

@@ -145,27 +145,6 @@ class Attended:
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Of the points: their weight, mean square distance to their mean, and log mean fourth power.
-
-    The latter is in units of the former.
-    """
-
-    mass: float
-    square: float
-    tail: float
-
-
-def spread_of(run: Run) -> Spread:
-    mass, sums = run(Centroid())
-    square, fourth = run(Tail(sums / mass))
-    square, fourth = (square / mass).item(), (fourth / mass).item()
-    if square == 0:
-        return Spread(mass.item(), 1.0, -math.inf)
-    return Spread(mass.item(), square, math.log(fourth / square**2))
-
-
-@dataclass(frozen=True)
 class Found:
     """What a step depends on: means of r and s, and each center's part of points and of cost.
 
@@ -178,6 +157,35 @@ class Found:
     costs: Tensor
     tail: float
     time: float
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Of the points: their weight, mean square distance to their mean, and log mean fourth power.
+
+    The latter is in units of the former.
+    """
+
+    mass: float
+    square: float
+    tail: float
+
+    def found(
+        self, first: Tensor, second: Tensor, members: Tensor, costs: Tensor, time: float
+    ) -> Found:
+        """What a fold of `Served` says, in these units."""
+        scale = self.mass * self.square
+        return Found(first.item() / scale, second.item() / scale, members / self.mass,
+                     costs / scale, self.tail, time)  # fmt: skip
+
+
+def spread_of(run: Run) -> Spread:
+    mass, sums = run(Centroid())
+    square, fourth = run(Tail(sums / mass))
+    square, fourth = (square / mass).item(), (fourth / mass).item()
+    if square == 0:
+        return Spread(mass.item(), 1.0, -math.inf)
+    return Spread(mass.item(), square, math.log(fourth / square**2))
 
 
 @dataclass(frozen=True)
@@ -198,10 +206,8 @@ class Symmetric(Plain):
     def step(self, run: Run, centers: Tensor, iteration: int) -> Step:
         spread = self.spread or spread_of(run)
         first, second, members, costs = run(Served(centers))
-        scale = spread.mass * spread.square
         time = iteration % self.n_steps / max(1, self.n_steps - 1)
-        heads = self.numbers(Found(first.item() / scale, second.item() / scale,
-                                   members / spread.mass, costs / scale, spread.tail, time))  # fmt: skip
+        heads = self.numbers(spread.found(first, second, members, costs, time))
         unit = first.item() / spread.mass + FLOOR * spread.square
         _, masses, sums = run(Attended(centers, unit, heads))
         now = centers.double()
