@@ -84,19 +84,24 @@ def solve(
     rules: Rules,
     engine: Engine,
     callback: Callback | None = None,
+    course: "Course | None" = None,
 ) -> Result:
-    """Run the plan from each start, and keep the result with the smallest inertia."""
+    """Run the plan from each start, and keep the result with the smallest inertia.
+
+    course: what is run instead from each start; it may come to several results.
+    """
     state = State.of(data)
     best = _Best(data, state)
     with engine.over(data, state) as run:
         square, tolerance = _moments(run, data, rules.tol)
+        kept = best.kept_through(run)
         descent = Descent(
-            plan.knowing(square), data, state, run, replace(rules, tol=tolerance), callback
+            plan.knowing(square), data, state, kept, replace(rules, tol=tolerance), callback
         )
         try:
-            for number, centers in enumerate(starts(best.kept_through(run), state)):
-                best.keep()
-                best.see(descent.from_start(number, centers))
+            for number, centers in enumerate(starts(kept, state)):
+                for found in (course or _plain)(descent, number, centers):
+                    best.see(found)
         except KeyboardInterrupt as stop:
             raise Interrupted(_better(best.result, getattr(stop, "result", None))) from None
     assert best.result is not None, "starts yields at least one"
@@ -105,7 +110,7 @@ def solve(
 
 @dataclass
 class _Best:
-    """The best result so far. Its labels are copied when the next start begins to write to them."""
+    """The best result so far. Its labels are copied when a later fold may write to them."""
 
     data: Blocks
     state: State
@@ -121,7 +126,7 @@ class _Best:
             self.result = replace(self.result, labels=self.state.copied_labels(self.data))
 
     def kept_through(self, run: Run) -> Run:
-        """The same run for seeding, whose folds write to the state as well."""
+        """The same run: every fold may write to the state."""
 
         def kept(fold: Fold) -> Any:
             self.keep()
@@ -182,7 +187,7 @@ class Descent:
     def _at_once(self, centers: Tensor) -> Result | None:
         """All iterations in one call, if no one is to hear of each and there is such a call."""
         heard = self.callback is not None or self.rules.empty != "farthest"
-        if heard or self.data.n_rows * centers.numel() > _SMALL:
+        if heard or self.rules.max_iter == 0 or self.data.n_rows * centers.numel() > _SMALL:
             return None
         found = self.plan.iterate(self.run, centers, self.rules.tol, self.rules.max_iter)
         return None if found is None else self._finished(found[0], found[1], BestSeen())
@@ -211,6 +216,14 @@ class Descent:
     def _as_returned(self, centers: Tensor) -> Tensor:
         """Rounded as a user will have them: labels belong to the centers that are returned."""
         return self.data.place(self.data.returned(centers))
+
+
+Course = Callable[[Descent, int, Tensor], Iterator[Result]]
+"""What is run from the start of this number, with these centers."""
+
+
+def _plain(descent: Descent, number: int, centers: Tensor) -> Iterator[Result]:
+    yield descent.from_start(number, centers)
 
 
 def _moments(run: Run, data: Blocks, tol: float) -> tuple[float, float]:

@@ -8,11 +8,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.scores import squared_distances
-from lloydformer.learning.symmetric.numbers import FLOOR, INVARIANTS, Numbers, invariants
+from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers, invariants
+from lloydformer.plans.symmetric import FLOOR, NEAR
 
-_NEAR = 0.01
-"""Added to squared distances, in units of their mean, before their logarithm is taken."""
-_SHARPEST = 12.0
+SHARPEST = 12.0
 """The logarithm of the greatest inverse temperature: harder than any data can tell."""
 
 
@@ -73,9 +72,9 @@ class SymmetricLayer:
         # a gradient through what the numbers depend on would be of products of products of steps
         z = invariants(near.first, near.second, near.own, tail, time).detach()
         at = self.numbers.at(theta, z)
-        sharpness = self.numbers.of_all("sharpness", theta, z).clamp(max=_SHARPEST).exp()
+        sharpness = self.numbers.of_all("sharpness", theta, z).clamp(max=SHARPEST).exp()
         unit = near.first.mean(dim=-1)[..., None, None] + FLOOR  # (b, r, 1, 1)
-        served = (torch.stack([near.first, near.second], dim=2) / unit + _NEAR).log()
+        served = (torch.stack([near.first, near.second], dim=2) / unit + NEAR).log()
         scores = self._scores(at, sharpness, squares / unit, served)
         means = _means(scores.softmax(dim=-1), points)  # (b, r, k, h, d)
         moved = (at["stride"].unsqueeze(-1) * (means - centers.unsqueeze(3))).sum(dim=3)
@@ -108,7 +107,7 @@ class SymmetricLayer:
 
 
 def _apart(at: dict[str, Tensor], centers: Tensor, between: Tensor) -> Float[Tensor, "b r k d"]:
-    sharpness = at["apart_sharpness"].clamp(max=_SHARPEST).exp().unsqueeze(-1)
+    sharpness = at["apart_sharpness"].clamp(max=SHARPEST).exp().unsqueeze(-1)
     attention = (-sharpness * between.unsqueeze(3)).softmax(dim=-1)  # (b, r, k, a, k)
     weighted = (at["apart"].unsqueeze(-1) * attention).sum(dim=3)
     return weighted.sum(dim=-1, keepdim=True) * centers - weighted @ centers

@@ -3,10 +3,13 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from lloydformer.plans.symmetric import FLOOR
 
 RANGES = {
     "cost": (-3.0, 0.0), "clusters": (-1.2, 1.8), "margin": (0.0, 2.0), "gap": (-4.0, 2.0),
@@ -25,8 +28,6 @@ tasks have: it becomes -1 to 1, and beyond it a number stays what it is at its e
 INVARIANTS = ("one", *RANGES)
 OF_A_CENTER = 2
 """How many invariants, the last ones, are of a center and not of the problem."""
-FLOOR = 1e-6
-"""Added to a mean squared distance: centers may hit all points."""
 _LEAST = 0.05
 """Added to a center's part: one without points is not infinitely far from the others."""
 
@@ -80,6 +81,21 @@ class Numbers:
         )
 
 
+class Means(NamedTuple):
+    """What invariants are made of, inside of a frame.
+
+    Means of the squared distances to the nearest and second nearest center and of their
+    difference; each center's part of the points and of the mean; the log mean fourth power.
+    """
+
+    nearest: Float[Tensor, "b r"]
+    second: Float[Tensor, "b r"]
+    gap: Float[Tensor, "b r"]
+    members: Float[Tensor, "b r k"]
+    costs: Float[Tensor, "b r k"]
+    tail: Float[Tensor, " b"]
+
+
 def invariants(
     nearest: Float[Tensor, "b r n"],
     second: Float[Tensor, "b r n"],
@@ -88,14 +104,25 @@ def invariants(
     time: float,
 ) -> Float[Tensor, "b r k f"]:
     """The invariants of a state, `INVARIANTS` in order; own: 1 where a point is a center's."""
-    k, n = own.shape[2:]
-    cost = nearest.mean(dim=-1) + FLOOR
+    n = own.shape[3]
+    costs = (own @ nearest.unsqueeze(-1)).squeeze(-1) / n
+    gap = (second - nearest).mean(dim=-1)
+    means = Means(
+        nearest.mean(dim=-1), second.mean(dim=-1), gap, own.mean(dim=-1), costs, tail
+    )  # fmt: skip
+    return of_means(means, time)
+
+
+def of_means(means: Means, time: float) -> Float[Tensor, "b r k f"]:
+    """The same from means over the points, which a fold gives."""
+    k = means.members.shape[2]
+    cost = means.nearest + FLOOR
     one = torch.ones_like(cost)
-    margin = ((second.mean(dim=-1) + FLOOR) / cost).log()
-    gap = (((second - nearest).mean(dim=-1) + FLOOR) / cost).log()
-    of_all = [cost.log(), math.log(k / 10) * one, margin, gap, time * one, tail[:, None] * one]
-    members = own.mean(dim=-1) * k
-    share = (own @ nearest.unsqueeze(-1)).squeeze(-1) * (k / n) / cost.unsqueeze(-1)
+    margin = ((means.second + FLOOR) / cost).log()
+    gap = ((means.gap + FLOOR) / cost).log()
+    tail = means.tail[:, None] * one
+    of_all = [cost.log(), math.log(k / 10) * one, margin, gap, time * one, tail]
+    members, share = means.members * k, means.costs * k / cost.unsqueeze(-1)
     found = torch.stack(
         [*(value.unsqueeze(-1).expand_as(members) for value in of_all),
          (members + _LEAST).log(), (share + _LEAST).log()], dim=-1
