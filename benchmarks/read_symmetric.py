@@ -16,8 +16,8 @@ from provenance import provenance, save
 from torch import Tensor
 
 import lloydformer as lf
-from lloydformer.learning.symmetric.circuit import SHARPEST, State
-from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
+from lloydformer.learning.symmetric.circuit import State
+from lloydformer.learning.symmetric.layer import SHARPEST, Frame, SymmetricLayer, distances
 from lloydformer.learning.symmetric.model import SymmetricModel, load_symmetric
 from lloydformer.learning.symmetric.numbers import INVARIANTS, RANGES
 from lloydformer.learning.symmetric.program import lloyd, times

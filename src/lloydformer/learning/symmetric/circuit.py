@@ -10,11 +10,10 @@ from lloydformer.circuits.heads import Numbers as Decided
 from lloydformer.circuits.scores import squared_distances
 from lloydformer.circuits.subspaces import NEAREST, SECOND, Space, Subspace
 from lloydformer.circuits.symmetric import SymmetricModulator, kinds
-from lloydformer.learning.symmetric.layer import Frame, two_nearest
-from lloydformer.learning.symmetric.numbers import FLOOR, INVARIANTS, Numbers, invariants
+from lloydformer.learning.symmetric.layer import SHARPEST, Frame, two_nearest
+from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers, invariants
+from lloydformer.plans.symmetric import FLOOR
 
-SHARPEST = 12.0
-"""The logarithm of the greatest inverse temperature, as in the layer that is trained."""
 _POSITIVE = ("sharpness", "apart_sharpness")
 
 
