@@ -28,6 +28,7 @@ SETS = ("gina-agnostic", "mfeat-factors", "ada-agnostic", "oil-spill", "pc4")
 """Sets on which the model was chosen; the others of the paper's fifteen are not looked at."""
 ROWS, COLUMNS, CLUSTERS = 900, 32, 10
 SOLVED = 1e-3
+N_LOOKED = 8
 
 
 class Problems(NamedTuple):
@@ -198,8 +199,7 @@ def _read(model: SymmetricModel, theta: Tensor, z: Tensor) -> dict[str, Any]:
     sharp = model.numbers.of_all("sharpness", theta[None], z).clamp(max=SHARPEST)
     soft, hard = at["stride"][..., :2].sum(dim=-1), at["stride"][..., 2:].sum(dim=-1)
     badly = (at["nearest"] + at["second"]).mean(dim=-1)
-    share = z[..., INVARIANTS.index("share")]
-    poor, rich = share <= share.quantile(0.25), share >= share.quantile(0.75)
+    poor, rich = _ends(z)
     each = {"soft": soft, "sharp": hard, "served": badly, "apart": at["apart"].sum(dim=-1)}
     return {
         "invariants": dict(zip(INVARIANTS, z.mean(dim=(0, 1, 2)).tolist(), strict=True)),
@@ -211,6 +211,29 @@ def _read(model: SymmetricModel, theta: Tensor, z: Tensor) -> dict[str, Any]:
         "poor": {name: value[poor].mean().item() for name, value in each.items()},
         "rich": {name: value[rich].mean().item() for name, value in each.items()},
     }
+
+
+def _ends(z: Tensor) -> tuple[Tensor, Tensor]:
+    """The quarters of the centers that have the least and the greatest share of the cost."""
+    share = z[..., INVARIANTS.index("share")]
+    return share <= share.quantile(0.25), share >= share.quantile(0.75)
+
+
+@torch.no_grad()
+def looks(model: SymmetricModel, problems: Problems) -> list[dict[str, float]]:
+    """Whom decoder heads look at in the first step, as the literal circuit's trace has it."""
+    (_, _, d), k = problems.points.shape, problems.centers.shape[1]
+    points, centers = problems.points[:N_LOOKED], problems.centers[:N_LOOKED]
+    trace = model.circuit(d, k)(points, centers, N_STEPS, keep="layers.0.*")
+    poor, rich = _ends(trace["layers.0.numbers.invariants"])
+    names = [name for name in trace.kept if "decoder_cross" in name and "attention" in name]
+    found = []
+    for attention in (trace[name] for name in names):
+        own = (attention * trace.assignments[:, 0].mT).sum(dim=-1)
+        entropy = -torch.special.xlogy(attention, attention).sum(dim=-1)
+        shares = {"own_poor": own[poor].mean().item(), "own_rich": own[rich].mean().item()}
+        found.append({"points": entropy.exp().mean().item(), **shares})
+    return found
 
 
 def main() -> None:
@@ -228,7 +251,8 @@ def main() -> None:
         print(name, {which: round(found["excess"], 2) for which, found in rows[name].items()})
     steps = {name: along(model, given) for name, given in sets.items()}
     asked = {"n_tasks": N_TASKS, "n_many": N_MANY, "n_trials": N_TRIALS, "n_steps": N_STEPS,
-             "sets": SETS, "seed": SEED, "dtype": "float32"}  # fmt: skip
+             "sets": SETS, "seed": SEED, "dtype": "float32", "n_looked": N_LOOKED,
+             "looks": looks(model, sets["paper"])}  # fmt: skip
     save("read_symmetric", {"provenance": provenance(), **asked, "rows": rows, "steps": steps})
 
 

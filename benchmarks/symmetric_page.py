@@ -11,12 +11,15 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "symmetric.md"
 RESULT = HERE / "results" / "read_symmetric.json"
 WHERE = {"paper": "the paper's tasks", "real": "real data"}
-_PLACE = re.compile(r"(<!-- (numbers|experiments|centers) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_PLACE = re.compile(
+    r"(<!-- (numbers|experiments|centers|looks) -->\n)(.*?)(<!-- end -->)", re.DOTALL
+)
 
 
 def filled(page: str, result: dict[str, Any]) -> str:
     """The page with every table as the result has it."""
-    tables = {"numbers": numbers, "experiments": experiments, "centers": centers}
+    tables = {"numbers": numbers, "experiments": experiments, "centers": centers,
+              "looks": looks}  # fmt: skip
     return _PLACE.sub(lambda match: match[1] + tables[match[2]](result) + match[4], page)
 
 
@@ -54,6 +57,17 @@ def centers(result: dict[str, Any]) -> str:
                 rows.append([where, f"{t + 1} of {len(steps)}", words, *found])
     head = ["on", "step", "share of the cost", "strides of the two soft heads",
             "of the two sharp heads", "mean of a + b", "repulsion"]  # fmt: skip
+    return _table(head, rows)
+
+
+def looks(result: dict[str, Any]) -> str:
+    """How many points a head's attention is spread over, and how much of it is on a center's own."""
+    rows = [
+        [f"{g}", f"{head['points']:.0f}", f"{head['own_poor']:.2f}", f"{head['own_rich']:.2f}"]
+        for g, head in enumerate(result["looks"])
+    ]
+    head = ["decoder head", "spread over points", "own ones, least share of the cost",
+            "own ones, greatest share"]  # fmt: skip
     return _table(head, rows)
 
 

@@ -15,7 +15,7 @@ ROWS = RESULT["rows"]
 
 def test_every_table_of_the_page_is_the_one_of_the_result():
     assert SCRIPT["filled"](PAGE, RESULT) == PAGE, "run: python benchmarks/symmetric_page.py"
-    assert sorted(SCRIPT["places"](PAGE)) == ["centers", "experiments", "numbers"]
+    assert sorted(SCRIPT["places"](PAGE)) == ["centers", "experiments", "looks", "numbers"]
 
 
 def test_another_number_makes_another_page():
@@ -54,6 +54,14 @@ def test_centers_divide_the_labour():
     assert excess("as learned", kind="solved") > 95
     assert excess("all centers alike in their strides", kind="solved") < 80
     assert lost("all centers alike") > 0.5
+
+
+def test_the_softest_head_leads_a_center_away_from_its_own_points():
+    looks = RESULT["looks"]
+    assert looks[0]["points"] > 512 / 2
+    assert looks[0]["own_poor"] < 0.2
+    assert looks[-1]["own_poor"] > 0.6
+    assert all(head["own_poor"] < head["own_rich"] for head in looks)
 
 
 def test_it_overshoots_and_that_helps_where_clusters_are_many_or_overlap():
