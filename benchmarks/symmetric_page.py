@@ -61,7 +61,7 @@ def centers(result: dict[str, Any]) -> str:
 
 
 def looks(result: dict[str, Any]) -> str:
-    """How many points a head's attention is spread over, and how much of it is on a center's own."""
+    """Over how many points a head's attention is spread, and its part on a center's own."""
     rows = [
         [f"{g}", f"{head['points']:.0f}", f"{head['own_poor']:.2f}", f"{head['own_rich']:.2f}"]
         for g, head in enumerate(result["looks"])
