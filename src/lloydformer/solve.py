@@ -13,7 +13,7 @@ from lloydformer.data.blocks import Blocks
 from lloydformer.empty import Refill
 from lloydformer.engines.contract import Engine, State
 from lloydformer.plans.assign import Moments
-from lloydformer.plans.contract import Course, Fold, Plan, Run, Step
+from lloydformer.plans.contract import Fold, LayeredPlan, Plan, Run, Step
 from lloydformer.plans.medoids import rows_of
 
 Starts = Callable[[Run, State], Iterator[Tensor]]
@@ -84,19 +84,24 @@ def solve(
     rules: Rules,
     engine: Engine,
     callback: Callback | None = None,
+    course: "Course | None" = None,
 ) -> Result:
-    """Run the plan from each start, and keep the result with the smallest inertia."""
+    """Run the plan from each start, and keep the result with the smallest inertia.
+
+    course: what is run instead from each start; it may come to several results.
+    """
     state = State.of(data)
     best = _Best(data, state)
     with engine.over(data, state) as run:
         square, tolerance = _moments(run, data, rules.tol)
+        kept = best.kept_through(run)
         descent = Descent(
-            plan.knowing(square), data, state, run, replace(rules, tol=tolerance), callback
+            plan.knowing(square), data, state, kept, replace(rules, tol=tolerance), callback
         )
         try:
-            for number, centers in enumerate(starts(best.kept_through(run), state)):
-                best.keep()
-                best.see(descent.from_start(number, centers))
+            for number, centers in enumerate(starts(kept, state)):
+                for found in (course or _plain)(descent, number, centers):
+                    best.see(found)
         except KeyboardInterrupt as stop:
             raise Interrupted(_better(best.result, getattr(stop, "result", None))) from None
     assert best.result is not None, "starts yields at least one"
@@ -105,7 +110,7 @@ def solve(
 
 @dataclass
 class _Best:
-    """The best result so far. Its labels are copied when the next start begins to write to them."""
+    """The best result so far. Its labels are copied when a later fold may write to them."""
 
     data: Blocks
     state: State
@@ -121,7 +126,7 @@ class _Best:
             self.result = replace(self.result, labels=self.state.copied_labels(self.data))
 
     def kept_through(self, run: Run) -> Run:
-        """The same run for seeding, whose folds write to the state as well."""
+        """The same run: every fold may write to the state."""
 
         def kept(fold: Fold) -> Any:
             self.keep()
@@ -151,7 +156,7 @@ class Descent:
     def from_start(self, number: int, centers: Tensor) -> Result:
         """Iterate until the stop rule says so, then label the points once more."""
         self.state.clear()
-        if isinstance(self.plan, Course):
+        if isinstance(self.plan, LayeredPlan):
             return self._along(self.plan, number, centers)
         if (found := self._at_once(centers)) is not None:
             return found
@@ -181,7 +186,7 @@ class Descent:
             raise Interrupted(so_far) from None
         return self._finished(centers, history, seen)
 
-    def _along(self, plan: Course, number: int, centers: Tensor) -> Result:
+    def _along(self, plan: LayeredPlan, number: int, centers: Tensor) -> Result:
         """Follow a plan that goes its own course."""
         most, history = self.rules.max_iter, list[float]()
         course = plan.layers(
@@ -206,7 +211,7 @@ class Descent:
     def _at_once(self, centers: Tensor) -> Result | None:
         """All iterations in one call, if no one is to hear of each and there is such a call."""
         heard = self.callback is not None or self.rules.empty != "farthest"
-        if heard or self.data.n_rows * centers.numel() > _SMALL:
+        if heard or self.rules.max_iter == 0 or self.data.n_rows * centers.numel() > _SMALL:
             return None
         found = self.plan.iterate(self.run, centers, self.rules.tol, self.rules.max_iter)
         return None if found is None else self._finished(found[0], found[1], BestSeen())
@@ -235,6 +240,14 @@ class Descent:
     def _as_returned(self, centers: Tensor) -> Tensor:
         """Rounded as a user will have them: labels belong to the centers that are returned."""
         return self.data.place(self.data.returned(centers))
+
+
+Course = Callable[[Descent, int, Tensor], Iterator[Result]]
+"""What is run from the start of this number, with these centers."""
+
+
+def _plain(descent: Descent, number: int, centers: Tensor) -> Iterator[Result]:
+    yield descent.from_start(number, centers)
 
 
 def _moments(run: Run, data: Blocks, tol: float) -> tuple[float, float]:

@@ -6,6 +6,7 @@ import torch
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.norms import zero_sum
+from lloydformer.circuits.symmetric import Fixed
 
 RECIPES = {
     "lloyd": recipes.lloyd(),
@@ -22,7 +23,13 @@ RECIPES = {
     "soft_dot": recipes.soft_dot(0.7),
     "robust_lifted": recipes.robust_lifted(0.5),
     "lloyd_binary": recipes.lloyd_binary(),
-}
+    "symmetric": recipes.symmetric(
+        Fixed(
+            (1.0, 7.0), (1.0, 0.8), (0.7, 0.6), (0.1, 0.2, 0.3, 0.4), (0.1, 0.0), (0.2, -0.1),
+            (0.1, 0.3), (2.0,), (0.2,),
+        )
+    ),
+}  # fmt: skip
 
 
 @pytest.fixture(params=RECIPES)

@@ -10,7 +10,7 @@ import lloydformer as lf
 from lloydformer.circuits.activations import Softmax, Sparsemax, TopK
 
 MAKERS = ("learned", "lloyd", "lloyd_binary", "lloyd_dot", "medoids", "relocating", "robust",
-          "robust_lifted", "soft", "soft_dot", "spherical", "trimmed")  # fmt: skip
+          "robust_lifted", "soft", "soft_dot", "spherical", "symmetric", "trimmed")  # fmt: skip
 
 
 def test_the_table_has_seven_rows_in_the_papers_order():

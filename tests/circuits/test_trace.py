@@ -24,6 +24,7 @@ def test_every_name_is_produced(recipe, batch):
     trace = circuit(points, centers, n_layers=2, keep=("*",), seed=0)
     expected = {f"{slot}.{point}" for slot in recipe.heads for point in HEAD} | set(TOKENS)
     expected |= {"feedforward.hidden", "feedforward.output"} if recipe.feedforward else set()
+    expected |= {f"numbers.{kind}" for kind in recipe.numbers.kinds} if recipe.numbers else set()
     assert set(trace.names) == {f"layers.{t}.{name}" for t in range(2) for name in expected}
     assert set(trace.kept) == set(trace.names)
     assert all(len(trace[name]) == len(points) for name in trace.names)

@@ -16,6 +16,7 @@ RECIPES = [
     lf.recipes.lloyd_binary(),
     lf.recipes.learned("binary", bias=False, dropout=0.1),
     lf.recipes.lloyd("average"),
+    lf.recipes.symmetric(),
     lf.recipes.spherical("layer"),
     lf.recipes.robust_lifted(0.3, TopK(4), 17.0),
     lf.recipes.relocating(2, 4, 7, 1.5, 0.25),

@@ -1,10 +1,16 @@
 """`lloydformer train` from end to end."""
 
 import json
+from functools import partial
 
 import pytest
+import torch
 
 import lloydformer as lf
+from lloydformer.learning.symmetric.model import load_symmetric
+from lloydformer.learning.symmetric.published import publish_symmetric
+from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
+from lloydformer.learning.symmetric.training import train_symmetric
 
 SMALL = ("train", "-d", "2", "-k", "3", "--points", "30", "--steps", "20", "--batch", "3",
          "--validation", "6", "--evaluate-every", "10", "--device", "cpu")  # fmt: skip
@@ -33,7 +39,8 @@ def test_it_leaves_weights_a_log_and_a_plot(command, tmp_path):
     assert plot.read_text().rstrip().endswith("</svg>")
     points = [[i % 7, i % 5] for i in range(40)]
     card = folder / "d2-k3-seed1.json"
-    assert lf.LearnedKMeans(3, pretrained=str(card), random_state=0).fit(points).n_iter_ == 10
+    model = lf.LearnedKMeans(3, pretrained=str(card), polish=0, beside_lloyd=False, random_state=0)
+    assert model.fit(points).n_iter_ == 10
 
 
 def test_json_is_one_object(command, tmp_path):
@@ -93,6 +100,61 @@ def test_ctrl_c_says_what_is_done(command, tmp_path, monkeypatch):
 )
 def test_bad_input_is_one_line(command, tmp_path, options, words):
     status, out, error = command(*SMALL, "-o", str(tmp_path / "o"), *options)
+    assert (status, out) == (2, "")
+    assert words in error
+    assert len(error.splitlines()) == 1
+
+
+@pytest.fixture
+def small_card(tmp_path):
+    """A symmetric layer that was trained for a moment, of a stack of two."""
+    settings = SymmetricSettings(
+        n_updates=4, warm_up=2, evaluate_every=2, shapes=(Shape(8, 30, 3, 2, 5),)
+    )
+    runs = (SymmetricRun(0, n_heads=2), SymmetricRun(1, n_heads=1))
+    trained = train_symmetric(settings, runs, device="cpu")
+    return publish_symmetric(tmp_path / "small", trained, chosen=1, n_tasks=2)
+
+
+@pytest.fixture
+def few_scores(monkeypatch):
+    from lloydformer.cli import train_like
+
+    monkeypatch.setattr(train_like, "publish_symmetric", partial(publish_symmetric, n_tasks=2))
+
+
+def test_a_card_is_all_it_takes_to_train_the_same_numbers(
+    command, small_card, tmp_path, few_scores
+):
+    folder = tmp_path / "again"
+    like = ("train", "--like", str(small_card), "-o", str(folder), "--device", "cpu")
+    status, out, _ = command(*like, "--json")
+    (row,) = json.loads(out)["rows"]
+    assert (status, row["same_numbers"], row["largest_difference"]) == (0, True, 0.0)
+    one, two = (load_symmetric(path) for path in (small_card, folder / "small.json"))
+    assert torch.equal(one.weights, two.weights)
+    assert (one.settings, one.runs, one.chosen) == (two.settings, two.runs, two.chosen)
+    assert one.card["scores"] == two.card["scores"]
+    status, _, error = command(*like)
+    assert status == 2
+    assert "exists; pass --force" in error
+    assert command(*like, "--force")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            ("--like", "symmetric", "--steps", "5"),
+            "--like: the card says the rest; leave out --steps",
+        ),
+        (("--like", "d3-k3"), "found 'd3-k3'; there are d4-k6"),
+        (("--like", "no.json"), "no.json: there is no such file"),
+    ],
+    ids=str,
+)
+def test_what_is_no_card_is_one_line(command, tmp_path, options, words):
+    status, out, error = command("train", *options, "--device", "cpu", "-o", str(tmp_path / "o"))
     assert (status, out) == (2, "")
     assert words in error
     assert len(error.splitlines()) == 1

@@ -16,9 +16,8 @@ ESTIMATORS = [
     lf.RelocatingKMeans(),
     lf.KMedoids(max_iter=30),
     lf.CircuitClusterer(),
+    lf.LearnedKMeans(),
 ]
-OF_ONE_SHAPE = {"LearnedKMeans"}
-"""Its weights fix d and k, and the checks feed others; tests/learning/test_estimator.py is its."""
 EXCUSED_IN_SKLEARN = PER_ESTIMATOR_XFAIL_CHECKS[KMeans]
 
 
@@ -40,7 +39,7 @@ def test_no_more_is_excused_than_in_scikit_learn():
 
 def test_every_estimator_is_checked():
     exported = {n for n in lf.__all__ if hasattr(getattr(lf, n), "fit")}
-    assert {type(e).__name__ for e in ESTIMATORS} | OF_ONE_SHAPE == exported
+    assert {type(e).__name__ for e in ESTIMATORS} == exported
 
 
 def test_a_row_of_zeros_is_refused_unless_it_is_to_be_ignored():

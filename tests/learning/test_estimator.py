@@ -1,4 +1,4 @@
-"""LearnedKMeans as an estimator."""
+"""LearnedKMeans with the paper's layers, which are for one d and k."""
 
 import resource
 
@@ -14,6 +14,12 @@ from sklearn.preprocessing import StandardScaler
 import lloydformer as lf
 
 
+def learned(k=6, **given):
+    """The layer of the data's d and k alone: neither polished nor beside Lloyd's algorithm."""
+    wanted = {"pretrained": "auto", "polish": 0, "beside_lloyd": False} | given
+    return lf.LearnedKMeans(k, **wanted)
+
+
 @pytest.fixture(name="X")
 def points_of_six_groups(rng):
     middles = rng.uniform(size=(6, 4))
@@ -23,7 +29,7 @@ def points_of_six_groups(rng):
 
 @pytest.fixture
 def fitted(X):
-    return lf.LearnedKMeans(6, random_state=0).fit(X)
+    return learned(6, random_state=0).fit(X)
 
 
 def nearest(X, centers):
@@ -44,7 +50,7 @@ def test_attributes_belong_together(X, fitted):
 def test_centers_are_the_circuits_on_scaled_data(X):
     """By the literal circuit: scale, run, scale back."""
     start = X[:6]
-    model = lf.LearnedKMeans(6, pretrained="d4-k6", init=start, n_init=1, n_steps=5).fit(X)
+    model = learned(6, pretrained="d4-k6", init=start, n_init=1, n_steps=5).fit(X)
     low, span = X.min(axis=0), X.max(axis=0) - X.min(axis=0)
     circuit = lf.learning.load("d4-k6").circuit()
     trace = circuit(torch.tensor((X - low) / span), torch.tensor((start - low) / span), 5)
@@ -62,18 +68,18 @@ def test_predict_transform_and_score(X, fitted):
 
 
 def test_it_does_not_change_under_shift_and_scale_of_columns(X, fitted):
-    other = lf.LearnedKMeans(6, init=(X[:6] * 3 + 7), n_init=1).fit(X * 3 + 7)
-    same = lf.LearnedKMeans(6, init=X[:6], n_init=1).fit(X)
+    other = learned(6, init=(X[:6] * 3 + 7), n_init=1).fit(X * 3 + 7)
+    same = learned(6, init=X[:6], n_init=1).fit(X)
     np.testing.assert_allclose(other.cluster_centers_, same.cluster_centers_ * 3 + 7, rtol=1e-5)
 
 
 def test_the_seed_gives_the_result(X):
-    one, two = (lf.LearnedKMeans(6, random_state=3).fit(X) for _ in range(2))
+    one, two = (learned(6, random_state=3).fit(X) for _ in range(2))
     np.testing.assert_array_equal(one.cluster_centers_, two.cluster_centers_)
 
 
 def test_polish_is_lloyds_algorithm_from_there(X, fitted):
-    polished = lf.LearnedKMeans(6, random_state=0, polish=50).fit(X)
+    polished = learned(6, random_state=0, polish=50).fit(X)
     lloyd = lf.KMeans(6, init=fitted.cluster_centers_, n_init=1, max_iter=50).fit(X)
     np.testing.assert_allclose(polished.cluster_centers_, lloyd.cluster_centers_)
     assert polished.inertia_ <= fitted.inertia_
@@ -82,7 +88,7 @@ def test_polish_is_lloyds_algorithm_from_there(X, fitted):
 
 def test_a_callback_hears_of_each_step(X):
     heard = []
-    model = lf.LearnedKMeans(6, random_state=0, n_steps=4, callback=heard.append).fit(X)
+    model = learned(6, random_state=0, n_steps=4, callback=heard.append).fit(X)
     assert [p.iteration for p in heard] == [0, 1, 2, 3]
     assert [p.objective for p in heard] == pytest.approx(model.objective_history_[:-1])
 
@@ -93,26 +99,26 @@ def test_untrained_weights_are_not_for_estimators(X):
 
 
 def test_no_steps_leave_the_start(X):
-    model = lf.LearnedKMeans(6, init=X[:6], n_init=1, n_steps=0).fit(X)
+    model = learned(6, init=X[:6], n_init=1, n_steps=0).fit(X)
     np.testing.assert_allclose(model.cluster_centers_, X[:6])
 
 
 def test_several_starts_keep_the_best(X):
-    one = lf.LearnedKMeans(6, init="random", n_init=1, random_state=1).fit(X)
-    many = lf.LearnedKMeans(6, init="random", n_init=8, random_state=1).fit(X)
+    one = learned(6, init="random", n_init=1, random_state=1).fit(X)
+    many = learned(6, init="random", n_init=8, random_state=1).fit(X)
     assert many.inertia_ <= one.inertia_
 
 
 def test_a_constant_column_is_no_trouble(X):
     X[:, 2] = 4.0
-    model = lf.LearnedKMeans(6, random_state=0).fit(X)
+    model = learned(6, random_state=0).fit(X)
     assert np.isfinite(model.cluster_centers_).all()
 
 
 def test_tensors_and_frames(X):
-    tensor = lf.LearnedKMeans(6, random_state=0).fit(torch.tensor(X))
+    tensor = learned(6, random_state=0).fit(torch.tensor(X))
     assert isinstance(tensor.cluster_centers_, torch.Tensor)
-    frame = lf.LearnedKMeans(6, random_state=0).fit(pd.DataFrame(X, columns=list("abcd")))
+    frame = learned(6, random_state=0).fit(pd.DataFrame(X, columns=list("abcd")))
     assert frame.feature_names_in_.tolist() == list("abcd")
     np.testing.assert_allclose(frame.cluster_centers_, tensor.cluster_centers_.numpy())
 
@@ -139,20 +145,20 @@ def test_it_is_an_estimator(X, fitted, tmp_path):
 )
 def test_other_sizes_are_refused_with_the_repair(X, k, pretrained, words):
     with pytest.raises(ValueError, match=words):
-        lf.LearnedKMeans(k, pretrained=pretrained).fit(X)
+        learned(k, pretrained=pretrained).fit(X)
 
 
 def test_weights_of_points_are_refused(X):
-    with pytest.raises(ValueError, match="sample_weight: a trained layer has none"):
-        lf.LearnedKMeans(6).fit(X, sample_weight=np.ones(300))
+    with pytest.raises(ValueError, match="sample_weight: a trained layer for one d and k has none"):
+        learned(6).fit(X, sample_weight=np.ones(300))
 
 
 def test_wrong_data_are_refused(X):
     with pytest.raises(ValueError, match="n_samples=3 should be >= n_clusters=6"):
-        lf.LearnedKMeans(6).fit(X[:3])
+        learned(6).fit(X[:3])
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        lf.LearnedKMeans(6).fit(X)
+        learned(6).fit(X)
 
 
 @pytest.mark.long
@@ -160,6 +166,6 @@ def test_many_points_take_memory_that_is_bounded(rng):
     """All scores of 20,000 points would be 1.6 GB in single precision, and twice that."""
     X = rng.uniform(size=(20_000, 4)).astype(np.float32)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    lf.LearnedKMeans(6, n_steps=1, random_state=0).fit(X)
+    learned(6, n_steps=1, random_state=0).fit(X)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < 1 << 20  # KiB: 1 GiB

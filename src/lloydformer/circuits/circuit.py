@@ -42,7 +42,8 @@ class Circuit(nn.Module):
 
     recipe: one recipe for every layer, or a schedule of them that is repeated.
 
-    trainable: the weights are parameters that begin where the recipe writes them.
+    trainable: the weights are parameters that begin where the recipe writes them. Of a recipe
+    whose numbers are decided by the state, what decides them is trained, and nothing else.
     seed: of the weights that a recipe leaves free, such as those of `recipes.learned()`.
 
     Otherwise weights are buffers and follow the dtype and device of the points. Encoder
@@ -75,7 +76,8 @@ class Circuit(nn.Module):
             _LAYERS[type(r)](r, self.space, generator) for r in self.schedule
         )
         if trainable:
-            _free(self)
+            for layer in cast(list[Layer], list(self.layers)):
+                _free(layer if layer.numbers is None else layer.numbers)
 
     def forward(
         self,
@@ -103,7 +105,8 @@ class Circuit(nn.Module):
                     x, c, origin, reach = self.embed(points, history[-1])
                 draw = _noise(seed, depth, points)
                 depth += layer.recipe.depth(self.n_clusters)
-                x, c = layer(x, c, Surroundings.within(reach, layer.recipe, c, draw))
+                time = recorder.layer / max(1, n_layers - 1)
+                x, c = layer(x, c, Surroundings.within(reach, layer.recipe, c, draw, time))
                 history.append(self.space.read(c, POSITION) + origin)
         _warn_if_lost(history)
         return Trace(
@@ -171,9 +174,9 @@ def _subspaces(recipe: AnyRecipe) -> str:
     return f"{', '.join(s.name for s in recipe.tokens.subspaces)} ({codes})"
 
 
-def _free(circuit: nn.Module) -> None:
+def _free(part: nn.Module) -> None:
     """Buffers become parameters, in the precision that is torch's default."""
-    for module in circuit.modules():
+    for module in part.modules():
         for name, buffer in list(module.named_buffers(recurse=False)):
             delattr(module, name)
             module.register_parameter(name, nn.Parameter(buffer.to(torch.get_default_dtype())))

@@ -1,8 +1,8 @@
 """Heads: a score, an activation, and what is projected into query, key and value."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from numbers import Real
 
 import torch
@@ -12,9 +12,12 @@ from torch.nn import functional as F
 
 from lloydformer.circuits.activations import NOTHING, Activation, Context
 from lloydformer.circuits.activations.contract import require
-from lloydformer.circuits.projections import Block, Dense, Projection
+from lloydformer.circuits.projections import Block, Dense, Number, Projection
 from lloydformer.circuits.scores import Score
 from lloydformer.circuits.subspaces import Space, Subspace
+
+Numbers = Mapping[str, Tensor]
+"""What a state decides: by kind, (*b, q, count), with q the tokens that ask, or 1 for all."""
 
 _EXAMPLES = {"score": "Euclidean()", "activation": "LimitingSoftmax()"}
 
@@ -27,6 +30,10 @@ class Head:
     clusters are lowered by 2 * separation. None leaves it to the circuit, which chooses it
     from the data when it embeds them. dropout is the share of the weights that are set to zero
     while a circuit is trained; the others grow to keep their mean.
+
+    sharpness is a number that multiplies the scores of each token that asks: an inverse
+    temperature that the state of the problem decides. beside are further heads of the same slot,
+    whose outputs are added (`together` makes one slot of several heads).
     """
 
     score: Score
@@ -36,6 +43,8 @@ class Head:
     value: Projection | Dense
     separation: float | None = None
     dropout: float = 0.0
+    sharpness: Number | None = None
+    beside: tuple["Head", ...] = ()
 
     def __post_init__(self) -> None:
         for name, kind in (("score", Score), ("activation", Activation)):
@@ -50,6 +59,8 @@ class Head:
         )
         share = isinstance(self.dropout, Real) and 0 <= self.dropout < 1
         require(share, "dropout", self.dropout, "pass a share from 0 to below 1")
+        # a number is that of the token that asks, and a key answers all of them
+        require(not self.key.numbers, "key", self.key, "numbers stand in query and value")
 
     @property
     def projections(self) -> dict[str, Projection | Dense]:
@@ -58,6 +69,12 @@ class Head:
     @property
     def subspaces(self) -> frozenset[Subspace]:
         return frozenset().union(*(p.subspaces for p in self.projections.values()))
+
+    @property
+    def numbers(self) -> tuple[Number, ...]:
+        """Every number that the state of a problem decides for it."""
+        own = (self.sharpness,) if self.sharpness else ()
+        return own + tuple(n for p in self.projections.values() for n in p.numbers.values())
 
     @property
     def separated(self) -> bool:
@@ -73,6 +90,11 @@ class Head:
         return f"{self.cell} ({self.activation.symbol}; {parts})"
 
 
+def together(*heads: Head) -> Head:
+    """A slot that holds several heads: their outputs are added."""
+    return replace(heads[0], beside=heads[1:])
+
+
 class Attention(nn.Module):
     """A head at work, with constructed weights, or with free ones that the generator draws.
 
@@ -80,12 +102,12 @@ class Attention(nn.Module):
     `values`, `output`), so an ordinary forward hook can read or replace it. The matrices are
     buffers named `query`, `key` and `value`; the part of one that is multiplied by a power of
     the separation is kept beside it, as in `query_separated`, and so is a bias, as in
-    `query_bias`.
+    `query_bias`. What a state's numbers multiply are the queries and the output.
     """
 
     def __init__(self, head: Head, space: Space, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        self.head = head
+        self.head, self.space = head, space
         for name, projection in head.projections.items():
             for suffix, weight in _weights(projection, space, generator):
                 self.register_buffer(name + suffix, weight)
@@ -98,15 +120,18 @@ class Attention(nn.Module):
         sources: Float[Tensor, "*b m dim"],
         context: Context = NOTHING,
         separation: float = 0.0,
+        numbers: Numbers | None = None,
     ) -> Float[Tensor, "*b q dim"]:
-        queries = self.queries(self._projected("query", tokens, separation))
+        queries = self._projected("query", tokens, separation)
+        queries = self.queries(self._multiplied("query", queries, numbers))
         keys = self.keys(self._projected("key", sources, separation))
         values = self.values(self._projected("value", sources, separation))
-        scores = self.scores(self.head.score(queries, keys))  # (q, m)
+        scores = self._sharpened(self.head.score(queries, keys), numbers)
+        scores = self.scores(scores)  # (q, m)
         attention = self.attention(self.head.activation(scores, context))  # (q, m)
         if self.head.dropout:
             attention = F.dropout(attention, self.head.dropout, self.training)
-        return self.output(attention @ values)  # (q, dim)
+        return self.output(self._multiplied("value", attention @ values, numbers))  # (q, dim)
 
     def _projected(self, name: str, tokens: Tensor, separation: float) -> Tensor:
         bias: Tensor | None = getattr(self, f"{name}_bias", None)
@@ -114,12 +139,29 @@ class Attention(nn.Module):
             tokens, self.weight(name, tokens, separation), None if bias is None else bias.to(tokens)
         )
 
+    def _multiplied(self, name: str, tokens: Tensor, numbers: Numbers | None) -> Tensor:
+        """Each subspace times its number; for a value the same as if it were in the matrix."""
+        for subspace, number in self.head.projections[name].numbers.items():
+            part = self.space.read(tokens, subspace) * _of(number, numbers)
+            tokens = self.space.write(tokens, subspace, part)
+        return tokens
+
+    def _sharpened(self, scores: Tensor, numbers: Numbers | None) -> Tensor:
+        sharpness = self.head.sharpness
+        return scores if sharpness is None else scores * _of(sharpness, numbers)
+
     def weight(self, name: str, like: Tensor, separation: float = 0.0) -> Float[Tensor, "e dim"]:
         """The matrix `name`, in the dtype and on the device of `like`."""
         matrix: Tensor = getattr(self, name)
         if power := self.head.projections[name].power:
             matrix = matrix + separation**power * getattr(self, f"{name}_separated")
         return matrix.to(like)
+
+
+def _of(number: Number, numbers: Numbers | None) -> Float[Tensor, "*b q 1"]:
+    if numbers is None or number.kind not in numbers:
+        raise ValueError(f"numbers: found no {number.kind}; run this head in a layer")
+    return numbers[number.kind][..., number.index : number.index + 1]
 
 
 def _weights(

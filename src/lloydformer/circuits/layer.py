@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from operator import add
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from lloydformer.circuits.activations import Context
-from lloydformer.circuits.heads import Attention
+from lloydformer.circuits.heads import Attention, Head, Numbers
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct
 from lloydformer.circuits.stages import AnyRecipe
@@ -23,7 +24,8 @@ class Layer(nn.Module):
 
     $X \leftarrow X + \mathcal{A}(X, X) + \mathcal{A}(X, C)$ and
     $C \leftarrow C + \mathcal{A}(C, C) + \mathcal{A}(C, X)$ (eq:l2-trf-updates). Self-attention
-    is added first: what it leaves of the residual is exactly zero where the new value goes.
+    is added first: what it leaves of the residual is exactly zero where the new value goes. Where
+    a slot holds several heads, $\mathcal{A}$ is their sum.
     """
 
     def __init__(
@@ -32,8 +34,9 @@ class Layer(nn.Module):
         super().__init__()
         self.recipe, self.space = recipe, space
         self.assigning = "encoder_cross.attention"
-        for slot, head in recipe.heads.items():
-            self.add_module(slot, Attention(head, space, generator))
+        for name, head in recipe.heads.items():
+            self.add_module(name, Attention(head, space, generator))
+        self.numbers = recipe.numbers.build(space) if recipe.numbers else None
         self.feedforward = recipe.feedforward.build(space) if recipe.feedforward else None
         self.encoder_tokens, self.decoder_tokens = nn.Identity(), nn.Identity()
         self.encoder_residual, self.decoder_residual = nn.Identity(), nn.Identity()
@@ -46,8 +49,11 @@ class Layer(nn.Module):
         decoder: Float[Tensor, "*b k dim"],
         surroundings: "Surroundings",
     ) -> tuple[Float[Tensor, "*b n dim"], Float[Tensor, "*b k dim"]]:
-        attend = surroundings.bind(self)
         x, c = self.encoder_tokens(encoder), self.decoder_tokens(decoder)
+        numbers: Numbers | None = None
+        if self.numbers is not None:
+            x, numbers = self.numbers(x, c, surroundings.time)
+        attend = surroundings.bind(self, numbers)
         residual = self.encoder_residual(x + attend("encoder_self", x, x))
         x = residual + attend("encoder_cross", x, c)
         if self.recipe.affinity:
@@ -67,49 +73,61 @@ class Surroundings:
     """What the heads of one layer know beside their tokens.
 
     separation: the paper's delta. rounding: scores that are nearer to each other than this are
-    equal as far as their arithmetic can tell.
+    equal as far as their arithmetic can tell. time: from 0 in the first layer to 1 in the last.
     """
 
     n_clusters: int
     separation: float = 0.0
     rounding: float = 0.0
     noise: Noise | None = None
+    time: float = 0.0
 
     @classmethod
     def within(
-        cls, reach: float, recipe: AnyRecipe, decoder: Tensor, noise: Noise | None = None
+        cls,
+        reach: float,
+        recipe: AnyRecipe,
+        decoder: Tensor,
+        noise: Noise | None = None,
+        time: float = 0.0,
     ) -> "Surroundings":
         """What suits squared distances up to `reach` and the precision of these tokens."""
         n_clusters = decoder.shape[-2]
         eps = torch.finfo(decoder.dtype).eps
         separation = recipe.separation(reach, n_clusters, eps)
-        return cls(n_clusters, separation, 4 * eps * reach, noise)
+        return cls(n_clusters, separation, 4 * eps * reach, noise, time)
 
-    def bind(self, layer: Layer) -> Callable[[str, Tensor, Tensor], Tensor]:
-        """A function that runs the head in a slot of this layer, with its context."""
+    def bind(
+        self, layer: Layer, numbers: Numbers | None = None
+    ) -> Callable[[str, Tensor, Tensor], Tensor]:
+        """A function that runs the heads in a slot of this layer, with their context."""
+        recipe = layer.recipe
 
         def attend(slot: str, tokens: Tensor, sources: Tensor) -> Tensor:
-            head: Attention = getattr(layer, slot)
-            return head(tokens, sources, self.context(layer.recipe, slot), self.separation)
+            def output(name: str, head: Head) -> Tensor:
+                attention: Attention = getattr(layer, name)
+                context = self.context(recipe, slot, head)
+                return attention(tokens, sources, context, self.separation, numbers)
+
+            return reduce(add, (output(*named) for named in recipe.slots[slot].items()))
 
         return attend
 
-    def context(self, recipe: Recipe, slot: str) -> Context:
+    def context(self, recipe: Recipe, slot: str, head: Head) -> Context:
         noise = self.noise
         return Context(
             gap=recipe.gap(self.separation, self.n_clusters),
-            tolerance=self._tolerance(recipe, slot),
+            tolerance=self._tolerance(slot, head),
             noise=partial(noise, slot) if noise else None,
         )
 
-    def _tolerance(self, recipe: Recipe, slot: str) -> float:
+    def _tolerance(self, slot: str, head: Head) -> float:
         """Which maxima of limiting soft-max count as equal.
 
         Points between two centers: what rounding cannot tell apart. Memberships: these are 1/m
         with m at most k, so different ones differ by at least 1/k^2; what is nearer has been
         rounded (docs/errata.md, 7). Points among themselves: nothing but equal ones.
         """
-        head = recipe.heads[slot]
         if isinstance(head.score, DotProduct) and head.query.subspaces == {ASSIGNMENT}:
             return 1 / (2 * self.n_clusters**2)
         return self.rounding if slot == "encoder_cross" else 0.0

@@ -22,16 +22,20 @@ def term(asks: str, answers: str, head: Head) -> str:
     """The same for any two sets of tokens."""
     kind = "₂" if _euclidean(head.score) else "⟨⟩"
     maps = ", ".join(str(p) for p in head.projections.values())
-    return f"A{kind}[{head.activation.symbol}]({asks}, {answers}; {maps})"
+    return f"A{kind}[{_activation(head)}]({asks}, {answers}; {maps})"
 
 
 def latex_term(slot: str, head: Head) -> str:
     r"""`\mathcal{A}_2^{\infty}(X, \tilde C; I_{x}, I_{x}, I_{y})`."""
     asks, answers = (side.replace("C", r"\tilde C") for side in SIDES[slot])
     kind = "2" if _euclidean(head.score) else r"{\langle,\rangle}"
-    symbol = _latex(head.activation.symbol)
+    symbol = _latex(_activation(head))
     maps = ", ".join(_latex(str(p)) for p in head.projections.values())
     return rf"\mathcal{{A}}_{kind}^{{{symbol}}}({asks}, {answers}; {maps})"
+
+
+def _activation(head: Head) -> str:
+    return head.activation.symbol + (f" · {head.sharpness}" if head.sharpness else "")
 
 
 def _euclidean(score: Score) -> bool:
@@ -42,7 +46,8 @@ def _latex(text: str) -> str:
     signs = {"∞": r"\infty", "√δ": r"\sqrt{\delta}", "δ": r"\delta", "π": r"\pi", "−": "-",
              "ŷ": r"\hat y", "←": r"\leftarrow ", "lin": r"\mathrm{lin}",
              "sparsemax": r"\mathrm{sparsemax}\ ", "top-": r"\mathrm{top}\text{-}",
-             "NM": r"\mathrm{NM}", "GSM": r"\mathrm{GSM}", "[": "_{", "]": "}"}  # fmt: skip
+             "·": r"\cdot", "NM": r"\mathrm{NM}", "GSM": r"\mathrm{GSM}",
+             "[": "_{", "]": "}"}  # fmt: skip
     for plain, latex in signs.items():
         text = text.replace(plain, latex)
     return text

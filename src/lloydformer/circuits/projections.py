@@ -16,17 +16,43 @@ from lloydformer.circuits.subspaces import HALF, SQUARED_NORM, Space, Subspace
 
 
 @dataclass(frozen=True)
+class Number:
+    """A number that the state of a problem decides: one of its kind, for each token that asks."""
+
+    kind: str
+    index: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.kind}_{self.index}"
+
+
+@dataclass(frozen=True)
 class Block:
-    """Copies `source` into `target`, times coefficient * separation ** power."""
+    """Copies `source` into `target`, times coefficient * separation ** power * number."""
 
     source: Subspace
     target: Subspace
     coefficient: float = 1.0
     power: float = 0.0
+    number: Number | None = None
+    letter: ClassVar[str] = "I"
+
+    def entries(self, n_rows: int, n_columns: int) -> Float[Tensor, "m n"]:
+        return torch.eye(n_rows, n_columns, dtype=torch.float64)
 
     def __str__(self) -> str:
         source, target = self.source.symbol, self.target.symbol
         return source if source == target else f"{target}←{source}"
+
+
+@dataclass(frozen=True)
+class Average(Block):
+    r"""Writes the mean of `source` everywhere in `target`: $\mathbf 1 \mathbf 1^\top / k$."""
+
+    letter: ClassVar[str] = "J"
+
+    def entries(self, n_rows: int, n_columns: int) -> Float[Tensor, "m n"]:
+        return torch.full((n_rows, n_columns), 1 / n_columns, dtype=torch.float64)
 
 
 @dataclass(frozen=True)
@@ -39,11 +65,16 @@ class Projection:
         powers = {b.power for b in self.blocks if b.power}
         if len(powers) > 1:
             raise ValueError(f"blocks: found powers {sorted(powers)} of the separation; use one")
+        for target, number in self.numbers.items():
+            if any(b.number != number for b in self.blocks if b.target == target):
+                raise ValueError(f"blocks: found several numbers for {target!r}; use one")
 
     def __add__(self, other: "Projection") -> "Projection":
         return Projection(self.blocks + other.blocks)
 
-    def __rmul__(self, factor: float) -> "Projection":
+    def __rmul__(self, factor: float | Number) -> "Projection":
+        if isinstance(factor, Number):
+            return Projection(tuple(replace(b, number=factor) for b in self.blocks))
         return Projection(
             tuple(replace(b, coefficient=factor * b.coefficient) for b in self.blocks)
         )
@@ -61,21 +92,31 @@ class Projection:
         """The power of the separation that it depends on; 0 if it does not."""
         return max((b.power for b in self.blocks), default=0.0)
 
+    @property
+    def numbers(self) -> dict[Subspace, Number]:
+        """The numbers that the state decides, by the subspace that they multiply."""
+        return {b.target: b.number for b in self.blocks if b.number}
+
     def matrix(self, space: Space, separation: float = 1.0) -> Float[Tensor, "dim dim"]:
-        """The matrix as the paper prints it; tokens are rows and meet it in `F.linear`."""
+        """The matrix as the paper prints it, with its numbers, if it has some, at 1.
+
+        Tokens are rows and meet it in `F.linear`.
+        """
         matrix = torch.zeros(space.dim, space.dim, dtype=torch.float64)
         for b in self.blocks:
             block = matrix[space.span(b.target), space.span(b.source)]
-            block.diagonal().add_(b.coefficient * separation**b.power)
+            block.add_(b.entries(*block.shape), alpha=b.coefficient * separation**b.power)
         return matrix
 
     def __str__(self) -> str:
         """`I[x q]`, `−I[y]`, `I[x] + √δ I[y]`, `I[c←x]`, `π`: blocks with one factor together."""
         swaps = any({b.source, b.target} == {SQUARED_NORM, HALF} for b in self.blocks)
         blocks = [b for b in self.blocks if b.power] if swaps else self.blocks
-        groups = groupby(blocks, key=lambda b: (b.coefficient, b.power))
+        groups = groupby(blocks, key=lambda b: (b.coefficient, b.power, b.number, b.letter))
         terms = ["π"] if swaps else []
-        terms += [_factor(*key) + f"I[{' '.join(str(b) for b in g)}]" for key, g in groups]
+        for (coefficient, power, number, letter), group in groups:
+            named = f"{letter}[{' '.join(map(str, group))}]"
+            terms.append(_factor(coefficient, power, number) + named)
         return " + ".join(terms).replace("+ −", "− ")
 
 
@@ -86,6 +127,7 @@ class Dense:
     bias: bool = True
     subspaces: ClassVar[frozenset[Subspace]] = frozenset()
     power: ClassVar[float] = 0.0
+    numbers: ClassVar[dict[Subspace, Number]] = {}
 
     def drawn(self, space: Space, generator: torch.Generator) -> dict[str, Tensor]:
         """Its weights before training, uniform within 1/sqrt(dim), by suffix of their name."""
@@ -102,10 +144,10 @@ class Dense:
         return "W+b" if self.bias else "W"
 
 
-def _factor(coefficient: float, power: float) -> str:
+def _factor(coefficient: float, power: float, number: Number | None = None) -> str:
     root = {0.0: "", 0.5: "√δ ", 1.0: "δ "}.get(power, f"δ^{power:g} ")
     size = "" if abs(coefficient) == 1 else f"{abs(coefficient):g} "
-    return ("−" if coefficient < 0 else "") + size + root
+    return ("−" if coefficient < 0 else "") + size + root + (f"{number} " if number else "")
 
 
 def on(*subspaces: Subspace) -> Projection:
@@ -116,6 +158,14 @@ def on(*subspaces: Subspace) -> Projection:
 def moved(source: Subspace, target: Subspace, power: float = 0.0) -> Projection:
     r"""From one subspace to another of the same size, times $\delta$**power."""
     return Projection((Block(source, target, power=power),))
+
+
+def average(*subspaces: Subspace) -> Projection:
+    """The mean of each subspace, in all of its dimensions.
+
+    Beside the identity it is the only matrix that does not change when clusters are renumbered.
+    """
+    return Projection(tuple(Average(s, s) for s in subspaces))
 
 
 def separated(*subspaces: Subspace, coefficient: float = 1.0, power: float = 0.5) -> Projection:

@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lloydformer.circuits.activations import LimitingSoftmax, Linear
+from lloydformer.circuits.activations import Gumbel, LimitingSoftmax, Linear
 from lloydformer.circuits.feedforward import FeedForward
 from lloydformer.circuits.heads import Head
+from lloydformer.circuits.modulation import Modulation
 from lloydformer.circuits.norms import Norm
 from lloydformer.circuits.notation import latex_term, plain_term
 from lloydformer.circuits.projections import Dense
@@ -22,8 +23,9 @@ class Recipe:
     $X \leftarrow X + \mathrm{encoder\_self}(X, X) + \mathrm{encoder\_cross}(X, C)$, then
     $C \leftarrow C + \mathrm{decoder\_self}(C, C) + \mathrm{decoder\_cross}(C, X)$, then the
     norm and the feed-forward network (eq:l2-trf-updates). `affinity` is the additional encoder
-    attention of the lifted robust circuit (eq rob update). `embeds_again` makes new tokens of the
-    points and the centers before each layer: all that one leaves to the next are its centers.
+    attention of the lifted robust circuit (eq rob update). `numbers` decides, from the state of
+    the problem, the numbers that heads leave open. `embeds_again` makes new tokens of the points
+    and the centers before each layer: all that one leaves to the next are its centers.
 
     A combination that makes no sense raises a `ValueError` that says why.
     """
@@ -37,6 +39,7 @@ class Recipe:
     affinity: Head | None = None
     norm: Norm | None = None
     feedforward: FeedForward | None = None
+    numbers: Modulation | None = None
     algorithm: str = ""
     appendix: str = ""
     embeds_again: bool = False
@@ -47,9 +50,17 @@ class Recipe:
 
     @property
     def heads(self) -> dict[str, Head]:
-        """The heads by slot, in the order in which a layer runs them."""
+        """The heads by name, in the order in which a layer runs them.
+
+        A head's name is its slot; those beside it are `decoder_cross_1`, `decoder_cross_2`.
+        """
+        return {name: head for slot in self.slots.values() for name, head in slot.items()}
+
+    @property
+    def slots(self) -> dict[str, dict[str, Head]]:
+        """The heads of each slot that holds some."""
         slots = ("encoder_cross", "encoder_self", "affinity", "decoder_cross", "decoder_self")
-        return {s: head for s in slots if (head := getattr(self, s)) is not None}
+        return {s: _named(s, head) for s in slots if (head := getattr(self, s)) is not None}
 
     @property
     def ties(self) -> str | None:
@@ -104,10 +115,10 @@ class Recipe:
     def row(self) -> dict[str, str]:
         """Its row in the table tab:comp-alg."""
         return {
-            "Enc-SA": self.encoder_self.cell,
-            "Enc-CA": self.encoder_cross.cell,
-            "Dec-SA": self.decoder_self.cell,
-            "Dec-CA": self.decoder_cross.cell,
+            "Enc-SA": _cell(self.encoder_self),
+            "Enc-CA": _cell(self.encoder_cross),
+            "Dec-SA": _cell(self.decoder_self),
+            "Dec-CA": _cell(self.decoder_cross),
             "Norm": "✓" if self.norm else "-",
             "NLT": "✓" if self.feedforward else "-",
             "Algorithm": self.algorithm,
@@ -119,7 +130,10 @@ class Recipe:
         arrow, term, center = (
             (r"\gets", latex_term, r"\tilde C") if latex else ("←", plain_term, "C")
         )
-        part = {slot: term(slot, head) for slot, head in self.heads.items()}
+        part = {
+            slot: " + ".join(term(slot, head) for head in heads.values())
+            for slot, heads in self.slots.items()
+        }
         lines = [f"X {arrow} X + {part['encoder_cross']} + {part['encoder_self']}"]
         if self.affinity:
             lines.append(f"X {arrow} X + {part['affinity']}")
@@ -137,6 +151,14 @@ class Recipe:
         return f"{self.name}: {row}\n{self.equation()}"
 
 
+def _named(slot: str, head: Head) -> dict[str, Head]:
+    return {slot: head} | {f"{slot}_{i}": other for i, other in enumerate(head.beside, start=1)}
+
+
+def _cell(head: Head) -> str:
+    return head.cell + (f" and {len(head.beside)} beside" if head.beside else "")
+
+
 def _refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Every reason why these parts do not go together, with the slot to change."""
     yield from _wrong_parts(recipe)
@@ -149,6 +171,15 @@ def _refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:
             isinstance(head.score, Euclidean) or AFFINITY in head.key.subspaces
         ):
             yield slot, "linear attention on negative scores favours far keys; use soft-max"
+        if isinstance(head.activation, Gumbel) and slot not in recipe.slots:
+            yield slot, "of the heads in a slot only the first can draw; use another activation"
+        if open_ := {n.kind for n in head.numbers} - set(
+            recipe.numbers.kinds if recipe.numbers else ()
+        ):
+            yield slot, f"nothing decides its numbers {sorted(open_)}; pass numbers that do"
+    if recipe.numbers and (missing := recipe.numbers.subspaces - has):
+        names = ", ".join(sorted(s.name for s in missing))
+        yield "numbers", f"they write {names}, which these tokens do not have"
     if SQUARED_NORM in has and recipe.feedforward is None:
         yield "feedforward", "lifted tokens need one, or their squared norm goes stale"
     if recipe.feedforward and (missing := recipe.feedforward.subspaces - has):
@@ -160,11 +191,12 @@ def _refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:
 
 def _wrong_parts(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Slots that hold something else than a part of their kind."""
-    kinds = {"tokens": Tokens, "affinity": Head, "norm": Norm, "feedforward": FeedForward}
+    kinds = {"tokens": Tokens, "affinity": Head, "norm": Norm, "feedforward": FeedForward,
+             "numbers": Modulation}  # fmt: skip
     kinds |= dict.fromkeys(("encoder_cross", "encoder_self", "decoder_cross", "decoder_self"), Head)
     for slot, kind in kinds.items():
         part = getattr(recipe, slot)
-        optional = slot in ("affinity", "norm", "feedforward") and part is None
+        optional = slot in ("affinity", "norm", "feedforward", "numbers") and part is None
         if not optional and not isinstance(part, kind):
             yield slot, f"found {part!r}, which is no {kind.__name__}"
 

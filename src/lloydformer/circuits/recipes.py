@@ -1,6 +1,7 @@
 """The recipes: the seven rows of the table tab:comp-alg, and five beyond it.
 
-Each is the base recipe with a part replaced; the difference is the algorithm.
+Each is the base recipe with a part replaced; the difference is the algorithm. `symmetric` has a
+module of its own.
 """
 
 from dataclasses import replace
@@ -34,6 +35,7 @@ from lloydformer.circuits.subspaces import (
     SQUARED_NORM,
     Subspace,
 )
+from lloydformer.circuits.symmetric import symmetric
 from lloydformer.circuits.tokens import (
     Binary,
     lifted,
@@ -54,6 +56,7 @@ __all__ = [
     "soft",
     "soft_dot",
     "spherical",
+    "symmetric",
     "table",
     "trimmed",
 ]

@@ -35,7 +35,7 @@ class StagedLayer(nn.Module):
         self.n_clusters = space.size(ASSIGNMENT)
         self.inner = recipe.space(space.size(POSITION), self.n_clusters)
         self.counts = recipe.counts.within(self.n_clusters)
-        self.assigning = _assigning(recipe)
+        self.assigning, self.numbers = _assigning(recipe), None
         for part in recipe.sublayers:
             self.add_module(part.name, self._built(part))
         self.encoder_tokens, self.decoder_tokens = nn.Identity(), nn.Identity()

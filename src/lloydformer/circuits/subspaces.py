@@ -39,6 +39,20 @@ NAME = Subspace("name", "n")
 """Centers: which one they are, where `ASSIGNMENT` is left to what belongs to them."""
 ABSENT = Subspace("absent", "a")
 """1 in a spare token that is no center yet, and in a center that has vanished: 1 dimension."""
+NEAREST = Subspace("nearest", "r")
+"""Points: how far their nearest center is. Centers: 1, with which they ask. 1 dimension."""
+SECOND = Subspace("second", "s")
+"""The same of the second nearest center."""
+
+
+def belonging(head: int) -> Subspace:
+    """Points: how much each is a center's, as one of several heads sees it: k dimensions."""
+    return Subspace(f"belonging_{head}", f"p{head}")
+
+
+def log_belonging(head: int) -> Subspace:
+    """The logarithm of that."""
+    return Subspace(f"log_belonging_{head}", f"l{head}")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from lloydformer.circuits.subspaces import (
     AFFINITY,
     ASSIGNMENT,
     HALF,
+    NEAREST,
     POSITION,
+    SECOND,
     SQUARED_NORM,
     Space,
     Subspace,
@@ -70,34 +72,36 @@ class Tokens:
             POSITION: n_features,
             SQUARED_NORM: 1,
             HALF: 1,
+            NEAREST: 1,
+            SECOND: 1,
             ASSIGNMENT: self.codes.size(n_clusters),
-            AFFINITY: n_clusters,
-        }
-        return Space(tuple((s, sizes[s]) for s in self.subspaces))
+        }  # every other subspace is a place that a point keeps for each center
+        return Space(tuple((s, sizes.get(s, n_clusters)) for s in self.subspaces))
 
     def encoder(
         self, points: Float[Tensor, "*b n d"], assignments: Float[Tensor, "*b n k"]
     ) -> Float[Tensor, "*b n dim"]:
         """X^(t): positions, and the assignment so far (eq:ed-iterates, eq:ed-iterates-ip)."""
         codes = self.codes.table(assignments.shape[-1]).to(points)
-        return self._embed(points, assignments @ codes, torch.zeros_like(assignments))
+        return self._embed(points, assignments @ codes, torch.zeros_like(assignments), 0.0)
 
     def decoder(self, centers: Float[Tensor, "*b k d"]) -> Float[Tensor, "*b k dim"]:
         """C~^(t): positions, and each center's own code."""
         k = centers.shape[-2]
         codes = self.codes.table(k).to(centers).expand(*centers.shape[:-1], -1)
         own = torch.eye(k).to(centers).expand(*centers.shape[:-1], -1)
-        return self._embed(centers, codes, own)
+        return self._embed(centers, codes, own, 1.0)
 
-    def _embed(self, positions: Tensor, codes: Tensor, affinities: Tensor) -> Tensor:
+    def _embed(self, positions: Tensor, codes: Tensor, affinities: Tensor, asks: float) -> Tensor:
         parts = {
             POSITION: positions,
             SQUARED_NORM: positions.square().sum(dim=-1, keepdim=True),
             HALF: torch.full_like(positions[..., :1], -0.5),
+            NEAREST: torch.full_like(positions[..., :1], asks),
+            SECOND: torch.full_like(positions[..., :1], asks),
             ASSIGNMENT: codes,
-            AFFINITY: affinities,
         }
-        return torch.cat([parts[s] for s in self.subspaces], dim=-1)
+        return torch.cat([parts.get(s, affinities) for s in self.subspaces], dim=-1)
 
 
 def plain(codes: Codes | None = None) -> Tokens:

@@ -12,6 +12,7 @@ from lloydformer.circuits.activations import (
     Identity,
     LimitingSoftmax,
     Linear,
+    LogSoftmax,
     Lots,
     NormMax,
     Ranked,
@@ -23,18 +24,19 @@ from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
 from lloydformer.circuits.products import Difference, Product
-from lloydformer.circuits.projections import Block, Dense, Projection
+from lloydformer.circuits.projections import Average, Block, Dense, Number, Projection
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, Euclidean, Scaled
 from lloydformer.circuits.stages import Counts, Read, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import Subspace
+from lloydformer.circuits.symmetric import Fixed
 from lloydformer.circuits.tokens import Binary, OneHot, Tokens
 
 _KINDS: tuple[type[Any], ...] = (
-    Recipe, Tokens, OneHot, Binary, Subspace, Head, Projection, Block, Dense, Euclidean, DotProduct,
-    Scaled, Softmax, Linear, Identity, LimitingSoftmax, Gumbel, Sparsemax, TopK, NormMax,
-    Ranked, FirstOfEquals, Lots, RMSNorm, LayerNorm, Quadratic, Product, Difference,
-    Staged, Sublayer, Stage, Read, Counts,
+    Recipe, Tokens, OneHot, Binary, Subspace, Head, Projection, Block, Average, Number, Dense,
+    Euclidean, DotProduct, Scaled, Softmax, LogSoftmax, Linear, Identity, LimitingSoftmax, Gumbel,
+    Sparsemax, TopK, NormMax, Ranked, FirstOfEquals, Lots, RMSNorm, LayerNorm, Quadratic, Product,
+    Difference, Fixed, Staged, Sublayer, Stage, Read, Counts,
 )  # fmt: skip
 PARTS = {kind.__name__: kind for kind in _KINDS}
 """What can be written down: the parts of this package. A part of one's own is code, not data."""

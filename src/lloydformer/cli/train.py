@@ -1,6 +1,7 @@
 """`lloydformer train`: train the layer, and leave its weights with a card, a log and a plot."""
 
 from collections.abc import Callable
+from inspect import signature
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +10,8 @@ import torch
 import typer
 
 from lloydformer.cli.terminal import Bar, print_json, print_table, progress, stderr
+from lloydformer.cli.train_like import is_symmetric, train_like
+from lloydformer.learning.pretrained import load
 from lloydformer.learning.published import publish, scores
 from lloydformer.learning.settings import Run, Settings
 from lloydformer.learning.tasks import Count, Tasks
@@ -17,6 +20,12 @@ from lloydformer.learning.training import train as train_runs
 
 
 def train(
+    like: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CARD", help="As this card says: a name such as symmetric, or a path."
+        ),
+    ] = None,
     features: Annotated[
         str, typer.Option("-d", "--features", metavar="D", help="Dimensions, or a range 4:32.")
     ] = "32",
@@ -74,8 +83,12 @@ def train(
 
     Several seeds, loss temperatures or families are trained together. Writes to FOLDER a
     checkpoint, log.csv, and at the end for each run its weights (.safetensors) with a card (.json)
-    that lf.LearnedKMeans takes as `pretrained`.
+    that lf.LearnedKMeans takes as `pretrained`. With --like, settings and seeds are those of a
+    card, and what comes out is what it holds, on the same kind of device.
     """
+    if like is not None:
+        _refuse_others(locals())
+        return _again(like, output, _device(device), force, json)
     tasks = Tasks(
         _count("features", features), _count("clusters", clusters), _count("points", points),
         None if components is None else _count("components", components),
@@ -106,7 +119,29 @@ def train(
         except KeyboardInterrupt:
             stderr.print(heard.so_far(), markup=False, soft_wrap=True)
             raise
-    _say(trained, folder, _device(device), json)
+    return _say(trained, folder, _device(device), json)
+
+
+_OF_LIKE = {"like", "device", "output", "force", "json"}
+
+
+def _refuse_others(options: dict[str, Any]) -> None:
+    """Options that say otherwise than a card."""
+    usual = {name: option.default for name, option in signature(train).parameters.items()}
+    others = sorted(n for n in usual if options[n] != usual[n] and n not in _OF_LIKE)
+    if others:
+        option = others[0].replace("_", "-")
+        raise ValueError(f"--like: the card says the rest; leave out --{option}")
+
+
+def _again(like: str, output: Path | None, device: str, force: bool, json: bool) -> None:
+    """Train as a card says."""
+    if is_symmetric(like):
+        return train_like(like, output or Path("learned-symmetric"), device, force, json)
+    found = load(like)
+    folder = output or Path(f"learned-{found.settings.name}")
+    trained = train_runs(found.settings, [found.run], device=device, folder=folder, force=force)
+    return _say(trained, folder, device, json)
 
 
 class _Heard:

@@ -30,7 +30,7 @@ from lloydformer.estimators.warm import warmed
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
 from lloydformer.plans.trimmed import untrim_
-from lloydformer.solve import Interrupted, Progress, Result, Rules, solve
+from lloydformer.solve import Course, Interrupted, Progress, Result, Rules, solve
 
 _PART = 1 << 18
 """Labels that are looked at together, where all of them would take more memory than a fit."""
@@ -82,6 +82,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _rules(self) -> Rules:
         return Rules(int(self.max_iter), float(self.tol), self.empty)
 
+    def _course(self, blocks: Blocks) -> Course | None:
+        """What is run from each start, where it is not the plan alone."""
+        return None
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Clusterer":
         """Cluster the rows of X.
@@ -103,6 +107,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                 self._rules(),
                 choose(self.engine),
                 self._report(),
+                self._course(source.blocks),
             )
         except Interrupted as stop:
             if stop.result is not None:

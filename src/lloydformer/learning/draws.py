@@ -19,7 +19,7 @@ _SECOND = 0x94D049BB133111EB - 2**64
 _BITS = 23
 """Random bits of a number: with half of the last one it is exact in single precision."""
 
-STREAMS = ("tasks", "drops", "empty", "sizes", "validation")
+STREAMS = ("tasks", "drops", "empty", "sizes", "validation", "starts")
 """What numbers are drawn for; a stream's number is its place here."""
 
 

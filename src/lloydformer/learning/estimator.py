@@ -1,61 +1,60 @@
 """K-means by a trained layer."""
 
-from collections.abc import Iterator
-from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
-import torch
-from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from torch import Tensor
 
-from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import Blocks
-from lloydformer.data.scaling import Scaling, scaling_of
-from lloydformer.engines import choose
-from lloydformer.engines.contract import State
 from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.starts import Starts
-from lloydformer.estimators.warm import warmed
-from lloydformer.learning.objective import smoothed_objective
-from lloydformer.learning.pretrained import Pretrained, available, load
-from lloydformer.plans.contract import Plan, Run
+from lloydformer.learning.cards import SYMMETRIC, available, located, read_card
+from lloydformer.learning.courses import Learned, Rough, dense_steps, symmetric_steps
+from lloydformer.learning.pretrained import Pretrained, load
+from lloydformer.learning.symmetric.model import load_symmetric
+from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import Means
-from lloydformer.solve import Progress, Result, Rules, solve
+from lloydformer.solve import Course, Rules
 
 
 class LearnedKMeans(Clusterer):
-    """K-means by the layer that was trained for it (sec:results:train), n_steps times.
+    """K-means by a layer that was trained for it, n_steps times, then Lloyd's algorithm.
 
-    pretrained: the name of weights in the package (`lf.learning.available()`), the path of a
-    card that `lloydformer train` has written, or "auto" for those of the data's d and k. polish:
-    at most so many iterations of Lloyd's algorithm from where the layer ends.
+    pretrained: "symmetric" is one layer for every n, d and k, whose weights commute with
+    rotations, shifts, scale and the clusters' numbers. Others are the paper's layers
+    (sec:results:train), for one d and k: the name of one (`lf.learning.available()`), or "auto"
+    for that of the data's d and k. Or the path of a card that `lloydformer train` has written.
 
-    Columns are scaled to [0, 1], as in training, and back. A step takes time that grows with n^2
-    and memory that does not. What it has learned is the kind of data it was trained on; see
-    docs/learning.md for what not to expect.
+    polish: at most so many iterations of Lloyd's algorithm from where the layer ends.
+    beside_lloyd: also run n_steps + polish iterations of Lloyd's algorithm from the same start,
+    and keep what is better; so it is never worse than `KMeans` with as many iterations.
+
+    A symmetric step takes up to ten times as long as an iteration of Lloyd's algorithm, and runs
+    wherever that runs, with weights of points. The paper's layers scale columns to [0, 1] and
+    back, take time that grows with n^2, and know no weights. See docs/learning.md for what to
+    expect.
     """
 
+    _accepts_sparse = True
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Clusterer._parameter_constraints,
+        **{k: v for k, v in Clusterer._parameter_constraints.items() if k != "max_iter"},
         "pretrained": [str, Path],
         "n_steps": [Interval(Integral, 0, None, closed="left")],
         "polish": [Interval(Integral, 0, None, closed="left")],
+        "beside_lloyd": ["boolean"],
     }
 
     def __init__(
         self,
-        n_clusters: int | Any = 10,
+        n_clusters: int | Any = 8,
         *,
-        pretrained: str | Path | Any = "auto",
-        n_steps: int | Any = 10,
-        polish: int | Any = 0,
         init: Any = "k-means++",
         n_init: Any = "auto",
-        max_iter: int | Any = 300,
+        n_steps: int | Any = 10,
+        polish: int | Any = 10,
+        beside_lloyd: bool | Any = True,
+        pretrained: str | Path | Any = SYMMETRIC,
         tol: float | Any = 1e-4,
         verbose: int | Any = 0,
         random_state: Any = None,
@@ -66,12 +65,12 @@ class LearnedKMeans(Clusterer):
         warm_start: bool | Any = False,
     ) -> None:
         self.n_clusters = n_clusters
-        self.pretrained = pretrained
-        self.n_steps = n_steps
-        self.polish = polish
         self.init = init
         self.n_init = n_init
-        self.max_iter = max_iter
+        self.n_steps = n_steps
+        self.polish = polish
+        self.beside_lloyd = beside_lloyd
+        self.pretrained = pretrained
         self.tol = tol
         self.verbose = verbose
         self.random_state = random_state
@@ -81,81 +80,29 @@ class LearnedKMeans(Clusterer):
         self.callback = callback
         self.warm_start = warm_start
 
-    def _recipe(self) -> Recipe:
-        return load(self.pretrained).settings.recipe
-
     def _plan(self, rng: Any = None) -> Plan:
-        """Points are labelled by their nearest center."""
+        """Points are labelled by their nearest center, and polished by Lloyd's algorithm."""
         return Means()
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "LearnedKMeans":
-        """Cluster the rows of X."""
-        if sample_weight is not None:
-            raise ValueError("sample_weight: a trained layer has none; pass None, or use KMeans")
-        source = self._read(X, reset=True)
-        blocks = source.blocks
-        self._check_size(blocks)
-        trained = _fitting(self.pretrained, blocks.n_features, int(self.n_clusters))
-        starts = Starts(warmed(self), X, blocks, check_random_state(self.random_state))
-        self._n_init = starts.n_starts
-        self._keep(self._best(trained, starts, blocks), source)
-        return self
+    def _rules(self) -> Rules:
+        return Rules(int(self.polish), float(self.tol), self.empty)
 
-    def _best(self, trained: Pretrained, starts: Starts, blocks: Blocks) -> Result:
-        points = blocks.take(torch.arange(blocks.n_rows, device=blocks.device))
-        scaling = scaling_of(points.cpu(), "minmax")
-        state, tried = State.of(blocks), []
-        with choose(self.engine).over(blocks, state) as run:
-            for number, centers in enumerate(starts(run, state)):
-                path = _steps(trained, scaling, points, centers, int(self.n_steps))
-                self._tell(number, path)
-                tried.append(self._finished(run, state, blocks, path))
-        best = min(tried, key=lambda result: result.inertia)
-        return self._polished(best, blocks) if self.polish else best
+    def _course(self, blocks: Blocks) -> Course:
+        return Learned(
+            self._rough(blocks), int(self.n_steps), int(self.polish), bool(self.beside_lloyd)
+        )
 
-    def _tell(self, number: int, path: list[tuple[Tensor, float]]) -> None:
-        """Report each step, as the loop of the other estimators does."""
-        if (report := self._report()) is None:
-            return
-        for step, ((before, objective), (after, _)) in enumerate(pairwise(path)):
-            shift = (after - before).square().sum().item()
-            report(Progress(number, step, objective, shift))
-
-    def _finished(
-        self, run: Run, state: State, blocks: Blocks, path: list[tuple[Tensor, float]]
-    ) -> Result:
-        state.clear()
-        last = blocks.place(blocks.returned(path[-1][0]))
-        final = self._plan().finish(run, last.to(blocks.dtype))
-        history = (*(objective for _, objective in path[:-1]), final.objective)
-        return Result(last, state.labels.clone(), final.inertia, history)
-
-    def _polished(self, rough: Result, blocks: Blocks) -> Result:
-        """Lloyd's algorithm from where the layer ends."""
-
-        def start(run: Run, state: State) -> Iterator[Tensor]:
-            yield rough.centers
-
-        rules = Rules(int(self.polish), float(self.tol), self.empty)
-        fine = solve(self._plan(), blocks, start, rules, choose(self.engine), self._report())
-        history = (*rough.history[:-1], *fine.history)
-        return Result(fine.centers, fine.labels, fine.inertia, history)
-
-
-@torch.no_grad()
-def _steps(
-    trained: Pretrained, scaling: Scaling, points: Tensor, centers: Tensor, n_steps: int
-) -> list[tuple[Tensor, float]]:
-    """The centers before each step and after the last, with their objective in the data's units."""
-    weights = trained.weights.to(points)
-    scaled = scaling.apply(points)[None, None]
-    path = [centers.double()]
-    now = scaling.apply(centers.to(points))[None, None]
-    for _ in range(n_steps):
-        now = trained.layer(weights, scaled, now)
-        path.append(scaling.undo(now[0, 0].double()))
-    return [(c, float(smoothed_objective(points, c.to(points), smoothing="exact"))) for c in path]
+    def _rough(self, blocks: Blocks) -> Rough:
+        pretrained, n_steps = self.pretrained, int(self.n_steps)
+        if pretrained != "auto" and read_card(*located(pretrained)).get("kind") == SYMMETRIC:
+            return symmetric_steps(load_symmetric(pretrained), n_steps)
+        if blocks.weights(0, 1) is not None:
+            raise ValueError(
+                "sample_weight: a trained layer for one d and k has none; pass None, or "
+                f'pretrained="{SYMMETRIC}"'
+            )
+        trained = _fitting(pretrained, blocks.n_features, int(self.n_clusters))
+        return dense_steps(trained, blocks, n_steps)
 
 
 def _fitting(pretrained: str | Path, n_features: int, n_clusters: int) -> Pretrained:

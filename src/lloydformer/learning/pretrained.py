@@ -3,7 +3,6 @@
 import json
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,10 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lloydformer.circuits.circuit import Circuit
+from lloydformer.learning.cards import FORMAT, SYMMETRIC, located, not_a_card, read_card
 from lloydformer.learning.settings import Run, Settings
 from lloydformer.learning.stacked import StackedLayer
 from lloydformer.writing import replacing, write_whole
-
-FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -46,24 +44,10 @@ class Pretrained:
         return circuit.eval()
 
 
-def available() -> list[str]:
-    """The names of the weights in the package."""
-    found = [entry.name for entry in _shipped().iterdir()]
-    names = [name.removesuffix(".json") for name in found if name.endswith(".json")]
-    return sorted(names, key=lambda name: [int(part[1:]) for part in name.split("-")])
-
-
 def load(pretrained: str | Path) -> Pretrained:
-    """Weights by name (`available()`), or by the path of a card or of weights beside it."""
-    if str(pretrained) in available():
-        return _read(_shipped(), str(pretrained))
-    path = Path(pretrained)
-    if path.suffix not in (".json", ".safetensors"):
-        raise ValueError(
-            f"pretrained: found {str(pretrained)!r}; there are {', '.join(available())}, or pass "
-            "the path of a card (.json) that lloydformer train has written"
-        )
-    return _read(path.parent, path.stem)
+    """Weights of one d and k by name (`available()`), or by the path of a card or of weights."""
+    folder, name = located(pretrained)
+    return _read(folder, name)
 
 
 def save(path: Path, settings: Settings, run: Run, weights: Tensor, notes: dict[str, Any]) -> None:
@@ -85,13 +69,11 @@ def save(path: Path, settings: Settings, run: Run, weights: Tensor, notes: dict[
     write_whole(path.with_name(f"{path.name}.json"), json.dumps(card, indent=1) + "\n")
 
 
-def _shipped() -> Traversable:
-    return files("lloydformer.learning") / "weights"
-
-
 def _read(folder: Traversable, name: str) -> Pretrained:
     where = f"{folder}/{name}"
-    card = _card(folder, name)
+    card = read_card(folder, name)
+    if card.get("kind") == SYMMETRIC:
+        raise ValueError(f"{where}.json: is symmetric, for every d and k; use load_symmetric")
     try:
         data = (folder / f"{name}.safetensors").read_bytes()
     except FileNotFoundError:
@@ -105,22 +87,8 @@ def _read(folder: Traversable, name: str) -> Pretrained:
         weights = _flat(StackedLayer(settings.recipe, settings.n_features, settings.n_clusters),
                         load_tensors(data))  # fmt: skip
     except (KeyError, TypeError, AttributeError, ValueError, SafetensorError) as error:
-        raise ValueError(f"{where}.json: is not a card ({' '.join(str(error).split())})") from None
+        raise not_a_card(where, error) from None
     return Pretrained(name, settings, run, weights, card)
-
-
-def _card(folder: Traversable, name: str) -> dict[str, Any]:
-    try:
-        card = json.loads((folder / f"{name}.json").read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        raise ValueError(f"{folder}/{name}.json: there is no such file") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{folder}/{name}.json: is not JSON ({error})") from None
-    if not isinstance(card, dict) or card.get("library") != "lloydformer":
-        raise ValueError(f"{folder}/{name}.json: is not a card of lloydformer")
-    if card.get("format") != FORMAT:
-        raise ValueError(f"{folder}/{name}.json: found format {card.get('format')!r}, not {FORMAT}")
-    return card
 
 
 def _flat(layer: StackedLayer, tensors: dict[str, Tensor]) -> Float[Tensor, "1 p"]:

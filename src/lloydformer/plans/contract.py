@@ -150,7 +150,7 @@ class Plan(Protocol):
 
 
 @runtime_checkable
-class Course(Plan, Protocol):
+class LayeredPlan(Plan, Protocol):
     """A plan that is more than one step again and again, and knows when it has come to its end."""
 
     def layers(

@@ -102,10 +102,16 @@ def derive(recipe: AnyRecipe) -> Lowering:
 
 
 def _constructed(recipe: Recipe) -> None:
-    """The proofs speak of matrices that are written by hand."""
+    """The proofs speak of matrices that are written by hand, one head a slot."""
+    if recipe.numbers:
+        raise LoweringError("numbers", "they change with the state, and no proof says how")
     for slot, head in recipe.heads.items():
         if any(isinstance(projection, Dense) for projection in head.projections.values()):
             raise LoweringError(slot, "its matrices are learned, and no proof says what they do")
+        if head.beside:
+            raise LoweringError(
+                slot, "it stands beside others, and the proofs know one head a slot"
+            )
 
 
 def _names(recipe: Recipe) -> None:

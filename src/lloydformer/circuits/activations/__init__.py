@@ -1,7 +1,7 @@
 """Activations: from the scores of a query to the weights of the keys."""
 
 from lloydformer.circuits.activations.contract import NOTHING, Activation, Context
-from lloydformer.circuits.activations.dense import Identity, Linear, Softmax
+from lloydformer.circuits.activations.dense import Identity, Linear, LogSoftmax, Softmax
 from lloydformer.circuits.activations.hard import Gumbel, LimitingSoftmax, Ties
 from lloydformer.circuits.activations.ranked import FirstOfEquals, Lots, Ranked
 from lloydformer.circuits.activations.sparse import NormMax, Sparsemax, TopK
@@ -15,6 +15,7 @@ __all__ = [
     "Identity",
     "LimitingSoftmax",
     "Linear",
+    "LogSoftmax",
     "Lots",
     "NormMax",
     "Ranked",

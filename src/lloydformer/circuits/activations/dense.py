@@ -37,6 +37,29 @@ class Softmax:
 
 
 @dataclass(frozen=True)
+class LogSoftmax:
+    r"""$\log \sigma_\gamma(a)^i = \gamma a^i - \log \sum_j \exp(\gamma a^j)$."""
+
+    inverse_temperature: float = 1.0
+    short = "LogSMA"
+
+    def __post_init__(self) -> None:
+        positive("inverse_temperature", self.inverse_temperature)
+
+    @property
+    def symbol(self) -> str:
+        return f"log {self.inverse_temperature:g}"
+
+    def __call__(
+        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
+    ) -> Float[Tensor, "*b q m"]:
+        return (self.inverse_temperature * scores).log_softmax(dim=-1)
+
+    def lowering(self, reach: float, eps: float) -> float:
+        raise ValueError("activation: logarithms are not a weighting of points")
+
+
+@dataclass(frozen=True)
 class Linear:
     r"""Linear attention: $\sigma_{lin}(a)^i = a^i / \sum_j a^j$; 0/0 where all scores are 0."""
 

@@ -16,6 +16,7 @@ from lloydformer.plans.relocating import Relocation
 from lloydformer.plans.robust import Above, Best, Exponential, Weighted
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
+from lloydformer.plans.symmetric import Attended, Served
 from lloydformer.plans.trimmed import Within
 from lloydformer.seeding.plusplus import Closer, Potential, Seeds
 
@@ -23,6 +24,9 @@ Summary = Any
 
 _FAINT = {torch.float32: 1e-20, torch.float64: 1e-200}
 """A soft cluster with less mass needs the running maximum of the plain fold."""
+
+_MOST_HEADS = 4
+"""Kernels are compiled for so many heads of a symmetric layer."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,28 @@ def _shares(session: Session, fold: Shares) -> Summary | None:
         return None
     np.copyto(session.before, session.labels)
     return torch.zeros_like(masses), sums, masses, energy[0], torch.tensor(changed)
+
+
+def _served(session: Session, fold: Served) -> Summary:
+    k = len(fold.centers)
+    sums, masses, costs = _zeros(2), _zeros(k), _zeros(k)
+    session.kernels.served(_array(fold.centers), sums.numpy(), masses.numpy(), costs.numpy())
+    return sums[0], sums[1], masses, costs
+
+
+def _attended(session: Session, fold: Attended) -> Summary | None:
+    heads, (k, d) = fold.heads, fold.centers.shape
+    h = len(heads.sharpness)
+    if h > _MOST_HEADS:
+        return None
+    level, masses, sums = _zeros(k, h), _zeros(k, h), _zeros(k, h, d)
+    numbers = (heads.sharpness, heads.distance, heads.log_belonging, heads.nearest, heads.second,
+               heads.belonging)  # fmt: skip
+    session.kernels.attended(
+        _array(fold.centers), fold.unit, *map(_array, numbers),
+        level.numpy(), masses.numpy(), sums.numpy(),
+    )  # fmt: skip
+    return level, masses, sums
 
 
 def _histogram(session: Session, fold: Histogram) -> Summary:
@@ -177,7 +203,7 @@ def _seeds(session: Session, fold: Seeds) -> Summary:
 
 FOLDS: dict[type, Callable[[Session, Any], Summary | None]] = {
     Moments: _moments, Nearest: _nearest, Iterations: _iterations, Measure: _measure,
-    Cosines: _measure, Shares: _shares,
+    Cosines: _measure, Shares: _shares, Served: _served, Attended: _attended,
     Histogram: _histogram, Within: _within, Best: _best, Above: _above, Weighted: _weighted,
     Closer: _closer, Potential: _potential, Seeds: _seeds, Relocation: _relocation,
 }  # fmt: skip

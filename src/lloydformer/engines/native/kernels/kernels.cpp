@@ -1,4 +1,5 @@
 // The kernels for one instruction set: this file is compiled once for each.
+#include "attended.hpp"
 #include "lloyd.hpp"
 #include "problems.hpp"
 #include "relocation.hpp"
@@ -60,6 +61,20 @@ class SessionOf final : public Session {
         give(Softly<T>(rows_, packed, gamma, state)(team_),
              {{sums, int64_t(k) * rows_.d}, {masses, k}, {energy, 1}, {&changes, 1}});
         return int64_t(changes);
+    }
+
+    void served(const void* centers, int k, double* sums, double* masses, double* costs) override {
+        const Packed<T> packed(static_cast<const T*>(centers), k, rows_.d);
+        give(ISA::served(team_, rows_, packed), {{sums, 2}, {masses, k}, {costs, k}});
+    }
+
+    void attended(const void* centers, int k, const Heads& heads, double* level, double* masses,
+                  double* sums) override {
+        const Packed<T> packed(static_cast<const T*>(centers), k, rows_.d);
+        const Attention found = ISA::attended(team_, rows_, packed, heads);
+        give(found.level, {{level, int64_t(k) * heads.count}});
+        give(found.masses, {{masses, int64_t(k) * heads.count}});
+        give(found.sums, {{sums, int64_t(k) * heads.count * rows_.d}});
     }
 
     void histogram(State state, const int64_t* prefix, int k, int shift, double* masses) override {

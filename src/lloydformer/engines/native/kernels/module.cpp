@@ -116,6 +116,32 @@ class Folds {
                                 energy.data());
     }
 
+    void served(Values centers, Doubles sums, Doubles masses, Doubles costs) {
+        const int k = centered(centers);
+        require(sums.size() == 2 && masses.size() == size_t(k) && costs.size() == size_t(k),
+                "sums: pass (2); masses, costs: pass (k)");
+        nb::gil_scoped_release free;
+        session_->served(centers.data(), k, sums.data(), masses.data(), costs.data());
+    }
+
+    void attended(Values centers, double unit, Given sharpness, Given distance, Given log_belonging,
+                  Given nearest, Given second, Given belonging, Doubles level, Doubles masses,
+                  Doubles sums) {
+        const int k = centered(centers);
+        const size_t h = sharpness.size(), each = size_t(k) * h;
+        require(0 < h && h <= 4, "sharpness: pass (h), h from 1 to 4");
+        for (const Given& part : {distance, log_belonging, nearest, second})
+            require(part.size() == each, "distance, log_belonging, nearest, second: pass (k, h)");
+        require(belonging.size() == each * h, "belonging: pass (k, h, h)");
+        require(level.size() == each && masses.size() == each && sums.size() == each * size_t(d_),
+                "level, masses: pass (k, h); sums: pass (k, h, d)");
+        const Heads heads{
+            int(h),         unit,          sharpness.data(), distance.data(), log_belonging.data(),
+            nearest.data(), second.data(), belonging.data()};
+        nb::gil_scoped_release free;
+        session_->attended(centers.data(), k, heads, level.data(), masses.data(), sums.data());
+    }
+
     void histogram(Labels labels, Written distances, Array<const int64_t> prefix, int shift,
                    Doubles masses) {
         require(masses.size() == prefix.size() << 8, "masses: pass (k, 256)");
@@ -302,6 +328,8 @@ NB_MODULE(_kernels, m) {
         .def("looked_at", &Folds::looked_at)
         .def("measure", &Folds::measure)
         .def("shares", &Folds::shares)
+        .def("served", &Folds::served)
+        .def("attended", &Folds::attended)
         .def("histogram", &Folds::histogram)
         .def("within", &Folds::within)
         .def("best", &Folds::best)

@@ -191,7 +191,7 @@ class Block {
     const Rows<T>& from_;
     int64_t start_ = 0;
     bool together_ = false;
-    std::vector<T> rows_, lanes_, one_;
+    Aligned<T> rows_, lanes_, one_;
 };
 
 }  // namespace lloydformer::ISA

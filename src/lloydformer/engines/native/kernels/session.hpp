@@ -26,6 +26,13 @@ struct State {
     void* distances;
 };
 
+/// The numbers of a step of a symmetric layer: (h), of each center (k, h), and (k, h, h).
+struct Heads {
+    int count;  // h, from 1 to 4
+    double unit;
+    const double *sharpness, *distance, *log_belonging, *nearest, *second, *belonging;
+};
+
 /// Folds over the same points. Each takes arrays for its summary and fills them.
 class Session {
   public:
@@ -49,6 +56,13 @@ class Session {
     /// Returns changes.
     virtual int64_t shares(const void* centers, int k, double inverse_temperature, State,
                            double* sums, double* masses, double* energy) = 0;
+    /// Sums of w r and w s (2), and of w and of w r by nearest center (k): r and s are the squared
+    /// distances to the nearest and second nearest center.
+    virtual void served(const void* centers, int k, double* sums, double* masses,
+                        double* costs) = 0;
+    /// Levels (k, h), masses (k, h) and sums (k, h, d) of soft-max over points, by center and head.
+    virtual void attended(const void* centers, int k, const Heads&, double* level, double* masses,
+                          double* sums) = 0;
     /// Masses (k, 256) by the next eight bits of a distance, of points that agree with the prefix.
     virtual void histogram(State, const int64_t* prefix, int k, int shift, double* masses) = 0;
     /// Sums (k, d) and masses (k) of points within their cluster's radius; objective. Returns

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <new>
+#include <vector>
 
 #if defined(__AVX512F__)
 #define ISA avx512
@@ -48,6 +50,24 @@ template <class T>
 constexpr int W = LANE_BYTES / sizeof(T);
 template <class T>
 constexpr T HUGE_SCORE = std::numeric_limits<T>::max();  // instead of infinity
+
+/// Memory that begins at a vector's place: one that lies across two lines of the cache is slow to
+/// write and to read again.
+template <class T>
+struct InPlace {
+    typedef T value_type;
+    InPlace() = default;
+    template <class U>
+    InPlace(const InPlace<U>&) {}
+    T* allocate(size_t n) {
+        return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64)));
+    }
+    void deallocate(T* at, size_t) { ::operator delete(at, std::align_val_t(64)); }
+    bool operator==(const InPlace&) const { return true; }
+    bool operator!=(const InPlace&) const { return false; }
+};
+template <class T>
+using Aligned = std::vector<T, InPlace<T>>;
 
 template <class T>
 inline V<T> load(const T* from) {

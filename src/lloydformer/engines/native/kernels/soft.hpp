@@ -2,30 +2,11 @@
 #pragma once
 
 #include "assign.hpp"
+#include "exponents.hpp"
 #include "fold.hpp"
 #include "rounds.hpp"
 
 namespace lloydformer::ISA {
-
-/// e^x for x <= 0, by 2^n times a Taylor polynomial; 0 where it is below the smallest number.
-template <class T>
-inline V<T> exponential(V<T> x) {
-    constexpr bool single = sizeof(T) == sizeof(float);
-    constexpr int terms = single ? 7 : 13, mantissa = single ? 23 : 52, bias = single ? 127 : 1023;
-    constexpr T lowest = single ? -87.0 : -708.0,
-                magic = single ? T(12582912.0) : T(6755399441055744.0);  // 1.5 * 2^mantissa
-    constexpr T high = single ? T(0.693359375) : T(0.6931471803691238),
-                low = T(0.6931471805599453 - double(high));
-    const I<T> gone = x < splat(lowest);
-    x = max<T>(x, splat(lowest));
-    V<T> n = x * T(1.4426950408889634) + magic;  // the addition rounds to a whole number
-    const I<T> power = ((I<T>)n - (I<T>)splat(magic) + bias) << mantissa;
-    n -= magic;
-    const V<T> r = (x - n * high) - n * low;
-    V<T> series = splat(T(1));
-    for (int term = terms; term > 0; term--) series = series * r * (T(1) / term) + T(1);
-    return gone ? V<T>{} : series * (V<T>)power;
-}
 
 /// Sums (k, d), masses (k), energy and changes of soft-max shares.
 template <class T>

@@ -1,0 +1,66 @@
+"""Other n, d and k than any task had: learned and Lloyd's algorithm from the same starts."""
+
+from typing import Any
+
+import numpy as np
+
+import lloydformer as lf
+
+KINDS = ("normal", "uniform", "heavy", "blobs")
+WORK = 2e9
+"""Products n d k of all trials of a shape, at most; but at least two trials."""
+
+
+def drawn(kind: str, n: int, k: int, d: int, rng: np.random.Generator) -> np.ndarray:
+    noise = rng.standard_normal((n, d), dtype=np.float32)
+    if kind == "uniform":
+        return rng.random((n, d), dtype=np.float32)
+    if kind == "heavy":
+        return np.exp(noise)
+    if kind == "blobs":
+        return rng.random((k, d), dtype=np.float32)[rng.integers(k, size=n)] + 0.1 * noise
+    return noise
+
+
+def one(kind: str, n: int, k: int, d: int, most: int) -> dict[str, float]:
+    """Percent above the mean objective of 20 iterations of Lloyd's algorithm."""
+    rng = np.random.default_rng((KINDS.index(kind), n, k, d))
+    count = int(np.clip(WORK / (n * k * d), 2, most))
+    found = []
+    for _ in range(count):
+        X = drawn(kind, n, k, d, rng)
+        start = {"init": X[rng.choice(n, k, replace=False)], "n_init": 1, "tol": 0}
+        found.append([
+            lf.KMeans(k, max_iter=20, **start).fit(X).inertia_,
+            lf.LearnedKMeans(k, beside_lloyd=False, **start).fit(X).inertia_,
+            lf.LearnedKMeans(k, **start).fit(X).inertia_,
+        ])  # fmt: skip
+    lloyd, alone, beside = np.mean(found, axis=0)
+    return {"alone": 100 * (alone / lloyd - 1), "beside": 100 * (beside / lloyd - 1),
+            "trials": count}  # fmt: skip
+
+
+def shapes(quick: bool) -> dict[str, Any]:
+    rows = {}
+    for n in (100, 1000, 10_000) if quick else (100, 1000, 10_000, 100_000, 1_000_000):
+        for k in (2, 5, 30, 100):
+            for d in (2, 10, 128, 784):
+                if n * k * d > (1e7 if quick else 4e8) or (n == 1_000_000 and k * d > 300):
+                    continue
+                for kind in KINDS:
+                    name = f"{kind} n {max(n, 2 * k)} k {k} d {d}"
+                    rows[name] = one(kind, max(n, 2 * k), k, d, 4 if quick else 24)
+        print(n, _summary(rows), flush=True)
+    return {"rows": rows, **_summary(rows)}
+
+
+def _summary(rows: dict[str, dict[str, float]]) -> dict[str, Any]:
+    worst = sorted(rows, key=lambda name: -rows[name]["alone"])[:5]
+    return {
+        "shapes": len(rows),
+        "worst beside": max(row["beside"] for row in rows.values()),
+        "mean beside": float(np.mean([row["beside"] for row in rows.values()])),
+        "mean alone": float(np.mean([row["alone"] for row in rows.values()])),
+        "more than 0.2 % above Lloyd's alone": sum(row["alone"] > 0.2 for row in rows.values()),
+        "worst alone": {name: rows[name]["alone"] for name in worst},
+    }

@@ -1,0 +1,107 @@
+"""What LearnedKMeans runs from a start: learned steps, then Lloyd's, and Lloyd's alone beside."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from lloydformer.data.blocks import Blocks
+from lloydformer.data.scaling import scaling_of
+from lloydformer.learning.objective import smoothed_objective
+from lloydformer.learning.pretrained import Pretrained
+from lloydformer.learning.symmetric.model import SymmetricModel
+from lloydformer.learning.symmetric.plan import plan_of
+from lloydformer.plans.symmetric import Spread, spread_of
+from lloydformer.solve import Callback, Descent, Progress, Result
+
+Rough = Callable[[Descent, int, Tensor], Result]
+"""Learned steps from the start of a number: centers, and the objective along the way."""
+
+_ALWAYS = -1.0
+"""A tolerance that no shift is within: learned steps are counted, not stopped."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """n_steps of a learned layer and at most `polish` iterations of Lloyd's algorithm.
+
+    beside_lloyd: Lloyd's algorithm has as many iterations as both together from the same start,
+    and the better result is kept.
+    """
+
+    rough: Rough
+    n_steps: int
+    polish: int
+    beside_lloyd: bool
+
+    def __call__(self, descent: Descent, number: int, centers: Tensor) -> Iterator[Result]:
+        rough = self.rough(descent, number, centers) if self.n_steps else None
+        if self.polish or rough is None:
+            later = replace(descent, callback=_later(descent.callback, self.n_steps))
+            begun = centers if rough is None else rough.centers
+            yield _joined(rough, _lloyd(later, number, begun, self.polish))
+        else:
+            yield rough
+        if self.beside_lloyd:
+            quiet = replace(descent, callback=None)
+            yield _lloyd(quiet, number, centers, self.n_steps + self.polish)
+
+
+def _lloyd(descent: Descent, number: int, centers: Tensor, max_iter: int) -> Result:
+    rules = replace(descent.rules, max_iter=max_iter)
+    return replace(descent, rules=rules).from_start(number, centers)
+
+
+def _later(callback: Callback | None, n_steps: int) -> Callback | None:
+    """The same callback, for iterations that come after some steps."""
+    if callback is None:
+        return None
+
+    def heard(progress: Progress) -> None:
+        callback(replace(progress, iteration=progress.iteration + n_steps))
+
+    return heard
+
+
+def _joined(first: Result | None, then: Result) -> Result:
+    """The second result, with the history of both."""
+    return then if first is None else replace(then, history=(*first.history[:-1], *then.history))
+
+
+def symmetric_steps(model: SymmetricModel, n_steps: int) -> Rough:
+    """Steps of the symmetric layer, as a plan on the engine that runs the rest."""
+
+    known: list[Spread] = []  # the same from every start
+
+    def steps(descent: Descent, number: int, centers: Tensor) -> Result:
+        if not known:
+            known.append(spread_of(descent.run))
+        plan = replace(plan_of(model, n_steps), spread=known[0])
+        rules = replace(descent.rules, max_iter=n_steps, tol=_ALWAYS)
+        return replace(descent, plan=plan, rules=rules).from_start(number, centers)
+
+    return steps
+
+
+def dense_steps(trained: Pretrained, blocks: Blocks, n_steps: int) -> Rough:
+    """Steps of a layer for one d and k, on columns scaled to [0, 1]."""
+    points = blocks.take(torch.arange(blocks.n_rows, device=blocks.device))
+    scaling = scaling_of(points.cpu(), "minmax")
+    weights, scaled = trained.weights.to(points), scaling.apply(points)[None, None]
+
+    @torch.no_grad()
+    def steps(descent: Descent, number: int, centers: Tensor) -> Result:
+        history, now = list[float](), centers.double()
+        for step in range(n_steps):
+            history.append(float(smoothed_objective(points, now.to(points), smoothing="exact")))
+            seen = scaling.apply(now.to(points))[None, None]
+            moved = scaling.undo(trained.layer(weights, scaled, seen)[0, 0].double())
+            if descent.callback is not None:
+                shift = (moved - now).square().sum().item()
+                descent.callback(Progress(number, step, history[-1], shift))
+            now = moved
+        last = _lloyd(replace(descent, callback=None), number, now, 0)
+        return replace(last, history=(*history, *last.history))
+
+    return steps

@@ -1,0 +1,105 @@
+"""The learned layer as a circuit: its numbers, decided head by head where one can read them."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lloydformer.circuits.heads import Numbers as Decided
+from lloydformer.circuits.scores import squared_distances
+from lloydformer.circuits.subspaces import NEAREST, SECOND, Space, Subspace
+from lloydformer.circuits.symmetric import SymmetricModulator, kinds
+from lloydformer.learning.symmetric.layer import SHARPEST, Frame, two_nearest
+from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers, invariants
+from lloydformer.plans.symmetric import FLOOR
+
+_POSITIVE = ("sharpness", "apart_sharpness")
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Numbers that are linear in the invariants of the state: `lf.recipes.symmetric(Learned(...))`.
+
+    weights: for each number of `Numbers(n_heads, n_apart)`, in order, those of the invariants.
+    """
+
+    weights: tuple[float, ...]
+    n_heads: int = 4
+    n_apart: int = 2
+
+    def __post_init__(self) -> None:
+        wanted = self.numbers.count * len(INVARIANTS)
+        if len(self.weights) != wanted:
+            raise ValueError(f"weights: found {len(self.weights)}; these heads have {wanted}")
+
+    @property
+    def numbers(self) -> Numbers:
+        return Numbers(self.n_heads, self.n_apart)
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        return kinds(self.n_heads, self.n_apart)
+
+    @property
+    def subspaces(self) -> frozenset[Subspace]:
+        return frozenset({NEAREST, SECOND})
+
+    def build(self, space: Space) -> "LearnedNumbers":
+        return LearnedNumbers(self, space)
+
+
+class LearnedNumbers(SymmetricModulator):
+    """The invariants of the tokens, and the numbers that `weights` (p, f) make of them.
+
+    Inverse temperatures are for squared distances as they are: divided by their unit, the mean
+    squared distance of a point to its nearest center.
+    """
+
+    weights: Tensor
+
+    def __init__(self, learned: Learned, space: Space) -> None:
+        super().__init__(learned.kinds, space)
+        self.layout = learned.numbers
+        theta = torch.tensor(learned.weights, dtype=torch.float64)
+        self.register_buffer("weights", theta.view(-1, len(INVARIANTS)))
+        self.invariants = nn.Identity()
+
+    def numbers(self, points: Tensor, centers: Tensor, time: float) -> Decided:
+        batch = points.shape[:-2]
+        state = State.of(_batched(points), _batched(centers), time)
+        z = self.invariants(state.invariants.reshape(*batch, *state.invariants.shape[1:]))
+        z = _batched(z).unsqueeze(1)  # (b, 1, k, f)
+        theta = self.weights.to(points).unsqueeze(0)
+        found = self.layout.at(theta, z)
+        found["sharpness"] = self.layout.of_all("sharpness", theta, z).unsqueeze(2)
+        for kind in _POSITIVE:
+            found[kind] = found[kind].clamp(max=SHARPEST).exp() * state.closeness.unsqueeze(1)
+        found["closeness"] = state.closeness.unsqueeze(1)
+        return {
+            kind: value[:, 0].reshape(*batch, *value.shape[2:]) for kind, value in found.items()
+        }
+
+
+@dataclass(frozen=True)
+class State:
+    """What the numbers depend on: the invariants, and 1 over the unit of squared distances."""
+
+    invariants: Float[Tensor, "b k f"]
+    closeness: Float[Tensor, "b 1 1"]
+
+    @classmethod
+    def of(
+        cls, points: Float[Tensor, "b n d"], centers: Float[Tensor, "b k d"], time: float
+    ) -> "State":
+        frame = Frame.of(points)
+        x, c = frame.inside(points), frame.inside(centers)
+        near = two_nearest(squared_distances(c, x).unsqueeze(1))
+        tail = x.square().sum(dim=-1).square().mean(dim=-1).log()
+        z = invariants(near.first, near.second, near.own, tail, time).detach()
+        unit = (near.first.mean(dim=-1, keepdim=True) + FLOOR) * frame.unit.square()
+        return cls(z[:, 0], 1 / unit)
+
+
+def _batched(rows: Float[Tensor, "*b m d"]) -> Float[Tensor, "c m d"]:
+    return rows.reshape(-1, *rows.shape[-2:])

@@ -1,0 +1,143 @@
+"""The symmetric layer, as a function of flat weights: many runs at once, on the same tasks."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lloydformer.circuits.scores import squared_distances
+from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers, invariants
+from lloydformer.plans.symmetric import FLOOR, NEAR
+
+SHARPEST = 12.0
+"""The logarithm of the greatest inverse temperature: harder than any data can tell."""
+
+
+class Frame(NamedTuple):
+    """Where a problem's points lie: their mean, and their root mean square distance to it."""
+
+    mean: Float[Tensor, "b 1 d"]
+    unit: Float[Tensor, "b 1 1"]
+
+    @classmethod
+    def of(cls, points: Float[Tensor, "b n d"]) -> "Frame":
+        mean = points.mean(dim=1, keepdim=True)
+        unit = (points - mean).square().sum(dim=-1).mean(dim=-1).sqrt()[:, None, None]
+        return cls(mean, torch.where(unit > 0, unit, 1.0))
+
+    def inside(self, rows: Float[Tensor, "b m d"]) -> Float[Tensor, "b m d"]:
+        """Rows as seen from there: shift and scale are gone."""
+        return (rows - self.mean) / self.unit
+
+    def outside(self, rows: Float[Tensor, "b m d"]) -> Float[Tensor, "b m d"]:
+        return rows * self.unit + self.mean
+
+
+@dataclass(frozen=True)
+class SymmetricLayer:
+    r"""One step inside of a frame; weights are `Numbers` times `INVARIANTS` for each run.
+
+    With $D_{ij}$ the squared distances, $r_i$ and $s_i$ those to the nearest and second nearest
+    center, all in units of the mean of r. Encoder cross-attention:
+    $p^h_{ij} = \sigma_j(-\gamma_h D_{ij})$. Decoder cross-attention: $\sigma_i(\sum_h y_{gh}
+    p^h_{ij} + l_g \log p^g_{ij} - \delta_g D_{ij} + a_g \log r_i + b_g \log s_i)$; with these
+    weights head g takes a mean of the points, and the center goes $v_g$ of the way there.
+    Decoder self-attention: $w_h (c_j - \sum_l \sigma_l(-\gamma'_h |c_j - c_l|^2)\, c_l)$ is added.
+
+    by_differences: squared distances to the last digit, where training can do with a product of
+    matrices; a point on which a center begins is then at distance 0 from it, in any coordinates.
+    """
+
+    numbers: Numbers = field(default_factory=Numbers)
+    by_differences: bool = False
+
+    @property
+    def n_weights(self) -> int:
+        return self.numbers.count * len(INVARIANTS)
+
+    def __call__(
+        self,
+        weights: Float[Tensor, "r p"],
+        points: Float[Tensor, "b n d"],
+        centers: Float[Tensor, "b r k d"],
+        time: float,
+    ) -> Float[Tensor, "b r k d"]:
+        """The centers after one step."""
+        theta = weights.view(len(weights), self.numbers.count, len(INVARIANTS))
+        squares = self._squares(points, centers)  # (b, r, k, n)
+        near = two_nearest(squares)
+        tail = points.square().sum(dim=-1).square().mean(dim=-1).log()
+        # a gradient through what the numbers depend on would be of products of products of steps
+        z = invariants(near.first, near.second, near.own, tail, time).detach()
+        at = self.numbers.at(theta, z)
+        sharpness = self.numbers.of_all("sharpness", theta, z).clamp(max=SHARPEST).exp()
+        unit = near.first.mean(dim=-1)[..., None, None] + FLOOR  # (b, r, 1, 1)
+        served = (torch.stack([near.first, near.second], dim=2) / unit + NEAR).log()
+        scores = self._scores(at, sharpness, squares / unit, served)
+        means = _means(scores.softmax(dim=-1), points)  # (b, r, k, h, d)
+        moved = (at["stride"].unsqueeze(-1) * (means - centers.unsqueeze(3))).sum(dim=3)
+        return centers + moved + _apart(at, centers, self._between(centers) / unit)
+
+    def _squares(self, points: Tensor, centers: Tensor) -> Float[Tensor, "b r k n"]:
+        if not self.by_differences:
+            return distances(points, centers)
+        return squared_distances(centers.flatten(1, 2), points).view(*centers.shape[:3], -1)
+
+    def _between(self, centers: Float[Tensor, "b r k d"]) -> Float[Tensor, "b r k k"]:
+        if self.by_differences:
+            return squared_distances(centers, centers)
+        flat = centers.flatten(0, 1)
+        return distances(flat, flat.unsqueeze(1)).view(*centers.shape[:3], -1)
+
+    def _scores(
+        self, at: dict[str, Tensor], sharpness: Tensor, squares: Tensor, served: Tensor
+    ) -> Float[Tensor, "b r k h n"]:
+        h = self.numbers.n_heads
+        wide = squares.unsqueeze(3)  # (b, r, k, 1, n)
+        logs = (-sharpness[:, :, None, :, None] * wide).log_softmax(dim=2)
+        ways = torch.cat(
+            [at["belonging"].view(*squares.shape[:3], h, h), at["log_belonging"].diag_embed(),
+             -at["distance"].unsqueeze(-1)], dim=-1
+        )  # fmt: skip  # (b, r, k, h, 2h + 1)
+        scores = ways @ torch.cat([logs.exp(), logs, wide], dim=3)
+        badly = torch.stack([at["nearest"], at["second"]], dim=-1)  # (b, r, k, h, 2)
+        return scores + (badly.flatten(2, 3) @ served).view_as(scores)
+
+
+def _apart(at: dict[str, Tensor], centers: Tensor, between: Tensor) -> Float[Tensor, "b r k d"]:
+    sharpness = at["apart_sharpness"].clamp(max=SHARPEST).exp().unsqueeze(-1)
+    attention = (-sharpness * between.unsqueeze(3)).softmax(dim=-1)  # (b, r, k, a, k)
+    weighted = (at["apart"].unsqueeze(-1) * attention).sum(dim=3)
+    return weighted.sum(dim=-1, keepdim=True) * centers - weighted @ centers
+
+
+class Near(NamedTuple):
+    """Squared distances to the nearest and second nearest center, and whose each point is."""
+
+    first: Float[Tensor, "b r n"]
+    second: Float[Tensor, "b r n"]
+    own: Float[Tensor, "b r k n"]
+
+
+def two_nearest(squares: Float[Tensor, "b r k n"]) -> Near:
+    k = squares.shape[2]
+    first, which = squares.min(dim=2)
+    own = torch.arange(k, device=squares.device)[:, None] == which.unsqueeze(2)
+    second = squares.masked_fill(own, torch.inf).min(dim=2).values if k > 1 else first
+    return Near(first, second, own.to(squares.dtype))
+
+
+def distances(
+    points: Float[Tensor, "b n d"], centers: Float[Tensor, "b r k d"]
+) -> Float[Tensor, "b r k n"]:
+    """All squared distances, by one product of matrices for the centers of all runs."""
+    products = centers.flatten(1, 2) @ points.mT
+    norms = points.square().sum(dim=-1)[:, None, None]
+    expanded = norms - 2 * products.view(*centers.shape[:3], -1)
+    return (expanded + centers.square().sum(dim=-1, keepdim=True)).clamp(min=0)
+
+
+def _means(attention: Float[Tensor, "b r k h n"], points: Float[Tensor, "b n d"]) -> Tensor:
+    return (attention.flatten(1, 3) @ points).view(*attention.shape[:4], -1)

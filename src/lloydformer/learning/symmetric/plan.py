@@ -1,0 +1,43 @@
+"""A trained symmetric model as a plan: its numbers from what a step finds."""
+
+from dataclasses import dataclass
+
+import torch
+
+from lloydformer.learning.symmetric.layer import SHARPEST
+from lloydformer.learning.symmetric.model import SymmetricModel
+from lloydformer.learning.symmetric.numbers import Means, of_means
+from lloydformer.plans.symmetric import Found, Heads, Symmetric
+
+
+@dataclass(frozen=True)
+class LearnedNumbers:
+    """The numbers of a step, in float64."""
+
+    model: SymmetricModel
+
+    def __call__(self, found: Found) -> Heads:
+        numbers, theta = self.model.numbers, self.model.theta.double()[None]
+        z = of_means(_means(found), found.time)
+        theta = theta.to(z)
+        at = {name: part[0, 0] for name, part in numbers.at(theta, z).items()}
+        h = numbers.n_heads
+        at["sharpness"] = numbers.of_all("sharpness", theta, z)[0, 0].clamp(max=SHARPEST).exp()
+        at["apart_sharpness"] = at["apart_sharpness"].clamp(max=SHARPEST).exp()
+        at["belonging"] = at["belonging"].view(-1, h, h)
+        return Heads(**at)
+
+
+def _means(found: Found) -> Means:
+    def alone(value: float) -> torch.Tensor:
+        return found.members.new_tensor([[value]])
+
+    return Means(
+        alone(found.nearest), alone(found.second), alone(found.second - found.nearest),
+        found.members[None, None], found.costs[None, None], alone(found.tail)[0],
+    )  # fmt: skip
+
+
+def plan_of(model: SymmetricModel, n_steps: int) -> Symmetric:
+    """The plan that runs so many steps of a model."""
+    return Symmetric(LearnedNumbers(model), max(1, n_steps))

@@ -1,0 +1,125 @@
+"""The shipped numbers are whole, do what their card says, and commute with k-means' symmetries."""
+
+import json
+import math
+from importlib.resources import files
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lloydformer as lf
+from lloydformer.learning.symmetric.layer import Frame
+from lloydformer.learning.symmetric.model import load_symmetric, save_symmetric
+from lloydformer.learning.symmetric.numbers import INVARIANTS
+from lloydformer.learning.symmetric.published import scores
+from lloydformer.learning.symmetric.settings import SymmetricRun
+
+MODEL = load_symmetric()
+
+
+def stepped(points, centers, time):
+    frame = Frame.of(points[None])
+    now = frame.inside(centers[None]).unsqueeze(1)
+    moved = MODEL.layer(MODEL.weights.to(points), frame.inside(points[None]), now, time)
+    return frame.outside(moved[:, 0])[0]
+
+
+@st.composite
+def problems(draw):
+    seed = draw(st.integers(0, 2**16))
+    k, d = draw(st.integers(1, 12)), draw(st.integers(1, 40))
+    n = draw(st.integers(max(k, 20), 300))
+    g = torch.Generator().manual_seed(seed)
+    points = torch.randn(n, d, generator=g) * (0.2 + torch.rand(d, generator=g))
+    return g, points, points[torch.randperm(n, generator=g)[:k]], draw(st.floats(0, 1))
+
+
+def apart(found, wanted, points):
+    spread = (points - points.mean(dim=0)).square().sum(dim=1).mean().sqrt()
+    return ((found - wanted).norm(dim=-1) / spread).max()
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems(), st.floats(-1, 1), st.floats(-2, 2))
+def test_a_step_turns_moves_and_grows_with_the_points(problem, shift, power):
+    g, points, centers, time = problem
+    d = points.shape[1]
+    turn = torch.linalg.qr(torch.randn(d, d, generator=g)).Q
+
+    def moved(rows):
+        return 10.0**power * (rows @ turn + shift)
+
+    found = stepped(moved(points), moved(centers), time)
+    assert apart(found, moved(stepped(points, centers, time)), moved(points)) < 1e-5
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems())
+def test_a_step_does_not_know_the_numbers_of_points_and_centers(problem):
+    g, points, centers, time = problem
+    rows, names = (torch.randperm(len(a), generator=g) for a in (points, centers))
+    found = stepped(points[rows], centers[names], time)
+    assert apart(found, stepped(points, centers, time)[names], points) < 1e-5
+
+
+def test_the_card_says_what_the_numbers_do():
+    card = MODEL.card["scores"]["mean_log_objective"]
+    for family, found in scores(MODEL.numbers, MODEL.weights[0], 12)["mean_log_objective"].items():
+        assert found["20"] == pytest.approx(card[family]["20"], abs=0.15)
+    assert card["normal"]["20"] < 4.63 < 5.26  # ours, what was asked for, Lloyd's
+
+
+def test_the_card_says_how_it_was_made():
+    assert MODEL.runs[MODEL.chosen] == SymmetricRun(0)
+    assert MODEL.numbers.n_heads == 4
+    assert MODEL.card["again"] == "lloydformer train --like symmetric"
+    assert MODEL.card["log"]["rows"][-1][0] == MODEL.settings.n_updates
+    assert MODEL.card["trained"]["n_runs_together"] == len(MODEL.runs)
+    assert MODEL.theta.shape == (44, len(INVARIANTS))
+
+
+def test_numbers_are_read_as_they_were_written(tmp_path):
+    path = save_symmetric(tmp_path / "mine", MODEL.numbers, MODEL.weights[0] / 3, MODEL.settings,
+                          MODEL.runs, 2)  # fmt: skip
+    found = load_symmetric(path)
+    assert torch.equal(found.weights, MODEL.weights / 3)
+    assert (found.settings, found.runs, found.chosen) == (MODEL.settings, MODEL.runs, 2)
+    X = torch.randn(50, 2, generator=torch.Generator().manual_seed(0))
+    assert lf.LearnedKMeans(3, pretrained=path, random_state=0).fit(X).n_iter_ > 0
+
+
+def without(card, name):
+    return {key: value for key, value in card.items() if key != name}
+
+
+DAMAGE = {
+    "no numbers": lambda card: without(card, "numbers"),
+    "fewer heads": lambda card: {**card, "n_heads": 3},
+    "heads in words": lambda card: {**card, "n_heads": "four"},
+    "an invariant less": lambda card: {
+        **card, "numbers": card["numbers"] | {"apart": [{"one": 1.0}] * 2}},
+    "not a number": lambda card: {
+        **card, "numbers": card["numbers"] | {"apart": [dict.fromkeys(INVARIANTS, math.nan)] * 2}},
+    "a run that is not there": lambda card: {**card, "chosen": 99},
+    "a wrong run": lambda card: {**card, "runs": [{"seed": -1}]},
+    "another kind": lambda card: {**card, "kind": "dense"},
+    "another format": lambda card: {**card, "format": 3},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_cards_are_refused(tmp_path, damage):
+    shipped = (files("lloydformer.learning") / "weights" / "symmetric.json").read_text()
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(DAMAGE[damage](json.loads(shipped))))
+    with pytest.raises(ValueError, match="mine"):
+        load_symmetric(path)
+
+
+def test_the_two_kinds_of_cards_are_told_apart():
+    with pytest.raises(ValueError, match=r"symmetric\.json: is symmetric.*use load_symmetric"):
+        lf.learning.load("symmetric")
+    with pytest.raises(ValueError, match=r"d4-k6\.json: is not a card \(its kind is None"):
+        load_symmetric("d4-k6")
