@@ -7,7 +7,7 @@ import numpy as np
 import lloydformer as lf
 
 KINDS = ("normal", "uniform", "heavy", "blobs")
-WORK = 2e9
+WORK = 3e8
 """Products n d k of all trials of a shape, at most; but at least two trials."""
 
 
@@ -49,7 +49,7 @@ def shapes(quick: bool) -> dict[str, Any]:
                     continue
                 for kind in KINDS:
                     name = f"{kind} n {max(n, 2 * k)} k {k} d {d}"
-                    rows[name] = one(kind, max(n, 2 * k), k, d, 4 if quick else 24)
+                    rows[name] = one(kind, max(n, 2 * k), k, d, 4 if quick else 12)
         print(n, _summary(rows), flush=True)
     return {"rows": rows, **_summary(rows)}
 
