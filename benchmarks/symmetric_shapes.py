@@ -39,7 +39,7 @@ def one(kind: str, n: int, k: int, d: int, most: int) -> dict[str, float]:
             lf.LearnedKMeans(k, beside_lloyd=False, **start).fit(X).inertia_,
             lf.LearnedKMeans(k, **start).fit(X).inertia_,
         ])  # fmt: skip
-    lloyd, alone, beside = np.mean(found, axis=0)
+    lloyd, alone, beside = np.mean(found, axis=0).tolist()
     return {"alone": 100 * (alone / lloyd - 1), "beside": 100 * (beside / lloyd - 1),
             "trials": count}  # fmt: skip
 
