@@ -127,17 +127,21 @@ def main() -> None:
     quick = options.quick
     warnings.simplefilter("ignore", ConvergenceWarning)  # rows may be equal, and so may starts
     for part in options.parts:
+
+        def keep(found: dict[str, Any], part: str = part) -> None:
+            path = RESULTS / "symmetric.json"
+            before = json.loads(path.read_text()) if path.exists() else {}
+            if not quick:
+                save("symmetric", before | {part: {**provenance(), **found}})
+
         found = {
             "tasks": lambda: tasks(32 if quick else 320),
             "real": lambda: real(Path(options.data), 4 if quick else 40),
-            "shapes": lambda: shapes(quick),
+            "shapes": lambda keep=keep: shapes(quick, keep),
             "time": lambda: times(Path(options.data), quick),
         }[part]()
         print(json.dumps({k: v for k, v in found.items() if k != "rows"}, indent=1), flush=True)
-        if not quick:
-            path = RESULTS / "symmetric.json"
-            before = json.loads(path.read_text()) if path.exists() else {}
-            save("symmetric", before | {part: {**provenance(), **found}})
+        keep(found)
 
 
 if __name__ == "__main__":

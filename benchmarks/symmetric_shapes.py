@@ -1,5 +1,6 @@
 """Other n, d and k than any task had: learned and Lloyd's algorithm from the same starts."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,11 @@ import numpy as np
 import lloydformer as lf
 
 KINDS = ("normal", "uniform", "heavy", "blobs")
-WORK = 2e9
+WORK = 1e8
 """Products n d k of all trials of a shape, at most; but at least two trials."""
+
+MOST = {100: 10**5, 1000: 10**5, 10_000: 10**5, 100_000: 4000, 1_000_000: 300}
+"""How many numbers k d the centers have at most, by the number of points."""
 
 
 def drawn(kind: str, n: int, k: int, d: int, rng: np.random.Generator) -> np.ndarray:
@@ -35,22 +39,24 @@ def one(kind: str, n: int, k: int, d: int, most: int) -> dict[str, float]:
             lf.LearnedKMeans(k, beside_lloyd=False, **start).fit(X).inertia_,
             lf.LearnedKMeans(k, **start).fit(X).inertia_,
         ])  # fmt: skip
-    lloyd, alone, beside = np.mean(found, axis=0)
+    lloyd, alone, beside = np.mean(found, axis=0).tolist()
     return {"alone": 100 * (alone / lloyd - 1), "beside": 100 * (beside / lloyd - 1),
             "trials": count}  # fmt: skip
 
 
-def shapes(quick: bool) -> dict[str, Any]:
-    rows = {}
-    for n in (100, 1000, 10_000) if quick else (100, 1000, 10_000, 100_000, 1_000_000):
+def shapes(quick: bool, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """From few points to many; what there is so far is kept after each number of points."""
+    rows: dict[str, dict[str, float]] = {}
+    for n, most in MOST.items():
         for k in (2, 5, 30, 100):
             for d in (2, 10, 128, 784):
-                if n * k * d > (1e7 if quick else 4e8) or (n == 1_000_000 and k * d > 300):
+                if k * d > (most / 20 if quick else most):
                     continue
                 for kind in KINDS:
                     name = f"{kind} n {max(n, 2 * k)} k {k} d {d}"
-                    rows[name] = one(kind, max(n, 2 * k), k, d, 4 if quick else 24)
+                    rows[name] = one(kind, max(n, 2 * k), k, d, 2 if quick else 8)
         print(n, _summary(rows), flush=True)
+        keep({"rows": rows, **_summary(rows)})
     return {"rows": rows, **_summary(rows)}
 
 

@@ -55,6 +55,24 @@ class Run {
         found.add(energy), add_sums();
     }
 
+    /// Both folds of a symmetric layer, for one to four heads.
+    void symmetric() {
+        std::vector<double> near(2), costs(k_);
+        session_->served(given_.centers.data(), k_, near.data(), masses.data(), costs.data());
+        found.add(near), found.add(masses), found.add(costs);
+        for (int h = 1; h <= 4; h++) {
+            const int64_t rows = int64_t(k_) * h;
+            const std::vector<double> sharpness{0.5, 2, 8, 30}, ones(rows, 1.0),
+                some(rows * h, 0.3);
+            std::vector<double> level(rows), mass(rows), sum(rows * given_.d);
+            const Heads heads{h,           1.5,         sharpness.data(), some.data(),
+                              ones.data(), some.data(), some.data(),      some.data()};
+            session_->attended(given_.centers.data(), k_, heads, level.data(), mass.data(),
+                               sum.data());
+            found.add(level), found.add(mass), found.add(sum);
+        }
+    }
+
     /// The rounds of trimming: the digits of each cluster's radius, then the sums within it.
     void trimmed() {
         measure();
@@ -191,7 +209,8 @@ void solve_batch(const Generated<T>& given, const Kind& kind, int n_threads, boo
 template <class T>
 uint64_t every_fold(const Generated<T>& given, const Kind& kind, int n_threads) {
     Run<T> run(given, kind, n_threads, true);
-    run.moments(), run.seeding(), run.shares(), run.trimmed(), run.robust(), run.measure();
+    run.moments(), run.seeding(), run.shares(), run.symmetric();
+    run.trimmed(), run.robust(), run.measure();
     for (bool drawn : {false, true}) solve_batch(given, kind, n_threads, drawn, run.found);
     return run.found.value();
 }
@@ -272,6 +291,7 @@ int one_fold(const std::string& what, const Generated<float>& given) {
         {"bounded", iteration},
         {"measure", [&] { run.measure(); }},
         {"shares", [&] { run.shares(); }},
+        {"symmetric", [&] { run.symmetric(); }},
         {"trimmed", [&] { run.trimmed(); }},
         {"robust", [&] { run.robust(); }},
         {"seeding", [&] { run.seeding(); }},

@@ -16,8 +16,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 KERNELS = ROOT / "src" / "lloydformer" / "engines" / "native" / "kernels"
-FOLDS = ("nearest", "bounded", "measure", "shares", "trimmed", "robust", "seeding", "moments",
-         "batch")  # fmt: skip
+FOLDS = ("nearest", "bounded", "measure", "shares", "symmetric", "trimmed", "robust", "seeding",
+         "moments", "batch")  # fmt: skip
 SMALL = ("1,31,33,200", "1,2,3,7,16,17,33", "1,2,5,8,9,16,17,40")
 LARGER = ("5000", "1,7,16,33", "1,8,17,40")
 QUICK = ("5000", "3,17", "5,17")

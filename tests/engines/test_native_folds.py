@@ -20,6 +20,7 @@ from lloydformer.plans.means import Iterations
 from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
+from lloydformer.plans.symmetric import Attended, Heads, Served
 from lloydformer.plans.trimmed import Within
 from lloydformer.seeding.plusplus import Closer, Potential, Seeds
 
@@ -29,6 +30,8 @@ pytestmark = pytest.mark.skipif(
 GAMMA = 0.3
 LABELLED = ("nearest", "measure", "cosines")
 """Folds whose labels are exact."""
+EXPANDED = ("shares", "seeds", "served", "attended")
+"""Folds that compute with distances by the expansion."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,13 @@ def _parts(fold, summary) -> list[torch.Tensor]:
     if isinstance(fold, Shares):
         level, sums, masses, *rest = summary
         summary = sums * level.exp()[:, None], masses * level.exp(), *rest
+    if isinstance(fold, Attended):
+        level, masses, sums = summary
+        there = (level > -1e25)[..., None]  # some point has weight
+        summary = (
+            (level + masses.log()).where(there[..., 0], 0.0),
+            (sums / masses[..., None]).where(there, 0.0),
+        )
     parts = (summary,) if isinstance(summary, torch.Tensor) else summary
     return [part.double().flatten() for part in parts]
 
@@ -117,7 +127,9 @@ def folds(case: Case, seed: int) -> dict[str, object]:
     prefix = pattern >> (shift + 8) if shift + 8 < 64 else torch.zeros_like(pattern)
     open_level = level.clone()
     open_level[0] = -math.inf
+    heads = attention(rng, k, int(rng.integers(1, 5)))
     return {
+        "served": Served(centers), "attended": Attended(centers, 4.0, heads),
         "moments": Moments(), "nearest": Nearest(centers), "measure": Measure(centers),
         "cosines": Cosines(centers), "shares": Shares(centers, GAMMA),
         "histogram": Histogram(prefix, shift), "within": Within(radius),
@@ -126,6 +138,18 @@ def folds(case: Case, seed: int) -> dict[str, object]:
         "exponential": Weighted(Exponential(GAMMA, level, radius.double()), k),
         "softmax": Weighted(Exponential(GAMMA, level, torch.full_like(level, math.inf)), k),
     }  # fmt: skip
+
+
+def attention(rng, k: int, h: int) -> Heads:
+    """The numbers of a symmetric layer, about as large as learned ones."""
+
+    def some(*shape):
+        return torch.from_numpy(0.3 * rng.normal(size=shape))
+
+    return Heads(
+        some(h).exp() * 2, some(k, h), 1 + some(k, h), some(k, h), some(k, h), some(k, h),
+        some(k, h, h), some(k, 2), some(k, 2),
+    )  # fmt: skip
 
 
 def test_no_kernel_is_forgotten():
@@ -183,7 +207,7 @@ def check_singles(case: Case, seed: int) -> None:
     for name, (found, state) in ours.items():
         exact, (labels, *_) = truth[name]
         for error, theirs in zip(worst(found, exact), worst(plain[name][0], exact), strict=True):
-            few = 1e-6 * (max(1.0, case.data.farthest) if name in ("shares", "seeds") else 1.0)
+            few = 1e-6 * (max(1.0, case.data.farthest) if name in EXPANDED else 1.0)
             assert error <= 2 * theirs + few, name
         if name in LABELLED and case.data.scaling is None and not case.data.directions:
             assert torch.equal(state[0], labels), name

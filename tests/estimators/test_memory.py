@@ -30,6 +30,17 @@ assert np.allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
 
+LEARNED = """
+import resource, sys, numpy as np, lloydformer as lf
+engine, k = sys.argv[1], 100
+X = np.random.default_rng(0).standard_normal((100_000, 4), dtype=np.float32)
+def peak(n):
+    lf.LearnedKMeans(k, init=X[:k], n_init=1, n_steps=2, polish=1, engine=engine).fit(X[:n])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before, whole = peak(20_000), peak(100_000)
+print(whole - before)
+"""
+
 
 def measured(script: str, *arguments: object) -> list[int]:
     """The bytes that the script prints."""
@@ -53,6 +64,13 @@ def test_many_clusters_take_no_memory_of_n_times_k():
     above, growth = measured(DENSE, 100_000, 4, 500, "random")
     assert above < 100 * 2**20
     assert growth <= 24 * 50_000 + FIXED
+
+
+@pytest.mark.parametrize("engine", ["chunked", "auto"])
+def test_learned_steps_take_no_memory_of_n_times_k(engine):
+    """100,000 x 100 scores of four heads would be 160 MB in single precision."""
+    (above,) = measured(LEARNED, engine)
+    assert above <= 24 * 100_000 + FIXED
 
 
 def test_sparse_rows_stay_sparse():

@@ -43,6 +43,10 @@ class Rows(Protocol):
         """Some of the rows, dense."""
         ...
 
+    def part(self, start: int, stop: int) -> "Rows":
+        """Some consecutive rows of these."""
+        ...
+
     def directions(self) -> "Rows":
         """The same rows divided by their norms; zeros stay zeros."""
         ...
@@ -80,6 +84,9 @@ class DenseRows:
 
     def take(self, indices: Int[Tensor, " r"]) -> Float[Tensor, "r d"]:
         return self.points[indices]
+
+    def part(self, start: int, stop: int) -> "DenseRows":
+        return DenseRows(self.points[start:stop], None)
 
     def directions(self) -> "DenseRows":
         largest = self.points.abs().amax(dim=1, keepdim=True)  # the scale of a row is no matter
@@ -125,6 +132,9 @@ class SparseRows:
 
     def take(self, indices: Int[Tensor, " r"]) -> Float[Tensor, "r d"]:
         return torch.from_numpy(self.matrix[indices.numpy()].toarray())
+
+    def part(self, start: int, stop: int) -> "SparseRows":
+        return SparseRows(self.matrix[start:stop])
 
     def directions(self) -> "SparseRows":
         scaled = self.matrix.copy()

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property, reduce
 
 import torch
 from torch import Tensor
 
 from lloydformer.data.accumulate import add_by_label
+from lloydformer.data.rows import Rows
 from lloydformer.plans.assign import Measure, masses_of
 from lloydformer.plans.contract import Adding, Block, Final, Plain, Run, Step, total
 from lloydformer.plans.means import mean
@@ -16,8 +18,11 @@ NEAR = 0.01
 """Added to squared distances, in units of their mean, before their logarithm is taken."""
 FLOOR = 1e-6
 """Added to a mean squared distance: centers may hit all points."""
-_CELLS = 1 << 21
-"""Scores that are looked at together."""
+_CELLS = 1 << 19
+"""Scores that are looked at together: they stay in cache."""
+
+_FAINT = -60.0
+"""The logarithm of a share that is none; products of smaller ones would be denormal, and slow."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +67,12 @@ class Served(Adding):
 
 def two_nearest(scores: Tensor, norms: Tensor) -> tuple[Tensor, Tensor]:
     """Squared distances to the nearest and second nearest center, (2, m); labels, (m,)."""
-    k = scores.shape[1]
-    found = scores.topk(min(2, k), dim=1, largest=False)
-    near = (found.values.double() + norms.double()[:, None]).clamp(min=0).mT
-    return near.expand(2, -1), scores.argmin(dim=1)
+    first, labels = scores.min(dim=1)
+    second = first
+    if scores.shape[1] > 1:
+        second = scores.scatter(1, labels[:, None], torch.inf).amin(dim=1)
+    near = torch.stack([first, second]).double() + norms.double()
+    return near.clamp_(min=0), labels
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,15 @@ class Heads:
     apart_sharpness: Tensor
     apart: Tensor
 
+    @property
+    def slope(self) -> Tensor:
+        """What a score has of D, by log p and alone: -(l gamma + delta)."""
+        return -(self.log_belonging * self.sharpness + self.distance)
+
+    def like(self, values: Tensor) -> "Heads":
+        """The same in another precision."""
+        return Heads(*(getattr(self, f.name).to(values) for f in fields(self)))
+
 
 @dataclass(frozen=True)
 class Attended:
@@ -97,42 +113,46 @@ class Attended:
     heads: Heads
 
     def map(self, block: Block) -> tuple[Tensor, ...]:
-        heads, scores = self.heads, block.rows.scores(self.centers)  # (m, k)
-        norms = block.rows.squared_norms()
-        near, _ = two_nearest(scores, norms)
-        served = (near / self.unit + NEAR).log()  # (2, m)
-        squares = (scores.double() + norms.double()[:, None]).clamp(min=0) / self.unit
-        masses = torch.stack([(-g * squares).logsumexp(dim=1) for g in heads.sharpness], dim=1)
-        log_weights = None if block.weights is None else block.weights.double().log()
-        size = max(1, _CELLS // (len(squares) * len(heads.sharpness)))
-        parts = [
-            self._part(block, squares, masses, served, log_weights, slice(j, j + size))
-            for j in range(0, len(self.centers), size)
-        ]
-        return tuple(torch.cat(part) for part in zip(*parts, strict=True))
+        m = len(block.labels)
+        size = max(1, _CELLS // self.heads.distance.numel())
+        parts = (self._part(block, start, min(start + size, m)) for start in range(0, m, size))
+        return reduce(self.merge, parts)
 
-    def _part(
-        self,
-        block: Block,
-        squares: Tensor,
-        masses: Tensor,
-        served: Tensor,
-        log_weights: Tensor | None,
-        some: slice,
-    ) -> tuple[Tensor, ...]:
-        """Of some centers: level (c, h), masses (c, h), sums (c, h, d)."""
-        heads, wide = self.heads, squares[:, some].unsqueeze(-1)  # (m, c, 1)
-        logs = -heads.sharpness * wide - masses[:, None]  # (m, c, h)
-        scores = torch.einsum("mch,cgh->mcg", logs.exp(), heads.belonging[some])
-        scores += heads.log_belonging[some] * logs - heads.distance[some] * wide
-        scores += heads.nearest[some] * served[0][:, None, None]
-        scores += heads.second[some] * served[1][:, None, None]
-        if log_weights is not None:
-            scores += log_weights[:, None, None]
-        level = scores.amax(dim=0).clamp(min=-1e300)
-        shares = (scores - level).exp()
-        sums = block.rows.mixtures(shares.flatten(1))
-        return level, shares.sum(dim=0), sums.view(*level.shape, -1)
+    def _part(self, block: Block, start: int, stop: int) -> tuple[Tensor, ...]:
+        """Of some rows: level (k, h), masses (k, h), sums (k, h, d)."""
+        rows = block.rows.part(start, stop)
+        weights = None if block.weights is None else block.weights[start:stop]
+        scores = self._scores(rows, weights)  # (k, h, m)
+        level = scores.amax(dim=2, keepdim=True).clamp(min=-1e30)
+        shares = scores.sub_(level).clamp_(min=_FAINT).exp_()
+        sums = rows.mixtures(shares.flatten(0, 1).mT)
+        masses = shares.sum(dim=2).double()
+        return level[..., 0].double(), masses, sums.view(*masses.shape, -1)
+
+    @cached_property
+    def _heads(self) -> Heads:
+        """In the precision of the points."""
+        return self.heads.like(self.centers)
+
+    def _scores(self, rows: Rows, weights: Tensor | None) -> Tensor:
+        """What is the same for all centers is one product, what is a center's own another."""
+        found, norms = rows.scores(self.centers), rows.squared_norms()
+        near, _ = two_nearest(found, norms)
+        served = (near / self.unit + NEAR).log().to(found)  # (2, m)
+        away = (found + norms[:, None]).clamp_(min=0).mT.contiguous().div_(self.unit)  # (k, m)
+        heads, least = self._heads, away.amin(dim=0)
+        parts = (least - away).unsqueeze(1) * heads.sharpness[:, None]  # (k, h, m)
+        parts = parts.clamp_(min=_FAINT).exp_()
+        totals = parts.sum(dim=0)  # (h, m)
+        common = torch.cat([totals.log() - heads.sharpness[:, None] * least, served])
+        own = -heads.log_belonging.diag_embed()  # (k, h, h)
+        ways = torch.cat([own, torch.stack([heads.nearest, heads.second], dim=2)], dim=2)
+        scores = (ways.flatten(0, 1) @ common).view_as(parts)
+        parts *= totals.reciprocal()
+        for h in range(len(totals)):
+            scores.addcmul_(heads.belonging[:, :, h, None], parts[:, h, None])
+        scores.addcmul_(heads.slope.unsqueeze(2), away.unsqueeze(1))
+        return scores if weights is None else scores.add_(weights.log().to(scores))
 
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         level = torch.maximum(first[0], second[0])

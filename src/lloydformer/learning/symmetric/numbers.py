@@ -85,7 +85,8 @@ class Means(NamedTuple):
     """What invariants are made of, inside of a frame.
 
     Means of the squared distances to the nearest and second nearest center and of their
-    difference; each center's part of the points and of the mean; the log mean fourth power.
+    difference; each center's part of the points, and k times its part of the first mean; the log
+    mean fourth power.
     """
 
     nearest: Float[Tensor, "b r"]
@@ -104,8 +105,8 @@ def invariants(
     time: float,
 ) -> Float[Tensor, "b r k f"]:
     """The invariants of a state, `INVARIANTS` in order; own: 1 where a point is a center's."""
-    n = own.shape[3]
-    costs = (own @ nearest.unsqueeze(-1)).squeeze(-1) / n
+    k, n = own.shape[2:]
+    costs = (own @ nearest.unsqueeze(-1)).squeeze(-1) * (k / n)
     gap = (second - nearest).mean(dim=-1)
     means = Means(
         nearest.mean(dim=-1), second.mean(dim=-1), gap, own.mean(dim=-1), costs, tail
@@ -122,7 +123,7 @@ def of_means(means: Means, time: float) -> Float[Tensor, "b r k f"]:
     gap = ((means.gap + FLOOR) / cost).log()
     tail = means.tail[:, None] * one
     of_all = [cost.log(), math.log(k / 10) * one, margin, gap, time * one, tail]
-    members, share = means.members * k, means.costs * k / cost.unsqueeze(-1)
+    members, share = means.members * k, means.costs / cost.unsqueeze(-1)
     found = torch.stack(
         [*(value.unsqueeze(-1).expand_as(members) for value in of_all),
          (members + _LEAST).log(), (share + _LEAST).log()], dim=-1

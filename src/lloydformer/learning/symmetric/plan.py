@@ -34,7 +34,8 @@ def _means(found: Found) -> Means:
 
     return Means(
         alone(found.nearest), alone(found.second), alone(found.second - found.nearest),
-        found.members[None, None], found.costs[None, None], alone(found.tail)[0],
+        found.members[None, None], found.costs[None, None] * len(found.costs),
+        alone(found.tail)[0],
     )  # fmt: skip
 
 

@@ -174,7 +174,8 @@ class Looking {
             V<T> s[2];
             for (int h = 0; h < 2; h++) {
                 s[h] = weights_[h] + away[h] * number[H] + own_[g][h] * number[H + 1];
-                s[h] += served_[0][h] * number[H + 2] + served_[1][h] * number[H + 3];
+                s[h] += served_[0][h] * number[H + 2];
+                s[h] += served_[1][h] * number[H + 3];
                 for (int b = 0; b < H; b++) s[h] += p[b][h] * number[b];
             }
             const V<T> most = max<T>(s[0], s[1]);
