@@ -17,6 +17,7 @@ from lloydformer.engines.contract import State
 from lloydformer.engines.native.folds import FOLDS
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.means import Iterations
+from lloydformer.plans.relocating import Relocation
 from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
@@ -155,10 +156,8 @@ def attention(rng, k: int, h: int) -> Heads:
 def test_no_kernel_is_forgotten():
     case = problem(0, 20, 2, 3, torch.float64, "plain", 8, weighted=True)
     tried = {type(fold) for fold in folds(case, 0).values()} | {Closer, Potential}
-    assert tried == set(FOLDS) - {
-        Iterations,
-        Seeds,
-    }  # whose truth is the loop: test_native_small.py
+    whole = {Iterations, Seeds, Relocation}  # truths: test_native_small, test_relocating_plan
+    assert tried == set(FOLDS) - whole
 
 
 problems = {
