@@ -201,7 +201,6 @@ def _by_depth(result: Result, k: int, ax: Any) -> None:
 
 FILLED: dict[str, Callable[[Result], str]] = {
     "openml": of_sets(OPENML),
-    "all": of_sets(None),
     "pairs": pairs,
     "losses": losses,
     "tasks": tasks,

@@ -1,5 +1,6 @@
 """Modulation: numbers of a layer that the state of its problem decides."""
 
+from abc import ABC, abstractmethod
 from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float
@@ -26,7 +27,7 @@ class Modulation(Protocol):
     def build(self, space: Space) -> "Modulator": ...
 
 
-class Modulator(nn.Module):
+class Modulator(nn.Module, ABC):
     """A modulation at work: it looks at the tokens before the heads do.
 
     Each kind of numbers passes through a point that has its name, so an ordinary forward hook
@@ -49,5 +50,6 @@ class Modulator(nn.Module):
         encoder, numbers = self.decide(encoder, decoder, time)
         return encoder, {kind: getattr(self, kind)(value) for kind, value in numbers.items()}
 
+    @abstractmethod
     def decide(self, encoder: Tensor, decoder: Tensor, time: float) -> tuple[Tensor, Numbers]:
-        raise NotImplementedError
+        """The same, before the numbers pass through their points."""

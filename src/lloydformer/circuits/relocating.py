@@ -86,6 +86,11 @@ def _best(query: Projection, value: Projection, *keys: Subspace) -> Head:
     return Head(DotProduct(), _FIRST, query, on(*keys), value)
 
 
+def _first_of_equals(query: Projection, value: Projection, *keys: Subspace) -> Head:
+    """The best, where equal ones do occur and rounding must not choose."""
+    return replace(_best(query, value, *keys), activation=FirstOfEquals())
+
+
 def _self(target: str, value: Projection) -> Read:
     """A token finds itself by its name: with the residual, what it wipes is exactly zero."""
     return Read("self", Head(DotProduct(), _FIRST, on(NAME), on(NAME), value), (target,))
@@ -121,7 +126,7 @@ def _grow(sharpness: float) -> Sublayer:
     share = Head(DotProduct(), _EVENLY, _CODE, own_codes, moved(MARK, SHARE))
     count = Head(DotProduct(), Identity(), _CODE, rest_codes, moved(ONE, REST))
     halves = moved(OTHER, CENTER) + moved(POSITION, OTHER) + on(GAIN)
-    half = replace(_best(moved(ONE, GAIN), halves, GAIN), activation=FirstOfEquals())
+    half = _first_of_equals(moved(ONE, GAIN), halves, GAIN)
     taken = moved(CENTER, POSITION) + moved(OTHER, CENTER) + 2.0 * _CODE + on(GAIN)
     cluster = Head(DotProduct(), Lots(sharpness, Ranked()), moved(ONE, ERROR), on(ERROR), taken)
     offer = on(POSITION, CENTER, ASSIGNMENT, ABSENT)
@@ -177,8 +182,7 @@ def _prune() -> Sublayer:
     vanish = Head(DotProduct(), Identity(), on(NAME), on(NAME), moved(ONE, ABSENT))
     there = _total(moved(ONE, VOID) + -moved(ABSENT, VOID))
     lower = -moved(ONE, OBJECTIVE) + -moved(ONE, VOID, power=1.0)
-    best = _best(lower, on(POSITION, ABSENT), OBJECTIVE, VOID)
-    best = replace(best, activation=FirstOfEquals())
+    best = _first_of_equals(lower, on(POSITION, ABSENT), OBJECTIVE, VOID)
     return Sublayer("prune", (
         Stage("assign", "members",
               (Read("nearest", NEAREST, ("slots",)), Read("second", SECOND, ("slots",))),

@@ -5,6 +5,7 @@ position, and with permutations of everything that has a dimension for each clus
 the identity on each of them, times a number (docs/symmetric.md).
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass, fields
 
 import torch
@@ -123,11 +124,11 @@ class SymmetricModulator(Modulator):
         encoder = self.space.write(encoder, SECOND, served[..., -1:])
         return encoder, {**numbers, "kept": kept.unsqueeze(-1)}
 
+    @abstractmethod
     def numbers(
         self, points: Float[Tensor, "*b n d"], centers: Float[Tensor, "*b k d"], time: float
     ) -> Numbers:
         """All kinds but `kept`."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ from functools import cached_property, reduce
 import torch
 from torch import Tensor
 
+from lloydformer.circuits.symmetric import NEAR
 from lloydformer.data.accumulate import add_by_label
 from lloydformer.data.rows import Rows
 from lloydformer.plans.assign import Measure, masses_of
 from lloydformer.plans.contract import Adding, Block, Final, Plain, Run, Step, total
 from lloydformer.plans.means import mean
 
-NEAR = 0.01
-"""Added to squared distances, in units of their mean, before their logarithm is taken."""
 FLOOR = 1e-6
 """Added to a mean squared distance: centers may hit all points."""
 _CELLS = 1 << 19

@@ -8,8 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.scores import squared_distances
+from lloydformer.circuits.symmetric import NEAR
 from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers, invariants
-from lloydformer.plans.symmetric import FLOOR, NEAR
+from lloydformer.plans.symmetric import FLOOR
 
 SHARPEST = 12.0
 """The logarithm of the greatest inverse temperature: harder than any data can tell."""
