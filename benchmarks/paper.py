@@ -9,7 +9,7 @@ from pathlib import Path
 from lloydformer.paper.labels import LABELS, artefact
 from lloydformer.paper.markdown import filled
 from lloydformer.paper.run import judged, made
-from lloydformer.writing import write_whole
+from lloydformer.storage.atomic import write_whole
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "paper"

@@ -23,7 +23,7 @@ from sklearn.cluster import KMeans
 
 import lloydformer as lf
 from lloydformer.learning.tasks import FAMILIES
-from lloydformer.writing import write_whole
+from lloydformer.storage.atomic import write_whole
 
 OPENML = (
     "gina-agnostic", "musk", "mfeat-factors", "germancredit", "mfeat-fourier", "ionosphere",

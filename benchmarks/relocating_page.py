@@ -11,7 +11,7 @@ import numpy as np
 from relocating import OPENML
 
 from lloydformer.plots.palette import cluster_colour
-from lloydformer.writing import write_whole
+from lloydformer.storage.atomic import write_whole
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "relocating.md"

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import lloydformer as lf
-from lloydformer.noise import gumbel
+from lloydformer.numerics.noise import gumbel
 from lloydformer.plans.contract import Run
 from lloydformer.plans.pruning import prune
 from lloydformer.plans.relocating import Relocating

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lloydformer.writing import write_whole
+from lloydformer.storage.atomic import write_whole
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "symmetric.md"

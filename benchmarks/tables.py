@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from lloydformer.bench.page import filled
-from lloydformer.writing import write_whole
+from lloydformer.jobs.bench.page import filled
+from lloydformer.storage.atomic import write_whole
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "speed.md"

@@ -11,22 +11,22 @@ import torch
 from jaxtyping import TypeCheckError
 
 import lloydformer
-from lloydformer.objectives import kmeans_objective
+from lloydformer.numerics.objectives import kmeans_objective
 
 ROOT = Path(lloydformer.__file__).parent
 WALK = [
-    "noise", "inputs", "origin", "writing", "model_folder",
+    "numerics", "storage",
     "circuits.subspaces", "circuits.projections", "circuits.tokens", "circuits.scores",
-    "objectives",
     "circuits.activations", "circuits.norms", "circuits.feedforward", "circuits.products",
     "circuits.heads", "circuits.modulation", "circuits.notation", "circuits.recipe",
     "circuits.symmetric", "circuits.stages",
     "circuits.relocating", "circuits.recipes", "circuits.written",
     "circuits.layer", "circuits.staged_layer", "circuits.trace", "circuits.circuit",
-    "data", "plans", "seeding", "empty", "best_seen", "engines", "solve", "progress",
-    "estimators", "batch", "learning",
+    "data", "plans", "solving.seeding", "solving.refill", "solving.best_seen", "engines",
+    "solving.loop", "solving.progress",
+    "estimators", "solving.batch", "learning",
     "lloydformer",
-    "algorithms", "verify", "plots", "report", "fitting", "demo", "bench", "paper", "cli",
+    "algorithms", "verify", "plots", "report", "jobs", "paper", "cli",
     "__main__",
 ]  # fmt: skip
 """Modules and packages in order; `lloydformer` is the package's own front."""
@@ -57,7 +57,7 @@ def name_of(path: Path) -> str:
 def place(module: str) -> int:
     """Where it stands in the walk; `circuits`, which only holds modules, stands before it."""
     inner = module.removeprefix("lloydformer.")
-    if inner == "circuits":
+    if inner in ("circuits", "solving"):
         return -1
     for number, step in enumerate(WALK):
         if f"{inner}.".startswith(f"{step}."):
@@ -104,7 +104,7 @@ def test_every_step_of_the_walk_is_there():
 def test_the_algorithms_share_nothing_with_the_circuits_but_the_noise():
     sources = [p.read_text() for name, p in SOURCES.items() if "algorithms" in name]
     ours = {name for source in sources for name in imported(source)}
-    assert {name for name in ours if "algorithms" not in name} == {"lloydformer.noise"}
+    assert {name for name in ours if "algorithms" not in name} == {"lloydformer.numerics.noise"}
 
 
 def test_a_step_back_is_noticed():
@@ -112,7 +112,9 @@ def test_a_step_back_is_noticed():
     found = steps_back("lloydformer.circuits.heads", back)
     assert found == ["lloydformer.circuits.recipes", "lloydformer.cli.app"]
     assert steps_back("lloydformer.cli.doctor", back) == []
-    assert steps_back("lloydformer.noise", "from lloydformer import Circuit") == ["lloydformer"]
+    assert steps_back("lloydformer.numerics.noise", "from lloydformer import Circuit") == [
+        "lloydformer"
+    ]
 
 
 @pytest.mark.parametrize("module", ["helpers", "circuits.other", "recipes_old"])
@@ -120,4 +122,4 @@ def test_a_module_without_a_place_is_noticed(module):
     with pytest.raises(LookupError, match=f"lloydformer.{module} has no place in the walk"):
         steps_back(f"lloydformer.{module}", "")
     with pytest.raises(LookupError, match=f"lloydformer.{module} has no place in the walk"):
-        steps_back("lloydformer.noise", f"import lloydformer.{module}")
+        steps_back("lloydformer.numerics.noise", f"import lloydformer.{module}")

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure, SubFigure
 from lloydformer import Recipe, Trace, plots
 from lloydformer.circuits import recipes
 from lloydformer.cli.demo import run_all
-from lloydformer.demo.data import cases, plane
+from lloydformer.jobs.demo.data import cases, plane
 from lloydformer.report.circuit import MAPS
 
 LAYER = 3

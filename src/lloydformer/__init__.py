@@ -3,7 +3,6 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from lloydformer import data, learning
-from lloydformer.batch.fit import BatchResult, fit_batch
 from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
@@ -19,7 +18,8 @@ from lloydformer.estimators import (
     TrimmedKMeans,
 )
 from lloydformer.learning.estimator import LearnedKMeans
-from lloydformer.progress import ProgressBar
+from lloydformer.solving.batch.fit import BatchResult, fit_batch
+from lloydformer.solving.progress import ProgressBar
 
 try:
     __version__ = version("lloydformer")

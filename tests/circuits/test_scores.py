@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from lloydformer.circuits import scores
-from lloydformer.circuits.scores import DotProduct, Euclidean, squared_distances
+from lloydformer.circuits.scores import DotProduct, Euclidean
+from lloydformer.numerics.distances import squared_distances
 
 QUERIES = torch.tensor([[0.0, 0.0], [3.0, 4.0]])
 KEYS = torch.tensor([[3.0, 4.0], [0.0, 1.0], [-1.0, 0.0]])

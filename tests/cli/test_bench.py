@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from lloydformer.bench import peers
-from lloydformer.bench import result as results
 from lloydformer.cli import bench as shown
+from lloydformer.jobs.bench import peers
+from lloydformer.jobs.bench import result as results
 
 SMALL = ("bench", "--question", "small", "--repeats", "2", "--threads", "1")
 

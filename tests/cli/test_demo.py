@@ -14,9 +14,9 @@ from typer.testing import CliRunner, Result
 
 from lloydformer.circuits import recipes
 from lloydformer.cli import app, demo
-from lloydformer.demo.data import cases, digits, directions, plane
-from lloydformer.demo.page import Run, demo_page
-from lloydformer.demo.text import SNIPPET
+from lloydformer.jobs.demo.data import cases, digits, directions, plane
+from lloydformer.jobs.demo.page import Run, demo_page
+from lloydformer.jobs.demo.text import SNIPPET
 
 N_LAYERS = 3
 
@@ -137,7 +137,7 @@ def test_without_the_extra_it_says_how_to_get_the_page(
 def test_status_1_where_a_circuit_differs(
     invoke: partial[Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lloydformer.demo.page.TOLERANCE", -1.0)
+    monkeypatch.setattr("lloydformer.jobs.demo.page.TOLERANCE", -1.0)
     result = invoke(["demo", "--output", str(tmp_path / "page.html")])
     assert result.exit_code == 1
     assert "differs" in result.stdout

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from lloydformer.cli.demo import run_all
-from lloydformer.demo.data import cases, digits, plane
-from lloydformer.demo.page import demo_page
+from lloydformer.jobs.demo.data import cases, digits, plane
+from lloydformer.jobs.demo.page import demo_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (

@@ -14,10 +14,10 @@ import torch
 
 import lloydformer as lf
 from lloydformer.cli.fitted import stopping
-from lloydformer.fitting import sample
-from lloydformer.fitting.runs import Run, Runs
-from lloydformer.fitting.settings import ALGORITHMS, Settings, numbers_of_clusters
-from lloydformer.solve import Interrupted, Result
+from lloydformer.jobs.fit import sample
+from lloydformer.jobs.fit.runs import Run, Runs
+from lloydformer.jobs.fit.settings import ALGORITHMS, Settings, numbers_of_clusters
+from lloydformer.solving.loop import Interrupted, Result
 
 RNG = np.random.default_rng(0)
 MIDDLES = np.array([[0, 0, 0], [9, 0, 9], [0, 9, 5.0]])

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import lloydformer as lf
-from lloydformer.fitting import outputs
+from lloydformer.jobs.fit import outputs
 
 PROGRAM = [sys.executable, "-m", "lloydformer"]
 GOOD = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])

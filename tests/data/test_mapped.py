@@ -8,8 +8,8 @@ import torch
 
 import lloydformer as lf
 from lloydformer.data import ahead, scratch
-from lloydformer.data.ahead import ask_for
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.prefetch import ask_for
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.contract import State
 from lloydformer.plans.assign import Moments

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from lloydformer.data.accumulate import add_by_label
 from lloydformer.data.rows import DenseRows, Rows, SparseRows
+from lloydformer.numerics.accumulate import add_by_label
 
 X = np.array([[1.0, 0.0], [3.0, 4.0], [0.0, 2.0], [0.0, 0.0]])
 CENTERS = torch.tensor([[1.0, 1.0], [0.0, 3.0]]).double()

@@ -12,7 +12,7 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.contract import State
 from lloydformer.plans.lower import lower
-from lloydformer.seeding import kmeans_plusplus
+from lloydformer.solving.seeding import kmeans_plusplus
 
 PLANS = {
     "means": lower(recipes.lloyd()),

@@ -36,7 +36,7 @@ def both(monkeypatch):
         how = {"n_clusters": K, "random_state": 5} | how
         by_kernels = lf.fit_batch(points, **how)
         with monkeypatch.context() as patch:
-            patch.setattr("lloydformer.batch.fit.known", lambda plan, x: False)
+            patch.setattr("lloydformer.solving.batch.fit.known", lambda plan, x: False)
             return by_kernels, lf.fit_batch(points, **how)
 
     return fit
@@ -133,7 +133,7 @@ def test_tensors_however_they_lie_in_memory(points):
 @pytest.mark.parametrize("n_threads", [2, 3, 7])
 def test_threads_do_not_change_a_bit(monkeypatch, points, recipe, n_threads):
     alone = lf.fit_batch(points, K, recipe=recipe, random_state=0)
-    monkeypatch.setattr("lloydformer.batch.by_kernels.allowed_threads", lambda: n_threads)
+    monkeypatch.setattr("lloydformer.solving.batch.by_kernels.allowed_threads", lambda: n_threads)
     together = lf.fit_batch(points, K, recipe=recipe, random_state=0)
     for one, other in zip(vars(alone).values(), vars(together).values(), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -23,7 +23,7 @@ from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
 from lloydformer.plans.symmetric import Attended, Heads, Served
 from lloydformer.plans.trimmed import Within
-from lloydformer.seeding.plusplus import Closer, Potential, Seeds
+from lloydformer.solving.seeding.plusplus import Closer, Potential, Seeds
 
 pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"

@@ -22,7 +22,7 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Native
 from lloydformer.engines.native.installed import kernels
 from lloydformer.plans.means import Means
-from lloydformer.solve import Rules, solve
+from lloydformer.solving.loop import Rules, solve
 n, d, k, bounded = *map(int, sys.argv[1:4]), sys.argv[4] == "bounded"
 rng = np.random.default_rng(0)
 X = rng.standard_normal((n, d), dtype=np.float32)

@@ -10,8 +10,8 @@ import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Chunked, Native, instruction_set
 from lloydformer.engines.contract import State
-from lloydformer.seeding import kmeans_plusplus
-from lloydformer.solve import Descent
+from lloydformer.solving.loop import Descent
+from lloydformer.solving.seeding import kmeans_plusplus
 
 pytestmark = pytest.mark.skipif(instruction_set() is None, reason="no kernels were built here")
 

@@ -9,7 +9,7 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
 from lloydformer.plans.assign import Measure
 from lloydformer.plans.means import Means
-from lloydformer.solve import Interrupted, Rules, solve
+from lloydformer.solving.loop import Interrupted, Rules, solve
 
 X = np.random.default_rng(0).normal(size=(3000, 3))
 

@@ -13,7 +13,7 @@ import torch
 
 from lloydformer.learning import Run, Settings, Tasks, train
 from lloydformer.learning.program import stack
-from lloydformer.model_folder import CONFIG
+from lloydformer.storage.model_folder import CONFIG
 
 
 def test_training_improves_and_reports(settings, runs):

@@ -14,7 +14,7 @@ from lloydformer.engines import ENGINES, Chunked, Native, instruction_set
 from lloydformer.engines.contract import State
 from lloydformer.plans.pruning import prune
 from lloydformer.plans.relocating import Relocating
-from lloydformer.solve import _moments
+from lloydformer.solving.loop import _moments
 
 NATIVE = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"

@@ -10,7 +10,7 @@ from numpy import ndarray
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.algorithms.lloyd import Lloyd
 from lloydformer.algorithms.members import strangeness
-from lloydformer.noise import gumbel
+from lloydformer.numerics.noise import gumbel
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from lloydformer.algorithms.contract import squared_distances
-from lloydformer.noise import gumbel
+from lloydformer.numerics.noise import gumbel
 
 SHARPNESS = 2.0
 """Clusters are drawn with probability proportional to their error to this power."""

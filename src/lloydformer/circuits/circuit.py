@@ -10,15 +10,21 @@ import torch
 from numpy import ndarray
 from torch import Tensor, nn
 
-from lloydformer import noise
 from lloydformer.circuits.layer import Layer, Noise, Surroundings
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.staged_layer import StagedLayer
 from lloydformer.circuits.stages import AnyRecipe, Staged
 from lloydformer.circuits.subspaces import POSITION
 from lloydformer.circuits.trace import Recorder, Trace, names_of
-from lloydformer.inputs import as_problem, check_count, check_range, check_unit, check_zero_sum
-from lloydformer.origin import middle
+from lloydformer.numerics import noise
+from lloydformer.numerics.checks import (
+    as_problem,
+    check_count,
+    check_range,
+    check_unit,
+    check_zero_sum,
+)
+from lloydformer.numerics.origin import middle
 
 Seed = SupportsIndex | Sequence[SupportsIndex] | None
 """A whole number, or one for each problem of a batch; numpy's will do."""

@@ -19,7 +19,7 @@ from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.stages import Counts, Kind, Read, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import ABSENT, ASSIGNMENT, NAME, ONE, POSITION, Subspace
 from lloydformer.circuits.tokens import plain
-from lloydformer.inputs import check_count
+from lloydformer.numerics.checks import check_count
 
 CENTER = Subspace("center", "c")
 """Points: where their center is. Clusters: the mean of the half that stays."""

@@ -17,7 +17,7 @@ from lloydformer.circuits.heads import Head, Numbers, together
 from lloydformer.circuits.modulation import Modulation, Modulator
 from lloydformer.circuits.projections import Number, on
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.scores import DotProduct, Euclidean, squared_distances
+from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.subspaces import (
     AFFINITY,
     ASSIGNMENT,
@@ -30,6 +30,7 @@ from lloydformer.circuits.subspaces import (
     log_belonging,
 )
 from lloydformer.circuits.tokens import Tokens
+from lloydformer.numerics.distances import squared_distances
 
 NEAR = 0.01
 """Added to squared distances in their unit, before their logarithm is taken."""

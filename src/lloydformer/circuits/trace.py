@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from lloydformer.objectives import kmeans_objective
+from lloydformer.numerics.objectives import kmeans_objective
 
 
 @dataclass(frozen=True)

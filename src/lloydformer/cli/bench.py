@@ -9,9 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from lloydformer.bench.problem import Case, Contender
-from lloydformer.bench.questions import CONVERGING, QUESTIONS
-from lloydformer.bench.result import Result, ask, excess, load, seconds
 from lloydformer.cli.terminal import (
     print_json,
     print_table,
@@ -21,8 +18,11 @@ from lloydformer.cli.terminal import (
     stdout,
 )
 from lloydformer.engines.native.engine import allowed_threads
+from lloydformer.jobs.bench.problem import Case, Contender
+from lloydformer.jobs.bench.questions import CONVERGING, QUESTIONS
+from lloydformer.jobs.bench.result import Result, ask, excess, load, seconds
 from lloydformer.plots.axes import require_matplotlib
-from lloydformer.writing import replacing, write_whole
+from lloydformer.storage.atomic import replacing, write_whole
 
 
 class Asked(StrEnum):

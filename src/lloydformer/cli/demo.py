@@ -18,13 +18,13 @@ from lloydformer.cli.terminal import (
     stderr,
     stdout,
 )
-from lloydformer.demo.data import cases, digits, plane
-from lloydformer.demo.page import Run, demo_page
+from lloydformer.jobs.demo.data import cases, digits, plane
+from lloydformer.jobs.demo.page import Run, demo_page
 from lloydformer.plots.axes import require_matplotlib
 from lloydformer.report.circuit import KEEP
+from lloydformer.storage.atomic import write_whole
 from lloydformer.verify.cases import Case
 from lloydformer.verify.compare import layer_by_layer
-from lloydformer.writing import write_whole
 
 N_LAYERS = 10
 COLUMNS = ("recipe", "algorithm", "data", "start", "end", "labels", "centers", "verdict")

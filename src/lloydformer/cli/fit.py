@@ -16,12 +16,12 @@ from lloydformer.cli.fitted import (
     stopping,
 )
 from lloydformer.cli.terminal import print_json
-from lloydformer.fitting.found import Found
-from lloydformer.fitting.outputs import Outputs
-from lloydformer.fitting.request import Request
-from lloydformer.fitting.runs import Runs
-from lloydformer.fitting.settings import Settings
-from lloydformer.fitting.summary import summary
+from lloydformer.jobs.fit.found import Found
+from lloydformer.jobs.fit.outputs import Outputs
+from lloydformer.jobs.fit.request import Request
+from lloydformer.jobs.fit.runs import Runs
+from lloydformer.jobs.fit.settings import Settings
+from lloydformer.jobs.fit.summary import summary
 
 
 def fit(
@@ -126,6 +126,6 @@ def fit(
 
 
 def _page(request: Request, runs: Runs, found: Found) -> str:
-    from lloydformer.fitting.page import fit_page  # matplotlib takes a second to import
+    from lloydformer.jobs.fit.page import fit_page  # matplotlib takes a second to import
 
     return fit_page(request, runs, found)

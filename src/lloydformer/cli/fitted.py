@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from lloydformer.cli.terminal import print_table, progress, stderr, stdout, working
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.estimators.source import NoDirectionError
-from lloydformer.fitting.found import Found
-from lloydformer.fitting.outputs import Outputs
-from lloydformer.fitting.request import Request
-from lloydformer.fitting.runs import Runs
-from lloydformer.fitting.summary import points_per_second
-from lloydformer.progress import ProgressBar
-from lloydformer.solve import Interrupted
+from lloydformer.jobs.fit.found import Found
+from lloydformer.jobs.fit.outputs import Outputs
+from lloydformer.jobs.fit.request import Request
+from lloydformer.jobs.fit.runs import Runs
+from lloydformer.jobs.fit.summary import points_per_second
+from lloydformer.solving.loop import Interrupted
+from lloydformer.solving.progress import ProgressBar
 
 
 def split(columns: str | None) -> tuple[str, ...] | None:

@@ -7,10 +7,10 @@ import typer
 
 from lloydformer.cli.fitted import about, print_clusters, split, stopping
 from lloydformer.cli.terminal import print_json, refuse_to_overwrite, stdout, working
-from lloydformer.fitting.found import assigned
-from lloydformer.fitting.labels import check_kind, write_labels
-from lloydformer.fitting.matching import opened_for, saved_model
-from lloydformer.writing import check_apart, check_writable, replacing
+from lloydformer.jobs.fit.found import assigned
+from lloydformer.jobs.fit.labels import check_kind, write_labels
+from lloydformer.jobs.fit.matching import opened_for, saved_model
+from lloydformer.storage.atomic import check_apart, check_writable, replacing
 
 
 def predict(

@@ -17,7 +17,7 @@ from lloydformer.paper.run import make
 from lloydformer.paper.scope import Scope
 from lloydformer.paper.verdicts import summary, verdicts
 from lloydformer.plots.axes import require_matplotlib
-from lloydformer.writing import check_writable, replacing, write_whole
+from lloydformer.storage.atomic import check_writable, replacing, write_whole
 
 
 def reproduce(

@@ -173,7 +173,7 @@ def _draw(history: list[Evaluation], path: Path) -> None:
     import matplotlib.pyplot as plt  # takes a second to import
 
     from lloydformer.plots.training import convergence
-    from lloydformer.writing import replacing
+    from lloydformer.storage.atomic import replacing
 
     figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
     convergence(history, ax=ax)

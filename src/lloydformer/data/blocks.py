@@ -9,11 +9,11 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from lloydformer.data.ahead import ask_for
 from lloydformer.data.extent import extent
+from lloydformer.data.prefetch import ask_for
 from lloydformer.data.rows import DenseRows, Rows, SparseRows
 from lloydformer.data.scaling import Scaling
-from lloydformer.origin import middle
+from lloydformer.numerics.origin import middle
 
 LEAF = 8192
 """Rows in a leaf block on the CPU: its scores stay in cache."""

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from scipy import sparse
 from torch import Tensor
 
-from lloydformer.data.accumulate import add_by_label
+from lloydformer.numerics.accumulate import add_by_label
 
 
 @runtime_checkable

@@ -30,7 +30,7 @@ from lloydformer.estimators.warm import warmed
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
 from lloydformer.plans.trimmed import untrim_
-from lloydformer.solve import Course, Interrupted, Progress, Result, Rules, solve
+from lloydformer.solving.loop import Course, Interrupted, Progress, Result, Rules, solve
 
 _PART = 1 << 18
 """Labels that are looked at together, where all of them would take more memory than a fit."""

@@ -21,11 +21,11 @@ from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.source import Source
 from lloydformer.estimators.starts import Starts
 from lloydformer.estimators.warm import warmed
-from lloydformer.inputs import check_zero_sum
+from lloydformer.numerics.checks import check_zero_sum
 from lloydformer.plans.contract import Plan, Run
 from lloydformer.plans.lower import LoweringError, lower
 from lloydformer.plans.means import Means
-from lloydformer.solve import Progress, Result
+from lloydformer.solving.loop import Progress, Result
 
 
 class CircuitClusterer(Clusterer):

@@ -11,7 +11,7 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.source import Source
-from lloydformer.solve import Result, Rules
+from lloydformer.solving.loop import Result, Rules
 
 
 class KMedoids(Clusterer):

@@ -10,7 +10,7 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
 from lloydformer.plans.relocating import Relocating
-from lloydformer.solve import Rules
+from lloydformer.solving.loop import Rules
 
 
 class RelocatingKMeans(Clusterer):

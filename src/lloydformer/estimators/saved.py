@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from lloydformer.estimators.fitted import attributes_of, check_fitted, view_arrays, view_of
 from lloydformer.estimators.values import parameter_written, value_read, value_written
-from lloydformer.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
+from lloydformer.storage.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
 
 S = TypeVar("S", bound="Saved")
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
-from lloydformer.solve import Rules
+from lloydformer.solving.loop import Rules
 
 
 class SoftKMeans(Clusterer):

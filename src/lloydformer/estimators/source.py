@@ -13,7 +13,7 @@ from torch import Tensor
 from lloydformer.data.blocks import LEAF, SparseBlocks, TensorBlocks, ranges
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import room
-from lloydformer.inputs import FLOATS, check_range
+from lloydformer.numerics.checks import FLOATS, check_range
 
 _FEWEST = 1024
 _CPU_SCORES = 1 << 20

@@ -12,7 +12,7 @@ from torch import Tensor
 from lloydformer.data.blocks import Blocks
 from lloydformer.engines.contract import State
 from lloydformer.plans.contract import Run
-from lloydformer.seeding import kmeans_parallel, kmeans_plusplus, random_rows
+from lloydformer.solving.seeding import kmeans_parallel, kmeans_plusplus, random_rows
 
 SEARCHED = ("k-means++", "k-means||")
 """Starts that are good enough for one to do."""

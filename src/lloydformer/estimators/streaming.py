@@ -16,7 +16,7 @@ from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.source import Source, View
 from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan, Run
-from lloydformer.solve import Result
+from lloydformer.solving.loop import Result
 
 
 class Streaming(Clusterer):

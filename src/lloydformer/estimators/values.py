@@ -12,7 +12,7 @@ from torch import Tensor
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.written import part_of, written
-from lloydformer.model_folder import Arrays
+from lloydformer.storage.model_folder import Arrays
 
 
 def parameter_written(name: str, value: Any, tensors: Arrays) -> Any:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lloydformer.learning.optimiser import State
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.model_folder import CONFIG, read_folder, write_folder
+from lloydformer.storage.model_folder import CONFIG, read_folder, write_folder
 
 Row = dict[str, list[float | None]]
 """One evaluation: step, and loss, relative objective and rate of each run; None is no number."""

@@ -13,7 +13,7 @@ from lloydformer.learning.pretrained import Pretrained
 from lloydformer.learning.symmetric.model import SymmetricModel
 from lloydformer.learning.symmetric.plan import plan_of
 from lloydformer.plans.symmetric import Spread, spread_of
-from lloydformer.solve import Callback, Descent, Progress, Result
+from lloydformer.solving.loop import Callback, Descent, Progress, Result
 
 Rough = Callable[[Descent, int, Tensor], Result]
 """Learned steps from the start of a number: centers, and the objective along the way."""

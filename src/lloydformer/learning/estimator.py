@@ -14,7 +14,7 @@ from lloydformer.learning.pretrained import Pretrained, load
 from lloydformer.learning.symmetric.model import load_symmetric
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import Means
-from lloydformer.solve import Course, Rules
+from lloydformer.solving.loop import Course, Rules
 
 
 class LearnedKMeans(Clusterer):

@@ -18,7 +18,7 @@ from lloydformer.circuits.circuit import Circuit
 from lloydformer.learning.cards import FORMAT, SYMMETRIC, located, not_a_card, read_card
 from lloydformer.learning.settings import Run, Settings
 from lloydformer.learning.stacked import StackedLayer
-from lloydformer.writing import replacing, write_whole
+from lloydformer.storage.atomic import replacing, write_whole
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from lloydformer.learning.captured import Captured
 from lloydformer.learning.checkpoint import Checkpoint, Row, load_checkpoint, save_checkpoint
 from lloydformer.learning.program import Program, stack
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.model_folder import CONFIG
-from lloydformer.writing import write_whole
+from lloydformer.storage.atomic import write_whole
+from lloydformer.storage.model_folder import CONFIG
 
 CHECKPOINT = "checkpoint"
 LOG = "log.csv"

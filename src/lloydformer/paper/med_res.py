@@ -19,7 +19,7 @@ from numpy import ndarray
 from sklearn.exceptions import ConvergenceWarning
 
 from lloydformer.estimators import KMedoids
-from lloydformer.objectives import log_kmeans_objective
+from lloydformer.numerics.objectives import log_kmeans_objective
 from lloydformer.paper import fasterpam
 from lloydformer.paper.artefact import Artefact, Found, Piece
 from lloydformer.paper.beside import names

@@ -13,7 +13,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.batch.fit import fit_batch
 from lloydformer.learning.evaluation import compare_on
 from lloydformer.learning.pretrained import load
 from lloydformer.learning.tasks import Batch
@@ -31,6 +30,7 @@ from lloydformer.paper.openml_trf_shown import (
     tables,
 )
 from lloydformer.paper.scope import Scope
+from lloydformer.solving.batch.fit import fit_batch
 
 LAYER = "d32-k10"
 N_STARTS = 10

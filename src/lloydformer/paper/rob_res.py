@@ -17,7 +17,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from lloydformer.estimators import KMeans, RobustKMeans, TrimmedKMeans
-from lloydformer.objectives import log_kmeans_objective
+from lloydformer.numerics.objectives import log_kmeans_objective
 from lloydformer.paper.artefact import Artefact, Found, Piece
 from lloydformer.paper.beside import names
 from lloydformer.paper.datasets import REPAIRED, in_folder, scaled

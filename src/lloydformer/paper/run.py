@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-from lloydformer.bench.provenance import provenance
+from lloydformer.jobs.bench.provenance import provenance
 from lloydformer.paper.artefact import Artefact, Found, Piece
 from lloydformer.paper.scope import Scope
-from lloydformer.writing import write_whole
+from lloydformer.storage.atomic import write_whole
 
 PIECES = "pieces"
 """The folder of what is not put together yet."""

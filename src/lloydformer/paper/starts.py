@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.batch.seeding import kmeans_plusplus, random_rows
-from lloydformer.batch.steps import Problems
 from lloydformer.learning.lloyd import lloyd_step
 from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.tasks import Batch
+from lloydformer.solving.batch.seeding import kmeans_plusplus, random_rows
+from lloydformer.solving.batch.steps import Problems
 
 PLAIN = 1
 """Candidates for each seed of k-means++ as it was published."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from lloydformer.learning.settings import Run, Settings
 from lloydformer.learning.tasks import Tasks
 from lloydformer.learning.training import CHECKPOINT, Trained, train
-from lloydformer.model_folder import CONFIG
 from lloydformer.paper.artefact import Found
 from lloydformer.paper.scope import Scope
+from lloydformer.storage.model_folder import CONFIG
 
 TRIALS = 10
 """Of each setting in the paper."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lloydformer.data.accumulate import add_by_label
+from lloydformer.numerics.accumulate import add_by_label
 from lloydformer.plans.contract import Adding, Block, total
 
 

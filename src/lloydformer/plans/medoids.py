@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks
-from lloydformer.noise import gumbel
+from lloydformer.numerics.noise import gumbel
 from lloydformer.plans.assign import Measure, count_changed
 from lloydformer.plans.contract import Block, Final, Plain, Run, Step, total
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lloydformer.data.accumulate import add_by_label
-from lloydformer.noise import gumbel
+from lloydformer.numerics.accumulate import add_by_label
+from lloydformer.numerics.noise import gumbel
 from lloydformer.plans.assign import masses_of
 from lloydformer.plans.contract import Adding, Block, Run
 

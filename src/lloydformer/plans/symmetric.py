@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from lloydformer.circuits.symmetric import NEAR
-from lloydformer.data.accumulate import add_by_label
 from lloydformer.data.rows import Rows
+from lloydformer.numerics.accumulate import add_by_label
 from lloydformer.plans.assign import Measure, masses_of
 from lloydformer.plans.contract import Adding, Block, Final, Plain, Run, Step, total
 from lloydformer.plans.means import mean

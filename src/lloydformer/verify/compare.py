@@ -6,12 +6,13 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from lloydformer import algorithms, noise
+from lloydformer import algorithms
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.layer import Surroundings
 from lloydformer.circuits.subspaces import POSITION
 from lloydformer.circuits.trace import Recorder
+from lloydformer.numerics import noise
 from lloydformer.verify.cases import Case
 
 

@@ -7,9 +7,9 @@ from torch import Tensor
 from lloydformer.circuits.activations import LimitingSoftmax, Softmax, Sparsemax
 from lloydformer.circuits.norms import LayerNorm, zero_sum
 from lloydformer.circuits.projections import lifting
-from lloydformer.circuits.scores import squared_distances
 from lloydformer.circuits.subspaces import HALF, POSITION, SQUARED_NORM
 from lloydformer.circuits.tokens import Tokens
+from lloydformer.numerics.distances import squared_distances
 from lloydformer.verify.finding import Finding, Statement, equality
 from lloydformer.verify.problems import CONTINUOUS, draw
 

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from scipy import stats
 
-from lloydformer import noise
 from lloydformer.circuits.activations import Ties
 from lloydformer.circuits.feedforward import Quadratic
+from lloydformer.numerics import noise
 from lloydformer.verify.cases import FIRST_ONLY, Case, case
 from lloydformer.verify.compare import Deviation, free_running, layer_by_layer
 from lloydformer.verify.finding import Finding, Statement, agreement

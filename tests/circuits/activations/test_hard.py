@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch.autograd import gradcheck
 
-from lloydformer import noise
 from lloydformer.circuits.activations import Context, Gumbel, LimitingSoftmax, Softmax
+from lloydformer.numerics import noise
 
 TIED = torch.tensor([[1.0, 3.0, 2.0, 3.0], [5.0, 5.0, 5.0, 5.0], [0.0, 1.0, 2.0, 3.0]])
 

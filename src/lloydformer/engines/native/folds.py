@@ -18,7 +18,7 @@ from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
 from lloydformer.plans.symmetric import Attended, Served
 from lloydformer.plans.trimmed import Within
-from lloydformer.seeding.plusplus import Closer, Potential, Seeds
+from lloydformer.solving.seeding.plusplus import Closer, Potential, Seeds
 
 Summary = Any
 

@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lloydformer.circuits.heads import Numbers as Decided
-from lloydformer.circuits.scores import squared_distances
 from lloydformer.circuits.subspaces import NEAREST, SECOND, Space, Subspace
 from lloydformer.circuits.symmetric import SymmetricModulator, kinds
 from lloydformer.learning.symmetric.layer import SHARPEST, Frame, two_nearest
 from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers, invariants
+from lloydformer.numerics.distances import squared_distances
 from lloydformer.plans.symmetric import FLOOR
 
 _POSITIVE = ("sharpness", "apart_sharpness")

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.scores import squared_distances
 from lloydformer.circuits.symmetric import NEAR
 from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers, invariants
+from lloydformer.numerics.distances import squared_distances
 from lloydformer.plans.symmetric import FLOOR
 
 SHARPEST = 12.0

@@ -19,7 +19,7 @@ from lloydformer.learning.symmetric.circuit import Learned
 from lloydformer.learning.symmetric.layer import SymmetricLayer
 from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers
 from lloydformer.learning.symmetric.settings import SymmetricRun, SymmetricSettings
-from lloydformer.writing import write_whole
+from lloydformer.storage.atomic import write_whole
 
 
 @dataclass(frozen=True)

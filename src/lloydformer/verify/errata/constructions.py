@@ -13,9 +13,9 @@ from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.circuits.projections import lifting, on
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.scores import squared_distances
 from lloydformer.circuits.subspaces import ASSIGNMENT, HALF, POSITION, SQUARED_NORM
 from lloydformer.circuits.tokens import Tokens
+from lloydformer.numerics.distances import squared_distances
 from lloydformer.verify.errata.runs import circuit_for, off_by
 from lloydformer.verify.finding import Finding, Statement, erratum
 from lloydformer.verify.problems import Problem, draw, on_sphere

@@ -1,4 +1,4 @@
-// The counter-based noise of lloydformer.noise, draw for draw.
+// The counter-based noise of lloydformer.numerics.noise, draw for draw.
 #pragma once
 
 #include <array>

@@ -1,0 +1,1 @@
+"""What the commands do: fit and predict, the demo, benchmarks."""

@@ -1,0 +1,86 @@
+"""What a question came to: numbers with their provenance, and the tables made of them."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from lloydformer.jobs.bench.measure import measure
+from lloydformer.jobs.bench.peers import limited, missing
+from lloydformer.jobs.bench.problem import Case, Contender
+from lloydformer.jobs.bench.provenance import provenance
+from lloydformer.jobs.bench.questions import Question
+
+Result = dict[str, Any]
+
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def ask(
+    name: str,
+    question: Question,
+    cases: Sequence[Case],
+    contenders: Sequence[Contender],
+    settings: dict[str, Any],
+    done: Callable[[str], None] = lambda what: None,
+) -> Result:
+    """Every case, every contender; `settings` has threads, repeats and seed."""
+    with limited(settings["threads"]):
+        rows = {
+            c.name: measure(c, contenders, question.per, settings["repeats"], done) for c in cases
+        }
+    packages = {c.package for c in contenders} - {"lloydformer"}
+    return {
+        "question": name,
+        "asks": question.asks,
+        "per": question.per,
+        "settings": {**settings, "dtype": "float32"},
+        "provenance": provenance(*sorted(packages)),
+        "missing": missing(),
+        "notes": list(question.notes),
+        "rows": rows,
+        "ahead": mean_ahead(rows),
+    }
+
+
+def mean_ahead(rows: dict[str, Any]) -> float | None:
+    """How many times longer the best peer takes: the geometric mean over the rows."""
+    ahead = [row["ahead"] for row in rows.values() if row["ahead"] is not None]
+    return math.exp(sum(map(math.log, ahead)) / len(ahead)) if ahead else None
+
+
+def load(path: Path) -> Result:
+    """A result that was written before."""
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON ({error}); pass what bench -o wrote") from None
+    if not isinstance(result, dict) or "question" not in result:
+        raise ValueError(f"{path} is no result of a benchmark; pass what bench -o wrote")
+    return result
+
+
+def seconds(value: float) -> str:
+    """Three digits and a unit."""
+    size, unit = next(((s, u) for s, u in UNITS if value >= s), UNITS[-1])
+    return f"{value / size:.3g} {unit}"
+
+
+def excess(row: dict[str, Any], name: str) -> float:
+    """By which part an objective is above the lowest of its row."""
+    least = min(m["objective"] for m in row["contenders"].values())
+    return row["contenders"][name]["objective"] / least - 1 if least > 0 else 0.0
+
+
+def markdown(result: Result) -> str:
+    """A table for the documentation: rows by case, the median of each contender."""
+    rows = result["rows"]
+    names = list(next(iter(rows.values()))["contenders"])
+    versions = result["provenance"]["versions"]
+    heads = [f"{n} {versions[n]}" if n != "lloydformer" and n in versions else n for n in names]
+    table = [["data", *heads, "ahead"], ["---"] * (len(names) + 2)]
+    for case, row in rows.items():
+        ahead = "" if row["ahead"] is None else f"{row['ahead']:.2f}"
+        table.append([case, *(seconds(row["contenders"][n]["median"]) for n in names), ahead])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in table) + "\n"

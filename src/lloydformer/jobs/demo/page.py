@@ -1,0 +1,159 @@
+"""The page that the demo writes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lloydformer import __version__, plots, report
+from lloydformer.circuits import recipes
+from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.trace import Trace
+from lloydformer.jobs.demo.data import DIGITS, PLANE
+from lloydformer.jobs.demo.text import (
+    ABOUT,
+    CHECKED,
+    LEAD,
+    MAPS,
+    OBJECTIVE,
+    POINTS,
+    SNIPPET,
+    WEIGHTS,
+)
+from lloydformer.plots.weights import MATRICES
+from lloydformer.report.circuit import Images, circuit
+from lloydformer.report.stepper import stepper
+from lloydformer.verify.cases import Case
+from lloydformer.verify.compare import Deviation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TOLERANCE = 1e-9
+"""Centers that differ by less, in spreads of the data, differ by rounding only."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A circuit's run on one problem, and how far it is from its algorithm."""
+
+    case: Case
+    trace: Trace
+    deviation: Deviation
+
+    @property
+    def equal(self) -> bool:
+        return self.deviation.within(TOLERANCE)
+
+    @property
+    def verdict(self) -> str:
+        return "equal" if self.equal else "differs"
+
+    @property
+    def measured(self) -> list[str]:
+        """Data, objective at the start and at the end, labels, centers, verdict."""
+        objective = [f"{v:#.5g}".rstrip(".") for v in self.trace.objective[[0, -1]].tolist()]
+        off = [str(self.deviation.labels), _small(self.deviation.centers)]
+        return [self.case.problem.family, *objective, *off, self.verdict]
+
+
+def demo_page(runs: Sequence[Run], seed: int) -> str:
+    """Lead, the circuits with their stepper, the check, the objective, the weights."""
+    by_data = {
+        family: [run for run in runs if run.case.problem.family == family]
+        for family in (PLANE, DIGITS)
+    }
+    pairs = list(zip(by_data[PLANE], by_data[DIGITS], strict=True))
+    n_layers = runs[0].trace.n_layers
+    parts = [
+        report.heading("A transformer that clusters, every weight set by hand", level=1),
+        report.text(*LEAD, lead=True),
+        report.heading("Seven circuits"),
+        report.text(POINTS),
+        report.details("How to read maps, row and equation", report.text(*MAPS)),
+        report.section(*[_card(*pair) for pair in pairs], stepper(n_layers)),
+        *_check(runs),
+        *_objectives(by_data),
+        *_weights(by_data[PLANE][0]),
+        report.heading("Look for yourself"),
+        report.code(SNIPPET),
+        report.text(f"Written by `lloydformer demo --seed {seed}`, version {__version__}."),
+    ]
+    return report.page("lloydformer: a transformer that clusters", parts)
+
+
+def _card(flat: Run, images: Run) -> report.Part:
+    recipe = flat.case.recipe
+    worst = flat.deviation + images.deviation
+    return circuit(
+        recipe,
+        flat.trace,
+        about=ABOUT[recipe.name],
+        verdict=_verdict(worst, flat.trace.n_layers),
+        base=recipes.lloyd(),
+        images=Images(images.trace, (8, 8), _image_caption(images.trace)),
+    )
+
+
+def _verdict(worst: Deviation, n_layers: int) -> str:
+    if worst.within(TOLERANCE):
+        return (
+            f"Equal to the plain algorithm on both data sets, in each of {n_layers} layers: "
+            f"no label differs, centers differ by at most {_small(worst.centers)} of the spread."
+        )
+    return (
+        f"Differs from the plain algorithm: {worst.labels} labels, centers {_small(worst.centers)}."
+    )
+
+
+def _small(number: float) -> str:
+    return f"{number:.0e}" if number else "0"
+
+
+def _image_caption(trace: Trace) -> str:
+    n, k = trace.points.shape[-2], trace.centers.shape[-2]
+    return f"The same recipe on {n} handwritten digits: its {k} centers at this layer, as images."
+
+
+def _check(runs: Sequence[Run]) -> list[report.Part]:
+    columns = ("recipe", "data", "objective", f"after {runs[0].trace.n_layers} layers",
+               "labels that differ", "centers differ by", "verdict")  # fmt: skip
+    return [
+        report.heading("Checked against the plain algorithms"),
+        report.text(CHECKED),
+        report.table(columns, [[f"`{run.case.recipe.name}`", *run.measured] for run in runs]),
+    ]
+
+
+def _objectives(by_data: dict[str, list[Run]]) -> list[report.Part]:
+    figures = []
+    for family, runs in by_data.items():
+        drawing, (ax,) = _figure(5.2, 3.6, 1)
+        plots.objective_curve({r.case.recipe.name: r.trace for r in runs}, ax, relative=True)
+        caption = f"The k-means objective on the {family}, as a share of where it began."
+        figures.append(report.figure(drawing, caption))
+    return [report.heading("The objective"), report.text(OBJECTIVE),
+            report.section(*figures, kind="columns")]  # fmt: skip
+
+
+def _weights(run: Run) -> list[report.Part]:
+    _, n_clusters, n_features = run.trace.centers.shape
+    lloyd = Circuit(run.case.recipe, n_features, n_clusters)
+    figures = []
+    for slot, head in run.case.recipe.heads.items():
+        drawing, axes = _figure(5.2, 2.3, 3)
+        for ax, name in zip(axes, MATRICES, strict=True):
+            plots.weights(lloyd, ax, head=slot, matrix=name).set_title(name, fontsize=10)
+            ax.set(ylabel="", xlabel="")
+            if name != "query":
+                ax.set_yticks([])
+        figures.append(report.figure(drawing, f"`{slot}`: {head}"))
+    return [report.heading("All weights of the first circuit"), report.text(WEIGHTS),
+            report.section(*figures, kind="columns")]  # fmt: skip
+
+
+def _figure(width: float, height: float, columns: int) -> tuple["Figure", list["Axes"]]:
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(width, height), layout="constrained")
+    return drawing, list(drawing.subplots(1, columns, squeeze=False)[0])

@@ -1,0 +1,1 @@
+"""Numbers without an opinion about clustering: noise, origins, distances, sums, checks."""

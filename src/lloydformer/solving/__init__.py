@@ -1,0 +1,1 @@
+"""What every fit shares: the loop, its rules, seeding, progress, batches of problems."""

@@ -1,0 +1,140 @@
+"""`fit_batch`: thousands of small problems in one call."""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import torch
+from sklearn.utils import check_random_state
+from torch import Tensor
+
+from lloydformer.circuits import recipes
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.numerics.checks import as_points, check_count, check_range
+from lloydformer.plans.lower import lower
+from lloydformer.solving.batch.by_kernels import ByKernels, known
+from lloydformer.solving.batch.by_tensors import ByTensors, trials
+from lloydformer.solving.batch.loop import Found
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """Centers (b, k, d), labels (b, n), inertia (b,) and n_iter (b,); -1 labels masked points."""
+
+    centers: Any
+    labels: Any
+    inertia: Any
+    n_iter: Any
+
+
+def fit_batch(
+    points: Any,
+    n_clusters: int,
+    *,
+    recipe: Recipe | None = None,
+    init: Any = "k-means++",
+    mask: Any = None,
+    sample_weight: Any = None,
+    n_init: int = 1,
+    max_iter: int = 300,
+    tol: float = 1e-4,
+    random_state: Any = None,
+) -> BatchResult:
+    """Cluster each of b problems of n points with d features, (b, n, d), into k clusters.
+
+    recipe: any that lowers (None is `lloyd()`). init: "k-means++", "random" or an array
+    (b, k, d). mask: (b, n), True where a point is there, for problems of different sizes.
+    sample_weight: (b, n). Each problem stops by the rule of its estimator, and the best of
+    `n_init` starts is kept. Arrays come back as arrays, tensors as tensors on their device.
+    """
+    x = as_points("points", points)
+    if x.ndim != 3:
+        raise ValueError(f"points: found shape {tuple(x.shape)}; pass a batch (b, n, d)")
+    check_count("n_clusters", n_clusters)
+    check_count("max_iter", max_iter)
+    check_range("points", x)
+    if not isinstance(tol, Real) or not tol >= 0:
+        raise ValueError(f"tol: found {tol!r}; pass a number that is not negative")
+    if recipe is not None and not isinstance(recipe, Recipe):
+        raise ValueError(f"recipe: found {recipe!r}; pass one such as lf.recipes.trimmed()")
+    plan, rng = lower(recipe or recipes.lloyd()), check_random_state(random_state)
+    weights = _weights(x, mask, sample_weight, n_clusters)
+    rules = (float(tol), int(max_iter))
+    seeds = torch.from_numpy(rng.randint(2**31 - 1, size=len(x)))
+    problems: ByKernels | ByTensors
+    if known(plan, x):
+        problems = ByKernels(plan, x, weights, rules, rng)
+    else:
+        ones = torch.ones(x.shape[:2], dtype=torch.float64, device=x.device)
+        problems = ByTensors(plan, x, ones if weights is None else weights, rules, rng, seeds)
+    best: Found | None = None
+    for _ in range(1 if not isinstance(init, str) else check_count("n_init", n_init)):
+        found = _found(problems, init, n_clusters)
+        best = found if best is None else _better(best, found)
+    assert best is not None
+    return _returned(best, weights, x, as_tensors=isinstance(points, Tensor))
+
+
+def _found(problems: ByKernels | ByTensors, init: Any, n_clusters: int) -> Found:
+    """What the problems come to from one kind of start."""
+    b, _, d = problems.x.shape
+    if not isinstance(init, str):
+        if callable(init):
+            raise ValueError('init: found a function; pass "k-means++", "random" or an array')
+        given = as_points("init", init)
+        if given.shape != (b, n_clusters, d):
+            raise ValueError(f"init: found shape {tuple(given.shape)}; pass {(b, n_clusters, d)}")
+        return problems.from_array(given)
+    if init == "random":
+        return problems.from_random_rows(n_clusters)
+    if init == "k-means++":
+        draws = problems.rng.uniform(size=(b, n_clusters, trials(n_clusters)))
+        return problems.from_seeds(torch.from_numpy(draws))
+    why = " (k-means|| is for one large problem)" if init == "k-means||" else ""
+    raise ValueError(f'init: found {init!r}{why}; pass "k-means++", "random" or an array')
+
+
+def _weights(x: Tensor, mask: Any, sample_weight: Any, n_clusters: int) -> Tensor | None:
+    """Weights in float64, 0 where a point is masked; None if all points count the same."""
+    shape, fewest, weights = x.shape[:2], x.shape[1], None
+    for name, given in (("mask", mask), ("sample_weight", sample_weight)):
+        if given is not None:
+            factor = _factor(name, given, tuple(shape), x.device)
+            weights = factor if weights is None else weights * factor
+    if weights is not None:
+        fewest = int((weights > 0).sum(dim=1).min())
+    if fewest < n_clusters:
+        raise ValueError(
+            f"n_clusters: found {n_clusters} with a problem of {fewest} points; use fewer clusters"
+        )
+    return weights
+
+
+def _factor(name: str, given: Any, shape: tuple[int, ...], device: torch.device) -> Tensor:
+    factor = torch.as_tensor(given, device=device)
+    if name == "mask" and factor.dtype != torch.bool:
+        raise ValueError(f"mask: found dtype {factor.dtype}; pass True where a point is there")
+    if factor.shape != shape:
+        raise ValueError(f"{name}: found shape {tuple(factor.shape)}; pass {shape}, as the points")
+    factor = factor.double()
+    if not bool(((factor >= 0) & (factor < torch.inf)).all()):
+        raise ValueError(f"{name}: found a value that is negative or not finite; mend or mask it")
+    return factor
+
+
+def _better(one: Found, other: Found) -> Found:
+    wins = other.inertia < one.inertia
+
+    def choose(a: Tensor, b: Tensor) -> Tensor:
+        return torch.where(wins.view(-1, *[1] * (a.ndim - 1)), b, a)
+
+    pairs = zip(vars(one).values(), vars(other).values(), strict=True)
+    return Found(*(choose(a, b) for a, b in pairs))
+
+
+def _returned(found: Found, weights: Tensor | None, x: Tensor, as_tensors: bool) -> BatchResult:
+    labels = found.labels.clamp(min=-1)  # trimmed points
+    if weights is not None:
+        labels = torch.where(weights > 0, labels, -1)
+    values = (found.centers.to(x.dtype), labels.int(), found.inertia, found.n_iter)
+    return BatchResult(*(values if as_tensors else (v.cpu().numpy() for v in values)))

@@ -1,0 +1,62 @@
+"""A progress bar for estimators, as a callback."""
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from lloydformer.solving.loop import Progress
+
+if TYPE_CHECKING:
+    import rich.progress
+
+
+class ProgressBar:
+    """Shows start, iteration, objective and points per second on standard error during a fit.
+
+    `with lf.ProgressBar() as bar: lf.KMeans(8, callback=bar).fit(X)`
+    """
+
+    def __init__(self) -> None:
+        self._bars: rich.progress.Progress | None = None
+
+    def __deepcopy__(self, memo: object) -> "ProgressBar":
+        """Clones of an estimator report to the same bar."""
+        return self
+
+    def __enter__(self) -> "ProgressBar":
+        from rich.console import Console
+        from rich.progress import Progress as Bars
+        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        self._bars = Bars(*columns, console=Console(stderr=True))
+        self._task = self._bars.add_task("seeding", total=None)
+        self._bars.start()
+        return self
+
+    def __call__(self, progress: Progress) -> None:
+        if self._bars is None:
+            raise RuntimeError("callback: the bar is not shown; use it in a with statement")
+        words = f"start {progress.start + 1}, iteration {progress.iteration + 1}, "
+        words += f"objective {progress.objective:.6g}{_speed(progress)}"
+        self._bars.update(self._task, description=words)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
+
+
+def _speed(progress: Progress) -> str:
+    """Points per second of the iteration, with the unit that leaves few digits."""
+    if not progress.n_points or not progress.seconds:
+        return ""
+    speed = progress.n_points / progress.seconds
+    for unit, size in (("million ", 1e6), ("thousand ", 1e3)):
+        if speed >= size:
+            return f", {speed / size:.3g} {unit}points/s"
+    return f", {speed:.3g} points/s"

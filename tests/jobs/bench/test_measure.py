@@ -1,0 +1,159 @@
+"""Measuring: who is timed how, what is compared, and objectives that anyone can check."""
+
+import numpy as np
+import pytest
+import sklearn.cluster
+
+from lloydformer.jobs.bench import measure as measuring
+from lloydformer.jobs.bench.measure import measure
+from lloydformer.jobs.bench.peers import ALGORITHMS, CHUNKED, ELKAN, LLOYD, OURS, limited
+from lloydformer.jobs.bench.points import mixture, noise, repeated, some_rows
+from lloydformer.jobs.bench.problem import Case, Fitted, Problem, objective
+from lloydformer.jobs.bench.questions import QUESTIONS
+from lloydformer.jobs.bench.result import excess, markdown, mean_ahead, seconds
+
+
+class Clockwork:
+    """A contender that takes as long as it is told, on a clock of its own."""
+
+    def __init__(self, name, package, times, clock, n_iter=10):
+        self.name, self.package = name, package
+        self.times, self.clock, self.n_iter = iter(times), clock, n_iter
+
+    def fit(self, problem, seed):
+        self.clock.append((self.name, seed))
+        Clockwork.now += next(self.times)
+        return Fitted(problem.start, self.n_iter)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    Clockwork.now = 0.0
+    monkeypatch.setattr(measuring.time, "perf_counter", lambda: Clockwork.now)
+    return []
+
+
+def problem(n=200, d=3, k=4, **settings):
+    points = mixture(n, d, k, seed=0)
+    return Problem(
+        points, k, some_rows(points, k, seed=1), **{"max_iter": 20, "tol": 0.0, **settings}
+    )
+
+
+def test_samples_are_taken_in_turns_and_divided_by_iterations(clock):
+    ours = Clockwork("a", "ours", [9, 9, 1, 3, 2], clock)
+    peer = Clockwork("b", "theirs", [9, 9, 4, 4, 8], clock)
+    row = measure(Case("case", problem), [ours, peer], "iteration", repeats=3)
+    assert [name for name, _ in clock[4:]] == ["a", "b", "b", "a", "a", "b"]
+    a, b = row["contenders"]["a"], row["contenders"]["b"]
+    assert (a["median"], a["fastest"], a["slowest"]) == pytest.approx((0.2, 0.1, 0.3))
+    assert a["quartiles"] == pytest.approx([0.15, 0.25])
+    assert b["times"] == pytest.approx(2.0)
+    assert row["ahead"] == pytest.approx(2.0)
+    assert a["n_iter"] == 10
+
+
+def test_a_slower_engine_of_ours_is_no_peer(clock):
+    ours = Clockwork("a", "ours", [1] * 4, clock)
+    other = Clockwork("chunked", "ours", [1, 1, 5, 5], clock)
+    row = measure(Case("case", problem), [ours, other], "fit", repeats=2)
+    assert row["contenders"]["chunked"]["times"] == pytest.approx(5.0)
+    assert row["ahead"] is None
+
+
+def test_fits_that_take_no_time_are_done_many_times_in_a_sample(clock):
+    quick = Clockwork("a", "ours", [1, 0.01] + [0.01] * 20, clock)
+    row = measure(Case("case", problem), [quick], "fit", repeats=2)
+    assert row["contenders"]["a"]["fits"] == 20
+    assert [seed for _, seed in clock[2:]] == list(range(20))  # each from another seed
+
+
+@pytest.mark.parametrize("contender", [OURS, CHUNKED, LLOYD, ELKAN], ids=lambda c: c.name)
+def test_contenders_go_the_same_way_from_the_same_start(contender):
+    given = problem(n=2000)
+    truth = sklearn.cluster.KMeans(4, init=given.start, n_init=1, max_iter=20, tol=0).fit(
+        given.points
+    )
+    found = contender.fit(given, seed=0)
+    assert found.n_iter == truth.n_iter_
+    assert objective(given.points, found.centers) == pytest.approx(truth.inertia_, rel=1e-5)
+
+
+def test_objective_by_hand_and_far_from_the_origin():
+    points = np.array([[0, 0], [2, 0], [10, 1]], dtype=np.float32)
+    centers = np.array([[1, 0], [10, 0]], dtype=np.float32)
+    assert objective(points, centers) == pytest.approx(3.0)
+    assert objective(points + 4096, centers + 4096) == pytest.approx(3.0)
+
+
+def test_points_are_drawn_from_the_seed_and_sets_are_repeated_with_jitter(tmp_path, rng):
+    X = np.column_stack([rng.normal(size=50), np.full(50, 7.0), rng.normal(size=50) * 1000])
+    np.savez(tmp_path / "set.npz", X=X)
+    grown = repeated(tmp_path / "set.npz", 1000, seed=3)
+    assert grown.shape == (1000, 2)  # the constant column says nothing
+    assert grown.dtype == np.float32
+    assert len(np.unique(grown, axis=0)) == 1000
+    assert -0.3 < grown.min() < grown.max() < 1.3
+    assert np.array_equal(grown, repeated(tmp_path / "set.npz", 1000, seed=3))
+    assert np.array_equal(mixture(100, 2, 3, seed=1), mixture(100, 2, 3, seed=1))
+    assert not np.array_equal(noise(100, 2, 3, seed=1), noise(100, 2, 3, seed=2))
+    assert len(np.unique(some_rows(grown, 50, seed=0), axis=0)) == 50
+
+
+def test_questions_name_their_rows_once_and_sets_where_they_are(tmp_path):
+    for question in QUESTIONS.values():
+        names = [case.name for case in question.cases(None, 0)]
+        assert len(set(names)) == len(names) > 0
+    np.savez(tmp_path / "pendigits.npz", X=np.eye(4))
+    names = [case.name for case in QUESTIONS["convergence"].cases(tmp_path, 0)]
+    assert names[4:] == ["pendigits, 1M, k 64"]
+
+
+def test_small_problems_start_with_kmeans_plus_plus_and_from_a_given_start():
+    drawn, given = (case.make() for case in QUESTIONS["small"].cases(None, 0))
+    assert drawn.start is None
+    assert given.start.shape == (8, 10)
+    assert np.array_equal(drawn.points, given.points)
+
+
+def test_every_algorithm_runs_as_many_iterations_as_it_says():
+    for contender in ALGORITHMS:
+        assert 1 <= contender.fit(problem(n=500, max_iter=3), seed=0).n_iter <= 3
+
+
+def test_limits_hold_for_torch_and_openmp_and_end():
+    import torch
+
+    from lloydformer.engines.native.engine import allowed_threads
+
+    before = torch.get_num_threads()
+    with limited(1):
+        assert (torch.get_num_threads(), allowed_threads()) == (1, 1)
+    assert torch.get_num_threads() == before
+
+
+def test_numbers_in_words():
+    assert [seconds(s) for s in (2.5, 0.0123, 4.567e-5, 3e-9)] == [
+        "2.5 s",
+        "12.3 ms",
+        "45.7 µs",
+        "3 ns",
+    ]
+    assert mean_ahead(
+        {"a": {"ahead": 2.0}, "b": {"ahead": 8.0}, "c": {"ahead": None}}
+    ) == pytest.approx(4)
+    assert mean_ahead({"c": {"ahead": None}}) is None
+    row = {
+        "contenders": {
+            "a": {"objective": 2.0, "median": 1e-3},
+            "b": {"objective": 2.2, "median": 2e-3},
+        },
+        "ahead": 2.0,
+    }
+    assert excess(row, "b") == pytest.approx(0.1)
+    result = {"rows": {"noise": row}, "provenance": {"versions": {"b": "1.2"}}}
+    assert markdown(result).splitlines() == [
+        "| data | a | b 1.2 | ahead |",
+        "| --- | --- | --- | --- |",
+        "| noise | 1 ms | 2 ms | 2.00 |",
+    ]
