@@ -11,8 +11,8 @@ from lloydformer.jobs.fit.outputs import Outputs
 from lloydformer.jobs.fit.request import Request
 from lloydformer.jobs.fit.runs import Runs
 from lloydformer.jobs.fit.summary import points_per_second
-from lloydformer.solving.loop import Interrupted
 from lloydformer.solving.progress import ProgressBar
+from lloydformer.solving.solve import Interrupted
 
 
 def split(columns: str | None) -> tuple[str, ...] | None:

@@ -1,4 +1,4 @@
-"""Blocks: data that can be read again and again, a fixed range of rows at a time."""
+"""Blocks: data that can be read again and again, a range of rows at a time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,96 +10,99 @@ from scipy import sparse
 from torch import Tensor
 
 from lloydformer.data.extent import extent
+from lloydformer.data.layout import Layout
+from lloydformer.data.leaves import LEAF
 from lloydformer.data.prefetch import ask_for
 from lloydformer.data.rows import DenseRows, Rows, SparseRows
 from lloydformer.data.scaling import Scaling
 from lloydformer.numerics.origin import middle
 
-LEAF = 8192
-"""Rows in a leaf block on the CPU: its scores stay in cache."""
-
 
 @runtime_checkable
 class Blocks(Protocol):
-    """Re-readable data in fixed leaf blocks, numbered by their global rows.
+    """Data that can be read again and again, by global row numbers.
 
-    `origin` is a point that rows are seen from. `read` may be called from several threads.
+    `read` and `weights` may be called from several threads.
     """
 
     @property
-    def n_rows(self) -> int: ...
-
-    @property
-    def n_features(self) -> int: ...
-
-    @property
-    def dtype(self) -> torch.dtype: ...
-
-    @property
-    def device(self) -> torch.device: ...
-
-    @property
-    def leaf(self) -> int: ...
-
-    @property
-    def origin(self) -> Tensor: ...
+    def layout(self) -> Layout:
+        """Sizes, precision, origin and scaling: what is known without reading rows."""
+        ...
 
     @property
     def mapped(self) -> bool:
-        """Do rows come from a disk, so that it pays to ask for them early?"""
+        """Are rows mapped from a file, so that it pays to prefetch them?"""
         ...
 
-    def expect(self, start: int, stop: int) -> None:
-        """These rows will be read soon. Called from a thread of its own, if they are mapped."""
+    def prefetch(self, start: int, stop: int) -> None:
+        """Ask for rows that will be read soon. Called from a thread of its own, if mapped."""
         ...
 
-    def read(self, start: int, stop: int) -> Rows: ...
+    def read(self, start: int, stop: int) -> Rows:
+        """Rows [start, stop), relative to the origin."""
+        ...
 
     def take(self, rows: Tensor) -> Tensor:
-        """Some rows by their global numbers, dense, relative to the origin."""
+        """Rows by their global numbers, dense, relative to the origin."""
         ...
 
-    def weights(self, start: int, stop: int) -> Tensor | None: ...
-
-    def place(self, centers: Tensor) -> Tensor:
-        """Centers as a user has them, seen as the rows are seen, in float64."""
-        ...
-
-    def returned(self, centers: Tensor) -> Tensor:
-        """Centers seen as the rows are, as a user will have them: dtype and units of the data."""
+    def weights(self, start: int, stop: int) -> Tensor | None:
+        """Weights of the rows [start, stop) in float64; None if all rows weigh 1."""
         ...
 
 
 def count_weighted(data: Blocks) -> int:
-    """How many rows have weight."""
-    leaves = ((stop - start, data.weights(start, stop)) for start, stop in ranges(data))
+    """The number of rows with a weight above 0."""
+    leaves = ((stop - start, data.weights(start, stop)) for start, stop in ranges(data.layout))
     return sum(count if w is None else int(torch.count_nonzero(w > 0)) for count, w in leaves)
 
 
-def ranges(data: Blocks) -> Iterator[tuple[int, int]]:
-    """The leaf blocks, in row order."""
-    for start in range(0, data.n_rows, data.leaf):
-        yield start, min(start + data.leaf, data.n_rows)
+def ranges(layout: Layout) -> Iterator[tuple[int, int]]:
+    """The rows [start, stop) of each leaf, in order."""
+    for start in range(0, layout.n_rows, layout.leaf):
+        yield start, min(start + layout.leaf, layout.n_rows)
 
 
 @dataclass(frozen=True)
 class TensorBlocks:
-    """A tensor (n, d) on any device, sliced without copying."""
+    """A tensor (n, d) on any device, sliced without copying.
+
+    Parameters
+    ----------
+    points : Tensor of shape (n, d)
+        The data in its own units.
+    sample_weight : Tensor of shape (n,), optional
+        Weights in float64.
+    leaf : int
+        Rows of a leaf.
+    seen_from : Tensor of shape (d,), optional
+        The origin; by default the middle of the data, or zero for directions.
+    directions : bool
+        Divide each row by its norm when it is read.
+    scaling : Scaling, optional
+        Applied to rows as they are read; centers are returned in the original units.
+    names : tuple of str, optional
+        Names of the columns.
+    mapped : bool
+        The points are mapped from a file, so it pays to prefetch them.
+    part : int, optional
+        Rows of a leaf that are processed together; by default the whole leaf.
+    """
 
     points: Tensor
     sample_weight: Tensor | None = None
     leaf: int = LEAF
     seen_from: Tensor | None = None
-    """The origin; by default the middle of the data, or zero for directions."""
     directions: bool = False
     scaling: Scaling | None = None
-    """Rows are scaled as they are read; users have centers in the original units."""
     names: tuple[str, ...] | None = None
     mapped: bool = False
+    part: int | None = None
 
     @cached_property
     def ends(self) -> Tensor:
-        """The smallest and the largest value of each column as it is in the file, (2, d)."""
+        """The smallest and the largest value of each column in the units of the file, (2, d)."""
         return extent(self.points)
 
     @cached_property
@@ -110,9 +113,16 @@ class TensorBlocks:
             return torch.zeros_like(self.points[0])
         return middle(self._scaled(self.ends))
 
+    @cached_property
+    def layout(self) -> Layout:
+        return Layout(
+            self.n_rows, self.n_features, self.dtype, self.device, self.leaf,
+            self.part or self.leaf, self.origin, self.scaling, self.sample_weight is not None,
+        )  # fmt: skip
+
     @property
     def farthest(self) -> float:
-        """A number that no |x|^2 is above, rows being seen as they are."""
+        """Upper bound of the squared norms after centering and scaling."""
         if self.directions:
             return 1.0
         corner = self._seen(self.ends).points.double().abs().amax(dim=0)
@@ -134,7 +144,7 @@ class TensorBlocks:
     def device(self) -> torch.device:
         return self.points.device
 
-    def expect(self, start: int, stop: int) -> None:
+    def prefetch(self, start: int, stop: int) -> None:
         ask_for(self.points[start:stop])
 
     def read(self, start: int, stop: int) -> Rows:
@@ -143,12 +153,8 @@ class TensorBlocks:
     def take(self, rows: Tensor) -> Tensor:
         return self._seen(self.points[rows]).points
 
-    def place(self, centers: Tensor) -> Tensor:
-        return self._scaled(centers.to(self.device).double()) - self.origin.double()
-
-    def returned(self, centers: Tensor) -> Tensor:
-        placed = centers + self.origin.double()
-        return (placed if self.scaling is None else self.scaling.undo(placed)).to(self.dtype)
+    def weights(self, start: int, stop: int) -> Tensor | None:
+        return None if self.sample_weight is None else self.sample_weight[start:stop]
 
     def _seen(self, points: Tensor) -> DenseRows:
         if self.directions:
@@ -158,52 +164,33 @@ class TensorBlocks:
     def _scaled(self, points: Tensor) -> Tensor:
         return points if self.scaling is None else self.scaling.apply(points)
 
-    def weights(self, start: int, stop: int) -> Tensor | None:
-        return None if self.sample_weight is None else self.sample_weight[start:stop]
-
 
 @dataclass(frozen=True)
 class SparseBlocks:
-    """A CSR matrix, which stays sparse."""
+    """A CSR matrix, which stays sparse; the origin is zero, since centering would fill it."""
 
     matrix: sparse.csr_matrix | sparse.csr_array
     sample_weight: Tensor | None = None
     leaf: int = LEAF
     directions: bool = False
+    part: int | None = None
     mapped: ClassVar[bool] = False
 
-    def expect(self, start: int, stop: int) -> None:
-        """A matrix is in memory."""
+    @cached_property
+    def layout(self) -> Layout:
+        n_rows, n_features = self.matrix.shape
+        dtype = torch.float32 if self.matrix.dtype == "float32" else torch.float64
+        return Layout(
+            n_rows, n_features, dtype, torch.device("cpu"), self.leaf, self.part or self.leaf,
+            torch.zeros(n_features, dtype=dtype), None, self.sample_weight is not None,
+        )  # fmt: skip
 
-    @property
-    def n_rows(self) -> int:
-        return self.matrix.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.matrix.shape[1]
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return torch.float32 if self.matrix.dtype == "float32" else torch.float64
-
-    @property
-    def device(self) -> torch.device:
-        return torch.device("cpu")
-
-    @property
-    def origin(self) -> Tensor:
-        return torch.zeros(self.n_features, dtype=self.dtype)
+    def prefetch(self, start: int, stop: int) -> None:
+        """Nothing to do: the matrix is in memory."""
 
     def read(self, start: int, stop: int) -> Rows:
         rows = SparseRows(self.matrix[start:stop])
         return rows.directions() if self.directions else rows
-
-    def place(self, centers: Tensor) -> Tensor:
-        return centers.double()
-
-    def returned(self, centers: Tensor) -> Tensor:
-        return centers.to(self.dtype)
 
     def take(self, rows: Tensor) -> Tensor:
         taken = SparseRows(self.matrix[rows.numpy()])

@@ -31,6 +31,10 @@ class Rows(Protocol):
         """|x_i - c_{label i}|^2, (m,)."""
         ...
 
+    def distances_to_all(self, centers: Tensor) -> Tensor:
+        """|x_i - c_j|^2, (m, k); small ones from differences, so that equal rows have 0."""
+        ...
+
     def sums(self, labels: Tensor, n_clusters: int, weights: Tensor | None) -> Tensor:
         """The sum of w_i x_i over each label, (k, d) in float64."""
         ...
@@ -52,8 +56,25 @@ class Rows(Protocol):
         ...
 
 
+_CANCELLED = 2.0**-10
+"""Below this part of |x|^2 + |c|^2, a squared distance is computed again from differences."""
+_PAIRS = 1 << 12
+"""Pairs of points and centers whose differences are held at a time."""
+
+
+def _distances_to_all(rows: Rows, centers: Tensor) -> Tensor:
+    norms = rows.squared_norms()[:, None]
+    squares = (rows.scores(centers) + norms).clamp_(min=0)
+    cancelled = squares <= _CANCELLED * (norms + torch.linalg.vecdot(centers, centers))
+    for pairs in torch.split(cancelled.nonzero(), _PAIRS):
+        points, near = pairs.unbind(dim=1)
+        away = rows.take(points) - centers[near]
+        squares[points, near] = torch.linalg.vecdot(away, away)
+    return squares
+
+
 class DenseRows:
-    """Rows of a tensor, seen from an origin."""
+    """Rows of a tensor, relative to an origin."""
 
     def __init__(self, points: Float[Tensor, "m d"], origin: Float[Tensor, " d"] | None) -> None:
         self.points = points if origin is None else points - origin
@@ -70,6 +91,9 @@ class DenseRows:
     ) -> Float[Tensor, " m"]:
         away = self.points - centers[labels]
         return torch.linalg.vecdot(away, away)
+
+    def distances_to_all(self, centers: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:
+        return _distances_to_all(self, centers)
 
     def sums(
         self, labels: Int[Tensor, " m"], n_clusters: int, weights: Tensor | None
@@ -118,6 +142,9 @@ class SparseRows:
         products = np.bincount(lines, weights=entries, minlength=self.matrix.shape[0])
         squares = torch.linalg.vecdot(centers, centers)[labels] + self.squared_norms()
         return (squares - 2 * torch.from_numpy(products).to(squares.dtype)).clamp(min=0)
+
+    def distances_to_all(self, centers: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:
+        return _distances_to_all(self, centers)
 
     def sums(
         self, labels: Int[Tensor, " m"], n_clusters: int, weights: Tensor | None

@@ -1,17 +1,36 @@
-"""Engines: they run the folds of a plan over blocks of points."""
+"""Engines: they open data and run the folds of a plan over them."""
 
+from collections.abc import Callable
+
+from lloydformer.data.blocks import Blocks
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.contract import Engine
 from lloydformer.engines.native import Native, instruction_set
 
-ENGINES = ("native", "chunked")
-"""Names that `engine=` takes beside "auto"."""
+ENGINES: dict[str, Callable[[], Engine]] = {"native": Native, "chunked": Chunked}
+"""Engines by the name that `engine=` takes."""
 
 
-def choose(name: str) -> Engine:
-    """The engine of this name; "auto" is the fastest one that is there."""
+def choose(name: str, blocks: Blocks) -> Engine:
+    """The engine for these data.
+
+    Parameters
+    ----------
+    name : str
+        "auto" or a key of `ENGINES`. "auto" is the native engine if it was built. Sparse data,
+        data on a GPU and data in another order than row by row go to the chunked engine whether
+        the name is "auto" or "native", since the kernels cannot read them.
+    blocks : Blocks
+        The data.
+
+    Raises
+    ------
+    ValueError
+        If there is no engine of this name, or "native" was not built.
+    """
     if name not in ("auto", *ENGINES):
         raise ValueError(f'engine: found {name!r}; pass "auto" or one of {", ".join(ENGINES)}')
-    if name == "native" or (name == "auto" and instruction_set() is not None):
-        return Native()
-    return Chunked()
+    if name == "auto":
+        name = "chunked" if instruction_set() is None else "native"
+    engine = ENGINES[name]()
+    return Chunked() if isinstance(engine, Native) and not engine.reads(blocks) else engine

@@ -1,31 +1,35 @@
-"""The chunked engine: folds on torch, on any device, one leaf block at a time.
+"""The chunked engine: folds on torch, on any device, a part of a leaf at a time.
 
-Nothing of size n x k is stored. Each leaf is mapped by one thread with torch held to one thread,
-a fixed number of neighbouring leaves are merged by the thread that mapped them, and the rest is
-merged in row order: the number of threads does not change a bit.
+Nothing of size n x k is stored. Each part is mapped by one thread with torch on one core, and
+leaves are merged along one binary tree: the number of threads does not change a bit.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import partial, reduce
+from contextlib import ExitStack, contextmanager
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, ranges
-from lloydformer.engines.contract import State
-from lloydformer.plans.contract import Block, Fold, Run
+from lloydformer.data.layout import Layout
+from lloydformer.engines.draws import draw_independently, draw_successively
+from lloydformer.engines.state import PointState
+from lloydformer.engines.thread_pool import single_core_pool
+from lloydformer.numerics.tree import merge_tree
+from lloydformer.plans.session import Fold, PointBlock, Session, Task
 
 Leaves = list[tuple[int, int]]
 
-_LEAVES = 8
-"""Neighbouring leaves that are merged before anything else is."""
+_GROUP = 8
+"""Neighbouring leaves that one thread maps and merges: a subtree, so a power of two."""
 
 
 class Chunked:
-    """Runs folds over blocks of points with a number of threads (torch's own by default)."""
+    """Runs folds with a number of threads (torch's own number by default)."""
 
     name = "chunked"
 
@@ -33,65 +37,114 @@ class Chunked:
         self.n_threads = n_threads
 
     @contextmanager
-    def over(self, data: Blocks, state: State) -> Iterator[Run]:
-        """A function that runs folds over these data, while threads for it are up."""
-        before = torch.get_num_threads()
-        n_threads = self.n_threads or before
-        groups = _groups(data)
-        if data.device.type != "cpu" or n_threads == 1 or len(groups) == 1:
-            n_threads = 1
-        torch.set_num_threads(1)
-        try:
-            with ThreadPoolExecutor(n_threads) as pool, ThreadPoolExecutor(1) as reader:
-                asking = (
-                    partial(_asking, data, groups, reader) if data.mapped else partial(iter, groups)
-                )
-                yield partial(
-                    _fold, data, state, asking, pool if n_threads > 1 else None, n_threads
-                )
-        finally:
-            torch.set_num_threads(before)
+    def open(self, blocks: Blocks) -> Iterator["ChunkedSession"]:
+        with ExitStack() as resources:
+            yield ChunkedSession(blocks, self.n_threads or torch.get_num_threads(), resources)
 
 
-def _groups(data: Blocks) -> list[Leaves]:
-    leaves = list(ranges(data))
-    return [leaves[i : i + _LEAVES] for i in range(0, len(leaves), _LEAVES)]
+class ChunkedSession(Session):
+    """Blocks of points in this process, or on a device that torch knows."""
+
+    def __init__(self, blocks: Blocks, n_threads: int, resources: ExitStack) -> None:
+        self.blocks, self.state = blocks, PointState(blocks.layout)
+        self._n_threads, self._resources = n_threads, resources
+
+    @property
+    def layout(self) -> Layout:
+        return self.blocks.layout
+
+    def fold(self, fold: Fold) -> Any:
+        self.state.reclaim()
+        work = partial(self._map_group, fold)
+        if self.layout.device.type == "cpu":
+            summaries = _in_order(self._pool, work, self._prefetched(), 2 * self._n_threads)
+        else:
+            summaries = map(work, self._groups)
+        return merge_tree(fold.merge, summaries)
+
+    def run(self, task: Task) -> Any | None:
+        return None
+
+    def gather(self, rows: Tensor) -> Tensor:
+        return self.blocks.take(rows)
+
+    def draw_by_distance(self, fractions: Tensor) -> Tensor:
+        fractions, masses = fractions.to(self.layout.device), self._leaf_masses(self._mass)
+        return draw_independently(self.layout, masses, self._mass, fractions)
+
+    def draw_by_weight(self, fractions: Tensor) -> Tensor:
+        fractions, masses = fractions.to(self.layout.device), self._leaf_masses(self._weight)
+        return draw_successively(self.layout, masses, self._weight, fractions)
+
+    def labels(self) -> Tensor:
+        return self.state.lend_labels()
+
+    def trimmed(self) -> Tensor | None:
+        mask = self.state.known("trimmed")
+        return None if mask is None else mask.clone()
+
+    def forget(self) -> None:
+        self.state.forget()
+
+    def _weight(self, start: int, stop: int) -> Tensor:
+        weights = self.blocks.weights(start, stop)
+        if weights is None:
+            return torch.ones(stop - start, dtype=torch.float64, device=self.layout.device)
+        return weights.double()
+
+    def _mass(self, start: int, stop: int) -> Tensor:
+        distances = self.state.column("distances")[start:stop].double()
+        weights = self.blocks.weights(start, stop)
+        return distances if weights is None else distances * weights
+
+    def _leaf_masses(self, of: Callable[[int, int], Tensor]) -> Tensor:
+        return torch.stack([of(*leaf).sum() for leaf in ranges(self.layout)])
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return self._resources.enter_context(
+            single_core_pool(min(self._n_threads, len(self._groups)))
+        )
+
+    @cached_property
+    def _groups(self) -> list[Leaves]:
+        leaves = list(ranges(self.layout))
+        return [leaves[i : i + _GROUP] for i in range(0, len(leaves), _GROUP)]
+
+    def _prefetched(self) -> Iterator[Leaves]:
+        """The groups, while a thread prefetches the one after the next of mapped data."""
+        if not self.blocks.mapped:
+            yield from self._groups
+            return
+        for number, group in enumerate(self._groups):
+            for later in self._groups[number + 2 : number + 3]:
+                self._reader.submit(self.blocks.prefetch, later[0][0], later[-1][1])
+            yield group
+
+    @cached_property
+    def _reader(self) -> ThreadPoolExecutor:
+        return self._resources.enter_context(ThreadPoolExecutor(1))
+
+    def _map_group(self, fold: Fold, leaves: Leaves) -> Any:
+        return merge_tree(fold.merge, (self._map_leaf(fold, *leaf) for leaf in leaves))
+
+    def _map_leaf(self, fold: Fold, start: int, stop: int) -> Any:
+        part = self.layout.part
+        parts = ((i, min(i + part, stop)) for i in range(start, stop, part))
+        return reduce(fold.merge, (fold.map(self._block(*rows)) for rows in parts))
+
+    def _block(self, start: int, stop: int) -> PointBlock:
+        def column(name: str) -> Tensor:
+            return self.state.column(name)[start:stop]
+
+        read = partial(self.blocks.read, start, stop)
+        return PointBlock(start, stop - start, read, self.blocks.weights(start, stop), column)
 
 
-def _fold(
-    data: Blocks,
-    state: State,
-    asking: Callable[[], Iterator[Leaves]],
-    pool: ThreadPoolExecutor | None,
-    n_threads: int,
-    fold: Fold,
-) -> Any:
-    work, groups = partial(_map_group, data, state, fold), asking()
-    summaries = map(work, groups) if pool is None else _ahead(pool, work, groups, 2 * n_threads)
-    return reduce(fold.merge, summaries)
-
-
-def _asking(data: Blocks, groups: list[Leaves], reader: ThreadPoolExecutor) -> Iterator[Leaves]:
-    """The groups, while a thread has the one after the next brought into memory."""
-    for number, group in enumerate(groups):
-        for later in groups[number + 2 : number + 3]:
-            reader.submit(data.expect, later[0][0], later[-1][1])
-        yield group
-
-
-def _map_group(data: Blocks, state: State, fold: Fold, leaves: Leaves) -> Any:
-    return reduce(fold.merge, (fold.map(_block(data, state, *leaf)) for leaf in leaves))
-
-
-def _block(data: Blocks, state: State, start: int, stop: int) -> Block:
-    return Block(
-        start, partial(data.read, start, stop), data.weights(start, stop),
-        state.labels[start:stop], state.before[start:stop], state.distances[start:stop],
-    )  # fmt: skip
-
-
-def _ahead(pool: ThreadPoolExecutor, work: Any, groups: Iterable[Any], most: int) -> Iterator[Any]:
-    """Results in order, with at most so many of them waiting."""
+def _in_order(
+    pool: ThreadPoolExecutor, work: Any, groups: Iterable[Any], most: int
+) -> Iterator[Any]:
+    """Results in the order of the groups, with at most `most` of them waiting."""
     waiting: deque[Future[Any]] = deque()
     for group in groups:
         waiting.append(pool.submit(work, group))

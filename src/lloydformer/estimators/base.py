@@ -1,6 +1,8 @@
 """What every estimator does; one of them only names its recipe and its attributes."""
 
 import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -20,20 +22,23 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.data.blocks import Blocks, count_weighted
-from lloydformer.engines import ENGINES, choose
-from lloydformer.engines.contract import State
+from lloydformer.data.blocks import Blocks, count_weighted, ranges
+from lloydformer.data.layout import Layout
+from lloydformer.data.rows import Rows
+from lloydformer.engines import choose
 from lloydformer.estimators.saved import Saved
 from lloydformer.estimators.source import Source, View, read
 from lloydformer.estimators.starts import Starts
 from lloydformer.estimators.warm import warmed
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
-from lloydformer.plans.trimmed import untrim_
-from lloydformer.solving.loop import Course, Interrupted, Progress, Result, Rules, solve
+from lloydformer.plans.session import Session
+from lloydformer.solving.descent import Progress
+from lloydformer.solving.rules import Rules
+from lloydformer.solving.solve import Course, Interrupted, Result, solve
 
 _PART = 1 << 18
-"""Labels that are looked at together, where all of them would take more memory than a fit."""
+"""Chunk size of a pass over the labels; bounds temporary memory."""
 
 
 _lowered = lru_cache(maxsize=64)(lower)
@@ -64,7 +69,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         "verbose": ["verbose"],
         "random_state": ["random_state"],
         "empty": [StrOptions({"farthest", "keep", "error"})],
-        "engine": [StrOptions({"auto", *ENGINES})],
+        "engine": [str],
         "device": [None, str, torch.device],
         "callback": [None, callable],
         "warm_start": ["boolean"],
@@ -82,8 +87,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _rules(self) -> Rules:
         return Rules(int(self.max_iter), float(self.tol), self.empty)
 
-    def _course(self, blocks: Blocks) -> Course | None:
-        """What is run from each start, where it is not the plan alone."""
+    def _course(self, session: Session, rng: np.random.RandomState) -> Course | None:
+        """What is run from each start; None for the plan's iterations."""
         return None
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -97,18 +102,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         source = self._read(X, sample_weight, reset=True)
         self._check_size(source.blocks)
         rng = check_random_state(self.random_state)
-        starts = Starts(warmed(self), X, source.blocks, rng)
+        starts = Starts(warmed(self), X, source.blocks.layout, rng)
         self._n_init = starts.n_starts
         try:
-            result = solve(
-                self._plan(rng),
-                source.blocks,
-                starts,
-                self._rules(),
-                choose(self.engine),
-                self._report(),
-                self._course(source.blocks),
-            )
+            with self._open(source.blocks) as session:
+                plan, course = self._plan(rng), self._course(session, rng)
+                result = solve(plan, session, starts, self._rules(), self._report(), course)
         except Interrupted as stop:
             if stop.result is not None:
                 self._keep(stop.result, source)
@@ -116,25 +115,29 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self._keep(result, source)
         return self
 
+    def _open(self, blocks: Blocks) -> AbstractContextManager[Session]:
+        """A session on the engine for these data."""
+        return choose(self.engine, blocks).open(blocks)
+
     def _keep(self, result: Result, source: Source) -> None:
-        """The fitted attributes."""
-        blocks = source.blocks
-        self._view = View(blocks.origin, getattr(blocks, "scaling", None))
-        self.cluster_centers_ = source.out(blocks.returned(result.centers))
-        self._warn_if_fewer(result.labels)
-        labels = result.labels  # not copied
-        self.labels_ = source.out(labels.clamp_(min=-1) if labels.amin() < -1 else labels)
+        """Set the fitted attributes."""
+        layout, labels = source.blocks.layout, result.labels
+        self._view = View(layout.origin, layout.scaling)
+        self.cluster_centers_ = source.out(layout.returned(result.centers))
+        self._warn_if_fewer(labels)
+        if result.trimmed is not None:
+            labels.masked_fill_(result.trimmed, -1)
+        self.labels_ = source.out(labels)
         self.inertia_ = result.inertia
         self.n_iter_ = result.n_iter
-        self.objective_history_ = np.array(result.history)
+        self.objective_history_ = np.array(result.outcome.history)
         self._n_features_out = self.n_clusters
 
     def _warn_if_fewer(self, labels: Tensor) -> None:
-        k = self.n_clusters
-        seen = np.zeros(2 * k, dtype=bool)  # trimmed points have -1 - label: counted from the end
+        seen = np.zeros(self.n_clusters, dtype=bool)
         for part in torch.split(labels, _PART):
             seen[part.cpu().numpy()] = True
-        found = int((seen[:k] | seen[: -k - 1 : -1]).sum())
+        found = int(seen.sum())
         if found < self.n_clusters:
             warnings.warn(
                 f"Number of distinct clusters ({found}) found smaller than n_clusters "
@@ -155,7 +158,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         if count < self.n_clusters:
             raise ValueError(
                 f"n_samples={count} should be >= n_clusters={self.n_clusters}."
-                + (" Rows of weight 0 do not count." if count < blocks.n_rows else "")
+                + (" Rows of weight 0 do not count." if count < blocks.layout.n_rows else "")
             )
 
     def _report(self) -> Any:
@@ -170,28 +173,25 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
         return say
 
-    def _centers(self, blocks: Blocks) -> Tensor:
-        """The fitted centers as the loop saw them: from the origin, in the data's precision.
+    def _centers(self, layout: Layout) -> Tensor:
+        """The fitted centers in the coordinates and the precision of the rows.
 
-        They are laid out anew: last bits of a product depend on how its factors lie in memory.
+        They are contiguous: the last bits of a product depend on the memory layout of its factors.
         """
-        placed = blocks.place(torch.as_tensor(self.cluster_centers_)).to(blocks.dtype)
+        placed = layout.place(torch.as_tensor(self.cluster_centers_)).to(layout.dtype)
         return placed.clone(memory_format=torch.contiguous_format)
 
-    def _finish(self, X: Any, sample_weight: Any = None) -> tuple[Source, State, float]:
-        """The last assignment of a fit, for other data."""
+    def _finish(self, X: Any, sample_weight: Any = None) -> tuple[Any, float]:
+        """The last assignment of a fit, for other data: labels and inertia."""
         check_is_fitted(self)
         source = self._read(X, sample_weight, reset=False)
-        state = State.of(source.blocks)
-        state.clear()
-        with choose(self.engine).over(source.blocks, state) as run:
-            final = self._plan().finish(run, self._centers(source.blocks))
-        return source, state, final.inertia
+        with self._open(source.blocks) as session:
+            final = self._plan().finish(session, self._centers(session.layout))
+            return source.out(session.labels()), final.inertia
 
     def predict(self, X: Any) -> Any:
         """The nearest center of each row."""
-        source, state, _ = self._finish(X)
-        return source.out(untrim_(state.labels))
+        return self._finish(X)[0]
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """`fit(X).labels_`."""
@@ -199,15 +199,17 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def transform(self, X: Any) -> Any:
         """The distance of each row to each center, (n, k)."""
+        return self._by_leaf(
+            X, lambda rows, centers: self._distance(rows.distances_to_all(centers))
+        )
+
+    def _by_leaf(self, X: Any, function: Callable[[Rows, Tensor], Tensor]) -> Any:
+        """A function of rows (m, d) and the fitted centers, for all rows, a leaf at a time."""
         check_is_fitted(self)
         source = self._read(X, reset=False)
-        blocks, centers = source.blocks, self._centers(source.blocks)
-        parts = []
-        for start in range(0, blocks.n_rows, blocks.leaf):
-            rows = blocks.read(start, min(start + blocks.leaf, blocks.n_rows))
-            squares = rows.scores(centers) + rows.squared_norms()[:, None]
-            parts.append(self._distance(squares.clamp_(min=0)))
-        return source.out(torch.cat(parts))
+        blocks, centers = source.blocks, self._centers(source.blocks.layout)
+        leaves = ranges(blocks.layout)
+        return source.out(torch.cat([function(blocks.read(*leaf), centers) for leaf in leaves]))
 
     def _distance(self, squares: Tensor) -> Tensor:
         return squares.sqrt_()
@@ -218,7 +220,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the inertia of these data."""
-        return -self._finish(X, sample_weight)[2]
+        return -self._finish(X, sample_weight)[1]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,18 +14,18 @@ from lloydformer.circuits.activations import LimitingSoftmax
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.trace import Trace
-from lloydformer.data.blocks import Blocks, ranges
-from lloydformer.engines import choose
-from lloydformer.engines.contract import State
+from lloydformer.data.blocks import ranges
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.source import Source
 from lloydformer.estimators.starts import Starts
 from lloydformer.estimators.warm import warmed
 from lloydformer.numerics.checks import check_zero_sum
-from lloydformer.plans.contract import Plan, Run
+from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import LoweringError, lower
-from lloydformer.plans.means import Means
-from lloydformer.solving.loop import Progress, Result
+from lloydformer.plans.means import MeansPlan
+from lloydformer.plans.session import Session
+from lloydformer.solving.descent import Outcome, Progress
+from lloydformer.solving.solve import Result
 
 
 class CircuitClusterer(Clusterer):
@@ -89,13 +89,13 @@ class CircuitClusterer(Clusterer):
             except LoweringError:
                 continue
             return plan if rng is None else plan.seeded(int(rng.randint(2**31 - 1)))
-        return Means(directions=self._directions)
+        return MeansPlan(directions=self._directions)
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
         source = super()._read(X, sample_weight, reset=reset)
         norm = self._recipe().norm
         if norm is not None and norm.zero_sum:
-            for start, stop in ranges(source.blocks):
+            for start, stop in ranges(source.blocks.layout):
                 rows = source.blocks.read(start, stop)
                 check_zero_sum("X", rows.take(torch.arange(stop - start)))
         return source
@@ -122,15 +122,14 @@ class CircuitClusterer(Clusterer):
 
     def _fit_literally(self, X: Any) -> None:
         source = self._read(X, reset=True)
-        blocks, state = source.blocks, State.of(source.blocks)
-        self._check_size(blocks)
-        rng = check_random_state(self.random_state)
-        starts = Starts(warmed(self), X, blocks, rng)
-        points = blocks.take(torch.arange(blocks.n_rows, device=blocks.device))
-        with choose(self.engine).over(blocks, state) as run:
+        self._check_size(source.blocks)
+        rng, layout = check_random_state(self.random_state), source.blocks.layout
+        starts = Starts(warmed(self), X, layout, rng)
+        with self._open(source.blocks) as session:
+            points = session.gather(torch.arange(layout.n_rows, device=layout.device))
             tried = [
-                self._finished(run, state, blocks, self._deepen(points, centers, number, rng))
-                for number, centers in enumerate(starts(run, state))
+                self._finished(session, self._deepen(points, centers, number, rng))
+                for number, centers in enumerate(starts(session))
             ]
         self._n_init = starts.n_starts
         self._keep(min(tried, key=lambda result: result.inertia), source)
@@ -148,13 +147,11 @@ class CircuitClusterer(Clusterer):
                 report(Progress(number, layer, trace.objective[layer].item(), shift))
         return trace
 
-    def _finished(self, run: Run, state: State, blocks: Blocks, trace: Trace) -> Result:
-        """Labels and inertia as the recipe's own estimator has them."""
-        state.clear()
+    def _finished(self, session: Session, trace: Trace) -> Result:
+        """Labels and inertia as in the estimator of the recipe."""
+        session.forget()
         last = trace.centers[-1].double()
-        final = self._plan().finish(run, last.to(blocks.dtype))
+        final = self._plan().finish(session, last.to(session.layout.dtype))
         history = (*trace.objective[:-1].tolist(), final.objective)
-        return Result(last, state.labels.clone(), final.inertia, history)
-
-    def _labels(self, labels: Tensor) -> Tensor:
-        return labels.clamp(min=-1)
+        outcome = Outcome(last, final.inertia, history)
+        return Result(outcome, session.labels(), session.trimmed())

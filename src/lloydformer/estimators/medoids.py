@@ -11,7 +11,8 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.source import Source
-from lloydformer.solving.loop import Result, Rules
+from lloydformer.solving.rules import Rules
+from lloydformer.solving.solve import Result
 
 
 class KMedoids(Clusterer):
@@ -77,8 +78,9 @@ class KMedoids(Clusterer):
 
     def _keep(self, result: Result, source: Source) -> None:
         super()._keep(result, source)
-        assert result.rows is not None
+        rows = result.outcome.rows
+        assert rows is not None
         assert isinstance(source.blocks, TensorBlocks)
-        self.cluster_centers_ = source.out(source.blocks.points[result.rows])  # to the last bit
-        self.medoid_indices_ = source.out(result.rows)
+        self.cluster_centers_ = source.out(source.blocks.points[rows])  # to the last bit
+        self.medoid_indices_ = source.out(rows)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)

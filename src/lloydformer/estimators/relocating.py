@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from lloydformer.circuits import recipes
-from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
-from lloydformer.plans.relocating import Relocating
-from lloydformer.solving.loop import Rules
+from lloydformer.plans.contract import Plan
+from lloydformer.plans.means import MeansPlan
+from lloydformer.plans.session import Session
+from lloydformer.solving.relocations import Relocations
+from lloydformer.solving.rules import Rules
 
 
 class RelocatingKMeans(Clusterer):
@@ -72,17 +73,16 @@ class RelocatingKMeans(Clusterer):
         self.callback = callback
         self.warm_start = warm_start
 
-    def _recipe(self) -> Recipe:
-        return recipes.lloyd()
+    def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
+        return MeansPlan()
 
-    def _plan(self, rng: np.random.RandomState | None = None) -> Relocating:
-        seed = 0 if rng is None else int(rng.randint(2**31 - 1))
-        return Relocating(
+    def _course(self, session: Session, rng: np.random.RandomState) -> Relocations:
+        return Relocations(
             n_moved=int(self.n_moved),
             n_draws=int(self.n_draws),
             patience=int(self.patience),
             rest=None if self.rest is None else int(self.rest),
-            seed=seed,
+            seed=int(rng.randint(2**31 - 1)),
         )
 
     def _rules(self) -> Rules:

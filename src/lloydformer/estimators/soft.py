@@ -3,14 +3,12 @@
 from numbers import Real
 from typing import Any, ClassVar
 
-import torch
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
-from lloydformer.solving.loop import Rules
+from lloydformer.solving.rules import Rules
 
 
 class SoftKMeans(Clusterer):
@@ -65,11 +63,5 @@ class SoftKMeans(Clusterer):
 
     def predict_proba(self, X: Any) -> Any:
         """The shares of each row in each cluster, (n, k)."""
-        check_is_fitted(self)
-        source = self._read(X, reset=False)
-        blocks, centers = source.blocks, self._centers(source.blocks)
-        parts = [
-            (-self.inverse_temperature * blocks.read(s, s + blocks.leaf).scores(centers)).softmax(1)
-            for s in range(0, blocks.n_rows, blocks.leaf)
-        ]
-        return source.out(torch.cat(parts))
+        gamma = float(self.inverse_temperature)
+        return self._by_leaf(X, lambda rows, centers: (-gamma * rows.scores(centers)).softmax(1))

@@ -10,16 +10,11 @@ from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, validate_data
 from torch import Tensor
 
-from lloydformer.data.blocks import LEAF, SparseBlocks, TensorBlocks, ranges
+from lloydformer.data.blocks import SparseBlocks, TensorBlocks, ranges
+from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import room
 from lloydformer.numerics.checks import FLOATS, check_range
-
-_FEWEST = 1024
-_CPU_SCORES = 1 << 20
-_GPU_LEAF = 1 << 20
-_GPU_SCORES = 1 << 27
-"""At most so many numbers of a leaf's scores at a time."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +28,15 @@ class Source:
     def without_zero_rows(self, policy: str) -> "Source":
         """Rows of zeros have no direction: refuse them, or let them count for nothing."""
         blocks = self.blocks
-        leaves = (_zero_rows(blocks, *leaf) for leaf in ranges(blocks))
+        leaves = (_zero_rows(blocks, *leaf) for leaf in ranges(blocks.layout))
         zero = torch.cat([rows for rows in leaves if len(rows)] or [torch.empty(0)])
         if len(zero) == 0:
             return self
-        if policy == "error" or len(zero) == blocks.n_rows:
-            raise NoDirectionError(int(zero[0]), some=len(zero) < blocks.n_rows)
-        weights = blocks.weights(0, blocks.n_rows)
+        if policy == "error" or len(zero) == blocks.layout.n_rows:
+            raise NoDirectionError(int(zero[0]), some=len(zero) < blocks.layout.n_rows)
+        weights = blocks.weights(0, blocks.layout.n_rows)
         kept = (
-            torch.from_numpy(room(blocks.n_rows, dtype=np.float64)).fill_(1).to(blocks.device)
+            torch.from_numpy(room(blocks.layout.n_rows, dtype=np.float64)).fill_(1).to(zero.device)
             if weights is None
             else weights.clone()
         )
@@ -100,35 +95,28 @@ def read(
         )  # fmt: skip
         if sparse.issparse(X):
             cpu = torch.device("cpu")
-            leaf = _leaf(cpu, 1, int(estimator.n_clusters))
-            weights = _weights(sample_weight, X.shape[0], cpu)
-            return Source(SparseBlocks(X, weights, leaf, directions), tensors=False)
+            weights, k = _weights(sample_weight, X.shape[0], cpu), int(estimator.n_clusters)
+            leaf, part = leaf_rows(cpu, X.shape[1], k), part_rows(cpu, 1, k)
+            return Source(SparseBlocks(X, weights, leaf, directions, part), tensors=False)
         points = _as_tensor(X, estimator.device)
     if view is not None:
         scaling = view.scaling
     blocks = TensorBlocks(
         points,
         _weights(sample_weight, len(points), points.device),
-        _leaf(points.device, points.shape[1], int(estimator.n_clusters)),
+        leaf_rows(points.device, points.shape[1], int(estimator.n_clusters)),
         None if view is None else view.origin.to(points),
         directions,
         scaling,
         names,
         mapped,
+        part_rows(points.device, points.shape[1], int(estimator.n_clusters)),
     )
     if isinstance(X, Tensor | TensorBlocks) and not bool(torch.isfinite(blocks.ends).all()):
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
     if not directions:
         check_range("X", blocks.ends if scaling is None else scaling.apply(blocks.ends))
     return Source(blocks, tensors=isinstance(X, Tensor))
-
-
-def _leaf(device: torch.device, n_features: int, n_clusters: int) -> int:
-    """Rows of a leaf: fewer where there are many clusters, so that its scores stay small."""
-    width = max(n_clusters, n_features)
-    if device.type == "cpu":
-        return max(_FEWEST, min(LEAF, _CPU_SCORES // width))
-    return min(_GPU_LEAF, _GPU_SCORES // width)
 
 
 def _note_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> None:

@@ -9,13 +9,12 @@ import torch
 from sklearn.utils import check_array
 from torch import Tensor
 
-from lloydformer.data.blocks import Blocks
-from lloydformer.engines.contract import State
-from lloydformer.plans.contract import Run
+from lloydformer.data.layout import Layout
+from lloydformer.plans.session import Session
 from lloydformer.solving.seeding import kmeans_parallel, kmeans_plusplus, random_rows
 
 SEARCHED = ("k-means++", "k-means||")
-"""Starts that are good enough for one to do."""
+"""Methods good enough that one start is the default."""
 
 
 def is_array(init: Any) -> bool:
@@ -39,43 +38,42 @@ def number_of_starts(estimator: Any) -> int:
 
 
 class Starts:
-    """Yields initial centers, seen from the data's origin."""
+    """Yields initial centers (k, d) in the coordinates of the rows, one for each restart."""
 
-    def __init__(self, estimator: Any, X: Any, data: Blocks, rng: np.random.RandomState) -> None:
-        self.estimator, self.X, self.data, self.rng = estimator, X, data, rng
+    def __init__(self, estimator: Any, X: Any, layout: Layout, rng: np.random.RandomState) -> None:
+        self.estimator, self.X, self.layout, self.rng = estimator, X, layout, rng
         self.n_starts = number_of_starts(estimator)
         self.given = self._checked(estimator.init) if is_array(estimator.init) else None
 
-    def __call__(self, run: Run, state: State) -> Iterator[Tensor]:
+    def __call__(self, session: Session) -> Iterator[Tensor]:
         for _ in range(self.n_starts):
-            yield self._start(run, state)
+            yield self._start(session)
 
-    def _start(self, run: Run, state: State) -> Tensor:
+    def _start(self, session: Session) -> Tensor:
         init, k = self.estimator.init, int(self.estimator.n_clusters)
         if self.given is not None:
             return self.given
         if callable(init):
             return self._checked(init(self.X, k, random_state=self.rng))
         if init == "random":
-            return self.data.take(random_rows(self.data, k, self.rng)).double()
+            return session.gather(random_rows(session, k, self.rng)).double()
         if init == "k-means||":
-            return kmeans_parallel(self.data, run, k, self.rng)
-        rows = kmeans_plusplus(self.data, run, state.distances, k, self.rng)
-        return self.data.take(rows).double()
+            return kmeans_parallel(session, k, self.rng)
+        return session.gather(kmeans_plusplus(session, k, self.rng)).double()
 
     def _checked(self, centers: Any) -> Tensor:
-        """An array of initial centers, seen as the points are."""
+        """An array of initial centers in the coordinates of the rows; wrong shapes raise."""
         if isinstance(centers, Tensor):
             centers = centers.detach().cpu().numpy()
         centers = check_array(centers, dtype=np.float64, accept_sparse="csr")
         dense = centers if isinstance(centers, np.ndarray) else centers.toarray()
-        wanted = (self.estimator.n_clusters, self.data.n_features)
+        wanted = (self.estimator.n_clusters, self.layout.n_features)
         if dense.shape != wanted:
             raise ValueError(
                 f"init: the shape of the initial centers {dense.shape} does not match the number "
                 f"of clusters {wanted[0]} and the number of features {wanted[1]}"
             )
-        placed = self.data.place(torch.from_numpy(dense)).to(self.data.device)
+        placed = self.layout.place(torch.from_numpy(dense))
         if not self.estimator._directions:
             return placed
         norms = placed.norm(dim=1, keepdim=True)

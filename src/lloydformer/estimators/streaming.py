@@ -1,6 +1,5 @@
 """Batch after batch: centers that are running means of all the rows so far."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,14 +8,13 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from torch import Tensor
 
-from lloydformer.data.blocks import Blocks
-from lloydformer.engines import choose
-from lloydformer.engines.contract import State
+from lloydformer.data.layout import Layout
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.source import Source, View
 from lloydformer.estimators.starts import Starts
-from lloydformer.plans.contract import Plan, Run
-from lloydformer.solving.loop import Result
+from lloydformer.plans.contract import Plan, Sums, moved
+from lloydformer.plans.session import Session
+from lloydformer.solving.solve import Result
 
 
 class Streaming(Clusterer):
@@ -37,60 +35,64 @@ class Streaming(Clusterer):
         """
         first = not hasattr(self, "cluster_centers_")
         source = self._read(X, sample_weight, reset=first)
-        (self._check_size if first else self._check_like_before)(source.blocks)
-        state, plan = State.of(source.blocks), self._plan()
-        with choose(self.engine).over(source.blocks, state) as run:
-            before = self._begun(X, source, run, state) if first else self._so_far(source.blocks)
-            state.clear()
-            moved, counts = grown(plan, run, *before, source.blocks.dtype)
-            centers = source.blocks.returned(moved)
-            final = plan.finish(run, source.blocks.place(centers).to(source.blocks.dtype))
+        layout = source.blocks.layout
         if first:
-            self._view = View(source.blocks.origin, getattr(source.blocks, "scaling", None))
+            self._check_size(source.blocks)
+        else:
+            self._check_like_before(layout)
+        plan = self._plan()
+        with self._open(source.blocks) as session:
+            before = self._begun(X, session) if first else self._so_far(layout)
+            session.forget()
+            grown_centers, counts = grown(plan, session, *before)
+            centers = layout.returned(grown_centers)
+            final = plan.finish(session, layout.place(centers).to(layout.dtype))
+            self.labels_ = source.out(session.labels())
+        if first:
+            self._view = View(layout.origin, layout.scaling)
         self.cluster_centers_, self._counts = source.out(centers), counts.cpu().numpy()
-        self.labels_, self.inertia_ = source.out(state.labels), final.inertia
+        self.inertia_ = final.inertia
         self.n_steps_ = getattr(self, "n_steps_", 0) + 1
         self._n_features_out = len(centers)
         return self
 
     def _keep(self, result: Result, source: Source) -> None:
         super()._keep(result, source)
-        assert result.masses is not None
-        self._counts = np.array(result.masses)
+        assert result.outcome.masses is not None
+        self._counts = np.array(result.outcome.masses)
         self.__dict__.pop("n_steps_", None)
 
-    def _begun(self, X: Any, source: Source, run: Run, state: State) -> tuple[Tensor, Tensor]:
-        """Initial centers, which stand for nothing yet."""
-        starts = Starts(self, X, source.blocks, check_random_state(self.random_state))
-        centers = next(starts(run, state))
+    def _begun(self, X: Any, session: Session) -> tuple[Tensor, Tensor]:
+        """Initial centers, with weight 0."""
+        starts = Starts(self, X, session.layout, check_random_state(self.random_state))
+        centers = next(starts(session))
         return centers, centers.new_zeros(len(centers))
 
-    def _so_far(self, blocks: Blocks) -> tuple[Tensor, Tensor]:
-        """The centers, seen as the rows are, and the weight that each stands for."""
-        placed = blocks.place(torch.as_tensor(self.cluster_centers_)).contiguous()
+    def _so_far(self, layout: Layout) -> tuple[Tensor, Tensor]:
+        """The centers in the coordinates of the rows, and the weight that each stands for."""
+        placed = layout.place(torch.as_tensor(self.cluster_centers_)).contiguous()
         return placed, torch.as_tensor(self._counts).to(placed)
 
-    def _check_like_before(self, blocks: Blocks) -> None:
+    def _check_like_before(self, layout: Layout) -> None:
         if self.n_clusters != len(self.cluster_centers_):
             raise ValueError(
                 f"n_clusters: found {self.n_clusters}, and {len(self.cluster_centers_)} centers "
                 "from before; call fit, or set n_clusters back"
             )
         precision = torch.as_tensor(self.cluster_centers_).dtype
-        if blocks.dtype != precision:
+        if layout.dtype != precision:
             raise ValueError(
-                f"X: found {blocks.dtype}, and centers in {precision} from before; "
+                f"X: found {layout.dtype}, and centers in {precision} from before; "
                 "pass every batch in the same precision"
             )
 
 
-def grown(
-    plan: Plan, run: Run, centers: Tensor, counts: Tensor, dtype: torch.dtype
-) -> tuple[Tensor, Tensor]:
-    """Centers (k, d) and what they stand for (k,), in float64, with a batch added to them."""
-    step = plan.step(run, centers.to(dtype), 0)
-    sums, masses = step.sums + counts[:, None] * centers, step.masses + counts
-    moved = plan.place(replace(step, sums=sums, masses=masses), centers)
-    weights = sums.norm(dim=1) if plan.directions else masses
-    met = step.masses > 0
-    return torch.where(met[:, None], moved, centers), torch.where(met, weights, counts)
+def grown(plan: Plan, session: Session, centers: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+    """Centers (k, d) and the weights that they stand for (k,), in float64, after a batch."""
+    update = plan.step(session, centers.to(session.layout.dtype), 0).update
+    assert isinstance(update, Sums), "centers that are running means are sums over masses"
+    both = Sums(update.sums + counts[:, None] * centers, update.masses + counts)
+    new = moved(both, centers, plan.directions)
+    weights = both.sums.norm(dim=1) if plan.directions else both.masses
+    met = update.masses > 0
+    return torch.where(met[:, None], new, centers), torch.where(met, weights, counts)

@@ -10,7 +10,7 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.source import Source
-from lloydformer.solving.loop import Result
+from lloydformer.solving.solve import Result
 
 
 class TrimmedKMeans(Clusterer):

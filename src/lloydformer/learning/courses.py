@@ -6,20 +6,17 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from lloydformer.data.blocks import Blocks
 from lloydformer.data.scaling import scaling_of
 from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.pretrained import Pretrained
 from lloydformer.learning.symmetric.model import SymmetricModel
 from lloydformer.learning.symmetric.plan import plan_of
+from lloydformer.plans.session import Session
 from lloydformer.plans.symmetric import Spread, spread_of
-from lloydformer.solving.loop import Callback, Descent, Progress, Result
+from lloydformer.solving.descent import Callback, Descent, Outcome, Progress
 
-Rough = Callable[[Descent, int, Tensor], Result]
+Rough = Callable[[Descent, int, Tensor], Outcome]
 """Learned steps from the start of a number: centers, and the objective along the way."""
-
-_ALWAYS = -1.0
-"""A tolerance that no shift is within: learned steps are counted, not stopped."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class Learned:
     polish: int
     beside_lloyd: bool
 
-    def __call__(self, descent: Descent, number: int, centers: Tensor) -> Iterator[Result]:
+    def __call__(self, descent: Descent, number: int, centers: Tensor) -> Iterator[Outcome]:
         rough = self.rough(descent, number, centers) if self.n_steps else None
         if self.polish or rough is None:
             later = replace(descent, callback=_later(descent.callback, self.n_steps))
@@ -48,7 +45,7 @@ class Learned:
             yield _lloyd(quiet, number, centers, self.n_steps + self.polish)
 
 
-def _lloyd(descent: Descent, number: int, centers: Tensor, max_iter: int) -> Result:
+def _lloyd(descent: Descent, number: int, centers: Tensor, max_iter: int) -> Outcome:
     rules = replace(descent.rules, max_iter=max_iter)
     return replace(descent, rules=rules).from_start(number, centers)
 
@@ -64,8 +61,8 @@ def _later(callback: Callback | None, n_steps: int) -> Callback | None:
     return heard
 
 
-def _joined(first: Result | None, then: Result) -> Result:
-    """The second result, with the history of both."""
+def _joined(first: Outcome | None, then: Outcome) -> Outcome:
+    """The second outcome, with the history of both."""
     return then if first is None else replace(then, history=(*first.history[:-1], *then.history))
 
 
@@ -74,24 +71,25 @@ def symmetric_steps(model: SymmetricModel, n_steps: int) -> Rough:
 
     known: list[Spread] = []  # the same from every start
 
-    def steps(descent: Descent, number: int, centers: Tensor) -> Result:
+    def steps(descent: Descent, number: int, centers: Tensor) -> Outcome:
         if not known:
-            known.append(spread_of(descent.run))
+            known.append(spread_of(descent.session))
         plan = replace(plan_of(model, n_steps), spread=known[0])
-        rules = replace(descent.rules, max_iter=n_steps, tol=_ALWAYS)
+        rules = replace(descent.rules, max_iter=n_steps)
         return replace(descent, plan=plan, rules=rules).from_start(number, centers)
 
     return steps
 
 
-def dense_steps(trained: Pretrained, blocks: Blocks, n_steps: int) -> Rough:
+def dense_steps(trained: Pretrained, session: Session, n_steps: int) -> Rough:
     """Steps of a layer for one d and k, on columns scaled to [0, 1]."""
-    points = blocks.take(torch.arange(blocks.n_rows, device=blocks.device))
+    layout = session.layout
+    points = session.gather(torch.arange(layout.n_rows, device=layout.device))
     scaling = scaling_of(points.cpu(), "minmax")
     weights, scaled = trained.weights.to(points), scaling.apply(points)[None, None]
 
     @torch.no_grad()
-    def steps(descent: Descent, number: int, centers: Tensor) -> Result:
+    def steps(descent: Descent, number: int, centers: Tensor) -> Outcome:
         history, now = list[float](), centers.double()
         for step in range(n_steps):
             history.append(float(smoothed_objective(points, now.to(points), smoothing="exact")))

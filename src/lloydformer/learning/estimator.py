@@ -6,15 +6,16 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from lloydformer.data.blocks import Blocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.learning.cards import SYMMETRIC, available, located, read_card
 from lloydformer.learning.courses import Learned, Rough, dense_steps, symmetric_steps
 from lloydformer.learning.pretrained import Pretrained, load
 from lloydformer.learning.symmetric.model import load_symmetric
 from lloydformer.plans.contract import Plan
-from lloydformer.plans.means import Means
-from lloydformer.solving.loop import Course, Rules
+from lloydformer.plans.means import MeansPlan
+from lloydformer.plans.session import Session
+from lloydformer.solving.rules import Rules
+from lloydformer.solving.solve import Course
 
 
 class LearnedKMeans(Clusterer):
@@ -82,27 +83,27 @@ class LearnedKMeans(Clusterer):
 
     def _plan(self, rng: Any = None) -> Plan:
         """Points are labelled by their nearest center, and polished by Lloyd's algorithm."""
-        return Means()
+        return MeansPlan()
 
     def _rules(self) -> Rules:
         return Rules(int(self.polish), float(self.tol), self.empty)
 
-    def _course(self, blocks: Blocks) -> Course:
+    def _course(self, session: Session, rng: Any) -> Course:
         return Learned(
-            self._rough(blocks), int(self.n_steps), int(self.polish), bool(self.beside_lloyd)
+            self._rough(session), int(self.n_steps), int(self.polish), bool(self.beside_lloyd)
         )
 
-    def _rough(self, blocks: Blocks) -> Rough:
+    def _rough(self, session: Session) -> Rough:
         pretrained, n_steps = self.pretrained, int(self.n_steps)
         if pretrained != "auto" and read_card(*located(pretrained)).get("kind") == SYMMETRIC:
             return symmetric_steps(load_symmetric(pretrained), n_steps)
-        if blocks.weights(0, 1) is not None:
+        if session.layout.weighted:
             raise ValueError(
                 "sample_weight: a trained layer for one d and k has none; pass None, or "
                 f'pretrained="{SYMMETRIC}"'
             )
-        trained = _fitting(pretrained, blocks.n_features, int(self.n_clusters))
-        return dense_steps(trained, blocks, n_steps)
+        trained = _fitting(pretrained, session.layout.n_features, int(self.n_clusters))
+        return dense_steps(trained, session, n_steps)
 
 
 def _fitting(pretrained: str | Path, n_features: int, n_clusters: int) -> Pretrained:

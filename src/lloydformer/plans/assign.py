@@ -1,4 +1,4 @@
-"""The folds that every plan begins or ends with: nearest centers, farthest points, moments."""
+"""Folds that every plan shares: nearest centers, farthest points, moments."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.numerics.accumulate import add_by_label
-from lloydformer.plans.contract import Adding, Block, total
+from lloydformer.plans.session import Adding, PointBlock, total
 
 
 def masses_of(labels: Tensor, weights: Tensor | None, n_clusters: int) -> Tensor:
@@ -16,37 +16,44 @@ def masses_of(labels: Tensor, weights: Tensor | None, n_clusters: int) -> Tensor
     return add_by_label(weights.double(), labels, n_clusters)
 
 
-def count_changed(block: Block) -> Tensor:
-    """How many points with weight have another label than in the last iteration."""
-    changed = block.labels != block.before
+def count_changed(block: PointBlock, also: Tensor | None = None) -> Tensor:
+    """Count points with weight whose label changed since the last iteration; remember the labels.
+
+    also: points (m,) that count as changed for another reason.
+    """
+    changed = block.labels != block.previous
+    if also is not None:
+        changed |= also
     if block.weights is not None:
         changed &= block.weights > 0
+    block.previous.copy_(block.labels)
     return changed.sum()
 
 
 @dataclass(frozen=True)
 class Nearest(Adding):
-    """Labels every point by its nearest center, and adds up points and weights by label."""
+    """Label every point by its nearest center; sums (k, d), masses (k,) and changed labels."""
 
     centers: Tensor
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         k = len(self.centers)
         labels = block.rows.scores(self.centers).min(dim=1).indices
         block.labels.copy_(labels)
         sums = block.rows.sums(labels, k, block.weights)
-        masses, changed = masses_of(labels, block.weights, k), count_changed(block)
-        block.before.copy_(block.labels)
-        return sums, masses, changed
+        return sums, masses_of(labels, block.weights, k), count_changed(block)
 
 
 @dataclass(frozen=True)
 class Measure(Adding):
-    """Labels every point by its nearest center and keeps its squared distance to it."""
+    """Label every point by its nearest center, and store its squared distance to it.
+
+    The summary is the sum of w d^2 and the masses (k,).
+    """
 
     centers: Tensor
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         labels = block.rows.scores(self.centers).min(dim=1).indices
         block.labels.copy_(labels)
         block.distances.copy_(block.rows.squared_distances(self.centers, labels))
@@ -56,12 +63,12 @@ class Measure(Adding):
 
 @dataclass(frozen=True)
 class Cosines(Measure):
-    """Measures unit vectors; a cluster's mass is the sum of w cos(x, c), not of w.
+    """`Measure` for unit vectors: a cluster's mass is the sum of w cos(x, c).
 
-    That is the length of the sum of its points, where its center is the direction of that sum.
+    That is the length of the sum of its points, if its center is the direction of that sum.
     """
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         inertia, masses = super().map(block)
         spread = block.distances.double()
         if block.weights is not None:
@@ -71,13 +78,13 @@ class Cosines(Measure):
 
 @dataclass(frozen=True)
 class Moments(Adding):
-    """The sum of w |x|^2; and of the points with weight their number, sum and sum of squares.
+    """The sum of w |x|^2; and for points with weight: their number, sum of |x|^2, and sum (d,).
 
-    The latter are for scikit-learn's tolerance, which does not weigh.
+    The last three give scikit-learn's tolerance, which ignores the weights themselves.
     """
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
-        everything = torch.zeros(len(block.labels), dtype=torch.long, device=block.labels.device)
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
+        everything = torch.zeros(block.size, dtype=torch.long, device=block.labels.device)
         there = None if block.weights is None else (block.weights > 0).double()
         squares = block.rows.squared_norms()
         return (
@@ -89,23 +96,54 @@ class Moments(Adding):
 
 
 @dataclass(frozen=True)
+class FarthestPoints:
+    """The m points (or fewer) that are farthest from their own centers, by (distance, row).
+
+    Attributes
+    ----------
+    distances : Tensor of shape (*b, m)
+        Squared distances, descending; not above 0 where there is no further point.
+    rows, labels : Tensor of shape (*b, m)
+        Global rows, and the clusters that the points belong to.
+    points : Tensor of shape (*b, m, d)
+        In float64.
+    weights : Tensor of shape (*b, m)
+        In float64.
+    """
+
+    distances: Tensor
+    rows: Tensor
+    labels: Tensor
+    points: Tensor
+    weights: Tensor
+
+    def take(self, order: Tensor) -> "FarthestPoints":
+        """Some of one problem's points."""
+        return FarthestPoints(*(value[order] for value in vars(self).values()))
+
+
+@dataclass(frozen=True)
 class Farthest:
-    """The m points that are farthest from their centers, by (distance, row); weight 0 never."""
+    """The m points farthest from their own centers; points without weight never.
+
+    Precondition: labels belong to these centers.
+    """
 
     centers: Tensor
     m: int
 
-    def map(self, block: Block) -> tuple[Tensor, Tensor]:
-        away = block.rows.squared_distances(self.centers, block.labels.long()).double()
-        if block.weights is not None:
-            away = away.masked_fill(block.weights <= 0, -1.0)
+    def map(self, block: PointBlock) -> FarthestPoints:
+        labels = block.labels.long()
+        away = block.rows.squared_distances(self.centers, labels).double()
+        weights = torch.ones_like(away) if block.weights is None else block.weights.double()
+        away = away.masked_fill(weights <= 0, -1.0)
         order = away.sort(descending=True, stable=True).indices[: self.m]
-        return away[order], order + block.start
+        points = block.rows.take(order).double()
+        return FarthestPoints(
+            away[order], order + block.start, labels[order], points, weights[order]
+        )
 
-    def merge(
-        self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
-    ) -> tuple[Tensor, Tensor]:
-        away = torch.cat([first[0], second[0]])
-        rows = torch.cat([first[1], second[1]])
-        order = away.sort(descending=True, stable=True).indices[: self.m]
-        return away[order], rows[order]
+    def merge(self, first: FarthestPoints, second: FarthestPoints) -> FarthestPoints:
+        pairs = zip(vars(first).values(), vars(second).values(), strict=True)
+        both = FarthestPoints(*(torch.cat(pair) for pair in pairs))
+        return both.take(both.distances.sort(descending=True, stable=True).indices[: self.m])

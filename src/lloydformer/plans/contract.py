@@ -1,105 +1,80 @@
-"""What a plan is made of: folds over blocks, and the step that one iteration comes to."""
+"""What a plan is: a recipe lowered to folds, and what one iteration returns."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from lloydformer.data.rows import Rows
+from lloydformer.plans.session import Session
+
+StopsOn = Literal["labels", "shift", "never"]
+Empties = Literal["move", "copy", "keep"]
 
 
 @dataclass(frozen=True)
-class Block:
-    """A leaf of the data as a fold sees it; `labels`, `before` and `distances` may be written.
-
-    labels: each point's cluster. before: what it was in the last iteration. distances: the
-    squared distance to its own center. They are views of one array over all points.
-    """
-
-    start: int
-    read: Callable[[], Rows]
-    weights: Tensor | None
-    labels: Tensor
-    before: Tensor
-    distances: Tensor
-
-    @cached_property
-    def rows(self) -> Rows:
-        """The points; not read for a fold that asks for the state alone."""
-        return self.read()
-
-
-@runtime_checkable
-class Fold(Protocol):
-    """A block becomes a small summary, and summaries of neighbours are merged in row order."""
-
-    def map(self, block: Block) -> Any: ...
-
-    def merge(self, first: Any, second: Any) -> Any: ...
-
-
-Run = Callable[[Fold], Any]
-"""Runs a fold over all blocks; an engine supplies it."""
-
-
-class Adding:
-    """Folds whose summaries are tuples of tensors that add up."""
-
-    def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return tuple(a + b for a, b in zip(first, second, strict=True))
-
-
-P = TypeVar("P", bound="Plain")
-
-
-class Plain:
-    """Plans that neither need to know anything beforehand nor draw, and go step by step."""
-
-    def knowing(self: P, square: float) -> P:
-        return self
-
-    def seeded(self: P, seed: int) -> P:
-        return self
-
-    def iterate(
-        self, run: Run, centers: Tensor, tolerance: float, max_iter: int
-    ) -> tuple[Tensor, list[float]] | None:
-        return None
-
-
-@dataclass(frozen=True)
-class Step:
-    """One iteration's result: sums (k, d) and masses (k,) in float64, centers being their ratio.
-
-    objective: of the centers that it began with. changed: points whose label is another one.
-    rows: those of the data that the new centers are, in plans that draw them.
-    """
+class Sums:
+    """New centers as sums (*b, k, d) over masses (*b, k), in float64."""
 
     sums: Tensor
     masses: Tensor
-    objective: float
-    changed: int
+
+
+@dataclass(frozen=True)
+class Placed:
+    """New centers (*b, k, d) that are finished, in float64.
+
+    rows: the data rows (*b, k) that they are, in plans that draw medoids.
+    """
+
+    centers: Tensor
     rows: Tensor | None = None
 
 
 @dataclass(frozen=True)
-class Layers:
-    """Some layers at once: the centers after them, and the objective of those before."""
+class Step:
+    """The result of one iteration; scalars stay tensors (*b,) until a decision needs them.
+
+    Attributes
+    ----------
+    update : Sums or Placed
+        Where the centers go.
+    objective : Tensor of shape (*b,)
+        Of the centers that the iteration began with.
+    changed : Tensor of shape (*b,) or None
+        Points with weight whose label (or trimming) changed; None if labels are not compared.
+    """
+
+    update: Sums | Placed
+    objective: Tensor
+    changed: Tensor | None
+
+
+@dataclass(frozen=True)
+class Ran:
+    """Iterations that an engine ran in one call.
+
+    Attributes
+    ----------
+    centers : Tensor of shape (k, d)
+        After the last iteration, in float64.
+    history : list of float
+        For each iteration, the objective of the centers that it began with.
+    settled : bool
+        Did the stop rule end it? If not, it ran as many iterations as it was asked for.
+    """
 
     centers: Tensor
-    objective: float
-    count: int
+    history: list[float]
+    settled: bool
 
 
 @dataclass(frozen=True)
 class Final:
     """The last assignment: what users compare, and what the plan descends.
 
-    masses: how much each center weighs when later points are added to it; plans whose centers
-    are running means know it.
+    masses: the weight that each center stands for when `partial_fit` goes on from it; None in
+    plans whose centers are no running means.
     """
 
     inertia: float
@@ -109,58 +84,91 @@ class Final:
 
 @runtime_checkable
 class Plan(Protocol):
-    """A recipe, lowered.
+    """A recipe, lowered to folds.
 
-    stops_on: "labels" for scikit-learn's rule, "shift" for the centers' alone, "never" for plans
-    that draw. empties: "move" if the point that fills an empty cluster leaves its old one's sums,
-    "copy" if not, "keep" if a cluster without mass keeps its center. directions: are the points
-    seen as unit vectors?
+    Attributes
+    ----------
+    stops_on : {"labels", "shift", "never"}
+        "labels" is scikit-learn's rule (labels unchanged, or centers within the tolerance),
+        "shift" uses the centers alone, "never" runs all iterations.
+    empties : {"move", "copy", "keep"}
+        The point that fills an empty cluster leaves the sums of its own cluster ("move") or not
+        ("copy"); "keep" leaves an empty cluster where it is.
+    directions : bool
+        Are points read as unit vectors?
+    draws : bool
+        Does each iteration draw new centers, so that the best ones must be remembered?
     """
 
     @property
-    def stops_on(self) -> str: ...
+    def stops_on(self) -> StopsOn: ...
 
     @property
-    def empties(self) -> str: ...
+    def empties(self) -> Empties: ...
 
     @property
     def directions(self) -> bool: ...
+
+    @property
+    def draws(self) -> bool: ...
 
     def knowing(self, square: float) -> "Plan":
         """The plan, told the sum of w |x|^2."""
         ...
 
     def seeded(self, seed: int) -> "Plan":
-        """The plan with this seed for its draws, if it draws."""
+        """The plan with this seed for its noise, if it draws."""
         ...
 
-    def step(self, run: Run, centers: Tensor, iteration: int) -> Step: ...
+    def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
+        """One iteration from centers (k, d), in the precision of the data."""
+        ...
 
     def iterate(
-        self, run: Run, centers: Tensor, tolerance: float, max_iter: int
-    ) -> tuple[Tensor, list[float]] | None:
-        """All steps in one call, where the engine has one: the last centers, and the objectives."""
+        self, session: Session, centers: Tensor, tolerance: float, max_iter: int
+    ) -> Ran | None:
+        """Up to `max_iter` iterations in one engine call; None if the engine has no such task."""
         ...
 
-    def place(self, step: Step, centers: Tensor) -> Tensor:
-        """The new centers, (k, d); a cluster without mass has its old one."""
-        ...
-
-    def finish(self, run: Run, centers: Tensor) -> Final: ...
-
-
-@runtime_checkable
-class LayeredPlan(Plan, Protocol):
-    """A plan that is more than one step again and again, and knows when it has come to its end."""
-
-    def layers(
-        self, run: Run, centers: Tensor, dtype: torch.dtype, tolerance: float, most: int, first: int
-    ) -> Iterator[Layers]:
-        """At most so many layers from these centers; `first` went before, in other starts."""
+    def finish(self, session: Session, centers: Tensor) -> Final:
+        """Label the points for the last time and measure the result."""
         ...
 
 
-def total(values: Tensor, weights: Tensor | None) -> Tensor:
-    """The weighted sum over a block, in float64."""
-    values = values.double()
-    return (values if weights is None else values * weights).sum()
+P = TypeVar("P", bound="StepByStep")
+
+
+class StepByStep:
+    """Defaults of a plan: no knowledge beforehand, no noise, no task for the whole loop."""
+
+    draws: ClassVar[bool] = False
+
+    def knowing(self: P, square: float) -> P:
+        return self
+
+    def seeded(self: P, seed: int) -> P:
+        return self
+
+    def iterate(
+        self, session: Session, centers: Tensor, tolerance: float, max_iter: int
+    ) -> Ran | None:
+        return None
+
+
+def moved(update: Sums | Placed, centers: Tensor, directions: bool = False) -> Tensor:
+    """The new centers (*b, k, d); a cluster without mass keeps its old one.
+
+    With `directions`, centers are the directions of the sums.
+    """
+    if isinstance(update, Placed):
+        return update.centers
+    if directions:
+        lengths = update.sums.norm(dim=-1)
+        return means_or(update.sums, lengths, centers)
+    return means_or(update.sums, update.masses, centers)
+
+
+def means_or(sums: Tensor, masses: Tensor, otherwise: Tensor) -> Tensor:
+    """Sums (*b, k, d) over masses (*b, k); where there is no mass, `otherwise` (*b, k, d)."""
+    masses = masses.unsqueeze(-1)
+    return torch.where(masses > 0, sums / masses, otherwise)

@@ -32,11 +32,11 @@ from lloydformer.circuits.subspaces import (
     Subspace,
 )
 from lloydformer.plans.contract import Plan
-from lloydformer.plans.means import Means
-from lloydformer.plans.medoids import Medoids
-from lloydformer.plans.robust import Robust
-from lloydformer.plans.soft import Soft
-from lloydformer.plans.trimmed import Trimmed
+from lloydformer.plans.means import MeansPlan
+from lloydformer.plans.medoids import MedoidsPlan
+from lloydformer.plans.robust import RobustPlan
+from lloydformer.plans.soft import SoftPlan
+from lloydformer.plans.trimmed import TrimmedPlan
 
 _NEVER = 1e9
 """A separation beyond which no point of another cluster is drawn."""
@@ -217,20 +217,20 @@ def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
         _own_points_only(recipe)
     match head.activation, gamma:
         case LimitingSoftmax(ties="average"), None if not apart:
-            return "decoder_cross: a center weighs its own points equally.", Means(
+            return "decoder_cross: a center weighs its own points equally.", MeansPlan(
                 directions=recipe.norm is not None
             )
         case Linear(), None if not apart:
-            return "decoder_cross: a center weighs its own points equally.", Means(
+            return "decoder_cross: a center weighs its own points equally.", MeansPlan(
                 directions=recipe.norm is not None
             )
         case Linear(), float() if not apart:
-            return "decoder_cross: a center weighs points by their shares.", Soft(gamma)
+            return "decoder_cross: a center weighs points by their shares.", SoftPlan(gamma)
         case NormMax(keep=keep), None if apart and keep is not None:
             return (
                 f"decoder_cross: the separation leaves a center its own points, and norm-max the "
                 f"nearest {keep:g} of them, equally."
-            ), Trimmed(float(keep))
+            ), TrimmedPlan(float(keep))
         case (Sparsemax() | Softmax() | TopK()) as weighting, None if apart:
             return (
                 "decoder_cross: the separation leaves a center its own points, weighted by "
@@ -241,7 +241,7 @@ def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
             return (
                 f"decoder_cross: a center draws one point; another cluster's is {less} times as "
                 "likely."
-            ), Medoids(head.separation)
+            ), MedoidsPlan(head.separation)
     raise LoweringError(
         "decoder_cross", f"no fold is known for {head.cell} after this encoder_cross"
     )
@@ -254,8 +254,8 @@ def _own_points_only(recipe: Recipe) -> None:
             raise LoweringError(slot, "a separation given by hand may mix clusters; use None")
 
 
-def _robust(weighting: Sparsemax | Softmax | TopK) -> Robust:
-    plan = Robust(weighting.inverse_temperature, "softmax")
+def _robust(weighting: Sparsemax | Softmax | TopK) -> RobustPlan:
+    plan = RobustPlan(weighting.inverse_temperature, "softmax")
     if isinstance(weighting, Sparsemax):
         return replace(plan, activation="sparsemax")
     return replace(plan, m=weighting.m) if isinstance(weighting, TopK) else plan

@@ -1,34 +1,47 @@
-"""Lloyd's algorithm and spherical k-means: one fold of sums and counts."""
+"""Lloyd's algorithm and spherical k-means: one fold of sums and masses."""
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from lloydformer.plans.assign import Cosines, Measure, Nearest
-from lloydformer.plans.contract import Block, Final, Plain, Run, Step
+from lloydformer.plans.contract import Empties, Final, Ran, Step, StepByStep, StopsOn, Sums
+from lloydformer.plans.session import Session, Task
 
 
 @dataclass(frozen=True)
-class Iterations:
-    """Lloyd's iterations to their end, in one call; None from an engine that has no such call.
+class Iterations(Task):
+    """Lloyd's iterations in one call, with the stop rule and refilled empty clusters; a `Ran`.
 
-    What comes back are centers, and of every step the objective, less the sum of w |x|^2.
+    Attributes
+    ----------
+    centers : Tensor of shape (k, d)
+        The start, in float64.
+    tolerance : float
+        Stop when the sum of squared shifts of the centers is not above it.
+    max_iter : int
+        Return after so many iterations at most.
+    square : float
+        The sum of w |x|^2.
+    unit : float
+        Objectives are multiplied by it.
     """
 
     centers: Tensor
     tolerance: float
     max_iter: int
+    square: float
+    unit: float
 
-    def map(self, block: Block) -> None:
-        return None
-
-    def merge(self, first: None, second: None) -> None:
-        return None
+    def objective(self, change: float) -> float:
+        """The objective, from the sum of w (|c|^2 - 2 x c)."""
+        return max(self.square + change, 0.0) * self.unit
 
 
 @dataclass(frozen=True)
-class Means(Plain):
+class MeansPlan(StepByStep):
     """Each center moves to the mean of its points.
 
     With `directions` the points are unit vectors and so are the means: spherical k-means, whose
@@ -38,45 +51,29 @@ class Means(Plain):
     directions: bool = False
     square: float = field(default=0.0, repr=False)
     """The sum of w |x|^2, from which the objective is computed without another fold."""
-    stops_on = "labels"
-    empties = "move"
+    stops_on: ClassVar[StopsOn] = "labels"
+    empties: ClassVar[Empties] = "move"
 
-    def knowing(self, square: float) -> "Means":
+    def knowing(self, square: float) -> "MeansPlan":
         return replace(self, square=square)
 
-    def step(self, run: Run, centers: Tensor, iteration: int) -> Step:
-        sums, masses, changed = run(Nearest(centers))
+    def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
+        sums, masses, changed = session.fold(Nearest(centers))
         exact = centers.double()
         squares = (masses * torch.linalg.vecdot(exact, exact)).sum()
         inertia = self.square - 2 * (sums * exact).sum() + squares
-        return Step(sums, masses, max(inertia.item(), 0.0) * self._unit, int(changed))
+        return Step(Sums(sums, masses), inertia.clamp(min=0) * self._unit, changed)
 
     def iterate(
-        self, run: Run, centers: Tensor, tolerance: float, max_iter: int
-    ) -> tuple[Tensor, list[float]] | None:
-        found = run(Iterations(centers, tolerance, max_iter))
-        if found is None:
-            return None
-        moved, history = found
-        return moved, [max(self.square + change, 0.0) * self._unit for change in history]
+        self, session: Session, centers: Tensor, tolerance: float, max_iter: int
+    ) -> Ran | None:
+        return session.run(Iterations(centers, tolerance, max_iter, self.square, self._unit))
 
-    def place(self, step: Step, centers: Tensor) -> Tensor:
-        if not self.directions:
-            return mean(step, centers)
-        norms = step.sums.norm(dim=1, keepdim=True)
-        return torch.where(norms > 0, step.sums / norms, centers)
-
-    def finish(self, run: Run, centers: Tensor) -> Final:
-        squares, masses = run(Cosines(centers) if self.directions else Measure(centers))
-        inertia = squares.item() * self._unit
-        return Final(inertia, inertia, tuple(masses.clamp(min=0).tolist()))
+    def finish(self, session: Session, centers: Tensor) -> Final:
+        squares, masses = session.fold(Cosines(centers) if self.directions else Measure(centers))
+        inertia, *weights = torch.cat([squares[None], masses.clamp(min=0)]).tolist()
+        return Final(inertia * self._unit, inertia * self._unit, tuple(weights))
 
     @property
     def _unit(self) -> float:
         return 0.5 if self.directions else 1.0
-
-
-def mean(step: Step, centers: Tensor) -> Tensor:
-    """Sums over masses; a cluster without mass has its old center."""
-    masses = step.masses[:, None]
-    return torch.where(masses > 0, step.sums / masses, centers)

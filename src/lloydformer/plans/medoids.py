@@ -1,14 +1,15 @@
 """Randomised k-medoids: one fold of the largest perturbed score and its row."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from lloydformer.data.blocks import Blocks
 from lloydformer.numerics.noise import gumbel
 from lloydformer.plans.assign import Measure, count_changed
-from lloydformer.plans.contract import Block, Final, Plain, Run, Step, total
+from lloydformer.plans.contract import Empties, Final, Placed, Step, StepByStep, StopsOn
+from lloydformer.plans.session import PointBlock, Session, total
 
 
 @dataclass(frozen=True)
@@ -24,25 +25,23 @@ class Draw:
     seed: int
     iteration: int
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         scores = block.rows.scores(self.centers)
         labels = scores.min(dim=1).indices
         block.labels.copy_(labels)
         distances = scores.double() + block.rows.squared_norms().double()[:, None]  # (m, k)
         block.distances.copy_(distances.gather(1, labels[:, None])[:, 0].clamp(min=0))
         owned, best, chosen = self._best(block, labels, distances).values()
-        changed = count_changed(block)
-        block.before.copy_(block.labels)
         return (
             owned,
             best,
             chosen + block.start,
             block.rows.take(chosen).double(),
             total(block.distances, block.weights),
-            changed,
+            count_changed(block),
         )
 
-    def _best(self, block: Block, labels: Tensor, distances: Tensor) -> dict[str, Tensor]:
+    def _best(self, block: PointBlock, labels: Tensor, distances: Tensor) -> dict[str, Tensor]:
         k, device = len(self.centers), labels.device
         rows = torch.arange(block.start, block.start + len(labels), device=device)
         perturbed = gumbel(self.seed, self.iteration, "decoder_cross", k, rows) - distances.mT
@@ -71,7 +70,7 @@ class Closest:
 
     centers: Tensor
 
-    def map(self, block: Block) -> tuple[Tensor, Tensor]:
+    def map(self, block: PointBlock) -> tuple[Tensor, Tensor]:
         squares = block.rows.squared_norms()[:, None]
         away = (block.rows.scores(self.centers) + squares).min(dim=0)
         return away.values, away.indices + block.start
@@ -83,35 +82,33 @@ class Closest:
         return torch.where(closer, second[0], first[0]), torch.where(closer, second[1], first[1])
 
 
-def rows_of(run: Run, data: Blocks, centers: Tensor) -> Tensor | None:
-    """The rows that these centers are, or None where one of them is no row of the data."""
-    _, rows = run(Closest(centers.to(data.dtype)))
-    return rows if torch.equal(data.take(rows), centers.to(data.dtype)) else None
+def rows_of(session: Session, centers: Tensor) -> Tensor | None:
+    """The data rows that these centers are; None if one of them is no row of the data."""
+    centers = centers.to(session.layout.dtype)
+    _, rows = session.fold(Closest(centers))
+    return rows if torch.equal(session.gather(rows), centers) else None
 
 
 @dataclass(frozen=True)
-class Medoids(Plain):
+class MedoidsPlan(StepByStep):
     """Each center moves to a point drawn near it (alg:rnd-kmeds)."""
 
     separation: float | None = 100.0
     seed: int = 0
-    stops_on = "never"
-    empties = "keep"
-    directions = False
+    stops_on: ClassVar[StopsOn] = "never"
+    empties: ClassVar[Empties] = "keep"
+    directions: ClassVar[bool] = False
+    draws: ClassVar[bool] = True
 
-    def seeded(self, seed: int) -> "Medoids":
+    def seeded(self, seed: int) -> "MedoidsPlan":
         return replace(self, seed=seed)
 
-    def step(self, run: Run, centers: Tensor, iteration: int) -> Step:
-        _, _, rows, points, objective, changed = run(
+    def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
+        _, _, rows, points, objective, changed = session.fold(
             Draw(centers, self.separation, self.seed, iteration)
         )
-        masses = torch.ones(len(centers), dtype=torch.float64, device=centers.device)
-        return Step(points, masses, objective.item(), int(changed), rows)
+        return Step(Placed(points, rows), objective, changed)
 
-    def place(self, step: Step, centers: Tensor) -> Tensor:
-        return step.sums
-
-    def finish(self, run: Run, centers: Tensor) -> Final:
-        inertia = run(Measure(centers))[0].item()
+    def finish(self, session: Session, centers: Tensor) -> Final:
+        inertia = session.fold(Measure(centers))[0].item()
         return Final(inertia, inertia)

@@ -2,18 +2,19 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from lloydformer.plans.assign import Measure, count_changed, masses_of
-from lloydformer.plans.contract import Adding, Block, Final, Plain, Run, Step, total
-from lloydformer.plans.means import mean
+from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn, Sums
 from lloydformer.plans.selection import holding, radii
+from lloydformer.plans.session import Adding, PointBlock, Session, total
 
 
-def _weights(block: Block) -> Tensor:
-    ones = torch.ones(len(block.labels), dtype=torch.float64, device=block.labels.device)
+def _weights(block: PointBlock) -> Tensor:
+    ones = torch.ones(block.size, dtype=torch.float64, device=block.labels.device)
     return ones if block.weights is None else block.weights.double()
 
 
@@ -24,7 +25,7 @@ class Best:
     inverse_temperature: float
     n_clusters: int
 
-    def map(self, block: Block) -> tuple[Tensor, Tensor]:
+    def map(self, block: PointBlock) -> tuple[Tensor, Tensor]:
         z = -self.inverse_temperature * block.distances.double()
         weights, labels = _weights(block), block.labels.long()
         best = z.new_full((self.n_clusters,), -math.inf)
@@ -40,29 +41,29 @@ class Best:
 
 @dataclass(frozen=True)
 class Above(Adding):
-    """Mass and weighted score of each cluster's points that are above its threshold."""
+    """For each cluster, the mass and the weighted score of its points above its threshold."""
 
     inverse_temperature: float
     threshold: Tensor
 
-    def map(self, block: Block) -> tuple[Tensor, Tensor]:
+    def map(self, block: PointBlock) -> tuple[Tensor, Tensor]:
         z = -self.inverse_temperature * block.distances.double()
         labels, k = block.labels.long(), len(self.threshold)
         weights = _weights(block) * (z > self.threshold[labels])
         return masses_of(labels, weights, k), masses_of(labels, weights * z, k)
 
 
-def threshold(run: Run, inverse_temperature: float, n_clusters: int) -> Tensor:
+def threshold(session: Session, inverse_temperature: float, n_clusters: int) -> Tensor:
     """Sparsemax's tau: the sum of w (z - tau)_+ is 1 (Michelot's steps from a lower bound).
 
     Each step solves for tau with the points above it; tau rises until they stay the same.
     """
-    best, at_best = run(Best(inverse_temperature, n_clusters))
-    mass, score = run(Above(inverse_temperature, torch.full_like(best, -math.inf)))
+    best, at_best = session.fold(Best(inverse_temperature, n_clusters))
+    mass, score = session.fold(Above(inverse_temperature, torch.full_like(best, -math.inf)))
     tau = torch.maximum((score - 1) / mass, best - 1 / at_best)
     count = mass
     while True:
-        mass, score = run(Above(inverse_temperature, tau))
+        mass, score = session.fold(Above(inverse_temperature, tau))
         following = torch.where(mass > 0, torch.maximum((score - 1) / mass, tau), tau)
         if torch.equal(mass, count) or torch.equal(following.nan_to_num(), tau.nan_to_num()):
             return following
@@ -71,17 +72,19 @@ def threshold(run: Run, inverse_temperature: float, n_clusters: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Weighted(Adding):
-    """Sums with the weights that a cluster's activation gives to its own points."""
+    """Sums with the weights that the activation gives to each cluster's own points.
+
+    Precondition: `Measure` has run; reads labels and distances.
+    """
 
     weigh: "Sparse | Exponential"
     n_clusters: int
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         labels = block.labels.long()
         weights = _weights(block) * self.weigh(block.distances.double(), labels)
         sums = block.rows.sums(labels, self.n_clusters, weights)
         objective, changed = total(block.distances, block.weights), count_changed(block)
-        block.before.copy_(block.labels)
         return sums, masses_of(labels, weights, self.n_clusters), objective, changed
 
 
@@ -110,7 +113,7 @@ class Exponential:
 
 
 @dataclass(frozen=True)
-class Robust(Plain):
+class RobustPlan(StepByStep):
     """Each center moves to a mean of its points in which far ones weigh less.
 
     activation "sparsemax" or "softmax"; with `m`, soft-max over the m nearest points.
@@ -119,30 +122,29 @@ class Robust(Plain):
     inverse_temperature: float = 0.01
     activation: str = "sparsemax"
     m: int | None = None
-    stops_on = "shift"
-    empties = "copy"
-    directions = False
+    stops_on: ClassVar[StopsOn] = "shift"
+    empties: ClassVar[Empties] = "copy"
+    directions: ClassVar[bool] = False
 
-    def step(self, run: Run, centers: Tensor, iteration: int) -> Step:
-        _, masses = run(Measure(centers))
-        sums, weights, objective, changed = run(
-            Weighted(self._weighting(run, masses, centers.dtype), len(centers))
+    def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
+        _, masses = session.fold(Measure(centers))
+        sums, weights, objective, changed = session.fold(
+            Weighted(self._weighting(session, masses, centers.dtype), len(centers))
         )
-        return Step(sums, torch.where(masses > 0, weights, 0.0), objective.item(), int(changed))
+        return Step(Sums(sums, torch.where(masses > 0, weights, 0.0)), objective, changed)
 
-    def _weighting(self, run: Run, masses: Tensor, dtype: torch.dtype) -> "Sparse | Exponential":
+    def _weighting(
+        self, session: Session, masses: Tensor, dtype: torch.dtype
+    ) -> "Sparse | Exponential":
         gamma, k = self.inverse_temperature, len(masses)
         if self.activation == "sparsemax":
-            return Sparse(gamma, threshold(run, gamma, k))
-        best, _ = run(Best(gamma, k))
+            return Sparse(gamma, threshold(session, gamma, k))
+        best, _ = session.fold(Best(gamma, k))
         radius = torch.full_like(best, math.inf)
         if self.m is not None:
-            radius = radii(run, holding(masses.clamp(max=self.m), 1.0), dtype).double()
+            radius = radii(session, holding(masses.clamp(max=self.m), 1.0), dtype).double()
         return Exponential(gamma, best, radius)
 
-    def place(self, step: Step, centers: Tensor) -> Tensor:
-        return mean(step, centers)
-
-    def finish(self, run: Run, centers: Tensor) -> Final:
-        inertia = run(Measure(centers))[0].item()
+    def finish(self, session: Session, centers: Tensor) -> Final:
+        inertia = session.fold(Measure(centers))[0].item()
         return Final(inertia, inertia)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.numerics.accumulate import add_by_label
-from lloydformer.plans.contract import Adding, Block, Run
+from lloydformer.plans.session import Adding, PointBlock, Session
 
 _DIGIT = 8
 _INTEGERS = {torch.float32: torch.int32, torch.float64: torch.int64}
@@ -18,18 +18,21 @@ _BITS = {torch.float32: 32, torch.float64: 64}
 
 
 def holding(masses: Tensor, keep: float) -> Tensor:
-    """A fraction of each mass; rounding is forgiven, in whatever unit weights are given."""
+    """A fraction of each mass, less 1e-12 of it, so that rounding does not add a point."""
     return keep * masses * (1 - 1e-12)
 
 
 @dataclass(frozen=True)
 class Histogram(Adding):
-    """Masses by cluster and next digit, (k, 256), among points that agree with the prefix."""
+    """Masses by cluster and next digit, (k, 256), of the points whose bits begin with the prefix.
+
+    Precondition: `Measure` has run; reads labels and distances.
+    """
 
     prefix: Tensor
     shift: int
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         labels = block.labels.long()
         bits = block.distances.view(_INTEGERS[block.distances.dtype]).long() >> self.shift
         agree = (bits >> _DIGIT) == self.prefix[labels]
@@ -39,12 +42,12 @@ class Histogram(Adding):
         return (add_by_label(weights, slots, size).view(-1, 1 << _DIGIT),)
 
 
-def radii(run: Run, targets: Tensor, dtype: torch.dtype) -> Tensor:
+def radii(session: Session, targets: Tensor, dtype: torch.dtype) -> Tensor:
     """The smallest squared radii (k,) within which a cluster's mass reaches its target."""
     prefix = torch.zeros(len(targets), dtype=torch.long, device=targets.device)
     missing = targets.clone()
     for shift in range(_BITS[dtype] - _DIGIT, -1, -_DIGIT):
-        (histogram,) = run(Histogram(prefix, shift))
+        (histogram,) = session.fold(Histogram(prefix, shift))
         reached = histogram.cumsum(dim=1)
         digit = (reached < missing[:, None]).sum(dim=1).clamp(max=(1 << _DIGIT) - 1)
         before = reached.gather(1, digit[:, None]) - histogram.gather(1, digit[:, None])

@@ -1,29 +1,31 @@
-"""Soft k-means: one fold with a running maximum, so that no cluster comes to 0/0."""
+"""Soft k-means: one fold with a running maximum, so that no cluster becomes 0/0."""
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from lloydformer.plans.assign import Measure, count_changed
-from lloydformer.plans.contract import Block, Final, Plain, Run, Step, total
-from lloydformer.plans.means import mean
+from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn, Sums
+from lloydformer.plans.session import PointBlock, Session, total
 
 _VANISHED = math.log(torch.finfo(torch.float64).tiny)
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Sums of p_ij x_i and p_ij, scaled by the largest log p_ij of each cluster so far.
+    """Sums of p_ij x_i and p_ij, divided by the largest p_ij of each cluster.
 
-    p_ij is the soft-max over j of -gamma |x_i - c_j|^2, times the weight of the point.
+    p_ij is the soft-max over j of -gamma |x_i - c_j|^2, times the weight of the point. The summary
+    is the logarithm of the divisor (k,), sums (k, d), masses (k,), free energy, changed labels.
     """
 
     centers: Tensor
     inverse_temperature: float
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         exponents = -self.inverse_temperature * block.rows.scores(self.centers).double()  # (m, k)
         mass = exponents.logsumexp(dim=1, keepdim=True)
         logs = exponents - mass
@@ -33,9 +35,7 @@ class Shares:
         shares = (logs - level).exp()
         energy = block.rows.squared_norms().double() - mass[:, 0] / self.inverse_temperature
         block.labels.copy_(exponents.argmax(dim=1))
-        changed = count_changed(block)
-        block.before.copy_(block.labels)
-        sums = block.rows.mixtures(shares)
+        changed, sums = count_changed(block), block.rows.mixtures(shares)
         return level, sums, shares.sum(dim=0), total(energy, block.weights), changed
 
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -51,25 +51,25 @@ class Shares:
 
 
 @dataclass(frozen=True)
-class Soft(Plain):
+class SoftPlan(StepByStep):
     """Each center moves to the mean of all points, weighted by their shares.
 
     The objective is the free energy, -1/gamma times the sum of w log sum exp(-gamma d^2).
     """
 
     inverse_temperature: float = 1.0
-    stops_on = "shift"
-    empties = "keep"
-    directions = False
+    stops_on: ClassVar[StopsOn] = "shift"
+    empties: ClassVar[Empties] = "keep"
+    directions: ClassVar[bool] = False
 
-    def step(self, run: Run, centers: Tensor, iteration: int) -> Step:
-        level, sums, masses, energy, changed = run(Shares(centers, self.inverse_temperature))
+    def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
+        level, sums, masses, energy, changed = session.fold(
+            Shares(centers, self.inverse_temperature)
+        )
         vanished = level + masses.log() < _VANISHED
-        return Step(sums, masses.masked_fill(vanished, 0.0), energy.item(), int(changed))
+        return Step(Sums(sums, masses.masked_fill(vanished, 0.0)), energy, changed)
 
-    def place(self, step: Step, centers: Tensor) -> Tensor:
-        return mean(step, centers)
-
-    def finish(self, run: Run, centers: Tensor) -> Final:
-        free_energy = self.step(run, centers, 0).objective
-        return Final(run(Measure(centers))[0].item(), free_energy)
+    def finish(self, session: Session, centers: Tensor) -> Final:
+        free_energy = self.step(session, centers, 0).objective
+        inertia = session.fold(Measure(centers))[0]
+        return Final(*torch.stack([inertia, free_energy]).tolist())

@@ -1,4 +1,4 @@
-"""Clusters in two halves: folds that draw points by their distances and split clusters at them."""
+"""Splitting of clusters: folds that draw points by distance, and halve clusters at them."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,8 @@ from torch import Tensor
 from lloydformer.numerics.accumulate import add_by_label
 from lloydformer.numerics.noise import gumbel
 from lloydformer.plans.assign import masses_of
-from lloydformer.plans.contract import Adding, Block, Run
+from lloydformer.plans.contract import means_or
+from lloydformer.plans.session import Adding, PointBlock, Session
 
 SHARPNESS = 2.0
 """Clusters are drawn with probability proportional to their error to this power."""
@@ -18,7 +19,7 @@ TIE = 1e-9
 
 @dataclass(frozen=True)
 class Draws:
-    """What a relocation draws with: its seed, its layer, and how often for each split."""
+    """The noise of a relocation: seed, layer, and number of draws for each split."""
 
     seed: int
     layer: int
@@ -27,11 +28,11 @@ class Draws:
 
 @dataclass(frozen=True)
 class Errors(Adding):
-    """Labels and distances by nearest center; of each cluster sums, mass and error."""
+    """Store labels and distances by nearest center; for each cluster sums, mass and error."""
 
     centers: Tensor
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         k, labels = len(self.centers), block.rows.scores(self.centers).min(dim=1).indices
         block.labels.copy_(labels)
         block.distances.copy_(block.rows.squared_distances(self.centers, labels))
@@ -40,20 +41,23 @@ class Errors(Adding):
         return sums, masses_of(labels, block.weights, k), errors
 
 
-def _weighted(values: Tensor, block: Block) -> Tensor:
+def _weighted(values: Tensor, block: PointBlock) -> Tensor:
     return values if block.weights is None else values * block.weights
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """For each of some clusters and each draw the largest log w r + g, its row and its point."""
+    """For each chosen cluster and draw: the largest log w r + g, its row and its point.
+
+    Precondition: `Errors` has run; reads labels and distances.
+    """
 
     place: Tensor
-    """By cluster: its place among those drawn, -1 for the others."""
+    """For each cluster its place among the chosen ones, -1 for the others."""
     count: int
     draws: Draws
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         places = self.place[block.labels.long()]
         rows = torch.arange(block.start, block.start + len(places), device=places.device)
         noise = gumbel(self.draws.seed, self.draws.layer, "drawn", self.draws.n_draws, rows)
@@ -76,18 +80,18 @@ class Drawn:
 class Halves(Adding):
     """Sums and masses of a cluster's points that are nearer to a point than to its center.
 
-    They are met after `Errors`. Sums are (count, draws, d).
+    Precondition: `Errors` has run; reads labels and distances. Sums are (count, draws, d).
     """
 
     place: Tensor
     points: Tensor
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         parts = [self._half(block, point) for point in self.points.unbind(dim=1)]
         return tuple(torch.stack(part, dim=1) for part in zip(*parts, strict=True))
 
-    def _half(self, block: Block, points: Tensor) -> tuple[Tensor, ...]:
-        """For one draw, and at the end the numbers of points in the two halves."""
+    def _half(self, block: PointBlock, points: Tensor) -> tuple[Tensor, ...]:
+        """For one draw: sums and mass of the near half, numbers of points in both halves."""
         count, places = len(points), self.place[block.labels.long()]
         own, places = places >= 0, places.clamp(min=0)
         near = own & (block.rows.squared_distances(points, places) < block.distances)
@@ -102,7 +106,7 @@ class Halves(Adding):
 
 
 def _first_best(gains: Tensor) -> tuple[Tensor, Tensor]:
-    """The best draw of each cluster, the first of equals: points of either half gain the same."""
+    """The best draw of each cluster, the first one within a tie."""
     best, gain = torch.zeros_like(gains[:, 0], dtype=torch.long), gains[:, 0]
     for draw in range(1, gains.shape[1]):
         better = gains[:, draw] > (1 + TIE) * gain
@@ -110,23 +114,28 @@ def _first_best(gains: Tensor) -> tuple[Tensor, Tensor]:
     return best, gain
 
 
-def split(run: Run, state: tuple[Tensor, ...], n_moved: int, draws: Draws, old: Tensor) -> Tensor:
-    """The means of all clusters, and those of two halves where one is drawn: (k + m, d)."""
-    sums, masses, errors = state
+def split(
+    session: Session, known: tuple[Tensor, ...], n_moved: int, draws: Draws, old: Tensor
+) -> Tensor:
+    """The means of all clusters, with the drawn clusters split in two: (k + m, d).
+
+    known: the summary of `Errors` for the centers `old`.
+    """
+    sums, masses, errors = known
     device = errors.device
     noise = gumbel(draws.seed, draws.layer, "grow", len(errors), torch.zeros(1, dtype=torch.long))
     scores = SHARPNESS * errors.log() + noise[:, 0].to(device)
     chosen = scores.sort(descending=True, stable=True).indices[:n_moved]
     place = torch.full((len(errors),), -1, device=device)
     place[chosen] = torch.arange(len(chosen), device=device)
-    points = run(Drawn(place, len(chosen), draws))[2]
-    near, mass, n_near, n_rest = run(Halves(place, points.to(old.dtype)))
+    points = session.fold(Drawn(place, len(chosen), draws))[2]
+    near, mass, n_near, n_rest = session.fold(Halves(place, points.to(old.dtype)))
     rest, other = sums[chosen, None] - near, masses[chosen, None] - mass
     apart = (near / mass[..., None] - rest / other[..., None]).square().sum(dim=-1)
     whole = (n_near > 0) & (n_rest > 0)
     gains = torch.where(whole, mass * other / masses[chosen, None] * apart, 0)
     best, gain = _first_best(gains)
-    means = torch.where(masses[:, None] > 0, sums / masses[:, None], old.double())
+    means = means_or(sums, masses, old.double())
     here = torch.arange(len(chosen), device=device), best
     near, rest = near[here] / mass[here][:, None], rest[here] / other[here][:, None]
     gained = gain > 0

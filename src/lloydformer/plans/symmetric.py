@@ -1,9 +1,10 @@
-"""The symmetric layer as two folds: how points are served, and what each center attends to."""
+"""The symmetric layer as two folds: distances to the two nearest centers, and attention."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property, reduce
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -12,24 +13,24 @@ from lloydformer.circuits.symmetric import NEAR
 from lloydformer.data.rows import Rows
 from lloydformer.numerics.accumulate import add_by_label
 from lloydformer.plans.assign import Measure, masses_of
-from lloydformer.plans.contract import Adding, Block, Final, Plain, Run, Step, total
-from lloydformer.plans.means import mean
+from lloydformer.plans.contract import Empties, Final, Placed, Step, StepByStep, StopsOn
+from lloydformer.plans.session import Adding, PointBlock, Session, total
 
 FLOOR = 1e-6
-"""Added to a mean squared distance: centers may hit all points."""
+"""Added to a mean squared distance, which is 0 if every point is a center."""
 _CELLS = 1 << 19
-"""Scores that are looked at together: they stay in cache."""
+"""Scores that are computed together; they stay in cache."""
 
 _FAINT = -60.0
-"""The logarithm of a share that is none; products of smaller ones would be denormal, and slow."""
+"""Logarithms of shares are not below this: smaller numbers would be denormal, and slow."""
 
 
 @dataclass(frozen=True)
 class Centroid(Adding):
     """The weight of all points, and the sum of w x."""
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
-        everything = torch.zeros(len(block.labels), dtype=torch.long, device=block.labels.device)
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
+        everything = torch.zeros(block.size, dtype=torch.long, device=block.labels.device)
         sums = block.rows.sums(everything, 1, block.weights)[0]
         return masses_of(everything, block.weights, 1)[0], sums
 
@@ -40,22 +41,22 @@ class Tail(Adding):
 
     middle: Tensor
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
-        everything = torch.zeros(len(block.labels), dtype=torch.long, device=block.labels.device)
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
+        everything = torch.zeros(block.size, dtype=torch.long, device=block.labels.device)
         squares = block.rows.squared_distances(self.middle[None], everything).double()
         return total(squares, block.weights), total(squares.square(), block.weights)
 
 
 @dataclass(frozen=True)
-class Served(Adding):
-    """Sums of w r and w s, and by nearest center of w and w r.
+class NearestCosts(Adding):
+    """Sums of w r and w s; by nearest center, sums of w and of w r (k,).
 
     r and s are the squared distances to the nearest and second nearest center.
     """
 
     centers: Tensor
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         k = len(self.centers)
         near, labels = two_nearest(block.rows.scores(self.centers), block.rows.squared_norms())
         weighted = near if block.weights is None else near * block.weights
@@ -99,8 +100,8 @@ class Heads:
 
 
 @dataclass(frozen=True)
-class Attended:
-    """Of each center and head, the sum of e^score, and of e^score x, less the largest score.
+class AttentionSums:
+    """For each center and head: the largest score, the sums of e^score and of e^score x over it.
 
     With D the squared distances over `unit`, $p^h_{ij} = \\sigma_j(-\\gamma_h D_{ij})$, a score is
     $\\sum_h y_{gh} p^h_{ij} + l_g \\log p^g_{ij} - \\delta_g D_{ij} + a_g \\log r_i + b_g \\log s_i
@@ -111,13 +112,13 @@ class Attended:
     unit: float
     heads: Heads
 
-    def map(self, block: Block) -> tuple[Tensor, ...]:
-        m = len(block.labels)
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
+        m = block.size
         size = max(1, _CELLS // self.heads.distance.numel())
         parts = (self._part(block, start, min(start + size, m)) for start in range(0, m, size))
         return reduce(self.merge, parts)
 
-    def _part(self, block: Block, start: int, stop: int) -> tuple[Tensor, ...]:
+    def _part(self, block: PointBlock, start: int, stop: int) -> tuple[Tensor, ...]:
         """Of some rows: level (k, h), masses (k, h), sums (k, h, d)."""
         rows = block.rows.part(start, stop)
         weights = None if block.weights is None else block.weights[start:stop]
@@ -164,10 +165,10 @@ class Attended:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a step depends on: means of r and s, and each center's part of points and of cost.
+class Invariants:
+    """What the numbers of a step depend on: means of r and s, shares of points and of cost.
 
-    Squares are in units of `Spread.square`, and parts sum to 1. time: from 0 to 1.
+    Squared distances are in units of `Spread.square`; shares sum to 1; time goes from 0 to 1.
     """
 
     nearest: float
@@ -180,76 +181,84 @@ class Found:
 
 @dataclass(frozen=True)
 class Spread:
-    """Of the points: their weight, mean square distance to their mean, and log mean fourth power.
+    """The weight of all points, their mean squared distance to their mean, and the tail.
 
-    The latter is in units of the former.
+    tail: logarithm of the mean fourth power of the distance, over the square of the mean square.
     """
 
     mass: float
     square: float
     tail: float
 
-    def found(
-        self, first: Tensor, second: Tensor, members: Tensor, costs: Tensor, time: float
-    ) -> Found:
-        """What a fold of `Served` says, in these units."""
+    def invariants(
+        self, first: float, second: float, members: Tensor, costs: Tensor, time: float
+    ) -> Invariants:
+        """The summary of `NearestCosts` in these units."""
         scale = self.mass * self.square
-        return Found(first.item() / scale, second.item() / scale, members / self.mass,
-                     costs / scale, self.tail, time)  # fmt: skip
+        return Invariants(first / scale, second / scale, members / self.mass,
+                          costs / scale, self.tail, time)  # fmt: skip
 
 
-def spread_of(run: Run) -> Spread:
-    mass, sums = run(Centroid())
-    square, fourth = run(Tail(sums / mass))
-    square, fourth = (square / mass).item(), (fourth / mass).item()
+def spread_of(session: Session) -> Spread:
+    """The spread of the points, in two folds."""
+    mass, sums = session.fold(Centroid())
+    square, fourth = session.fold(Tail(sums / mass))
+    mass, square, fourth = torch.stack([mass, square / mass, fourth / mass]).tolist()
     if square == 0:
-        return Spread(mass.item(), 1.0, -math.inf)
-    return Spread(mass.item(), square, math.log(fourth / square**2))
+        return Spread(mass, 1.0, -math.inf)
+    return Spread(mass, square, math.log(fourth / square**2))
 
 
 @dataclass(frozen=True)
-class Symmetric(Plain):
-    """Each center moves toward the means of what its heads attend to, and away from its kin.
+class SymmetricPlan(StepByStep):
+    """Each center moves toward the means that its heads attend to, and away from near centers.
 
-    numbers: those of a step, from what it finds. spread: of the points. n_steps: how many there
-    will be, which the numbers may depend on. The objective is that of k-means.
+    Attributes
+    ----------
+    numbers : callable
+        The numbers of a step, from its invariants.
+    n_steps : int
+        Number of steps, which the invariant `time` depends on.
+    spread : Spread or None
+        Of the points; computed in every step if it is None.
     """
 
-    numbers: Callable[[Found], Heads]
+    numbers: Callable[[Invariants], Heads]
     n_steps: int
     spread: Spread | None = None
-    stops_on = "shift"
-    empties = "keep"
-    directions = False
+    stops_on: ClassVar[StopsOn] = "never"
+    empties: ClassVar[Empties] = "keep"
+    directions: ClassVar[bool] = False
 
-    def step(self, run: Run, centers: Tensor, iteration: int) -> Step:
-        spread = self.spread or spread_of(run)
-        first, second, members, costs = run(Served(centers))
+    def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
+        spread = self.spread or spread_of(session)
+        objective, second, members, costs = session.fold(NearestCosts(centers))
+        first, other = torch.stack([objective, second]).tolist()
         time = iteration % self.n_steps / max(1, self.n_steps - 1)
-        heads = self.numbers(spread.found(first, second, members, costs, time))
-        unit = first.item() / spread.mass + FLOOR * spread.square
-        _, masses, sums = run(Attended(centers, unit, heads))
+        heads = self.numbers(spread.invariants(first, other, members, costs, time))
+        unit = first / spread.mass + FLOOR * spread.square
+        _, masses, sums = session.fold(AttentionSums(centers, unit, heads))
         now = centers.double()
-        moved = now + toward(heads, masses, sums, now) + apart(heads, now, unit)
-        changed = len(members)  # no label is compared: as good as all
-        return Step(moved, torch.ones_like(members), first.item(), changed)
+        return Step(
+            Placed(now + toward(heads, masses, sums, now) + apart(heads, now, unit)),
+            objective,
+            changed=None,
+        )
 
-    def place(self, step: Step, centers: Tensor) -> Tensor:
-        return mean(step, centers)
-
-    def finish(self, run: Run, centers: Tensor) -> Final:
-        inertia, masses = run(Measure(centers))
-        return Final(inertia.item(), inertia.item(), tuple(masses.clamp(min=0).tolist()))
+    def finish(self, session: Session, centers: Tensor) -> Final:
+        squares, masses = session.fold(Measure(centers))
+        inertia, *weights = torch.cat([squares[None], masses.clamp(min=0)]).tolist()
+        return Final(inertia, inertia, tuple(weights))
 
 
 def toward(heads: Heads, masses: Tensor, sums: Tensor, centers: Tensor) -> Tensor:
-    """The way to the heads' means, each with its stride."""
+    """The shift of each center to the means of its heads, each times its stride."""
     away = sums / masses[..., None] - centers[:, None]
     return (heads.stride[..., None] * away).sum(dim=1)
 
 
 def apart(heads: Heads, centers: Tensor, unit: float) -> Tensor:
-    """The way from the means of near centers."""
+    """The shift of each center away from the means of near centers."""
     seen = centers - centers.mean(dim=0)
     norms = seen.square().sum(dim=1)
     between = (norms[:, None] + norms - 2 * seen @ seen.mT).clamp(min=0) / unit  # (k, k)

@@ -1,32 +1,42 @@
-"""The native engine: dense points in memory go to the kernels, all else to the chunked engine."""
+"""The native engine: kernels in C++ for dense points in memory."""
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeGuard
 
 import torch
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, TensorBlocks
-from lloydformer.engines.chunked import Chunked
-from lloydformer.engines.contract import State
-from lloydformer.engines.native.folds import FOLDS, Session
+from lloydformer.engines.chunked import ChunkedSession
+from lloydformer.engines.draws import draw_independently
+from lloydformer.engines.native.folds import FOLDS
 from lloydformer.engines.native.installed import kernels
-from lloydformer.plans.contract import Fold, Run
+from lloydformer.engines.native.open_points import OpenPoints
+from lloydformer.engines.native.tasks import TASKS
+from lloydformer.plans.session import Fold, Task
 
 _SMALL = 1 << 18
-"""So few numbers are not worth a second thread."""
+"""Problems of at most so many numbers use one thread: a second one would not pay."""
 _ROOM = 1 << 27
 """Bytes of bounds for data that are mapped from a file."""
 
 
 class Native:
-    """Runs folds with kernels in C++, a number of threads, and with `bounded` skips work exactly.
+    """Runs folds with kernels in C++.
 
-    By default as many threads as both torch and OpenMP (`threadpoolctl`) are allowed. Labels are
-    those of exact arithmetic wherever float64 can tell, also for float32.
+    Labels are those of exact arithmetic wherever float64 can tell, also for float32.
+
+    Parameters
+    ----------
+    n_threads : int, optional
+        By default as many as both torch and OpenMP (`threadpoolctl`) are allowed.
+    bounded : bool
+        Skip points whose label cannot have changed. Labels are the same either way.
+    instruction_set : str
+        "avx512", "avx2" or "portable"; by default the widest one of this machine.
     """
 
     name = "native"
@@ -37,51 +47,82 @@ class Native:
         kernels().isa(instruction_set)
         self.n_threads, self.bounded, self.instruction_set = n_threads, bounded, instruction_set
 
+    @staticmethod
+    def reads(blocks: Blocks) -> TypeGuard[TensorBlocks]:
+        """Can the kernels read these data? Rows must lie one after the other in CPU memory."""
+        return (
+            isinstance(blocks, TensorBlocks)
+            and blocks.device.type == "cpu"
+            and blocks.points.is_contiguous()
+        )
+
     @contextmanager
-    def over(self, data: Blocks, state: State) -> Iterator[Run]:
-        """A function that runs folds over these data, while threads for it are up."""
+    def open(self, blocks: Blocks) -> Iterator["NativeSession"]:
+        if not self.reads(blocks):
+            raise ValueError(
+                'engine: found "native" for data that are not rows of a dense CPU tensor; '
+                'use "chunked"'
+            )
         n_threads = self.n_threads or allowed_threads()
-        with Chunked(self.n_threads).over(data, state) as plain:
-            if _in_rows(data):
-                few = data.points.numel() <= _SMALL
-                session = self._session(data, state, 1 if few else n_threads)
-                yield partial(_run, plain, session)
-            else:
-                yield plain
+        with ExitStack() as resources:
+            few = blocks.points.numel() <= _SMALL
+            yield NativeSession(
+                blocks, n_threads, resources, self._kernels(blocks, 1 if few else n_threads)
+            )
 
-    def _session(self, data: TensorBlocks, state: State, n_threads: int) -> Session:
-        scaling = data.scaling
-        rows = [data.origin, *([] if scaling is None else [scaling.shift, scaling.scale])]
-        origin, *scaled = (row.to(data.dtype).contiguous().numpy() for row in rows)
+    def _kernels(self, blocks: TensorBlocks, n_threads: int) -> Any:
+        scaling = blocks.scaling
+        rows = [blocks.origin, *([] if scaling is None else [scaling.shift, scaling.scale])]
+        origin, *scaled = (row.to(blocks.dtype).contiguous().numpy() for row in rows)
         shift, scale = scaled or (None, None)
-        weights = data.sample_weight
-        folds = kernels().Folds(
-            data.points.numpy(), origin, shift, scale,
-            None if weights is None else weights.contiguous().numpy(), data.directions,
-            data.farthest, data.mapped, n_threads, self._room(data), self.instruction_set,
+        weights = blocks.sample_weight
+        return kernels().Folds(
+            blocks.points.numpy(), origin, shift, scale,
+            None if weights is None else weights.contiguous().numpy(), blocks.directions,
+            blocks.farthest, blocks.mapped, n_threads, self._room(blocks), self.instruction_set,
         )  # fmt: skip
-        return Session(folds, state, data.n_features, data.leaf)
 
-    def _room(self, data: TensorBlocks) -> int:
+    def _room(self, blocks: TensorBlocks) -> int:
         """Bytes that bounds may take in all: they are kept in memory, and mapped data are large."""
         if not self.bounded:
             return 0
-        return _ROOM if data.mapped else sys.maxsize
+        return _ROOM if blocks.mapped else sys.maxsize
 
 
-def _in_rows(data: Blocks) -> TypeGuard[TensorBlocks]:
-    """Kernels read rows one after the other, in memory or mapped into it."""
-    return (
-        isinstance(data, TensorBlocks) and data.device.type == "cpu" and data.points.is_contiguous()
-    )
+class NativeSession(ChunkedSession):
+    """Folds with a kernel run in C++, all others as in the chunked engine."""
+
+    def __init__(
+        self, blocks: TensorBlocks, n_threads: int, resources: ExitStack, kernels: Any
+    ) -> None:
+        super().__init__(blocks, n_threads, resources)
+        self.points = OpenPoints(kernels, self.layout, self.state)
+
+    def fold(self, fold: Fold) -> Any:
+        self.state.reclaim()
+        self.points.leaf_masses = None
+        kernel = FOLDS.get(type(fold))
+        summary = None if kernel is None else kernel(self.points, fold)
+        return super().fold(fold) if summary is None else summary
+
+    def run(self, task: Task) -> Any | None:
+        kernel = TASKS.get(type(task))
+        if kernel is None:
+            return None
+        self.state.reclaim()
+        return kernel(self.points, task)
+
+    def draw_by_distance(self, fractions: Tensor) -> Tensor:
+        masses = self.points.leaf_masses
+        if masses is None:
+            return super().draw_by_distance(fractions)
+        return draw_independently(self.layout, masses, self._mass, fractions)
+
+    def forget(self) -> None:
+        super().forget()
+        self.points.fresh = True
 
 
 def allowed_threads() -> int:
-    """As many as torch and OpenMP both allow."""
+    """As many threads as torch and OpenMP both allow."""
     return min(torch.get_num_threads(), _openmp_effective_n_threads())
-
-
-def _run(plain: Run, session: Session, fold: Fold) -> Any:
-    kernel = FOLDS.get(type(fold))
-    found = None if kernel is None else kernel(session, fold)
-    return plain(fold) if found is None else found

@@ -47,10 +47,10 @@ def assigned(model: Clusterer, blocks: TensorBlocks, labels: Any = None) -> Assi
     if fitted is None or left_out is not None:
         fitted = torch.as_tensor(model.predict(blocks))
     seen = as_seen(model, blocks)
-    centers = seen.place(torch.as_tensor(model.cluster_centers_)).to(seen.dtype)
+    centers = seen.layout.place(torch.as_tensor(model.cluster_centers_)).to(seen.dtype)
     parts = [
         seen.read(start, stop).squared_distances(centers, fitted[start:stop].long())
-        for start, stop in ranges(seen)
+        for start, stop in ranges(seen.layout)
     ]
     squares = torch.cat(parts)
     return Assignment(fitted, squares / 2 if model._directions else squares.sqrt(), left_out)

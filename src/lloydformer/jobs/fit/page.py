@@ -108,7 +108,7 @@ def _map(found: Found) -> Part:
     kept = found.sample.rows >= 0 if out is None else ~out[found.sample.rows]
     middle, components = plane_of(found.sample.points[kept])
     seen = as_seen(found.model, found.blocks)
-    centers = seen.place(torch.as_tensor(found.model.cluster_centers_))
+    centers = seen.layout.place(torch.as_tensor(found.model.cluster_centers_))
     labels = torch.where(kept, found.assignment.clusters[found.sample.rows].long(), -1)
     flat = [(rows - middle) @ components.T for rows in (found.sample.points, centers)]
     numbered = {j: (flat[1][j, 0].item(), flat[1][j, 1].item()) for j in _drawn_clusters(found)}

@@ -7,7 +7,7 @@ import torch
 from lloydformer.learning.symmetric.layer import SHARPEST
 from lloydformer.learning.symmetric.model import SymmetricModel
 from lloydformer.learning.symmetric.numbers import Means, of_means
-from lloydformer.plans.symmetric import Found, Heads, Symmetric
+from lloydformer.plans.symmetric import Heads, Invariants, SymmetricPlan
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class LearnedNumbers:
 
     model: SymmetricModel
 
-    def __call__(self, found: Found) -> Heads:
+    def __call__(self, found: Invariants) -> Heads:
         numbers, theta = self.model.numbers, self.model.theta.double()[None]
         z = of_means(_means(found), found.time)
         theta = theta.to(z)
@@ -28,7 +28,7 @@ class LearnedNumbers:
         return Heads(**at)
 
 
-def _means(found: Found) -> Means:
+def _means(found: Invariants) -> Means:
     def alone(value: float) -> torch.Tensor:
         return found.members.new_tensor([[value]])
 
@@ -39,6 +39,6 @@ def _means(found: Found) -> Means:
     )  # fmt: skip
 
 
-def plan_of(model: SymmetricModel, n_steps: int) -> Symmetric:
+def plan_of(model: SymmetricModel, n_steps: int) -> SymmetricPlan:
     """The plan that runs so many steps of a model."""
-    return Symmetric(LearnedNumbers(model), max(1, n_steps))
+    return SymmetricPlan(LearnedNumbers(model), max(1, n_steps))

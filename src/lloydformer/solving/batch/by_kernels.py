@@ -11,15 +11,16 @@ from lloydformer.engines.native import instruction_set
 from lloydformer.engines.native.engine import allowed_threads
 from lloydformer.engines.native.installed import kernels
 from lloydformer.plans.contract import Plan
-from lloydformer.plans.means import Means
+from lloydformer.plans.means import MeansPlan
 from lloydformer.solving.batch.by_tensors import directions
-from lloydformer.solving.batch.loop import Found
+from lloydformer.solving.batch.outcome import BatchOutcome
 from lloydformer.solving.batch.seeding import random_rows
+from lloydformer.solving.rules import Rules
 
 
 def known(plan: Plan, x: Tensor) -> bool:
-    """Do the kernels solve such problems?"""
-    return isinstance(plan, Means) and x.device.type == "cpu" and instruction_set() is not None
+    """Is there a kernel for this plan on these points?"""
+    return isinstance(plan, MeansPlan) and x.device.type == "cpu" and instruction_set() is not None
 
 
 @dataclass(frozen=True)
@@ -29,25 +30,25 @@ class ByKernels:
     plan: Plan
     x: Float[Tensor, "b n d"]
     weights: Float[Tensor, "b n"] | None
-    rules: tuple[float, int]
+    rules: Rules
     rng: np.random.RandomState
 
-    def from_array(self, starts: Float[Tensor, "b k d"]) -> Found:
+    def from_array(self, starts: Float[Tensor, "b k d"]) -> BatchOutcome:
         starts = starts.double()
         return self._solve(directions("init", starts) if self.plan.directions else starts.clone())
 
-    def from_random_rows(self, n_clusters: int) -> Found:
+    def from_random_rows(self, n_clusters: int) -> BatchOutcome:
         uniform = torch.from_numpy(self.rng.uniform(size=self.x.shape[:2]))
         weights = torch.ones_like(uniform) if self.weights is None else self.weights
         rows = random_rows(weights, n_clusters, uniform).unsqueeze(-1)
         return self.from_array(self.x.gather(1, rows.expand(-1, -1, self.x.shape[2])))
 
-    def from_seeds(self, draws: Float[Tensor, "b k trials"]) -> Found:
+    def from_seeds(self, draws: Float[Tensor, "b k trials"]) -> BatchOutcome:
         """From the seeds of greedy k-means++ that these draws from [0, 1) give."""
         (b, k, _), d = draws.shape, self.x.shape[2]
         return self._solve(torch.empty(b, k, d, dtype=torch.float64), draws)
 
-    def _solve(self, centers: Tensor, draws: Tensor | None = None) -> Found:
+    def _solve(self, centers: Tensor, draws: Tensor | None = None) -> BatchOutcome:
         if self.plan.directions and bool((self.x == 0).all(dim=-1).any()):
             raise ValueError("points: found a row of zeros, which has no direction; use another")
         b, n, _ = self.x.shape
@@ -55,7 +56,9 @@ class ByKernels:
         inertia = torch.empty(b, dtype=torch.float64)
         given = (None if t is None else t.contiguous().numpy() for t in (self.weights, draws))
         kernels().solve(
-            self.x.contiguous().numpy(), *given, *self.rules, self.plan.directions,
+            self.x.contiguous().numpy(), *given, self.rules.tol, self.rules.max_iter,
+            self.plan.directions,
             centers.numpy(), labels.numpy(), inertia.numpy(), n_iter.numpy(), allowed_threads(),
         )  # fmt: skip
-        return Found(centers, labels.long(), inertia, n_iter.long())
+        trimmed = torch.zeros(b, n, dtype=torch.bool)
+        return BatchOutcome(centers, labels.long(), inertia, n_iter.long(), trimmed)

@@ -1,7 +1,5 @@
 """Many problems as tensors, on any device: every recipe that lowers."""
 
-import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,40 +8,42 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from lloydformer.engines.thread_pool import single_core_pool
 from lloydformer.numerics.origin import middle
 from lloydformer.plans.contract import Plan
-from lloydformer.solving.batch.loop import Found, descend
-from lloydformer.solving.batch.seeding import kmeans_plusplus, random_rows, take
-from lloydformer.solving.batch.steps import Problems
+from lloydformer.solving.batch.outcome import BatchOutcome, joined
+from lloydformer.solving.batch.problems import TensorProblems
+from lloydformer.solving.batch.seeding import kmeans_plusplus, random_rows
+from lloydformer.solving.batch.steps import Dense, assign, cost, own_distances
+from lloydformer.solving.best_seen import BestSeen
+from lloydformer.solving.loop import Loop
+from lloydformer.solving.rules import Rules
 
 _SCORES = 1 << 16
 """Scores of a group of problems that one thread holds at a time."""
 
 
 def directions(name: str, rows: Tensor) -> Tensor:
+    """Rows divided by their norms; rows of zeros raise, naming the argument."""
     norms = rows.norm(dim=-1, keepdim=True)
     if bool((norms == 0).any()):
         raise ValueError(f"{name}: found a row of zeros, which has no direction; use another")
     return rows / norms
 
 
-def trials(n_clusters: int) -> int:
-    """Candidates for each seed of greedy k-means++, as in scikit-learn."""
-    return 2 + int(math.log(n_clusters))
-
-
 @dataclass(frozen=True)
 class ByTensors:
-    """Problems (b, n, d) around their middles, in float64."""
+    """Problems (b, n, d) around their middles, in float64.
+
+    seeds: of the noise of each problem, for plans that draw.
+    """
 
     plan: Plan
     x: Float[Tensor, "b n d"]
     weights: Float[Tensor, "b n"]
-    rules: tuple[float, int]
-    """The tolerance, in mean variances, and the number of iterations at most."""
+    rules: Rules
     rng: np.random.RandomState
     seeds: Int[Tensor, " b"]
-    """Of the noise, for plans that draw."""
 
     @cached_property
     def origin(self) -> Tensor:
@@ -54,54 +54,58 @@ class ByTensors:
         return middle(torch.where((self.weights > 0).unsqueeze(-1), self.x, there))
 
     @cached_property
-    def problems(self) -> Problems:
+    def data(self) -> Dense:
         points = self.x.double() - self.origin.double().unsqueeze(1)
         seen = directions("points", points) if self.plan.directions else points
-        return Problems(seen, self.weights, self.seeds.to(self.x.device))
+        return Dense(seen, self.weights, self.seeds.to(self.x.device))
 
-    def from_array(self, starts: Float[Tensor, "b k d"]) -> Found:
+    def from_array(self, starts: Float[Tensor, "b k d"]) -> BatchOutcome:
         placed = starts.to(self.x.device).double() - self.origin.double().unsqueeze(1)
         return self._from(directions("init", placed) if self.plan.directions else placed)
 
-    def from_random_rows(self, n_clusters: int) -> Found:
+    def from_random_rows(self, n_clusters: int) -> BatchOutcome:
         uniform = torch.from_numpy(self.rng.uniform(size=self.x.shape[:2])).to(self.x.device)
-        return self._from(take(self.problems, random_rows(self.weights, n_clusters, uniform)))
+        return self._from(self.data.take(random_rows(self.weights, n_clusters, uniform)))
 
-    def from_seeds(self, draws: Float[Tensor, "b k trials"]) -> Found:
+    def from_seeds(self, draws: Float[Tensor, "b k trials"]) -> BatchOutcome:
         """From the seeds of greedy k-means++ that these draws from [0, 1) give."""
-        return self._from(take(self.problems, kmeans_plusplus(self.problems, draws)))
+        return self._from(self.data.take(kmeans_plusplus(self.data, draws)))
 
-    def _from(self, starts: Tensor) -> Found:
-        found = _all_groups(self.plan, self.problems, starts, self._tolerance, self.rules[1])
+    def _from(self, starts: Tensor) -> BatchOutcome:
+        """Groups of neighbouring problems, each solved by one thread on the CPU."""
+        b, n, _ = self.data.points.shape
+        size = max(1, _SCORES // (n * starts.shape[1])) if starts.device.type == "cpu" else b
+        groups = torch.split(torch.arange(b, device=starts.device), size)
+        with single_core_pool(torch.get_num_threads()) as pool:
+            parts = pool.map(lambda chosen: self._solve(starts, chosen), groups)
+            found = joined(list(parts))
         return replace(found, centers=found.centers + self.origin.double().unsqueeze(1))
 
+    def _solve(self, starts: Tensor, chosen: Tensor) -> BatchOutcome:
+        data, start = self.data[chosen], starts[chosen]
+        problems = TensorProblems(self.plan, data)
+        best = BestSeen(start, problems.rows_of(start)) if self.plan.draws else None
+        tolerance = self._tolerance[chosen.cpu().numpy()]
+        loop = Loop(self.plan, problems, self.rules, tolerance, start, best=best)
+        loop.run()
+        last = self._finished(data, loop.centers, loop.n_iter)
+        if best is None:
+            return last
+        return last.or_better(self._finished(data, best.centers, loop.n_iter))
+
+    def _finished(self, data: Dense, centers: Tensor, n_iter: np.ndarray) -> BatchOutcome:
+        """Label the points by the last centers."""
+        last = assign(self.plan, data, centers, 0)
+        trimmed = torch.zeros_like(last.labels).bool() if last.trimmed is None else last.trimmed
+        inertia = cost(self.plan, data, own_distances(data, centers, last.labels), trimmed)
+        counts = torch.from_numpy(n_iter).to(centers.device)
+        return BatchOutcome(centers, last.labels, inertia, counts, trimmed)
+
     @cached_property
-    def _tolerance(self) -> Tensor:
-        """A fraction of the mean variance over the columns of each problem."""
+    def _tolerance(self) -> np.ndarray:
+        """The tolerance of each problem: a fraction of its mean variance over the columns."""
         there = (self.weights > 0).double().unsqueeze(-1)
-        count, points = there.sum(dim=1), self.problems.points
+        count, points = there.sum(dim=1), self.data.points
         mean = (points * there).sum(dim=1) / count
         spread = ((points - mean.unsqueeze(1)) * there).square().sum(dim=1) / count
-        return self.rules[0] * spread.mean(dim=-1)
-
-
-def _all_groups(
-    plan: Plan, problems: Problems, starts: Tensor, tolerance: Tensor, max_iter: int
-) -> Found:
-    """Groups of neighbouring problems, each solved by one thread."""
-    b, n, _ = problems.points.shape
-    size = max(1, _SCORES // (n * starts.shape[1])) if starts.device.type == "cpu" else b
-    groups = torch.split(torch.arange(b, device=starts.device), size)
-
-    def solve(chosen: Tensor) -> Found:
-        return descend(plan, problems[chosen], starts[chosen], tolerance[chosen], max_iter)
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with ThreadPoolExecutor(before) as pool:
-            found = list(pool.map(solve, groups))
-    finally:
-        torch.set_num_threads(before)
-    parts = zip(*(vars(f).values() for f in found), strict=True)
-    return Found(*(torch.cat(part) for part in parts))
+        return (self.rules.tol * spread.mean(dim=-1)).cpu().numpy()

@@ -13,8 +13,10 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.numerics.checks import as_points, check_count, check_range
 from lloydformer.plans.lower import lower
 from lloydformer.solving.batch.by_kernels import ByKernels, known
-from lloydformer.solving.batch.by_tensors import ByTensors, trials
-from lloydformer.solving.batch.loop import Found
+from lloydformer.solving.batch.by_tensors import ByTensors
+from lloydformer.solving.batch.outcome import BatchOutcome
+from lloydformer.solving.rules import Rules
+from lloydformer.solving.seeding.plusplus import n_trials
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def fit_batch(
         raise ValueError(f"recipe: found {recipe!r}; pass one such as lf.recipes.trimmed()")
     plan, rng = lower(recipe or recipes.lloyd()), check_random_state(random_state)
     weights = _weights(x, mask, sample_weight, n_clusters)
-    rules = (float(tol), int(max_iter))
+    rules = Rules(int(max_iter), float(tol))
     seeds = torch.from_numpy(rng.randint(2**31 - 1, size=len(x)))
     problems: ByKernels | ByTensors
     if known(plan, x):
@@ -67,16 +69,16 @@ def fit_batch(
     else:
         ones = torch.ones(x.shape[:2], dtype=torch.float64, device=x.device)
         problems = ByTensors(plan, x, ones if weights is None else weights, rules, rng, seeds)
-    best: Found | None = None
+    best: BatchOutcome | None = None
     for _ in range(1 if not isinstance(init, str) else check_count("n_init", n_init)):
         found = _found(problems, init, n_clusters)
-        best = found if best is None else _better(best, found)
+        best = found if best is None else best.or_better(found)
     assert best is not None
     return _returned(best, weights, x, as_tensors=isinstance(points, Tensor))
 
 
-def _found(problems: ByKernels | ByTensors, init: Any, n_clusters: int) -> Found:
-    """What the problems come to from one kind of start."""
+def _found(problems: ByKernels | ByTensors, init: Any, n_clusters: int) -> BatchOutcome:
+    """Solve the problems from one kind of start."""
     b, _, d = problems.x.shape
     if not isinstance(init, str):
         if callable(init):
@@ -88,7 +90,7 @@ def _found(problems: ByKernels | ByTensors, init: Any, n_clusters: int) -> Found
     if init == "random":
         return problems.from_random_rows(n_clusters)
     if init == "k-means++":
-        draws = problems.rng.uniform(size=(b, n_clusters, trials(n_clusters)))
+        draws = problems.rng.uniform(size=(b, n_clusters, n_trials(n_clusters)))
         return problems.from_seeds(torch.from_numpy(draws))
     why = " (k-means|| is for one large problem)" if init == "k-means||" else ""
     raise ValueError(f'init: found {init!r}{why}; pass "k-means++", "random" or an array')
@@ -122,18 +124,10 @@ def _factor(name: str, given: Any, shape: tuple[int, ...], device: torch.device)
     return factor
 
 
-def _better(one: Found, other: Found) -> Found:
-    wins = other.inertia < one.inertia
-
-    def choose(a: Tensor, b: Tensor) -> Tensor:
-        return torch.where(wins.view(-1, *[1] * (a.ndim - 1)), b, a)
-
-    pairs = zip(vars(one).values(), vars(other).values(), strict=True)
-    return Found(*(choose(a, b) for a, b in pairs))
-
-
-def _returned(found: Found, weights: Tensor | None, x: Tensor, as_tensors: bool) -> BatchResult:
-    labels = found.labels.clamp(min=-1)  # trimmed points
+def _returned(
+    found: BatchOutcome, weights: Tensor | None, x: Tensor, as_tensors: bool
+) -> BatchResult:
+    labels = torch.where(found.trimmed, -1, found.labels)
     if weights is not None:
         labels = torch.where(weights > 0, labels, -1)
     values = (found.centers.to(x.dtype), labels.int(), found.inertia, found.n_iter)

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lloydformer.solving.batch.steps import Problems, scores
+from lloydformer.solving.batch.steps import Dense, scores
 
 
 def random_rows(
@@ -15,7 +15,7 @@ def random_rows(
     return keys.topk(n_clusters, dim=1).indices
 
 
-def kmeans_plusplus(problems: Problems, draws: Float[Tensor, "b k trials"]) -> Int[Tensor, "b k"]:
+def kmeans_plusplus(problems: Dense, draws: Float[Tensor, "b k trials"]) -> Int[Tensor, "b k"]:
     """Greedy k-means++: each seed is the best of some candidates, drawn from [0, 1)."""
     n, draws = problems.points.shape[1], draws.to(problems.points.device)
     rows = _quantiles(problems.weights, draws[:, 0, :1])
@@ -32,11 +32,6 @@ def kmeans_plusplus(problems: Problems, draws: Float[Tensor, "b k trials"]) -> I
     return rows
 
 
-def take(problems: Problems, rows: Int[Tensor, "b k"]) -> Float[Tensor, "b k d"]:
-    """Some points of each problem."""
-    return problems.points.gather(1, rows.unsqueeze(-1).expand(-1, -1, problems.points.shape[2]))
-
-
 def _quantiles(masses: Float[Tensor, "b n"], draws: Float[Tensor, "b t"]) -> Int[Tensor, "b t"]:
     reached = masses.cumsum(dim=1)
     whole = reached[:, -1:].contiguous()
@@ -44,6 +39,6 @@ def _quantiles(masses: Float[Tensor, "b n"], draws: Float[Tensor, "b t"]) -> Int
     return torch.searchsorted(reached, draws * whole, right=True).minimum(last)
 
 
-def _distances(problems: Problems, rows: Int[Tensor, "b t"]) -> Float[Tensor, "b n t"]:
+def _distances(problems: Dense, rows: Int[Tensor, "b t"]) -> Float[Tensor, "b n t"]:
     squares = torch.linalg.vecdot(problems.points, problems.points).unsqueeze(-1)
-    return (scores(problems, take(problems, rows)) + squares).clamp(min=0)
+    return (scores(problems, problems.take(rows)) + squares).clamp(min=0)

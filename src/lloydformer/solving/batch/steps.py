@@ -4,48 +4,56 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from lloydformer.numerics.noise import gumbel
-from lloydformer.plans.contract import Plan
-from lloydformer.plans.means import Means
-from lloydformer.plans.medoids import Medoids
-from lloydformer.plans.robust import Robust
+from lloydformer.plans.contract import Placed, Plan, Sums
+from lloydformer.plans.means import MeansPlan
+from lloydformer.plans.medoids import MedoidsPlan
+from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.selection import holding
-from lloydformer.plans.soft import Soft
-from lloydformer.plans.trimmed import Trimmed
+from lloydformer.plans.soft import SoftPlan
+from lloydformer.plans.trimmed import TrimmedPlan
 
 
 @dataclass(frozen=True)
-class Problems:
-    """Points (b, n, d) in float64 around their origins, with weights (b, n), 0 where masked."""
+class Dense:
+    """Points (b, n, d) in float64 around their origins, with weights (b, n), 0 where masked.
+
+    seeds: of the noise of each problem, for plans that draw.
+    """
 
     points: Float[Tensor, "b n d"]
     weights: Float[Tensor, "b n"]
     seeds: Int[Tensor, " b"]
 
-    def __getitem__(self, chosen: Tensor) -> "Problems":
-        return Problems(self.points[chosen], self.weights[chosen], self.seeds[chosen])
+    def __getitem__(self, chosen: Tensor) -> "Dense":
+        return Dense(self.points[chosen], self.weights[chosen], self.seeds[chosen])
+
+    def take(self, rows: Int[Tensor, "b m"]) -> Float[Tensor, "b m d"]:
+        """Some points of each problem."""
+        return self.points.gather(1, rows.unsqueeze(-1).expand(-1, -1, self.points.shape[2]))
 
 
 @dataclass(frozen=True)
-class Step:
-    """Sums, masses and labels of one iteration; labels of trimmed points are -1 - label."""
+class Assigned:
+    """One iteration: the update, its objective (b,), labels (b, n), and trimmed points (b, n)."""
 
-    sums: Float[Tensor, "b k d"]
-    masses: Float[Tensor, "b k"]
+    update: Sums | Placed
+    objective: Float[Tensor, " b"]
     labels: Int[Tensor, "b n"]
+    trimmed: Bool[Tensor, "b n"] | None = None
 
 
-def scores(problems: Problems, centers: Float[Tensor, "b k d"]) -> Float[Tensor, "b n k"]:
+def scores(problems: Dense, centers: Float[Tensor, "b k d"]) -> Float[Tensor, "b n k"]:
     """|c|^2 - 2 x c: squared distances, less |x|^2."""
     squares = torch.linalg.vecdot(centers, centers).unsqueeze(-2)
     return torch.baddbmm(squares, problems.points, centers.mT, alpha=-2)
 
 
 def own_distances(
-    problems: Problems, centers: Float[Tensor, "b k d"], labels: Int[Tensor, "b n"]
+    problems: Dense, centers: Float[Tensor, "b k d"], labels: Int[Tensor, "b n"]
 ) -> Float[Tensor, "b n"]:
     """The squared distance of each point to the center with its label."""
     d = centers.shape[-1]
@@ -53,12 +61,12 @@ def own_distances(
     return torch.linalg.vecdot(away, away)
 
 
-def inertia(
-    plan: Plan, problems: Problems, centers: Float[Tensor, "b k d"], labels: Int[Tensor, "b n"]
+def cost(
+    plan: Plan, problems: Dense, distances: Float[Tensor, "b n"], trimmed: Tensor | None = None
 ) -> Float[Tensor, " b"]:
-    """What users compare: the sum over points that are not trimmed; on the sphere, half of it."""
-    distances = own_distances(problems, centers, torch.where(labels < 0, -1 - labels, labels))
-    total = (distances * problems.weights * (labels >= 0)).sum(dim=-1)
+    """The sum of w d^2 over points that are not trimmed; half of it where points are directions."""
+    weights = problems.weights if trimmed is None else problems.weights * ~trimmed
+    total = (distances * weights).sum(dim=-1)
     return total / 2 if plan.directions else total
 
 
@@ -68,56 +76,70 @@ def _members(labels: Int[Tensor, "b n"], weights: Tensor, k: int) -> Float[Tenso
     return own * weights.unsqueeze(-1)
 
 
-def _summed(problems: Problems, weights: Float[Tensor, "b n k"], labels: Tensor) -> Step:
-    return Step(weights.mT @ problems.points, weights.sum(dim=1), labels)
+def _sums(problems: Dense, weights: Float[Tensor, "b n k"]) -> Sums:
+    return Sums(weights.mT @ problems.points, weights.sum(dim=1))
 
 
 @singledispatch
-def step(plan: Plan, problems: Problems, centers: Tensor, iteration: int) -> Step:
+def assign(plan: Plan, problems: Dense, centers: Tensor, iteration: int) -> Assigned:
     """One iteration of the plan for every problem."""
     raise ValueError(f"recipe: no batched step is known for {plan}")
 
 
-@step.register
-def _means(plan: Means, problems: Problems, centers: Tensor, iteration: int) -> Step:
-    labels = scores(problems, centers).min(dim=-1).indices
-    return _summed(problems, _members(labels, problems.weights, centers.shape[1]), labels)
+@assign.register
+def _means(plan: MeansPlan, problems: Dense, centers: Tensor, iteration: int) -> Assigned:
+    labels, distances = _nearest(problems, centers)
+    own = _members(labels, problems.weights, centers.shape[1])
+    return Assigned(_sums(problems, own), cost(plan, problems, distances), labels)
 
 
-@step.register
-def _soft(plan: Soft, problems: Problems, centers: Tensor, iteration: int) -> Step:
+@assign.register
+def _soft(plan: SoftPlan, problems: Dense, centers: Tensor, iteration: int) -> Assigned:
     near = scores(problems, centers)
-    labels = near.min(dim=-1).indices
-    shares = (-plan.inverse_temperature * near).softmax(dim=-1) * problems.weights.unsqueeze(-1)
-    return _summed(problems, shares, labels)
+    labels, gamma = near.min(dim=-1).indices, plan.inverse_temperature
+    shares = (-gamma * near).softmax(dim=-1) * problems.weights.unsqueeze(-1)
+    energies = _squares(problems)[..., 0] - (-gamma * near).logsumexp(dim=-1) / gamma
+    energy = (energies * problems.weights).sum(dim=-1)
+    return Assigned(_sums(problems, shares), energy, labels)
 
 
-@step.register
-def _trimmed(plan: Trimmed, problems: Problems, centers: Tensor, iteration: int) -> Step:
-    labels = scores(problems, centers).min(dim=-1).indices
-    distances = own_distances(problems, centers, labels)
+@assign.register
+def _trimmed(plan: TrimmedPlan, problems: Dense, centers: Tensor, iteration: int) -> Assigned:
+    labels, distances = _nearest(problems, centers)
     own = _members(labels, problems.weights, centers.shape[1])  # (b, n, k)
     ordered, order = distances.sort(dim=-1)
     reached = own.gather(1, order.unsqueeze(-1).expand_as(own)).cumsum(dim=1)
     count = (reached < holding(reached[:, -1:], plan.keep)).sum(dim=1)  # (b, k)
     radius = ordered.gather(1, count.clamp(max=ordered.shape[1] - 1))
-    kept = distances <= radius.gather(1, labels)
-    return _summed(problems, own * kept.unsqueeze(-1), torch.where(kept, labels, -1 - labels))
+    trimmed = distances > radius.gather(1, labels)
+    sums = _sums(problems, own * ~trimmed.unsqueeze(-1))
+    return Assigned(sums, cost(plan, problems, distances, trimmed), labels, trimmed)
 
 
-@step.register
-def _robust(plan: Robust, problems: Problems, centers: Tensor, iteration: int) -> Step:
-    labels = scores(problems, centers).min(dim=-1).indices
-    distances = own_distances(problems, centers, labels)
+@assign.register
+def _robust(plan: RobustPlan, problems: Dense, centers: Tensor, iteration: int) -> Assigned:
+    labels, distances = _nearest(problems, centers)
     own = _members(labels, problems.weights, centers.shape[1])  # (b, n, k)
     weights = own * _weighting(plan, distances, own)
-    return _summed(problems, weights, labels)
+    return Assigned(_sums(problems, weights), cost(plan, problems, distances), labels)
+
+
+def _nearest(
+    problems: Dense, centers: Float[Tensor, "b k d"]
+) -> tuple[Int[Tensor, "b n"], Float[Tensor, "b n"]]:
+    """The nearest center of each point, and the squared distance to it, by differences."""
+    labels = scores(problems, centers).min(dim=-1).indices
+    return labels, own_distances(problems, centers, labels)
+
+
+def _squares(problems: Dense) -> Float[Tensor, "b n 1"]:
+    return torch.linalg.vecdot(problems.points, problems.points).unsqueeze(-1)
 
 
 def _weighting(
-    plan: Robust, distances: Float[Tensor, "b n"], own: Float[Tensor, "b n k"]
+    plan: RobustPlan, distances: Float[Tensor, "b n"], own: Float[Tensor, "b n k"]
 ) -> Float[Tensor, "b n k"]:
-    """Each cluster's activation of -gamma d^2, for all points; strangers are masked by `own`."""
+    """Each cluster's activation of -gamma d^2 for all points; `own` masks those of others later."""
     z = -plan.inverse_temperature * distances
     ordered, order = z.sort(dim=-1, descending=True)
     masses = own.gather(1, order.unsqueeze(-1).expand_as(own))  # (b, n, k)
@@ -138,15 +160,14 @@ def _weighting(
     return weights * (z.unsqueeze(-1) >= least)
 
 
-@step.register
-def _medoids(plan: Medoids, problems: Problems, centers: Tensor, iteration: int) -> Step:
+@assign.register
+def _medoids(plan: MedoidsPlan, problems: Dense, centers: Tensor, iteration: int) -> Assigned:
     near = scores(problems, centers)
     labels = near.min(dim=-1).indices
     n, k = labels.shape[1], centers.shape[1]
     rows = torch.arange(n, device=near.device)
     noise = gumbel(problems.seeds, iteration, "decoder_cross", k, rows)  # (b, k, n)
-    squares = torch.linalg.vecdot(problems.points, problems.points).unsqueeze(-1)
-    perturbed = noise.mT - near - squares + problems.weights.log().unsqueeze(-1)
+    perturbed = noise.mT - near - _squares(problems) + problems.weights.log().unsqueeze(-1)
     strange = labels.unsqueeze(-1) != torch.arange(k, device=labels.device)
     if plan.separation is None:
         owned = (~strange & (perturbed > -torch.inf)).any(dim=1, keepdim=True)
@@ -154,5 +175,5 @@ def _medoids(plan: Medoids, problems: Problems, centers: Tensor, iteration: int)
     else:
         perturbed = perturbed - 2 * plan.separation * strange.double()
     drawn = perturbed.argmax(dim=1)  # (b, k)
-    points = problems.points.gather(1, drawn.unsqueeze(-1).expand(-1, -1, centers.shape[2]))
-    return Step(points, torch.ones_like(points[..., 0]), labels)
+    objective = cost(plan, problems, own_distances(problems, centers, labels))
+    return Assigned(Placed(problems.take(drawn), drawn), objective, labels)

@@ -1,0 +1,114 @@
+"""Folds and tasks of seeding: distances to the nearest seed, candidates, oversampling."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lloydformer.numerics.noise import row_uniform
+from lloydformer.plans.assign import masses_of
+from lloydformer.plans.session import Adding, PointBlock, Task, total
+
+
+@dataclass(frozen=True)
+class NewSeed(Adding):
+    """Lower each point's stored squared distance to that of a new seed; returns the sum of w d^2.
+
+    first: there is no earlier seed, so stored distances are replaced.
+    """
+
+    seed: Tensor
+    first: bool
+
+    def map(self, block: PointBlock) -> tuple[Tensor]:
+        away = _squared_distances(block, self.seed)[:, 0]
+        if not self.first:
+            away = torch.minimum(away, block.distances)
+        block.distances.copy_(away)
+        return (total(block.distances, block.weights),)
+
+
+@dataclass(frozen=True)
+class Potential(Adding):
+    """The sum of w d^2 that each candidate would leave if it became a seed, (t,).
+
+    now: the sum without any of them. Precondition: `NewSeed` has run for every seed so far.
+    """
+
+    candidates: Tensor
+    now: Tensor
+
+    def map(self, block: PointBlock) -> tuple[Tensor]:
+        away = _squared_distances(block, self.candidates)
+        nearest = torch.minimum(away, block.distances[:, None]).double()
+        weights = block.weights
+        return ((nearest if weights is None else nearest * weights[:, None]).sum(dim=0),)
+
+
+@dataclass(frozen=True)
+class Seeds(Task):
+    """All seeds of greedy k-means++ in one call, for small problems; their rows.
+
+    first: the row of the first seed. draws: (k - 1, trials) numbers from [0, 1). There are fewer
+    rows than k if every point with weight is a seed already.
+    """
+
+    first: int
+    draws: np.ndarray
+
+
+def _squared_distances(block: PointBlock, centers: Tensor) -> Tensor:
+    return (block.rows.scores(centers) + block.rows.squared_norms()[:, None]).clamp_(min=0)
+
+
+@dataclass(frozen=True)
+class Oversample:
+    r"""Draw each point with probability $\min(1, \ell w d^2 / \phi)$, in one pass.
+
+    d is the distance to the nearest candidate, some of them being new, $\phi$ the sum of w d^2.
+    A point is drawn if $\ell w d^2 / u > \phi$, u being its own random number. The sum over some
+    of the points is a lower bound of $\phi$: a point that it rules out is ruled out, so a summary
+    holds about $\ell$ points. It is: the sum of w d^2; ratios and rows of the points drawn; the
+    mass that each candidate attracts.
+    """
+
+    fresh: Tensor
+    known: int
+    """Number of candidates before the new ones."""
+    most: int
+    seed: int
+    number: int
+
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
+        self._approach(block)
+        stop, device = block.start + block.size, block.labels.device
+        draws = row_uniform(self.seed, self.number, block.start, stop).to(device)
+        rows = torch.arange(block.start, stop, device=device)
+        mass = block.distances.double()
+        if block.weights is not None:
+            mass = mass * block.weights
+        n_candidates = self.known + len(self.fresh)
+        attracted = masses_of(block.labels.long(), block.weights, n_candidates)
+        return self._drawn(mass.sum(), self.most * mass / draws, rows, attracted)
+
+    def _approach(self, block: PointBlock) -> None:
+        """Store each point's nearest candidate, and its squared distance by differences."""
+        if len(self.fresh) == 0:
+            return
+        closest = block.rows.scores(self.fresh).min(dim=1).indices
+        away = block.rows.squared_distances(self.fresh, closest)
+        closer = away < block.distances if self.known else torch.ones_like(closest).bool()
+        block.labels.copy_(torch.where(closer, closest + self.known, block.labels))
+        block.distances.copy_(torch.where(closer, away, block.distances))
+
+    def _drawn(
+        self, mass: Tensor, ratios: Tensor, rows: Tensor, attracted: Tensor
+    ) -> tuple[Tensor, ...]:
+        drawn = ratios > mass
+        return mass, ratios[drawn], rows[drawn], attracted
+
+    def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        mass, attracted = first[0] + second[0], first[3] + second[3]
+        ratios, rows = (torch.cat([first[i], second[i]]) for i in (1, 2))
+        return self._drawn(mass, ratios, rows, attracted)

@@ -1,0 +1,191 @@
+"""One start: iterate from initial centers, then label the points for the last time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from lloydformer.plans.assign import Farthest, FarthestPoints
+from lloydformer.plans.contract import Placed, Plan, Step, Sums
+from lloydformer.plans.medoids import rows_of
+from lloydformer.plans.session import Session
+from lloydformer.solving.best_seen import BestSeen
+from lloydformer.solving.loop import Iteration, Loop
+from lloydformer.solving.rules import Rules, is_better
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback hears after each iteration.
+
+    Attributes
+    ----------
+    start, iteration : int
+        The number of the restart and of the iteration, counted from 0.
+    objective : float
+        Of the centers that the iteration began with.
+    shift : float
+        Sum of the squared shifts of the centers.
+    n_points : int
+        Number of points that the iteration went over.
+    seconds : float
+        How long it took.
+    """
+
+    start: int
+    iteration: int
+    objective: float
+    shift: float
+    n_points: int = 0
+    seconds: float = 0.0
+
+
+Callback = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one start led to; its labels are in the session until the next fold.
+
+    Attributes
+    ----------
+    centers : Tensor of shape (k, d)
+        In float64, relative to the data's origin.
+    inertia : float
+        Of these centers.
+    history : tuple of float
+        The objective before each iteration, and at the end.
+    rows : Tensor of shape (k,) or None
+        The data rows that the centers are, in plans that draw medoids.
+    masses : tuple of float or None
+        The weight that each center stands for, in plans whose centers are running means.
+    """
+
+    centers: Tensor
+    inertia: float
+    history: tuple[float, ...]
+    rows: Tensor | None = None
+    masses: tuple[float, ...] | None = None
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C during a start, with its outcome so far; None before the first iteration."""
+
+    def __init__(self, outcome: Outcome | None) -> None:
+        super().__init__("stopped by the user")
+        self.outcome = outcome
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Everything that the starts of one fit share.
+
+    Attributes
+    ----------
+    plan, session, rules
+        What is iterated, on what, and until when.
+    tolerance : float
+        Of the sum of the squared shifts of the centers.
+    callback : callable or None
+        Called with a `Progress` after each iteration.
+    """
+
+    plan: Plan
+    session: Session
+    rules: Rules
+    tolerance: float
+    callback: Callback | None = None
+
+    def from_start(self, number: int, centers: Tensor) -> Outcome:
+        """Iterate from these centers (k, d), in float64; `number` counts the starts."""
+        self.session.forget()
+        outcome = self._in_one_call(centers)
+        return self._step_by_step(number, centers) if outcome is None else outcome
+
+    def finish(self, centers: Tensor, history: list[float], rows: Tensor | None = None) -> Outcome:
+        """Label the points by centers as they will be returned."""
+        final = self.session.layout.rounded(centers)
+        last = self.plan.finish(self.session, final.to(self.session.layout.dtype))
+        return Outcome(final, last.inertia, (*history, last.objective), rows, last.masses)
+
+    def heard(self, number: int, iteration: Iteration) -> None:
+        """Tell the callback of an iteration."""
+        if self.callback is not None:
+            objective, shift = iteration.objective.item(), iteration.shift.item()
+            n_points, seconds = self.session.layout.n_rows, iteration.seconds
+            self.callback(Progress(number, iteration.number, objective, shift, n_points, seconds))
+
+    def _in_one_call(self, centers: Tensor) -> Outcome | None:
+        """Run the loop in engine calls, if no callback is set and the engine has such a task."""
+        if self.callback is not None or self.rules.empty != "farthest":
+            return None
+        history: list[float] = []
+        while len(history) < self.rules.max_iter:
+            left = self.rules.max_iter - len(history)
+            ran = self.plan.iterate(self.session, centers, self.tolerance, left)
+            if ran is None:
+                return None
+            centers, history = ran.centers, history + ran.history
+            if ran.settled:
+                break
+        return self.finish(centers, history) if history else None
+
+    def _step_by_step(self, number: int, centers: Tensor) -> Outcome:
+        problem = OneProblem(self.plan, self.session)
+        loop = Loop(
+            self.plan, problem, self.rules, np.array([self.tolerance]), centers[None],
+            first=number * self.rules.max_iter, best=self._best(centers),
+            report=lambda iteration: self.heard(number, iteration),
+        )  # fmt: skip
+        try:
+            loop.run()
+        except KeyboardInterrupt:
+            raise Stopped(self._finished(loop) if loop.history else None) from None
+        return self._finished(loop)
+
+    def _best(self, centers: Tensor) -> BestSeen | None:
+        if not self.plan.draws:
+            return None
+        rows = rows_of(self.session, centers)
+        return BestSeen(centers[None], None if rows is None else rows[None])
+
+    def _finished(self, loop: Loop) -> Outcome:
+        history, best = [row.item() for row in loop.history], loop.best
+        if best is None:
+            return self.finish(loop.centers[0], history)
+        rows = best.last_rows
+        last = self.finish(loop.centers[0], history, None if rows is None else rows[0])
+        if self.rules.return_last or not is_better(best.objective, np.array([last.inertia])):
+            return last
+        return self.finish(best.centers[0], history, best.rows[0])
+
+
+@dataclass(frozen=True)
+class OneProblem:
+    """The data of a session as a batch of one problem."""
+
+    plan: Plan
+    session: Session
+
+    def step(self, centers: Tensor, iteration: int) -> Step:
+        step = self.plan.step(self.session, self._seen(centers), iteration)
+        changed = None if step.changed is None else step.changed[None]
+        return Step(_batch_of_one(step.update), step.objective[None], changed)
+
+    def farthest(self, centers: Tensor, count: int) -> FarthestPoints:
+        found = self.session.fold(Farthest(self._seen(centers), count))
+        return FarthestPoints(*(value[None] for value in vars(found).values()))
+
+    def only(self, going: Tensor) -> "OneProblem":
+        return self
+
+    def _seen(self, centers: Tensor) -> Tensor:
+        return centers[0].to(self.session.layout.dtype)
+
+
+def _batch_of_one(update: Sums | Placed) -> Sums | Placed:
+    if isinstance(update, Sums):
+        return Sums(update.sums[None], update.masses[None])
+    rows = None if update.rows is None else update.rows[None]
+    return Placed(update.centers[None], rows)

@@ -1,0 +1,121 @@
+"""The course of relocating k-means: Lloyd's iterations, and relocations that are kept if better."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lloydformer.plans.contract import Sums, moved
+from lloydformer.plans.relocating import relocate
+from lloydformer.plans.splitting import Draws
+from lloydformer.solving.descent import Descent, Outcome, Stopped
+from lloydformer.solving.loop import Iteration
+from lloydformer.solving.rules import settled
+
+GAIN = 1e-6
+"""A relocation is kept if it lowers the objective by this fraction."""
+STILL = 1e-12
+"""Centers are settled if moving them lowers the objective by no more than this fraction."""
+
+
+@dataclass(frozen=True)
+class Relocations:
+    """Lloyd's iterations with relocations between them, as in algorithms.relocating.
+
+    Attributes
+    ----------
+    n_moved, n_draws : int
+        Centers that a relocation moves, and draws for each split.
+    patience : int
+        Stop after so many relocations in a row that were not kept.
+    rest : int or None
+        Iterations before a relocation; None: until the centers have settled.
+    seed : int
+        Of the noise.
+    """
+
+    n_moved: int = 5
+    n_draws: int = 3
+    patience: int = 5
+    rest: int | None = None
+    seed: int = 0
+
+    def __call__(self, descent: Descent, number: int, centers: Tensor) -> Iterator[Outcome]:
+        descent.session.forget()
+        walk = _Walk(self, descent, number, centers)
+        try:
+            walk.run()
+        except KeyboardInterrupt:
+            history = walk.history
+            raise Stopped(descent.finish(walk.centers, history) if history else None) from None
+        yield descent.finish(walk.centers, walk.history)
+
+
+class _Walk:
+    """One start, layer by layer; `centers` and `history` are those after the last layer."""
+
+    def __init__(self, how: Relocations, descent: Descent, number: int, centers: Tensor) -> None:
+        self.how, self.descent, self.number, self.centers = how, descent, number, centers
+        self.history: list[float] = []
+        self.depth = 3 + min(how.n_moved, len(centers))
+        self.fails, self.settled, self._began = 0, False, perf_counter()
+
+    @property
+    def left(self) -> int:
+        """Layers that may still be run."""
+        return self.descent.rules.max_iter - len(self.history)
+
+    def run(self) -> None:
+        while True:
+            patient = self.fails < self.how.patience and len(self.centers) > 1
+            self._iterate(patient)
+            if not patient or self.left < self.depth:
+                return
+            self._relocate()
+
+    def _iterate(self, patient: bool) -> None:
+        rest = self.how.rest
+        short = rest is not None and patient and self.left >= rest + self.depth
+        for _ in range(0 if self.settled else rest or 0 if short else self.left):
+            step = self.descent.plan.step(
+                self.descent.session, self.centers.to(self.descent.session.layout.dtype), 0
+            )
+            assert isinstance(step.update, Sums)
+            new = moved(step.update, self.centers, self.descent.plan.directions)
+            objective, shift, less = _read(step.objective, step.update.masses, new - self.centers)
+            self._note(new, objective, shift, 1)
+            still = settled("shift", shift, shift, np.array([self.descent.tolerance]))
+            self.settled = bool(still) or less.item() <= STILL * objective.item()
+            if self.settled:
+                return
+
+    def _relocate(self) -> None:
+        first = self.number * self.descent.rules.max_iter  # restarts draw different noise
+        draws = Draws(self.how.seed, first + len(self.history), self.how.n_draws)
+        n_moved = min(self.how.n_moved, len(self.centers))
+        found = relocate(self.descent.session, self.centers, n_moved, draws)
+        kept = found.after < (1 - GAIN) * found.before
+        centers = found.centers if kept else self.centers
+        self.fails = 0 if kept else self.fails + 1
+        self.settled = self.settled and not kept
+        shift = (centers - self.centers).square().sum()[None].cpu().numpy()
+        self._note(centers, np.array([found.before]), shift, self.depth)
+
+    def _note(self, centers: Tensor, objective: np.ndarray, shift: np.ndarray, count: int) -> None:
+        """Record so many layers."""
+        took, self._began = (perf_counter() - self._began) / count, perf_counter()
+        self.centers = centers
+        for _ in range(count):
+            self.history.append(objective.item())
+            iteration = Iteration(len(self.history) - 1, objective, shift, took)
+            self.descent.heard(self.number, iteration)
+
+
+def _read(objective: Tensor, masses: Tensor, shifts: Tensor) -> tuple[np.ndarray, ...]:
+    """Objective, squared shift, and how much the means lower the objective: (1,) each."""
+    squares = shifts.square().sum(dim=1)
+    numbers = torch.stack([objective, squares.sum(), (masses * squares).sum()])
+    return tuple(numbers.cpu().numpy()[:, None])

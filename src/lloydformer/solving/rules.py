@@ -1,0 +1,142 @@
+"""The rules of the loop, written once: when it stops, how empty clusters are filled, the better.
+
+They take a batch of problems; a fit is a batch of one. Kernels that run whole loops repeat them
+for speed, and a property test compares the two.
+"""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lloydformer.plans.assign import FarthestPoints
+from lloydformer.plans.contract import Empties, StopsOn, Sums
+
+Numbers = TypeVar("Numbers", np.ndarray, Tensor)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a user sets of the loop.
+
+    Attributes
+    ----------
+    max_iter : int
+        Number of iterations at most.
+    tol : float
+        Tolerance of the stop rule, in mean variances of the columns.
+    empty : {"farthest", "keep", "error"}
+        What happens to a cluster without points.
+    patience : int or None
+        For plans that draw: stop after so many iterations without a better result.
+    return_last : bool
+        For plans that draw: return the last centers instead of the best ones.
+    """
+
+    max_iter: int = 300
+    tol: float = 1e-4
+    empty: str = "farthest"
+    patience: int | None = None
+    return_last: bool = False
+
+
+def settled(stops_on: StopsOn, changed: Numbers, shift: Numbers, tolerance: Numbers) -> Numbers:
+    """The stop rule: no label changed, or the centers moved by no more than the tolerance.
+
+    Parameters
+    ----------
+    stops_on : {"labels", "shift", "never"}
+        "shift" ignores the labels; "never" ignores both.
+    changed : array of shape (b,)
+        Number of points with another label than in the iteration before.
+    shift : array of shape (b,)
+        Sum of the squared shifts of the centers.
+    tolerance : array of shape (b,)
+        In the same unit.
+
+    Returns
+    -------
+    array of bool, shape (b,)
+    """
+    still = shift <= tolerance
+    if stops_on == "never":
+        return still & False
+    return still | (changed == 0) if stops_on == "labels" else still
+
+
+def is_better(inertia: Numbers, best: Numbers) -> Numbers:
+    """A later result replaces an earlier one only if its inertia is lower."""
+    return inertia < best
+
+
+def fill_empty(update: Sums, far: FarthestPoints, empties: Empties) -> Sums:
+    """Give each empty cluster the farthest point that is left, by (distance, row).
+
+    Parameters
+    ----------
+    update : Sums
+        Sums (b, k, d) and masses (b, k); a cluster without mass is empty.
+    far : FarthestPoints
+        At least as many points as a problem has empty clusters, or all it has.
+    empties : {"move", "copy"}
+        With "move", the point leaves the sums of its own cluster.
+
+    Returns
+    -------
+    Sums
+        A cluster for which no point is left (all points are centers themselves) stays empty.
+    """
+    sums, masses = update.sums.clone(), update.masses.clone()
+    lost = masses == 0  # (b, k)
+    rank = (lost.cumsum(dim=1) - 1).clamp(min=0, max=far.rows.shape[1] - 1)
+    count = lost.sum(dim=1, keepdim=True)
+    used = (far.distances > 0) & (torch.arange(far.rows.shape[1], device=count.device) < count)
+    filled = lost & used.gather(1, rank) & (lost.cumsum(dim=1) <= far.rows.shape[1])
+    weighted = far.points * far.weights.unsqueeze(-1)  # (b, m, d)
+    if empties == "move":
+        for problem, place in used.nonzero().tolist():  # few: one for each empty cluster
+            own = far.labels[problem, place]
+            sums[problem, own] -= weighted[problem, place]
+            masses[problem, own] -= far.weights[problem, place]
+    taken = weighted.gather(1, rank.unsqueeze(-1).expand_as(sums))
+    sums = torch.where(filled.unsqueeze(-1), taken, sums)
+    return Sums(sums, torch.where(filled, far.weights.gather(1, rank), masses))
+
+
+def same_labelling(
+    one: tuple[Tensor, Tensor | None], other: tuple[Tensor, Tensor | None], n_clusters: int
+) -> bool:
+    """Are two labellings equal up to the numbers of the clusters?
+
+    Each is labels (n,) and a mask (n,) of trimmed points, or None.
+    """
+    return _follows(one, other, n_clusters) and _follows(other, one, n_clusters)
+
+
+_PART = 1 << 18
+"""Chunk size of the comparison; bounds temporary memory."""
+
+
+def _follows(
+    first: tuple[Tensor, Tensor | None], second: tuple[Tensor, Tensor | None], n_clusters: int
+) -> bool:
+    """Is the second label of a point a function of its first one?"""
+    numbers = torch.full((2 * n_clusters,), -1, device=first[0].device)
+    parts = range(0, len(first[0]), _PART)
+    for start in parts:
+        numbers[_codes(first, start, n_clusters)] = _codes(second, start, n_clusters)
+    return all(
+        torch.equal(numbers[_codes(first, start, n_clusters)], _codes(second, start, n_clusters))
+        for start in parts
+    )
+
+
+def _codes(labelling: tuple[Tensor, Tensor | None], start: int, n_clusters: int) -> Tensor:
+    """One number for label and mask of some points."""
+    labels, trimmed = labelling
+    codes = labels[start : start + _PART].long()
+    if trimmed is not None:
+        codes = codes + n_clusters * trimmed[start : start + _PART]
+    return codes
