@@ -96,7 +96,7 @@ class NativeSession(ChunkedSession):
         self, blocks: TensorBlocks, n_threads: int, resources: ExitStack, kernels: Any
     ) -> None:
         super().__init__(blocks, n_threads, resources)
-        self.points = OpenPoints(kernels, self.layout, self.state)
+        self.points = OpenPoints(kernels, blocks, self.state)
 
     def fold(self, fold: Fold) -> Any:
         self.state.reclaim()
