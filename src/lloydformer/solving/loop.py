@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from lloydformer.solving.best_seen import BestSeen
 from lloydformer.solving.rules import Rules, fill_empty, settled
 
 
+@runtime_checkable
 class Problems(Protocol):
     """b problems of the same n, d and k, as the loop sees them."""
 
