@@ -110,7 +110,9 @@ class _Best:
     def see(self, outcome: Outcome) -> None:
         """Compare an outcome whose labels are still in the session."""
         best = self.result
-        if best is not None and not is_better(np.array(outcome.inertia), np.array(best.inertia)):
+        if best is not None and not is_better(
+            np.array([outcome.inertia]), np.array([best.inertia])
+        ):
             return
         labels, trimmed = self.session.labels(), self.session.trimmed()
         if best is not None and same_labelling(
