@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
+from remote_engine import RemoteEngine
 
 from lloydformer.engines import ENGINES, instruction_set
+
+ENGINES["remote"] = RemoteEngine
 
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, database=None, max_examples=50
@@ -25,7 +28,7 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
-    """The name of each engine that is there."""
+    """The name of each engine: the built-in ones, and one that lives in another process."""
     if request.param == "native" and instruction_set() is None:
         pytest.skip("the kernels of the native engine were not built here")
     return str(request.param)

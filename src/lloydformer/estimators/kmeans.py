@@ -5,8 +5,10 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
+from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.streaming import Streaming
 
 
@@ -81,3 +83,14 @@ class KMeans(Streaming):
             )
         super().fit(X, sample_weight=sample_weight)
         return self
+
+
+register(
+    RegisteredAlgorithm(
+        name="kmeans",
+        estimator=KMeans,
+        recipe=recipes.lloyd,
+        oracle=algorithms.Lloyd,
+        summary="round clusters of similar size; the fastest",
+    )
+)

@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.source import Source
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.solve import Result
@@ -84,3 +86,14 @@ class KMedoids(Clusterer):
         self.cluster_centers_ = source.out(source.blocks.points[rows])  # to the last bit
         self.medoid_indices_ = source.out(rows)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)
+
+
+register(
+    RegisteredAlgorithm(
+        name="medoids",
+        estimator=KMedoids,
+        recipe=recipes.medoids,
+        oracle=algorithms.Medoids,
+        summary="centers that are points of the data",
+    )
+)

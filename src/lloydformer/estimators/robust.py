@@ -5,10 +5,12 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.registry import RegisteredAlgorithm, register
 
 
 class RobustKMeans(Clusterer):
@@ -64,3 +66,14 @@ class RobustKMeans(Clusterer):
 
     def _recipe(self) -> Recipe:
         return recipes.robust(float(self.inverse_temperature), self.activation)
+
+
+register(
+    RegisteredAlgorithm(
+        name="robust",
+        estimator=RobustKMeans,
+        recipe=recipes.robust,
+        oracle=algorithms.Robust,
+        summary="far points, which weigh less and less",
+    )
+)

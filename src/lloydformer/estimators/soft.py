@@ -5,9 +5,11 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
+from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.solving.rules import Rules
 
 
@@ -65,3 +67,14 @@ class SoftKMeans(Clusterer):
         """The shares of each row in each cluster, (n, k)."""
         gamma = float(self.inverse_temperature)
         return self._by_leaf(X, lambda rows, centers: (-gamma * rows.scores(centers)).softmax(1))
+
+
+register(
+    RegisteredAlgorithm(
+        name="soft",
+        estimator=SoftKMeans,
+        recipe=recipes.soft,
+        oracle=algorithms.Soft,
+        summary="clusters that overlap; `predict_proba` gives shares",
+    )
+)

@@ -5,8 +5,10 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import StrOptions
 from torch import Tensor
 
+from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.streaming import Streaming
 
 
@@ -62,3 +64,14 @@ class SphericalKMeans(Streaming):
 
     def _distance(self, squares: Tensor) -> Tensor:
         return squares / 2  # |x - c|^2 = 2 - 2 cos
+
+
+register(
+    RegisteredAlgorithm(
+        name="spherical",
+        estimator=SphericalKMeans,
+        recipe=recipes.spherical,
+        oracle=algorithms.Spherical,
+        summary="only the direction of a row counts: text, embeddings",
+    )
+)

@@ -6,9 +6,11 @@ from typing import Any, ClassVar
 import torch
 from sklearn.utils._param_validation import Interval
 
+from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.source import Source
 from lloydformer.solving.solve import Result
 
@@ -65,3 +67,14 @@ class TrimmedKMeans(Clusterer):
         super()._keep(result, source)
         outliers = torch.as_tensor(self.labels_) == -1
         self.outliers_ = source.out(outliers.nonzero()[:, 0])
+
+
+register(
+    RegisteredAlgorithm(
+        name="trimmed",
+        estimator=TrimmedKMeans,
+        recipe=recipes.trimmed,
+        oracle=algorithms.Trimmed,
+        summary="outliers, which it labels -1",
+    )
+)

@@ -156,7 +156,7 @@ class Descent:
             return self.finish(loop.centers[0], history)
         rows = best.last_rows
         last = self.finish(loop.centers[0], history, None if rows is None else rows[0])
-        if self.rules.return_last or not is_better(best.objective, np.array([last.inertia])):
+        if self.rules.return_last or not is_better(best.objective, np.array([last.inertia])).item():
             return last
         return self.finish(best.centers[0], history, best.rows[0])
 

@@ -100,6 +100,11 @@ def moments(session: Session, tol: float) -> tuple[float, float]:
     return square, tol * max(variance, 0.0) / session.layout.n_features
 
 
+def _one(inertia: float) -> np.ndarray:
+    """A batch of one problem."""
+    return np.array([inertia])
+
+
 class _Best:
     """Keeps the best outcome, with the labels that the session has of it."""
 
@@ -110,9 +115,7 @@ class _Best:
     def see(self, outcome: Outcome) -> None:
         """Compare an outcome whose labels are still in the session."""
         best = self.result
-        if best is not None and not is_better(
-            np.array([outcome.inertia]), np.array([best.inertia])
-        ):
+        if best is not None and not is_better(_one(outcome.inertia), _one(best.inertia)).item():
             return
         labels, trimmed = self.session.labels(), self.session.trimmed()
         if best is not None and same_labelling(

@@ -1,0 +1,57 @@
+"""The register of algorithms: each is entered once, by the file of its estimator.
+
+Lists elsewhere (the command line, benchmarks, tests, tables in the documentation) are derived
+from it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from lloydformer.estimators.base import Clusterer
+
+
+@dataclass(frozen=True)
+class RegisteredAlgorithm:
+    """An algorithm in all its forms.
+
+    Attributes
+    ----------
+    name : str
+        On the command line and in benchmarks.
+    estimator : type
+        The scikit-learn estimator.
+    recipe : callable
+        Makes the recipe; the plan is derived from it by `lower`, where it lowers.
+    oracle : callable
+        Makes the plain algorithm in NumPy, with the same parameters as the recipe.
+    summary : str
+        What it is for, in a few words.
+    """
+
+    name: str
+    estimator: type[Clusterer]
+    recipe: Callable[..., Any]
+    oracle: Callable[..., Any]
+    summary: str
+
+
+ALGORITHMS: dict[str, RegisteredAlgorithm] = {}
+"""Algorithms by name."""
+
+
+def register(algorithm: RegisteredAlgorithm) -> None:
+    """Enter an algorithm.
+
+    Raises
+    ------
+    ValueError
+        If another one has this name.
+    """
+    known = ALGORITHMS.get(algorithm.name)
+    if known is not None and known != algorithm:
+        raise ValueError(
+            f"name: found {algorithm.name!r}, which {known.estimator.__name__} has already; "
+            "choose another"
+        )
+    ALGORITHMS[algorithm.name] = algorithm
