@@ -1,6 +1,6 @@
-"""One recipe, three lives: literal circuit = plain algorithm = plan on the engine."""
+"""One recipe, three lives: literal circuit = plain algorithm = plan on every engine."""
 
-from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,10 +12,9 @@ from lloydformer import algorithms, recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.norms import zero_sum
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.engines import Chunked, Native
-from lloydformer.engines.contract import State
+from lloydformer.engines import ENGINES
+from lloydformer.plans.contract import moved
 from lloydformer.plans.lower import lower
-from lloydformer.plans.medoids import Medoids
 
 LAYERS, SEED = 6, 11
 LIVES = {
@@ -66,6 +65,7 @@ def problem(name: str, number: int) -> tuple[torch.Tensor, torch.Tensor]:
     return points, points[:k].clone()
 
 
+@cache
 def traced(name: str, number: int) -> lf.Trace:
     points, centers = problem(name, number)
     circuit = lf.Circuit(LIVES[name][0], points.shape[1], len(centers))
@@ -78,16 +78,16 @@ def spread(points: torch.Tensor) -> float:
 
 def stepped(name: str, points, centers, layer: int, engine: str):
     """One step of the plan over leaves of ten points: new centers, and labels."""
-    recipe = LIVES[name][0]
-    plan = lower(recipe)
-    plan = replace(plan, seed=SEED) if isinstance(plan, Medoids) else plan
+    plan = lower(LIVES[name][0]).seeded(SEED)
     data = TensorBlocks(points, leaf=10, directions=plan.directions)
-    state = State.of(data)
-    state.clear()
-    threads = {"chunked": Chunked, "native": Native}[engine](2)
-    with threads.over(data, state) as run:
-        moved = plan.place(plan.step(run, centers - data.origin, layer), centers - data.origin)
-    return moved + data.origin, torch.where(state.labels < 0, -1 - state.labels, state.labels)
+    opened_by = ENGINES[engine]()
+    if hasattr(opened_by, "n_threads"):
+        opened_by.n_threads = 2
+    with opened_by.open(data) as session:
+        origin = session.layout.origin
+        step = plan.step(session, centers - origin, layer)
+        new = moved(step.update, centers - origin, plan.directions)
+        return new + origin, session.labels()
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -95,9 +95,9 @@ def stepped(name: str, points, centers, layer: int, engine: str):
 def test_plan_equals_circuit_layer_by_layer(name, number, engine):
     trace = traced(name, number)
     for layer in range(LAYERS):
-        moved, labels = stepped(name, trace.points, trace.centers[layer], layer, engine)
+        new, labels = stepped(name, trace.points, trace.centers[layer], layer, engine)
         assert torch.equal(labels.long(), trace.labels[layer])
-        away = (moved - trace.centers[layer + 1]).abs().max().item()
+        away = (new - trace.centers[layer + 1]).abs().max().item()
         assert away <= 1e-9 * spread(trace.points), layer
 
 
@@ -127,14 +127,14 @@ def test_estimator_equals_circuit(name, depth, engine):
 
 
 def test_medoids_draw_for_draw(engine):
-    """The estimator's seed is its own affair; the same seed draws the same points."""
+    """The plan and the circuit draw the same points from the same seed."""
     points, centers = problem("medoids", 5)
     trace = lf.Circuit(recipes.medoids(2.0), points.shape[1], len(centers))(
         points, centers, 20, seed=SEED
     )
     for layer in range(20):
-        moved, _ = stepped("medoids", points, trace.centers[layer], layer, engine)
-        assert torch.allclose(moved, trace.centers[layer + 1], atol=1e-12)
+        new, _ = stepped("medoids", points, trace.centers[layer], layer, engine)
+        assert torch.allclose(new, trace.centers[layer + 1], atol=1e-12)
 
 
 def test_every_recipe_has_its_three_lives():

@@ -1,4 +1,4 @@
-"""A plan's iterations by any engine, one after the other, with everything that can be compared."""
+"""Run a plan's iterations by any engine, and record everything that tests compare."""
 
 from dataclasses import dataclass
 
@@ -6,21 +6,38 @@ import pytest
 import torch
 from torch import Tensor
 
-from lloydformer.engines.contract import State
-from lloydformer.plans.contract import Final
+from lloydformer.plans.contract import Final, Placed, Sums, moved
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """Labels, and the mask of trimmed points (None if no fold has trimmed any)."""
+
+    labels: Tensor
+    trimmed: Tensor | None
+
+    def same(self, other: "Labelling") -> bool:
+        if self.trimmed is None or other.trimmed is None:
+            masks = self.trimmed is other.trimmed
+        else:
+            masks = torch.equal(self.trimmed, other.trimmed)
+        return masks and torch.equal(self.labels, other.labels)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One iteration: what it found, where the centers went, how many points it had to look at."""
+    """One iteration: its result, the new centers, the number of points that it looked at."""
 
-    labels: Tensor
-    sums: Tensor
-    masses: Tensor
+    labelling: Labelling
+    update: Sums | Placed
     objective: float
     changed: int
     centers: Tensor
     looked_at: int
+
+    @property
+    def labels(self) -> Tensor:
+        return self.labelling.labels
 
 
 @dataclass(frozen=True)
@@ -28,46 +45,54 @@ class Course:
     """All iterations, and the last assignment."""
 
     seen: list[Seen]
-    labels: Tensor
+    labelling: Labelling
     final: Final
 
+    @property
+    def labels(self) -> Tensor:
+        return self.labelling.labels
+
     def same_bits(self, other: "Course") -> bool:
-        """Labels, centers and objectives, in every iteration and at the end."""
-        pairs = zip(self.seen, other.seen, strict=True)
+        """Labels, trimmed points, centers and objectives, in every iteration and at the end."""
         return (
-            all(torch.equal(a.labels, b.labels) for a, b in pairs)
-            and all(
-                torch.equal(a.centers, b.centers) and a.objective == b.objective
+            all(
+                a.labelling.same(b.labelling)
+                and torch.equal(a.centers, b.centers)
+                and a.objective == b.objective
                 for a, b in zip(self.seen, other.seen, strict=True)
             )
-            and torch.equal(self.labels, other.labels)
+            and self.labelling.same(other.labelling)
             and self.final == other.final
         )
 
 
-def _looked_at(run) -> int:
-    """How many points the last assignment had to look at; the session is what `run` holds."""
-    session = run.args[1]
-    return session.kernels.looked_at()
-
-
 @pytest.fixture(scope="session")
 def course():
-    """course(engine, data, plan, centers, n_iter) runs the plan from these centers."""
+    """course(engine, data, plan, centers, n_iter) runs the plan from these centers.
 
-    def run_plan(engine, data, plan, centers, n_iter: int, bounds: bool = False) -> Course:
-        state, seen = State.of(data), []
-        state.clear()
-        with engine.over(data, state) as run:
+    With `bounds`, the engine is native and says how many points each iteration looked at.
+    `move(step, centers)` gives the new centers; by default they are those of the plan.
+    """
+
+    def run_plan(engine, data, plan, centers, n_iter, bounds=False, move=None) -> Course:
+        seen = []
+        with engine.open(data) as session:
             for iteration in range(n_iter):
-                step = plan.step(run, centers.to(data.dtype), iteration)
-                centers = plan.place(step, centers)
-                looked_at = _looked_at(run) if bounds else data.n_rows
+                step = plan.step(session, centers.to(data.dtype), iteration)
+                if move is None:
+                    centers = moved(step.update, centers, plan.directions)
+                else:
+                    centers = move(step, centers)
+                looked_at = session.points.kernels.looked_at() if bounds else data.n_rows
                 seen.append(
-                    Seen(state.labels.clone(), step.sums, step.masses, step.objective,
-                         step.changed, centers, looked_at)
+                    Seen(_labelling(session), step.update, step.objective.item(),
+                         step.changed.item(), centers, looked_at)
                 )  # fmt: skip
-            final = plan.finish(run, centers.to(data.dtype))
-        return Course(seen, state.labels.clone(), final)
+            final = plan.finish(session, centers.to(data.dtype))
+            return Course(seen, _labelling(session), final)
 
     return run_plan
+
+
+def _labelling(session) -> Labelling:
+    return Labelling(session.labels(), session.trimmed())

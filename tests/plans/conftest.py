@@ -1,33 +1,32 @@
 """Folds over a few points in tiny leaves."""
 
+from weakref import finalize
+
 import numpy as np
 import pytest
 import torch
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
-from lloydformer.engines.contract import State
+from lloydformer.plans.contract import moved
 
 
 class Small:
-    """Points, their state, and a way to run folds over them, two points at a time."""
+    """A session over a few points, two points a leaf; closed when it is no longer used."""
 
     def __init__(self, points, weights=None, leaf=2, **how):
         points = torch.as_tensor(np.asarray(points))
         weights = None if weights is None else torch.as_tensor(weights, dtype=torch.float64)
         self.data = TensorBlocks(points, weights, leaf, torch.zeros_like(points[0]), **how)
-        self.state = State.of(self.data)
-        self.state.clear()
-
-    def run(self, fold):
-        with Chunked(1).over(self.data, self.state) as run:
-            return run(fold)
+        opened = Chunked(1).open(self.data)
+        self.session = opened.__enter__()
+        finalize(self, opened.__exit__, None, None, None)
 
     def step(self, plan, centers):
         """New centers and the step itself."""
         centers = torch.as_tensor(centers, dtype=self.data.dtype)
-        step = plan.step(self.run, centers, 0)
-        return plan.place(step, centers.double()), step
+        step = plan.step(self.session, centers, 0)
+        return moved(step.update, centers.double(), plan.directions), step
 
 
 @pytest.fixture(scope="session")

@@ -12,26 +12,26 @@ from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.subspaces import ASSIGNMENT, HALF, POSITION, SQUARED_NORM
 from lloydformer.cli.app import application
 from lloydformer.plans.lower import LoweringError, derive, lower
-from lloydformer.plans.means import Means
-from lloydformer.plans.medoids import Medoids
-from lloydformer.plans.robust import Robust
-from lloydformer.plans.soft import Soft
-from lloydformer.plans.trimmed import Trimmed
+from lloydformer.plans.means import MeansPlan
+from lloydformer.plans.medoids import MedoidsPlan
+from lloydformer.plans.robust import RobustPlan
+from lloydformer.plans.soft import SoftPlan
+from lloydformer.plans.trimmed import TrimmedPlan
 
 PLANS = [
-    (recipes.lloyd(), Means()),
-    (recipes.lloyd_dot(), Means()),
-    (recipes.lloyd_binary(), Means()),
-    (recipes.spherical("rms"), Means(directions=True)),
-    (recipes.spherical("layer"), Means(directions=True)),
-    (recipes.soft(0.7), Soft(0.7)),
-    (recipes.soft_dot(0.7), Soft(0.7)),
-    (recipes.trimmed(0.9), Trimmed(0.9)),
-    (recipes.robust(0.2), Robust(0.2, "sparsemax")),
-    (recipes.robust(0.2, "softmax"), Robust(0.2, "softmax")),
-    (recipes.robust(0.2, TopK(7)), Robust(0.2, "softmax", m=7)),
-    (recipes.robust_lifted(0.2), Robust(0.2, "sparsemax")),
-    (recipes.medoids(3.0), Medoids(3.0)),
+    (recipes.lloyd(), MeansPlan()),
+    (recipes.lloyd_dot(), MeansPlan()),
+    (recipes.lloyd_binary(), MeansPlan()),
+    (recipes.spherical("rms"), MeansPlan(directions=True)),
+    (recipes.spherical("layer"), MeansPlan(directions=True)),
+    (recipes.soft(0.7), SoftPlan(0.7)),
+    (recipes.soft_dot(0.7), SoftPlan(0.7)),
+    (recipes.trimmed(0.9), TrimmedPlan(0.9)),
+    (recipes.robust(0.2), RobustPlan(0.2, "sparsemax")),
+    (recipes.robust(0.2, "softmax"), RobustPlan(0.2, "softmax")),
+    (recipes.robust(0.2, TopK(7)), RobustPlan(0.2, "softmax", m=7)),
+    (recipes.robust_lifted(0.2), RobustPlan(0.2, "sparsemax")),
+    (recipes.medoids(3.0), MedoidsPlan(3.0)),
 ]
 
 
@@ -102,7 +102,7 @@ def test_a_derivation_has_a_step_for_each_part_and_ends_with_the_plan():
     steps = derive(recipes.spherical()).steps
     slots = [step.split(":")[0] for step in steps[:-1]]
     assert slots == ["encoder_self", "encoder_cross", "decoder_self", "decoder_cross", "norm"]
-    assert steps[-1] == "What is left is Means(directions=True)."
+    assert steps[-1] == "What is left is MeansPlan(directions=True)."
     assert derive(recipes.lloyd_dot()).steps[-2].startswith("feedforward: ")
 
 

@@ -1,4 +1,4 @@
-"""The plan of relocating k-means on every engine: the plain algorithm, draw for draw."""
+"""Relocating k-means on every engine is the plain algorithm, draw for draw."""
 
 from dataclasses import replace
 
@@ -8,13 +8,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lloydformer as lf
 from lloydformer.algorithms import Relocating as Plain
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import ENGINES, Chunked, Native, instruction_set
-from lloydformer.engines.contract import State
+from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.pruning import prune
-from lloydformer.plans.relocating import Relocating
-from lloydformer.solving.loop import _moments
+from lloydformer.solving.descent import Descent
+from lloydformer.solving.relocations import Relocations, _Walk
+from lloydformer.solving.rules import Rules
+from lloydformer.solving.solve import moments
 
 NATIVE = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -31,19 +34,28 @@ def blobs(seed: int, n: int = 150, d: int = 3, k: int = 6, dtype=torch.float64, 
     return points.astype(str(dtype).removeprefix("torch.")), points[:k], weights
 
 
-def run_plan(name: str, points, start, weights, plan: Relocating, most: int, n_threads=1):
-    """The centers and objectives of all layers, seen from where the points are."""
+class Recorded(_Walk):
+    """Keeps the centers after each layer."""
+
+    def __init__(self, *of):
+        super().__init__(*of)
+        self.path = []
+
+    def _note(self, centers, objective, shift, count):
+        super()._note(centers, objective, shift, count)
+        self.path += [centers] * count
+
+
+def run_plan(name: str, points, start, weights, how: Relocations, most: int, n_threads=1):
+    """The centers and objectives of all layers, in the coordinates of the points."""
     weights = None if weights is None else torch.from_numpy(weights)
     data = TensorBlocks(torch.from_numpy(points), weights, leaf=64)
-    state, course = State.of(data), []
-    state.clear()
-    with ENGINE[name](n_threads).over(data, state) as run:
-        plan = plan.knowing(_moments(run, data, 0.0)[0])
-        assert isinstance(plan, Relocating)
-        start = torch.from_numpy(start).double() - data.origin
-        for layers in plan.layers(run, start, data.dtype, 0.0, most, 0):
-            course += [layers] * layers.count
-    return [(c.centers + data.origin).numpy() for c in course], [c.objective for c in course]
+    with ENGINE[name](n_threads).open(data) as session:
+        plan = MeansPlan().knowing(moments(session, 0.0)[0])
+        descent = Descent(plan, session, Rules(most, 0.0, empty="keep"), 0.0)
+        walk = Recorded(how, descent, 0, torch.from_numpy(start).double() - data.origin)
+        walk.run()
+    return [(centers + data.origin).numpy() for centers in walk.path], walk.history
 
 
 @EACH
@@ -51,12 +63,12 @@ def run_plan(name: str, points, start, weights, plan: Relocating, most: int, n_t
     st.integers(0, 10**6), st.integers(2, 9), st.integers(1, 6), st.booleans(),
     st.integers(1, 6), st.integers(1, 4), st.sampled_from([None, 0, 2]),
 )  # fmt: skip
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=12)
 def test_it_is_the_plain_algorithm(name, seed, k, d, weighted, n_moved, n_draws, rest):
     points, start, weights = blobs(seed, d=d, k=k, weighted=weighted)
     how = {"n_moved": n_moved, "n_draws": n_draws, "rest": rest, "seed": seed}
-    plain = Plain(**how).run(points, start, 60, weights)
-    centers, objective = run_plan(name, points, start, weights, Relocating(**how), 60)
+    plain = Plain(**how).run(points, start, 40, weights)
+    centers, objective = run_plan(name, points, start, weights, Relocations(**how), 40)
     assert len(centers) == len(plain.centers) - 1
     np.testing.assert_allclose(centers[-1], plain.centers[-1], atol=1e-9)
     np.testing.assert_allclose(objective, plain.objective[:-1], rtol=1e-9)
@@ -67,7 +79,7 @@ def test_many_clusters_have_fewer_candidates(name):
     """More than 64 centers, of which only those of the least utility may vanish."""
     points, start, _ = blobs(3, n=400, d=2, k=70)
     plain = Plain(seed=2, rest=2).run(points, start, 12)
-    centers, _ = run_plan(name, points, start, None, Relocating(seed=2, rest=2), 12)
+    centers, _ = run_plan(name, points, start, None, Relocations(seed=2, rest=2), 12)
     np.testing.assert_allclose(centers[-1], plain.centers[-1], atol=1e-9)
     assert plain.kept == (True,)
 
@@ -76,9 +88,9 @@ def test_many_clusters_have_fewer_candidates(name):
 def test_several_starts_draw_anew(name):
     points, start, _ = blobs(5, k=8)
     one, other = (
-        run_plan(name, points, start, None, Relocating(seed=s, rest=2), 20)[0][-1] for s in (1, 2)
+        run_plan(name, points, start, None, Relocations(seed=s, rest=2), 20)[0][-1] for s in (1, 2)
     )
-    again = run_plan(name, points, start, None, Relocating(seed=1, rest=2), 20)[0][-1]
+    again = run_plan(name, points, start, None, Relocations(seed=1, rest=2), 20)[0][-1]
     np.testing.assert_array_equal(one, again)
     assert (one != other).any()
 
@@ -89,7 +101,7 @@ def test_several_starts_draw_anew(name):
 def test_threads_do_not_change_a_bit(dtype, weighted):
     points, start, weights = blobs(7, n=70_000, d=4, k=9, dtype=dtype, weighted=weighted)
     runs = [
-        run_plan("native", points, start, weights, Relocating(seed=1), 30, n_threads)
+        run_plan("native", points, start, weights, Relocations(seed=1), 30, n_threads)
         for n_threads in (1, 2, 3)
     ]
     for centers, objective in runs[1:]:
@@ -105,7 +117,7 @@ def test_every_instruction_set_relocates_alike(isa, monkeypatch):
     monkeypatch.setitem(ENGINE, "native", lambda n_threads: Native(1, instruction_set=isa))
     points, start, weights = blobs(11, weighted=True)
     plain = Plain(seed=4).run(points, start, 40, weights)
-    centers, _ = run_plan("native", points, start, weights, Relocating(seed=4), 40)
+    centers, _ = run_plan("native", points, start, weights, Relocations(seed=4), 40)
     np.testing.assert_allclose(centers[-1], plain.centers[-1], atol=1e-9)
 
 
@@ -113,19 +125,19 @@ def test_every_instruction_set_relocates_alike(isa, monkeypatch):
 def test_single_precision_ends_as_well(name):
     """Draws are the same; rounding may change which relocations are kept, not how good it gets."""
     points, start, _ = blobs(13, n=600, d=5, k=10)
-    exact = run_plan(name, points, start, None, Relocating(seed=1), 400)[1][-1]
-    single = run_plan(name, points.astype(np.float32), start, None, Relocating(seed=1), 400)[1][-1]
+    exact = run_plan(name, points, start, None, Relocations(seed=1), 400)[1][-1]
+    single = run_plan(name, points.astype(np.float32), start, None, Relocations(seed=1), 400)[1][-1]
     assert single == pytest.approx(exact, rel=0.01)
 
 
-def test_pruning_costs_what_it_says():
+def test_pruning_removes_the_center_of_least_cost():
     """The center that vanishes is the one without which the partition is best, by brute force."""
     rng = np.random.default_rng(2)
     points = rng.normal(size=(80, 2))
     data = TensorBlocks(torch.from_numpy(points), leaf=32)
-    state, centers = State.of(data), data.take(torch.arange(7)).double()
-    with Chunked(1).over(data, state) as run:
-        left = prune(run, centers, torch.float64)
+    centers = data.take(torch.arange(7)).double()
+    with Chunked(1).open(data) as session:
+        left = prune(session, centers)
     seen = points - data.origin.numpy()
     away = ((seen[:, None] - centers.numpy()) ** 2).sum(axis=2)
     order, best = away.argsort(axis=1), (np.inf, None)
@@ -140,6 +152,13 @@ def test_pruning_costs_what_it_says():
     np.testing.assert_allclose(left.numpy(), best[1], atol=1e-12)
 
 
-def test_the_engines_are_those_there_are():
+def test_both_engines_are_registered():
     assert {"chunked", "native"} <= set(ENGINES)
-    assert replace(Relocating(), seed=3).seeded(4).seed == 4
+
+
+def test_the_seed_of_the_noise_is_drawn_from_the_random_state():
+    data = TensorBlocks(torch.zeros(3, 1).double())
+    with Chunked(1).open(data) as session:
+        course = lf.RelocatingKMeans(2)._course(session, np.random.RandomState(5))
+    assert course.seed == np.random.RandomState(5).randint(2**31 - 1)
+    assert course == replace(Relocations(), seed=course.seed)

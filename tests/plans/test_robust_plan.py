@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lloydformer.algorithms.robust import softmax, sparsemax
-from lloydformer.plans.robust import Robust, threshold
+from lloydformer.plans.robust import RobustPlan, threshold
 
 LINE = [[0.0], [1.0], [2.0], [10.0]]
 SQUARES = st.lists(st.floats(0, 100) | st.sampled_from([0.0, 1.0]), min_size=1, max_size=9)
@@ -17,9 +17,9 @@ SQUARES = st.lists(st.floats(0, 100) | st.sampled_from([0.0, 1.0]), min_size=1, 
 def thresholds(small, squares, weights=None, gamma=1.0):
     """The threshold of one cluster whose points have these squared distances."""
     few = small(np.zeros((len(squares), 1)), weights)
-    few.state.labels.zero_()
-    few.state.distances.copy_(torch.tensor(squares, dtype=torch.float64))
-    return threshold(few.run, gamma, 1).item()
+    few.session.state.column("labels").zero_()
+    few.session.state.column("distances").copy_(torch.tensor(squares, dtype=torch.float64))
+    return threshold(few.session, gamma, 1).item()
 
 
 @given(SQUARES, st.sampled_from([0.01, 1.0, 10.0]))
@@ -42,14 +42,14 @@ def test_a_weight_is_so_many_points(small, squares, data):
 
 def test_by_hand(small):
     """Scores 0, -1/4, -1, -25: sparsemax gives 5/8, 3/8 and nothing, so the center is 3/8."""
-    moved, _ = small(LINE).step(Robust(0.25), [[0.0]])
+    moved, _ = small(LINE).step(RobustPlan(0.25), [[0.0]])
     assert moved.item() == pytest.approx(0.375)
 
 
 @pytest.mark.parametrize("m", [None, 1, 2, 3])
 def test_softmax_over_the_m_nearest(small, m, rng):
     points = rng.normal(size=(7, 2))
-    moved, _ = small(points).step(Robust(0.8, "softmax", m), [[0.1, 0.2]])
+    moved, _ = small(points).step(RobustPlan(0.8, "softmax", m), [[0.1, 0.2]])
     squares = ((points - [0.1, 0.2]) ** 2).sum(axis=1)
     nearest = np.argsort(squares)[:m]
     np.testing.assert_allclose(
@@ -59,11 +59,11 @@ def test_softmax_over_the_m_nearest(small, m, rng):
 
 def test_far_points_alone_are_still_weighed(small):
     """exp(-1e4) is no number, but soft-max is: the nearer of two far points has all of it."""
-    moved, _ = small([[100.0], [101.0]]).step(Robust(1.0, "softmax"), [[0.0]])
+    moved, _ = small([[100.0], [101.0]]).step(RobustPlan(1.0, "softmax"), [[0.0]])
     assert moved.item() == 100.0
 
 
 def test_a_cluster_without_points_keeps_its_center(small):
     for activation in ("sparsemax", "softmax"):
-        moved, step = small(LINE).step(Robust(0.1, activation), [[0.0], [100.0]])
-        assert (moved[1].item(), step.masses[1].item()) == (100.0, 0.0)
+        moved, step = small(LINE).step(RobustPlan(0.1, activation), [[0.0], [100.0]])
+        assert (moved[1].item(), step.update.masses[1].item()) == (100.0, 0.0)

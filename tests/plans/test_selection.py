@@ -15,9 +15,9 @@ DTYPES = {np.float32: torch.float32, np.float64: torch.float64}
 def found(small, distances, labels, weights, targets, dtype):
     """Radii of clusters whose points have these squared distances."""
     few = small(np.zeros((len(labels), 1), dtype), weights, leaf=3)
-    few.state.labels.copy_(torch.tensor(labels))
-    few.state.distances.copy_(torch.tensor(np.asarray(distances, dtype)))
-    return radii(few.run, torch.tensor(targets, dtype=torch.float64), DTYPES[dtype]).tolist()
+    few.session.state.column("labels").copy_(torch.tensor(labels))
+    few.session.state.column("distances").copy_(torch.tensor(np.asarray(distances, dtype)))
+    return radii(few.session, torch.tensor(targets, dtype=torch.float64), DTYPES[dtype]).tolist()
 
 
 def by_sorting(distances, labels, weights, targets):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from lloydformer.plans.soft import Soft
+from lloydformer.plans.soft import SoftPlan
 
 
 def naive(points, centers, gamma, weights):
@@ -23,7 +23,7 @@ def test_it_is_the_formula_for_any_blocks(small, seed, gamma, leaf):
     rng = np.random.default_rng(seed)
     points, centers = rng.normal(size=(9, 2)), rng.normal(size=(3, 2))
     weights = rng.uniform(0.1, 2, size=9)
-    moved, step = small(points, weights, leaf).step(Soft(gamma), centers)
+    moved, step = small(points, weights, leaf).step(SoftPlan(gamma), centers)
     expected, energy = naive(points, centers, gamma, weights)
     np.testing.assert_allclose(moved, expected, atol=1e-9)
     assert step.objective == pytest.approx(energy, abs=1e-9)
@@ -31,26 +31,26 @@ def test_it_is_the_formula_for_any_blocks(small, seed, gamma, leaf):
 
 def test_by_hand(small):
     """exp(-gamma d^2) with gamma = log 2: distances 0 and 1 weigh 1 and 1/2."""
-    moved, _ = small([[0.0], [1.0]]).step(Soft(float(np.log(2))), [[0.0], [1.0]])
+    moved, _ = small([[0.0], [1.0]]).step(SoftPlan(float(np.log(2))), [[0.0], [1.0]])
     np.testing.assert_allclose(moved, [[1 / 3], [2 / 3]])
 
 
 def test_a_center_whose_weights_vanish_keeps_its_place(small):
     """exp(-1e6) is zero in double precision."""
-    moved, step = small([[0.0], [1.0], [2.0]]).step(Soft(1.0), [[1.0], [1000.0]])
+    moved, step = small([[0.0], [1.0], [2.0]]).step(SoftPlan(1.0), [[1.0], [1000.0]])
     np.testing.assert_allclose(moved, [[1.0], [1000.0]])
-    assert step.masses[1].item() == 0
+    assert step.update.masses[1].item() == 0
 
 
 def test_a_center_with_small_weights_moves_to_the_points_that_are_least_far(small):
     """Shares of exp(-440) and exp(-400) are tiny, but their ratio is not."""
-    moved, _ = small([[0.0], [1.0]]).step(Soft(1.0), [[0.0], [21.0]])
+    moved, _ = small([[0.0], [1.0]]).step(SoftPlan(1.0), [[0.0], [21.0]])
     ratio = np.exp(-441 + 0) / (np.exp(-400 + 1) / (1 + np.exp(-399)))
     assert moved[1].item() == pytest.approx(1 / (1 + ratio), rel=1e-9)
 
 
 def test_weights_of_zero_are_points_that_are_not_there(small, rng):
     points, centers = rng.normal(size=(6, 2)), rng.normal(size=(2, 2))
-    with_zeros, _ = small(points, [1, 1, 0, 0, 1, 0]).step(Soft(), centers)
-    without, _ = small(points[[0, 1, 4]]).step(Soft(), centers)
+    with_zeros, _ = small(points, [1, 1, 0, 0, 1, 0]).step(SoftPlan(), centers)
+    without, _ = small(points[[0, 1, 4]]).step(SoftPlan(), centers)
     np.testing.assert_allclose(with_zeros, without, atol=1e-12)

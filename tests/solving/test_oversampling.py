@@ -1,5 +1,6 @@
 """k-means||: draws as a plain loop makes them, passes as promised, starts as good as k-means++."""
 
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -9,34 +10,29 @@ from scipy import stats
 
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.engines.chunked import Chunked
-from lloydformer.engines.contract import State
+from lloydformer.engines.chunked import Chunked, ChunkedSession
 from lloydformer.numerics.noise import row_uniform
+from lloydformer.plans.seeding import Oversample
 from lloydformer.solving.seeding import kmeans_parallel
-from lloydformer.solving.seeding.oversampling import OVERSAMPLING, ROUNDS, Oversample
+from lloydformer.solving.seeding.parallel import OVERSAMPLING, ROUNDS
 
 
 def blobs(rng, n=600, k=8, d=3):
     return rng.normal(size=(n, d)) + rng.uniform(-8, 8, size=(k, d))[rng.integers(k, size=n)]
 
 
-def folds(points, weights=None, leaf=64, n_threads=1):
-    """Blocks, and a way to run folds over them that counts the passes."""
+@contextmanager
+def opened(points, weights=None, leaf=64, n_threads=1):
+    """A session over the points, seen from zero."""
     weights = None if weights is None else torch.tensor(weights)
     data = TensorBlocks(torch.tensor(points), weights, leaf, torch.zeros(points.shape[1]).double())
-    state, passes = State.of(data), []
-
-    def run(fold):
-        passes.append(fold)
-        with Chunked(n_threads).over(data, state) as through:
-            return through(fold)
-
-    return data, run, passes
+    with Chunked(n_threads).open(data) as session:
+        yield session
 
 
 def seeds(points, k, seed, *args, **how):
-    data, run, _ = folds(points, *args, **how)
-    return kmeans_parallel(data, run, k, np.random.RandomState(seed)).numpy()
+    with opened(points, *args, **how) as session:
+        return kmeans_parallel(session, k, np.random.RandomState(seed)).numpy()
 
 
 def plainly_drawn(points, weights, candidates, most, seed, number):
@@ -50,11 +46,14 @@ def plainly_drawn(points, weights, candidates, most, seed, number):
 @pytest.mark.parametrize("most", [1, 10, 400])
 def test_draws_are_those_of_a_plain_computation(leaf, most, rng):
     points, weights = blobs(rng), rng.exponential(size=600)
-    _, run, _ = folds(points, weights, leaf)
     first, second = points[:1], points[100:105]
-    for fresh, known, number in ((first, 0, 0), (second, 1, 1)):
-        mass, _, rows, attracted = run(Oversample(torch.tensor(fresh), known, most, 3, number))
-        every = np.concatenate([first, second])[: known + len(fresh)]
+    found = []
+    with opened(points, weights, leaf) as session:
+        for fresh, known, number in ((first, 0, 0), (second, 1, 1)):
+            fold = Oversample(torch.tensor(fresh), known, most, 3, number)
+            found.append((session.fold(fold), known + len(fresh), number))
+    for (mass, _, rows, attracted), n_candidates, number in found:
+        every = np.concatenate([first, second])[:n_candidates]
         assert rows.tolist() == plainly_drawn(points, weights, every, most, 3, number).tolist()
         squares = ((points[:, None] - every[None]) ** 2).sum(axis=2)
         assert mass.item() == pytest.approx((weights * squares.min(axis=1)).sum())
@@ -63,17 +62,26 @@ def test_draws_are_those_of_a_plain_computation(leaf, most, rng):
 
 
 def test_seeds_depend_neither_on_threads_nor_on_leaves(rng):
-    points, weights = blobs(rng), rng.exponential(size=600)
+    points, weights = blobs(rng, n=200), rng.exponential(size=200)
     first = seeds(points, 8, 5, weights)
     for leaf, n_threads in ((64, 3), (100, 2), (1000, 1), (1, 2)):
         again = seeds(points, 8, 5, weights, leaf=leaf, n_threads=n_threads)
         np.testing.assert_array_equal(first, again)
 
 
-def test_the_number_of_passes_does_not_grow_with_k(rng):
+def test_the_number_of_passes_does_not_grow_with_k(rng, monkeypatch):
+    fold, passes = ChunkedSession.fold, []
+
+    def counted(session, over):
+        passes.extend([over] if isinstance(over, Oversample) else [])
+        assert isinstance(over, Oversample) or session.layout.n_rows < 600  # among candidates
+        return fold(session, over)
+
+    monkeypatch.setattr(ChunkedSession, "fold", counted)
     for k in (2, 8, 50):
-        data, run, passes = folds(blobs(rng))
-        kmeans_parallel(data, run, k, np.random.RandomState(0))
+        passes.clear()
+        with opened(blobs(rng)) as session:
+            kmeans_parallel(session, k, np.random.RandomState(0))
         assert len(passes) == ROUNDS + 1
         assert sum(len(p.fresh) for p in passes) < 1.5 * ROUNDS * OVERSAMPLING * k + 10
 
@@ -82,7 +90,7 @@ def test_after_lloyd_it_is_as_good_as_kmeans_plusplus(rng):
     """Mean inertia over 60 fits of mixtures, within three percent and two standard errors."""
     inertias = {"k-means++": [], "k-means||": []}
     for problem in range(3):
-        points = blobs(rng, n=1500, k=12)
+        points = blobs(rng, n=900, k=12)
         scale = lf.KMeans(12, n_init=10, random_state=0).fit(points).inertia_
         for name, found in inertias.items():
             for seed in range(20):
@@ -106,11 +114,13 @@ def test_weight_two_is_drawn_twice_as_often():
     """Far apart points at equal distance of the first candidate, expected numbers 1/2 and 1."""
     points = np.concatenate([np.zeros((1, 2)), np.tile([[3.0, 0.0], [0.0, 3.0]], (50, 1))])
     weights = np.concatenate([[1.0], np.tile([1.0, 2.0], 50)])
-    _, run, _ = folds(points, weights)
     light = heavy = 0
-    for seed in range(200):
-        rows = run(Oversample(torch.zeros(1, 2).double(), 0, 15, seed, 0))[2].numpy()
-        light, heavy = light + (rows % 2 == 1).sum(), heavy + ((rows % 2 == 0) & (rows > 0)).sum()
+    with opened(points, weights) as session:
+        for seed in range(200):
+            fold = Oversample(torch.zeros(1, 2).double(), 0, 15, seed, 0)
+            rows = session.fold(fold)[2].numpy()
+            light += (rows % 2 == 1).sum()
+            heavy += ((rows % 2 == 0) & (rows > 0)).sum()
     assert stats.binomtest(int(heavy), int(heavy + light), 2 / 3).pvalue > 0.01
     assert (heavy + light) / 200 == pytest.approx(15, rel=0.05)
 

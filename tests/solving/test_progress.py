@@ -7,7 +7,7 @@ import pytest
 import rich.console
 
 import lloydformer as lf
-from lloydformer.solving.loop import Progress
+from lloydformer.solving.descent import Progress
 from lloydformer.solving.progress import _speed
 
 X = np.random.default_rng(0).normal(size=(500, 2))

@@ -8,20 +8,22 @@ from sklearn.cluster import kmeans_plusplus as theirs
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
-from lloydformer.engines.contract import State
 from lloydformer.solving.seeding import kmeans_plusplus, random_rows
 
-N_SEEDS = 40
+N_SEEDS = 25
 
 
 def seeds(points, k, seed, weights=None, leaf=64):
     """Rows drawn by greedy k-means++."""
     weights = None if weights is None else torch.tensor(weights)
     data = TensorBlocks(torch.tensor(points), weights, leaf)
-    state = State.of(data)
-    with Chunked(1).over(data, state) as run:
-        rng = np.random.RandomState(seed)
-        return kmeans_plusplus(data, run, state.distances, k, rng).numpy()
+    with Chunked(1).open(data) as session:
+        return kmeans_plusplus(session, k, np.random.RandomState(seed)).numpy()
+
+
+def rows_at_random(data, k, seed):
+    with Chunked(1).open(data) as session:
+        return random_rows(session, k, np.random.RandomState(seed)).numpy()
 
 
 def potential(points, centers, weights=None) -> float:
@@ -52,10 +54,7 @@ def test_greedy_seeds_are_better_than_random_ones(rng):
     )
     data = TensorBlocks(torch.tensor(points))
     greedy = [potential(points, points[seeds(points, 6, s)]) for s in range(20)]
-    blind = [
-        potential(points, points[random_rows(data, 6, np.random.RandomState(s)).numpy()])
-        for s in range(20)
-    ]
+    blind = [potential(points, points[rows_at_random(data, 6, s)]) for s in range(20)]
     assert np.mean(greedy) < 0.5 * np.mean(blind)
 
 
@@ -65,7 +64,7 @@ def test_a_point_without_weight_is_never_drawn(rng):
     data = TensorBlocks(torch.tensor(points), torch.tensor(weights), leaf=7)
     for seed in range(30):
         drawn = seeds(points, 6, seed, weights, leaf=7)
-        blind = random_rows(data, 6, np.random.RandomState(seed)).numpy()
+        blind = rows_at_random(data, 6, seed)
         assert weights[drawn].all()
         assert weights[blind].all()
 
@@ -101,4 +100,4 @@ def test_the_second_is_drawn_by_squared_distance():
 
 def test_random_rows_are_different_rows(rng):
     data = TensorBlocks(torch.tensor(rng.normal(size=(9, 2))))
-    assert sorted(random_rows(data, 9, np.random.RandomState(0)).tolist()) == list(range(9))
+    assert sorted(rows_at_random(data, 9, 0).tolist()) == list(range(9))

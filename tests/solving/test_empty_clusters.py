@@ -1,29 +1,31 @@
 """Empty clusters: the three policies, by hand."""
 
+import numpy as np
 import pytest
 import torch
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
-from lloydformer.engines.contract import State
-from lloydformer.plans.means import Means
-from lloydformer.plans.robust import Robust
-from lloydformer.plans.trimmed import Trimmed
-from lloydformer.solving.refill import Refill
+from lloydformer.plans.means import MeansPlan
+from lloydformer.plans.robust import RobustPlan
+from lloydformer.plans.trimmed import TrimmedPlan
+from lloydformer.solving.descent import OneProblem
+from lloydformer.solving.loop import Loop
+from lloydformer.solving.rules import Rules
 
 LINE = torch.tensor([[0.0], [1.0], [2.0], [9.0]]).double()
 FAR = torch.tensor([[1.0], [100.0], [200.0]]).double()  # the last two have no point
 
 
 def placed(policy, plan=None, weights=None, centers=FAR):
-    """The centers after one step from these, seen from zero."""
-    plan = plan or Means()
+    """The centers after one iteration from these; the origin is zero."""
+    plan = plan or MeansPlan()
     data = TensorBlocks(LINE, weights, leaf=2, seen_from=torch.zeros(1).double())
-    state = State.of(data)
-    state.clear()
-    with Chunked(1).over(data, state) as run:
-        step = plan.step(run, centers, 0)
-        return Refill(policy, plan, data, state.labels).place(run, step, centers)
+    with Chunked(1).open(data) as session:
+        problem, rules = OneProblem(plan, session), Rules(1, 0.0, empty=policy)
+        loop = Loop(plan, problem, rules, np.zeros(1), centers[None])
+        loop.run()
+        return loop.centers[0]
 
 
 def test_the_farthest_points_fill_them_and_leave_their_own_cluster():
@@ -59,8 +61,8 @@ def test_the_weight_of_the_point_leaves_with_it():
 
 def test_where_points_count_unequally_the_filler_stays_in_its_own_cluster_too():
     """Trimmed to the nearest half, 0, 1, 2 about 1 keep the mean 1; 9 was trimmed and fills."""
-    assert placed("farthest", Trimmed(0.75)).flatten().tolist() == [1.0, 9.0, 0.0]
-    assert placed("farthest", Robust(1.0)).flatten().tolist()[1:] == [9.0, 0.0]
+    assert placed("farthest", TrimmedPlan(0.75)).flatten().tolist() == [1.0, 9.0, 0.0]
+    assert placed("farthest", RobustPlan(1.0)).flatten().tolist()[1:] == [9.0, 0.0]
 
 
 def test_there_may_be_fewer_points_away_from_their_center_than_empty_clusters():
