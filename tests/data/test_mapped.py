@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.data import ahead, scratch
+from lloydformer.data import prefetch, scratch
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.prefetch import ask_for
 from lloydformer.engines.chunked import Chunked
@@ -103,7 +103,7 @@ def test_leaves_to_come_are_asked_for_in_a_thread_and_each_once(tmp_path, monkey
 def test_exactly_the_pages_of_these_rows_are_asked_for(tmp_path, monkeypatch, order):
     np.save(tmp_path / "p.npy", np.asarray(X, order=order))
     points, calls = lf.data.open(tmp_path / "p.npy").points, []
-    monkeypatch.setattr(ahead, "_advise", lambda *span: calls.append(span))
+    monkeypatch.setattr(prefetch, "_advise", lambda *span: calls.append(span))
     ask_for(points[1000:3000])
     ends = [(points[1000, j].data_ptr(), points[2999, j].data_ptr() + 8) for j in range(3)]
     if order == "C":
