@@ -3,7 +3,7 @@
 import pytest
 
 import lloydformer as lf
-from lloydformer.data.names import column_names
+from lloydformer.data.column_names import column_names
 
 READ = {
     "quoted names": ('"a, b",c\n1,2\n3,4\n', ("a, b", "c")),

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lloydformer.data.faults import NOTHING, first_fault
-from lloydformer.data.first_line import delimiter_of, first_line
+from lloydformer.data.csv_errors import NOTHING, first_fault
+from lloydformer.data.csv_header import delimiter_of, first_line
 from lloydformer.data.scratch import gathered
 
 

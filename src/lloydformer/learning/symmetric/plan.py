@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import torch
 
+from lloydformer.learning.symmetric.invariants import InvariantInputs, invariants_of
 from lloydformer.learning.symmetric.layer import SHARPEST
 from lloydformer.learning.symmetric.model import SymmetricModel
-from lloydformer.learning.symmetric.numbers import Means, of_means
 from lloydformer.plans.symmetric import Found, Heads, Symmetric
 
 
@@ -18,7 +18,7 @@ class LearnedNumbers:
 
     def __call__(self, found: Found) -> Heads:
         numbers, theta = self.model.numbers, self.model.theta.double()[None]
-        z = of_means(_means(found), found.time)
+        z = invariants_of(_inputs(found), found.time)
         theta = theta.to(z)
         at = {name: part[0, 0] for name, part in numbers.at(theta, z).items()}
         h = numbers.n_heads
@@ -28,11 +28,11 @@ class LearnedNumbers:
         return Heads(**at)
 
 
-def _means(found: Found) -> Means:
+def _inputs(found: Found) -> InvariantInputs:
     def alone(value: float) -> torch.Tensor:
         return found.members.new_tensor([[value]])
 
-    return Means(
+    return InvariantInputs(
         alone(found.nearest), alone(found.second), alone(found.second - found.nearest),
         found.members[None, None], found.costs[None, None] * len(found.costs),
         alone(found.tail)[0],

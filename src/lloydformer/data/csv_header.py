@@ -4,7 +4,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from lloydformer.data.faults import NOTHING, UNCLOSED, is_number
+from lloydformer.data.csv_errors import NOTHING, UNCLOSED, is_number
 
 _OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 """Signs that separate columns in files of other kinds."""

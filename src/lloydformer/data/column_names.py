@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lloydformer.data.first_line import first_line
+from lloydformer.data.csv_header import first_line
 from lloydformer.data.tables import _arrow
 
 _TABLES = (".csv", ".tsv", ".txt", ".parquet")
