@@ -1,34 +1,34 @@
-"""The first line of a CSV file: the names of its columns, or numbers already."""
+"""The header of a CSV file: column names, or the first row of numbers."""
 
 import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from lloydformer.data.csv_errors import NOTHING, UNCLOSED, is_number
+from lloydformer.data.csv_errors import MISSING_VALUES, UNCLOSED_QUOTE, is_number
 
-_OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-"""Signs that separate columns in files of other kinds."""
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+"""Separators that a file may use instead of the expected one, with their names."""
 
 
 @dataclass(frozen=True)
-class FirstLine:
-    """The fields of the first line that is not empty, and how many lines that takes."""
+class CsvHeader:
+    """The fields of the first row that is not empty, and the number of lines up to its end."""
 
     fields: list[str]
     lines: int
 
     @property
     def names(self) -> list[str] | None:
-        """The fields, if one of them is neither a number nor a word for a missing one."""
-        numbers = all(field in NOTHING or is_number(field) for field in self.fields)
+        """Column names: the fields, or None if all are numbers or missing values."""
+        numbers = all(field in MISSING_VALUES or is_number(field) for field in self.fields)
         return None if numbers else self.fields
 
     @property
-    def separated_otherwise(self) -> str | None:
-        """Why there is only one column, where another sign stands between the values."""
+    def wrong_separator(self) -> str | None:
+        """The error if the only field contains another separator, else None."""
         if len(self.fields) != 1:
             return None
-        for sign, name in _OTHERS.items():
+        for sign, name in _SEPARATORS.items():
             if sign in self.fields[0]:
                 return (
                     f"line {self.lines}: found {name} between the values; separate them by "
@@ -38,16 +38,18 @@ class FirstLine:
 
 
 def delimiter_of(path: Path) -> str:
+    """Return a tab for .tsv files, else a comma."""
     return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
-def first_line(path: Path) -> FirstLine:
+def read_header(path: Path) -> CsvHeader:
+    """Read the header; raises `ValueError` for an unclosed quote, or text that is not UTF-8."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         reader = csv.reader(file, delimiter=delimiter_of(path))
         try:
             fields = next((row for row in reader if row), [])
         except csv.Error:
-            raise ValueError(f"{path}: line 1: {UNCLOSED}") from None
+            raise ValueError(f"{path}: line 1: {UNCLOSED_QUOTE}") from None
     if any("\0" in field for field in fields):
         raise ValueError(f"{path}: is not text in UTF-8; save it as UTF-8")
-    return FirstLine([field.strip() for field in fields], reader.line_num)
+    return CsvHeader([field.strip() for field in fields], reader.line_num)

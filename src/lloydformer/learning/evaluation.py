@@ -171,9 +171,9 @@ def compare(
     Examples
     --------
     >>> import lloydformer as lf
-    >>> found = lf.learning.load("d4-k6")
+    >>> found = lf.learning.load("d16-k6")
     >>> tasks = found.settings.tasks
-    >>> result = lf.learning.compare(found.layer, found.weights, tasks, n_tasks=20)
+    >>> result = lf.learning.compare(found.layer, found.weights, tasks, n_tasks=8, n_steps=5)
     >>> initial, lloyd, transformer = result.row()
     >>> transformer < lloyd < initial
     True
