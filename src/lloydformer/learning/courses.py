@@ -1,4 +1,4 @@
-"""What LearnedKMeans runs from a start: learned steps, then Lloyd's, and Lloyd's alone beside."""
+"""What LearnedKMeans runs from each start: learned steps and then Lloyd's, and Lloyd's alone."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,18 +16,18 @@ from lloydformer.plans.symmetric import Spread, spread_of
 from lloydformer.solving.loop import Callback, Descent, Progress, Result
 
 Rough = Callable[[Descent, int, Tensor], Result]
-"""Learned steps from the start of a number: centers, and the objective along the way."""
+"""Learned steps from a start with this number; returns centers and the objective of each step."""
 
 _ALWAYS = -1.0
-"""A tolerance that no shift is within: learned steps are counted, not stopped."""
+"""A tolerance that no shift is below, so that all learned steps are run."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """n_steps of a learned layer and at most `polish` iterations of Lloyd's algorithm.
+    """`n_steps` of a learned layer, then at most `polish` iterations of Lloyd's algorithm.
 
-    beside_lloyd: Lloyd's algorithm has as many iterations as both together from the same start,
-    and the better result is kept.
+    `beside_lloyd`: also run n_steps + polish iterations of Lloyd's algorithm from the same start,
+    and keep the better result.
     """
 
     rough: Rough
@@ -54,7 +54,7 @@ def _lloyd(descent: Descent, number: int, centers: Tensor, max_iter: int) -> Res
 
 
 def _later(callback: Callback | None, n_steps: int) -> Callback | None:
-    """The same callback, for iterations that come after some steps."""
+    """The same callback, with `n_steps` added to the iteration."""
     if callback is None:
         return None
 
@@ -70,7 +70,7 @@ def _joined(first: Result | None, then: Result) -> Result:
 
 
 def symmetric_steps(model: SymmetricModel, n_steps: int) -> Rough:
-    """Steps of the symmetric layer, as a plan on the engine that runs the rest."""
+    """Steps of the symmetric layer, as a plan on the same engine as Lloyd's iterations."""
 
     known: list[Spread] = []  # the same from every start
 
@@ -85,7 +85,7 @@ def symmetric_steps(model: SymmetricModel, n_steps: int) -> Rough:
 
 
 def dense_steps(trained: Pretrained, blocks: Blocks, n_steps: int) -> Rough:
-    """Steps of a layer for one d and k, on columns scaled to [0, 1]."""
+    """Steps of a layer for one d and k, with columns scaled to [0, 1]."""
     points = blocks.take(torch.arange(blocks.n_rows, device=blocks.device))
     scaling = scaling_of(points.cpu(), "minmax")
     weights, scaled = trained.weights.to(points), scaling.apply(points)[None, None]

@@ -14,16 +14,16 @@ from typing import BinaryIO
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file next to `path`, which replaces `path` unless an error occurs."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.parent / _hidden(path.name)
-    file = beside.open("xb")  # with the default permissions of new files
+    temporary = path.parent / _hidden(path.name)
+    file = temporary.open("xb")  # with the default permissions of new files
     try:
         with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        temporary.replace(path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -46,20 +46,20 @@ def filling(folder: Path) -> Iterator[Path]:
     atomically, JSON files last, because they refer to the others. After an error `folder` is
     unchanged, or does not exist if it did not before.
     """
-    beside = existing(folder) / _hidden(folder.name)
-    beside.mkdir()
+    temporary = existing(folder) / _hidden(folder.name)
+    temporary.mkdir()
     try:
-        yield beside
-        files = [path for path in sorted(beside.rglob("*")) if path.is_file()]
+        yield temporary
+        files = [path for path in sorted(temporary.rglob("*")) if path.is_file()]
         for file in files:
             _sync(file)
-        _move(beside, files, folder)
+        _move(temporary, files, folder)
     except OSError as error:
         if error.filename is None:  # a failed write does not name its file
             error.filename = str(folder)
         raise
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def check_writable(path: Path) -> None:
@@ -91,14 +91,14 @@ def existing(path: Path) -> Path:
     return next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
 
 
-def _move(beside: Path, files: list[Path], folder: Path) -> None:
+def _move(temporary: Path, files: list[Path], folder: Path) -> None:
     """Rename the temporary folder, or move its files into an existing folder."""
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        beside.rename(folder)
+        temporary.rename(folder)
         return
     for file in sorted(files, key=lambda file: file.suffix == ".json"):
-        goal = folder / file.relative_to(beside)
+        goal = folder / file.relative_to(temporary)
         goal.parent.mkdir(parents=True, exist_ok=True)
         file.replace(goal)
 

@@ -120,7 +120,7 @@ def _apart(at: dict[str, Tensor], centers: Tensor, between: Tensor) -> Float[Ten
     return weighted.sum(dim=-1, keepdim=True) * centers - weighted @ centers
 
 
-class TwoNearest(NamedTuple):
+class NearestCenters(NamedTuple):
     """Squared distances to the two nearest centers; `own`: 1 for the nearest center, else 0."""
 
     first: Float[Tensor, "b r n"]
@@ -128,13 +128,13 @@ class TwoNearest(NamedTuple):
     own: Float[Tensor, "b r k n"]
 
 
-def two_nearest(squares: Float[Tensor, "b r k n"]) -> TwoNearest:
+def two_nearest(squares: Float[Tensor, "b r k n"]) -> NearestCenters:
     """Find the two nearest centers; with one center the second is the first."""
     k = squares.shape[2]
     first, which = squares.min(dim=2)
     own = torch.arange(k, device=squares.device)[:, None] == which.unsqueeze(2)
     second = squares.masked_fill(own, torch.inf).min(dim=2).values if k > 1 else first
-    return TwoNearest(first, second, own.to(squares.dtype))
+    return NearestCenters(first, second, own.to(squares.dtype))
 
 
 def distances(

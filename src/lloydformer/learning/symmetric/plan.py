@@ -1,4 +1,4 @@
-"""A trained symmetric model as a plan: its numbers from what a step finds."""
+"""A trained symmetric model as a plan: the numbers of a step from the invariants of its state."""
 
 from dataclasses import dataclass
 
@@ -40,5 +40,5 @@ def _inputs(found: Found) -> InvariantInputs:
 
 
 def plan_of(model: SymmetricModel, n_steps: int) -> Symmetric:
-    """The plan that runs so many steps of a model."""
+    """Return the plan of n_steps steps of a model."""
     return Symmetric(LearnedNumbers(model), max(1, n_steps))
