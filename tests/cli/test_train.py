@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import lloydformer as lf
+from lloydformer.learning.symmetric.export import export_symmetric
 from lloydformer.learning.symmetric.model import load_symmetric
-from lloydformer.learning.symmetric.published import publish_symmetric
 from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
 from lloydformer.learning.symmetric.training import train_symmetric
 
@@ -20,7 +20,7 @@ SMALL = ("train", "-d", "2", "-k", "3", "--points", "30", "--steps", "20", "--ba
 def few_tasks(monkeypatch):
     """Comparing on 320 tasks is for real weights."""
     from lloydformer.cli import train
-    from lloydformer.learning.published import scores
+    from lloydformer.learning.export import scores
 
     monkeypatch.setattr(train, "scores", lambda trained, device: scores(trained, device, 4, 2))
 
@@ -113,14 +113,14 @@ def small_card(tmp_path):
     )
     runs = (SymmetricRun(0, n_heads=2), SymmetricRun(1, n_heads=1))
     trained = train_symmetric(settings, runs, device="cpu")
-    return publish_symmetric(tmp_path / "small", trained, chosen=1, n_tasks=2)
+    return export_symmetric(tmp_path / "small", trained, chosen=1, n_tasks=2)
 
 
 @pytest.fixture
 def few_scores(monkeypatch):
     from lloydformer.cli import train_like
 
-    monkeypatch.setattr(train_like, "publish_symmetric", partial(publish_symmetric, n_tasks=2))
+    monkeypatch.setattr(train_like, "export_symmetric", partial(export_symmetric, n_tasks=2))
 
 
 def test_a_card_is_all_it_takes_to_train_the_same_numbers(

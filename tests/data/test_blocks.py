@@ -1,4 +1,4 @@
-"""Blocks: fixed ranges of rows that can be read again, from tensors and from CSR matrices."""
+"""Blocks of tensors and of CSR matrices: ranges of rows that can be read repeatedly."""
 
 import numpy as np
 import pytest
@@ -34,14 +34,14 @@ def test_leaves_follow_each_other_and_cover_every_row_once(n, leaf):
     assert all(stop - start == leaf for start, stop in list(ranges(data))[:-1])
 
 
-def test_they_are_blocks(make):
+def test_they_implement_the_protocol(make):
     data = make()
     assert isinstance(data, Blocks)
     assert (data.n_rows, data.n_features, data.dtype) == (7, 2, torch.float64)
     assert data.device == torch.device("cpu")
 
 
-def test_blocks_seen_from_the_origin_are_the_rows(make):
+def test_blocks_plus_the_origin_are_the_rows(make):
     data = make()
     for start, stop in ranges(data):
         rows = data.read(start, stop).take(torch.arange(stop - start)) + data.origin
@@ -54,7 +54,7 @@ def test_rows_are_taken_by_their_global_numbers(make):
     np.testing.assert_array_equal(data.take(torch.tensor([6, 0])) + data.origin, X[[6, 0]])
 
 
-def test_directions_are_seen_from_zero(make):
+def test_the_origin_of_directions_is_zero(make):
     data = make(directions=True)
     assert data.origin.tolist() == [0, 0]
     expected = X / np.linalg.norm(X, axis=1, keepdims=True)
@@ -70,7 +70,7 @@ def test_an_origin_may_be_given_and_weights_may_be_missing():
 
 
 def test_a_tensor_is_sliced_not_copied():
-    """An origin of zero directions aside, reading a leaf never touches the whole."""
+    """A change of the tensor is visible in the blocks."""
     points = torch.zeros(10, 2)
     data = TensorBlocks(points, leaf=4, seen_from=torch.zeros(2))
     points[9] = 5.0
@@ -78,7 +78,7 @@ def test_a_tensor_is_sliced_not_copied():
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_sparse_precision(kind):
+def test_sparse_blocks_keep_their_precision(kind):
     data = SparseBlocks(sparse.csr_matrix(X.astype(kind)))
     assert str(data.dtype) == f"torch.{np.dtype(kind).name}"
     assert data.read(0, 7).squared_norms().dtype == data.dtype

@@ -11,8 +11,8 @@ import typer
 
 from lloydformer.cli.terminal import Bar, print_json, print_table, progress, stderr
 from lloydformer.cli.train_like import is_symmetric, train_like
+from lloydformer.learning.export import export_runs, scores
 from lloydformer.learning.pretrained import load
-from lloydformer.learning.published import publish, scores
 from lloydformer.learning.settings import Run, Settings
 from lloydformer.learning.tasks import Count, Tasks
 from lloydformer.learning.training import CHECKPOINT, Evaluation, Trained
@@ -184,7 +184,7 @@ def _draw(history: list[Evaluation], path: Path) -> None:
 
 def _say(trained: Trained, folder: Path, device: str, json: bool) -> None:
     comparison = scores(trained, device)
-    cards = publish(folder, trained, comparison)
+    cards = export_runs(folder, trained, comparison)
     rows = [
         {
             "card": str(card), "seed": run.seed, "loss_temperature": run.loss_temperature,

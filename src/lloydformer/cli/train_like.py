@@ -7,8 +7,8 @@ import torch
 
 from lloydformer.cli.terminal import print_json, print_table, progress, stderr
 from lloydformer.learning.cards import SYMMETRIC, located, read_card
+from lloydformer.learning.symmetric.export import export_symmetric
 from lloydformer.learning.symmetric.model import SymmetricModel, load_symmetric
-from lloydformer.learning.symmetric.published import publish_symmetric
 from lloydformer.learning.symmetric.training import Heard, TrainedSymmetric, train_symmetric
 
 
@@ -24,7 +24,7 @@ def train_like(card: str, folder: Path, device: str, force: bool, json: bool) ->
         raise ValueError(f"{path}.json: exists; pass --force, or another --output")
     trained = _trained(model, device)
     folder.mkdir(parents=True, exist_ok=True)
-    written = publish_symmetric(path, trained, model.chosen)
+    written = export_symmetric(path, trained, model.chosen)
     row = _compared(model, load_symmetric(written), str(written))
     if json:
         return print_json({"settings": model.settings.written(), "rows": [row]})

@@ -82,7 +82,7 @@ class LearnedKMeans(Clusterer):
         self.warm_start = warm_start
 
     def _plan(self, rng: Any = None) -> Plan:
-        """Points are labelled by their nearest center, and polished by Lloyd's algorithm."""
+        """Lloyd's plan: labels by the nearest center, and the polish."""
         return MeansPlan()
 
     def _rules(self) -> Rules:
@@ -107,7 +107,7 @@ class LearnedKMeans(Clusterer):
 
 
 def _fitting(pretrained: str | Path, n_features: int, n_clusters: int) -> Pretrained:
-    """The weights, if they are for so many features and clusters."""
+    """Load the weights; raises `ValueError` if they are for another d or k."""
     name = f"d{n_features}-k{n_clusters}"
     missing = (
         f"the package has {', '.join(available())}; train the missing one with "

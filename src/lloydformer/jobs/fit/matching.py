@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lloydformer import data
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.names import column_names
+from lloydformer.data.column_names import column_names
 from lloydformer.estimators.base import Clusterer
 
 

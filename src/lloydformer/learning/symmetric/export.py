@@ -1,4 +1,4 @@
-"""From training to a card: the chosen run's numbers with settings, scores and log."""
+"""Export of a trained symmetric layer: a card with weights, settings, scores and log."""
 
 import platform
 from pathlib import Path
@@ -8,26 +8,27 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.learning.symmetric.beginning import first_heads
+from lloydformer.learning.symmetric.initial_weights import weights_of_heads
 from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
+from lloydformer.learning.symmetric.loss import times
 from lloydformer.learning.symmetric.model import save_symmetric
-from lloydformer.learning.symmetric.numbers import Numbers
-from lloydformer.learning.symmetric.program import times
+from lloydformer.learning.symmetric.number_layout import NumberLayout
 from lloydformer.learning.symmetric.training import TrainedSymmetric
 from lloydformer.learning.tasks import FAMILIES, Tasks
 
-SCORED = 12345
-"""The seed of the tasks that a card's scores are of."""
-_TOGETHER = 32
+_SEED = 12345
+"""Seed of the tasks that the scores of a card are measured on."""
+_CHUNK = 32
+"""Tasks that are scored together; bounds memory."""
 
 
-def publish_symmetric(
+def export_symmetric(
     path: Path, trained: TrainedSymmetric, chosen: int = 0, n_tasks: int = 320
 ) -> Path:
-    """PATH.json, with the run that is chosen; it has the heads of this run only."""
+    """Write the card PATH.json of the chosen run, with the heads of that run; return its path."""
     heads = trained.runs[chosen].n_heads
-    numbers = Numbers(heads, trained.settings.n_apart)
-    weights = first_heads(trained.weights[chosen], trained.numbers, heads)
+    numbers = NumberLayout(heads, trained.settings.n_apart)
+    weights = weights_of_heads(trained.weights[chosen], trained.numbers, heads)
     notes = {
         "again": f"lloydformer train --like {path.name}",
         "scores": scores(numbers, weights, n_tasks),
@@ -45,8 +46,8 @@ def publish_symmetric(
     return save_symmetric(path, numbers, weights, trained.settings, trained.runs, chosen, notes)
 
 
-def scores(numbers: Numbers, weights: Float[Tensor, " p"], n_tasks: int) -> dict[str, Any]:
-    """Mean log objectives on the paper's tasks (d 32, k 10, n 512), after 10 steps and after 20."""
+def scores(numbers: NumberLayout, weights: Float[Tensor, " p"], n_tasks: int) -> dict[str, Any]:
+    """Return mean log objectives on the paper's tasks (d 32, k 10, n 512) after 10 and 20 steps."""
     layer = SymmetricLayer(numbers)
     found = {
         family: {str(n): _score(layer, weights, family, n, n_tasks) for n in (10, 20)}
@@ -59,10 +60,10 @@ def scores(numbers: Numbers, weights: Float[Tensor, " p"], n_tasks: int) -> dict
 def _score(
     layer: SymmetricLayer, weights: Float[Tensor, " p"], family: str, n_steps: int, n_tasks: int
 ) -> float:
-    drawn = Tasks().draw((family,), torch.tensor([SCORED]), torch.tensor(0), n_tasks)
+    drawn = Tasks().draw((family,), torch.tensor([_SEED]), torch.tensor(0), n_tasks)
     parts = []
-    for start in range(0, n_tasks, _TOGETHER):
-        points, centers = (part[0, start : start + _TOGETHER] for part in drawn)
+    for start in range(0, n_tasks, _CHUNK):
+        points, centers = (part[0, start : start + _CHUNK] for part in drawn)
         frame = Frame.of(points)
         inside, now = frame.inside(points), frame.inside(centers).unsqueeze(1)
         for time in times(n_steps):

@@ -1,4 +1,4 @@
-"""From training to a pair of files: each run's weights, with a card of settings, scores and log."""
+"""Export of trained runs: for each a file of weights, and a card with settings, scores and log."""
 
 import platform
 from pathlib import Path
@@ -10,21 +10,22 @@ from torch import Tensor
 from lloydformer.learning.evaluation import Comparison, compare
 from lloydformer.learning.pretrained import save
 from lloydformer.learning.settings import Run
-from lloydformer.learning.stacked import StackedLayer
+from lloydformer.learning.stacked_layer import StackedLayer
 from lloydformer.learning.training import Trained
 
 TEST_SEED = 1
-"""Of the tasks that trained layers are compared on with Lloyd's algorithm."""
+"""Seed of the tasks that trained layers and Lloyd's algorithm are compared on."""
 
 
-def names(trained: Trained) -> list[str]:
-    """`d32-k10`, and where there are several runs what tells them apart."""
+def card_names(trained: Trained) -> list[str]:
+    """Return a name for each run: `d32-k10`, with a suffix if there are several runs."""
     if len(trained.runs) == 1:
         return [trained.settings.name]
-    return [f"{trained.settings.name}-{_apart(run, trained.runs)}" for run in trained.runs]
+    return [f"{trained.settings.name}-{_suffix(run, trained.runs)}" for run in trained.runs]
 
 
-def _apart(run: Run, runs: tuple[Run, ...]) -> str:
+def _suffix(run: Run, runs: tuple[Run, ...]) -> str:
+    """Name what distinguishes a run from the others."""
     parts = {"seed": run.seed, "lambda": run.loss_temperature, "family": run.family}
     fields = {"seed": "seed", "lambda": "loss_temperature", "family": "family"}
     differ = [word for word, name in fields.items() if len({getattr(r, name) for r in runs}) > 1]
@@ -34,18 +35,21 @@ def _apart(run: Run, runs: tuple[Run, ...]) -> str:
 def scores(
     trained: Trained, device: str | torch.device = "cpu", n_tasks: int = 320, n_steps: int = 20
 ) -> Comparison:
-    """All runs against Lloyd's algorithm on new tasks of the first run's family."""
+    """Compare all runs with Lloyd's algorithm on new tasks of the first run's family."""
     s = trained.settings
     layer = StackedLayer(s.recipe, s.n_features, s.n_clusters)
     weights = trained.weights.to(device)
     return compare(layer, weights, s.tasks, trained.runs[0].family, n_tasks, n_steps, TEST_SEED)
 
 
-def publish(
+def export_runs(
     folder: Path, trained: Trained, comparison: Comparison, where: dict[str, Any] | None = None
 ) -> list[Path]:
-    """Write every run; the paths of the cards."""
-    paths = [folder / name for name in names(trained)]
+    """Write the weights and the card of every run; return the paths of the cards.
+
+    `where`: the entry "trained" of the cards, by default `machine(trained)`.
+    """
+    paths = [folder / name for name in card_names(trained)]
     for number, path in enumerate(paths):
         notes = card_notes(trained, number, comparison) | {"trained": where or machine(trained)}
         save(path, trained.settings, trained.runs[number], trained.weights[number], notes)
@@ -53,7 +57,7 @@ def publish(
 
 
 def card_notes(trained: Trained, number: int, comparison: Comparison) -> dict[str, Any]:
-    """Scores and log of a run."""
+    """Return the entries "scores" and "log" of a run's card."""
     return {
         "scores": {
             "relative_objective": trained.history[-1].relative[number],
@@ -76,7 +80,7 @@ def card_notes(trained: Trained, number: int, comparison: Comparison) -> dict[st
 
 
 def machine(trained: Trained) -> dict[str, Any]:
-    """Where and how long."""
+    """Return the machine, the version of torch and the seconds of training."""
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor()
     return {
         "device": device,
