@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.circuits.layer import Surroundings
+from lloydformer.circuits.layer import LayerContext
 
 POINTS = torch.tensor([[-4.0], [-2.0], [2.0], [4.0]])
 CENTERS = torch.tensor([[-3.0], [0.5]])
@@ -14,7 +14,7 @@ def one_layer(recipe, points, centers):
     circuit = lf.Circuit(recipe, n_features=1, n_clusters=2)
     x, c, origin, reach = circuit.embed(points, centers)
     assert not origin.any()
-    return circuit.layers[0](x, c, Surroundings.within(reach, recipe, c))
+    return circuit.layers[0](x, c, LayerContext.for_reach(reach, recipe, c))
 
 
 def test_plain_tokens_by_hand():

@@ -9,8 +9,7 @@ import pytest
 import lloydformer as lf
 from lloydformer.circuits.activations import Softmax, Sparsemax, TopK
 
-MAKERS = ("learned", "lloyd", "lloyd_binary", "lloyd_dot", "medoids", "relocating", "robust",
-          "robust_lifted", "soft", "soft_dot", "spherical", "symmetric", "trimmed")  # fmt: skip
+MAKERS = (*lf.recipes.IN_TABLE, *lf.recipes.BEYOND_TABLE, *lf.recipes.TRAINED)
 
 
 def test_the_table_has_seven_rows_in_the_papers_order():
@@ -18,13 +17,14 @@ def test_the_table_has_seven_rows_in_the_papers_order():
     assert names == ["lloyd", "lloyd_dot", "spherical", "soft", "trimmed", "robust", "medoids"]
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_a_recipe_bears_the_name_of_its_maker(name):
-    assert getattr(lf.recipes, name)().name == name
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+def test_a_recipe_has_the_name_of_its_function(make):
+    assert make().name == make.__name__
+    assert getattr(lf.recipes, make.__name__) is make
 
 
-def test_all_that_is_public_is_listed():
-    assert set(lf.recipes.__all__) == {*MAKERS, "table"}
+def test_all_lists_every_recipe():
+    assert sorted(lf.recipes.__all__) == sorted([*(m.__name__ for m in MAKERS), "table"])
 
 
 def test_parameters_arrive():

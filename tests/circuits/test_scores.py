@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from lloydformer.circuits import scores
 from lloydformer.circuits.scores import DotProduct, Euclidean
+from lloydformer.numerics import distances
 from lloydformer.numerics.distances import squared_distances
 
 QUERIES = torch.tensor([[0.0, 0.0], [3.0, 4.0]])
@@ -46,7 +46,7 @@ def test_points_that_are_nearly_equal_are_told_apart():
 def test_blocks_make_no_difference(rng, monkeypatch):
     queries, keys = torch.tensor(rng.normal(size=(2, 3, 40, 4))).unbind(0)
     whole = squared_distances(queries, keys)
-    monkeypatch.setattr(scores, "_BLOCK", 100)  # two rows of forty scores at a time
+    monkeypatch.setattr(distances, "_BLOCK", 100)  # two rows of forty scores at a time
     assert torch.equal(squared_distances(queries, keys), whole)
 
 

@@ -63,7 +63,7 @@ def test_only_what_was_asked_for_is_kept(circuit, keep):
 
 @pytest.mark.parametrize("keep", ["nothing", ("layers.9.*",), ("layers.0.encoder_cros.scores",)])
 def test_a_pattern_that_matches_nothing_is_a_mistake(circuit, keep):
-    with pytest.raises(ValueError, match=r"keep: found '.*', which matches no intermediate"):
+    with pytest.raises(ValueError, match=r"keep: found '.*', which matches none of"):
         circuit(POINTS, CENTERS, n_layers=2, keep=keep)
 
 
@@ -83,9 +83,9 @@ def test_a_name_that_was_not_kept(circuit):
 
 def test_a_name_that_does_not_exist(circuit):
     trace = circuit(POINTS, CENTERS, 2)
-    with pytest.raises(KeyError, match=r"no intermediate .* mean 'layers.1.decoder_next'"):
+    with pytest.raises(KeyError, match=r"not an intermediate .* mean 'layers.1.decoder_next'"):
         trace["layers.1.decoder_nest"]
-    with pytest.raises(KeyError, match=r"'zzz' is no intermediate of this circuit.$"):
+    with pytest.raises(KeyError, match=r"'zzz' is not an intermediate of this circuit.$"):
         trace["zzz"]
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.circuits.circuit import _schedule
+from lloydformer.circuits.schedule import as_schedule
 
 X = torch.tensor([[0.0, 1.0], [1.0, 0.0], [3.0, 3.0], [4.0, 3.0]])
 C = X[:2]
@@ -93,8 +93,8 @@ def test_wrong_sizes(name):
 
 @pytest.mark.parametrize("schedule", [(), "lloyd", lf.recipes.lloyd, [lf.recipes.lloyd(), 3]])
 def test_what_is_no_recipe(schedule):
-    with pytest.raises(ValueError, match=r"recipe: found .*; pass a recipe such as"):
-        _schedule(schedule)  # what a circuit is made with; it checks where types are not
+    with pytest.raises(ValueError, match=r"recipe: found .*; pass a recipe, for example"):
+        as_schedule(schedule)  # what a circuit is made with; it checks where types are not
 
 
 def test_a_schedule_has_one_kind_of_tokens():

@@ -47,13 +47,13 @@ class Layer(nn.Module):
         self,
         encoder: Float[Tensor, "*b n dim"],
         decoder: Float[Tensor, "*b k dim"],
-        surroundings: "Surroundings",
+        layer_context: "LayerContext",
     ) -> tuple[Float[Tensor, "*b n dim"], Float[Tensor, "*b k dim"]]:
         x, c = self.encoder_tokens(encoder), self.decoder_tokens(decoder)
         numbers: Numbers | None = None
         if self.numbers is not None:
-            x, numbers = self.numbers(x, c, surroundings.time)
-        attend = surroundings.bind(self, numbers)
+            x, numbers = self.numbers(x, c, layer_context.time)
+        attend = layer_context.bind(self, numbers)
         residual = self.encoder_residual(x + attend("encoder_self", x, x))
         x = residual + attend("encoder_cross", x, c)
         if self.recipe.affinity:
@@ -69,7 +69,7 @@ class Layer(nn.Module):
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class LayerContext:
     """What the heads of one layer know beside their tokens.
 
     separation: the paper's delta. rounding: scores that are nearer to each other than this are
@@ -83,14 +83,14 @@ class Surroundings:
     time: float = 0.0
 
     @classmethod
-    def within(
+    def for_reach(
         cls,
         reach: float,
         recipe: AnyRecipe,
         decoder: Tensor,
         noise: Noise | None = None,
         time: float = 0.0,
-    ) -> "Surroundings":
+    ) -> "LayerContext":
         """What suits squared distances up to `reach` and the precision of these tokens."""
         n_clusters = decoder.shape[-2]
         eps = torch.finfo(decoder.dtype).eps

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from lloydformer.circuits.activations import Context
 from lloydformer.circuits.heads import Attention
-from lloydformer.circuits.layer import Noise, Surroundings
+from lloydformer.circuits.layer import LayerContext, Noise
 from lloydformer.circuits.stages import Read, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import (
     ABSENT,
@@ -45,13 +45,13 @@ class StagedLayer(nn.Module):
         self,
         encoder: Float[Tensor, "*b n dim"],
         decoder: Float[Tensor, "*b k dim"],
-        surroundings: Surroundings,
+        layer_context: LayerContext,
     ) -> tuple[Float[Tensor, "*b n dim"], Float[Tensor, "*b k dim"]]:
         x, c = self.encoder_tokens(encoder), self.decoder_tokens(decoder)
         sets = self.embed(x, c)
-        separation = surroundings.separation * x.shape[-2]  # above any sum of squared distances
+        separation = layer_context.separation * x.shape[-2]  # above any sum of squared distances
         for stage in self.stages():
-            stage(sets, separation, surroundings.noise)
+            stage(sets, separation, layer_context.noise)
         codes = self.inner.read(sets["assigned"], ASSIGNMENT)[..., : self.n_clusters]
         positions = self.inner.read(sets["centers"], POSITION)
         return (

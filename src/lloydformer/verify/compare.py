@@ -9,7 +9,7 @@ from numpy import ndarray
 from lloydformer import algorithms
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.circuits.circuit import Circuit
-from lloydformer.circuits.layer import Surroundings
+from lloydformer.circuits.layer import LayerContext
 from lloydformer.circuits.subspaces import POSITION
 from lloydformer.circuits.trace import Recorder
 from lloydformer.numerics import noise
@@ -145,7 +145,7 @@ def _one_layer_each(
 
     layer = circuit.layers[0]
     with Recorder(("*.decoder_cross.attention",)).watching([layer]) as recorder:
-        _, c = layer(x, c, Surroundings.within(reach, case.recipe, c, draw))
+        _, c = layer(x, c, LayerContext.for_reach(reach, case.recipe, c, draw))
     after = circuit.space.read(c, POSITION) + origin
     (decoder,) = recorder.kept.values()
     return (

@@ -6,7 +6,7 @@ from numpy import ndarray
 
 from lloydformer import algorithms
 from lloydformer.circuits.circuit import Circuit
-from lloydformer.circuits.layer import Surroundings
+from lloydformer.circuits.layer import LayerContext
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import POSITION
 from lloydformer.verify.problems import Problem
@@ -21,7 +21,7 @@ def as_it_stands(
     x, c = circuit.tokens.encoder(points, assignments), circuit.tokens.decoder(centers)
     history = [problem.centers]
     for _ in range(n_layers):
-        x, c = circuit.layers[0](x, c, Surroundings(len(centers), separation))
+        x, c = circuit.layers[0](x, c, LayerContext(len(centers), separation))
         history.append(circuit.space.read(c, POSITION).numpy())
     return np.stack(history)
 
