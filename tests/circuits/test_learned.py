@@ -123,7 +123,7 @@ def test_what_is_no_learned_recipe_is_refused(settings, words):
 
 
 @pytest.mark.parametrize("dropout", [-0.1, 1.0])
-def test_a_share_that_is_none_is_refused(dropout):
-    with pytest.raises(ValueError, match=f"dropout: found {dropout}; pass a share"):
+def test_a_wrong_dropout_is_refused(dropout):
+    with pytest.raises(ValueError, match=f"dropout: found {dropout}; pass a fraction"):
         Head(Euclidean(), lf.recipes.soft().encoder_cross.activation, Dense(), Dense(), Dense(),
              dropout=dropout)  # fmt: skip

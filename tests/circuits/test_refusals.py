@@ -36,7 +36,7 @@ REFUSED = {
     ),
     "lifted tokens without a network": (
         lambda: replace(DOT, feedforward=None),
-        "feedforward: lifted tokens need one, or their squared norm goes stale",
+        "feedforward: lifted tokens need one, which updates their squared norm",
     ),
     "only the tokens lifted": (
         lambda: replace(LLOYD, tokens=lifted()),
@@ -64,11 +64,11 @@ REFUSED = {
     ),
     "a separated decoder with binary codes": (
         lambda: replace(TRIMMED, tokens=plain(Binary())),
-        "decoder_cross: binary codes are told apart only by limiting soft-max",
+        "decoder_cross: binary codes can be distinguished only by limiting soft-max",
     ),
     "a soft decoder with binary codes": (
         lambda: changed(BINARY, "decoder_cross", activation=Sparsemax()),
-        "decoder_cross: binary codes are told apart only by limiting soft-max",
+        "decoder_cross: binary codes can be distinguished only by limiting soft-max",
     ),
 }
 

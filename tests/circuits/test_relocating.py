@@ -299,7 +299,7 @@ WRONG = {
     "no sharpness": (lambda: lf.recipes.relocating(sharpness=0.0), "power: found 0.0"),
     "no seed": (
         lambda: lf.Circuit(lf.recipes.relocating(), 1, 2)(torch.eye(2)[:, :1], torch.eye(2)[:, :1]),
-        "seed: found None; lots are drawn by noise, pass an integer seed",
+        "seed: found None; this attention draws noise, pass an integer seed",
     ),
 }
 
@@ -314,7 +314,9 @@ def test_what_cannot_be_is_refused(what):
 def test_stages_that_do_not_go_together_are_refused():
     recipe = lf.recipes.relocating()
     grow, settle, *others = recipe.sublayers
-    with pytest.raises(ValueError, match=r"settle.assign.nearest: there are no tokens \['slots'\]"):
+    with pytest.raises(
+        ValueError, match=r"settle.assign.nearest: it reads tokens \['slots'\] before"
+    ):
         replace(recipe, sublayers=(settle, grow, *others))
     with pytest.raises(
         ValueError, match=r"grow.split: it uses \['gain'\], which its tokens do not"

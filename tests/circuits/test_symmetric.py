@@ -184,9 +184,9 @@ def test_the_average_is_read_and_written_everywhere():
 
 STRIDE = Number("stride") * on(POSITION)
 REFUSED = {
-    "numbers that nothing decides": (
+    "numbers that no part sets": (
         lambda: replace(lf.recipes.lloyd(), decoder_cross=replace(
-            lf.recipes.lloyd().decoder_cross, value=STRIDE)), "decoder_cross: nothing decides"),
+            lf.recipes.lloyd().decoder_cross, value=STRIDE)), "decoder_cross: no part sets"),
     "a number in a key": (
         lambda: replace(lf.recipes.lloyd().decoder_cross, key=STRIDE), "key: found"),
     "two numbers in a place": (lambda: STRIDE + on(POSITION), "several numbers for POSITION"),
@@ -206,7 +206,9 @@ def test_what_makes_no_sense_is_refused(name):
 def test_only_the_first_of_several_heads_draws():
     drawing = lf.recipes.medoids().decoder_cross
     both: Head = replace(lf.recipes.lloyd().decoder_cross, beside=(drawing,))
-    with pytest.raises(ValueError, match=r"decoder_cross_1: .*only the first can draw"):
+    with pytest.raises(
+        ValueError, match=r"decoder_cross_1: only the first head of a slot can draw"
+    ):
         replace(lf.recipes.lloyd(), decoder_cross=both)
 
 

@@ -88,10 +88,5 @@ def test_tokens_have_the_dtype_of_the_points(dtype):
     assert lifted().encoder(POINTS.to(dtype), ASSIGNMENTS.to(dtype)).dtype == dtype
 
 
-def test_which_tokens_are_lifted():
-    assert lifted().lifted
-    assert not plain().lifted
-
-
 def test_one_hot_is_the_default_code():
     assert plain() == plain(OneHot()) != plain(Binary())

@@ -70,7 +70,7 @@ def test_lots_without_replacement_are_all_different():
 
 
 def test_lots_need_noise():
-    with pytest.raises(ValueError, match="seed: found None; lots are drawn by noise"):
+    with pytest.raises(ValueError, match="seed: found None; this attention draws noise"):
         Lots()(SCORES)
 
 
