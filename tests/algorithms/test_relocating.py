@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from lloydformer.algorithms import Relocating
-from lloydformer.algorithms.relocating import Problem
+from lloydformer.algorithms.relocating import WeightedPoints
 
 PAIRS = np.array([[0.0], [1.0], [10.0], [11.0], [20.0], [21.0]])
 
 
 def problem(points, weights=None):
-    return Problem(points, np.ones(len(points)) if weights is None else weights)
+    return WeightedPoints(points, np.ones(len(points)) if weights is None else weights)
 
 
 def test_a_center_that_shares_a_pair_goes_where_one_is_missing():

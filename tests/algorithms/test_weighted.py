@@ -10,7 +10,7 @@ from scipy import special, stats
 from sklearn.mixture import GaussianMixture
 
 from lloydformer.algorithms import Medoids, Robust, Soft, Spherical, Trimmed, run
-from lloydformer.algorithms.members import belonging, members, strangeness
+from lloydformer.algorithms.members import code_distances, largest_shares, members
 from lloydformer.algorithms.robust import softmax, sparsemax
 
 HARD = np.eye(3)[[0, 0, 1]]  # three points, three clusters, the last one empty
@@ -75,17 +75,17 @@ def test_its_sparsemax_and_softmax_are_those_of_others(row):
     np.testing.assert_allclose(softmax(scores), special.softmax(scores), atol=1e-12)
 
 
-def test_strangeness_by_hand():
+def test_code_distances_by_hand():
     """0 for own points, 2 for those of another cluster, 1/2 for a point that is half one's own."""
-    assert strangeness(HARD).tolist() == [[0, 0, 2], [2, 2, 0], [2, 2, 2]]
-    assert strangeness(SHARED).tolist() == [[0.5, 0], [0.5, 2]]
+    assert code_distances(HARD).tolist() == [[0, 0, 2], [2, 2, 0], [2, 2, 2]]
+    assert code_distances(SHARED).tolist() == [[0.5, 0], [0.5, 2]]
 
 
 def test_members_by_hand():
     """An empty cluster has all points; one with shared points those that are the most its own."""
     assert members(HARD).tolist() == [[1, 1, 0], [0, 0, 1], [1, 1, 1]]
     assert members(SHARED).tolist() == [[0, 1], [1, 0]]
-    assert belonging(HARD).tolist() == members(HARD).tolist()
+    assert largest_shares(HARD).tolist() == members(HARD).tolist()
 
 
 def test_medoids_draw_with_the_probabilities_of_the_algorithm():

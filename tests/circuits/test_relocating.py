@@ -21,7 +21,7 @@ MARGIN = 1e-6
 
 def relocated(points, centers, layer, n_moved, seed, n_draws=3, margin=MARGIN):
     """The plain algorithm's relocation, and whether it is kept."""
-    problem = plainly.Problem(points, np.ones(len(points)))
+    problem = plainly.WeightedPoints(points, np.ones(len(points)))
     course = plainly.Relocating(n_moved=n_moved, n_draws=n_draws, seed=seed)
     found, tie = course.grow(problem, centers, layer, min(n_moved, len(centers))), plainly.TIE
     found, _ = problem.lloyd(found)
@@ -65,7 +65,7 @@ def test_three_rounds_layer_by_layer(family, number):
     points, centers = problem.points, problem.centers
     schedule = schedule_of(n_moved)
     trace = by_circuit(points, centers, n_moved, number, schedule, n_layers=9)
-    plain, depth = plainly.Problem(points, np.ones(len(points))), 0
+    plain, depth = plainly.WeightedPoints(points, np.ones(len(points))), 0
     for t in range(9):
         before = trace.centers[t].numpy()
         labels, _, r, s = plain.two_nearest(before)
