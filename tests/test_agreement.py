@@ -1,4 +1,4 @@
-"""Circuit = algorithm: every recipe, both tie rules, every family of problems, both precisions."""
+"""Circuit = algorithm for every recipe, tie rule, family of problems and precision."""
 
 import numpy as np
 import pytest

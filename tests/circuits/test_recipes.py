@@ -27,7 +27,7 @@ def test_all_lists_every_recipe():
     assert sorted(lf.recipes.__all__) == sorted([*(m.__name__ for m in MAKERS), "table"])
 
 
-def test_parameters_arrive():
+def test_parameters_reach_the_parts():
     assert lf.recipes.soft(3.0).encoder_cross.activation == Softmax(3.0)
     assert lf.recipes.trimmed(0.7, 5.0).decoder_cross.activation.keep == 0.7
     assert lf.recipes.trimmed(0.7, 5.0).decoder_cross.separation == 5.0
@@ -42,7 +42,7 @@ def test_bad_parameters_are_refused_by_the_part(keep):
         lf.recipes.trimmed(keep)
 
 
-WRONG_WORDS = {  # a type checker would find these; so do the parts when none is at work
+WRONG_WORDS = {  # parts check these values without a type checker
     "lf.recipes.lloyd('last')": "ties: found 'last'; pass \"first\" or \"average\"",
     "lf.recipes.spherical('max')": "norm: found 'max'; pass \"rms\" or \"layer\"",
     "lf.recipes.robust(1.0, 'tanh')": "activation: found 'tanh'; pass \"sparsemax\", \"softmax\"",
@@ -62,7 +62,7 @@ print(json.dumps([complaint(text) for text in {list(WRONG_WORDS)}]))
 """
 
 
-def test_wrong_words_are_refused():
+def test_wrong_values_are_refused_without_type_checks():
     found = subprocess.run([sys.executable, "-c", TRY], capture_output=True, text=True, check=True)
     for complaint, expected in zip(json.loads(found.stdout), WRONG_WORDS.values(), strict=True):
         assert complaint.startswith(expected)

@@ -1,4 +1,4 @@
-"""Recipes that make no sense are refused when they are made, with the reason."""
+"""Recipes whose parts do not fit are refused when they are made, with the reason."""
 
 from dataclasses import replace
 
@@ -74,7 +74,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("reason", REFUSED)
-def test_what_makes_no_sense_is_refused_with_the_reason(reason):
+def test_unfitting_parts_are_refused_with_the_reason(reason):
     make, complaint = REFUSED[reason]
     with pytest.raises(ValueError) as error:
         make()

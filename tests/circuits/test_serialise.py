@@ -1,4 +1,4 @@
-"""Recipes survive JSON, and JSON that is no recipe is refused."""
+"""Recipes are restored from JSON, and JSON that is not a recipe is refused."""
 
 import json
 from dataclasses import replace
@@ -25,18 +25,18 @@ RECIPES = [
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
-def test_a_recipe_comes_back_equal(recipe):
+def test_a_recipe_is_restored_equal(recipe):
     again = deserialise(json.loads(json.dumps(serialise(recipe), allow_nan=False)))
     assert again == recipe
     assert str(again) == str(recipe)
 
 
-def test_every_named_recipe_is_tried():
+def test_every_named_recipe_is_tested():
     named = {n for n in lf.recipes.__all__ if n != "table"}
     assert {r.name for r in RECIPES} >= named
 
 
-def test_every_activation_comes_back():
+def test_an_activation_is_restored_equal():
     assert deserialise(serialise(NormMax(inverse_temperature=3.0))) == NormMax(
         inverse_temperature=3.0
     )
@@ -73,12 +73,12 @@ def changed(**change):
     ],
     ids=str,
 )
-def test_what_is_no_recipe_is_refused(found, words):
+def test_wrong_json_is_refused(found, words):
     with pytest.raises(ValueError, match=words):
         deserialise(found)
 
 
 @pytest.mark.parametrize("value", [float("inf"), object(), {1}], ids=type)
-def test_what_json_does_not_have_is_refused(value):
+def test_values_without_json_are_refused(value):
     with pytest.raises(ValueError, match="cannot be serialised"):
         serialise(value)

@@ -17,7 +17,7 @@ def test_it_draws_into_the_given_axes_and_returns_them(trace: lf.Trace) -> None:
     assert plots.trajectories(trace, ax) is ax
 
 
-def test_without_axes_it_makes_some(trace: lf.Trace) -> None:
+def test_without_axes_it_creates_a_figure(trace: lf.Trace) -> None:
     assert plots.trajectories(trace).get_figure() is not None
 
 
@@ -46,14 +46,14 @@ def test_more_than_two_features_are_shown_by_principal_components() -> None:
     torch.testing.assert_close(project_to_plane(points, dims=(1, 3)), points[:, [1, 3]])
 
 
-def test_axes_say_what_they_show() -> None:
+def test_labels_of_the_axes() -> None:
     points = torch.randn(9, 3, generator=torch.manual_seed(0))
     trace = lf.Circuit(lf.recipes.lloyd(), 3, 2)(points, points[:2], n_layers=1)
     assert plots.trajectories(trace).get_xlabel() == "component 0"
     assert plots.trajectories(trace, dims=(0, 2)).get_ylabel() == "feature 2"
 
 
-def test_one_feature_lies_on_a_line() -> None:
+def test_one_feature_is_drawn_on_a_line() -> None:
     assert project_to_plane(torch.ones(3, 1)).tolist() == [[1.0, 0.0]] * 3
 
 

@@ -87,10 +87,10 @@ def finite_temperature(rng: np.random.Generator) -> Finding:
     differ = int((trace.labels.numpy() != history.labels).sum())
     return Finding("fig:numerical_validation", "gamma = 10^4 in encoder_cross matches Lloyd's", 1,
                    away, differ, away <= 1e-3 and differ == 0,
-                   f"10 layers, one start in each component; {_from_random_start(rng)}")  # fmt: skip
+                   f"10 layers, one start in each component; {_random_start(rng)}")  # fmt: skip
 
 
-def _from_random_start(rng: np.random.Generator) -> str:
+def _random_start(rng: np.random.Generator) -> str:
     """Describe the result from a random start, where boundaries cut through components."""
     points, centers = (p.numpy() for p in _validation_problem(rng, one_start_each=False))
     exact, soft = (

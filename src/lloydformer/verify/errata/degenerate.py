@@ -76,7 +76,7 @@ def e_12_coincident_centers(rng: np.random.Generator) -> Finding:
         apart.append(_parted(recipes.lloyd("first"), twice))
     collisions = sum(_collides(rng) for _ in range(100))
     return erratum(
-        12, "coincident centers stay together under averaging; argmin parts them",
+        12, "equal centers stay equal under averaging; argmin separates them",
         [0.0 if d > 1e-6 else 1.0 for d in together], [0.0 if d > 1e-6 else 1.0 for d in apart],
         f"medoids at separation 0 collide within 10 layers in {collisions} of 100 runs",
     )  # fmt: skip

@@ -52,7 +52,7 @@ def e_07_duplicates(rng: np.random.Generator) -> Finding:
     problems = [_duplicated(rng) for _ in range(60)]
     oracle = algorithms.Lloyd("average")
     return erratum(
-        7, "with duplicates an exact maximum drops points; forgive 1/(2 k^2)",
+        7, "with duplicates an exact maximum drops points; use the tolerance 1/(2 k^2)",
         [deviation_from(circuit_for(printed, p), oracle, p) for p in problems],
         [deviation_from(circuit_for(recipe, p), oracle, p) for p in problems],
     )  # fmt: skip
