@@ -60,7 +60,7 @@ class LayerNorm:
     r"""Layer norm: $(z - \mathbb{E} z) / \sqrt{\mathrm{Var} z + \epsilon} / \sqrt d$ (def:lnorm).
 
     For vectors whose coordinates sum to zero and $\epsilon = 0$ this is $z / \lVert z \rVert$ (lem
-    lnorm). Points must have such coordinates; `zero_sum` computes them.
+    lnorm). Points must have this property; `zero_sum` gives it to any points.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ def zero_sum(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b n e"]:
 
     See Also
     --------
-    LayerNorm : Needs such points.
-    lloydformer.recipes.spherical : Its norm "layer" needs such points.
+    LayerNorm : Needs these vectors.
+    lloydformer.recipes.spherical : Its norm "layer" needs these vectors.
 
     Examples
     --------

@@ -76,15 +76,55 @@ class Activation(Protocol):
     short: str
 
     @property
-    def symbol(self) -> str: ...
+    def symbol(self) -> str:
+        """The sign in equations.
+
+        See Also
+        --------
+        lloydformer.Recipe.equation : Uses it.
+
+        Examples
+        --------
+        >>> from lloydformer.circuits.activations import Sparsemax
+        >>> Sparsemax(0.5).symbol
+        'sparsemax 0.5'
+        """
+        ...
 
     def __call__(self, scores: Tensor, context: Context = NOTHING) -> Tensor: ...
 
     def lowering(self, reach: float, eps: float) -> float:
         """Return by how much the scores of other clusters' points must be lowered.
 
-        Lowered by this, they have no weight. Squared distances of own points are at most `reach`;
-        scores have relative precision `eps`.
+        Points whose scores are lowered by more than this have no weight, or at most eps^2 of the
+        weight of a cluster's nearest point.
+
+        Parameters
+        ----------
+        reach : float
+            Upper bound of the squared distance of a cluster's own points.
+        eps : float
+            Relative precision of the scores.
+
+        Returns
+        -------
+        float
+            The difference of scores.
+
+        Raises
+        ------
+        ValueError
+            If the activation gives other clusters' points a weight in any case.
+
+        See Also
+        --------
+        lloydformer.Recipe.separation : Uses it.
+
+        Examples
+        --------
+        >>> from lloydformer.circuits.activations import Sparsemax
+        >>> Sparsemax(0.5).lowering(reach=50.0, eps=1e-16)
+        52.0
         """
         ...
 

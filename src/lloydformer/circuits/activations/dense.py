@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.activations.contract import NOTHING, Context, positive
+from lloydformer.circuits.activations.contract import NOTHING, Activation, Context, positive
 
 
 @dataclass(frozen=True)
-class Softmax:
+class Softmax(Activation):
     r"""Soft-max with inverse temperature: $\sigma_\gamma(a)^i \propto \exp(\gamma a^i)$ (eq:smax).
 
     Solves $\max_p \gamma \langle a, p \rangle - \sum_i p^i \log p^i$ over the simplex.
@@ -48,12 +48,12 @@ class Softmax:
         return (self.inverse_temperature * scores).softmax(dim=-1)
 
     def lowering(self, reach: float, eps: float) -> float:
-        """Not exact: another point keeps eps^2 of the weight of a cluster's nearest point."""
+        # Not exact: another point keeps eps^2 of the weight of a cluster's nearest point.
         return reach + 2 * math.log(1 / eps) / self.inverse_temperature
 
 
 @dataclass(frozen=True)
-class LogSoftmax:
+class LogSoftmax(Activation):
     r"""Logarithm of soft-max: $\gamma a^i - \log \sum_j \exp(\gamma a^j)$.
 
     Parameters
@@ -89,12 +89,11 @@ class LogSoftmax:
         return (self.inverse_temperature * scores).log_softmax(dim=-1)
 
     def lowering(self, reach: float, eps: float) -> float:
-        """Raise ValueError: logarithms are not weights."""
         raise ValueError("activation: logarithms are not weights of points; use Softmax")
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Activation):
     r"""Linear attention: $\sigma_{lin}(a)^i = a^i / \sum_j a^j$.
 
     Weights are 0/0, not a number, if all scores are 0.
@@ -120,7 +119,6 @@ class Linear:
         return scores / scores.sum(dim=-1, keepdim=True)
 
     def lowering(self, reach: float, eps: float) -> float:
-        """Raise ValueError: no lowering makes a weight zero."""
         raise ValueError(
             "activation: linear attention cannot keep clusters apart by a separation; "
             "use Sparsemax, Softmax, TopK or NormMax"
@@ -128,7 +126,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Identity:
+class Identity(Activation):
     r"""Identity attention: the scores are the weights, $\sigma_I(a) = a$ (eq rob update).
 
     See Also
@@ -152,5 +150,4 @@ class Identity:
         return scores
 
     def lowering(self, reach: float, eps: float) -> float:
-        """Raise ValueError: scores are not normalised weights."""
         raise ValueError("activation: identity attention does not give weights of points")

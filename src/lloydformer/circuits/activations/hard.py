@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.activations.contract import NOTHING, Context, require
+from lloydformer.circuits.activations.contract import NOTHING, Activation, Context, require
 
 Ties = Literal["first", "average"]
 
@@ -21,7 +21,7 @@ def one_hot_of_best(scores: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class LimitingSoftmax:
+class LimitingSoftmax(Activation):
     r"""Limiting soft-max $\lim_{\gamma\to\infty} \sigma_\gamma$: all weight on the best keys.
 
     Parameters
@@ -66,7 +66,7 @@ class LimitingSoftmax:
 
 
 @dataclass(frozen=True)
-class Gumbel:
+class Gumbel(Activation):
     r"""Gumbel soft-max: $p^i \propto \exp((a^i + g^i) / \lambda)$ with standard Gumbel $g$.
 
     Parameters
@@ -115,8 +115,6 @@ class Gumbel:
         return (perturbed / self.temperature).softmax(dim=-1)
 
     def lowering(self, reach: float, eps: float) -> float:
-        """Gumbel noise of 52 bits lies in (-3.7, 36.8): beyond this, no other point is drawn.
-
-        At a positive temperature the weight of other points is at most eps^2, but never 0.
-        """
+        # Gumbel noise of 52 bits lies in (-3.7, 36.8): beyond this, no other point is drawn.
+        # At a positive temperature the weight of other points is at most eps^2, but never 0.
         return reach + 41.0 + 2 * math.log(1 / eps) * self.temperature

@@ -12,7 +12,7 @@ from lloydformer.circuits.activations.hard import LimitingSoftmax, one_hot_of_be
 
 
 @dataclass(frozen=True)
-class Ranked:
+class Ranked(Activation):
     r"""All weight on the key of one rank; among equal keys the first one ranks higher.
 
     Parameters
@@ -78,7 +78,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class FirstOfEquals:
+class FirstOfEquals(Activation):
     """All weight on the first key whose score equals the best one except for rounding.
 
     Parameters
@@ -121,7 +121,7 @@ class FirstOfEquals:
 
 
 @dataclass(frozen=True)
-class Lots:
+class Lots(Activation):
     r"""Draw a key with probability $\propto (a^i)^p$ from non-negative scores.
 
     The key with the largest $p \log a^i + g^i$, with standard Gumbel $g$. With power 1 the
@@ -174,5 +174,4 @@ class Lots:
         return self.choice(self.power * scores.log() + context.noise(scores), context)
 
     def lowering(self, reach: float, eps: float) -> float:
-        """Raise ValueError: Euclidean scores are negative."""
         raise ValueError("activation: Lots needs non-negative scores; use Gumbel")

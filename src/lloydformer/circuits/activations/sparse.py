@@ -8,11 +8,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.activations.contract import NOTHING, Context, positive, require
+from lloydformer.circuits.activations.contract import (
+    NOTHING,
+    Activation,
+    Context,
+    positive,
+    require,
+)
 
 
 @dataclass(frozen=True)
-class Sparsemax:
+class Sparsemax(Activation):
     r"""Sparsemax: $\arg\min_p \lVert p - \gamma a \rVert^2$ over the simplex.
 
     $p = [\gamma a - \tau]_+$, with the threshold $\tau$ that makes the sum 1 (Martins and
@@ -61,7 +67,7 @@ class Sparsemax:
 
 
 @dataclass(frozen=True)
-class TopK:
+class TopK(Activation):
     """Soft-max over the m best keys, weight 0 for the rest; keys tied with the m-th stay.
 
     Parameters
@@ -109,7 +115,7 @@ class TopK:
 
 
 @dataclass(frozen=True)
-class NormMax:
+class NormMax(Activation):
     r"""Norm-max: $\arg\max_p \gamma \langle a, p \rangle - \max_i p^i$ over the simplex (eq:nmax).
 
     The solution is uniform over the m best keys, with the m for which $1/\gamma$ lies between
@@ -162,18 +168,18 @@ class NormMax:
             assert self.inverse_temperature is not None
             count = (ends(ordered) <= 1 / self.inverse_temperature).sum(-1, keepdim=True) + 1
         else:
-            count = self.kept(ordered, context.gap)
+            count = self._n_kept(ordered, context.gap)
         chosen = (scores >= ordered.gather(-1, count - 1)).to(scores.dtype)
         return chosen / chosen.sum(dim=-1, keepdim=True)
 
-    def kept(self, ordered: Float[Tensor, "*b q m"], gap: float) -> Tensor:
+    def _n_kept(self, ordered: Float[Tensor, "*b q m"], gap: float) -> Tensor:
         """Return how many keys of each query's cluster are kept: ceil(keep * size - 1e-9)."""
         assert self.keep is not None
         size = (ordered > ordered[..., :1] - gap).sum(dim=-1, keepdim=True)
         return (self.keep * size.to(torch.float64) - 1e-9).ceil().long().clamp(min=1)
 
     def lowering(self, reach: float, eps: float) -> float:
-        """With one gamma, a key has weight only if it is less than 1/gamma below the best."""
+        # With one gamma, a key has weight only if it is less than 1/gamma below the best.
         if self.inverse_temperature is not None:
             return reach + 1 / self.inverse_temperature
         return 2 * reach
