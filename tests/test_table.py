@@ -1,4 +1,4 @@
-"""The table that is printed is the paper's table tab:comp-alg, in every cell."""
+"""The printed table equals the paper's table tab:comp-alg in every cell."""
 
 import copy
 import json
@@ -23,13 +23,13 @@ def table(rows: list[list[str]]) -> Table:
 
 
 def transcribed() -> Table:
-    """The paper's table as it travels in the package."""
+    """Return the paper's table from the package's data."""
     assert paper()["columns"] == COLUMNS
     return table(list(paper()["rows"].values()))
 
 
 def parsed(tex: str) -> Table:
-    """The tabular of tab:comp-alg, its signs replaced by ours."""
+    """Return the tabular of tab:comp-alg, with its signs replaced by ours."""
     body = tex.split(r"\label{tab:comp-alg}")[1].split(r"\end{tabular}")[0]
     head, *lines = re.findall(r"^(.+?) *\\\\$", body, flags=re.M)
     assert [cell.strip() for cell in head.split("&")] == COLUMNS
@@ -79,7 +79,7 @@ def test_the_transcription_is_the_papers_table(printed):
 
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("row", range(7))
-def test_a_changed_cell_is_noticed(printed, row, column):
+def test_a_changed_cell_is_detected(printed, row, column):
     mutated = copy.deepcopy(printed)
     mutated[row][column] += "?"
     assert len(differences(mutated, transcribed())) == 1
@@ -88,6 +88,6 @@ def test_a_changed_cell_is_noticed(printed, row, column):
 
 @pytest.mark.skipif(not TEX.exists(), reason="the paper is not at hand")
 @pytest.mark.parametrize(("old", "new"), [(r"\ed-NMA", r"\ed-SMA"), (r"\ip-LinA", r"\ip-LSMA")])
-def test_a_change_of_the_paper_is_noticed(printed, old, new):
+def test_a_change_of_the_paper_is_detected(printed, old, new):
     tex = TEX.read_text()
     assert len(differences(printed, parsed(tex.replace(f"{old} ", f"{new} ")))) == 1

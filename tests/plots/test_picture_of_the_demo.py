@@ -1,4 +1,4 @@
-"""The still picture of the README can be drawn again."""
+"""The image in the README can be drawn again."""
 
 import runpy
 from pathlib import Path

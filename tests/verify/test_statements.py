@@ -1,4 +1,4 @@
-"""Every statement that `lloydformer verify` measures holds, and can fail."""
+"""Every statement that `lloydformer verify` measures holds; wrong ones are detected."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ from lloydformer.verify.statements import STATEMENTS, generator
 
 PAGE = Path(__file__).parents[2] / "docs" / "errata.md"
 LONG = (finite_temperature, all_finite)
-"""These have ten thousand points and really compute their self-attention."""
+"""These compute the self-attention of ten thousand points."""
 
 
 @pytest.mark.parametrize("number", range(len(STATEMENTS)))
@@ -58,7 +58,7 @@ def test_a_wrong_circuit_does_not_agree():
     assert not equality("", "", [0.0, 1e-3]).holds
 
 
-def test_an_erratum_needs_both_sides():
+def test_an_erratum_must_fail_as_printed_and_hold_as_repaired():
     assert erratum(0, "", printed=[0.5], repaired=[0.0]).holds
     assert not erratum(0, "", printed=[0.0], repaired=[0.0]).holds
     assert not erratum(0, "", printed=[0.5], repaired=[0.5]).holds

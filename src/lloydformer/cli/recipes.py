@@ -9,8 +9,6 @@ from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.cli.terminal import print_json, print_table, stdout
 from lloydformer.plans.lower import LoweringError, derive
 
-BEYOND = (library.soft_dot, library.robust_lifted, library.lloyd_binary, library.relocating)
-
 
 def recipes(
     name: Annotated[
@@ -25,7 +23,7 @@ def recipes(
     if explain and name and explain != name:
         raise ValueError(f"--explain: found {explain!r} beside {name!r}; name one recipe")
     name = explain or name
-    known = {r.name: r for r in (*library.table(), *(make() for make in BEYOND))}
+    known = {r.name: r for r in (make() for make in (*library.IN_TABLE, *library.BEYOND_TABLE))}
     if name is not None and name not in known:
         raise ValueError(f"recipe: found {name!r}; known are {', '.join(known)}")
     chosen = [known[name]] if name else list(known.values())

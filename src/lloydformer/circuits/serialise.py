@@ -1,4 +1,4 @@
-"""Recipes and their parts as JSON, and back."""
+"""Serialise recipes and their parts to JSON values, and back."""
 
 import math
 from dataclasses import fields
@@ -39,51 +39,53 @@ _KINDS: tuple[type[Any], ...] = (
     Difference, Fixed, Staged, Sublayer, Stage, Read, Counts,
 )  # fmt: skip
 PARTS = {kind.__name__: kind for kind in _KINDS}
-"""What can be written down: the parts of this package. A part of one's own is code, not data."""
+"""Parts that can be serialised, by class name. A user's own part is code and cannot be."""
 
 
-def written(part: Any) -> Any:
-    """A part as {"part": its name, and its fields}; numbers, texts and None as they are."""
+def serialise(part: Any) -> Any:
+    """Return a part as {"part": class name, **fields}; numbers, texts and None unchanged."""
     if type(part) in _KINDS:
-        values = {field.name: written(getattr(part, field.name)) for field in fields(part)}
+        values = {field.name: serialise(getattr(part, field.name)) for field in fields(part)}
         return {"part": type(part).__name__, **values}
     if isinstance(part, tuple):
-        return [written(one) for one in part]
+        return [serialise(one) for one in part]
     if part is None or isinstance(part, bool | str):
         return part
     if isinstance(part, Integral):
         return int(part)
     if isinstance(part, Real) and math.isfinite(part):
         return float(part)
-    raise ValueError(f"found {part!r}, which is no part of lloydformer and cannot be written down")
+    raise ValueError(f"found {part!r}, which is not a part of lloydformer and cannot be serialised")
 
 
-def part_of(found: Any) -> Any:
-    """The part that `written` wrote."""
+def deserialise(found: Any) -> Any:
+    """Return the part that `serialise` was given; raise ValueError if the fields do not fit."""
     if isinstance(found, list):
-        return tuple(part_of(one) for one in found)
+        return tuple(deserialise(one) for one in found)
     if not isinstance(found, dict):
         return found
     kind = PARTS.get(str(found.get("part")))
     if kind is None:
-        raise ValueError(f"found part {found.get('part')!r}; there are {', '.join(PARTS)}")
-    values = {name: part_of(one) for name, one in found.items() if name != "part"}
-    _check(kind, values)
+        raise ValueError(f"found part {found.get('part')!r}; known parts are {', '.join(PARTS)}")
+    values = {name: deserialise(one) for name, one in found.items() if name != "part"}
+    _check_fields(kind, values)
     return kind(**values)
 
 
-def _check(kind: type[Any], values: dict[str, Any]) -> None:
-    wanted = [field.name for field in fields(kind)]
-    if values.keys() != set(wanted):
-        raise ValueError(f"{kind.__name__}: found {sorted(values)}; it has {wanted}")
+def _check_fields(kind: type[Any], values: dict[str, Any]) -> None:
+    expected = [field.name for field in fields(kind)]
+    if values.keys() != set(expected):
+        raise ValueError(f"{kind.__name__}: found fields {sorted(values)}; expected {expected}")
     hints = get_type_hints(kind)
     for name, value in values.items():
         if not _fits(value, hints[name]):
-            raise ValueError(f"{kind.__name__}: found {name} {value!r}; it is {hints[name]}")
+            raise ValueError(
+                f"{kind.__name__}: found {name} {value!r}; expected a value of type {hints[name]}"
+            )
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Is the value of this type? Whole numbers are floats, too."""
+    """Is the value of this type? An integer is a valid float."""
     kind, inner = get_origin(hint), get_args(hint)
     if kind in (Union, UnionType):
         return any(_fits(value, one) for one in inner)
@@ -97,7 +99,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _all_fit(values: tuple[Any, ...], hints: tuple[Any, ...]) -> bool:
-    """Is each of its type? With `...` all are of the first one's."""
+    """Is each value of its type? With `...` all must be of the first type."""
     if hints[-1] is ...:
         hints = hints[:1] * len(values)
     return len(values) == len(hints) and all(map(_fits, values, hints))

@@ -1,4 +1,4 @@
-"""Recipes survive JSON, and JSON that is no recipe is refused."""
+"""Recipes are restored from JSON, and JSON that is not a recipe is refused."""
 
 import json
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 import lloydformer as lf
 from lloydformer.circuits.activations import NormMax, TopK
 from lloydformer.circuits.feedforward import Quadratic
-from lloydformer.circuits.written import part_of, written
+from lloydformer.circuits.serialise import deserialise, serialise
 
 RECIPES = [
     *lf.recipes.table(),
@@ -25,31 +25,33 @@ RECIPES = [
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
-def test_a_recipe_comes_back_equal(recipe):
-    again = part_of(json.loads(json.dumps(written(recipe), allow_nan=False)))
+def test_a_recipe_is_restored_equal(recipe):
+    again = deserialise(json.loads(json.dumps(serialise(recipe), allow_nan=False)))
     assert again == recipe
     assert str(again) == str(recipe)
 
 
-def test_every_named_recipe_is_tried():
+def test_every_named_recipe_is_tested():
     named = {n for n in lf.recipes.__all__ if n != "table"}
     assert {r.name for r in RECIPES} >= named
 
 
-def test_every_activation_comes_back():
-    assert part_of(written(NormMax(inverse_temperature=3.0))) == NormMax(inverse_temperature=3.0)
+def test_an_activation_is_restored_equal():
+    assert deserialise(serialise(NormMax(inverse_temperature=3.0))) == NormMax(
+        inverse_temperature=3.0
+    )
 
 
 def changed(**change):
-    return {**written(lf.recipes.lloyd()), **change}
+    return {**serialise(lf.recipes.lloyd()), **change}
 
 
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        ({"part": "Birch"}, "found part 'Birch'; there are Recipe"),
+        ({"part": "Birch"}, "found part 'Birch'; known parts are Recipe"),
         ({"name": "lloyd"}, "found part None"),
-        (changed(depth=3), "Recipe: found .*'depth'"),
+        (changed(depth=3), "Recipe: found fields .*'depth'"),
         (changed(name=3), "Recipe: found name 3"),
         (changed(tokens=None), "Recipe: found tokens None"),
         (changed(norm={"part": "OneHot"}), "Recipe: found norm"),
@@ -67,16 +69,16 @@ def changed(**change):
             "power: found",
         ),
         ({"part": "Counts", "spares": 0, "draws": 1, "candidates": 1}, "spares: found 0"),
-        ({**written(lf.recipes.relocating()), "inner": [["position"]]}, "Staged: found inner"),
+        ({**serialise(lf.recipes.relocating()), "inner": [["position"]]}, "Staged: found inner"),
     ],
     ids=str,
 )
-def test_what_is_no_recipe_is_refused(found, words):
+def test_wrong_json_is_refused(found, words):
     with pytest.raises(ValueError, match=words):
-        part_of(found)
+        deserialise(found)
 
 
 @pytest.mark.parametrize("value", [float("inf"), object(), {1}], ids=type)
-def test_what_json_does_not_have_is_refused(value):
-    with pytest.raises(ValueError, match="cannot be written down"):
-        written(value)
+def test_values_without_json_are_refused(value):
+    with pytest.raises(ValueError, match="cannot be serialised"):
+        serialise(value)
