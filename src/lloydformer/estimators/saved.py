@@ -6,8 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sklearn.base import BaseEstimator
-
+from lloydformer.estimators.doc_link import DocLinked
 from lloydformer.estimators.fitted import attributes_of, check_fitted, view_arrays, view_of
 from lloydformer.estimators.values import parameter_written, value_read, value_written
 from lloydformer.storage.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
@@ -15,7 +14,7 @@ from lloydformer.storage.model_folder import CONFIG, Arrays, Config, read_folder
 S = TypeVar("S", bound="Saved")
 
 
-class Saved(BaseEstimator):
+class Saved(DocLinked):
     """Base class of estimators that can be saved in a folder, without pickle.
 
     See Also
