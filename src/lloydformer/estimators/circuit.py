@@ -50,7 +50,7 @@ class CircuitClusterer(Clusterer):
           nearest center so far; each is the best of several candidates.
         - "k-means||": draws many candidates per pass over the data and reduces them to k.
           Takes six passes for any k; for data larger than memory.
-        - "random": k different rows with positive weight.
+        - "random": k different rows, drawn with probability proportional to their weight.
         - Array-like of shape (n_clusters, n_features): the centers themselves.
         - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
     n_init : "auto" or int, default="auto"
@@ -95,8 +95,8 @@ class CircuitClusterer(Clusterer):
         Cluster of each row; -1 for the points that a trimmed recipe leaves out. A tensor if X was a
         tensor.
     inertia_ : float
-        As in the estimator of the recipe: for `recipes.trimmed` that of `TrimmedKMeans`, for a
-        recipe without an estimator that of `KMeans`.
+        As in the estimator of the recipe: for `recipes.trimmed` that of `TrimmedKMeans`. For a
+        recipe without an estimator that of `KMeans`, or of `SphericalKMeans` if it has a norm.
     n_iter_ : int
         Number of iterations of the best start.
     objective_history_ : ndarray of shape (n_iter_ + 1,)
