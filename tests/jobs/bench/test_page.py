@@ -10,7 +10,7 @@ from lloydformer.jobs.bench.page import filled, places
 from lloydformer.jobs.bench.questions import QUESTIONS
 from lloydformer.jobs.bench.result import load
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8")
 RESULTS = ROOT / "benchmarks" / "results"
 
