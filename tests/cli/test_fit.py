@@ -13,10 +13,10 @@ import sklearn.metrics
 import torch
 
 import lloydformer as lf
-from lloydformer.cli.fitted import stopping
+from lloydformer.cli.fit_words import report_interrupt
 from lloydformer.jobs.fit import sample
-from lloydformer.jobs.fit.runs import Run, Runs
-from lloydformer.jobs.fit.settings import ALGORITHMS, Settings, numbers_of_clusters
+from lloydformer.jobs.fit.runs import FitRun, FitRuns
+from lloydformer.jobs.fit.settings import ALGORITHMS, FitSettings, numbers_of_clusters
 from lloydformer.solving.loop import Interrupted, Result
 
 RNG = np.random.default_rng(0)
@@ -93,7 +93,7 @@ def test_a_range_of_k_writes_the_best_silhouette(command, here):
 
 
 def test_silhouettes_are_scikit_learns():
-    points = sample.draw(lf.data.open(X), seed=0, size=200)
+    points = sample.draw_sample(lf.data.open(X), seed=0, size=200)
     labels = np.arange(200) % 7
     labels[0] = 7  # alone
     ours = sample.silhouettes(points.distances, points.rows.new_tensor(labels), 9)
@@ -211,10 +211,14 @@ def test_ctrl_c_says_what_is_done_and_writes_nothing(here, k):
 @pytest.mark.parametrize(
     ("done", "words"),
     [
-        ([], "stopped: objective 7 after 1 iterations (--max-iter 1 ends there); no file"),
-        ([Run(2, 9.0, 0.25, 4, 0.1)], "stopped: k 2 is done, with silhouette 0.250; no file"),
+        ([], "stopped: objective 7 after 1 iterations (--max-iter 1 gives this result); no file"),
+        ([FitRun(2, 9.0, 0.25, 4, 0.1)], "stopped: k 2 is done, with silhouette 0.250; no file"),
         (
-            [Run(2, 9.0, 0.25, 4, 0.1), Run(3, 8.0, 0.5, 4, 0.1), Run(4, 7.0, 0.4, 4, 0.1)],
+            [
+                FitRun(2, 9.0, 0.25, 4, 0.1),
+                FitRun(3, 8.0, 0.5, 4, 0.1),
+                FitRun(4, 7.0, 0.4, 4, 0.1),
+            ],
             "stopped: k 2 to 4 are done, the best silhouette is 0.500 with k 3; no file",
         ),
     ],
@@ -222,6 +226,6 @@ def test_ctrl_c_says_what_is_done_and_writes_nothing(here, k):
 )
 def test_what_is_said_when_it_is_stopped(capsys, done, words):
     result = Result(torch.zeros(1, 1), torch.zeros(1), 7.0, (8.0, 7.0))
-    with pytest.raises(Interrupted), stopping(Runs(Settings(), done=done)):
+    with pytest.raises(Interrupted), report_interrupt(FitRuns(FitSettings(), done=done)):
         raise Interrupted(result)
     assert capsys.readouterr().err.startswith(words)

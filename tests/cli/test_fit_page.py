@@ -38,7 +38,7 @@ def cells(html):
 
 def test_everything_is_there_and_nothing_comes_from_elsewhere(page):
     html = page("-k", "3", "--scale", "standard")
-    for heading in ("The clusters", "Centers", "Farthest points", "Settings"):
+    for heading in ("The clusters", "Centers", "Farthest rows", "Settings"):
         assert f"<h2>{heading}</h2>" in html
     assert html.count("<svg") == 4
     assert not re.search(r"""(src|href)=["'](?!data:|#)""", html)

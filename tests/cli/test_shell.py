@@ -10,6 +10,7 @@ import pytest
 
 from lloydformer import engines
 from lloydformer.cli import app, doctor, terminal
+from lloydformer.storage.overwrite import refuse_to_overwrite
 
 
 def run(*arguments):
@@ -140,11 +141,11 @@ def test_doctor_says_what_it_costs_to_be_without_kernels(command, monkeypatch):
 
 def test_an_existing_file_is_not_overwritten_without_force(tmp_path):
     path = tmp_path / "page.html"
-    terminal.refuse_to_overwrite(path, force=False)
+    refuse_to_overwrite(path, force=False)
     path.write_text("old")
-    terminal.refuse_to_overwrite(path, force=True)
+    refuse_to_overwrite(path, force=True)
     with pytest.raises(ValueError, match=r"page.html exists; pass --force"):
-        terminal.refuse_to_overwrite(path, force=False)
+        refuse_to_overwrite(path, force=False)
 
 
 def test_a_table_too_wide_for_the_terminal_is_records_that_say_what_they_are(monkeypatch, capsys):

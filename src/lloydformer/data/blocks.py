@@ -96,11 +96,13 @@ class TensorBlocks:
     """Rows are scaled as they are read; users have centers in the original units."""
     names: tuple[str, ...] | None = None
     mapped: bool = False
+    known_ends: Tensor | None = None
+    """`ends` of other blocks over the same points, so that they are not computed again."""
 
     @cached_property
     def ends(self) -> Tensor:
         """The smallest and the largest value of each column as it is in the file, (2, d)."""
-        return extent(self.points)
+        return extent(self.points) if self.known_ends is None else self.known_ends
 
     @cached_property
     def origin(self) -> Tensor:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.data.blocks import Blocks, count_weighted
+from lloydformer.data.blocks import Blocks, count_weighted, ranges
 from lloydformer.engines import ENGINES, choose
 from lloydformer.engines.contract import State
 from lloydformer.estimators.saved import Saved
@@ -225,3 +225,45 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         tags.input_tags.sparse = self._accepts_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def check_parameters(self) -> None:
+        """Check the parameters without data, as `fit` does first.
+
+        Raises
+        ------
+        ValueError
+            If a parameter has a type or a value that is not allowed.
+        """
+        self._validate_params()
+
+    @property
+    def compares_directions(self) -> bool:
+        """Whether rows are compared by their direction (cosine) instead of their position."""
+        return self._directions
+
+    def distances_to_centers(self, X: Any, labels: Any = None) -> Any:
+        """Compute the distance of each row to one center, without the matrix of `transform`.
+
+        Parameters
+        ----------
+        X : array-like, tensor or blocks of shape (n_samples, n_features)
+            The rows.
+        labels : array-like or tensor of shape (n_samples,), default=None
+            The cluster of each row, from 0 to n_clusters - 1; None uses `predict(X)`.
+
+        Returns
+        -------
+        distances : ndarray or tensor of shape (n_samples,)
+            Euclidean distances in the units of the fit, so scaled ones if the fit scaled the
+            columns; 1 - cosine if `compares_directions`.
+        """
+        check_is_fitted(self)
+        source = self._read(X, reset=False)
+        blocks, centers = source.blocks, self._centers(source.blocks)
+        own = torch.as_tensor(self.predict(X) if labels is None else labels).to(centers.device)
+        parts = [
+            blocks.read(start, stop).squared_distances(centers, own[start:stop].long())
+            for start, stop in ranges(blocks)
+        ]
+        squares = torch.cat(parts)
+        return source.out(squares / 2 if self._directions else squares.sqrt())

@@ -115,6 +115,7 @@ def read(
         scaling,
         names,
         mapped,
+        X.ends.to(points.device) if isinstance(X, TensorBlocks) else None,
     )
     if isinstance(X, Tensor | TensorBlocks) and not bool(torch.isfinite(blocks.ends).all()):
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
