@@ -10,6 +10,7 @@ import pytest
 
 from lloydformer import engines
 from lloydformer.cli import app, doctor, terminal
+from lloydformer.jobs import doctor as examination
 from lloydformer.storage.overwrite import refuse_to_overwrite
 
 
@@ -110,7 +111,9 @@ def test_other_errors_are_ours_and_show_where(command, monkeypatch):
 
 
 def test_doctor_names_what_is_missing_and_how_to_get_it(command, monkeypatch):
-    monkeypatch.setattr(doctor, "EXTRAS", {"plots": ("matplotlib",), "data": ("no-such-thing",)})
+    monkeypatch.setattr(
+        examination, "EXTRAS", {"plots": ("matplotlib",), "data": ("no-such-thing",)}
+    )
     status, out, _ = command("doctor")
     assert status == 0
     assert 'for data: pip install "lloydformer[data]"' in out
@@ -123,18 +126,19 @@ def test_doctor_says_when_nothing_is_missing(command):
 
 
 def test_doctor_names_the_engine_and_its_instructions(command, monkeypatch):
-    monkeypatch.setattr(doctor, "instruction_set", lambda: "avx2")
+    monkeypatch.setattr(examination, "instruction_set", lambda: "avx2")
     out = " ".join(command("doctor")[1].split())
-    assert "native (kernels in C++ with avx2, CPU)" in out
+    assert "native (C++ kernels with avx2, CPU)" in out
 
 
 def test_doctor_says_what_it_costs_to_be_without_kernels(command, monkeypatch):
-    monkeypatch.setattr(doctor, "instruction_set", lambda: None)
+    monkeypatch.setattr(examination, "instruction_set", lambda: None)
     monkeypatch.setattr(engines, "instruction_set", lambda: None)
     out = " ".join(command("doctor")[1].split())
     assert "native (not built)" in out
     assert 'engine="auto" is chunked' in out
-    assert f"takes about {doctor.SLOWER:.0f} times as long: install a C++ compiler" in out
+    assert f"takes about {examination.SLOWER:.0f} times as long" in out
+    assert "for the native engine: install a C++ compiler" in out
     assert "pip install --force-reinstall --no-deps lloydformer" in out
     assert "nothing is missing" not in out
 

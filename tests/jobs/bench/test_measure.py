@@ -5,10 +5,10 @@ import pytest
 import sklearn.cluster
 
 from lloydformer.jobs.bench import measure as measuring
+from lloydformer.jobs.bench.contenders import CHUNKED, ELKAN, LLOYD, OUR_ALGORITHMS, OURS, limited
 from lloydformer.jobs.bench.measure import measure
-from lloydformer.jobs.bench.peers import ALGORITHMS, CHUNKED, ELKAN, LLOYD, OURS, limited
 from lloydformer.jobs.bench.points import mixture, noise, repeated, some_rows
-from lloydformer.jobs.bench.problem import Case, Fitted, Problem, objective
+from lloydformer.jobs.bench.problem import BenchCase, BenchProblem, Fitted, objective
 from lloydformer.jobs.bench.questions import QUESTIONS
 from lloydformer.jobs.bench.result import excess, markdown, mean_ahead, seconds
 
@@ -35,7 +35,7 @@ def clock(monkeypatch):
 
 def problem(n=200, d=3, k=4, **settings):
     points = mixture(n, d, k, seed=0)
-    return Problem(
+    return BenchProblem(
         points, k, some_rows(points, k, seed=1), **{"max_iter": 20, "tol": 0.0, **settings}
     )
 
@@ -43,7 +43,7 @@ def problem(n=200, d=3, k=4, **settings):
 def test_samples_are_taken_in_turns_and_divided_by_iterations(clock):
     ours = Clockwork("a", "ours", [9, 9, 1, 3, 2], clock)
     peer = Clockwork("b", "theirs", [9, 9, 4, 4, 8], clock)
-    row = measure(Case("case", problem), [ours, peer], "iteration", repeats=3)
+    row = measure(BenchCase("case", problem), [ours, peer], "iteration", repeats=3)
     assert [name for name, _ in clock[4:]] == ["a", "b", "b", "a", "a", "b"]
     a, b = row["contenders"]["a"], row["contenders"]["b"]
     assert (a["median"], a["fastest"], a["slowest"]) == pytest.approx((0.2, 0.1, 0.3))
@@ -56,14 +56,14 @@ def test_samples_are_taken_in_turns_and_divided_by_iterations(clock):
 def test_a_slower_engine_of_ours_is_no_peer(clock):
     ours = Clockwork("a", "ours", [1] * 4, clock)
     other = Clockwork("chunked", "ours", [1, 1, 5, 5], clock)
-    row = measure(Case("case", problem), [ours, other], "fit", repeats=2)
+    row = measure(BenchCase("case", problem), [ours, other], "fit", repeats=2)
     assert row["contenders"]["chunked"]["times"] == pytest.approx(5.0)
     assert row["ahead"] is None
 
 
 def test_fits_that_take_no_time_are_done_many_times_in_a_sample(clock):
     quick = Clockwork("a", "ours", [1, 0.01] + [0.01] * 20, clock)
-    row = measure(Case("case", problem), [quick], "fit", repeats=2)
+    row = measure(BenchCase("case", problem), [quick], "fit", repeats=2)
     assert row["contenders"]["a"]["fits"] == 20
     assert [seed for _, seed in clock[2:]] == list(range(20))  # each from another seed
 
@@ -117,7 +117,10 @@ def test_small_problems_start_with_kmeans_plus_plus_and_from_a_given_start():
 
 
 def test_every_algorithm_runs_as_many_iterations_as_it_says():
-    for contender in ALGORITHMS:
+    names = [contender.name for contender in OUR_ALGORITHMS]
+    assert names[0] == "KMeans"
+    assert {"SphericalKMeans", "SoftKMeans", "TrimmedKMeans", "RobustKMeans"} <= set(names)
+    for contender in OUR_ALGORITHMS:
         assert 1 <= contender.fit(problem(n=500, max_iter=3), seed=0).n_iter <= 3
 
 
