@@ -19,7 +19,7 @@ SMALL = ("train", "-d", "2", "-k", "3", "--points", "30", "--steps", "20", "--ba
 @pytest.fixture(autouse=True)
 def few_tasks(monkeypatch):
     """Comparing on 320 tasks is for real weights."""
-    from lloydformer.cli import train
+    from lloydformer.jobs import train
     from lloydformer.learning.published import scores
 
     monkeypatch.setattr(train, "scores", lambda trained, device: scores(trained, device, 4, 2))
@@ -118,7 +118,7 @@ def small_card(tmp_path):
 
 @pytest.fixture
 def few_scores(monkeypatch):
-    from lloydformer.cli import train_like
+    from lloydformer.jobs import train_like
 
     monkeypatch.setattr(train_like, "publish_symmetric", partial(publish_symmetric, n_tasks=2))
 
@@ -146,7 +146,7 @@ def test_a_card_is_all_it_takes_to_train_the_same_numbers(
     [
         (
             ("--like", "symmetric", "--steps", "5"),
-            "--like: the card says the rest; leave out --steps",
+            "--like: the card sets --steps too; leave --steps out",
         ),
         (("--like", "d3-k3"), "found 'd3-k3'; there are d4-k6"),
         (("--like", "no.json"), "no.json: there is no such file"),
