@@ -22,7 +22,7 @@ def run(*arguments):
 WRONG = {
     "unknown command": (["nonsense"], "No such command 'nonsense'"),
     "unknown option": (["recipes", "--nope"], "--nope"),
-    "unknown recipe": (["recipes", "fuzzy"], "recipe: found 'fuzzy'; known are lloyd, lloyd_dot"),
+    "unknown recipe": (["recipes", "fuzzy"], "recipe: found 'fuzzy'; pass one of lloyd, lloyd_dot"),
     "a word for a number": (["verify", "--seed", "x"], "Invalid value for '--seed'"),
 }
 
