@@ -47,9 +47,10 @@ def bench(
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Time fits, also of scikit-learn, scikit-learn-intelex and faiss if they are installed.
+    """Time fits of this package and of others.
 
-    All contenders have the same data, start, iterations and threads, and take samples in turns.
+    The others are scikit-learn, and scikit-learn-intelex and faiss if they are installed. All
+    contenders have the same data, start, iterations and threads, and take samples in turns.
     The objective is computed in float64 from the centers that each returns. All sizes of a
     question take some minutes; --only chooses some.
     """

@@ -30,11 +30,12 @@ def demo(
     force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Run every circuit of the paper's table on built-in data, check it, and write a page.
+    """Run the paper's circuits on built-in data, and write a page.
 
-    Ten layers of each circuit run on points in the plane and on handwritten digits, and are
-    compared with the plain algorithm, layer by layer. The page shows the moving centers and the
-    attention maps. Takes about ten seconds; status 1 if a circuit differs from its algorithm.
+    Ten layers of each circuit of the paper's table run on points in the plane and on handwritten
+    digits, and are compared with the plain algorithm, layer by layer. The page shows the moving
+    centers and the attention maps. Takes about ten seconds; status 1 if a circuit differs from its
+    algorithm.
     """
     refuse_to_overwrite(output, force)
     done = _run(demo_cases(seed))

@@ -11,7 +11,7 @@ from lloydformer.jobs.doctor import examine
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show versions, devices and engines, and how to install what is missing."""
+    """Show what is installed, and how to get what is missing."""
     found = examine()
     if json:
         return print_json(found)

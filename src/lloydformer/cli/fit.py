@@ -71,14 +71,14 @@ def fit(
     ] = None,
     max_iter: Annotated[
         int | None,
-        typer.Option("--max-iter", min=1, help="Maximum number of iterations a start."),
+        typer.Option("--max-iter", min=1, help="Maximum number of iterations of a start."),
     ] = None,
     tol: Annotated[
         float | None, typer.Option(min=0, help="Stop when the centers move less than this.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     keep: Annotated[
-        float | None, typer.Option(help="trimmed: the fraction of each cluster that is kept.")
+        float | None, typer.Option(help="trimmed: fraction of each cluster that is kept.")
     ] = None,
     inverse_temperature: Annotated[
         float | None,

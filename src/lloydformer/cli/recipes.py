@@ -21,7 +21,10 @@ def recipes(
     ] = "",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Print the table of recipes; or one recipe with its equation, or with its plan derived."""
+    """Print the table of recipes, or one recipe in detail.
+
+    One recipe is printed with its equation, and with --explain the derivation of its plan.
+    """
     if explain and name and explain != name:
         raise ValueError(f"--explain: found {explain!r} together with {name!r}; name one recipe")
     name = explain or name

@@ -37,7 +37,7 @@ def reproduce(
     force: Annotated[bool, typer.Option("--force", help="Make results again that exist.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Make tables and figures of the paper again, and check what the paper claims of them.
+    """Make the paper's tables and figures again, with verdicts.
 
     Each label writes LABEL.json, LABEL.md and its pictures. --quick takes minutes on two cores and
     uses the weights and training logs in the package; --full trains and samples as much as the

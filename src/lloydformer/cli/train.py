@@ -65,9 +65,11 @@ def train(
     steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 10_000,
     batch: Annotated[int, typer.Option(min=1, help="Tasks in a step.")] = 32,
     unrolled: Annotated[int, typer.Option(min=1, help="Layers before the loss.")] = 1,
-    learning_rate: Annotated[float, typer.Option("--learning-rate", help="Of Adam.")] = 0.01,
+    learning_rate: Annotated[
+        float, typer.Option("--learning-rate", help="Learning rate of Adam.")
+    ] = 0.01,
     schedule: Annotated[
-        str, typer.Option(help="Learning rate: plateau, cosine or constant.")
+        str, typer.Option(help="Schedule of the learning rate: plateau, cosine or constant.")
     ] = "plateau",
     clip: Annotated[float | None, typer.Option(help="Maximum norm of a gradient.")] = None,
     evaluate_every: Annotated[
@@ -93,12 +95,13 @@ def train(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Train the transformer's layer to cluster; the defaults are the paper's protocol.
+    """Train the transformer's layer to cluster.
 
-    Several seeds, loss temperatures or families are trained together. Writes to FOLDER a
-    checkpoint, log.csv, and at the end for each run its weights (.safetensors) with a card (.json)
-    that lf.LearnedKMeans takes as `pretrained`. With --like, settings and seeds are those of a
-    card; on the same kind of device the weights are equal to those of the card.
+    The defaults are the paper's protocol. Several seeds, loss temperatures or families are trained
+    together. Writes to FOLDER a checkpoint, log.csv, and at the end for each run its weights
+    (.safetensors) with a card (.json) that lf.LearnedKMeans takes as `pretrained`. With --like,
+    settings and seeds are those of a card; on the same kind of device the weights are equal to
+    those of the card.
     """
     if like is not None:
         _refuse_others(locals())

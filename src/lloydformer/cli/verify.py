@@ -13,9 +13,10 @@ def verify(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random problems.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Measure every theorem, lemma and remark of the paper, and every error in its text.
+    """Measure every statement of the paper.
 
-    Status 1 if one does not hold. Takes about a minute.
+    These are its theorems, lemmas and remarks, and the errors in its text. Status 1 if one does
+    not hold. Takes about a minute.
     """
     findings = _measured(seed)
     good = all(f.holds for f in findings)

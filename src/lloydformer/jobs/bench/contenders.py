@@ -19,7 +19,7 @@ from lloydformer.jobs.fit.settings import ALGORITHMS
 
 @dataclass(frozen=True)
 class EstimatorContender:
-    """An estimator with scikit-learn's interface."""
+    """A contender that is an estimator with scikit-learn's interface."""
 
     name: str
     package: str
