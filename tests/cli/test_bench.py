@@ -1,4 +1,4 @@
-"""`lloydformer bench`: what it prints and writes, and what it refuses."""
+"""`lloydformer bench`: what it prints and writes, and which input it refuses."""
 
 import json
 
@@ -13,14 +13,14 @@ SMALL = ("bench", "--question", "small", "--repeats", "2", "--threads", "1")
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """One real result of a small question, as a file."""
+    """The file of a real result of the question "small"."""
     path = tmp_path_factory.mktemp("bench") / "small.json"
     job = run.BenchJob("small", ["given start"], threads=1, repeats=2)
     files.write_file(job.run(), path)
     return path
 
 
-def test_a_result_has_times_objectives_iterations_and_where_they_come_from(measured):
+def test_a_result_has_times_objectives_iterations_and_provenance(measured):
     found = results.load(measured)
     assert found["question"] == "small"
     assert found["settings"] == {"threads": 1, "repeats": 2, "seed": 0, "dtype": "float32"}
@@ -28,7 +28,7 @@ def test_a_result_has_times_objectives_iterations_and_where_they_come_from(measu
     assert found["provenance"]["versions"]["scikit-learn"]
     (row,) = found["rows"].values()
     ours, theirs = row["contenders"]["lloydformer"], row["contenders"]["scikit-learn"]
-    assert ours["n_iter"] == theirs["n_iter"]  # the same start, the same way
+    assert ours["n_iter"] == theirs["n_iter"]  # the same start gives the same iterations
     assert ours["objective"] == pytest.approx(theirs["objective"], rel=1e-6)
     assert ours["fastest"] <= ours["median"] <= ours["slowest"]
     assert found["ahead"] == pytest.approx(row["ahead"])
@@ -82,7 +82,7 @@ def test_bad_input_is_refused_before_anything_is_measured(command, fault):
     assert complaint in " ".join(err.split())
 
 
-def test_a_file_that_is_no_result_is_refused(command, tmp_path):
+def test_a_file_that_is_not_a_result_is_refused(command, tmp_path):
     path = tmp_path / "other.json"
     for text, complaint in (("{}", "is not a result"), ("not json", "is not JSON")):
         path.write_text(text)
@@ -91,7 +91,7 @@ def test_a_file_that_is_no_result_is_refused(command, tmp_path):
         assert complaint in " ".join(err.split())
 
 
-def test_ctrl_c_says_what_was_done(command, monkeypatch):
+def test_ctrl_c_prints_what_was_done(command, monkeypatch):
     def stop(*arguments):
         raise KeyboardInterrupt
 

@@ -125,7 +125,7 @@ def test_an_existing_page_is_not_replaced(invoke: partial[Result], tmp_path: Pat
     assert output.read_text() != "mine"
 
 
-def test_without_the_extra_it_says_how_to_get_the_page(
+def test_without_matplotlib_it_prints_how_to_get_the_page(
     invoke: partial[Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -136,7 +136,7 @@ def test_without_the_extra_it_says_how_to_get_the_page(
     assert not output.exists()
 
 
-def test_status_1_where_a_circuit_differs(
+def test_status_is_1_if_a_circuit_differs(
     invoke: partial[Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lloydformer.jobs.demo.run.TOLERANCE", -1.0)
