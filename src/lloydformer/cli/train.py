@@ -9,7 +9,7 @@ import typer
 
 from lloydformer.cli.options import count_of, numbers_of
 from lloydformer.cli.train_words import TrainingProgress, like_progress, print_rows
-from lloydformer.jobs.train import TrainingPlot, choose_device, train_and_publish
+from lloydformer.jobs.train import TrainingPlot, choose_device, train_and_export
 from lloydformer.jobs.train_like import SymmetricTraining, is_symmetric
 from lloydformer.learning.pretrained import load
 from lloydformer.learning.settings import Run, Settings
@@ -128,7 +128,7 @@ def train(
     folder = output or Path(f"learned-{settings.name}")
     drawing = None if plot is None else TrainingPlot(plot)
     with TrainingProgress(steps, folder, drawing) as callback:
-        rows = train_and_publish(settings, runs, folder, choose_device(device), resume=resume,
+        rows = train_and_export(settings, runs, folder, choose_device(device), resume=resume,
                                  force=force, callback=callback)  # fmt: skip
     return print_rows(settings.written(), rows, json)
 
@@ -156,6 +156,6 @@ def _train_like(like: str, output: Path | None, device: str, force: bool, json: 
     found = load(like)
     folder = output or Path(f"learned-{found.settings.name}")
     with TrainingProgress(found.settings.n_steps, folder, resumable=False) as callback:
-        rows = train_and_publish(found.settings, [found.run], folder, device, force=force,
+        rows = train_and_export(found.settings, [found.run], folder, device, force=force,
                                  callback=callback)  # fmt: skip
     return print_rows(found.settings.written(), rows, json)

@@ -23,7 +23,7 @@ def choose_device(asked: str | None) -> str:
     return asked or ("cuda" if cuda else "cpu")
 
 
-def train_and_publish(
+def train_and_export(
     settings: Settings,
     runs: Sequence[Run],
     folder: Path,
