@@ -10,6 +10,8 @@ import pytest
 
 from lloydformer import engines
 from lloydformer.cli import app, doctor, terminal
+from lloydformer.jobs import doctor as examination
+from lloydformer.storage.overwrite import refuse_to_overwrite
 
 
 def run(*arguments):
@@ -20,7 +22,7 @@ def run(*arguments):
 WRONG = {
     "unknown command": (["nonsense"], "No such command 'nonsense'"),
     "unknown option": (["recipes", "--nope"], "--nope"),
-    "unknown recipe": (["recipes", "fuzzy"], "recipe: found 'fuzzy'; known are lloyd, lloyd_dot"),
+    "unknown recipe": (["recipes", "fuzzy"], "recipe: found 'fuzzy'; pass one of lloyd, lloyd_dot"),
     "a word for a number": (["verify", "--seed", "x"], "Invalid value for '--seed'"),
 }
 
@@ -109,7 +111,9 @@ def test_other_errors_are_ours_and_show_where(command, monkeypatch):
 
 
 def test_doctor_names_what_is_missing_and_how_to_get_it(command, monkeypatch):
-    monkeypatch.setattr(doctor, "EXTRAS", {"plots": ("matplotlib",), "data": ("no-such-thing",)})
+    monkeypatch.setattr(
+        examination, "EXTRAS", {"plots": ("matplotlib",), "data": ("no-such-thing",)}
+    )
     status, out, _ = command("doctor")
     assert status == 0
     assert 'for data: pip install "lloydformer[data]"' in out
@@ -122,29 +126,30 @@ def test_doctor_says_when_nothing_is_missing(command):
 
 
 def test_doctor_names_the_engine_and_its_instructions(command, monkeypatch):
-    monkeypatch.setattr(doctor, "instruction_set", lambda: "avx2")
+    monkeypatch.setattr(examination, "instruction_set", lambda: "avx2")
     out = " ".join(command("doctor")[1].split())
-    assert "native (kernels in C++ with avx2, CPU)" in out
+    assert "native (C++ kernels with avx2, CPU)" in out
 
 
 def test_doctor_says_what_it_costs_to_be_without_kernels(command, monkeypatch):
-    monkeypatch.setattr(doctor, "instruction_set", lambda: None)
+    monkeypatch.setattr(examination, "instruction_set", lambda: None)
     monkeypatch.setattr(engines, "instruction_set", lambda: None)
     out = " ".join(command("doctor")[1].split())
     assert "native (not built)" in out
     assert 'engine="auto" is chunked' in out
-    assert f"takes about {doctor.SLOWER:.0f} times as long: install a C++ compiler" in out
+    assert f"takes about {examination.SLOWER:.0f} times as long" in out
+    assert "for the native engine: install a C++ compiler" in out
     assert "pip install --force-reinstall --no-deps lloydformer" in out
     assert "nothing is missing" not in out
 
 
 def test_an_existing_file_is_not_overwritten_without_force(tmp_path):
     path = tmp_path / "page.html"
-    terminal.refuse_to_overwrite(path, force=False)
+    refuse_to_overwrite(path, force=False)
     path.write_text("old")
-    terminal.refuse_to_overwrite(path, force=True)
+    refuse_to_overwrite(path, force=True)
     with pytest.raises(ValueError, match=r"page.html exists; pass --force"):
-        terminal.refuse_to_overwrite(path, force=False)
+        refuse_to_overwrite(path, force=False)
 
 
 def test_a_table_too_wide_for_the_terminal_is_records_that_say_what_they_are(monkeypatch, capsys):

@@ -400,3 +400,81 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         tags.input_tags.sparse = self._accepts_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def check_parameters(self) -> None:
+        """Check the parameters without data, as `fit` does before it reads X.
+
+        Raises
+        ------
+        ValueError
+            If a parameter has a type or a value that is not allowed.
+
+        See Also
+        --------
+        Clusterer.fit : Checks the parameters, then clusters the rows of X.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.KMeans(3, max_iter=10).check_parameters()
+        """
+        self._validate_params()
+
+    @property
+    def compares_directions(self) -> bool:
+        """Whether rows are compared by their direction (cosine) instead of their position.
+
+        See Also
+        --------
+        SphericalKMeans : An estimator that compares directions.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.KMeans().compares_directions, lf.SphericalKMeans().compares_directions
+        (False, True)
+        """
+        return self._directions
+
+    def distances_to_centers(self, X: Any, labels: Any = None) -> Any:
+        """Compute the distance of each row to the center of its cluster.
+
+        It needs memory for n_samples numbers, where `transform` needs it for
+        n_samples * n_clusters.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+        labels : array-like or Tensor of shape (n_samples,), default=None
+            The cluster of each row, from 0 to n_clusters - 1. None: the clusters of `predict`.
+
+        Returns
+        -------
+        ndarray or Tensor of shape (n_samples,)
+            Euclidean distances, in scaled units if the fit scaled the columns; cosine distances
+            if `compares_directions`. A tensor if X is a tensor.
+
+        See Also
+        --------
+        Clusterer.transform : The distances to all centers.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> model = lf.KMeans(2, init=[[0.0], [8.0]]).fit([[0.0], [8.0]])
+        >>> model.distances_to_centers([[2.0], [7.0]])
+        array([2., 1.])
+        """
+        check_is_fitted(self)
+        source = self._read(X, reset=False)
+        blocks, centers = source.blocks, self._centers(source.blocks)
+        own = torch.as_tensor(self.predict(X) if labels is None else labels).to(centers.device)
+        parts = [
+            blocks.read(start, stop).squared_distances(centers, own[start:stop].long())
+            for start, stop in ranges(blocks)
+        ]
+        squares = torch.cat(parts)
+        return source.out(squares / 2 if self._directions else squares.sqrt())

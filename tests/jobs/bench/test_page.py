@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from lloydformer.cli.doctor import SLOWER
 from lloydformer.jobs.bench.page import filled, places
 from lloydformer.jobs.bench.questions import QUESTIONS
 from lloydformer.jobs.bench.result import load
+from lloydformer.jobs.doctor import SLOWER
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8")
 RESULTS = ROOT / "benchmarks" / "results"
 

@@ -1,4 +1,4 @@
-"""Saved models, and data opened as a model knows them: its columns, in its order."""
+"""Load a saved model, and open data with the columns it was fitted on."""
 
 from pathlib import Path
 
@@ -8,8 +8,11 @@ from lloydformer.data.column_names import column_names
 from lloydformer.estimators.base import Clusterer
 
 
-def saved_model(path: Path) -> Clusterer:
-    """The model in a folder, or in the folder that a fit has left."""
+def load_model(path: Path) -> Clusterer:
+    """Load a model from its folder, or from the output folder of a fit.
+
+    Raises ValueError if there is no model, or if it is not fitted.
+    """
     inner = path / "model"
     model = Clusterer.from_pretrained(inner if inner.is_dir() else path)
     if not hasattr(model, "cluster_centers_"):
@@ -17,11 +20,14 @@ def saved_model(path: Path) -> Clusterer:
     return model
 
 
-def opened_for(
+def open_for_model(
     model: Clusterer, source: str, columns: tuple[str, ...] | None = None
 ) -> TensorBlocks:
-    """The data, with the columns that the model was fitted on."""
-    blocks = data.open(source, columns=columns or columns_for(model, source))
+    """Open data with the model's columns, or with `columns` if given.
+
+    Raises ValueError if the number of columns is not the model's.
+    """
+    blocks = data.open(source, columns=columns or columns_of_model(model, source))
     if blocks.n_features != model.n_features_in_:
         raise ValueError(
             f"{source}: found {blocks.n_features} columns; this model was fitted on "
@@ -30,8 +36,11 @@ def opened_for(
     return blocks
 
 
-def columns_for(model: Clusterer, source: str) -> tuple[str, ...] | None:
-    """The model's columns, where model and data have names; else None, for all as they stand."""
+def columns_of_model(model: Clusterer, source: str) -> tuple[str, ...] | None:
+    """The column names of the model, in its order; None (all columns) without names.
+
+    Raises ValueError if the data lack one of the columns.
+    """
     fitted = getattr(model, "feature_names_in_", None)
     names = column_names(Path(source))
     if fitted is None or names is None:
@@ -39,7 +48,7 @@ def columns_for(model: Clusterer, source: str) -> tuple[str, ...] | None:
     missing = [name for name in fitted if name not in names]
     if missing:
         raise ValueError(
-            f"{source}: the column {missing[0]} is missing, which the model was fitted on; "
-            f"there are {', '.join(names)}"
+            f"{source}: column {missing[0]} is missing, and the model was fitted on it; the "
+            f"columns are {', '.join(names)}"
         )
     return tuple(fitted)

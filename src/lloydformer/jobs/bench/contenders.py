@@ -1,4 +1,4 @@
-"""Ours and the others: each fits the same problem in its own way."""
+"""The contenders: estimators of this package and of others, with one interface."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,47 +13,48 @@ import torch
 from threadpoolctl import threadpool_limits
 
 import lloydformer as lf
-from lloydformer.jobs.bench.problem import Contender, Fitted, Problem
+from lloydformer.jobs.bench.problem import BenchProblem, Contender, Fitted
+from lloydformer.jobs.fit.settings import ALGORITHMS
 
 
 @dataclass(frozen=True)
-class Estimator:
-    """An estimator with scikit-learn's interface."""
+class EstimatorContender:
+    """A contender that is an estimator with scikit-learn's interface."""
 
     name: str
     package: str
     kind: Callable[..., Any]
     settings: dict[str, Any] = field(default_factory=dict)
 
-    def fit(self, problem: Problem, seed: int) -> Fitted:
+    def fit(self, problem: BenchProblem, seed: int) -> Fitted:
         model = self.model(problem, seed).fit(problem.points)
         return Fitted(model.cluster_centers_, int(model.n_iter_))
 
-    def model(self, problem: Problem, seed: int) -> Any:
+    def model(self, problem: BenchProblem, seed: int) -> Any:
         init = "k-means++" if problem.start is None else problem.start
         return self.kind(n_clusters=problem.n_clusters, init=init, n_init=1, tol=problem.tol,
                          max_iter=problem.max_iter, random_state=seed, **self.settings)  # fmt: skip
 
 
-class OneDal(Estimator):
-    """scikit-learn-intelex, which must not hand the work to scikit-learn unseen."""
+class OneDalContender(EstimatorContender):
+    """scikit-learn-intelex; raises ValueError if it falls back to scikit-learn."""
 
-    def fit(self, problem: Problem, seed: int) -> Fitted:
+    def fit(self, problem: BenchProblem, seed: int) -> Fitted:
         model = self.model(problem, seed).fit(problem.points)
         if not hasattr(model, "_onedal_estimator"):
-            raise ValueError("scikit-learn-intelex: found a fit by scikit-learn, not by oneDAL; "
-                             "leave it out with --without scikit-learn-intelex")  # fmt: skip
+            raise ValueError("scikit-learn-intelex: it used scikit-learn in place of oneDAL; leave "
+                             "it out with --without scikit-learn-intelex")  # fmt: skip
         return Fitted(model.cluster_centers_, int(model.n_iter_))
 
 
 @dataclass(frozen=True)
-class Faiss:
-    """faiss.Kmeans on all points. It knows no `tol`: it ends early only where nothing changes."""
+class FaissContender:
+    """faiss.Kmeans on all points. It has no `tol`, and stops early only if nothing changes."""
 
     name: str = "faiss-cpu"
     package: str = "faiss-cpu"
 
-    def fit(self, problem: Problem, seed: int) -> Fitted:
+    def fit(self, problem: BenchProblem, seed: int) -> Fitted:
         n, d = problem.points.shape
         model = import_module("faiss").Kmeans(
             d, problem.n_clusters, niter=problem.max_iter, nredo=1, seed=seed, verbose=False,
@@ -63,46 +64,50 @@ class Faiss:
         return Fitted(np.asarray(model.centroids), len(model.obj))
 
 
-OURS = Estimator("lloydformer", "lloydformer", lf.KMeans)
-CHUNKED = Estimator("lloydformer, chunked", "lloydformer", lf.KMeans, {"engine": "chunked"})
-LLOYD = Estimator("scikit-learn", "scikit-learn", sklearn.cluster.KMeans)
-ELKAN = Estimator(
+OURS = EstimatorContender("lloydformer", "lloydformer", lf.KMeans)
+CHUNKED = EstimatorContender(
+    "lloydformer, chunked", "lloydformer", lf.KMeans, {"engine": "chunked"}
+)
+LLOYD = EstimatorContender("scikit-learn", "scikit-learn", sklearn.cluster.KMeans)
+ELKAN = EstimatorContender(
     "scikit-learn, elkan", "scikit-learn", sklearn.cluster.KMeans, {"algorithm": "elkan"}
 )
-ALGORITHMS = (
-    Estimator("KMeans", "lloydformer", lf.KMeans),
-    Estimator("SphericalKMeans", "lloydformer", lf.SphericalKMeans),
-    Estimator("SoftKMeans", "lloydformer", lf.SoftKMeans),
-    Estimator("TrimmedKMeans", "lloydformer", lf.TrimmedKMeans),
-    Estimator("RobustKMeans", "lloydformer", lf.RobustKMeans),
+OUR_ALGORITHMS = tuple(
+    EstimatorContender(kind.__name__, "lloydformer", kind)
+    for kind in ALGORITHMS.values()
+    if "patience" not in kind().get_params()
 )
+"""Algorithms whose fit is a sequence of equal iterations; k-means is the first.
+
+A parameter `patience` marks the others: they try moves, and keep those that help.
+"""
 
 
 def _intelex() -> Contender:
     kind = import_module("sklearnex.cluster").KMeans
-    return OneDal("scikit-learn-intelex", "scikit-learn-intelex", kind)
+    return OneDalContender("scikit-learn-intelex", "scikit-learn-intelex", kind)
 
 
 OPTIONAL: dict[str, tuple[str, Callable[[], Contender]]] = {
     "scikit-learn-intelex": ("sklearnex", _intelex),
-    "faiss-cpu": ("faiss", Faiss),
+    "faiss-cpu": ("faiss", FaissContender),
 }
-"""Peers that may be missing: the module that shows it, and how the contender is made."""
+"""Optional peers by package: the module to look for, and how to make the contender."""
 
 
 def missing() -> list[str]:
-    """The packages of peers that are not installed."""
+    """The optional packages that are not installed."""
     return [package for package, (module, _) in OPTIONAL.items() if find_spec(module) is None]
 
 
 def optional(package: str) -> list[Contender]:
-    """The peer of this package; none where it is not installed."""
+    """The contender of an optional package; empty if it is not installed."""
     return [] if package in missing() else [OPTIONAL[package][1]()]
 
 
 @contextmanager
 def limited(n_threads: int) -> Iterator[None]:
-    """So many threads for each: OpenMP and BLAS, torch, faiss and oneDAL (which has TBB)."""
+    """Limit OpenMP, BLAS, torch, faiss and oneDAL (which uses TBB) to `n_threads` threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(n_threads)
     if find_spec("faiss") is not None:

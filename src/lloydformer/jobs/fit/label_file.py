@@ -1,31 +1,37 @@
-"""A row for each row of the data: its number, its cluster, and its distance from the center."""
+"""The file of labels: for each row of the data its number, cluster and distance."""
 
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from lloydformer.jobs.fit.found import Assignment
+from lloydformer.jobs.fit.assignment import Assignment
 
 KINDS = ("csv", "parquet")
-_PART = 1 << 20
-"""Rows that are written together."""
+_CHUNK = 1 << 20
+"""Rows written at a time; bounds temporary memory."""
 
 
-def check_kind(kind: str, where: str) -> None:
-    """A kind of file that labels can be written as, with what that needs."""
+def check_kind(kind: str, option: str) -> None:
+    """Raise ValueError if labels cannot be written as this kind of file, or pyarrow is missing.
+
+    `option` names the option in the message.
+    """
     if kind not in KINDS:
-        raise ValueError(f"{where}: found {kind!r}; labels are written as {' or '.join(KINDS)}")
+        raise ValueError(f"{option}: found {kind!r}; labels are written as {' or '.join(KINDS)}")
     _arrow()
 
 
 def write_labels(file: BinaryIO, kind: str, assignment: Assignment) -> None:
-    """`row` counts from 1, `cluster` from 0; rows left out have `outlier` 1."""
+    """Write the columns row (from 1), cluster (from 0), distance.
+
+    If the algorithm leaves rows out, the column `outlier` is 1 for those rows, else 0.
+    """
     first = _table(assignment, 0)
     if kind == "csv":
         file.write(f"{','.join(first.column_names)}\n".encode())
     with _writer(file, kind, first.schema) as writer:
         writer.write_table(first)
-        for start in range(_PART, len(assignment.clusters), _PART):
+        for start in range(_CHUNK, len(assignment.clusters), _CHUNK):
             writer.write_table(_table(assignment, start))
 
 
@@ -40,7 +46,8 @@ def _writer(file: BinaryIO, kind: str, schema: Any) -> Any:
 
 
 def _table(assignment: Assignment, start: int) -> Any:
-    part = slice(start, start + _PART)
+    """A chunk of rows as a pyarrow Table."""
+    part = slice(start, start + _CHUNK)
     clusters = assignment.clusters[part].numpy().astype(np.int32)
     columns = {
         "row": np.arange(start + 1, start + 1 + len(clusters)),
