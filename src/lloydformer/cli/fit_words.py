@@ -9,8 +9,8 @@ from lloydformer.jobs.fit.outputs import FitOutputs
 from lloydformer.jobs.fit.result import FitResult
 from lloydformer.jobs.fit.runs import FitRun, FitRuns
 from lloydformer.jobs.fit.summary import points_per_second
-from lloydformer.solving.loop import Interrupted
 from lloydformer.solving.progress import ProgressBar
+from lloydformer.solving.solve import Interrupted
 
 Callbacks = tuple[Any, Callable[[FitRun], None]]
 """For `FitJob.fit`: called after each iteration, and after each number of clusters."""

@@ -470,11 +470,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         check_is_fitted(self)
         source = self._read(X, reset=False)
-        blocks, centers = source.blocks, self._centers(source.blocks)
+        blocks, centers = source.blocks, self._centers(source.blocks.layout)
         own = torch.as_tensor(self.predict(X) if labels is None else labels).to(centers.device)
         parts = [
             blocks.read(start, stop).squared_distances(centers, own[start:stop].long())
-            for start, stop in ranges(blocks)
+            for start, stop in ranges(blocks.layout)
         ]
         squares = torch.cat(parts)
         return source.out(squares / 2 if self._directions else squares.sqrt())

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from lloydformer import __version__
-from lloydformer.engines import choose
+from lloydformer.engines import default_engine
 from lloydformer.engines.native import instruction_set
 
 CORE = ("torch", "numpy", "scikit-learn", "scipy", "safetensors", "jaxtyping", "typer", "rich")
@@ -31,7 +31,7 @@ def examine() -> dict[str, Any]:
         "devices": _devices(),
         "threads": torch.get_num_threads(),
         "cpus": os.cpu_count(),
-        "engine": choose("auto").name,
+        "engine": default_engine(),
         "instruction_set": instruction_set(),
         "engines": {
             "circuit": "the literal circuit, O(n^2), any torch device",

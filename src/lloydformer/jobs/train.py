@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from lloydformer.learning.published import publish, scores
+from lloydformer.learning.export import export_runs, scores
 from lloydformer.learning.settings import Run, Settings
 from lloydformer.learning.training import Evaluation, train
 from lloydformer.storage.atomic import replacing
@@ -41,7 +41,7 @@ def train_and_export(
     trained = train(settings, runs, device=device, folder=folder, resume=resume, force=force,
                     callback=callback)  # fmt: skip
     comparison = scores(trained, device)
-    cards = publish(folder, trained, comparison)
+    cards = export_runs(folder, trained, comparison)
     initial, lloyd = comparison.lloyd[:, 0].tolist(), comparison.lloyd[:, -1].tolist()
     columns = zip(cards, trained.runs, trained.history[-1].relative, initial, lloyd,
                   comparison.transformer[:, -1].tolist(), strict=True)  # fmt: skip

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from lloydformer.learning.cards import SYMMETRIC, located, read_card
+from lloydformer.learning.symmetric.export import export_symmetric
 from lloydformer.learning.symmetric.model import SymmetricModel, load_symmetric
-from lloydformer.learning.symmetric.published import publish_symmetric
 from lloydformer.learning.symmetric.training import train_symmetric
 
 
@@ -48,7 +48,7 @@ class SymmetricTraining:
             callback=lambda heard: callback(heard[0], heard[1][model.chosen]),
         )  # fmt: skip
         self.folder.mkdir(parents=True, exist_ok=True)
-        written = publish_symmetric(self._path, trained, model.chosen)
+        written = export_symmetric(self._path, trained, model.chosen)
         return {"card": str(written), **_compared(model, load_symmetric(written))}
 
 

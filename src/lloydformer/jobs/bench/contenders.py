@@ -13,8 +13,8 @@ import torch
 from threadpoolctl import threadpool_limits
 
 import lloydformer as lf
+from lloydformer.estimators import ALGORITHMS
 from lloydformer.jobs.bench.problem import BenchProblem, Contender, Fitted
-from lloydformer.jobs.fit.settings import ALGORITHMS
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ ELKAN = EstimatorContender(
     "scikit-learn, elkan", "scikit-learn", sklearn.cluster.KMeans, {"algorithm": "elkan"}
 )
 OUR_ALGORITHMS = tuple(
-    EstimatorContender(kind.__name__, "lloydformer", kind)
-    for kind in ALGORITHMS.values()
-    if "patience" not in kind().get_params()
+    EstimatorContender(known.estimator.__name__, "lloydformer", known.estimator)
+    for known in ALGORITHMS.values()
+    if "patience" not in known.estimator().get_params()
 )
 """Algorithms whose fit is a sequence of equal iterations; k-means is the first.
 

@@ -4,27 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from lloydformer.estimators import (
-    KMeans,
-    KMedoids,
-    RelocatingKMeans,
-    RobustKMeans,
-    SoftKMeans,
-    SphericalKMeans,
-    TrimmedKMeans,
-)
-from lloydformer.estimators.base import Clusterer
-
-ALGORITHMS: dict[str, type[Clusterer]] = {
-    "kmeans": KMeans,
-    "relocating": RelocatingKMeans,
-    "soft": SoftKMeans,
-    "spherical": SphericalKMeans,
-    "trimmed": TrimmedKMeans,
-    "robust": RobustKMeans,
-    "medoids": KMedoids,
-}
-"""Estimators by their names on the command line."""
+from lloydformer.estimators import ALGORITHMS, Clusterer
 
 
 @dataclass(frozen=True)
@@ -45,7 +25,7 @@ class FitSettings:
                 f"--algorithm: found {self.algorithm!r}; pass one of {', '.join(ALGORITHMS)}"
             )
         for name in self.given:
-            having = [a for a, kind in ALGORITHMS.items() if name in kind().get_params()]
+            having = [a for a, known in ALGORITHMS.items() if name in known.estimator().get_params()]
             if self.algorithm not in having:
                 raise ValueError(
                     f"{option_of(name)}: {self.algorithm} does not have this option; leave it "
@@ -66,7 +46,7 @@ class FitSettings:
 
     def model(self, n_clusters: int, **more: Any) -> Clusterer:
         """A new estimator with these settings."""
-        return ALGORITHMS[self.algorithm](n_clusters, **self.given, **more)
+        return ALGORITHMS[self.algorithm].estimator(n_clusters, **self.given, **more)
 
 
 def option_of(parameter: str) -> str:
