@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lloydformer.paper.comp_alg import paper
+from lloydformer.paper.comp_alg.settings import paper_table
 
 COLUMNS = ["Enc-SA", "Enc-CA", "Dec-SA", "Dec-CA", "Norm", "NLT", "Algorithm", "Appendix"]
 TEX = Path(__file__).parents[2] / "shared" / "paper" / "paper.tex"
@@ -24,8 +24,8 @@ def table(rows: list[list[str]]) -> Table:
 
 def transcribed() -> Table:
     """The paper's table as it travels in the package."""
-    assert paper()["columns"] == COLUMNS
-    return table(list(paper()["rows"].values()))
+    assert paper_table()["columns"] == COLUMNS
+    return table(list(paper_table()["rows"].values()))
 
 
 def parsed(tex: str) -> Table:

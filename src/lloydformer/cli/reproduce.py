@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lloydformer.cli.terminal import Bar, print_json, print_table, progress, stderr, stdout
-from lloydformer.paper.artefact import Artefact, Found
+from lloydformer.paper.artefact import Artefact, Record
 from lloydformer.paper.labels import LABELS, artefact
 from lloydformer.paper.markdown import sheet
 from lloydformer.paper.page import paper_page
@@ -63,9 +63,9 @@ def reproduce(
 
 def _made(
     wanted: Sequence[Artefact], scope: Scope, folder: Path, force: bool
-) -> tuple[dict[str, Found], dict[str, str]]:
+) -> tuple[dict[str, Record], dict[str, str]]:
     """Results by label, and why others have none: data that are not there stop their label only."""
-    results: dict[str, Found] = {}
+    results: dict[str, Record] = {}
     lost: dict[str, str] = {}
     with _counted(wanted, scope) as bar:
         for of in wanted:
@@ -90,7 +90,7 @@ def _counted(wanted: Sequence[Artefact], scope: Scope) -> Iterator[Bar]:
             raise
 
 
-def _write(of: Artefact, result: Found, folder: Path) -> None:
+def _write(of: Artefact, result: Record, folder: Path) -> None:
     names = []
     for picture in of.pictures(result):
         names.append(f"{picture.name}.png")
@@ -101,7 +101,7 @@ def _write(of: Artefact, result: Found, folder: Path) -> None:
     write_whole(folder / f"{of.label}.md", sheet(of, result, names))
 
 
-def _show(results: dict[str, Found], several: bool, json: bool) -> None:
+def _show(results: dict[str, Record], several: bool, json: bool) -> None:
     if json:
         return print_json({"labels": results} if several else next(iter(results.values()), {}))
     for name, result in results.items():
