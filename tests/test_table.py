@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lloydformer.paper.comp_alg import paper
+from lloydformer.paper.comp_alg.settings import paper_table
 
 COLUMNS = ["Enc-SA", "Enc-CA", "Dec-SA", "Dec-CA", "Norm", "NLT", "Algorithm", "Appendix"]
 TEX = Path(__file__).parents[2] / "shared" / "paper" / "paper.tex"
@@ -23,9 +23,9 @@ def table(rows: list[list[str]]) -> Table:
 
 
 def transcribed() -> Table:
-    """Return the paper's table from the package's data."""
-    assert paper()["columns"] == COLUMNS
-    return table(list(paper()["rows"].values()))
+    """The paper's table as it travels in the package."""
+    assert paper_table()["columns"] == COLUMNS
+    return table(list(paper_table()["rows"].values()))
 
 
 def parsed(tex: str) -> Table:

@@ -7,7 +7,7 @@ import pytest
 
 from lloydformer.cli import reproduce
 from lloydformer.paper import page
-from lloydformer.paper.artefact import Artefact, Claim, Picture, Table
+from lloydformer.paper.artefact import Artefact, Claim, Picture, TextTable
 from lloydformer.paper.labels import LABELS
 
 
@@ -26,7 +26,7 @@ QUICK = Artefact(
     claims=lambda result: [
         Claim("it is 5", 5.0, result["rows"]["a"][0], result["rows"]["a"][0] == 5.0, "A note.")
     ],
-    tables=lambda result: [Table("Numbers", ["name", "value"], [["a", "5"]])],
+    tables=lambda result: [TextTable("Numbers", ["name", "value"], [["a", "5"]])],
     pictures=lambda result: [drawn("one")],
 )  # fmt: skip
 
