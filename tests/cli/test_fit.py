@@ -14,9 +14,10 @@ import torch
 
 import lloydformer as lf
 from lloydformer.cli.fit_words import report_interrupt
+from lloydformer.estimators import ALGORITHMS
 from lloydformer.jobs.fit import sample
 from lloydformer.jobs.fit.runs import FitRun, FitRuns
-from lloydformer.jobs.fit.settings import ALGORITHMS, FitSettings, numbers_of_clusters
+from lloydformer.jobs.fit.settings import FitSettings, numbers_of_clusters
 from lloydformer.solving.loop import Interrupted, Result
 
 RNG = np.random.default_rng(0)
@@ -62,7 +63,7 @@ def test_every_algorithm_gives_the_results_of_its_estimator(command, here, algor
                              "--scale", "standard", "--max-iter", "20", "--json")  # fmt: skip
     found = json.loads(out)
     blocks = lf.data.open("points.csv", scale="standard")
-    model = ALGORITHMS[algorithm](3, max_iter=20, random_state=0).fit(blocks)
+    model = ALGORITHMS[algorithm].estimator(3, max_iter=20, random_state=0).fit(blocks)
     assert status == 0
     assert found["inertia"] == model.inertia_
     labels = pd.read_csv("points-clusters/labels.csv")

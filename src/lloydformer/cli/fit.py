@@ -16,10 +16,11 @@ from lloydformer.cli.fit_words import (
 )
 from lloydformer.cli.options import names_of
 from lloydformer.cli.terminal import print_json, working
+from lloydformer.estimators import ALGORITHMS
 from lloydformer.jobs.fit.job import FitJob
 from lloydformer.jobs.fit.outputs import FitOutputs
 from lloydformer.jobs.fit.request import FitRequest
-from lloydformer.jobs.fit.settings import ALGORITHMS, FitSettings
+from lloydformer.jobs.fit.settings import FitSettings
 
 
 def fit(

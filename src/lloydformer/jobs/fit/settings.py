@@ -25,7 +25,9 @@ class FitSettings:
                 f"--algorithm: found {self.algorithm!r}; pass one of {', '.join(ALGORITHMS)}"
             )
         for name in self.given:
-            having = [a for a, known in ALGORITHMS.items() if name in known.estimator().get_params()]
+            having = [
+                a for a, known in ALGORITHMS.items() if name in known.estimator().get_params()
+            ]
             if self.algorithm not in having:
                 raise ValueError(
                     f"{option_of(name)}: {self.algorithm} does not have this option; leave it "

@@ -11,8 +11,9 @@ from lloydformer.circuits.activations import Ties
 from lloydformer.paper.artefact import Piece, Record
 from lloydformer.paper.comp_alg.settings import BEYOND, paper_table
 from lloydformer.paper.scope import Scope
-from lloydformer.verify.cases import FIRST_ONLY, case
+from lloydformer.verify.cases import case
 from lloydformer.verify.compare import Deviation, free_running, layer_by_layer
+from lloydformer.verify.pairs import has_average_ties
 from lloydformer.verify.problems import CONTINUOUS, FAMILIES
 
 N_LAYERS = 10
@@ -37,7 +38,7 @@ def _compared(name: str, count: int, seed: int) -> Record:
     for number in range(count):
         family = families[number % len(families)]
         turn = number // len(families) % 2
-        ties: Ties = "average" if turn and name not in FIRST_ONLY else "first"
+        ties: Ties = "average" if turn and has_average_ties(name) else "first"
         layers += layer_by_layer(case(rng, name, family, ties), N_LAYERS)
         if family in CONTINUOUS:
             free += free_running(case(rng, name, family), N_LAYERS) or Deviation(problems=0)

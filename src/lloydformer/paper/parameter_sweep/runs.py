@@ -8,21 +8,21 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits import recipes
-from lloydformer.data.blocks import LEAF, TensorBlocks
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.leaves import leaf_rows
 from lloydformer.engines import choose
-from lloydformer.engines.contract import State
 from lloydformer.paper.mixture import MixtureSize, mixture
 from lloydformer.paper.parameter_sweep.settings import GAMMAS, levels
 from lloydformer.plans.assign import Measure
-from lloydformer.plans.contract import Plan, Run
+from lloydformer.plans.contract import Plan, Sums, moved
 from lloydformer.plans.lower import lower
+from lloydformer.plans.session import Session
 
 N_STEPS = 10
-_GPU_LEAF = 1 << 20
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SweepOutcome:
     """The result of one data set.
 
     losses: for each gamma the log objective of soft k-means minus that of Lloyd's, after ten
@@ -34,7 +34,7 @@ class Outcome:
     apart: float
 
 
-def outcome(size: MixtureSize, seed: int, device: str = "cpu") -> Outcome:
+def outcome(size: MixtureSize, seed: int, device: str = "cpu") -> SweepOutcome:
     """Draw the data and run Lloyd's once and soft k-means for each gamma, from the same start.
 
     The authors took both self-attentions as the identity and the decoder's cross-attention as
@@ -42,16 +42,14 @@ def outcome(size: MixtureSize, seed: int, device: str = "cpu") -> Outcome:
     """
     points, centers = draw(size, seed, device)
     apart = 2 * points.var(dim=0, correction=0).sum().item() / size.scale**2
-    leaf = LEAF if points.device.type == "cpu" else _GPU_LEAF
-    data = TensorBlocks(points, leaf=leaf)
-    with choose("auto").over(data, State.of(data)) as run:
-        placed = data.place(centers)
-        lloyd = _log_objective(lower(recipes.lloyd()), run, placed, data.dtype)
+    data = TensorBlocks(points, leaf=leaf_rows(points.device, *centers.shape[::-1]))
+    with choose("auto", data).open(data) as session:
+        placed = data.layout.place(centers)
+        lloyd = _log_objective(lower(recipes.lloyd()), session, placed)
         softly = [
-            _log_objective(lower(recipes.soft(float(gamma))), run, placed, data.dtype)
-            for gamma in GAMMAS
+            _log_objective(lower(recipes.soft(float(gamma))), session, placed) for gamma in GAMMAS
         ]
-    return Outcome([_rounded(soft, lloyd) for soft in softly], round(apart, 5))
+    return SweepOutcome([_rounded(soft, lloyd) for soft in softly], round(apart, 5))
 
 
 def draw(
@@ -66,14 +64,16 @@ def _seed_of(size: MixtureSize, seed: int) -> int:
     return int(np.random.SeedSequence([seed, *levels(size)]).generate_state(1, np.uint64)[0] >> 1)
 
 
-def _log_objective(plan: Plan, run: Run, centers: Tensor, dtype: torch.dtype) -> float | None:
+def _log_objective(plan: Plan, session: Session, centers: Tensor) -> float | None:
     """The log objective after the last step; None if a cluster has no points."""
+    dtype = session.layout.dtype
     for number in range(N_STEPS):
-        step = plan.step(run, centers.to(dtype), number)
-        if bool((step.masses == 0).any()):
+        update = plan.step(session, centers.to(dtype), number).update
+        assert isinstance(update, Sums)
+        if bool((update.masses == 0).any()):
             return None
-        centers = plan.place(step, centers)
-    return float(torch.log(run(Measure(centers.to(dtype)))[0]))
+        centers = moved(update, centers)
+    return float(torch.log(session.fold(Measure(centers.to(dtype)))[0]))
 
 
 def _rounded(soft: float | None, lloyd: float | None) -> float | None:
