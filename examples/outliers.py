@@ -5,6 +5,13 @@ centers towards them. Trimmed k-means leaves out the farthest points of each clu
 which; robust k-means gives far points no weight.
 
     python outliers.py [picture.png]
+
+It prints:
+
+    KMeans         farthest from its planted center: 1.23
+    TrimmedKMeans  farthest from its planted center: 0.18
+                   left out 74 points, 50 of the 50 far ones among them
+    RobustKMeans   farthest from its planted center: 0.15
 """
 
 import sys

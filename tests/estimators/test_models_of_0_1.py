@@ -14,7 +14,9 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 
 def test_there_is_one_folder_for_each_estimator():
     assert len(EXPECTED["models"]) == 10
-    assert {folder.name for folder in FOLDER.iterdir() if folder.is_dir()} == set(EXPECTED["models"])
+    assert {folder.name for folder in FOLDER.iterdir() if folder.is_dir()} == set(
+        EXPECTED["models"]
+    )
 
 
 @pytest.mark.parametrize("name", EXPECTED["models"])
