@@ -82,7 +82,8 @@ def test_there_is_code_to_run():
 @pytest.mark.parametrize(
     ("printed", "shown"),
     [("a 1", "b 1"), ("[1 2]", "[1 3]"), ("0.123", "0.125"), ("1.00", "1.02"), ("1.5e-3", "1.5e-4"),
-     ("2.", "1."), ("101", "100"), ("1 2 3", "1 2"), ("12", "1 2"), ("1", ""), ("", "1"), ("nan", "1.0")],
+     ("2.", "1."), ("101", "100"), ("1 2 3", "1 2"), ("12", "1 2"), ("1", ""), ("", "1"),
+     ("nan", "1.0")],
 )  # fmt: skip
 def test_another_output_is_found(printed, shown):
     assert differ(printed, shown)
