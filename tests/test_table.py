@@ -3,12 +3,12 @@
 import copy
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from lloydformer.cli.app import application
 from lloydformer.paper.comp_alg.settings import paper_table
 
 COLUMNS = ["Enc-SA", "Enc-CA", "Dec-SA", "Dec-CA", "Norm", "NLT", "Algorithm", "Appendix"]
@@ -39,8 +39,9 @@ def parsed(tex: str) -> Table:
 
 
 def run(*arguments: str) -> str:
-    command = [sys.executable, "-m", "lloydformer", "recipes", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = CliRunner().invoke(application(["recipes"]), ["recipes", *arguments])
+    assert found.exit_code == 0
+    return found.stdout
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,6 @@ from lloydformer.cli import app, doctor, terminal
 from lloydformer.jobs import doctor as examination
 from lloydformer.storage.overwrite import refuse_to_overwrite
 
-
-def run(*arguments):
-    command = [sys.executable, "-m", "lloydformer", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 WRONG = {
     "unknown command": (["nonsense"], "No such command 'nonsense'"),
     "unknown option": (["recipes", "--nope"], "--nope"),
@@ -28,36 +22,45 @@ WRONG = {
 
 
 @pytest.mark.parametrize("fault", WRONG)
-def test_bad_input_is_one_line_and_status_2(fault):
+def test_bad_input_is_one_line_and_status_2(command, fault):
     arguments, complaint = WRONG[fault]
-    found = run(*arguments)
-    assert found.returncode == 2
-    assert found.stdout == ""
-    assert found.stderr.startswith("lloydformer: ")
-    assert found.stderr.count("\n") == 1
-    assert complaint in found.stderr
+    check_complaint(command(*arguments), complaint)
 
 
-def test_recipes_as_json():
-    found = run("recipes", "soft_dot", "--json")
-    assert found.returncode == 0
-    rows = json.loads(found.stdout)["rows"]  # nothing else stands there, or it would not parse
+def check_complaint(found, complaint):
+    status, out, err = found
+    assert (status, out) == (2, "")
+    assert err.startswith("lloydformer: ")
+    assert err.count("\n") == 1
+    assert complaint in err
+
+
+def test_bad_input_in_a_process_of_its_own():
+    program = [sys.executable, "-m", "lloydformer", "recipes", "--nope"]
+    found = subprocess.run(program, capture_output=True, text=True, check=False)
+    check_complaint((found.returncode, found.stdout, found.stderr), "--nope")
+
+
+def test_recipes_as_json(command):
+    status, out, _ = command("recipes", "soft_dot", "--json")
+    assert status == 0
+    rows = json.loads(out)["rows"]  # nothing else stands there, or it would not parse
     assert list(rows) == ["soft_dot"]
     assert rows["soft_dot"]["equation"].startswith("X ← X + A⟨⟩[1](X, C; π")
 
 
-def test_a_recipe_that_does_not_lower_says_why():
-    rows = json.loads(run("recipes", "relocating", "--json").stdout)["rows"]
+def test_a_recipe_that_does_not_lower_says_why(command):
+    rows = json.loads(command("recipes", "relocating", "--json")[1])["rows"]
     (reason,) = rows["relocating"]["derivation"]
     assert "RelocatingKMeans" in reason
     assert "prune.choose: slots ← slots" in rows["relocating"]["equation"]
-    assert reason in " ".join(run("recipes", "--explain", "relocating").stdout.split())
+    assert reason in " ".join(command("recipes", "--explain", "relocating")[1].split())
 
 
-def test_doctor_as_json():
-    found = run("doctor", "--json")
-    assert found.returncode == 0
-    report = json.loads(found.stdout)
+def test_doctor_as_json(command):
+    status, out, _ = command("doctor", "--json")
+    assert status == 0
+    report = json.loads(out)
     assert report["core"]["torch"] == version("torch")
     assert "cpu" in report["devices"]
 

@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 import torch
-from lloydformer.learning.symmetric.published import publish_symmetric
 
 import lloydformer as lf
+from lloydformer.learning.symmetric.export import export_symmetric
 from lloydformer.learning.symmetric.model import load_symmetric
 from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
 from lloydformer.learning.symmetric.training import train_symmetric
@@ -19,9 +19,8 @@ SMALL = ("train", "-d", "2", "-k", "3", "--points", "30", "--steps", "20", "--ba
 @pytest.fixture(autouse=True)
 def few_tasks(monkeypatch):
     """Score on 4 tasks in place of 320."""
-    from lloydformer.learning.published import scores
-
     from lloydformer.jobs import train
+    from lloydformer.learning.export import scores
 
     monkeypatch.setattr(train, "scores", lambda trained, device: scores(trained, device, 4, 2))
 
@@ -114,14 +113,14 @@ def small_card(tmp_path):
     )
     runs = (SymmetricRun(0, n_heads=2), SymmetricRun(1, n_heads=1))
     trained = train_symmetric(settings, runs, device="cpu")
-    return publish_symmetric(tmp_path / "small", trained, chosen=1, n_tasks=2)
+    return export_symmetric(tmp_path / "small", trained, chosen=1, n_tasks=2)
 
 
 @pytest.fixture
 def few_scores(monkeypatch):
     from lloydformer.jobs import train_like
 
-    monkeypatch.setattr(train_like, "publish_symmetric", partial(publish_symmetric, n_tasks=2))
+    monkeypatch.setattr(train_like, "export_symmetric", partial(export_symmetric, n_tasks=2))
 
 
 def test_training_again_from_a_card_gives_the_same_numbers(

@@ -382,7 +382,7 @@ def test_sigkill_while_saving_leaves_the_old_model_or_the_new_one(tmp_path):
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as saver:
-        for _ in range(60):
+        for _ in range(30):
             kill_while_saving(saver, delays.uniform(0, 4 * takes))
             leftovers += len(list(target.iterdir())) > 2
             found = lf.KMeans.from_pretrained(target)

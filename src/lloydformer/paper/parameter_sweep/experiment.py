@@ -7,7 +7,7 @@ import numpy as np
 
 from lloydformer.paper.artefact import Piece, Record
 from lloydformer.paper.mixture import MixtureSize
-from lloydformer.paper.parameter_sweep.runs import Outcome, outcome
+from lloydformer.paper.parameter_sweep.runs import SweepOutcome, outcome
 from lloydformer.paper.parameter_sweep.settings import (
     AXES,
     DIMENSIONS,
@@ -51,7 +51,7 @@ def _layer(number: int, scope: Scope) -> Record:
     }
 
 
-def _run(size: MixtureSize, found: Outcome) -> Record:
+def _run(size: MixtureSize, found: SweepOutcome) -> Record:
     return {"levels": levels(size), "losses": found.losses, "apart": found.apart}
 
 
