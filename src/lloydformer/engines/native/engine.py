@@ -58,7 +58,8 @@ class Native:
         folds = kernels().Folds(
             data.points.numpy(), origin, shift, scale,
             None if weights is None else weights.contiguous().numpy(), data.directions,
-            data.farthest, data.mapped, n_threads, self._room(data), self.instruction_set,
+            data.farthest, data.mapped, n_threads, self._room(data), data.leaf,
+            self.instruction_set,
         )  # fmt: skip
         return Session(folds, state, data.n_features, data.leaf)
 
