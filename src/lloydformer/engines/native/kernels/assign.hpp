@@ -24,10 +24,12 @@ inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T
     }
 }
 
-/// Calls each(first row number, block, labels) for the blocks of a range. `block` is a buffer.
+/// Calls each(first row number, block, labels) for the blocks of a range. The memory of `buffer` is
+/// used; a local block is faster, because the compiler knows all that points to it.
 template <class T, class Each>
-inline void assign(const Rows<T>& rows, PointBlock<T>& block, Range range,
+inline void assign(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
                    const PackedCenters<T>& centers, Each each) {
+    PointBlock<T> block = std::move(buffer);
     int32_t labels[P<T>];
     for (int64_t i = range.start; i < range.stop; i += P<T>) {
         block.read(i, range.stop);
@@ -38,6 +40,7 @@ inline void assign(const Rows<T>& rows, PointBlock<T>& block, Range range,
         settle_ties(block, centers, rows.largest_square, found, labels);
         each(i, block, labels);
     }
+    buffer = std::move(block);
 }
 
 }  // namespace lloydformer::ISA

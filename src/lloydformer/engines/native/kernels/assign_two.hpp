@@ -25,10 +25,11 @@ struct BestTwo : BestScores<T> {
 };
 
 /// Calls each(first row number, block, labels, second labels, scores) for the blocks of a range.
-/// `block` is a buffer.
+/// The memory of `buffer` is used.
 template <class T, class Each>
-inline void assign_two(const Rows<T>& rows, PointBlock<T>& block, Range range,
+inline void assign_two(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
                        const PackedCenters<T>& centers, Each each) {
+    PointBlock<T> block = std::move(buffer);
     int32_t labels[P<T>], others[P<T>];
     for (int64_t i = range.start; i < range.stop; i += P<T>) {
         block.read(i, range.stop);
@@ -49,6 +50,7 @@ inline void assign_two(const Rows<T>& rows, PointBlock<T>& block, Range range,
                 others[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);
         each(i, block, labels, others, found);
     }
+    buffer = std::move(block);
 }
 
 }  // namespace lloydformer::ISA

@@ -63,11 +63,15 @@ class Lloyd {
                       int32_t* previous, bool fresh) {
         totals_.apply(tree_.run(pool, [&](Range unit) {
             rows_.prefetch_after(unit.start, unit.stop);
-            return [&, block = PointBlock<T>(rows_)](Totals& changes, Range leaf) mutable {
+            return [=, &centers, block = PointBlock<T>(rows_)](Totals& changes,
+                                                               Range leaf) mutable {
                 assign(rows_, block, leaf, centers,
-                       [&](int64_t i, PointBlock<T>& points, const int32_t* found) {
+                       [=, &changes](int64_t i, PointBlock<T>& points, const int32_t* found) {
                            std::copy_n(found, points.count, labels + i);
+                           int differ = fresh;  // few labels change: look at them together first
                            for (int r = 0; r < points.count; r++)
+                               differ |= found[r] ^ previous[i + r];
+                           for (int r = 0; differ != 0 && r < points.count; r++)
                                if (fresh || found[r] != previous[i + r])
                                    move(changes, i + r, points.row(r), labels, previous, fresh);
                        });
@@ -80,36 +84,52 @@ class Lloyd {
         bounds_.follow(centers, rows_);
         std::atomic<int64_t> looked_at{0}, comparisons{0};
         totals_.apply(tree_.run(pool, [&](Range unit) {
-            const Effort effort = search(unit, centers, labels, previous, written);
+            Changed changed(unit);
+            const Effort effort = search(unit, centers, labels, previous, written, &changed);
             looked_at += effort.looked_at, comparisons += effort.comparisons;
-            return [&, row = std::vector<T>(rows_.width)](Totals& changes, Range leaf) mutable {
-                move_changed(changes, leaf, row.data(), labels, previous);
+            return [&, changed = std::move(changed), row = std::vector<T>(rows_.width)](
+                       Totals& changes, Range leaf) mutable {
+                changed.each(leaf, [&](int64_t i) {
+                    if (labels[i] == previous[i]) return;
+                    rows_.read(i, row.data());
+                    move(changes, i, row.data(), labels, previous, false);
+                });
             };
         }));
         effort_ = {looked_at, comparisons};
     }
 
-    /// Writes the labels of a range. written: copies the previous ones first.
-    Effort search(Range range, const PackedCenters<T>& centers, int32_t* labels,
-                  const int32_t* previous, bool written) {
-        if (written) std::copy(previous + range.start, previous + range.stop, labels + range.start);
-        return bounds_.search(rows_, range, centers, previous,
-                              [&](int64_t i, int32_t label) { labels[i] = label; });
-    }
+    /// Short runs of rows in which a label has changed.
+    class Changed {
+      public:
+        explicit Changed(Range unit) : start_(unit.start), runs_((unit.stop - start_) / RUN + 1) {}
 
-    /// Moves the points of a leaf whose label differs from the previous one.
-    void move_changed(Totals& changes, Range leaf, T* row, const int32_t* labels,
-                      int32_t* previous) const {
-        constexpr int64_t compared = 64;  // labels at a time: few have changed
-        for (int64_t i = leaf.start; i < leaf.stop; i += compared) {
-            const int64_t stop = std::min(leaf.stop, i + compared);
-            if (std::equal(labels + i, labels + stop, previous + i)) continue;
-            for (int64_t r = i; r < stop; r++) {
-                if (labels[r] == previous[r]) continue;
-                rows_.read(r, row);
-                move(changes, r, row, labels, previous, false);
+        void add(int64_t i) { runs_[(i - start_) / RUN] = true; }
+
+        /// Calls visit(i) for the rows of these runs that are in a range, in row order.
+        template <class Visit>
+        void each(Range range, Visit visit) const {
+            for (int64_t i = range.start, stop; i < range.stop; i = stop) {
+                const int64_t run = (i - start_) / RUN;
+                stop = std::min(range.stop, start_ + (run + 1) * RUN);
+                for (; runs_[run] && i < stop; i++) visit(i);
             }
         }
+
+      private:
+        static constexpr int64_t RUN = 64;
+        int64_t start_;
+        std::vector<char> runs_;
+    };
+
+    /// Writes the labels of a range. written: copies the previous ones first.
+    Effort search(Range range, const PackedCenters<T>& centers, int32_t* labels,
+                  const int32_t* previous, bool written, Changed* changed = nullptr) {
+        if (written) std::copy(previous + range.start, previous + range.stop, labels + range.start);
+        return bounds_.search(rows_, range, centers, previous, [&](int64_t i, int32_t label) {
+            labels[i] = label;
+            if (changed != nullptr) changed->add(i);
+        });
     }
 
     void move(Totals& changes, int64_t i, const T* row, const int32_t* labels, int32_t* previous,

@@ -128,7 +128,7 @@ template <class T>
 class PointBlock {
   public:
     explicit PointBlock(const Rows<T>& from)
-        : from_(from),
+        : from_(&from),
           rows_(P<T> * from.width),
           lanes_((from.d + 3) / 4 * 4 * P<T>),
           one_(from.width) {}
@@ -137,32 +137,32 @@ class PointBlock {
     void read(int64_t start, int64_t stop) {
         start_ = start;
         count = static_cast<int>(std::min<int64_t>(P<T>, stop - start));
-        packed_ = from_.narrow();
+        packed_ = from_->narrow();
         if (!packed_) return read_rows(start, stop);
-        from_.read_packed(start, count, rows_.data());
-        transpose_rows(from_.d);
+        from_->read_packed(start, count, rows_.data());
+        transpose_rows(from_->d);
     }
 
     /// The same, always with padded rows.
     void read_rows(int64_t start, int64_t stop) {
         count = static_cast<int>(std::min<int64_t>(P<T>, stop - start));
         packed_ = false;
-        for (int r = 0; r < count; r++) from_.read(start + r, &rows_[r * from_.width]);
-        transpose_rows(from_.width);
+        for (int r = 0; r < count; r++) from_->read(start + r, &rows_[r * from_->width]);
+        transpose_rows(from_->width);
     }
 
     /// Reads rows by their numbers.
     void gather(const int64_t* rows, int how_many) {
         count = how_many;
         packed_ = false;
-        for (int r = 0; r < count; r++) from_.read(rows[r], &rows_[r * from_.width]);
-        transpose_rows(from_.width);
+        for (int r = 0; r < count; r++) from_->read(rows[r], &rows_[r * from_->width]);
+        transpose_rows(from_->width);
     }
 
     /// A padded row of the block; valid until the next call.
     const T* row(int r) {
-        if (!packed_) return &rows_[r * from_.width];
-        from_.read(start_ + r, one_.data());
+        if (!packed_) return &rows_[r * from_->width];
+        from_->read(start_ + r, one_.data());
         return one_.data();
     }
 
@@ -171,7 +171,7 @@ class PointBlock {
     /// |x|^2 of each point.
     void squares(T (&out)[P<T>]) const {
         V<T> sum[2]{};
-        for (int f = 0; f < from_.d; f++)
+        for (int f = 0; f < from_->d; f++)
             for (int h = 0; h < 2; h++) {
                 const V<T> x = load(&lanes_[f * P<T> + h * W<T>]);
                 sum[h] += x * x;
@@ -184,12 +184,12 @@ class PointBlock {
   private:
     void transpose_rows(int stride) {
         constexpr int step = 16 / sizeof(T);
-        for (int f = 0; f < from_.d; f += step)
+        for (int f = 0; f < from_->d; f += step)
             for (int half = 0; half < P<T>; half += W<T>)
                 transpose(&rows_[half * stride + f], stride, &lanes_[f * P<T> + half], P<T>);
     }
 
-    const Rows<T>& from_;
+    const Rows<T>* from_;
     int64_t start_ = 0;
     bool packed_ = false;
     Aligned<T> rows_, lanes_, one_;
