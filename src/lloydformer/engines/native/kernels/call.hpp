@@ -107,7 +107,7 @@ class Call {
     /// Raises if the kernel did not read some argument.
     void check_all_read(const std::string& kernel) const {
         for (const Argument& argument : arguments_)
-            require(argument.read, argument.name.c_str(), kernel + " has no such argument");
+            require(argument.read, argument.name.c_str(), kernel + " does not take this argument");
     }
 
     std::vector<Result> results;
