@@ -79,7 +79,8 @@ class Native:
         return kernels().Folds(
             blocks.points.numpy(), origin, shift, scale,
             None if weights is None else weights.contiguous().numpy(), blocks.directions,
-            blocks.farthest, blocks.mapped, n_threads, self._room(blocks), self.instruction_set,
+            blocks.farthest, blocks.mapped, n_threads, self._room(blocks), blocks.leaf,
+            self.instruction_set,
         )  # fmt: skip
 
     def _room(self, blocks: TensorBlocks) -> int:

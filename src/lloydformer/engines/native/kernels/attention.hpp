@@ -1,46 +1,57 @@
-// What each center attends to, head by head: soft-max over all points, with a running maximum.
+// Attention of the centers over all points, head by head: soft-max with a running maximum.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 
 #include "exponents.hpp"
-#include "served.hpp"
-#include "session.hpp"
+#include "two_nearest.hpp"
 
 namespace lloydformer::ISA {
+
+/// The numbers of a step of a symmetric layer: (h), (k, h), and (k, h, h) for `belonging`.
+struct Heads {
+    int count;  // h
+    double unit;
+    const double *sharpness, *distance, *log_belonging, *nearest, *second, *belonging;
+};
 
 /// Levels (k, h), masses (k, h) and sums (k, h, d): masses and sums are those of e^(score - level).
 struct Attention {
     Numbers level, masses, sums;
 
-    Attention(int64_t rows, int d)
-        : level(rows, -HUGE_SCORE<double>), masses(rows), sums(rows * d) {}
+    Attention(int64_t n_heads, int d)
+        : level(n_heads, -HUGE_SCORE<double>), masses(n_heads), sums(n_heads * d) {}
 
-    /// Adds another one, of later points.
-    void take(const Attention& other, int d) {
+    /// Merges that of the rows that follow; `right` is empty afterwards.
+    void take(Attention& right) {
+        const size_t d = sums.size() / level.size();
         for (size_t c = 0; c < level.size(); c++) {
-            const double to = std::max(level[c], other.level[c]);
-            const double one = std::exp(level[c] - to), two = std::exp(other.level[c] - to);
-            level[c] = to, masses[c] = one * masses[c] + two * other.masses[c];
-            for (size_t f = c * d; f < (c + 1) * d; f++)
-                sums[f] = one * sums[f] + two * other.sums[f];
+            const double to = std::max(level[c], right.level[c]);
+            const double one = std::exp(level[c] - to), two = std::exp(right.level[c] - to);
+            level[c] = to, masses[c] = one * masses[c] + two * right.masses[c];
+            for (size_t f = c * d; f < (c + 1) * d; f++) {
+                sums[f] = one * sums[f] + two * right.sums[f];
+                right.sums[f] = 0;
+            }
+            right.level[c] = -HUGE_SCORE<double>, right.masses[c] = 0;
         }
     }
 };
 
-/// The numbers of a step of H heads, as a block uses them: scores are logarithms in base 2.
+/// The numbers of a step of H heads, in the order that a pass reads them. Scores are logarithms in
+/// base 2.
 template <class T, int H>
-struct Attending {
-    /// Of a center and head: what p^1 to p^H, D, log p without D, log r and log s count.
+struct AttentionNumbers {
+    /// Factors for a center and head: of p^1 to p^H, D, log p without D, log r and log s.
     static constexpr int ways = H + 4;
     static constexpr double TO_2 = 1.4426950408889634;  // 1 / log 2
     const Rows<T>& rows;
-    const Packed<T>& centers;
+    const PackedCenters<T>& centers;
     T unit, sharpness[H], sharpness_2[H];
     std::vector<T> numbers;  // (k, H, ways)
 
-    Attending(const Rows<T>& rows, const Packed<T>& centers, const Heads& heads)
+    AttentionNumbers(const Rows<T>& rows, const PackedCenters<T>& centers, const Heads& heads)
         : rows(rows), centers(centers), unit(T(1 / heads.unit)) {
         for (int g = 0; g < H; g++) {
             sharpness[g] = T(heads.sharpness[g] / heads.unit);
@@ -55,21 +66,18 @@ struct Attending {
     }
 
     void add(double number) { numbers.push_back(T(number * TO_2)); }
-
-    Attention operator()(Team& team) const;
 };
 
-/// The points of one segment, block by block.
+/// Adds points block by block; the buffers of one thread.
 template <class T, int H>
-class Looking {
-    static constexpr int ways = Attending<T, H>::ways;
-    static constexpr int AT_ONCE = H > 2 ? 2 : 4;  // centers whose heads are gathered together
-    static constexpr int MARGIN = 4;               // of a level: later points may be higher
+class AttentionPass {
+    static constexpr int ways = AttentionNumbers<T, H>::ways;
+    static constexpr int AT_ONCE = H > 2 ? 2 : 4;  // centers that are added up together
+    static constexpr int MARGIN = 4;  // of a level above the highest score: it rises less often
 
   public:
-    Looking(const Attending<T, H>& all, Attention& out)
+    explicit AttentionPass(const AttentionNumbers<T, H>& all)
         : all_(all),
-          out_(out),
           k_(all.centers.k),
           d_(all.rows.d),
           width_(all.rows.width),
@@ -77,47 +85,49 @@ class Looking {
           away_(k_ * P<T>),
           parts_(k_ * H * P<T>),
           sums_(int64_t(k_) * H * width_),
-          level_(k_ * H, -HUGE_SCORE<T>),
+          level_(k_ * H),
           masses_(k_ * H) {}
 
-    void run(int64_t start, int64_t stop) {
-        constexpr int held = 16;  // blocks whose sums are held in T
+    /// Adds the points of a range to an empty `out`.
+    void run(Attention& out, Range range) {
+        constexpr int held = 16;  // blocks that are added up in T before they are in float64
         int since = 0;
-        all_.rows.reading(start, stop);
-        for (int64_t i = start; i < stop; i += P<T>) {
-            block_.read_rows(i, stop);
+        out_ = &out;
+        std::fill(level_.begin(), level_.end(), -HUGE_SCORE<T>);
+        for (int64_t i = range.start; i < range.stop; i += P<T>) {
+            block_.read_rows(i, range.stop);
             measure();
             belong();
             weigh(i);
             int j = 0;
-            for (; j + AT_ONCE <= k_; j += AT_ONCE) look<AT_ONCE>(j);
-            for (; j < k_; j++) look<1>(j);
-            if (++since == held || i + P<T> >= stop) flush(), since = 0;
+            for (; j + AT_ONCE <= k_; j += AT_ONCE) attend_centers<AT_ONCE>(j);
+            for (; j < k_; j++) attend_centers<1>(j);
+            if (++since == held || i + P<T> >= range.stop) flush(), since = 0;
         }
     }
 
   private:
-    /// D of all centers, and the nearest two.
+    /// Squared distances D of all centers, and the nearest two.
     void measure() {
-        const Packed<T>& centers = all_.centers;
-        Found<T> found;
+        const PackedCenters<T>& centers = all_.centers;
+        BestScores<T> found;
         by_eights(0, k_, [&](int first, auto count) {
             V<T> s[count][2];
             score<T, count>(block_.lanes(), d_, centers.eight(first), &centers.squares[first], s);
             for (int j = 0; j < count; j++)
                 for (int h = 0; h < 2; h++) store(&away_[(first + j) * P<T> + h * W<T>], s[j][h]);
-            found.see(s, first);
+            found.update(s, first);
         });
         block_.squares(squares_);
-        const Near<T> near(found, squares_, k_);
+        const TwoDistances<T> near(found, squares_, k_);
         for (int h = 0; h < 2; h++) {
             nearest_[h] = near.first[h];
-            served_[0][h] = logarithm<T>(near.first[h] * all_.unit + T(0.01));
-            served_[1][h] = logarithm<T>(near.second[h] * all_.unit + T(0.01));
+            log_nearest_[0][h] = logarithm<T>(near.first[h] * all_.unit + T(0.01));
+            log_nearest_[1][h] = logarithm<T>(near.second[h] * all_.unit + T(0.01));
         }
     }
 
-    /// e^(gamma (r - D)) for each head, which p is a multiple of.
+    /// e^(gamma (r - D)) for each head, from which p is computed.
     void belong() {
         V<T> total[H][2]{};
         for (int j = 0; j < k_; j++)
@@ -139,7 +149,7 @@ class Looking {
             }
     }
 
-    /// The logarithms of the points' weights; what is behind the last point weighs nothing.
+    /// Logarithms of the weights; lanes behind the last point have weight 0.
     void weigh(int64_t start) {
         constexpr T never = sizeof(T) == sizeof(float) ? T(-1e30) : T(-1e300);
         T logs[P<T>]{};
@@ -151,9 +161,9 @@ class Looking {
         for (int h = 0; h < 2; h++) weights_[h] = load(logs + h * W<T>);
     }
 
-    /// Some centers: their shares of the points, and these times rows.
+    /// Adds J centers: their shares of the points, times rows.
     template <int J>
-    void look(int j) {
+    void attend_centers(int j) {
         for (int c = 0; c < J; c++) attend(j + c, &shares_[c * H * P<T>]);
         int f = 0;
         for (; f + 2 * W<T> <= width_; f += 2 * W<T>) mix<J * H, 2>(j * H, f);
@@ -174,8 +184,8 @@ class Looking {
             V<T> s[2];
             for (int h = 0; h < 2; h++) {
                 s[h] = weights_[h] + away[h] * number[H] + own_[g][h] * number[H + 1];
-                s[h] += served_[0][h] * number[H + 2];
-                s[h] += served_[1][h] * number[H + 3];
+                s[h] += log_nearest_[0][h] * number[H + 2];
+                s[h] += log_nearest_[1][h] * number[H + 3];
                 for (int b = 0; b < H; b++) s[h] += p[b][h] * number[b];
             }
             const V<T> most = max<T>(s[0], s[1]);
@@ -188,17 +198,17 @@ class Looking {
         }
     }
 
-    /// What was added so far is seen from a higher level.
+    /// Rescales what was added so far to a higher level.
     void raise(int c, T level) {
         const T factor = T(std::exp2(double(level_[c]) - double(level)));
-        level_[c] = level, out_.level[c] = double(level) / Attending<T, H>::TO_2;
-        masses_[c] *= factor, out_.masses[c] *= factor;
+        level_[c] = level, out_->level[c] = double(level) / AttentionNumbers<T, H>::TO_2;
+        masses_[c] *= factor, out_->masses[c] *= factor;
         T* sums = &sums_[int64_t(c) * width_];
         for (int f = 0; f < width_; f += W<T>) store(sums + f, load(sums + f) * factor);
-        for (int f = 0; f < d_; f++) out_.sums[int64_t(c) * d_ + f] *= factor;
+        for (int f = 0; f < d_; f++) out_->sums[int64_t(c) * d_ + f] *= factor;
     }
 
-    /// Adds shares times rows: some heads and vectors of features at a time.
+    /// Adds shares times rows: J heads and F vectors of features at a time.
     template <int J, int F>
     void mix(int c, int f) {
         V<T> sum[J][F];
@@ -222,43 +232,68 @@ class Looking {
 
     void flush() {
         for (int c = 0; c < k_ * H; c++) {
-            double* to = &out_.sums[int64_t(c) * d_];
+            double* to = &out_->sums[int64_t(c) * d_];
             T* from = &sums_[int64_t(c) * width_];
             for (int f = 0; f < d_; f++) to[f] += from[f];
             std::fill_n(from, width_, T(0));
-            out_.masses[c] += double(sum<T>(masses_[c]));
+            out_->masses[c] += double(sum<T>(masses_[c]));
             masses_[c] = V<T>{};
         }
     }
 
-    const Attending<T, H>& all_;
-    Attention& out_;
+    const AttentionNumbers<T, H>& all_;
+    Attention* out_ = nullptr;
     int k_, d_, width_;
-    Block<T> block_;
+    PointBlock<T> block_;
     alignas(64) T squares_[P<T>], shares_[AT_ONCE * H * P<T>];
-    V<T> nearest_[2], served_[2][2], inverse_[H][2], own_[H][2], weights_[2];
+    V<T> nearest_[2], log_nearest_[2][2], inverse_[H][2], own_[H][2], weights_[2];
     Aligned<T> away_, parts_, sums_, level_;  // (k, P), (k, H, P), (k, H, width), (k, H)
     std::vector<V<T>> masses_;
 };
 
-template <class T, int H>
-Attention Attending<T, H>::operator()(Team& team) const {
-    const int64_t count = int64_t(centers.k) * H;
-    const Segments segments(rows.n, count * (rows.d + 2));
-    std::vector<Attention> parts(segments.count, Attention(count, rows.d));
-    team.run(segments.count, [&](int s) {
-        Looking<T, H>(*this, parts[s]).run(segments.start(s), segments.start(s + 1));
-    });
-    for (int s = 1; s < segments.count; s++) parts[0].take(parts[s], rows.d);
-    return parts[0];
+/// Attention for 1 to 4 heads.
+template <class T, int H = 4>
+Attention attention(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& centers,
+                    const Heads& heads) {
+    if constexpr (H > 1)
+        if (heads.count < H) return attention<T, H - 1>(pool, rows, centers, heads);
+    const AttentionNumbers<T, H> numbers(rows, centers, heads);
+    const int64_t n_heads = int64_t(centers.k) * H;
+    Tree<Attention> tree(Units(rows.n, rows.leaf, n_heads * (rows.d + 2)), pool.size(),
+                         Attention(n_heads, rows.d));
+    return std::move(tree.run(pool, [&](Range unit) {
+        rows.prefetch_after(unit.start, unit.stop);
+        return [pass = AttentionPass<T, H>(numbers)](Attention& out, Range leaf) mutable {
+            pass.run(out, leaf);
+        };
+    }));
 }
 
-/// For as many heads as there are kernels for: 1 to 4.
-template <class T, int H = 4>
-Attention attended(Team& team, const Rows<T>& rows, const Packed<T>& centers, const Heads& heads) {
-    if constexpr (H > 1)
-        if (heads.count < H) return attended<T, H - 1>(team, rows, centers, heads);
-    return Attending<T, H>(rows, centers, heads)(team);
+/// Levels (k, h), masses (k, h) and sums (k, h, d).
+template <class T>
+void run_attention(Workspace<T>& work, Call& call) {
+    const PackedCenters<T> centers = work.centers(call);
+    const auto sharpness = call.in<double>("sharpness", "(h)", {ANY});
+    const int64_t k = centers.k, h = sharpness.shape[0];
+    Call::require(0 < h && h <= 4, "sharpness", "pass (h), h from 1 to 4");
+    const auto given = [&](const char* name) {
+        return call.in<double>(name, "(k, h)", {k, h}).data;
+    };
+    const Heads heads{int(h),
+                      call.number("unit"),
+                      sharpness,
+                      given("distance"),
+                      given("log_belonging"),
+                      given("nearest"),
+                      given("second"),
+                      call.in<double>("belonging", "(k, h, h)", {k, h, h})};
+    double* level = call.out<double>("level", "(k, h)", {k, h});
+    double* masses = call.out<double>("masses", "(k, h)", {k, h});
+    double* sums = call.out<double>("sums", "(k, h, d)", {k, h, work.rows.d});
+    const Attention found = attention(work.pool, work.rows, centers, heads);
+    std::copy(found.level.begin(), found.level.end(), level);
+    std::copy(found.masses.begin(), found.masses.end(), masses);
+    std::copy(found.sums.begin(), found.sums.end(), sums);
 }
 
 }  // namespace lloydformer::ISA

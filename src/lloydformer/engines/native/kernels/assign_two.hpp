@@ -1,4 +1,4 @@
-// The nearest and the second nearest center of each point.
+// Labels of the nearest and the second nearest center.
 #pragma once
 
 #include "assign.hpp"
@@ -7,11 +7,11 @@ namespace lloydformer::ISA {
 
 /// The two best scores of each point, and the first centers that have them.
 template <class T>
-struct TwoFound : Found<T> {
+struct BestTwo : BestScores<T> {
     I<T> other[2]{};
 
     template <int J>
-    void see(const V<T> (&s)[J][2], int first) {
+    void update(const V<T> (&s)[J][2], int first) {
         for (int j = 0; j < J; j++)
             for (int h = 0; h < 2; h++) {
                 const I<T> here = (first + j) - I<T>{};
@@ -24,32 +24,33 @@ struct TwoFound : Found<T> {
     }
 };
 
-/// Calls each(first row number, block, labels, second labels, found) for the blocks of a range.
+/// Calls each(first row number, block, labels, second labels, scores) for the blocks of a range.
+/// The memory of `buffer` is used.
 template <class T, class Each>
-inline void assign_two(const Rows<T>& rows, int64_t start, int64_t stop, const Packed<T>& centers,
-                       Each each) {
-    rows.reading(start, stop);
-    Block<T> block(rows);
+inline void assign_two(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
+                       const PackedCenters<T>& centers, Each each) {
+    PointBlock<T> block = std::move(buffer);
     int32_t labels[P<T>], others[P<T>];
-    for (int64_t i = start; i < stop; i += P<T>) {
-        block.read(i, stop);
-        TwoFound<T> found;
+    for (int64_t i = range.start; i < range.stop; i += P<T>) {
+        block.read(i, range.stop);
+        BestTwo<T> found;
         by_eights(0, centers.k, [&](int first, auto count) {
             V<T> s[count][2];
             score<T, count>(block.lanes(), centers.d, centers.eight(first), &centers.squares[first],
                             s);
-            found.see(s, first);
+            found.update(s, first);
         });
         for (int r = 0; r < P<T>; r++) {
             labels[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);
             others[r] = static_cast<int32_t>(found.other[r / W<T>][r % W<T>]);
         }
-        settle_ties(block, centers, rows.farthest, found, labels);
+        settle_ties(block, centers, rows.largest_square, found, labels);
         for (int r = 0; r < block.count; r++)
             if (labels[r] == others[r])
                 others[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);
         each(i, block, labels, others, found);
     }
+    buffer = std::move(block);
 }
 
 }  // namespace lloydformer::ISA

@@ -1,21 +1,21 @@
-// Points whose bounds leave a doubt: they meet the groups that may hold their nearest center.
+// The search for the nearest centers of points that their bounds do not decide.
 #pragma once
 
 #include "bounds.hpp"
 
 namespace lloydformer::ISA {
 
-/// A block of points meets the groups that the bounds of one of them do not rule out.
+/// Compares a block of points with the groups that the bounds of at least one point do not exclude.
 template <class T>
-class Bounds<T>::Meeting {
+class Bounds<T>::GroupSearch {
   public:
-    Meeting(Bounds& bounds, const Rows<T>& rows, const Packed<T>& centers)
+    GroupSearch(Bounds& bounds, const Rows<T>& rows, const PackedCenters<T>& centers)
         : bounds_(bounds),
           groups_(*bounds.groups_),
           rows_(rows),
           centers_(centers),
           block_(rows),
-          met_(groups_.count()),
+          needed_(groups_.count()),
           others_(groups_.count() * 2 * P<T>) {}
 
     template <class Each>
@@ -28,42 +28,42 @@ class Bounds<T>::Meeting {
             away_[r] = squared_distance(block_.row(r), centers_.row(own_[r]), rows_.width);
         }
         choose(count);
-        meet(count);
+        compare(count);
         for (int r = 0; r < count; r++) decide(r);
         tighten(open, count);
         for (int r = 0; r < count; r++)
-            if (label_[r] != own_[r]) each(open[r], label_[r], block_.row(r));
+            if (label_[r] != own_[r]) each(open[r], label_[r]);
     }
 
-    int64_t met = 0;
+    int64_t comparisons = 0;  // of a block with a group
 
   private:
-    /// |x|^2 of each point, and how far rounding may move its scores.
+    /// |x|^2 of each point, and the rounding error of its scores.
     void measure() {
         block_.squares(square_);
         for (int r = 0; r < P<T>; r++) error_[r] = rounding(centers_, square_[r]);
     }
 
-    /// Which groups does one of the points have to meet?
+    /// Finds the groups that at least one point must be compared with.
     void choose(int count) {
-        std::fill(met_.begin(), met_.end(), bounds_.first_);
+        std::fill(needed_.begin(), needed_.end(), bounds_.first_);
         float reach[P<T>];
         for (int r = 0; r < count; r++)
             reach[r] = bounds_.above(away_[r], error_[r]) + bounds_.slack_;
         for (int g = 0; g < groups_.count(); g++)
-            for (int r = 0; r < count && !met_[g]; r++)
-                met_[g] = low_[r][g * P<T>] - bounds_.fled_[g] <= reach[r];
+            for (int r = 0; r < count && !needed_[g]; r++)
+                needed_[g] = low_[r][g * P<T>] - bounds_.group_path_[g] <= reach[r];
     }
 
-    /// The best and the second best center; the own one is among them, met or not.
-    void meet(int count) {
+    /// The best and second best center; the own one is included even if its group is skipped.
+    void compare(int count) {
         for (int r = 0; r < P<T>; r++) best_[r] = second_[r] = HUGE_SCORE<T>, near_[r] = -1;
         for (int r = 0; r < count; r++)
-            if (!met_[groups_.of(own_[r])]) best_[r] = away_[r] - square_[r];
+            if (!needed_[groups_.of(own_[r])]) best_[r] = away_[r] - square_[r];
         for (int g = 0; g < groups_.count(); g++) {
-            if (!met_[g]) continue;
-            met++;
-            const Found<T> found = groups_.nearest(block_.lanes(), g);
+            if (!needed_[g]) continue;
+            comparisons++;
+            const BestScores<T> found = groups_.nearest(block_.lanes(), g);
             T* others = &others_[g * 2 * P<T>];
             for (int h = 0; h < 2; h++) {
                 const int at = h * W<T>;
@@ -92,35 +92,35 @@ class Bounds<T>::Meeting {
         group_[r] = sure ? groups_.of(label_[r]) : -1;
     }
 
-    /// New bounds.
+    /// Sets new bounds.
     void tighten(const int64_t* open, int count) {
         float bound[P<T>];
         for (int g = 0; g < groups_.count(); g++) {
-            if (!met_[g]) continue;
+            if (!needed_[g]) continue;
             const T *one = &others_[g * 2 * P<T>], *two = one + P<T>;
             for (int r = 0; r < P<T>; r++)
                 bound[r] =
                     bounds_.below((group_[r] == g ? two[r] : one[r]) + square_[r], error_[r]) +
-                    bounds_.fled_[g];
+                    bounds_.group_path_[g];
             for (int r = 0; r < count; r++) low_[r][g * P<T>] = bound[r];
         }
         for (int r = 0; r < P<T>; r++) bound[r] = bounds_.above(best_[r] + square_[r], error_[r]);
         for (int r = 0; r < count; r++) {
-            bounds_.upper_[open[r]] = bound[r] - bounds_.went_[label_[r]];
+            bounds_.upper_[open[r]] = bound[r] - bounds_.path_[label_[r]];
             const int own = groups_.of(own_[r]);
-            if (label_[r] == own_[r] || met_[own]) continue;
-            float& lost = low_[r][own * P<T>];  // the group of the old center has one more to mind
-            lost = std::min(lost, bounds_.below(away_[r], error_[r]) + bounds_.fled_[own]);
+            if (label_[r] == own_[r] || needed_[own]) continue;
+            float& lost = low_[r][own * P<T>];  // the old center is now one of the others
+            lost = std::min(lost, bounds_.below(away_[r], error_[r]) + bounds_.group_path_[own]);
         }
     }
 
     Bounds& bounds_;
-    const Groups<T>& groups_;
+    const CenterGroups<T>& groups_;
     const Rows<T>& rows_;
-    const Packed<T>& centers_;
-    Block<T> block_;
-    std::vector<char> met_;
-    std::vector<T> others_;  // by group: the best scores of all points, then the second best
+    const PackedCenters<T>& centers_;
+    PointBlock<T> block_;
+    std::vector<char> needed_;
+    std::vector<T> others_;  // by group: best scores of all points, then second best scores
     int32_t own_[P<T>], label_[P<T>], group_[P<T>];
     float* low_[P<T>];
     T square_[P<T>], away_[P<T>], error_[P<T>], best_[P<T>], second_[P<T>];

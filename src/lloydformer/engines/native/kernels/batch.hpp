@@ -1,16 +1,18 @@
-// Many small problems: each is solved by one thread, from its start to its end.
+// Many small problems: each is solved by one thread.
 #pragma once
 
-#include "descend.hpp"
-#include "rounds.hpp"
-#include "seeds.hpp"
+#include "iterate.hpp"
+#include "measure.hpp"
+#include "moments.hpp"
+#include "seeding.hpp"
+#include "session.hpp"
 
 namespace lloydformer::ISA {
 
-/// One problem of a batch, in float64 around its middle.
-class Problem {
+/// One problem of a batch, in float64 and centered. All its rows are one leaf of the tree of sums.
+class BatchProblem {
   public:
-    Problem(const Problems& all, int64_t number)
+    BatchProblem(const Batch& all, int64_t number)
         : all_(all),
           n_(all.n),
           d_(all.d),
@@ -20,39 +22,38 @@ class Problem {
           labels_(all.labels + number * n_),
           points_(int64_t(n_) * d_),
           origin_(d_),
-          before_(n_, -1),
+          previous_(n_, -1),
           draws_(all.draws == nullptr ? nullptr : all.draws + number * k_ * all.trials) {
         if (all.single)
-            take(static_cast<const float*>(all.points) + number * n_ * d_);
+            copy(static_cast<const float*>(all.points) + number * n_ * d_);
         else
-            take(static_cast<const double*>(all.points) + number * n_ * d_);
+            copy(static_cast<const double*>(all.points) + number * n_ * d_);
     }
 
     void solve(double& inertia, int32_t& n_iter) {
-        Rows<double> rows(points_.data(), n_, d_, origin_.data(), nullptr, nullptr, weights_,
+        Rows<double> rows(points_.data(), n_, d_, n_, origin_.data(), nullptr, nullptr, weights_,
                           all_.directions);
-        Team alone(1);
+        ThreadPool alone(1);
         const Numbers moment = moments(alone, rows);
         double spread = moment[2] / moment[1];
         for (int f = 0; f < d_; f++)
             spread -= (moment[3 + f] / moment[1]) * (moment[3 + f] / moment[1]);
         const double tolerance = all_.tol * std::max(spread, 0.0) / d_;
-        rows.farthest = all_.directions ? 1 : moment[2];  // one is not more than all
+        rows.largest_square = all_.directions ? 1 : moment[2];  // the sum is an upper bound
         if (draws_ != nullptr)
             seed(alone, rows);
         else
             for (int j = 0; j < k_; j++)
                 for (int f = 0; f < d_; f++) centers_[j * d_ + f] -= origin_[f];
-        Lloyd<double> lloyd(rows, k_, false);
-        const State state{labels_, before_.data(), nullptr};
-        Descent<double> descent(rows, lloyd, centers_, k_, state);
-        n_iter = descent.run(alone, {tolerance, all_.max_iter}, nullptr);
+        Lloyd<double> lloyd(rows, k_, 1, false);
+        LloydLoop<double> loop(rows, lloyd, centers_, labels_, previous_.data());
+        n_iter = loop.run(alone, {tolerance, all_.max_iter}, nullptr, true).count;
         inertia = finish(alone, rows);
     }
 
   private:
     template <class T>
-    void take(const T* x) {
+    void copy(const T* x) {
         for (int64_t i = 0; i < int64_t(n_) * d_; i++) points_[i] = x[i];
         for (int f = 0; f < d_ && !all_.directions; f++) {
             T low = HUGE_SCORE<T>, high = -HUGE_SCORE<T>;
@@ -64,19 +65,19 @@ class Problem {
         }
     }
 
-    /// Greedy k-means++; where no mass is left, any point with weight will do.
-    void seed(Team& alone, const Rows<double>& rows) {
+    /// Greedy k-means++; where no mass is left, the first seed is repeated.
+    void seed(ThreadPool& alone, const Rows<double>& rows) {
         std::vector<double> distances(n_), row(rows.width);
         std::vector<int64_t> chosen(k_, first(rows, draws_[0]));
-        Seeds<double>(rows).choose(alone, chosen.data(), k_, draws_ + all_.trials, all_.trials,
-                                   distances.data(), labels_);
+        Seeding<double>(rows).choose(alone, chosen.data(), k_, draws_ + all_.trials, all_.trials,
+                                     distances.data(), labels_);
         for (int j = 0; j < k_; j++) {
-            rows.see(chosen[j], row.data());
+            rows.read(chosen[j], row.data());
             std::copy_n(row.data(), d_, centers_ + int64_t(j) * d_);
         }
     }
 
-    /// The point at which the sum of weights goes beyond a fraction of the whole.
+    /// The point at which the running sum of weights exceeds a fraction of the total.
     int64_t first(const Rows<double>& rows, double fraction) const {
         std::vector<double> reached(n_);
         double sum = 0;
@@ -86,25 +87,24 @@ class Problem {
         return std::min(at, last) - reached.begin();
     }
 
-    /// The last assignment; the centers go back to where the points are.
-    double finish(Team& alone, const Rows<double>& rows) {
+    /// The last assignment; undoes the centering of the centers. Returns the inertia.
+    double finish(ThreadPool& alone, const Rows<double>& rows) {
         std::vector<double> distances(n_);
-        const Packed<double> packed(centers_, k_, d_);
-        const Numbers found =
-            measure(alone, rows, packed, {labels_, before_.data(), distances.data()}, false);
+        const PackedCenters<double> packed(centers_, k_, d_);
+        const Numbers found = measure(alone, rows, packed, labels_, distances.data(), false);
         const double inertia = std::accumulate(found.begin(), found.begin() + k_, 0.0);
         for (int j = 0; j < k_; j++)
             for (int f = 0; f < d_; f++) centers_[j * d_ + f] += origin_[f];
         return all_.directions ? inertia / 2 : inertia;
     }
 
-    const Problems& all_;
+    const Batch& all_;
     int n_, d_, k_;
     const double* weights_;
     double* centers_;
     int32_t* labels_;
     std::vector<double> points_, origin_;
-    std::vector<int32_t> before_;
+    std::vector<int32_t> previous_;
     const double* draws_;
 };
 

@@ -1,4 +1,4 @@
-// Centers in groups of neighbours.
+// Groups of neighbouring centers.
 #pragma once
 
 #include <numeric>
@@ -7,14 +7,15 @@
 
 namespace lloydformer::ISA {
 
-constexpr int GROUP = 16;  // centers, or a multiple of it where groups are few
+constexpr int GROUP = 16;  // centers in a group, or a multiple of it
 
-/// Groups of centers that are near to each other, and therefore near or far together. Centers are
-/// in slots, those of a group side by side; slots that are left over at the end score high.
+/// Groups of centers that are near to each other. Centers are in slots, those of a group side by
+/// side; unused slots at the end have a huge score.
 template <class T>
-class Groups {
+class CenterGroups {
   public:
-    Groups(const Packed<T>& centers, int most)
+    /// `most`: upper limit of the number of groups.
+    CenterGroups(const PackedCenters<T>& centers, int most)
         : d_(centers.d),
           size_(GROUP * ((centers.k + GROUP * most - 1) / (GROUP * most))),
           count_((centers.k + size_ - 1) / size_),
@@ -32,7 +33,7 @@ class Groups {
     int slot(int center) const { return place_[center]; }
     int center(int slot) const { return slots_[slot]; }
 
-    void pack(const Packed<T>& centers) {
+    void pack(const PackedCenters<T>& centers) {
         for (size_t s = 0; s < slots_.size(); s++) {
             T* to = &numbers_[int64_t(s / TOGETHER * TOGETHER) * d_ + s % TOGETHER];
             for (int f = 0; f < d_; f++) to[f * TOGETHER] = -2 * centers.row(slots_[s])[f];
@@ -40,20 +41,20 @@ class Groups {
         }
     }
 
-    /// The nearest slots of group g for each point of a block.
-    Found<T> nearest(const T* lanes, int g) const {
-        Found<T> found;
+    /// The nearest slot of group g for each point of a block.
+    BestScores<T> nearest(const T* lanes, int g) const {
+        BestScores<T> found;
         for (int s = g * size_; s < (g + 1) * size_; s += TOGETHER) {
             V<T> scores[TOGETHER][2];
             score<T, TOGETHER>(lanes, d_, &numbers_[int64_t(s) * d_], &squares_[s], scores);
-            found.see(scores, s);
+            found.update(scores, s);
         }
         return found;
     }
 
   private:
-    /// Halves slots [begin, end) along their widest feature until a group holds them.
-    void split(const Packed<T>& centers, int begin, int end) {
+    /// Splits slots [begin, end) along their widest feature until they fit in a group.
+    void split(const PackedCenters<T>& centers, int begin, int end) {
         if (end - begin <= size_) return;
         const int axis = widest(centers, begin, end);
         const int middle = begin + ((end - begin + size_ - 1) / size_ + 1) / 2 * size_;
@@ -66,7 +67,7 @@ class Groups {
         split(centers, middle, end);
     }
 
-    int widest(const Packed<T>& centers, int begin, int end) const {
+    int widest(const PackedCenters<T>& centers, int begin, int end) const {
         int axis = 0;
         double most = -1;
         for (int f = 0; f < d_; f++) {

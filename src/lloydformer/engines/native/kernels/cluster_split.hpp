@@ -1,4 +1,4 @@
-// Clusters in two halves, at points that are drawn by their distances.
+// Splits of a cluster in two, at points that are drawn with probabilities w d^2.
 #pragma once
 
 #include "partition.hpp"
@@ -9,21 +9,21 @@ namespace lloydformer::ISA {
 constexpr double TIE = 1e-9;        // gains and costs that differ by less are equal
 constexpr int GROW = 5, DRAWN = 6;  // places in noise.HEADS
 
-/// How a relocation draws.
+/// The numbers of a relocation.
 struct Moves {
     uint64_t seed;
     int64_t layer;
-    int moved, draws;
+    int moved, draws;  // centers that move; splits that are tried for each
 };
 
-/// A cluster in two halves: one is near to a point that was drawn.
+/// A split: one half holds the points that are nearer to the drawn point than to the center.
 struct Split {
     double gain = 0, mass = 0, count = 0;
     std::vector<double> sums;
-    std::vector<char> near;
+    std::vector<char> near;  // for each member: is it in this half?
 };
 
-/// Splits of the clusters of a partition; `away` are the distances to its centers.
+/// Finds splits of the clusters of a partition; `away`: squared distances to its centers.
 template <class T>
 struct BestSplit {
     const Rows<T>& points;
@@ -31,17 +31,17 @@ struct BestSplit {
     const std::vector<T>& away;
     const Moves& moves;
 
-    /// The best of some splits. A draw is the largest log w r + g, or the least -log u / (w r).
+    /// The best of several splits. The drawn point has the smallest -log u / (w d^2).
     Split operator()(int b, const std::vector<int64_t>& rows) const {
         const std::vector<int64_t> drawn = drawn_points(rows);
         std::vector<T> at(moves.draws * points.width), row(points.width);
         std::vector<Split> splits(moves.draws);
         for (int h = 0; h < moves.draws && drawn[h] >= 0; h++) {
-            points.see(drawn[h], &at[h * points.width]);
+            points.read(drawn[h], &at[h * points.width]);
             splits[h].sums.resize(points.d), splits[h].near.resize(rows.size());
         }
         for (size_t m = 0; m < rows.size(); m++) {
-            points.see(rows[m], row.data());
+            points.read(rows[m], row.data());
             for (int h = 0; h < moves.draws && drawn[h] >= 0; h++)
                 if (squared_distance(row.data(), &at[h * points.width], points.width) <
                     away[rows[m]])
@@ -49,7 +49,7 @@ struct BestSplit {
         }
         for (Split& split : splits) split.gain = gain(split, b);
         return *std::max_element(splits.begin(), splits.end(), [](const Split& x, const Split& y) {
-            return (1 + TIE) * x.gain < y.gain;  // points of either half gain the same
+            return (1 + TIE) * x.gain < y.gain;  // both halves give the same gain, but for rounding
         });
     }
 
