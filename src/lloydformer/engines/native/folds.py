@@ -35,7 +35,7 @@ def _moments(points: OpenPoints, fold: Moments) -> Summary:
 def _nearest(points: OpenPoints, fold: Nearest) -> Summary:
     sums, masses = _zeros(*fold.centers.shape), _zeros(len(fold.centers))
     changed = points.kernels.run(
-        "nearest", centers=_array(fold.centers), labels=points.array("labels"), previous=points.array("previous"),
+        "nearest", centers=_array(fold.centers), **points.columns("labels", "previous"),
         fresh=points.fresh, sums=sums.numpy(), masses=masses.numpy(),
     )  # fmt: skip
     points.fresh = False
@@ -45,8 +45,9 @@ def _nearest(points: OpenPoints, fold: Nearest) -> Summary:
 def _measure(points: OpenPoints, fold: Measure) -> Summary:
     spread, masses = _zeros(len(fold.centers)), _zeros(len(fold.centers))
     points.kernels.run(
-        "measure", centers=_array(fold.centers), labels=points.array("labels"), previous=points.array("previous"),
-        distances=points.array("distances"), spread=spread.numpy(), masses=masses.numpy(),
+        "measure", centers=_array(fold.centers),
+        **points.columns("labels", "previous", "distances"), spread=spread.numpy(),
+        masses=masses.numpy(),
     )  # fmt: skip
     return spread.sum(), masses - spread / 2 if isinstance(fold, Cosines) else masses
 
@@ -55,7 +56,7 @@ def _shares(points: OpenPoints, fold: Shares) -> Summary | None:
     sums, masses, energy = _zeros(*fold.centers.shape), _zeros(len(fold.centers)), _zeros(1)
     changed = points.kernels.run(
         "shares", centers=_array(fold.centers), inverse_temperature=fold.inverse_temperature,
-        labels=points.array("labels"), previous=points.array("previous"),
+        **points.columns("labels", "previous"),
         sums=sums.numpy(), masses=masses.numpy(), energy=energy.numpy(),
     )  # fmt: skip
     if masses.min() < _FAINT[fold.centers.dtype]:
@@ -92,7 +93,7 @@ def _attention_sums(points: OpenPoints, fold: AttentionSums) -> Summary | None:
 def _histogram(points: OpenPoints, fold: Histogram) -> Summary:
     masses = _zeros(len(fold.prefix), 256)
     points.kernels.run(
-        "histogram", labels=points.array("labels"), distances=points.array("distances"),
+        "histogram", **points.columns("labels", "distances"),
         prefix=_array(fold.prefix), shift=fold.shift, masses=masses.numpy(),
     )  # fmt: skip
     return (masses,)
@@ -101,8 +102,8 @@ def _histogram(points: OpenPoints, fold: Histogram) -> Summary:
 def _within(points: OpenPoints, fold: Within) -> Summary:
     sums, masses, objective = _summed(points, len(fold.radius))
     changed = points.kernels.run(
-        "within", labels=points.array("labels"), previous=points.array("previous"), trimmed=points.array("trimmed"),
-        distances=points.array("distances"), radius=_array(fold.radius),
+        "within", **points.columns("labels", "previous", "trimmed", "distances"),
+        radius=_array(fold.radius),
         sums=sums.numpy(), masses=masses.numpy(), objective=objective.numpy(),
     )  # fmt: skip
     return sums, masses, objective[0], torch.tensor(changed)
@@ -111,7 +112,7 @@ def _within(points: OpenPoints, fold: Within) -> Summary:
 def _best(points: OpenPoints, fold: Best) -> Summary:
     best, masses = _zeros(fold.n_clusters), _zeros(fold.n_clusters)
     points.kernels.run(
-        "best", labels=points.array("labels"), distances=points.array("distances"),
+        "best", **points.columns("labels", "distances"),
         inverse_temperature=fold.inverse_temperature, best=best.numpy(), masses=masses.numpy(),
     )  # fmt: skip
     return best.masked_fill_(masses == 0, -torch.inf), masses
@@ -121,7 +122,7 @@ def _above(points: OpenPoints, fold: Above) -> Summary:
     masses, scores = _zeros(len(fold.threshold)), _zeros(len(fold.threshold))
     threshold = fold.threshold.nan_to_num(nan=0.0, neginf=-1e300, posinf=1e300)
     points.kernels.run(
-        "above", labels=points.array("labels"), distances=points.array("distances"),
+        "above", **points.columns("labels", "distances"),
         inverse_temperature=fold.inverse_temperature, threshold=_array(threshold),
         masses=masses.numpy(), scores=scores.numpy(),
     )  # fmt: skip
@@ -136,7 +137,7 @@ def _weighted(points: OpenPoints, fold: Weighted) -> Summary:
     else:
         level = weigh.threshold
     changed = points.kernels.run(
-        "weighted", labels=points.array("labels"), previous=points.array("previous"), distances=points.array("distances"),
+        "weighted", **points.columns("labels", "previous", "distances"),
         inverse_temperature=weigh.inverse_temperature, level=_array(level.nan_to_num(nan=0.0)),
         radius=None if radius is None else _array(radius),
         sums=sums.numpy(), masses=masses.numpy(), objective=objective.numpy(),
@@ -147,8 +148,8 @@ def _weighted(points: OpenPoints, fold: Weighted) -> Summary:
 def _new_seed(points: OpenPoints, fold: NewSeed) -> Summary:
     masses = _zeros(points.layout.n_leaves)
     points.kernels.run(
-        "closer", seed=_array(fold.seed[0]), first=fold.first, labels=points.array("labels"),
-        distances=points.array("distances"), masses=masses.numpy(),
+        "closer", seed=_array(fold.seed[0]), first=fold.first,
+        **points.columns("labels", "distances"), masses=masses.numpy(),
     )  # fmt: skip
     points.leaf_masses = masses
     return (tree_levels(masses)[-1][0],)
@@ -157,8 +158,8 @@ def _new_seed(points: OpenPoints, fold: NewSeed) -> Summary:
 def _potential(points: OpenPoints, fold: Potential) -> Summary:
     gains = _zeros(len(fold.candidates))
     points.kernels.run(
-        "gains", candidates=_array(fold.candidates), labels=points.array("labels"),
-        distances=points.array("distances"), gains=gains.numpy(),
+        "gains", candidates=_array(fold.candidates), **points.columns("labels", "distances"),
+        gains=gains.numpy(),
     )  # fmt: skip
     return (fold.now - gains,)
 

@@ -42,3 +42,7 @@ class OpenPoints:
     def array(self, name: str) -> np.ndarray:
         """A column of the state, which a kernel may write."""
         return self.state.column(name).numpy()
+
+    def columns(self, *names: str) -> dict[str, np.ndarray]:
+        """Columns of the state as the arguments of a kernel."""
+        return {name: self.array(name) for name in names}

@@ -21,8 +21,8 @@ def _iterations(points: OpenPoints, task: Iterations) -> Ran | None:
     centers = task.centers.clone().contiguous()
     history = torch.zeros(task.max_iter, dtype=torch.float64)
     count, settled = points.kernels.run(
-        "iterate", centers=centers.numpy(), labels=points.array("labels"),
-        previous=points.array("previous"), fresh=points.fresh, tolerance=task.tolerance,
+        "iterate", centers=centers.numpy(), **points.columns("labels", "previous"),
+        fresh=points.fresh, tolerance=task.tolerance,
         history=history.numpy(),
     )  # fmt: skip
     points.fresh = False
@@ -37,8 +37,7 @@ def _seeds(points: OpenPoints, task: Seeds) -> torch.Tensor | None:
     rows = torch.zeros(n_seeds, dtype=torch.int64)
     rows[0] = task.first
     count = points.kernels.run(
-        "seeds", rows=rows.numpy(), draws=task.draws, labels=points.array("labels"),
-        distances=points.array("distances"),
+        "seeds", rows=rows.numpy(), draws=task.draws, **points.columns("labels", "distances"),
     )  # fmt: skip
     return rows[:count]
 
