@@ -64,9 +64,12 @@ def test_concurrent_fits_leave_the_number_of_threads_alone():
     barrier = Barrier(2)
 
     def fit(seed):
-        model = lf.KMeans(5, engine="chunked", max_iter=4, random_state=seed,
-                          callback=lambda p: barrier.wait() if p.iteration == 0 else None)  # fmt: skip
-        return model.fit(X).inertia_
+        def meet(progress):
+            if progress.iteration == 0:
+                barrier.wait()
+
+        how = {"engine": "chunked", "max_iter": 4, "random_state": seed}
+        return lf.KMeans(5, callback=meet, **how).fit(X).inertia_
 
     with ThreadPoolExecutor(2) as pool:
         together = list(pool.map(fit, range(2)))
