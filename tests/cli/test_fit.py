@@ -17,7 +17,8 @@ from lloydformer.cli.fitted import stopping
 from lloydformer.jobs.fit import sample
 from lloydformer.jobs.fit.runs import Run, Runs
 from lloydformer.jobs.fit.settings import ALGORITHMS, Settings, numbers_of_clusters
-from lloydformer.solving.loop import Interrupted, Result
+from lloydformer.solving.descent import Outcome
+from lloydformer.solving.solve import Interrupted, Result
 
 RNG = np.random.default_rng(0)
 MIDDLES = np.array([[0, 0, 0], [9, 0, 9], [0, 9, 5.0]])
@@ -221,7 +222,7 @@ def test_ctrl_c_says_what_is_done_and_writes_nothing(here, k):
     ids=["one", "first of a range", "range"],
 )
 def test_what_is_said_when_it_is_stopped(capsys, done, words):
-    result = Result(torch.zeros(1, 1), torch.zeros(1), 7.0, (8.0, 7.0))
+    result = Result(Outcome(torch.zeros(1, 1), 7.0, (8.0, 7.0)), torch.zeros(1))
     with pytest.raises(Interrupted), stopping(Runs(Settings(), done=done)):
         raise Interrupted(result)
     assert capsys.readouterr().err.startswith(words)

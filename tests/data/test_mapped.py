@@ -1,4 +1,4 @@
-"""Mapped data: never copied as a whole, and asked for before they are needed."""
+"""Mapped data: never copied as a whole, and prefetched before they are read."""
 
 import mmap
 
@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.data import ahead, scratch
+from lloydformer.data import prefetch, scratch
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.prefetch import ask_for
 from lloydformer.engines.chunked import Chunked
-from lloydformer.engines.contract import State
+from lloydformer.engines.state import PointState
 from lloydformer.plans.assign import Moments
 
 X = np.random.default_rng(0).normal(size=(70_000, 3)) * [1.0, 10.0, 100.0] + 5
@@ -30,7 +30,7 @@ def is_mapped(tensor: torch.Tensor) -> bool:
             first, last = (int(end, 16) for end in line.split()[0].split("-"))
             if first <= tensor.data_ptr() < last:
                 return int(line.split()[4]) != 0  # a file's number
-    raise LookupError("the tensor is nowhere")
+    raise LookupError("the tensor lies in no mapping")
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -62,9 +62,9 @@ def test_small_ones_stay_in_memory(tmp_path):
 
 
 def test_large_states_are_mapped_and_change_nothing(tiny_memory):
-    state = State.of(TensorBlocks(torch.tensor(X)))
-    assert all(is_mapped(t) for t in (state.labels, state.before, state.distances))
-    assert state.labels.unique().tolist() == [-1]
+    state = PointState(TensorBlocks(torch.tensor(X)).layout)
+    assert all(is_mapped(state.column(name)) for name in ("labels", "previous", "distances"))
+    assert state.column("labels").unique().tolist() == [-1]
     mapped = lf.TrimmedKMeans(3, n_init=2, max_iter=4, random_state=0).fit(X)
     assert is_mapped(torch.from_numpy(mapped.labels_))
     with pytest.MonkeyPatch.context() as patch:
@@ -81,29 +81,29 @@ def test_a_full_disk_is_said_before_anything_is_written(tiny_memory, monkeypatch
 
     monkeypatch.setattr(scratch.os, "posix_fallocate", full)
     with pytest.raises(ValueError, match=r"no room for a scratch file of .* MB.*set TMPDIR"):
-        State.of(TensorBlocks(torch.tensor(X)))
+        PointState(TensorBlocks(torch.tensor(X)).layout).column("labels")
 
 
-def test_leaves_to_come_are_asked_for_in_a_thread_and_each_once(tmp_path, monkeypatch):
+def test_each_group_of_leaves_is_prefetched_once_in_a_thread(tmp_path, monkeypatch):
     np.save(tmp_path / "p.npy", X)
     points = lf.data.open(tmp_path / "p.npy").points
     asked = []
-    monkeypatch.setattr(TensorBlocks, "expect", lambda self, *rows: asked.append(rows))
+    monkeypatch.setattr(TensorBlocks, "prefetch", lambda self, *rows: asked.append(rows))
     for mapped, n_threads in ((True, 1), (True, 2), (False, 2)):
         data = TensorBlocks(points, leaf=1000, mapped=mapped)
         asked.clear()
-        with Chunked(n_threads).over(data, State.of(data)) as run:
-            run(Moments())
+        with Chunked(n_threads).open(data) as session:
+            session.fold(Moments())
         expected = [(i, min(i + 8000, 70_000)) for i in range(16_000, 70_000, 8000)]
         assert asked == (expected if mapped else [])
 
 
 @pytest.mark.skipif(not hasattr(mmap, "MADV_WILLNEED"), reason="the system cannot be asked")
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_exactly_the_pages_of_these_rows_are_asked_for(tmp_path, monkeypatch, order):
+def test_exactly_the_pages_of_these_rows_are_prefetched(tmp_path, monkeypatch, order):
     np.save(tmp_path / "p.npy", np.asarray(X, order=order))
     points, calls = lf.data.open(tmp_path / "p.npy").points, []
-    monkeypatch.setattr(ahead, "_advise", lambda *span: calls.append(span))
+    monkeypatch.setattr(prefetch, "_advise", lambda *span: calls.append(span))
     ask_for(points[1000:3000])
     ends = [(points[1000, j].data_ptr(), points[2999, j].data_ptr() + 8) for j in range(3)]
     if order == "C":
@@ -111,7 +111,7 @@ def test_exactly_the_pages_of_these_rows_are_asked_for(tmp_path, monkeypatch, or
     assert calls == [(first, last - first) for first, last in ends]
 
 
-def test_asking_for_memory_that_is_no_file_does_no_harm():
+def test_prefetching_memory_that_is_no_file_changes_nothing():
     points = torch.tensor(X)
     ask_for(points)
     ask_for(points[:0])
