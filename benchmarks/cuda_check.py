@@ -8,7 +8,6 @@ import torch
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
-from lloydformer.engines.contract import State
 from lloydformer.plans.assign import Nearest
 
 
@@ -51,14 +50,13 @@ def speed() -> None:
         X = torch.randn(n, d, device="cuda")
         for leaf in (1 << 18, min(1 << 20, (1 << 27) // max(k, d))):
             data = TensorBlocks(X, leaf=leaf)
-            state = State.of(data)
-            with Chunked().over(data, state) as run:
+            with Chunked().open(data) as session:
                 fold = Nearest(X[:k] - data.origin)
-                run(fold)
+                session.fold(fold)
                 torch.cuda.synchronize()
                 began = time.perf_counter()
                 for _ in range(5):
-                    run(fold)
+                    session.fold(fold)
                 torch.cuda.synchronize()
                 print(
                     f"n {n} d {d} k {k} leaf {leaf}: {(time.perf_counter() - began) * 200:.2f} ms"

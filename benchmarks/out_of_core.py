@@ -82,16 +82,14 @@ def one_pass(path: Path, reads_ahead: str) -> dict[str, Any]:
 
     from lloydformer.data.blocks import TensorBlocks
     from lloydformer.engines.chunked import Chunked
-    from lloydformer.engines.contract import State
     from lloydformer.plans.assign import Nearest
 
     points = torch.from_numpy(np.load(path, mmap_mode="c"))
     data = TensorBlocks(points, seen_from=torch.zeros(D), mapped=reads_ahead == "ahead")
-    state = State.of(data)
-    with Chunked().over(data, state) as run:
+    with Chunked().open(data) as session:
         centers = torch.from_numpy(np.random.default_rng(1).normal(size=(K, D))).float()
         began = time.perf_counter()
-        run(Nearest(centers))
+        session.fold(Nearest(centers))
     took = time.perf_counter() - began
     return {"seconds": took, "points_per_second": N / took}
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
@@ -11,32 +10,31 @@ from torch import Tensor
 
 import lloydformer as lf
 from lloydformer.numerics.noise import gumbel
-from lloydformer.plans.contract import Run
 from lloydformer.plans.pruning import prune
-from lloydformer.plans.relocating import Relocating
+from lloydformer.plans.relocating import Relocated
+from lloydformer.plans.session import Session
 from lloydformer.plans.splitting import Draws, Errors, split
 
 
-@dataclass(frozen=True)
-class Hasty(Relocating):
-    """No look-ahead: neither of the two steps of Lloyd's within a relocation."""
-
-    def _relocated(
-        self, run: Run, centers: Tensor, dtype: torch.dtype, draws: Draws
-    ) -> tuple[Tensor, float, float]:
-        state = run(Errors(centers.to(dtype)))
-        before, k = state[2].sum().item(), len(centers)
-        grown = split(run, state, min(self.n_moved, k), draws, centers.to(dtype))
-        while len(grown) > k:
-            grown = prune(run, grown, dtype)
-        return grown, before, run(Errors(grown.to(dtype)))[2].sum().item()
+def relocate_without_steps(
+    session: Session, centers: Tensor, n_moved: int, draws: Draws
+) -> Relocated:
+    """A relocation without look-ahead: without the two steps of Lloyd's within it."""
+    k, dtype = len(centers), session.layout.dtype
+    known = session.fold(Errors(centers.to(dtype)))
+    grown = split(session, known, n_moved, draws, centers.to(dtype))
+    while len(grown) > k:
+        grown = prune(session, grown)
+    after = session.fold(Errors(grown.to(dtype)))[2].sum().item()
+    return Relocated(grown, known[2].sum().item(), after)
 
 
-class Impatient(lf.RelocatingKMeans):
-    """The estimator of the plan above."""
+class Hasty(lf.RelocatingKMeans):
+    """Relocates without look-ahead."""
 
-    def _plan(self, rng: Any = None) -> Relocating:
-        return Hasty(**vars(super()._plan(rng)))
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        with patch("lloydformer.solving.relocations.relocate", relocate_without_steps):
+            return super().fit(X, y, sample_weight)
 
 
 @contextmanager
@@ -62,7 +60,7 @@ Make = Callable[[int, int], Any]
 VARIANTS: dict[str, Make] = {
     "as it is": lambda k, seed: lf.RelocatingKMeans(k, random_state=seed),
     "no Gumbel": lambda k, seed: Silent(k, engine="chunked", patience=1, random_state=seed),
-    "no look-ahead": lambda k, seed: Impatient(k, engine="chunked", random_state=seed),
+    "no look-ahead": lambda k, seed: Hasty(k, engine="chunked", random_state=seed),
     "1 draw": lambda k, seed: lf.RelocatingKMeans(k, n_draws=1, random_state=seed),
     "8 draws": lambda k, seed: lf.RelocatingKMeans(k, n_draws=8, random_state=seed),
     "1 moved": lambda k, seed: lf.RelocatingKMeans(k, n_moved=1, random_state=seed),

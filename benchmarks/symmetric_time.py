@@ -13,10 +13,9 @@ from symmetric_shapes import drawn
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import choose
-from lloydformer.engines.contract import State
 from lloydformer.learning.symmetric.plan import plan_of
-from lloydformer.plans.contract import Plan
-from lloydformer.plans.means import Means
+from lloydformer.plans.contract import Plan, moved
+from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.symmetric import spread_of
 
 STEPS = 10
@@ -36,20 +35,22 @@ def fastest(work: Callable[[], Any], count: int) -> float:
 def step(engine: str, n: int, d: int, k: int, count: int) -> dict[str, float]:
     """Ten steps of each from the same start, a tenth of the time; Lloyd's skips no work."""
     data = TensorBlocks(torch.from_numpy(drawn("blobs", n, k, d, np.random.default_rng(0))))
-    state, chosen = State.of(data), choose(engine)
+    chosen = choose(engine, data)
     if engine == "native":
         chosen.bounded = False
-    with chosen.over(data, state) as run:
-        learned = replace(plan_of(lf.learning.load_symmetric(), STEPS), spread=spread_of(run))
+    with chosen.open(data) as session:
+        learned = replace(plan_of(lf.learning.load_symmetric(), STEPS), spread=spread_of(session))
 
         def course(plan: Plan) -> None:
-            state.clear()
+            session.forget()
             centers = data.take(torch.arange(k)).double()
             for iteration in range(STEPS):
-                found = plan.step(run, centers.to(data.dtype), iteration)
-                centers = plan.place(found, centers)
+                found = plan.step(session, centers.to(data.dtype), iteration)
+                centers = moved(found.update, centers, plan.directions)
 
-        one, ten = (fastest(lambda p=plan: course(p), count) / STEPS for plan in (Means(), learned))
+        one, ten = (
+            fastest(lambda p=plan: course(p), count) / STEPS for plan in (MeansPlan(), learned)
+        )
     return {"lloyd_ms": one, "learned_ms": ten, "ratio": ten / one}
 
 

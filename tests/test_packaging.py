@@ -78,9 +78,11 @@ def test_without_a_compiler_everything_but_the_native_engine_is_there(sources, t
 
 BARE = """
 import numpy as np, lloydformer as lf
+import torch
+from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import choose
-print(choose("auto").name)
 X = np.array([[0.0], [1.0], [8.0], [9.0]])
+print(choose("auto", TensorBlocks(torch.from_numpy(X))).name)
 try:
     lf.KMeans(2, engine="native").fit(X)
 except ValueError as error:

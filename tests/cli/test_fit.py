@@ -18,7 +18,8 @@ from lloydformer.estimators import ALGORITHMS
 from lloydformer.jobs.fit import sample
 from lloydformer.jobs.fit.runs import FitRun, FitRuns
 from lloydformer.jobs.fit.settings import FitSettings, numbers_of_clusters
-from lloydformer.solving.loop import Interrupted, Result
+from lloydformer.solving.descent import Outcome
+from lloydformer.solving.solve import Interrupted, Result
 
 RNG = np.random.default_rng(0)
 MIDDLES = np.array([[0, 0, 0], [9, 0, 9], [0, 9, 5.0]])
@@ -233,7 +234,7 @@ def test_ctrl_c_prints_what_is_done_and_writes_nothing(here, k):
     ids=["one fit", "first of a range", "range"],
 )
 def test_the_line_printed_on_ctrl_c(capsys, done, words):
-    result = Result(torch.zeros(1, 1), torch.zeros(1), 7.0, (8.0, 7.0))
+    result = Result(Outcome(torch.zeros(1, 1), 7.0, (8.0, 7.0)), torch.zeros(1))
     with pytest.raises(Interrupted), report_interrupt(FitRuns(FitSettings(), done=done)):
         raise Interrupted(result)
     assert capsys.readouterr().err.startswith(words)

@@ -29,34 +29,36 @@ def make(request):
 @given(st.integers(1, 40), st.integers(1, 12))
 def test_leaves_follow_each_other_and_cover_every_row_once(n, leaf):
     data = TensorBlocks(torch.zeros(n, 1), leaf=leaf)
-    rows = [row for start, stop in ranges(data) for row in range(start, stop)]
+    rows = [row for start, stop in ranges(data.layout) for row in range(start, stop)]
     assert rows == list(range(n))
-    assert all(stop - start == leaf for start, stop in list(ranges(data))[:-1])
+    assert all(stop - start == leaf for start, stop in list(ranges(data.layout))[:-1])
 
 
 def test_they_implement_the_protocol(make):
     data = make()
     assert isinstance(data, Blocks)
-    assert (data.n_rows, data.n_features, data.dtype) == (7, 2, torch.float64)
-    assert data.device == torch.device("cpu")
+    layout = data.layout
+    assert (layout.n_rows, layout.n_features, layout.dtype) == (7, 2, torch.float64)
+    assert layout.device == torch.device("cpu")
 
 
 def test_blocks_plus_the_origin_are_the_rows(make):
     data = make()
-    for start, stop in ranges(data):
-        rows = data.read(start, stop).take(torch.arange(stop - start)) + data.origin
+    for start, stop in ranges(data.layout):
+        rows = data.read(start, stop).take(torch.arange(stop - start)) + data.layout.origin
         np.testing.assert_array_equal(rows, X[start:stop])
         assert data.weights(start, stop).tolist() == list(range(start, stop))
 
 
 def test_rows_are_taken_by_their_global_numbers(make):
     data = make()
-    np.testing.assert_array_equal(data.take(torch.tensor([6, 0])) + data.origin, X[[6, 0]])
+    taken = data.take(torch.tensor([6, 0])) + data.layout.origin
+    np.testing.assert_array_equal(taken, X[[6, 0]])
 
 
 def test_the_origin_of_directions_is_zero(make):
     data = make(directions=True)
-    assert data.origin.tolist() == [0, 0]
+    assert data.layout.origin.tolist() == [0, 0]
     expected = X / np.linalg.norm(X, axis=1, keepdims=True)
     np.testing.assert_allclose(data.take(torch.arange(7)), expected)
     rows = data.read(3, 6)
@@ -80,5 +82,5 @@ def test_a_tensor_is_sliced_not_copied():
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_sparse_blocks_keep_their_precision(kind):
     data = SparseBlocks(sparse.csr_matrix(X.astype(kind)))
-    assert str(data.dtype) == f"torch.{np.dtype(kind).name}"
-    assert data.read(0, 7).squared_norms().dtype == data.dtype
+    assert str(data.layout.dtype) == f"torch.{np.dtype(kind).name}"
+    assert data.read(0, 7).squared_norms().dtype == data.layout.dtype

@@ -11,7 +11,7 @@ from lloydformer.data import prefetch, scratch
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.prefetch import ask_for
 from lloydformer.engines.chunked import Chunked
-from lloydformer.engines.contract import State
+from lloydformer.engines.state import PointState
 from lloydformer.plans.assign import Moments
 
 X = np.random.default_rng(0).normal(size=(70_000, 3)) * [1.0, 10.0, 100.0] + 5
@@ -62,9 +62,9 @@ def test_small_arrays_stay_in_memory(tmp_path):
 
 
 def test_large_states_are_mapped_and_change_nothing(tiny_memory):
-    state = State.of(TensorBlocks(torch.tensor(X)))
-    assert all(is_mapped(t) for t in (state.labels, state.before, state.distances))
-    assert state.labels.unique().tolist() == [-1]
+    state = PointState(TensorBlocks(torch.tensor(X)).layout)
+    assert all(is_mapped(state.column(name)) for name in ("labels", "previous", "distances"))
+    assert state.column("labels").unique().tolist() == [-1]
     mapped = lf.TrimmedKMeans(3, n_init=2, max_iter=4, random_state=0).fit(X)
     assert is_mapped(torch.from_numpy(mapped.labels_))
     with pytest.MonkeyPatch.context() as patch:
@@ -81,19 +81,19 @@ def test_a_full_disk_is_reported_before_writing(tiny_memory, monkeypatch):
 
     monkeypatch.setattr(scratch.os, "posix_fallocate", full)
     with pytest.raises(ValueError, match=r"no room for a scratch file of .* MB.*set TMPDIR"):
-        State.of(TensorBlocks(torch.tensor(X)))
+        PointState(TensorBlocks(torch.tensor(X)).layout).column("labels")
 
 
 def test_leaves_are_prefetched_in_a_thread_each_once(tmp_path, monkeypatch):
     np.save(tmp_path / "p.npy", X)
     points = lf.data.open(tmp_path / "p.npy").points
     asked = []
-    monkeypatch.setattr(TensorBlocks, "expect", lambda self, *rows: asked.append(rows))
+    monkeypatch.setattr(TensorBlocks, "prefetch", lambda self, *rows: asked.append(rows))
     for mapped, n_threads in ((True, 1), (True, 2), (False, 2)):
         data = TensorBlocks(points, leaf=1000, mapped=mapped)
         asked.clear()
-        with Chunked(n_threads).over(data, State.of(data)) as run:
-            run(Moments())
+        with Chunked(n_threads).open(data) as session:
+            session.fold(Moments())
         expected = [(i, min(i + 8000, 70_000)) for i in range(16_000, 70_000, 8000)]
         assert asked == (expected if mapped else [])
 

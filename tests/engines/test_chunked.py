@@ -1,6 +1,7 @@
-"""The chunked engine: threads do not change a bit, blocks hardly, and torch is left as it was."""
+"""The chunked engine: threads change no bit, blocks only rounding; torch keeps its threads."""
 
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from lloydformer import recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
-from lloydformer.engines.contract import State
+from lloydformer.plans.contract import Final, moved
 from lloydformer.plans.lower import lower
 from lloydformer.solving.seeding import kmeans_plusplus
 
@@ -22,7 +23,7 @@ PLANS = {
     "robust": lower(recipes.robust(0.02)),
     "softmax": lower(recipes.robust(0.5, "softmax")),
     "top": lower(recipes.robust(0.5, TopK(9))),
-    "medoids": replace(lower(recipes.medoids(1.0)), seed=5),
+    "medoids": lower(recipes.medoids(1.0)).seeded(5),
 }
 STEPS = 4
 
@@ -34,7 +35,7 @@ def dtype(request):
 
 @pytest.fixture(params=PLANS)
 def plan(request):
-    return PLANS[request.param]
+    return request.param
 
 
 def problem(dtype=torch.float64) -> tuple[torch.Tensor, torch.Tensor]:
@@ -44,46 +45,67 @@ def problem(dtype=torch.float64) -> tuple[torch.Tensor, torch.Tensor]:
     return points.to(dtype), torch.rand(2000, generator=generator, dtype=torch.float64) + 0.5
 
 
-def iterated(plan, dtype, n_threads=1, leaf=64):
-    """Centers after a few steps, labels, and what the last assignment comes to."""
+@dataclass(frozen=True)
+class Ended:
+    """Centers after a few steps, and the last assignment."""
+
+    centers: torch.Tensor
+    labels: torch.Tensor
+    trimmed: torch.Tensor | None
+    final: Final
+
+    def same_points(self, other: "Ended") -> bool:
+        """The same labels, and the same trimmed points."""
+        if self.trimmed is None or other.trimmed is None:
+            masks = self.trimmed is other.trimmed
+        else:
+            masks = torch.equal(self.trimmed, other.trimmed)
+        return masks and torch.equal(self.labels, other.labels)
+
+
+def iterated(name, dtype, n_threads=1, leaf=64) -> Ended:
     points, weights = problem(dtype)
+    plan = PLANS[name]
     data = TensorBlocks(points, weights, leaf, directions=plan.directions)
-    state = State.of(data)
-    state.clear()
-    with Chunked(n_threads).over(data, state) as run:
+    with Chunked(n_threads).open(data) as session:
         centers = data.take(torch.arange(5)).double()
         for iteration in range(STEPS):
-            centers = plan.place(plan.step(run, centers.to(dtype), iteration), centers)
-        final = plan.finish(run, centers.to(dtype))
-    return centers, state.labels.clone(), final
+            step = plan.step(session, centers.to(dtype), iteration)
+            centers = moved(step.update, centers, plan.directions)
+        final = plan.finish(session, centers.to(dtype))
+        return Ended(centers, session.labels(), session.trimmed(), final)
+
+
+@cache
+def with_one_thread(name, dtype) -> Ended:
+    return iterated(name, dtype)
 
 
 @pytest.mark.parametrize("n_threads", [2, 3])
 def test_threads_do_not_change_a_bit(plan, dtype, n_threads):
-    centers, labels, final = iterated(plan, dtype)
-    again = iterated(plan, dtype, n_threads)
-    assert torch.equal(centers, again[0])
-    assert torch.equal(labels, again[1])
-    assert final == again[2]
+    alone, together = with_one_thread(plan, dtype), iterated(plan, dtype, n_threads)
+    assert torch.equal(alone.centers, together.centers)
+    assert alone.same_points(together)
+    assert alone.final == together.final
 
 
-def test_torchs_own_threads_do_not_either(plan, dtype):
-    centers, *_ = iterated(plan, dtype, None)
+def test_the_number_of_torchs_threads_does_not_change_a_bit(plan, dtype):
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
-        assert torch.equal(centers, iterated(plan, dtype, None)[0])
+        found = iterated(plan, dtype, None)
     finally:
         torch.set_num_threads(before)
+    assert torch.equal(with_one_thread(plan, dtype).centers, found.centers)
 
 
-@pytest.mark.parametrize("leaf", [100, 333, 5000])
-def test_blocks_hardly_change_anything(plan, leaf):
-    centers, labels, final = iterated(plan, torch.float64)
-    again = iterated(plan, torch.float64, leaf=leaf)
-    torch.testing.assert_close(centers, again[0], rtol=1e-12, atol=1e-12)
-    assert torch.equal(labels, again[1])
-    assert final.inertia == pytest.approx(again[2].inertia, rel=1e-12)
+def test_blocks_change_results_by_rounding_only(plan):
+    small = with_one_thread(plan, torch.float64)
+    for leaf in (100, 333, 5000):
+        large = iterated(plan, torch.float64, leaf=leaf)
+        torch.testing.assert_close(small.centers, large.centers, rtol=1e-12, atol=1e-12)
+        assert small.same_points(large)
+        assert small.final.inertia == pytest.approx(large.final.inertia, rel=1e-12)
 
 
 def test_seeds_do_not_depend_on_threads_or_blocks():
@@ -91,21 +113,30 @@ def test_seeds_do_not_depend_on_threads_or_blocks():
     drawn = []
     for n_threads, leaf in ((1, 64), (3, 64), (2, 100), (1, 5000)):
         data = TensorBlocks(points, weights, leaf)
-        state = State.of(data)
-        with Chunked(n_threads).over(data, state) as run:
-            rng = np.random.RandomState(0)
-            drawn.append(kmeans_plusplus(data, run, state.distances, 8, rng).tolist())
+        with Chunked(n_threads).open(data) as session:
+            drawn.append(kmeans_plusplus(session, 8, np.random.RandomState(0)).tolist())
     assert all(rows == drawn[0] for rows in drawn)
 
 
+class TorchThreads:
+    """How many threads torch uses while blocks are mapped."""
+
+    def map(self, block):
+        return {torch.get_num_threads()}
+
+    def merge(self, first, second):
+        return first | second
+
+
 def fail(data, n_threads):
-    with Chunked(n_threads).over(data, State.of(data)):
-        assert torch.get_num_threads() == 1
+    with Chunked(n_threads).open(data) as session:
+        assert session.fold(TorchThreads()) == {1}
+        assert torch.get_num_threads() == 2
         raise ZeroDivisionError
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_torchs_threads_are_as_before_also_after_an_error(n_threads):
+def test_torch_keeps_its_threads_during_a_session_and_after_an_error(n_threads):
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
@@ -117,7 +148,7 @@ def test_torchs_threads_are_as_before_also_after_an_error(n_threads):
 
 
 class Failing:
-    """A fold that meets an error in a late block."""
+    """A fold that raises in a late block."""
 
     def map(self, block):
         if block.start >= 1000:
@@ -129,16 +160,16 @@ class Failing:
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_an_error_in_a_block_comes_out(n_threads):
+def test_an_error_in_a_block_is_raised(n_threads):
     data = TensorBlocks(problem()[0], leaf=64)
     with (
         pytest.raises(ArithmeticError, match="1024"),
-        Chunked(n_threads).over(data, State.of(data)) as run,
+        Chunked(n_threads).open(data) as session,
     ):
-        run(Failing())
+        session.fold(Failing())
 
 
-class Rows(Failing):
+class FirstRows(Failing):
     """Every block's first row, in the order of merging."""
 
     def map(self, block):
@@ -148,8 +179,8 @@ class Rows(Failing):
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_summaries_are_merged_in_row_order(n_threads):
     data = TensorBlocks(problem()[0], leaf=64)
-    with Chunked(n_threads).over(data, State.of(data)) as run:
-        assert run(Rows()) == list(range(0, 2000, 64))
+    with Chunked(n_threads).open(data) as session:
+        assert session.fold(FirstRows()) == list(range(0, 2000, 64))
 
 
 def test_a_fold_over_the_state_alone_reads_no_points(monkeypatch):
@@ -159,6 +190,6 @@ def test_a_fold_over_the_state_alone_reads_no_points(monkeypatch):
     monkeypatch.setattr(
         TensorBlocks, "read", lambda self, *rows: read.append(rows) or plain(self, *rows)
     )
-    with Chunked(1).over(data, State.of(data)) as run:
-        PLANS["trimmed"].step(run, data.take(torch.arange(5)), 0)
+    with Chunked(1).open(data) as session:
+        PLANS["trimmed"].step(session, data.take(torch.arange(5)), 0)
     assert len(read) == 2 * 4

@@ -61,7 +61,7 @@ def test_every_start(both, points, recipe, init, k):
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_every_point_a_cluster(both, points, init):
-    """In which order is not said: the last two points are equally good seeds."""
+    """In any order: the last two points are equally good seeds."""
     for found in both(points, n_clusters=N, init=init):
         away = np.abs(np.sort(found.centers, axis=1) - np.sort(points, axis=1)).max()
         assert away <= 8 * np.finfo(points.dtype).eps
@@ -78,7 +78,7 @@ def test_weights_some_of_them_zero(both, points, recipe, init):
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_masked_points(both, points, recipe, init):
-    """Those that are not there may be anything."""
+    """Their values do not matter."""
     mask = np.arange(N) < np.random.default_rng(2).integers(K + 1, N + 1, size=B)[:, None]
     points[~mask] = 1e6
     by_kernels, by_tensors = both(points, init=init, recipe=recipe, mask=mask)
@@ -107,7 +107,7 @@ def test_stop_rules(both, points):
 
 
 def test_far_from_zero(both):
-    """Each problem is seen from its own middle."""
+    """Each problem is centered at its own middle."""
     x = np.random.default_rng(4).normal(size=(B, N, D)) + 1e6 * np.arange(B)[:, None, None]
     by_kernels, by_tensors = both(x)
     np.testing.assert_array_equal(by_kernels.labels, by_tensors.labels)
@@ -123,7 +123,7 @@ def test_inputs_are_not_written_to(points, recipe):
     np.testing.assert_array_equal(weights, 1)
 
 
-def test_tensors_however_they_lie_in_memory(points):
+def test_tensors_of_any_memory_layout(points):
     turned = torch.from_numpy(np.ascontiguousarray(points.transpose(2, 0, 1))).permute(1, 2, 0)
     one, other = (lf.fit_batch(p, K, random_state=0) for p in (turned, points))
     np.testing.assert_array_equal(one.labels.numpy(), other.labels)

@@ -1,4 +1,4 @@
-"""Every kernel gives what its plain fold gives: the summary, and what it writes of each point."""
+"""Every kernel agrees with its plain fold: the summary, and what it writes for each point."""
 
 import math
 from dataclasses import dataclass
@@ -13,17 +13,18 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.scaling import scaling_of
 from lloydformer.engines import Native, instruction_set
 from lloydformer.engines.chunked import Chunked
-from lloydformer.engines.contract import State
+from lloydformer.engines.native.engine import NativeSession
 from lloydformer.engines.native.folds import FOLDS
+from lloydformer.engines.native.tasks import TASKS
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.means import Iterations
 from lloydformer.plans.relocating import Relocation
 from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
+from lloydformer.plans.seeding import NewSeed, Potential, Seeds
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
-from lloydformer.plans.symmetric import Attended, Heads, Served
+from lloydformer.plans.symmetric import AttentionSums, Heads, NearestCosts
 from lloydformer.plans.trimmed import Within
-from lloydformer.solving.seeding.plusplus import Closer, Potential, Seeds
 
 pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -31,17 +32,17 @@ pytestmark = pytest.mark.skipif(
 GAMMA = 0.3
 LABELLED = ("nearest", "measure", "cosines")
 """Folds whose labels are exact."""
-EXPANDED = ("shares", "seeds", "served", "attended")
-"""Folds that compute with distances by the expansion."""
+EXPANDED = ("shares", "seeds", "nearest costs", "attention sums")
+"""Folds that compute distances by the expansion |c|^2 - 2 x c + |x|^2."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Data, centers as the data are seen, and what is known of each point before a fold."""
+    """Data, centers in their coordinates, and the columns of the state before each fold."""
 
     data: TensorBlocks
     centers: torch.Tensor
-    known: State
+    known: dict[str, torch.Tensor]
 
     def doubled(self) -> "Case":
         """The same numbers, to be computed with in float64."""
@@ -51,32 +52,45 @@ class Case:
             data.points.double(), weights, data.leaf, data.origin.double(), data.directions,
             data.scaling,
         )  # fmt: skip
-        state = State(known.labels, known.before, known.distances.double())
-        return Case(doubled, self.centers.double(), state)
+        known = known | {"distances": known["distances"].double()}
+        return Case(doubled, self.centers.double(), known)
 
     def ran(self, engine, folds):
         """Each fold's summary, and the state after it, from the same state before it."""
-        state, found = State.of(self.data), {}
-        with engine.over(self.data, state) as run:
+        found = {}
+        with engine.open(self.data) as session:
             for name, fold in folds.items():
-                self._restore(state)
+                self._restore(session)
                 if isinstance(fold, Nearest):
-                    state.clear()
-                summary = _parts(fold, run(fold))
-                found[name] = summary, [t.clone() for t in vars(state).values()]
-            found["seeds"] = self._seeded(run, state)
+                    session.forget()
+                summary = _parts(fold, session.fold(fold))
+                found[name] = summary, self._columns(session)
+            found["seeds"] = self._seeded(session)
         return found
 
-    def _seeded(self, run, state: State):
+    def _seeded(self, session):
         """Folds of k-means++, in its order: centers are seeds, and some of them candidates."""
         for number, seed in enumerate(self.centers[:5]):
-            masses = run(Closer(seed[None], first=number == 0))
-        (potentials,) = run(Potential(self.centers[-8:].contiguous(), masses.sum()))
-        return [masses, potentials], [self.known.labels, self.known.before, state.distances.clone()]
+            (mass,) = session.fold(NewSeed(seed[None], first=number == 0))
+        masses = _leaf_masses(session)
+        (potentials,) = session.fold(Potential(self.centers[-8:].contiguous(), mass))
+        return [mass[None], masses, potentials], self.known | {
+            "distances": session.state.column("distances").clone()
+        }
 
-    def _restore(self, state: State) -> None:
-        for name, known in vars(self.known).items():
-            getattr(state, name).copy_(known)
+    def _restore(self, session) -> None:
+        for name, known in self.known.items():
+            session.state.column(name).copy_(known)
+
+    def _columns(self, session) -> dict[str, torch.Tensor]:
+        return {name: session.state.column(name).clone() for name in self.known}
+
+
+def _leaf_masses(session) -> torch.Tensor:
+    """The sums of w d^2 of the leaves; the kernels keep those of the last seed."""
+    if isinstance(session, NativeSession):
+        return session.points.leaf_masses
+    return session._leaf_masses(session._mass)
 
 
 def _parts(fold, summary) -> list[torch.Tensor]:
@@ -84,7 +98,7 @@ def _parts(fold, summary) -> list[torch.Tensor]:
     if isinstance(fold, Shares):
         level, sums, masses, *rest = summary
         summary = sums * level.exp()[:, None], masses * level.exp(), *rest
-    if isinstance(fold, Attended):
+    if isinstance(fold, AttentionSums):
         level, masses, sums = summary
         there = (level > -1e25)[..., None]  # some point has weight
         summary = (
@@ -96,7 +110,7 @@ def _parts(fold, summary) -> list[torch.Tensor]:
 
 
 def problem(seed: int, n: int, d: int, k: int, dtype, kind: str, leaf: int, weighted: bool) -> Case:
-    """Points about a few middles, a third of them there twice; zeros among the weights."""
+    """Points about a few middles, a third of them duplicates; zeros among the weights."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, d)) + rng.uniform(-4, 4, size=(3, d))[rng.integers(3, size=n)] + 5
     x[rng.integers(n, size=n // 3)] = x[rng.integers(n, size=n // 3)]
@@ -111,16 +125,20 @@ def problem(seed: int, n: int, d: int, k: int, dtype, kind: str, leaf: int, weig
         rng.normal(size=(k, d))
     ).to(dtype)
     away = (rows.double()[:, None] - centers.double()).square().sum(dim=-1).min(dim=1)
-    before = torch.from_numpy(rng.integers(-1, k, size=n).astype(np.int32))
-    return Case(data, centers, State(away.indices.int(), before, away.values.to(dtype)))
+    previous = torch.from_numpy(rng.integers(-1, k, size=n).astype(np.int32))
+    known = {
+        "labels": away.indices.int(), "previous": previous, "distances": away.values.to(dtype),
+        "trimmed": torch.from_numpy(rng.random(n) < 0.3),
+    }  # fmt: skip
+    return Case(data, centers, known)
 
 
 def folds(case: Case, seed: int) -> dict[str, object]:
-    """One or two of each type, with thresholds and radii such as plans have."""
+    """One or two of each type, with thresholds and radii as plans have them."""
     rng = np.random.default_rng([seed, 1])
     centers, known, k = case.centers, case.known, len(case.centers)
-    chosen = torch.from_numpy(rng.integers(len(known.labels), size=k))
-    radius = known.distances[chosen]
+    chosen = torch.from_numpy(rng.integers(len(known["labels"]), size=k))
+    radius = known["distances"][chosen]
     level = -GAMMA * radius.double()
     bits = 32 if centers.dtype == torch.float32 else 64
     pattern = radius.view(torch.int32 if bits == 32 else torch.int64).long()
@@ -130,7 +148,8 @@ def folds(case: Case, seed: int) -> dict[str, object]:
     open_level[0] = -math.inf
     heads = attention(rng, k, int(rng.integers(1, 5)))
     return {
-        "served": Served(centers), "attended": Attended(centers, 4.0, heads),
+        "nearest costs": NearestCosts(centers),
+        "attention sums": AttentionSums(centers, 4.0, heads),
         "moments": Moments(), "nearest": Nearest(centers), "measure": Measure(centers),
         "cosines": Cosines(centers), "shares": Shares(centers, GAMMA),
         "histogram": Histogram(prefix, shift), "within": Within(radius),
@@ -155,9 +174,10 @@ def attention(rng, k: int, h: int) -> Heads:
 
 def test_no_kernel_is_forgotten():
     case = problem(0, 20, 2, 3, torch.float64, "plain", 8, weighted=True)
-    tried = {type(fold) for fold in folds(case, 0).values()} | {Closer, Potential}
-    whole = {Iterations, Seeds, Relocation}  # truths: test_native_small, test_relocating_plan
-    assert tried == set(FOLDS) - whole
+    tried = {type(fold) for fold in folds(case, 0).values()} | {NewSeed, Potential}
+    assert tried == set(FOLDS)
+    # compared in test_native_small and test_relocating_plan
+    assert set(TASKS) == {Iterations, Seeds, Relocation}
 
 
 problems = {
@@ -172,7 +192,7 @@ problems = {
 
 
 def worst(found, truth) -> list[float]:
-    """The largest error of each part, by the largest number in it; infinity where that is."""
+    """The largest error of each part, relative to its largest number; infinities must agree."""
     errors = []
     for a, b in zip(found, truth, strict=True):
         assert torch.equal(a.isfinite(), b.isfinite())
@@ -186,11 +206,11 @@ def check_doubles(case: Case, seed: int) -> None:
     every = folds(case, seed)
     ours, plain = (case.ran(engine, every) for engine in (Native(), Chunked(1)))
     for name, (found, state) in ours.items():
-        truth, (labels, before, distances) = plain[name]
+        truth, columns = plain[name]
         assert max(worst(found, truth)) <= 1e-10, name
-        assert torch.equal(state[0], labels), name
-        assert torch.equal(state[1], before), name
-        torch.testing.assert_close(state[2], distances, rtol=1e-10, atol=1e-10)
+        for column in ("labels", "previous", "trimmed"):
+            assert torch.equal(state[column], columns[column]), (name, column)
+        torch.testing.assert_close(state["distances"], columns["distances"], rtol=1e-10, atol=1e-10)
 
 
 def check_singles(case: Case, seed: int) -> None:
@@ -204,12 +224,12 @@ def check_singles(case: Case, seed: int) -> None:
     truth = double.ran(Chunked(1), doubled)
     truth["histogram"] = plain["histogram"]  # counts the bits of single numbers
     for name, (found, state) in ours.items():
-        exact, (labels, *_) = truth[name]
+        exact, columns = truth[name]
         for error, theirs in zip(worst(found, exact), worst(plain[name][0], exact), strict=True):
             few = 1e-6 * (max(1.0, case.data.farthest) if name in EXPANDED else 1.0)
             assert error <= 2 * theirs + few, name
         if name in LABELLED and case.data.scaling is None and not case.data.directions:
-            assert torch.equal(state[0], labels), name
+            assert torch.equal(state["labels"], columns["labels"]), name
 
 
 @given(**problems)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Native, instruction_set
-from lloydformer.engines.contract import State
 from lloydformer.plans.assign import Measure, Nearest
 
 pytestmark = pytest.mark.skipif(
@@ -35,7 +34,7 @@ def in_whole_numbers(data: TensorBlocks, centers: torch.Tensor) -> np.ndarray:
 
 
 def as_given(data: TensorBlocks, centers: torch.Tensor) -> np.ndarray:
-    """The same by the numbers that a user has, not by those that are seen from an origin."""
+    """The same by the numbers that a user has, before the origin is subtracted."""
     given = (centers.double() + data.origin.double()).to(data.dtype)
     return _nearest(*(t.double().numpy() for t in (data.points, given)))
 
@@ -44,18 +43,16 @@ def labelled(data: TensorBlocks, centers: torch.Tensor) -> list[np.ndarray]:
     """By both folds that label."""
     found = []
     for fold in (Nearest(centers), Measure(centers)):
-        state = State.of(data)
-        state.clear()
-        with Native().over(data, state) as run:
-            run(fold)
-        found.append(state.labels.numpy())
+        with Native().open(data) as session:
+            session.fold(fold)
+            found.append(session.labels().numpy())
     return found
 
 
 def check(points: np.ndarray, centers: np.ndarray, dtype, truth=exactly) -> None:
     """Points and centers as a user has them."""
     data = TensorBlocks(torch.from_numpy(points).to(dtype))
-    seen = data.place(torch.from_numpy(centers).to(dtype)).to(dtype).contiguous()
+    seen = data.layout.place(torch.from_numpy(centers).to(dtype)).to(dtype).contiguous()
     expected = truth(data, seen)
     for labels in labelled(data, seen):
         np.testing.assert_array_equal(labels, expected)
@@ -108,7 +105,7 @@ def test_points_on_bisectors_by_the_numbers_as_given(shift, seed):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @given(seed=seeds)
-def test_centers_that_are_there_twice(dtype, seed):
+def test_duplicate_centers(dtype, seed):
     """The first of equal centers has all of their points."""
     rng = np.random.default_rng(seed)
     n, d, k = shape(rng)
@@ -146,8 +143,8 @@ def test_many_points_far_from_zero():
     check(points, points[:50] + 0.1, torch.float32)
 
 
-def test_the_plain_expansion_would_not_do():
-    """Without care, float32 mislabels some of such points: the tests above can fail."""
+def test_the_plain_expansion_mislabels_points():
+    """In float32 it mislabels some of these points, so the tests above can fail."""
     rng = np.random.default_rng(0)
     centers = rng.normal(size=(2, 6)).astype(np.float32)
     middle = np.repeat((centers[:1] + centers[1:]) / 2, 200, axis=0)

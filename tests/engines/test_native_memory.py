@@ -1,4 +1,4 @@
-"""At most 16 bytes a point above the data, and bounds as many as they say, in fresh processes."""
+"""At most 16 bytes a point above the data, plus the stated size of bounds, in fresh processes."""
 
 import subprocess
 import sys
@@ -21,8 +21,9 @@ import resource, sys, numpy as np, torch
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Native
 from lloydformer.engines.native.installed import kernels
-from lloydformer.plans.means import Means
-from lloydformer.solving.loop import Rules, solve
+from lloydformer.plans.means import MeansPlan
+from lloydformer.solving.rules import Rules
+from lloydformer.solving.solve import solve
 n, d, k, bounded = *map(int, sys.argv[1:4]), sys.argv[4] == "bounded"
 rng = np.random.default_rng(0)
 X = rng.standard_normal((n, d), dtype=np.float32)
@@ -32,8 +33,8 @@ for part in np.array_split(X, 100):
 def peak(n):
     data = TensorBlocks(torch.from_numpy(X[:n]))
     start = data.take(torch.arange(k)).double()
-    engine = Native(2, bounded=bounded)
-    solve(Means(), data, lambda run, state: iter([start]), Rules(12, 0.0), engine)
+    with Native(2, bounded=bounded).open(data) as session:
+        solve(MeansPlan(), session, lambda session: iter([start]), Rules(12, 0.0))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 before, half, whole = peak(20_000), peak(n // 2), peak(n)
 print(whole - before, whole - half, kernels().bytes_of_bounds(True, d, k))
@@ -42,7 +43,7 @@ N = 2_000_000
 
 
 def measured(d: int, k: int, how: str) -> tuple[int, int, int]:
-    """Bytes above those of a small fit, those for the second half, and what bounds say."""
+    """Bytes above a small fit, bytes for the second half, and the stated size of bounds."""
     pytest.importorskip("resource", reason="peaks of memory are measured on Unix only")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(N), str(d), str(k), how],
@@ -59,7 +60,7 @@ def test_16_bytes_a_point_without_bounds():
 
 
 @pytest.mark.parametrize(("d", "k"), [(8, 64), (16, 20)])
-def test_bounds_take_what_they_say(d, k):
+def test_bounds_take_their_stated_size(d, k):
     """And they do take it, so they were in use."""
     above, growth, bounds = measured(d, k, "bounded")
     assert above <= (16 + bounds) * N + FIXED, f"{above / N:.1f} bytes a point"

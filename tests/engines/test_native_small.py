@@ -1,4 +1,4 @@
-"""Small problems are iterated in one call, and come to what the loop comes to."""
+"""Small problems are iterated in one call, with the results of the loop."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Chunked, Native, instruction_set
-from lloydformer.engines.contract import State
-from lloydformer.solving.loop import Descent
+from lloydformer.solving.descent import Descent
 from lloydformer.solving.seeding import kmeans_plusplus
 
 pytestmark = pytest.mark.skipif(instruction_set() is None, reason="no kernels were built here")
@@ -19,7 +18,7 @@ KINDS = {"means": lf.KMeans, "directions": lf.SphericalKMeans}
 
 
 def fitted(kind, X, weights, callback, **settings):
-    """With a callback there is someone to hear of every iteration: that is the loop."""
+    """With a callback every iteration is reported, so the loop in Python runs."""
     model = KINDS[kind](engine="native", n_init=1, callback=callback, **settings)
     return model.fit(X, sample_weight=weights)
 
@@ -28,7 +27,7 @@ def fitted(kind, X, weights, callback, **settings):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_at_once_is_what_the_loop_comes_to(kind, dtype, seed):
+def test_one_call_gives_the_results_of_the_loop(kind, dtype, seed):
     rng = np.random.default_rng(seed)
     n, d, k = rng.integers(12, 200), rng.integers(2, 9), rng.integers(1, 9)
     X = (rng.normal(size=(n, d)) + 3 * rng.integers(2, size=(n, 1))).astype(dtype)
@@ -50,7 +49,7 @@ def test_at_once_is_what_the_loop_comes_to(kind, dtype, seed):
 @pytest.mark.parametrize("weighted", [False, True])
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_seeds_at_once_are_those_of_the_folds(weighted, seed):
+def test_seeds_of_one_call_are_those_of_the_folds(weighted, seed):
     """Also where there are fewer different points than clusters."""
     rng = np.random.default_rng(seed)
     n, d, k = rng.integers(12, 200), rng.integers(1, 6), rng.integers(1, 12)
@@ -65,20 +64,19 @@ def test_seeds_at_once_are_those_of_the_folds(weighted, seed):
         return
     found = []
     for engine in (Native(1), Chunked(1)):
-        state = State.of(data)
-        with engine.over(data, state) as run:
+        with engine.open(data) as session:
             draw = np.random.RandomState(seed)
-            found.append(kmeans_plusplus(data, run, state.distances, int(k), draw).tolist())
+            found.append(kmeans_plusplus(session, int(k), draw).tolist())
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize(("n", "at_once"), [(200, True), (200_000, False)])
-def test_only_small_problems_are(n, at_once, monkeypatch):
+@pytest.mark.parametrize(("n", "in_one_call"), [(200, True), (200_000, False)])
+def test_only_small_problems_run_in_one_call(n, in_one_call, monkeypatch):
     X = np.random.default_rng(0).normal(size=(n, 4))
     found = []
-    whole = Descent._at_once
+    whole = Descent._in_one_call
     monkeypatch.setattr(
-        Descent, "_at_once", lambda self, c: found.append(whole(self, c)) or found[-1]
+        Descent, "_in_one_call", lambda self, c: found.append(whole(self, c)) or found[-1]
     )
     lf.KMeans(8, init=X[:8], n_init=1, max_iter=3).fit(X)
-    assert [result is not None for result in found] == [at_once]
+    assert [result is not None for result in found] == [in_one_call]

@@ -1,4 +1,4 @@
-"""What an engine remembers between folds is its own affair: any order of folds gives the same."""
+"""What the kernels remember between folds changes nothing: any order of folds gives the same."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import torch
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Chunked, Native, instruction_set
-from lloydformer.engines.contract import State
 from lloydformer.plans.assign import Measure, Nearest
 
 pytestmark = pytest.mark.skipif(
@@ -24,30 +23,28 @@ def data() -> TensorBlocks:
     return TensorBlocks(torch.from_numpy(points), torch.from_numpy(weights), leaf=512)
 
 
-def ran(engine, data, folds, clear_before=()):
+def ran(engine, data, folds, forget_before=()):
     """The last fold's summary, and the state after it."""
-    state = State.of(data)
-    state.clear()
-    with engine.over(data, state) as run:
+    with engine.open(data) as session:
         for number, fold in enumerate(folds):
-            if number in clear_before:
-                state.clear()
-            summary = run(fold)
-    return summary, state
+            if number in forget_before:
+                session.forget()
+            summary = session.fold(fold)
+        return summary, session.state
 
 
-def check(data, folds, clear_before=()) -> None:
-    truth, plain = ran(Chunked(1), data, folds, clear_before)
+def check(data, folds, forget_before=()) -> None:
+    truth, plain = ran(Chunked(1), data, folds, forget_before)
     for bounded in (True, False):
-        found, state = ran(Native(bounded=bounded), data, folds, clear_before)
+        found, state = ran(Native(bounded=bounded), data, folds, forget_before)
         for one, other in zip(found, truth, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
-        assert torch.equal(state.labels, plain.labels)
-        assert torch.equal(state.before, plain.before)
+        for name in ("labels", "previous"):
+            assert torch.equal(state.column(name), plain.column(name))
 
 
 def path(data, n_steps: int = 12) -> list[torch.Tensor]:
-    """Centers that come to rest, so that bounds are in use at the end."""
+    """Centers that settle, so that bounds are in use at the end."""
     centers = [data.take(torch.arange(K))]
     for _ in range(n_steps):
         (sums, masses, _), _ = ran(Chunked(1), data, [Nearest(centers[-1])])
@@ -62,7 +59,7 @@ def test_measuring_by_other_centers_in_between(data):
 
 
 def test_measuring_while_bounds_are_in_use(data):
-    """It neither counts as an iteration nor is it one that later folds compare with."""
+    """It is not an iteration: later folds do not compare their labels with its labels."""
     centers = path(data)
     folds = [Nearest(c) for c in centers]
     check(data, [*folds, Measure(centers[3]), Nearest(centers[-1])])
@@ -88,14 +85,15 @@ def test_the_same_centers_again(data):
     assert changed == 0
 
 
-def test_labels_that_were_there_before(data):
-    """A state with labels, and an engine that has seen none of it."""
+def test_labels_of_an_iteration_that_the_kernels_have_not_run(data):
+    """They count changed labels by comparing with the column `previous`."""
     centers = data.take(torch.arange(K))
     results = []
     for engine in (Native(), Chunked(1)):
-        state = State.of(data)
-        state.before.copy_(torch.arange(N) % K)
-        with engine.over(data, state) as run:
-            results.append(run(Nearest(centers)))
+        with engine.open(data) as session:
+            session.state.column("previous").copy_(torch.arange(N) % K)
+            if isinstance(engine, Native):
+                session.points.fresh = False
+            results.append(session.fold(Nearest(centers)))
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -16,7 +15,6 @@ from lloydformer import recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Native, instruction_set
-from lloydformer.engines.contract import State
 from lloydformer.engines.native.engine import allowed_threads
 from lloydformer.plans.lower import lower
 
@@ -31,7 +29,7 @@ PLANS = {
     "robust": lower(recipes.robust(0.02)),
     "softmax": lower(recipes.robust(0.5, "softmax")),
     "top": lower(recipes.robust(0.5, TopK(9))),
-    "medoids": replace(lower(recipes.medoids(1.0)), seed=5),
+    "medoids": lower(recipes.medoids(1.0)).seeded(5),
 }
 N, D, K = 70_000, 4, 6
 """More than 2^18 numbers, for which several threads are up."""
@@ -66,14 +64,14 @@ def test_threads_do_not_change_a_bit(course, plan, dtype):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted on Linux")
-def test_so_many_threads_are_there_and_gone_again():
+def test_threads_start_with_a_session_and_end_with_it():
     data, _ = problem(PLANS["means"], torch.float32, weighted=False)
 
     def count() -> int:
         return len(os.listdir("/proc/self/task"))
 
     before = count()
-    with Native(7).over(data, State.of(data)):
+    with Native(7).open(data):
         assert count() - before == 6  # the caller works, too
     assert count() == before
 
@@ -91,7 +89,7 @@ def instruction_sets() -> list[str]:
     return [name for name in ("portable", "avx2", "avx512") if is_here(name)]
 
 
-def test_this_machine_has_what_it_says():
+def test_the_widest_instruction_set_is_the_default():
     assert instruction_sets()[0] == "portable"
     assert instruction_set() == instruction_sets()[-1]
 

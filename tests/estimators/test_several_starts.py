@@ -1,4 +1,4 @@
-"""Several starts: what the best one has found is not touched by those that come after it."""
+"""Several starts: later ones do not change the result of the best one."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,9 @@ import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
 from lloydformer.plans.assign import Measure
-from lloydformer.plans.means import Means
-from lloydformer.solving.loop import Interrupted, Rules, solve
+from lloydformer.plans.means import MeansPlan
+from lloydformer.solving.rules import Rules
+from lloydformer.solving.solve import Interrupted, solve
 
 X = np.random.default_rng(0).normal(size=(3000, 3))
 
@@ -28,13 +29,13 @@ def test_ctrl_c_while_the_second_start_is_drawn_keeps_the_labels_of_the_first():
     points = torch.tensor([[0.0], [1.0], [10.0], [11.0]]).double()
     first = torch.tensor([[0.0], [10.0]]).double()
 
-    def starts(run, state):
+    def starts(session):
         yield first
-        run(Measure(first.flip(0)))  # labels of another start
+        session.fold(Measure(first.flip(0)))  # labels of another start
         raise KeyboardInterrupt
 
     data = TensorBlocks(points, seen_from=torch.zeros(1).double())
-    with pytest.raises(Interrupted) as stop:
-        solve(Means(), data, starts, Rules(), Chunked(1))
+    with pytest.raises(Interrupted) as stop, Chunked(1).open(data) as session:
+        solve(MeansPlan(), session, starts, Rules())
     assert stop.value.result is not None
     assert stop.value.result.labels.tolist() == [0, 0, 1, 1]

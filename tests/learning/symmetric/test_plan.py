@@ -7,7 +7,6 @@ import torch
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Chunked, Native, instruction_set
-from lloydformer.engines.contract import State
 from lloydformer.learning.symmetric.layer import Frame
 from lloydformer.learning.symmetric.model import load_symmetric
 from lloydformer.learning.symmetric.plan import plan_of
@@ -48,13 +47,12 @@ def by_layer(points, centers, n_steps):
 def by_plan(engine, points, starts, weights=None, leaf=8192):
     """One step from each of several starts; start t is run as step number t."""
     data = TensorBlocks(points, weights, leaf)
-    state, plan = State.of(data), plan_of(MODEL, len(starts))
-    with engine.over(data, state) as run:
-        plan = replace(plan, spread=spread_of(run))
-        steps = [
-            plan.step(run, data.place(c).to(data.dtype), t) for t, c in enumerate(starts)
-        ]  # fmt: skip
-    return [(step.sums + data.origin.double(), step) for step in steps]
+    with engine.open(data) as session:
+        layout = session.layout
+        plan = replace(plan_of(MODEL, len(starts)), spread=spread_of(session))
+        placed = [layout.place(centers).to(layout.dtype) for centers in starts]
+        steps = [plan.step(session, centers, t) for t, centers in enumerate(placed)]
+    return [(step.update.centers + layout.origin.double(), step) for step in steps]
 
 
 def far(found, wanted, points):
@@ -80,7 +78,7 @@ def test_the_objective_belongs_to_the_centers_before_the_step(engine):
     points, centers = problem(500, 4, 6)
     _, step = by_plan(engine(1), points, [centers])[0]
     wanted = torch.cdist(points, centers).square().min(dim=1).values.sum().item()
-    assert step.objective == pytest.approx(wanted, rel=1e-9)
+    assert step.objective.item() == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)

@@ -77,10 +77,12 @@ class LloydLoop {
         }
         std::stable_sort(order.begin(), order.end(),
                          [&](int64_t a, int64_t b) { return away[a] > away[b]; });
+        Totals move(k_, rows_.d);  // rounded before it is added, as in `Lloyd` and in Python
         for (size_t l = 0; l < empty.size() && away[order[l]] > 0; l++) {
             rows_.read(order[l], row.data());
-            totals.add(row.data(), labels_[order[l]], -rows_.weight(order[l]));
-            totals.add(row.data(), empty[l], rows_.weight(order[l]));
+            move.add(row.data(), labels_[order[l]], -rows_.weight(order[l]));
+            move.add(row.data(), empty[l], rows_.weight(order[l]));
+            totals.take(move);
         }
     }
 

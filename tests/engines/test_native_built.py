@@ -1,4 +1,4 @@
-"""Where there is a compiler there are kernels: a build that fails must not pass unseen."""
+"""With a compiler, the kernels were built: a failed build must not go unnoticed."""
 
 import shutil
 
