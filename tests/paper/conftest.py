@@ -1,4 +1,4 @@
-"""A label of two pieces, for tests of what is done with labels."""
+"""A sample label with two pieces."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The table of architectures: the paper's cells, and circuits beside their algorithms."""
+"""tab:comp-alg: the paper's cells, and circuits against their algorithms."""
 
 import copy
 import json

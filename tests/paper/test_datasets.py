@@ -1,4 +1,4 @@
-"""The paper's data sets: from a folder, from OpenML by number, or a clear refusal."""
+"""The paper's data sets come from a folder or from OpenML, or raise a clear error."""
 
 import numpy as np
 import pytest
@@ -9,13 +9,13 @@ from lloydformer.paper.datasets import OPENML, scaled
 from lloydformer.paper.paper_numbers import numbers
 
 
-def test_a_set_of_the_folder_is_scaled_by_columns(tmp_path, monkeypatch):
+def test_columns_of_a_set_in_the_folder_are_scaled(tmp_path, monkeypatch):
     np.savez(tmp_path / "sonar.npz", X=np.array([[1, 7, -2], [3, 7, 2], [2, 7, 1]]), y=[0, 1, 0])
     monkeypatch.setenv("LLOYDFORMER_DATA", str(tmp_path))
     assert scaled("sonar").tolist() == [[0, 0, 0], [1, 0, 1], [0.5, 0, 0.75]]
 
 
-def test_what_is_not_in_the_folder_is_asked_for_by_its_number(tmp_path, monkeypatch):
+def test_a_set_that_is_not_in_the_folder_is_downloaded_by_number(tmp_path, monkeypatch):
     asked: list[str] = []
 
     def answer(source: str, scale: str) -> TensorBlocks:
@@ -29,7 +29,7 @@ def test_what_is_not_in_the_folder_is_asked_for_by_its_number(tmp_path, monkeypa
     assert asked == ["1050"]
 
 
-def test_neither_folder_nor_openml_is_said_with_the_repair(monkeypatch):
+def test_unavailable_and_unknown_sets_raise_with_the_repair(monkeypatch):
     monkeypatch.delenv("LLOYDFORMER_DATA", raising=False)
     with pytest.raises(ValueError, match=r"ringnorm-zscored: .*set LLOYDFORMER_DATA to a folder"):
         scaled("ringnorm-zscored")

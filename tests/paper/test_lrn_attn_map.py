@@ -1,4 +1,4 @@
-"""fig:lrn-attn-map: maps made a second time by hand, claims that can fail."""
+"""fig:lrn-attn-map: maps computed by hand, and claims that can fail."""
 
 from copy import deepcopy
 
@@ -16,7 +16,7 @@ from lloydformer.paper.matrix_text import read
 from lloydformer.paper.scope import Scope
 
 NOT_DIAGONAL = 4
-"""The place of the one claim that does not hold: the encoder's self-attention."""
+"""Index of the one claim that does not hold: the encoder's self-attention is diagonal."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_similarity_by_hand():
 
 
 def test_a_learned_map_is_the_softmax_of_scaled_distances(task):
-    """The encoder's cross-attention in plain numpy, from the weights themselves."""
+    """The encoder's cross-attention in plain numpy, from the weights."""
     layer = load("d32-k10")
     named = {name: part[0].numpy() for name, part in layer.layer.named(layer.weights).items()}
     x = np.pad(task[0].numpy(), ((0, 0), (0, 10)))
@@ -67,7 +67,7 @@ def test_a_learned_map_is_the_softmax_of_scaled_distances(task):
     np.testing.assert_allclose(found.numpy(), known, atol=2e-4)
 
 
-def test_the_constructed_maps_are_lloyds(task):
+def test_the_constructed_maps_are_the_steps_of_lloyds_algorithm(task):
     x, c = (part.double() for part in task)
     found = maps(constructed(load("d32-k10")), x, c)
     labels = (x[:, None] - c).square().sum(dim=2).argmin(dim=1)
@@ -78,7 +78,7 @@ def test_the_constructed_maps_are_lloyds(task):
     torch.testing.assert_close(found["decoder_self"], torch.eye(10).double())
 
 
-def test_four_tasks_are_kept_in_the_shapes_of_the_caption(result):
+def test_four_tasks_are_saved_with_the_shapes_of_the_caption(result):
     assert len(result["shown"]) == 4
     assert result["n_tasks"] == 5
     shapes = {head: tuple(read(rows).shape) for head, rows in result["shown"][0]["lrn"].items()}
@@ -90,7 +90,7 @@ def test_four_tasks_are_kept_in_the_shapes_of_the_caption(result):
     torch.testing.assert_close(kept, torch.eye(64).double() / 8, atol=0.01, rtol=0)
 
 
-def test_all_points_hold_but_that_the_encoders_self_attention_is_diagonal(result):
+def test_all_claims_hold_except_that_the_encoders_self_attention_is_diagonal(result):
     assert failing(result) == [NOT_DIAGONAL]
     row = result["rows"]["encoder_self"]
     assert row["agreement"] > 0.9

@@ -1,4 +1,4 @@
-"""fig:lrn-weights: measures worked by hand, claims that can fail."""
+"""fig:lrn-weights: measures computed by hand, and claims that can fail."""
 
 from copy import deepcopy
 
@@ -38,7 +38,7 @@ def test_similarity_by_hand():
     assert similarity(-built - 1e-3, built)["cosine"] == pytest.approx(-1, abs=1e-2)
 
 
-def test_the_matrices_are_those_of_the_weights_and_a_rotation_does_not_change_their_product():
+def test_matrices_are_the_weights_and_a_rotation_does_not_change_their_product():
     layer = load("d32-k10")
     named = {name: part[0].double() for name, part in layer.layer.named(layer.weights).items()}
     found = matrices(layer.circuit())
@@ -51,7 +51,7 @@ def test_the_matrices_are_those_of_the_weights_and_a_rotation_does_not_change_th
         torch.testing.assert_close(found[head]["QtK"], product)
 
 
-def test_the_construction_is_the_theorems():
+def test_constructed_matrices_are_those_of_the_theorem():
     """Q and K read position in the encoder, codes in the decoder; V the other, once negated."""
     found = matrices(constructed(load("d32-k10")))
     position = torch.diag(torch.tensor([1.0] * 32 + [0.0] * 10)).double()
@@ -95,7 +95,7 @@ def test_claims_can_fail(result, name, change, broken):
     assert failing(result) == broken
 
 
-def test_another_layer_without_the_pattern_is_told(result):
+def test_another_layer_without_the_pattern_fails_the_last_claim(result):
     other = deepcopy(result["rows"])
     other["QtK_2"]["dominance"] = 1.0
     result["others"] = [other]

@@ -1,4 +1,4 @@
-"""tab:med-res: tiny runs, the numbers by another way, and claims that can fail."""
+"""tab:med-res: small runs against independent computations, and claims that can fail."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ class _Drawn:
         self.medoid_indices_ = np.array([gap])
 
 
-def test_fasterpam_leaves_no_exchange_that_is_better(points):
+def test_no_single_exchange_improves_the_medoids_of_fasterpam(points):
     pytest.importorskip("kmedoids")
     (found,) = fasterpam.medoids(points, [np.arange(3)])
     best = objective(points, points[found])
@@ -78,7 +78,7 @@ def test_fasterpam_leaves_no_exchange_that_is_better(points):
             assert objective(points, points[other]) >= best - 1e-6
 
 
-def test_without_the_package_the_column_is_empty_with_a_word(points, monkeypatch):
+def test_without_the_package_kmedoids_the_column_says_so(points, monkeypatch):
     monkeypatch.setattr(fasterpam, "is_installed", lambda: False)
     pieces = ARTEFACT.pieces(Scope(trials=1))
     result = ARTEFACT.result(dict.fromkeys(pieces, pieces["pc3"]()))
@@ -100,7 +100,7 @@ def test_the_papers_own_numbers_fulfil_its_claims():
     assert failed(as_printed()) == []
 
 
-def test_the_papers_own_table_has_its_best_at_zero_once():
+def test_in_the_papers_own_table_one_set_has_its_best_at_gap_zero():
     above = ARTEFACT.claims(as_printed())[0]
     assert (above.paper, above.ours) == ("9 of 10", "9 of 10")
 
@@ -119,7 +119,7 @@ def test_claims_can_fail(column, value, says):
     assert any(says in words for words in failed(result))
 
 
-def test_balance_must_be_beyond_chance():
+def test_claims_of_balance_and_equal_gaps_can_fail():
     result = as_printed()
     result["errors"] = {name: {c: [1.0, 1.0] for c in e} for name, e in result["errors"].items()}
     assert any("balance" in says for says in failed(result))

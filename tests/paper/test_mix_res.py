@@ -1,4 +1,4 @@
-"""tab:mix-res: the paper's keys, numbers that another library finds, claims that can fail."""
+"""tab:mix-res: the paper's keys, numbers against scikit-learn, and claims that can fail."""
 
 from copy import deepcopy
 
@@ -26,7 +26,7 @@ def result():
 
 @pytest.fixture
 def as_printed(result):
-    """The result, had it been the paper's numbers."""
+    """The result with the paper's numbers in place of ours."""
     found, paper = deepcopy(result), numbers("mix-res")
     for family, row in paper["rows"].items():
         found["rows"][family] |= dict(zip(paper["columns"], row, strict=True))
@@ -37,7 +37,7 @@ def held(result) -> list[bool]:
     return [claim.holds for claim in ARTEFACT.claims(result)]
 
 
-def test_rows_and_columns_are_the_papers_with_ours_beyond(result):
+def test_rows_and_columns_are_the_papers_and_the_columns_beyond(result):
     paper = numbers("mix-res")
     assert list(result["rows"]) == list(paper["rows"])
     for row in result["rows"].values():
@@ -61,7 +61,7 @@ def test_the_numbers_of_lloyds_algorithm_are_scikit_learns(result):
     assert result["rows"]["laplace"]["lloyd"] == pytest.approx(lloyd, abs=2e-3)
 
 
-def test_ribbons_are_the_least_and_the_greatest_of_the_tasks():
+def test_ribbons_go_from_the_minimum_to_the_maximum_of_the_tasks():
     scope = Scope(trials=4)
     comparison, found = compare_with_lloyd(unseen(Tasks(), n_tasks=4), layers(scope), scope)
     each = comparison.by_layer[0].double().numpy()

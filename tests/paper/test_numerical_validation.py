@@ -1,4 +1,4 @@
-"""Numerical validation: small problems, a second opinion, and claims that can fail."""
+"""fig:numerical_validation: small problems, scikit-learn, and claims that can fail."""
 
 import copy
 import json
@@ -34,7 +34,7 @@ def held(result):
     return [claim.holds for claim in ARTEFACT.claims(result)]
 
 
-def test_the_circuit_is_near_to_lloyds_and_as_printed_it_is_not(result):
+def test_the_circuit_is_close_to_lloyds_but_not_with_gamma_in_every_head(result):
     assert held(result)[:2] == [True, True]
     assert result["run"]["centers"] < 1e-2
     assert result["printed"]["centers"] > 1e-2
@@ -42,7 +42,7 @@ def test_the_circuit_is_near_to_lloyds_and_as_printed_it_is_not(result):
     assert result["printed"]["itself"] < 0.5
 
 
-def test_lloyds_side_is_scikit_learns(result):
+def test_lloyds_centers_are_those_of_scikit_learn(result):
     points, centers = problem(0, replace(PROBLEM, points=2000))
     peer = KMeans(5, init=centers.numpy(), n_init=1, max_iter=10, tol=0, algorithm="lloyd")
     peer.fit(points.numpy())
@@ -52,7 +52,7 @@ def test_lloyds_side_is_scikit_learns(result):
     assert result["rows"]["10"][0] == pytest.approx(peer.inertia_, rel=1e-3)
 
 
-def test_labels_and_points_in_the_picture_belong_together(result):
+def test_labels_in_the_picture_belong_to_its_points(result):
     for who in ("lloyd", "transformer"):
         shown = result["run"][who]
         points, centers = np.array(result["run"]["points"]), np.array(shown["centers"][-2])

@@ -1,4 +1,4 @@
-"""tab:openml-trf: tiny runs, the numbers by another way, and claims that can fail."""
+"""tab:openml-trf: small runs against independent computations, and claims that can fail."""
 
 import numpy as np
 import pytest
@@ -105,14 +105,14 @@ def test_claims_can_fail(name, column, value, says):
     assert any(says in words for words in failed)
 
 
-def test_signs_that_turn_on_three_sets_are_too_many():
+def test_three_changed_signs_fail_the_claim():
     result = as_printed()
     for name in ("musk", "sonar", "pc4"):
         result["rows"][name]["transformer"] = result["rows"][name]["lloyd"] - 0.01
     assert any("sign" in c.says and not c.holds for c in ARTEFACT.claims(result))
 
 
-def test_other_starts_can_be_worth_nothing():
+def test_claims_beyond_the_paper_can_fail():
     result = as_printed()
     for row in result["rows"].values():
         row |= {"greedy": 20.0, "polished": 20.0}
@@ -122,7 +122,7 @@ def test_other_starts_can_be_worth_nothing():
 
 
 @pytest.mark.skipif(in_folder("sonar") is None, reason="LLOYDFORMER_DATA has no sonar.npz")
-def test_sonar_comes_out_as_in_the_paper():
+def test_sonar_agrees_with_the_paper():
     found = measured("sonar", Scope(trials=20))["mean"]
     paper = dict(zip(PAPER["columns"], PAPER["rows"]["sonar"], strict=True))
     for column in ("initial", "lloyd", "transformer"):

@@ -1,4 +1,4 @@
-"""A result as Markdown, as a page, and in the documentation."""
+"""Results as Markdown, as an HTML page, and in docs/paper.md."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_marks_are_filled_from_results(result, tmp_path):
         "a\n<!-- claims of sample -->\nold\n<!-- end -->\n<!-- runs of sample -->\n<!-- end -->\n"
     )
     once = fill_marks(text, tmp_path)
-    assert "stale" not in once
+    assert "old" not in once
     assert "| one is 3 |" in once
     assert "seed 0" in once
     assert once.count("<!-- end -->") == 2
@@ -52,7 +52,7 @@ def test_marks_are_filled_from_results(result, tmp_path):
     assert marks(text) == [("claims", "sample"), ("runs", "sample")]
 
 
-def test_the_documentation_is_what_the_results_say():
+def test_the_documentation_is_generated_from_the_results():
     assert fill_marks(PAGE, RESULTS) == PAGE, "run: python benchmarks/paper.py"
 
 
@@ -68,7 +68,7 @@ def test_published_verdicts_are_those_of_the_code(label):
     assert with_verdicts(artefact(label), result) == result, "run: python benchmarks/paper.py"
 
 
-def test_the_papers_numbers_are_there():
+def test_the_papers_numbers_by_hand():
     assert numbers("mix-res")["rows"]["normal"] == [6.343, 5.2636, 5.0052]
     columns, rows = printed("mix-res")
     assert columns == ["", "initial", "lloyd", "transformer"]

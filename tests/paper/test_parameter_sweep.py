@@ -1,4 +1,4 @@
-"""The parameter sweep: its settings, its runs against plain numpy, and claims that can fail."""
+"""fig:parameter_sweep: data sets, runs against plain numpy, and claims that can fail."""
 
 import copy
 import csv
@@ -21,7 +21,7 @@ from lloydformer.paper.scope import Scope
 TABLE = Path(__file__).parents[3] / "shared" / "paper" / "parameter_sweep_authors.csv.gz"
 
 
-def test_a_layer_has_every_level_ten_times_and_all_layers_are_everything():
+def test_a_layer_has_every_level_ten_times_and_all_layers_cover_the_grid():
     layers = [[levels(size) for size in layer(number)] for number in range(100)]
     for square in layers:
         for axis in range(4):
@@ -30,7 +30,7 @@ def test_a_layer_has_every_level_ten_times_and_all_layers_are_everything():
     assert len({level[:3] for square in layers[:10] for level in square}) == 1000
 
 
-def test_the_authors_losses_lie_where_their_table_says():
+def test_some_of_the_authors_losses_by_hand():
     losses = authors_losses()
     assert losses[0, 0, 0, 0] == pytest.approx([3.3355427, 1.4956304, 0.2681389])
     assert losses[0, 0, 1, 2, 2] == pytest.approx(-0.003805399)
@@ -73,7 +73,7 @@ def _plainly(points, centers, gamma):
     return np.log(((points[:, None] - centers) ** 2).sum(axis=2).min(axis=1).sum())
 
 
-def test_two_points_are_as_far_apart_as_said():
+def test_the_mean_squared_distance_of_two_points():
     setting = MixtureSize(clusters=5, dimensions=2, scale=3, points=100)
     points, _ = draw(setting, seed=0)
     pairs = torch.cdist(points.double(), points.double()).square().mean().item() / 9
@@ -87,7 +87,7 @@ def test_a_run_that_loses_a_cluster_has_no_loss(monkeypatch):
     assert outcome(MixtureSize(3, 1, 1, 4), seed=0).losses == [None] * 3
 
 
-def test_a_piece_is_a_layer_and_can_be_written(monkeypatch):
+def test_a_piece_is_a_layer_and_can_be_written_as_json(monkeypatch):
     few = [size for size in layer(0) if size.points == 100]
     monkeypatch.setattr(experiment, "layer", lambda number: iter(few))
     found = ARTEFACT.pieces(Scope(trials=1))["layer-00"]()
@@ -139,7 +139,7 @@ def test_means_by_level_are_means(perfect):
 
 
 @pytest.mark.parametrize("name", AXES)
-def test_a_trend_turned_round_does_not_hold(perfect, name):
+def test_a_reversed_trend_does_not_hold(perfect, name):
     doctored = copy.deepcopy(perfect)
     doctored["by_level"]["ours"][name]["mean"].reverse()
     turned = [says for says, holds in held(doctored).items() if not holds]

@@ -1,4 +1,4 @@
-"""tab:rob-res: tiny runs, the numbers by another way, and claims that can fail."""
+"""tab:rob-res: small runs against independent computations, and claims that can fail."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_quantile_trim_by_hand():
     assert found.tolist() == [[0.5], [100.0]]
 
 
-def test_a_cluster_of_one_point_is_trimmed_away_and_takes_a_point_at_random():
+def test_a_cluster_that_is_trimmed_to_nothing_takes_a_random_point():
     points = np.array([[0.0], [1.0], [2.0], [9.0]])
     found = quantile_trimmed(points, np.array([[1.0], [9.0]]), 0.9, 1, np.random.default_rng(0))
     assert found[0].tolist() == [1.0]  # 0 and 2 are equally far: neither is strictly below
@@ -67,7 +67,7 @@ def test_a_trial_agrees_with_the_plain_algorithms(points):
     assert found["robust_0.01"] == pytest.approx(objective(points, robust))
 
 
-def test_rows_are_the_papers_and_runs_are_of_ten(points):
+def test_rows_are_the_papers_and_runs_have_ten_trials(points):
     pieces = ARTEFACT.pieces(Scope(trials=20))
     assert list(pieces) == list(PAPER["rows"])
     result = ARTEFACT.result(dict.fromkeys(pieces, pieces["pc3"]()))
@@ -92,7 +92,7 @@ def test_the_papers_own_numbers_fulfil_its_claims():
     assert [claim.says for claim in ARTEFACT.claims(as_printed()) if not claim.holds] == []
 
 
-def test_one_run_that_comes_to_the_count_is_not_enough():
+def test_the_median_run_must_reach_the_count():
     result = as_printed()
     result["runs"] = {"trimmed": [2, 6, 3, 3, 2], "robust": [6, 7, 6, 2, 3]}
     trimmed, robust = ARTEFACT.claims(result)[:2]
@@ -100,7 +100,7 @@ def test_one_run_that_comes_to_the_count_is_not_enough():
     assert robust.holds
 
 
-def test_counts_can_fall_short():
+def test_claims_of_counts_can_fail():
     result = as_printed()
     result["runs"] = {"trimmed": [3, 2], "robust": [2, 2]}
     failed = [claim.says for claim in ARTEFACT.claims(result) if not claim.holds]
@@ -115,13 +115,13 @@ def test_counts_can_fall_short():
      ("pc4", "keep_0.95", "strict quantile")],
     ids=["lloyd", "robust", "sylvine", "keep"],
 )  # fmt: skip
-def test_numbers_can_be_too_far_away(name, column, says):
+def test_claims_of_numbers_can_fail(name, column, says):
     result = as_printed()
     result["rows"][name][column] += 0.2
     assert any(says in c.says and not c.holds for c in ARTEFACT.claims(result))
 
 
-def test_ringnorm_repaired_is_judged_where_it_is_there():
+def test_the_repaired_ringnorm_gets_a_claim():
     result = as_printed() | {"repaired": {"initial": 7.6, "lloyd": 7.35}}
     last = ARTEFACT.claims(result)[-1]
     assert "repaired" in last.says
@@ -131,7 +131,7 @@ def test_ringnorm_repaired_is_judged_where_it_is_there():
 @pytest.mark.skipif(
     in_folder("mfeat-karhunen") is None, reason="LLOYDFORMER_DATA has no mfeat-karhunen.npz"
 )
-def test_mfeat_karhunen_comes_out_as_in_the_paper():
+def test_mfeat_karhunen_agrees_with_the_paper():
     found = measured("mfeat-karhunen", Scope(trials=3))
     for column, printed in zip(PAPER["columns"], PAPER["rows"]["mfeat-karhunen"], strict=True):
         assert np.mean(found[column]) == pytest.approx(printed, abs=0.1)

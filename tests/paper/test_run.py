@@ -1,4 +1,4 @@
-"""Labels are made piece by piece, and what is done is kept."""
+"""Labels are reproduced piece by piece, and finished pieces are saved."""
 
 import json
 from dataclasses import replace
@@ -12,7 +12,7 @@ from lloydformer.paper.scope import Scope
 
 
 def stopping(sample, at: str):
-    """The sample, ended by Ctrl-C in one of its pieces."""
+    """The sample, interrupted by Ctrl-C in the piece `at`."""
 
     def pieces(scope):
         def stop():
@@ -38,7 +38,7 @@ def test_a_label_writes_its_numbers_claims_and_provenance(sample, tmp_path):
     assert sorted(p.name for p in tmp_path.rglob("*.json")) == ["sample.json"]
 
 
-def test_what_was_made_is_not_made_again(sample, ran, tmp_path):
+def test_a_saved_result_is_not_computed_again(sample, ran, tmp_path):
     first = make(sample, Scope(), tmp_path)
     assert make(sample, Scope(), tmp_path) == first
     assert ran == ["one", "two"]
@@ -46,7 +46,7 @@ def test_what_was_made_is_not_made_again(sample, ran, tmp_path):
     assert ran == ["one", "two"] * 2
 
 
-def test_a_run_that_was_stopped_goes_on(sample, ran, tmp_path):
+def test_an_interrupted_run_continues(sample, ran, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         make(stopping(sample, "two"), Scope(), tmp_path)
     assert not (tmp_path / "sample.json").exists()
@@ -86,7 +86,7 @@ def test_an_unknown_label_is_refused():
 
 
 @pytest.mark.parametrize("label", LABELS)
-def test_every_label_says_what_it_is(label):
+def test_every_label_has_a_description_and_pieces(label):
     found = artefact(label)
     assert found.label == label
     assert found.about.endswith(".")

@@ -1,4 +1,4 @@
-"""Starts are points of their tasks, better ones are better, and Lloyd steps are scikit-learn's."""
+"""Starts are points of their tasks, k-means++ is better, and Lloyd steps agree with sklearn."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_centers_are_different_points_of_the_task(batch):
         assert not torch.equal(other.centers, batch.centers)
 
 
-def test_greedy_starts_are_better_than_plain_ones_and_those_than_random_ones(batch):
+def test_greedy_starts_beat_plain_ones_and_plain_ones_beat_random_ones(batch):
     def mean(b: Batch) -> float:
         return float(smoothed_objective(*b, smoothing="exact").mean())
 
@@ -41,7 +41,7 @@ def test_lloyd_steps_are_those_of_scikit_learn(batch):
         assert float(ours[task]) == pytest.approx(np.log(peer.inertia_), abs=1e-4)
 
 
-def test_the_best_of_several_starts_is_the_least_of_each(batch):
+def test_best_of_is_the_minimum_over_the_starts_for_each_task(batch):
     starts = [plusplus(batch, PLAIN, seed) for seed in range(3)]
     each = torch.stack([descended(start, 5, 0)[0] for start in starts])
     assert torch.equal(best_of(starts, 5, 0), each.amin(dim=0))

@@ -27,7 +27,7 @@ def failing(result) -> list[int]:
     return [number for number, claim in enumerate(ARTEFACT.claims(result)) if not claim.holds]
 
 
-def test_rows_are_the_last_medians_of_each_setting(result):
+def test_rows_are_the_final_medians_of_each_setting(result):
     assert list(result["rows"]) == [setting.name for setting in LOW + HIGH]
     log = shipped_logs(LOW[3].groups()["ablation"])
     last = sorted(run["relative"][-1] for run in log["runs"] if run["loss_temperature"] == 0.1)
@@ -37,7 +37,7 @@ def test_rows_are_the_last_medians_of_each_setting(result):
 
 
 def test_ribbons_are_quartiles_over_trials(result):
-    """Against the standard library's, at the end and in the middle."""
+    """Compared with the standard library, at the end and in the middle."""
     for setting in (LOW[1], HIGH[0]):
         for which in EMBEDDINGS:
             log = shipped_logs(setting.groups()[which])

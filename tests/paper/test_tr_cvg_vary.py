@@ -12,7 +12,7 @@ from lloydformer.paper.tr_cvg_vary import ARTEFACT
 from lloydformer.paper.tr_cvg_vary.settings import ALL, BY_CLUSTERS
 
 GAP_EXPLAINS = 6
-"""The place of the one claim that does not hold."""
+"""Index of the one claim that does not hold."""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def failing(result) -> list[int]:
     return [number for number, claim in enumerate(ARTEFACT.claims(result)) if not claim.holds]
 
 
-def test_seven_settings_of_seventy_runs(result):
+def test_there_are_seven_settings_and_seventy_runs(result):
     assert list(result["rows"]) == [setting.name for setting in ALL]
     assert (len(ALL), result["n_runs"], result["n_trials"]) == (7, 70, 5)
 
@@ -50,7 +50,7 @@ def test_the_gap_between_the_objectives_by_hand(result):
     assert result["gaps"]["d=32, k=10, lambda=0.1"] == pytest.approx(np.mean(gaps), rel=2e-3)
 
 
-def test_all_claims_hold_but_that_the_gap_explains_the_lost_trials(result):
+def test_all_claims_hold_except_that_the_gap_explains_the_failed_trials(result):
     assert failing(result) == [GAP_EXPLAINS]
 
 

@@ -1,4 +1,4 @@
-"""Training logs: those in the package are whole, and one's own are trained once and resumed."""
+"""Training logs: those in the package are complete; new trainings run once and resume."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ GROUPS = groups(LOW + HIGH + ALL)
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
-    """Trainings of a moment, kept in a folder of the test."""
+    """Very short trainings, saved in a folder of the test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     def settings(group: TrainingGroup) -> Settings:
@@ -46,7 +46,7 @@ def test_the_package_has_130_runs_of_the_260():
         assert all(len(run[name]) == 200 for run in log["runs"] for name in ("loss", "relative"))
 
 
-def test_fewer_trials_are_the_first():
+def test_trials_selects_the_first_trials():
     found = logs(TrainingGroup(4, 6), Scope(trials=2))
     assert [run["seed"] for run in found["runs"]] == [0, 1] * 4
 
@@ -56,9 +56,7 @@ def test_the_settings_are_the_papers():
     assert TrainingGroup(32, 10, None).settings == Settings(codes=None)
 
 
-def test_a_training_is_done_once_and_its_log_has_the_form_of_those_in_the_package(
-    small, monkeypatch
-):
+def test_a_training_runs_once_and_its_log_has_the_format_of_the_package(small, monkeypatch):
     scope = Scope(full=True, trials=2, seed=3)
     found = logs(TrainingGroup(4, 6), scope)
     there = shipped_logs(TrainingGroup(4, 6))
@@ -72,7 +70,7 @@ def test_a_training_is_done_once_and_its_log_has_the_form_of_those_in_the_packag
     assert torch.equal(train_group(TrainingGroup(4, 6), scope, 2).weights, first.weights)
 
 
-def test_a_training_that_was_ended_goes_on(small, monkeypatch):
+def test_an_interrupted_training_resumes(small, monkeypatch):
     group, scope = TrainingGroup(4, 6), Scope(full=True)
     whole = train_group(group, scope, 1)
 
@@ -93,7 +91,7 @@ def test_a_training_that_was_ended_goes_on(small, monkeypatch):
     assert [e.step for e in resumed.history] == [2, 4]
 
 
-def test_the_full_protocol_looks_at_layers_of_its_own(small):
+def test_the_full_protocol_uses_newly_trained_layers(small):
     scope = Scope(full=True, trials=2)
     assert trained(scope) == {"trained": "d32-k10-onehot", "seeds": [0, 1, 2]}
     found = layers(scope)

@@ -19,7 +19,7 @@ def result():
 
 @pytest.fixture
 def as_printed(result):
-    """The result, had it been what the text says, and NOTES of greedy k-means++."""
+    """The result with the numbers of the paper's text, and measured ones for greedy k-means++."""
     found = deepcopy(result)
     rows = found["rows"]
     for name, lloyd, transformer in (
@@ -36,7 +36,7 @@ def failing(result) -> list[str]:
     return [claim.says[:22] for claim in ARTEFACT.claims(result) if not claim.holds]
 
 
-def test_rows_are_the_texts(result):
+def test_rows_have_the_keys_of_the_paper(result):
     paper = numbers("trf-train")["rows"]
     assert set(paper) < set(result["rows"])
     assert list(result["rows"]["n in 128,256,1024,2048"]) == ["128", "256", "512", "1024", "2048"]
@@ -44,7 +44,7 @@ def test_rows_are_the_texts(result):
     assert "best_of_20" in result["rows"]["greedy k-means++ init"]
 
 
-def test_panels_with_512_points_are_of_the_same_tasks(result):
+def test_panels_with_512_points_have_the_same_tasks(result):
     rows = result["rows"]
     assert rows["random init"]["lloyd"] == rows["random init, d_emb=d"]["lloyd"]
     assert rows["random init"]["transformer"] != rows["random init, d_emb=d"]["transformer"]
@@ -52,7 +52,7 @@ def test_panels_with_512_points_are_of_the_same_tasks(result):
     assert start == sorted(start, reverse=True)  # random, plain, greedy
 
 
-def test_only_greedy_starts_break_the_claim_if_all_is_as_printed(as_printed):
+def test_the_papers_numbers_fulfil_all_claims_but_that_of_greedy_starts(as_printed):
     assert failing(as_printed) == ["(c) From greedy k-mean"]
 
 
@@ -86,7 +86,7 @@ def test_the_ablation_has_no_scratch_dimensions():
     assert min(by_seed, key=by_seed.get) == str(found.run.seed)
 
 
-def test_quick_runs_give_large_tasks_less():
+def test_quick_runs_have_fewer_large_tasks():
     assert [n_tasks(n, Scope()) for n in (512, 1024, 2048)] == [160, 80, 40]
     assert [n_tasks(n, Scope(trials=320)) for n in (512, 1024, 2048)] == [320, 160, 80]
     assert n_tasks(2048, Scope(full=True)) == 320

@@ -75,7 +75,7 @@ def _read_for_scope(path: Path, scope: Scope) -> Record | None:
     if found is not None and found.get("scope") != scope.written():
         raise ValueError(
             f"{path} was made with other settings ({found.get('scope')}); pass --force to make it "
-            "anew, or --output for another folder"
+            "again, or --output for another folder"
         )
     return found
 
@@ -86,7 +86,7 @@ def _read(path: Path) -> Record | None:
     try:
         found: Record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is not JSON ({error}); pass --force to make it anew") from None
+        raise ValueError(f"{path} is not JSON ({error}); pass --force to make it again") from None
     return found
 
 

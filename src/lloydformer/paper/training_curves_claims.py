@@ -30,7 +30,7 @@ def trials_claim(result: Record) -> Claim:
 
 
 def ablation_claim(result: Record, settings: Sequence[TrainingSetting], says: str) -> Claim:
-    """No trial without the scratch dimensions is as good as a Lloyd step."""
+    """No trial without the scratch dimensions matches a Lloyd step."""
     each = [end for setting in settings for end in ends(result, setting, "ablation")]
     above = sum(end > 1 for end in each)
     return Claim(

@@ -88,7 +88,7 @@ def train_group(
 
 
 def checkpoint_folder() -> Path:
-    """The folder of all training checkpoints; delete it to train anew."""
+    """The folder of all training checkpoints; delete it to train again."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "lloydformer" / "trainings"
 

@@ -9,7 +9,7 @@ ARTEFACT = Artefact(
     title="Architectures and algorithms",
     about=(
         "Different configurations of the transformer are different clustering algorithms. The "
-        "table is printed from the recipes, and each recipe's literal circuit is run beside its "
+        "table is printed from the recipes, and each recipe's literal circuit is compared with its "
         "plain algorithm on random problems, with ties, duplicates and data far from the origin."
     ),
     pieces=experiment.pieces,

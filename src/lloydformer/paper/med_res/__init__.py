@@ -9,8 +9,8 @@ ARTEFACT = Artefact(
     cites=("tab:med-res",),
     title="Randomised k-medoids on real data",
     about=(
-        "Medoids drawn anew in each of ten steps, from the own cluster and, the smaller the gap "
-        "delta, from outside of it; k = 10, ten sets; FasterPAM beside."
+        "Medoids are drawn again in each of ten steps, from their own cluster and, if the gap "
+        "delta is small, also from other clusters; k = 10, ten sets. FasterPAM for comparison."
     ),
     pieces=experiment.pieces,
     result=experiment.result,

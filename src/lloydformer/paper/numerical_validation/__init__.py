@@ -8,8 +8,8 @@ ARTEFACT = Artefact(
     cites=("fig:numerical_validation",),
     title="Numerical validation",
     about=(
-        "Ten layers of the literal circuit, its n x n attention included, beside ten iterations of "
-        "Lloyd's algorithm, with a finite γ = 10⁴ in the encoder's cross-attention."
+        "Ten layers of the literal circuit with its n x n attention and a finite γ = 10⁴ in the "
+        "encoder's cross-attention, compared with ten iterations of Lloyd's algorithm."
     ),
     pieces=experiment.pieces,
     result=experiment.result,

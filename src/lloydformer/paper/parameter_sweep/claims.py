@@ -103,11 +103,11 @@ def _scaling(result: Record) -> Claim:
 
 def _agreement(result: Record) -> Iterator[Claim]:
     found, chance = result["agreement"], result["by_chance"]
-    worth, whole = found["worth"], found["all"]
+    rankable, whole = found["worth"], found["all"]
     yield Claim(
         "our Loss ranks the settings as the authors' does, where the Loss is not noise",
-        "above 0.9", f"{worth['correlation']:.3f} on {worth['runs']:,} settings",
-        worth["correlation"] > 0.9,
+        "above 0.9", f"{rankable['correlation']:.3f} on {rankable['runs']:,} settings",
+        rankable["correlation"] > 0.9,
         "Settings whose mean Loss over clusters and points, in the authors' table, is above 0.01.",
     )  # fmt: skip
     yield Claim(

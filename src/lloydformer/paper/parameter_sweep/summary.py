@@ -21,7 +21,7 @@ PANELS = {
 """The pairs of parameters of the 2D matrices, as in the authors' files."""
 Losses = Float[ndarray, "10 10 10 10 3"]
 _NAMES = tuple(AXES)
-_WORTH = 0.01
+_NOT_NOISE = 0.01
 """Settings with a mean Loss above this can be ranked; below it a Loss is noise."""
 
 
@@ -77,10 +77,10 @@ def agreement(ours: Losses, theirs: Losses) -> Record:
     elsewhere a Loss is noise around 0. linear: linear correlation of all runs.
     """
     there = np.isfinite(ours) & np.isfinite(theirs)
-    worth = there & (np.nanmean(theirs, axis=(0, 3), keepdims=True) > _WORTH)
+    rankable = there & (np.nanmean(theirs, axis=(0, 3), keepdims=True) > _NOT_NOISE)
     return {
         "all": _rank(ours, theirs, there),
-        "worth": _rank(ours, theirs, worth),
+        "worth": _rank(ours, theirs, rankable),
         "linear": round(float(np.corrcoef(ours[there], theirs[there])[0, 1]), 4),
         "by_gamma": [_rank(ours[..., g], theirs[..., g], there[..., g]) for g in range(3)],
     }

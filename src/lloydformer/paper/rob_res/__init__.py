@@ -10,7 +10,7 @@ ARTEFACT = Artefact(
     title="Trimmed and robust k-means on real data",
     about=(
         "Trimmed k-means (the authors' strict quantile) and robust k-means (sparsemax of -gamma "
-        "times the squared distance over sqrt(d)) beside Lloyd's algorithm, k = 10, on ten sets."
+        "times the squared distance over sqrt(d)) and Lloyd's algorithm, k = 10, on ten sets."
     ),
     pieces=experiment.pieces,
     result=experiment.result,

@@ -10,7 +10,7 @@ ARTEFACT = Artefact(
     title="The trained transformer against Lloyd's algorithm",
     about=(
         "One layer, trained for a single step on mixtures of Gaussians, is applied 20 times to new "
-        "tasks, beside Lloyd's algorithm from the same centers: with and without the k scratch "
+        "tasks, and so is Lloyd's algorithm from the same centers: with and without the k scratch "
         "dimensions, from random points and from k-means++, and with 128 to 2048 points."
     ),
     pieces=experiment.pieces,
