@@ -16,11 +16,11 @@ from provenance import provenance, save
 from torch import Tensor
 
 import lloydformer as lf
-from lloydformer.learning.symmetric.circuit import State
+from lloydformer.learning.symmetric.circuit import InvariantState
+from lloydformer.learning.symmetric.invariants import INVARIANTS, RANGES
 from lloydformer.learning.symmetric.layer import SHARPEST, Frame, SymmetricLayer, distances
+from lloydformer.learning.symmetric.loss import lloyd_keeping_empty, times
 from lloydformer.learning.symmetric.model import SymmetricModel, load_symmetric
-from lloydformer.learning.symmetric.numbers import INVARIANTS, RANGES
-from lloydformer.learning.symmetric.program import lloyd, times
 from lloydformer.learning.tasks import Tasks
 
 N_TASKS, N_MANY, N_TRIALS, N_STEPS, SEED = 64, 24, 12, 10, 9
@@ -157,7 +157,7 @@ def by_lloyd(problems: Problems) -> dict[str, float]:
     frame = Frame.of(problems.points)
     points, now = frame.inside(problems.points), frame.inside(problems.centers).unsqueeze(1)
     for _ in range(N_STEPS):
-        now = lloyd(points, now)
+        now = lloyd_keeping_empty(points, now)
     return _measured(problems, frame, points, now)
 
 
@@ -165,7 +165,7 @@ def _measured(problems: Problems, frame: Frame, points: Tensor, now: Tensor) -> 
     """As it is, and after as many steps of Lloyd's algorithm."""
     raw = _above(problems, frame, now)
     for _ in range(N_STEPS):
-        now = lloyd(points, now)
+        now = lloyd_keeping_empty(points, now)
     return {**raw, "polished": _above(problems, frame, now)["excess"]}
 
 
@@ -188,7 +188,7 @@ def along(model: SymmetricModel, problems: Problems) -> list[dict[str, Any]]:
     theta, layer = model.theta, SymmetricLayer(model.numbers)
     rows = []
     for time in times(N_STEPS):
-        z = State.of(points, now[:, 0], time).invariants
+        z = InvariantState.of(points, now[:, 0], time).invariants
         rows.append(_read(model, theta, z.unsqueeze(1)))
         now = layer(theta.reshape(1, -1), points, now, time)
     return rows

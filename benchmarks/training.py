@@ -16,8 +16,8 @@ from provenance import provenance, save
 from torch import Tensor, nn
 
 from lloydformer.learning import Run, Settings, train
-from lloydformer.learning.captured import Captured
-from lloydformer.learning.program import stack
+from lloydformer.learning.cuda_graph import GraphedTrainer
+from lloydformer.learning.trainer import make_trainer
 
 D, K, N, BATCH, PAPERS_RUNS = 32, 10, 512, 32, 260
 
@@ -93,7 +93,7 @@ def _wait(device: str) -> None:
 
 
 def beside_the_plain_loop(device: str, rounds: int, count: int) -> dict[str, float]:
-    ours = Captured(stack(Settings(), [Run(0)], device)).step
+    ours = GraphedTrainer(make_trainer(Settings(), [Run(0)], device)).step
     plain = plain_loop(device)
     seconds(ours, 2, device), seconds(plain, 2, device)  # warm-up
     pairs = [(seconds(ours, count, device), seconds(plain, count, device)) for _ in range(rounds)]

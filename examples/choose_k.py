@@ -5,6 +5,12 @@ and judged on the others, with all measurements and with their first two princip
 The silhouette is always taken in the scaled measurements, so that the two can be compared.
 
     python choose_k.py [picture.png]
+
+It prints:
+
+    best: {'cluster__n_clusters': 3, 'reduce': 'passthrough'}
+    silhouette of wines left out: 0.280
+    agreement with the three cultivars (adjusted Rand index): 0.91
 """
 
 import sys

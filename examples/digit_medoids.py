@@ -5,6 +5,18 @@ probability proportional to exp(-squared distance), so the scale of the data mat
 levels the medoids never move, and divided by a large number they are drawn blindly.
 
     python digit_medoids.py [picture.png]
+
+It prints:
+
+    mean squared distance to the nearest center, 1797 digits, 10 clusters
+      KMedoids, images / 1       1113  (mean of 3 starts)
+      KMedoids, images / 4       1113  (mean of 3 starts)
+      KMedoids, images / 8       1078  (mean of 3 starts)
+      KMedoids, images / 16      1053  (mean of 3 starts)
+      KMedoids, images / 32      1076  (mean of 3 starts)
+      KMedoids, images / 128     1059  (mean of 3 starts)
+      KMedoids, images / 16      1013  (best of 5 starts)
+      KMeans                     648
 """
 
 import sys

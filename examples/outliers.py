@@ -5,6 +5,13 @@ centers towards them. Trimmed k-means leaves out the farthest points of each clu
 which; robust k-means gives far points no weight.
 
     python outliers.py [picture.png]
+
+It prints:
+
+    KMeans         farthest from its planted center: 1.23
+    TrimmedKMeans  farthest from its planted center: 0.18
+                   left out 74 points, 50 of the 50 far ones among them
+    RobustKMeans   farthest from its planted center: 0.15
 """
 
 import sys
@@ -38,7 +45,8 @@ for ax, model in zip(axes, models, strict=True):
     name = type(model).__name__
     print(f"{name:14} farthest from its planted center: {worst:.2f}")
 
-    ax.scatter(*X.T, s=12, c=[cluster_colour(j) for j in model.predict(X)], alpha=0.5, linewidths=0)
+    colours = [cluster_colour(j) for j in model.predict(X).tolist()]
+    ax.scatter(*X.T, s=12, c=colours, alpha=0.5, linewidths=0)
     if hasattr(model, "outliers_"):
         left_out = X[model.outliers_]
         ax.scatter(*left_out.T, s=26, marker="x", c=INK, linewidths=0.8, label="outliers_")

@@ -5,9 +5,24 @@ into a sparse matrix, which stays sparse; spherical k-means compares rows by the
 alone, so that long and short documents count the same.
 
     python text.py [picture.png]
+
+It prints:
+
+    550 documents, 2398 words, 65 in a document
+    mean cosine with the center: 0.41
+    agreement with the modules (adjusted Rand index): 0.55
+      55 documents,  41 of scipy.ndimage      mode constant extended wrap reflect
+      84 documents,  84 of scipy.signal       frequency transfer gain poles zpk
+      45 documents,  24 of sklearn.metrics    labels index ndimage cluster score
+      61 documents,  61 of sklearn.metrics    score pred average labels target
+      77 documents,  40 of scipy.signal       fft transform fourier axes window
+      72 documents,  55 of scipy.interpolate  spline coefficients polynomial degree knots
+      57 documents,  57 of numpy.random       random distribution generator drawn code
+      99 documents,  69 of scipy.optimize     matrix linalg root args vector
 """
 
 import importlib
+import inspect
 import sys
 from collections import Counter
 
@@ -26,7 +41,7 @@ modules = [
 texts, origins = [], []
 for module in map(importlib.import_module, modules):
     for name in module.__all__:
-        text = (getattr(module, name).__doc__ or "").partition("References\n")[0]
+        text = inspect.cleandoc(getattr(module, name).__doc__ or "").partition("References\n")[0]
         if len(text) > 300:
             texts.append(text)
             origins.append(module.__name__)

@@ -1,4 +1,4 @@
-"""Circuit = algorithm: every recipe, both tie rules, every family of problems, both precisions."""
+"""Circuit = algorithm for every recipe, tie rule, family of problems and precision."""
 
 import numpy as np
 import pytest
@@ -6,43 +6,49 @@ import torch
 
 from lloydformer.circuits.activations import Ties
 from lloydformer.circuits.circuit import Circuit
-from lloydformer.verify.cases import FIRST_ONLY, NAMES, Case, case, pair
+from lloydformer.verify.cases import Case, case, pair
 from lloydformer.verify.compare import Deviation, free_running, layer_by_layer
+from lloydformer.verify.pairs import (
+    PAIRS,
+    has_average_ties,
+    is_by_dot_product,
+    is_spherical,
+    needs_zero_sum,
+)
 from lloydformer.verify.problems import CONTINUOUS, FAMILIES, Problem, on_sphere, with_centers
 
 N_LAYERS = 10
 FEW, MANY = range(2), range(50)  # 50 of each family are 200 problems for each recipe
-BY_DIFFERENCES = ("lloyd", "soft", "trimmed", "robust", "medoids", "lloyd_binary")
-BY_DOT_PRODUCT = ("lloyd_dot", "spherical", "soft_dot", "robust_lifted")
+NAMES = list(PAIRS)
 DTYPES = {torch.float64: np.float64, torch.float32: np.float32}
 RULES = [
     (name, ties) for name in NAMES for ties in ("first", "average")
-    if ties == "first" or name not in FIRST_ONLY
+    if ties == "first" or has_average_ties(name)
 ]  # fmt: skip
 COMBINATIONS = [
     (name, ties, family) for name, ties in RULES for family in FAMILIES
-    if not ("spherical" in name and family == "shifted")
+    if not (is_spherical(name) and family == "shifted")
 ]  # fmt: skip
 
 
 def drawn(name: str, ties: Ties, family: str, number: int, dtype=torch.float64) -> Case:
-    """The problem of this number, another one for each combination."""
+    """The problem with this number; different for each combination."""
     place = (NAMES.index(name), FAMILIES.index(family), ("first", "average").index(ties))
     rng = np.random.default_rng([number, *place])
     return case(rng, name, family, ties, DTYPES[dtype])
 
 
 def tolerance(case: Case, dtype: torch.dtype) -> float:
-    """In spreads. Centers far from the origin are rounded themselves when they are written down.
+    """Tolerance in spreads. It includes the rounding of centers far from the origin.
 
-    The lifted robust circuit with averaged ties needs k^2 times the separation. Its scores, near
-    10^4, lose 5e-4 each, and those of equal points lose the same.
+    The lifted robust circuit with averaged ties needs k^2 times the separation. Its scores are
+    near 10^4, with a rounding error of 5e-4 each.
     """
     if dtype == torch.float64:
         return 1e-9
     wide = case.recipe.name == "robust_lifted" and case.recipe.ties == "average"
-    written = torch.finfo(dtype).eps * np.abs(case.problem.points).max() / case.problem.spread
-    return float((1e-3 if wide else 2e-5) + written)
+    stored = torch.finfo(dtype).eps * np.abs(case.problem.points).max() / case.problem.spread
+    return float((1e-3 if wide else 2e-5) + stored)
 
 
 def check_layers(name, ties, family, dtype, numbers) -> None:
@@ -52,8 +58,8 @@ def check_layers(name, ties, family, dtype, numbers) -> None:
         assert found.within(tolerance(problem, dtype)), f"problem {number}: {found}"
 
 
-def check_running(name, ties, family, numbers) -> None:
-    """A problem that the algorithm itself leaves to rounding is left out; most are decided."""
+def check_free_running(name, ties, family, numbers) -> None:
+    """Skip problems where rounding decides within the algorithm itself; most must remain."""
     runs = [free_running(drawn(name, ties, family, i), N_LAYERS) for i in numbers]
     decided = [run for run in runs if run is not None]
     assert 2 * len(decided) > len(runs)
@@ -75,42 +81,42 @@ def test_layer_by_layer_on_many(name, ties, family, dtype):
 
 @pytest.mark.parametrize("family", CONTINUOUS)
 @pytest.mark.parametrize(("name", "ties"), RULES)
-def test_running_free(name, ties, family):
-    check_running(name, ties, family, range(3))
+def test_free_running(name, ties, family):
+    check_free_running(name, ties, family, range(3))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("family", CONTINUOUS)
 @pytest.mark.parametrize(("name", "ties"), RULES)
-def test_running_free_on_many(name, ties, family):
-    check_running(name, ties, family, MANY)
+def test_free_running_on_many(name, ties, family):
+    check_free_running(name, ties, family, MANY)
 
 
 def twins(name: str, separation: float) -> Problem:
-    """Thirty points, each beside another at this distance in spreads; 0 makes them equal."""
+    """Thirty pairs of points at this distance, in spreads; 0 makes them equal."""
     rng = np.random.default_rng([NAMES.index(name), 7])
     points, directions = rng.normal(size=(2, 30, 3))
     spread = with_centers(rng, points, 4, "clustered").spread
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     both = np.concatenate([points, points + separation * spread * directions])
     problem = with_centers(rng, both, 4, "clustered")
-    return on_sphere(rng, problem) if "spherical" in name else problem
+    return on_sphere(rng, problem) if is_spherical(name) else problem
 
 
 SEPARATIONS = [
-    *((name, s) for name in BY_DIFFERENCES for s in (0.0, 1e-6, 1e-12, 1e-15)),
-    *((name, s) for name in BY_DOT_PRODUCT for s in (0.0, 1e-6)),
-]
+    (name, separation) for name in NAMES if not needs_zero_sum(name)
+    for separation in ((0.0, 1e-6) if is_by_dot_product(name) else (0.0, 1e-6, 1e-12, 1e-15))
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "separation"), SEPARATIONS)
-def test_points_that_nearly_coincide(name, separation):
+def test_nearly_equal_points(name, separation):
     problem = pair(np.random.default_rng(1), name, "first", twins(name, separation))
     assert layer_by_layer(problem, N_LAYERS).within(1e-9)
 
 
 @pytest.mark.parametrize(("name", "separation"), [s for s in SEPARATIONS if s[1]])
-def test_points_that_nearly_coincide_attend_to_themselves_alone(name, separation):
+def test_nearly_equal_points_attend_only_to_themselves(name, separation):
     found = pair(np.random.default_rng(1), name, "first", twins(name, separation))
     points, centers = torch.tensor(found.problem.points), torch.tensor(found.problem.centers)
     circuit = Circuit(found.recipe, n_features=3, n_clusters=4)

@@ -1,30 +1,115 @@
-"""What is shown is run: the code in the README and in docs, and the tables printed there."""
+"""What is shown is run and prints what is shown: README, docs and examples.
 
+Below a Python block that prints stands a text block with its output. The docstring of an example
+ends with its output.
+"""
+
+import ast
+import contextlib
+import io
 import re
+import runpy
+import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 import lloydformer as lf
+from lloydformer.engines.native.folds import FOLDS
+from lloydformer.estimators import ALGORITHMS
+from lloydformer.plans.lower import RULES
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+CODE = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+NUMBER = re.compile(r"(-?\d+(?:\.\d*)?(?:e[-+]?\d+)?)")
+PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def blocks(page: Path) -> list[str]:
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Python blocks, each with the text block right below it, or an empty text."""
     return CODE.findall(page.read_text(encoding="utf-8"))
 
 
+def differ(printed: str, shown: str) -> bool:
+    """Words must be equal; decimals may differ by one in the last digit that is shown."""
+    found, expected = (
+        [part.strip() for part in NUMBER.split(" ".join(text.split()))] for text in (printed, shown)
+    )
+    return len(found) != len(expected) or not all(map(alike, found, expected))
+
+
+def alike(printed: str, shown: str) -> bool:
+    if printed == shown or not (NUMBER.fullmatch(printed) and NUMBER.fullmatch(shown)):
+        return printed == shown
+    digits, _, power = shown.partition("e")
+    last = 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
+    slack = 1.01 * last if last < 1 else 0.0  # whole numbers are exact
+    return abs(float(printed) - float(shown)) <= slack
+
+
+@pytest.fixture
+def registers():
+    """What a page adds to the registers of algorithms, lowering rules and kernels is removed."""
+    kept = [(register, register.copy()) for register in (ALGORITHMS, FOLDS)]
+    rules = RULES.copy()
+    yield
+    RULES[:] = rules
+    for register, before in kept:
+        register.clear()
+        register.update(before)
+
+
+@pytest.mark.usefixtures("registers")
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
-def test_code_on_the_page_runs(page):
+def test_code_on_the_page_prints_what_stands_below_it(page):
     names: dict[str, object] = {}
-    for block in blocks(page):
-        exec(compile(block, str(page), "exec"), names)
+    for code, shown in blocks(page):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(code, str(page), "exec"), names)
+        found = printed.getvalue()
+        assert not differ(found, shown), f"{page.name}: this block\n\n{code}\nprints\n\n{found}"
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
+def test_an_example_prints_what_it_says_and_draws_a_picture(script, tmp_path, monkeypatch, capsys):
+    picture = tmp_path / "given.png"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(script), str(picture)])
+    plt.switch_backend("Agg")
+    runpy.run_path(str(script), run_name="__main__")
+    plt.close("all")
+    text = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8")))
+    found = capsys.readouterr().out
+    assert not differ(found, text.split("It prints:\n")[1]), f"{script.name} prints\n\n{found}"
+    assert picture.read_bytes().startswith(PNG)
+    assert picture.stat().st_size > 10_000
+    assert list(tmp_path.iterdir()) == [picture]  # and nothing else
 
 
 def test_there_is_code_to_run():
-    assert sum(len(blocks(p)) for p in PAGES) >= 9
+    assert sum(len(blocks(p)) for p in PAGES) >= 30
+    assert sum(bool(shown) for p in PAGES for _, shown in blocks(p)) >= 13
+    assert len(EXAMPLES) >= 4
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [("a 1", "b 1"), ("[1 2]", "[1 3]"), ("0.123", "0.125"), ("1.00", "1.02"), ("1.5e-3", "1.5e-4"),
+     ("2.", "1."), ("101", "100"), ("1 2 3", "1 2"), ("12", "1 2"), ("1", ""), ("", "1"),
+     ("nan", "1.0")],
+)  # fmt: skip
+def test_another_output_is_found(printed, shown):
+    assert differ(printed, shown)
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"), [("0.1236", "0.123"), ("1.51e-3", "1.5e-3"), ("a  1\n", "a 1"), ("", "")]
+)
+def test_last_digits_and_spaces_are_free(printed, shown):
+    assert not differ(printed, shown)
 
 
 def test_the_readme_shows_the_table_of_the_recipes():
@@ -32,13 +117,6 @@ def test_the_readme_shows_the_table_of_the_recipes():
     for recipe in lf.recipes.table():
         cells = [f"`{recipe.name}`", *list(recipe.row().values())[:-1]]
         assert f"| {' | '.join(cells)} |" in shown
-
-
-def test_what_new_algorithm_prints_is_what_it_shows():
-    page = (ROOT / "docs" / "new-algorithm.md").read_text(encoding="utf-8")
-    names: dict[str, object] = {}
-    exec(CODE.findall(page)[0], names)
-    assert str(names["snapping"]) in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -1,15 +1,15 @@
-"""The table that is printed is the paper's table tab:comp-alg, in every cell."""
+"""The printed table equals the paper's table tab:comp-alg in every cell."""
 
 import copy
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from lloydformer.paper.comp_alg import paper
+from lloydformer.cli.app import application
+from lloydformer.paper.comp_alg.settings import paper_table
 
 COLUMNS = ["Enc-SA", "Enc-CA", "Dec-SA", "Dec-CA", "Norm", "NLT", "Algorithm", "Appendix"]
 TEX = Path(__file__).parents[2] / "shared" / "paper" / "paper.tex"
@@ -24,12 +24,12 @@ def table(rows: list[list[str]]) -> Table:
 
 def transcribed() -> Table:
     """The paper's table as it travels in the package."""
-    assert paper()["columns"] == COLUMNS
-    return table(list(paper()["rows"].values()))
+    assert paper_table()["columns"] == COLUMNS
+    return table(list(paper_table()["rows"].values()))
 
 
 def parsed(tex: str) -> Table:
-    """The tabular of tab:comp-alg, its signs replaced by ours."""
+    """Return the tabular of tab:comp-alg, with its signs replaced by ours."""
     body = tex.split(r"\label{tab:comp-alg}")[1].split(r"\end{tabular}")[0]
     head, *lines = re.findall(r"^(.+?) *\\\\$", body, flags=re.M)
     assert [cell.strip() for cell in head.split("&")] == COLUMNS
@@ -39,8 +39,9 @@ def parsed(tex: str) -> Table:
 
 
 def run(*arguments: str) -> str:
-    command = [sys.executable, "-m", "lloydformer", "recipes", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = CliRunner().invoke(application(["recipes"]), ["recipes", *arguments])
+    assert found.exit_code == 0
+    return found.stdout
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_the_transcription_is_the_papers_table(printed):
 
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("row", range(7))
-def test_a_changed_cell_is_noticed(printed, row, column):
+def test_a_changed_cell_is_detected(printed, row, column):
     mutated = copy.deepcopy(printed)
     mutated[row][column] += "?"
     assert len(differences(mutated, transcribed())) == 1
@@ -88,6 +89,6 @@ def test_a_changed_cell_is_noticed(printed, row, column):
 
 @pytest.mark.skipif(not TEX.exists(), reason="the paper is not at hand")
 @pytest.mark.parametrize(("old", "new"), [(r"\ed-NMA", r"\ed-SMA"), (r"\ip-LinA", r"\ip-LSMA")])
-def test_a_change_of_the_paper_is_noticed(printed, old, new):
+def test_a_change_of_the_paper_is_detected(printed, old, new):
     tex = TEX.read_text()
     assert len(differences(printed, parsed(tex.replace(f"{old} ", f"{new} ")))) == 1

@@ -1,4 +1,4 @@
-"""Compiles the driver of the kernels and runs it: under sanitizers, or to count instructions.
+"""Compiles the driver of the kernels and runs it under sanitizers, or counts instructions.
 
 python benchmarks/native/driver.py sanitize ISA [--quick] [--sanitizers address,undefined]
 python benchmarks/native/driver.py instructions [N D K]
@@ -16,16 +16,16 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 KERNELS = ROOT / "src" / "lloydformer" / "engines" / "native" / "kernels"
-FOLDS = ("nearest", "bounded", "measure", "shares", "symmetric", "trimmed", "robust", "seeding",
+NAMES = ("nearest", "bounded", "measure", "shares", "symmetric", "trimmed", "robust", "seeding",
          "moments", "batch")  # fmt: skip
 SMALL = ("1,31,33,200", "1,2,3,7,16,17,33", "1,2,5,8,9,16,17,40")
 LARGER = ("5000", "1,7,16,33", "1,8,17,40")
 QUICK = ("5000", "3,17", "5,17")
-"""n, d and k. Threads share nothing below 4,096 points."""
+"""n, d and k. A leaf of the driver has 1,000 points: with fewer, only one thread works."""
 
 
 def flags(isa: str) -> list[str]:
-    """Those that CMakeLists.txt compiles the kernels with."""
+    """The flags that CMakeLists.txt compiles the kernels with."""
     text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
     shared = re.search(r"target_compile_options\(\S+ PRIVATE([^$]*)", text)
     own = dict(re.findall(r"add_kernels\((\w+)([^)]*)\)", text))
@@ -35,7 +35,7 @@ def flags(isa: str) -> list[str]:
 
 
 def build(isa: str, folder: str, *more: str) -> str:
-    """The driver for an instruction set; `more` flags come last and win."""
+    """Compiles the driver for an instruction set; `more` flags override the others."""
     compiler = os.environ.get("CXX") or shutil.which("c++") or "c++"
     program = f"{folder}/driver_{isa}"
     command = [compiler, "-std=c++17", "-pthread", *flags(isa), *more, f"-I{KERNELS}",
@@ -45,7 +45,7 @@ def build(isa: str, folder: str, *more: str) -> str:
 
 
 def sanitize(isa: str, sanitizers: str, quick: bool) -> None:
-    """Every fold on small odd sizes; a finding ends the driver with a report."""
+    """Runs every kernel on small odd sizes; an error of a sanitizer ends the driver."""
     with tempfile.TemporaryDirectory() as folder:
         watch = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all", "-O1", "-g1"]
         program = build(isa, folder, *watch)
@@ -54,17 +54,17 @@ def sanitize(isa: str, sanitizers: str, quick: bool) -> None:
 
 
 def instructions(n: int, d: int, k: int) -> None:
-    """Instructions of each fold for a point; callgrind knows AVX2 and not AVX-512."""
+    """Prints the instructions of each kernel for a point; callgrind does not know AVX-512."""
     with tempfile.TemporaryDirectory() as folder:
         program = build("avx2", folder, "-g1")
-        for fold in FOLDS:
+        for name in NAMES:
             command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-                       "--toggle-collect=counted", program, fold, *map(str, (n, d, k))]  # fmt: skip
+                       "--toggle-collect=counted", program, name, *map(str, (n, d, k))]  # fmt: skip
             said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
             found = re.search(r"Collected : (\d+)", said)
             if found is None:
-                raise ValueError(f"callgrind: found no count in what it said: {said}")
-            print(f"{fold:8s} {int(found[1]) / n:10.1f} instructions a point", flush=True)
+                raise ValueError(f"callgrind: found no count in its output: {said}")
+            print(f"{name:8s} {int(found[1]) / n:10.1f} instructions a point", flush=True)
 
 
 def main() -> None:

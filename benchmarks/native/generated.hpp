@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-/// How the points of a problem are to be seen; numbered, so that a sweep meets all of them.
+/// How the points of a problem are transformed; numbered, so that a sweep covers all kinds.
 struct Kind {
     bool single, weights, directions, scaled, duplicates;
 
@@ -22,7 +22,7 @@ struct Kind {
     bool plain() const { return !directions && !scaled; }
 };
 
-/// Points (n, d) in exactly as much memory as they need, so that a step beyond them is noticed.
+/// Points (n, d) in exactly as much memory as they need, so that sanitizers see reads past the end.
 template <class T>
 struct Generated {
     int64_t n;
@@ -41,7 +41,7 @@ struct Generated {
           centers(int64_t(k) * d),
           weights(n) {
         std::mt19937 bits(uint32_t(n * 31 + d * 7 + k));
-        // By hand: the standard's distributions differ from library to library.
+        // Not by std::normal_distribution, which differs between standard libraries.
         const auto unit = [&] { return double(bits()) / 4294967296.0; };
         const auto bell = [&] {
             return std::sqrt(-2 * std::log(1 - unit())) * std::cos(6.283185307179586 * unit());
@@ -60,14 +60,14 @@ struct Generated {
             for (int f = 0; f < d; f++) centers[int64_t(j) * d + f] = seen(j % n, f, kind);
     }
 
-    /// A feature as folds see it, but for directions.
+    /// A feature after the transformation, except for directions.
     T seen(int64_t i, int f, const Kind& kind) const {
         const T x = points[i * d + f];
         return (kind.scaled ? T((x - shift[f]) / scale[f]) : x) - origin[f];
     }
 };
 
-/// What a run found, as one number: the same bits, the same checksum.
+/// A checksum of results: equal bits give equal checksums.
 class Checksum {
   public:
     template <class T>
@@ -79,7 +79,7 @@ class Checksum {
         add(&value, sizeof(T));
     }
     uint64_t value() const { return value_; }
-    bool closed = false;  // then nothing is added: what is counted is the folds' work alone
+    bool closed = false;  // nothing is added, so that only the work of kernels is counted
 
   private:
     void add(const void* data, size_t size) {

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure, SubFigure
 
 from lloydformer import Recipe, Trace, plots
 from lloydformer.circuits import recipes
-from lloydformer.cli.demo import run_all
 from lloydformer.jobs.demo.data import cases, plane
+from lloydformer.jobs.demo.run import run_circuits
 from lloydformer.report.circuit import MAPS
 
 LAYER = 3
@@ -18,7 +18,7 @@ TITLES = dict(zip(MAPS, ("encoder self", "cross", "decoder cross", "self"), stri
 
 def draw(path: Path) -> None:
     """The seven recipes on the demo's points, and the attention of one layer of the first."""
-    runs = run_all(cases(plane(seed=0), seed=0), n_layers=10)
+    runs = run_circuits(cases(plane(seed=0), seed=0), n_layers=10)
     figure = Figure(figsize=(12, 6.6), layout="constrained")
     panels = figure.subfigures(2, 4, wspace=0.02, hspace=0.03).ravel()
     for panel, run in zip(panels, runs, strict=False):

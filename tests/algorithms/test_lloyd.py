@@ -10,14 +10,14 @@ POINTS = np.array([[0.0], [1.0], [5.0], [9.0]])
 
 
 def test_by_hand():
-    """0 | 1 5 9, means 0 and 5; then 0 1 | 5 9, means 0.5 and 7; and there it stays."""
+    """0 | 1 5 9, means 0 and 5; then 0 1 | 5 9, means 0.5 and 7; then it does not change."""
     history = run(Lloyd(), POINTS, POINTS[:2], 3)
     assert history.labels.tolist() == [[0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     assert history.centers[..., 0].tolist() == [[0, 1], [0, 5], [0.5, 7], [0.5, 7]]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_one_iteration_is_scikit_learns(seed):
+def test_one_iteration_equals_scikit_learns(seed):
     points = np.random.default_rng(seed).normal(size=(80, 3))
     theirs = KMeans(5, init=points[:5], n_init=1, max_iter=1, tol=0, algorithm="lloyd").fit(points)
     ours = run(Lloyd(), points, points[:5], 2)
@@ -36,7 +36,7 @@ def test_ties_go_to_the_first_or_are_shared():
 
 
 def test_a_cluster_of_shared_points_only_keeps_them():
-    """Both centers coincide: every point is shared, none is dropped."""
+    """Both centers are equal: every point is split, none is dropped."""
     history = run(Lloyd("average"), POINTS, np.array([[3.0], [3.0]]), 1)
     assert history.centers[1].tolist() == [[3.75], [3.75]]
 
@@ -46,7 +46,7 @@ def test_an_empty_cluster_moves_to_the_mean():
     assert history.centers[1].tolist() == [[3.75], [3.75]]
 
 
-def test_an_empty_cluster_with_binary_codes_moves_to_its_kin():
+def test_an_empty_cluster_with_binary_codes_moves_to_similar_codes():
     """Cluster 2 (binary 10) is empty: 0 (00) is one digit away, as 3 (11) is; 1 (01) is two."""
     points = np.array([[0.0], [10.0], [30.0]])
     centers = np.array([[0.0], [10.0], [1000.0], [30.0]])
@@ -54,7 +54,7 @@ def test_an_empty_cluster_with_binary_codes_moves_to_its_kin():
     assert weights.tolist() == [[1, 0, 0], [0, 1, 0], [0.5, 0, 0.5], [0, 0, 1]]
 
 
-def test_inputs_are_left_alone():
+def test_inputs_are_not_changed():
     points, centers = POINTS.copy(), POINTS[:2].copy()
     run(Lloyd(), points, centers, 2)
     assert (points == POINTS).all()

@@ -1,4 +1,4 @@
-"""Relocating k-means, by hand and by what must hold for every problem."""
+"""Relocating k-means, by hand and by properties of every problem."""
 
 import numpy as np
 import pytest
@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from lloydformer.algorithms import Relocating
-from lloydformer.algorithms.relocating import Problem
+from lloydformer.algorithms.relocating import WeightedPoints
 
 PAIRS = np.array([[0.0], [1.0], [10.0], [11.0], [20.0], [21.0]])
 
 
 def problem(points, weights=None):
-    return Problem(points, np.ones(len(points)) if weights is None else weights)
+    return WeightedPoints(points, np.ones(len(points)) if weights is None else weights)
 
 
-def test_a_center_that_shares_a_pair_goes_where_one_is_missing():
-    """0 | 1 | the rest is where Lloyd's iterations stay; the best is one center for each pair."""
+def test_a_surplus_center_moves_where_one_is_missing():
+    """0 | 1 | the rest is a local minimum; the best is one center for each pair."""
     start = np.array([[0.0], [1.0], [15.5]])
     course = Relocating(seed=3).run(PAIRS, start, 20)
     assert course.objective[0] == pytest.approx(2 * (5.5**2 + 4.5**2))
@@ -25,19 +25,19 @@ def test_a_center_that_shares_a_pair_goes_where_one_is_missing():
     assert course.objective[-1] == 1.5
 
 
-def test_the_center_that_costs_least_vanishes():
+def test_the_center_that_costs_least_is_removed():
     """Of 0, 1, 10.5 and 20.5, one of the first two; its point goes to the other."""
     left = problem(PAIRS).prune(np.array([[0.0], [1.0], [10.5], [20.5]]))
     assert left[:, 0].tolist() == [0.5, 10.5, 20.5]
 
 
-def test_a_center_without_points_is_the_first_to_vanish():
+def test_a_center_without_points_is_removed_first():
     left = problem(PAIRS).prune(np.array([[0.5], [10.5], [100.0], [20.5]]))
     assert left[:, 0].tolist() == [0.5, 10.5, 20.5]
 
 
 def test_a_cluster_splits_between_a_point_and_its_center():
-    """10 and 11 | 20 and 21 about 15.5: whichever is drawn, the halves are these."""
+    """10 and 11 | 20 and 21 around 15.5: every drawn point gives these halves."""
     gain, near, rest = Relocating().halves(problem(PAIRS), np.array([[0.5], [15.5]]), 1, 0)
     assert sorted([near.item(), rest.item()]) == [10.5, 20.5]
     assert gain == 2 * 2 / 4 * 10**2
@@ -75,8 +75,8 @@ def test_the_objective_never_rises(seed, k, d, n_layers, weighted):
     assert (np.diff(course.objective) <= 1e-9 * course.objective[0] + 1e-12).all()
 
 
-def test_a_relocation_is_as_deep_as_it_says():
-    """Two of Lloyd's layers, and eight in which what was kept before stays."""
+def test_number_of_layers_of_a_relocation():
+    """Two layers of Lloyd's algorithm, and eight in which the centers do not change."""
     points = np.random.default_rng(0).normal(size=(200, 3))
     course = Relocating(rest=2).run(points, points[:8], 10)
     assert len(course.objective) == 11

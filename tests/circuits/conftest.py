@@ -1,4 +1,4 @@
-"""Every recipe, with a small problem that suits it."""
+"""Every recipe, with a small problem for it."""
 
 import pytest
 import torch
@@ -39,7 +39,7 @@ def recipe(request):
 
 @pytest.fixture
 def batch(recipe, rng):
-    """Three problems: points (3, 12, 4) and centers (3, 3, 4), or a row longer for LayerNorm."""
+    """Three problems: points (3, 12, 4) and centers (3, 3, 4), one feature more for LayerNorm."""
     points = torch.tensor(rng.normal(size=(3, 12, 4)))
     if recipe.norm:
         points = points / points.norm(dim=-1, keepdim=True)

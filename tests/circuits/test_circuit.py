@@ -19,7 +19,7 @@ def circuit_for(recipe, points, centers):
 
 @pytest.mark.parametrize("make", [lf.recipes.lloyd, lf.recipes.lloyd_dot, lf.recipes.lloyd_binary])
 def test_lloyd_by_hand(make):
-    """0 | 1 5 9, means 0 and 5; then 0 1 | 5 9, means 0.5 and 7; and there it stays."""
+    """0 | 1 5 9, means 0 and 5; then 0 1 | 5 9, means 0.5 and 7; then it does not change."""
     trace = circuit_for(make(), POINTS, CENTERS)(POINTS, CENTERS, n_layers=3)
     assert trace.labels.tolist() == [[0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
     assert trace.centers.squeeze(-1).tolist() == [[0, 1], [0, 5], [0.5, 7], [0.5, 7]]
@@ -28,13 +28,13 @@ def test_lloyd_by_hand(make):
 
 
 def test_tied_points_by_hand():
-    """0, 2, 4 and centers 0, 4: the point between goes to the first, or half to each."""
+    """0, 2, 4 and centers 0, 4: the point at 2 goes to the first center, or half to each."""
     points, centers = torch.tensor([[0.0], [2.0], [4.0]]), torch.tensor([[0.0], [4.0]])
     first = circuit_for(lf.recipes.lloyd("first"), points, centers)(points, centers, 1)
     average = circuit_for(lf.recipes.lloyd("average"), points, centers)(points, centers, 1)
     assert first.centers[1].tolist() == [[1], [4]]
     assert average.assignments[0].tolist() == [[1, 0], [0.5, 0.5], [0, 1]]
-    assert average.centers[1].tolist() == [[0], [4]]  # the decoder leaves the shared one out
+    assert average.centers[1].tolist() == [[0], [4]]  # the decoder ignores the split point
 
 
 def test_an_empty_cluster_moves_to_the_mean_of_all_points():
@@ -43,7 +43,7 @@ def test_an_empty_cluster_moves_to_the_mean_of_all_points():
     assert trace.centers[1].tolist() == [[3.75], [3.75]]
 
 
-def test_a_batch_is_its_problems_one_by_one(recipe, batch):
+def test_a_batch_equals_its_problems_one_by_one(recipe, batch):
     circuit = circuit_for(recipe, *batch)
     together = circuit(*batch, n_layers=4, seed=5)
     for i, (points, centers) in enumerate(zip(*batch, strict=True)):
@@ -62,7 +62,7 @@ def test_a_batch_may_have_a_seed_for_each_problem(rng):
         assert torch.equal(together.centers[i], alone.centers)
 
 
-def test_medoids_are_points_and_the_seed_decides(rng):
+def test_medoids_are_points_and_depend_on_the_seed(rng):
     points = torch.tensor(rng.normal(size=(20, 2)))
     circuit = circuit_for(lf.recipes.medoids(), points, points[:3])
     runs = [circuit(points, points[:3], 4, seed=s).centers for s in (0, 0, 1)]
@@ -71,13 +71,13 @@ def test_medoids_are_points_and_the_seed_decides(rng):
     assert (torch.cdist(runs[0].flatten(0, 1), points).amin(dim=1) < 1e-12).all()
 
 
-def test_inputs_are_left_alone(recipe, batch):
+def test_inputs_are_not_changed(recipe, batch):
     before = [tensor.clone() for tensor in batch]
     circuit_for(recipe, *batch)(*batch, n_layers=3, keep="*", seed=0)
     assert all(torch.equal(b, now) for b, now in zip(before, batch, strict=True))
 
 
-def test_float32_gives_float32_and_nearly_the_same(recipe, batch):
+def test_float32_gives_float32_close_to_float64(recipe, batch):
     circuit = circuit_for(recipe, *batch)
     fine, coarse = circuit(*batch, 3, seed=0), circuit(*(t.float() for t in batch), 3, seed=0)
     members = coarse.centers, coarse.assignments, coarse.objective
@@ -85,13 +85,13 @@ def test_float32_gives_float32_and_nearly_the_same(recipe, batch):
     torch.testing.assert_close(coarse.centers.double(), fine.centers, rtol=0, atol=1e-5)
 
 
-def test_arrays_will_do(batch, recipe):
+def test_numpy_arrays_are_accepted(batch, recipe):
     circuit = circuit_for(recipe, *batch)
     from_arrays = circuit(*(t.numpy() for t in batch), n_layers=2, seed=0)
     assert torch.equal(from_arrays.centers, circuit(*batch, n_layers=2, seed=0).centers)
 
 
-def test_a_schedule_takes_turns(rng):
+def test_a_schedule_alternates_its_recipes(rng):
     points = torch.tensor(rng.normal(size=(30, 2)))
     parts = lf.recipes.lloyd(), lf.recipes.trimmed(0.6)
     both = circuit_for(parts, points, points[:3])(points, points[:3], 3)
@@ -101,7 +101,7 @@ def test_a_schedule_takes_turns(rng):
 
 
 def test_each_recipe_of_a_schedule_has_its_own_separation(rng):
-    """Medoids with separation 0 draw from all points, whatever trimming needs."""
+    """Medoids with separation 0 draw from all points, though trimming needs a separation."""
     points = torch.tensor(rng.normal(size=(30, 2)))
     medoids, trimmed = lf.recipes.medoids(0.0), lf.recipes.trimmed()
     both = circuit_for((medoids, trimmed), points, points[:3])
@@ -111,7 +111,7 @@ def test_each_recipe_of_a_schedule_has_its_own_separation(rng):
         assert torch.equal(drawn, alone(points, points[:3], 1, seed=seed).centers[1])
 
 
-def test_copies_and_stored_weights_do_the_same(recipe, batch):
+def test_copies_and_loaded_weights_give_the_same_centers(recipe, batch):
     circuit = circuit_for(recipe, *batch)
     expected = circuit(*batch, n_layers=2, seed=0).centers
     fresh = circuit_for(recipe, *batch)

@@ -1,4 +1,4 @@
-"""The first layer's tokens: centered where the recipe does not mind, and exactly so."""
+"""The first layer's tokens: centered exactly, if the recipe is translation invariant."""
 
 from fractions import Fraction
 
@@ -18,7 +18,7 @@ def embedded(recipe, points, *assignments):
     return circuit.space, circuit.embed(points, points[:2], *assignments)
 
 
-def test_positions_are_seen_from_the_origin():
+def test_positions_are_relative_to_the_origin():
     space, (encoder, decoder, origin, _) = embedded(lf.recipes.lloyd_dot(), POINTS)
     assert torch.equal(space.read(encoder, POSITION) + origin, POINTS)
     assert torch.equal(space.read(decoder, POSITION) + origin, POINTS[:2])
@@ -33,11 +33,11 @@ def test_the_origin_lies_among_the_points(rng):
     assert (origin <= points.amax(dim=0)).all()
 
 
-def test_spherical_points_stay_where_they_are():
+def test_spherical_points_are_not_centered():
     assert not embedded(lf.recipes.spherical(), POINTS)[1].origin.any()
 
 
-def test_points_begin_with_the_assignments_given_or_with_none():
+def test_initial_assignments_are_those_given_or_zero():
     space, fresh = embedded(lf.recipes.lloyd(), POINTS)
     earlier = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     assert not space.read(fresh.encoder, ASSIGNMENT).any()
@@ -61,8 +61,8 @@ def test_centering_far_from_the_origin_is_exact(shift, rng):
     assert subtracts_exactly(torch.tensor(rng.normal(size=(100, 1)) + shift))
 
 
-def test_results_move_along_with_the_data(recipe, batch):
-    """Quarters, shifted by a million: nothing is rounded on the way in."""
+def test_results_are_translation_invariant(recipe, batch):
+    """Multiples of 1/4, shifted by a million, so that the input is exact."""
     if not recipe.translation_invariant:
         pytest.skip("spherical clustering is about one point")
     points, centers = ((4 * tensor).round() / 4 for tensor in batch)

@@ -1,4 +1,4 @@
-"""The quadratic network writes squared norms, of negative coordinates as well."""
+"""The quadratic network writes squared norms, also of negative coordinates."""
 
 import pytest
 import torch
@@ -29,21 +29,21 @@ def test_the_squared_norm(unit, x, y):
 
 
 @pytest.mark.parametrize(("unit", "hidden"), [("square", 2), ("rectified", 4)])
-def test_how_many_hidden_units_it_needs(unit, hidden):
+def test_number_of_hidden_units(unit, hidden):
     network = Quadratic(unit).build(SPACE)
     assert network.inward.shape == (hidden, SPACE.dim)
     assert network.outward.shape == (SPACE.dim, hidden)
 
 
 def test_rectified_units_without_the_negated_ones_lose_coordinates():
-    """As the main text has it: 16 for (-3, 4)."""
+    """As in the main text: 16 for (-3, 4)."""
     network = Quadratic("rectified").build(SPACE)
     network.inward, network.outward = network.inward[:2], network.outward[:, :2]
     tokens = torch.tensor([[-3.0, 4.0, 0.0, 0.0, 0.0, 1.0, 0.0]])
     assert SPACE.read(network(tokens), SQUARED_NORM).item() == 16
 
 
-def test_what_it_uses():
+def test_subspaces_of_the_network():
     assert Quadratic().subspaces == {POSITION, SQUARED_NORM, HALF}
 
 

@@ -48,8 +48,8 @@ def test_gradients_of_the_objective(problem):
 
 
 @pytest.mark.parametrize("norm", ["rms", "layer"])
-def test_gradients_pass_a_norm(norm, rng):
-    """Perturbed rows are not unit vectors any more, so they are made so on the way in."""
+def test_gradients_through_a_norm(norm, rng):
+    """Perturbed rows are not unit vectors, so they are normalised first."""
     raw = torch.tensor(rng.normal(size=(6, 3)), requires_grad=True)
     circuit = lf.Circuit(lf.recipes.spherical(norm), n_features=3, n_clusters=2)
 
@@ -67,7 +67,7 @@ def test_a_constant_column_has_gradients_too(problem):
     assert gradcheck(lambda x: circuit(x, x[:2], n_layers=2).centers[-1], points)
 
 
-def test_gradients_really_depend_on_both(problem):
+def test_gradients_of_points_and_centers_are_not_zero(problem):
     circuit = lf.Circuit(lf.recipes.soft(0.8), n_features=2, n_clusters=2)
     total = circuit(*problem, n_layers=2).objective[-1]
     for gradient in torch.autograd.grad(total, problem):

@@ -1,4 +1,4 @@
-"""Heads as values, and attention at work."""
+"""Heads as values, and their attention."""
 
 import math
 
@@ -21,7 +21,7 @@ CENTERS = torch.tensor([[0.0, 1.0, 0.0], [5.0, 0.0, 1.0]])
 
 
 def test_attention_by_hand():
-    """Points at 1 and 4 ask centers at 0 and 5 for their codes."""
+    """Points at 1 and 4 read the codes of centers at 0 and 5."""
     attention = Attention(CROSS, SPACE)
     assert attention(POINTS, CENTERS).tolist() == [[0, 1, 0], [0, 0, 1]]
 
@@ -57,7 +57,7 @@ def test_weights_are_buffers_and_not_parameters():
     assert not list(attention.parameters())
 
 
-def test_the_weight_that_is_used():
+def test_weight_returns_the_matrix_with_its_separation():
     attention = Attention(Head(Euclidean(), Softmax(), APART, APART, on(POSITION)), SPACE)
     weight = attention.weight("query", torch.zeros(1, dtype=torch.float32), separation=9.0)
     assert weight.dtype == torch.float32
@@ -65,7 +65,7 @@ def test_the_weight_that_is_used():
     assert attention.weight("value", weight, separation=9.0).diag().tolist() == [1, 0, 0]
 
 
-def test_the_weights_are_really_used():
+def test_changed_weights_change_the_output():
     attention = Attention(CROSS, SPACE)
     attention.value.mul_(3)
     assert attention(POINTS, CENTERS).tolist() == [[0, 3, 0], [0, 0, 3]]
@@ -77,7 +77,7 @@ def test_a_bad_separation_is_refused(separation):
         recipes.trimmed(separation=separation)
 
 
-def test_a_head_knows_what_it_touches():
+def test_subspaces_and_separation_of_a_head():
     assert CROSS.subspaces == {POSITION, ASSIGNMENT}
     assert not CROSS.separated
     assert recipes.trimmed().decoder_cross.separated

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.circuits.layer import Surroundings
+from lloydformer.circuits.layer import LayerContext
 
 POINTS = torch.tensor([[-4.0], [-2.0], [2.0], [4.0]])
 CENTERS = torch.tensor([[-3.0], [0.5]])
@@ -14,7 +14,7 @@ def one_layer(recipe, points, centers):
     circuit = lf.Circuit(recipe, n_features=1, n_clusters=2)
     x, c, origin, reach = circuit.embed(points, centers)
     assert not origin.any()
-    return circuit.layers[0](x, c, Surroundings.within(reach, recipe, c))
+    return circuit.layers[0](x, c, LayerContext.for_reach(reach, recipe, c))
 
 
 def test_plain_tokens_by_hand():
@@ -25,7 +25,7 @@ def test_plain_tokens_by_hand():
 
 
 def test_lifted_tokens_by_hand():
-    """Position, squared norm, half, code: all four are true of the new centers."""
+    """Position, squared norm, half, code: all four are correct for the new centers."""
     encoder, decoder = one_layer(lf.recipes.lloyd_dot(), POINTS, CENTERS)
     assert encoder.tolist() == [
         [-4, 16, -0.5, 1, 0], [-2, 4, -0.5, 1, 0], [2, 4, -0.5, 0, 1], [4, 16, -0.5, 0, 1],
@@ -44,7 +44,7 @@ def test_affinity_by_hand():
 
 
 def test_memberships_of_duplicates_may_be_rounded():
-    """49 copies of 1/49 do not sum to 1: those points would count less than the others."""
+    """49 copies of 1/49 do not sum to 1: an exact maximum would drop those points."""
     points = torch.tensor([[0.0]] * 49 + [[8.0]] * 3 + [[100.0]], dtype=torch.float64)
     assert sum([1 / 49] * 49) != 1
     circuit = lf.Circuit(lf.recipes.lloyd("average"), n_features=1, n_clusters=2)
@@ -54,7 +54,7 @@ def test_memberships_of_duplicates_may_be_rounded():
 
 @pytest.mark.parametrize("make", [lf.recipes.lloyd, lf.recipes.lloyd_dot])
 @pytest.mark.parametrize(("aside", "shares"), [(0.0, [0.5, 0.5]), (1e-9, [0, 1]), (-1e-9, [1, 0])])
-def test_a_point_midway_is_shared_though_rounding_says_otherwise(make, aside, shares):
+def test_a_point_midway_is_split_in_spite_of_rounding(make, aside, shares):
     """0.2 lies midway between 0.1 and 0.3; in floating point it is nearer to the latter."""
     assert (0.2 - 0.1) ** 2 > (0.3 - 0.2) ** 2
     points = torch.tensor([[0.0], [0.1], [0.2 + aside], [0.3]], dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Free weights in the same circuit: parameters, gradients, dropout, and what is not lowered."""
+"""Free weights in the same circuit: parameters, gradients, dropout, no lowering."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def test_without_bias_there_are_only_matrices():
     assert {p.ndim for p in learned(bias=False).parameters()} == {2}
 
 
-def test_the_seed_gives_the_weights():
+def test_the_seed_determines_the_weights():
     def weights(seed):
         circuit = lf.Circuit(lf.recipes.learned(), 2, 3, trainable=True, seed=seed)
         return torch.cat([p.flatten() for p in circuit.parameters()])
@@ -103,7 +103,7 @@ def test_learned_weights_are_not_lowered():
         lower(lf.recipes.learned())
 
 
-def test_it_is_not_centered():
+def test_the_learned_recipe_is_not_centered():
     assert not lf.recipes.learned().translation_invariant
 
 
@@ -117,13 +117,13 @@ def test_its_equation_names_its_maps():
     [({"codes": "gray"}, "codes"), ({"activation": "top"}, "activation")],
     ids=str,
 )
-def test_what_is_no_learned_recipe_is_refused(settings, words):
+def test_wrong_parameters_are_refused(settings, words):
     with pytest.raises(Exception, match=words):
         lf.recipes.learned(**settings)
 
 
 @pytest.mark.parametrize("dropout", [-0.1, 1.0])
-def test_a_share_that_is_none_is_refused(dropout):
-    with pytest.raises(ValueError, match=f"dropout: found {dropout}; pass a share"):
+def test_a_wrong_dropout_is_refused(dropout):
+    with pytest.raises(ValueError, match=f"dropout: found {dropout}; pass a fraction"):
         Head(Euclidean(), lf.recipes.soft().encoder_cross.activation, Dense(), Dense(), Dense(),
              dropout=dropout)  # fmt: skip

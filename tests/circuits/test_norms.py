@@ -11,7 +11,7 @@ from lloydformer.circuits.norms import LayerNorm, RMSNorm, zero_sum
 
 @pytest.mark.parametrize("d", [2, 3, 32])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-5, 0.3])
-def test_they_are_pytorchs_with_gain_one_over_root_d(d, epsilon, rng):
+def test_norms_equal_pytorchs_with_gain_one_over_root_d(d, epsilon, rng):
     rows = torch.tensor(rng.normal(size=(2, 7, d)))
     gain = torch.full((d,), d**-0.5, dtype=torch.float64)
     torch.testing.assert_close(RMSNorm(epsilon)(rows), F.rms_norm(rows, (d,), gain, epsilon))
@@ -38,7 +38,7 @@ def test_lem_lnorm_zero_sum_vectors_become_unit_vectors(rng):
 
 
 @pytest.mark.parametrize("norm", [RMSNorm(), LayerNorm()])
-def test_a_vector_without_direction_is_lost(norm):
+def test_the_norm_of_a_zero_vector_is_nan(norm):
     assert norm(torch.zeros(1, 3)).isnan().all()
 
 

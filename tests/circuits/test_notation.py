@@ -9,12 +9,12 @@ X ← X + A₂[∞](X, C; I[x], I[x], I[y]) + A₂[∞](X, X; I[x], I[x], −I[y
 C ← C + A⟨⟩[∞](C, X; I[y], I[y], I[x]) + A⟨⟩[∞](C, C; I[y], I[y], −I[x])"""
 
 
-def test_lloyd_as_the_paper_has_it():
+def test_equation_of_lloyd_is_the_papers():
     """eq:l2-trf-updates with eq:trf-param-vals."""
     assert recipes.lloyd().equation() == LLOYD
 
 
-def test_the_difference_is_the_algorithm():
+def test_equation_of_soft_differs_in_two_activations():
     ours, base = recipes.soft(2.5).equation(), LLOYD
     base = base.replace("A₂[∞](X, C", "A₂[2.5](X, C").replace("A⟨⟩[∞](C, X", "A⟨⟩[lin](C, X")
     assert ours == base
@@ -32,13 +32,13 @@ PARTS = {
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_the_parts_stand_in_the_equation(name):
+def test_the_equation_names_the_parts(name):
     recipe, plain, latex = PARTS[name]
     assert [part for part in plain if part not in recipe.equation()] == []
     assert [part for part in latex if part not in recipe.equation(latex=True)] == []
 
 
-def test_latex_is_latex(recipe):
+def test_latex_is_ascii_with_balanced_braces(recipe):
     latex = recipe.equation(latex=True)
     assert latex.isascii()
     assert latex.count("{") == latex.count("}")

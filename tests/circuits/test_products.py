@@ -19,7 +19,7 @@ def part(tokens, subspace):
 
 
 def check(product, tokens, expected):
-    """It writes what is expected into its target, and nothing anywhere else."""
+    """Check that it writes the expected values into its target, and zero elsewhere."""
     found = product.build(SPACE)(tokens)
     torch.testing.assert_close(part(found, product.target), expected, rtol=0, atol=1e-14)
     rest = [s for s in SPACE.subspaces if s != product.target]

@@ -57,7 +57,7 @@ coordinates = st.lists(st.integers(-50, 50), min_size=2, max_size=2)
 
 @given(coordinates, coordinates)
 def test_lem_perm(x, z):
-    """-|x - z|^2 = l(x) . pi l(z), exactly for whole numbers."""
+    """-|x - z|^2 = l(x) . pi l(z), exactly for integers."""
     rows = torch.tensor([x, z], dtype=torch.float64)
     lx, lz = lifted().encoder(rows, torch.zeros(2, 3, dtype=torch.float64))
     pi = lifting(POSITION).matrix(LIFTED)
@@ -81,7 +81,7 @@ def test_projections_are_values():
     assert hash(on(HALF)) == hash(on(HALF))
 
 
-def test_what_a_projection_touches_and_the_power_it_has():
+def test_subspaces_and_power_of_a_projection():
     assert lifting(POSITION).subspaces == {POSITION, SQUARED_NORM, HALF}
     assert (on(POSITION) + separated(ASSIGNMENT)).power == 0.5
     assert on(POSITION).power == 0

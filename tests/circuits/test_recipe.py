@@ -1,4 +1,4 @@
-"""Recipes are values: made by replacing parts, compared, and asked what they need."""
+"""Recipes are values: replace parts, compare, separation and gap."""
 
 from dataclasses import replace
 
@@ -36,18 +36,18 @@ def test_a_recipe_cannot_be_changed_in_place():
         LLOYD.name = "other"
 
 
-def test_heads_come_in_the_order_in_which_they_run():
+def test_heads_are_in_the_order_in_which_they_run():
     assert list(LLOYD.heads) == ["encoder_cross", "encoder_self", "decoder_cross", "decoder_self"]
     assert list(LIFTED.heads)[2] == "affinity"
 
 
-def test_which_ties_it_has():
+def test_tie_rule_of_recipes():
     assert recipes.lloyd().ties == "first"
     assert recipes.robust(ties="average").ties == "average"
     assert recipes.soft().ties is None
 
 
-def test_which_recipes_move_along_with_the_data():
+def test_which_recipes_are_translation_invariant():
     staying = {r.name for r in (*recipes.table(), LIFTED, BINARY) if not r.translation_invariant}
     assert staying == {"spherical"}
     assert not changed(LLOYD, "encoder_cross", score=DotProduct()).translation_invariant
@@ -59,13 +59,13 @@ def test_the_separation_is_the_one_given_or_near_its_bound():
     assert LLOYD.separation(reach=50.0, n_clusters=4, eps=1e-16) == 0
 
 
-def test_ties_that_are_averaged_call_for_k_squared_times_as_much():
+def test_averaged_ties_need_k_squared_times_the_separation():
     first, average = recipes.trimmed(), recipes.trimmed(ties="average")
     apart = average.separation(9.0, 4, 1e-16)
     assert apart == 2 * 16 * first.separation(9.0, 4, 1e-16)
     assert average.gap(apart, 4) == first.gap(first.separation(9.0, 4, 1e-16), 4)
 
 
-def test_gumbel_with_a_temperature_fits_in():
+def test_a_recipe_with_gumbel_at_a_temperature():
     warm = changed(recipes.medoids(), "decoder_cross", activation=Gumbel(0.5))
     assert "GSM 0.5" in warm.equation()

@@ -9,8 +9,7 @@ import pytest
 import lloydformer as lf
 from lloydformer.circuits.activations import Softmax, Sparsemax, TopK
 
-MAKERS = ("learned", "lloyd", "lloyd_binary", "lloyd_dot", "medoids", "relocating", "robust",
-          "robust_lifted", "soft", "soft_dot", "spherical", "symmetric", "trimmed")  # fmt: skip
+MAKERS = (*lf.recipes.IN_TABLE, *lf.recipes.BEYOND_TABLE, *lf.recipes.TRAINED)
 
 
 def test_the_table_has_seven_rows_in_the_papers_order():
@@ -18,16 +17,17 @@ def test_the_table_has_seven_rows_in_the_papers_order():
     assert names == ["lloyd", "lloyd_dot", "spherical", "soft", "trimmed", "robust", "medoids"]
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_a_recipe_bears_the_name_of_its_maker(name):
-    assert getattr(lf.recipes, name)().name == name
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+def test_a_recipe_has_the_name_of_its_function(make):
+    assert make().name == make.__name__
+    assert getattr(lf.recipes, make.__name__) is make
 
 
-def test_all_that_is_public_is_listed():
-    assert set(lf.recipes.__all__) == {*MAKERS, "table"}
+def test_all_lists_every_recipe():
+    assert sorted(lf.recipes.__all__) == sorted([*(m.__name__ for m in MAKERS), "table"])
 
 
-def test_parameters_arrive():
+def test_parameters_reach_the_parts():
     assert lf.recipes.soft(3.0).encoder_cross.activation == Softmax(3.0)
     assert lf.recipes.trimmed(0.7, 5.0).decoder_cross.activation.keep == 0.7
     assert lf.recipes.trimmed(0.7, 5.0).decoder_cross.separation == 5.0
@@ -42,7 +42,7 @@ def test_bad_parameters_are_refused_by_the_part(keep):
         lf.recipes.trimmed(keep)
 
 
-WRONG_WORDS = {  # a type checker would find these; so do the parts when none is at work
+WRONG_WORDS = {  # parts check these values without a type checker
     "lf.recipes.lloyd('last')": "ties: found 'last'; pass \"first\" or \"average\"",
     "lf.recipes.spherical('max')": "norm: found 'max'; pass \"rms\" or \"layer\"",
     "lf.recipes.robust(1.0, 'tanh')": "activation: found 'tanh'; pass \"sparsemax\", \"softmax\"",
@@ -62,7 +62,7 @@ print(json.dumps([complaint(text) for text in {list(WRONG_WORDS)}]))
 """
 
 
-def test_wrong_words_are_refused():
+def test_wrong_values_are_refused_without_type_checks():
     found = subprocess.run([sys.executable, "-c", TRY], capture_output=True, text=True, check=True)
     for complaint, expected in zip(json.loads(found.stdout), WRONG_WORDS.values(), strict=True):
         assert complaint.startswith(expected)

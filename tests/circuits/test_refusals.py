@@ -1,4 +1,4 @@
-"""Recipes that make no sense are refused when they are made, with the reason."""
+"""Recipes whose parts do not fit are refused when they are made, with the reason."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ REFUSED = {
     ),
     "lifted tokens without a network": (
         lambda: replace(DOT, feedforward=None),
-        "feedforward: lifted tokens need one, or their squared norm goes stale",
+        "feedforward: lifted tokens need one, which updates their squared norm",
     ),
     "only the tokens lifted": (
         lambda: replace(LLOYD, tokens=lifted()),
@@ -64,17 +64,17 @@ REFUSED = {
     ),
     "a separated decoder with binary codes": (
         lambda: replace(TRIMMED, tokens=plain(Binary())),
-        "decoder_cross: binary codes are told apart only by limiting soft-max",
+        "decoder_cross: binary codes can be distinguished only by limiting soft-max",
     ),
     "a soft decoder with binary codes": (
         lambda: changed(BINARY, "decoder_cross", activation=Sparsemax()),
-        "decoder_cross: binary codes are told apart only by limiting soft-max",
+        "decoder_cross: binary codes can be distinguished only by limiting soft-max",
     ),
 }
 
 
 @pytest.mark.parametrize("reason", REFUSED)
-def test_what_makes_no_sense_is_refused_with_the_reason(reason):
+def test_unfitting_parts_are_refused_with_the_reason(reason):
     make, complaint = REFUSED[reason]
     with pytest.raises(ValueError) as error:
         make()

@@ -20,8 +20,8 @@ MARGIN = 1e-6
 
 
 def relocated(points, centers, layer, n_moved, seed, n_draws=3, margin=MARGIN):
-    """The plain algorithm's relocation, and whether it is kept."""
-    problem = plainly.Problem(points, np.ones(len(points)))
+    """Return the plain algorithm's centers after a relocation, kept or not."""
+    problem = plainly.WeightedPoints(points, np.ones(len(points)))
     course = plainly.Relocating(n_moved=n_moved, n_draws=n_draws, seed=seed)
     found, tie = course.grow(problem, centers, layer, min(n_moved, len(centers))), plainly.TIE
     found, _ = problem.lloyd(found)
@@ -38,7 +38,7 @@ def by_circuit(points, centers, n_moved, seed, schedule=None, n_layers=1, **sett
 
 
 def away(found, expected, points) -> float:
-    """In spreads."""
+    """Return the largest difference in spreads."""
     return float(np.abs(found.numpy() - expected).max()) / Problem(points, points, "").spread
 
 
@@ -59,13 +59,13 @@ def test_one_relocation_on_continuous_data(seed, n_moved, n_draws):
 @pytest.mark.parametrize("number", range(4))
 @pytest.mark.parametrize("family", ["clustered", "uniform", "shifted"])
 def test_three_rounds_layer_by_layer(family, number):
-    """Every layer from where the circuit is, with the noise of that depth."""
+    """Compare every layer from the circuit's centers, with the noise of that depth."""
     rng = np.random.default_rng([number, 3])
     problem, n_moved = draw(rng, family, n=(20, 70), d=(1, 8), k=(2, 7)), 1 + number
     points, centers = problem.points, problem.centers
     schedule = schedule_of(n_moved)
     trace = by_circuit(points, centers, n_moved, number, schedule, n_layers=9)
-    plain, depth = plainly.Problem(points, np.ones(len(points))), 0
+    plain, depth = plainly.WeightedPoints(points, np.ones(len(points))), 0
     for t in range(9):
         before = trace.centers[t].numpy()
         labels, _, r, s = plain.two_nearest(before)
@@ -81,8 +81,8 @@ def test_three_rounds_layer_by_layer(family, number):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_running_free_it_is_the_plain_course(seed):
-    """Two rounds of the algorithm itself, which decides for itself when to relocate."""
+def test_free_running_circuit_equals_the_algorithm(seed):
+    """Two rounds of the algorithm, which decides by itself when to relocate."""
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(150, 4)) + 4 * rng.integers(0, 2, size=(150, 4))
     centers, n_moved = points[:6], 3
@@ -98,7 +98,7 @@ def test_running_free_it_is_the_plain_course(seed):
 
 
 def undecided(points, centers, n_moved, seed) -> bool:
-    """Does the plain algorithm itself come to another result if all points are shifted?"""
+    """Does the plain algorithm give another result if all points are shifted?"""
     here = relocated(points, centers, 0, n_moved, seed)
     shifted = [relocated(points + by, centers + by, 0, n_moved, seed) - by
                for by in (0.1, 0.7, -1 / 3, np.pi)]  # fmt: skip
@@ -106,7 +106,7 @@ def undecided(points, centers, n_moved, seed) -> bool:
 
 
 def test_whole_numbers_with_duplicates_ties_and_empty_clusters():
-    """Equal wherever rounding does not decide between equal proposals; most are decided."""
+    """Equal unless rounding decides between equal proposals, which is rare."""
     decided = 0
     for number in range(30):
         rng = np.random.default_rng([number, 9])
@@ -127,7 +127,7 @@ def test_whole_numbers_with_duplicates_ties_and_empty_clusters():
 
 
 @pytest.mark.parametrize("n_candidates", [1, 2, 5])
-def test_only_candidates_vanish(n_candidates, monkeypatch):
+def test_only_candidates_are_removed(n_candidates, monkeypatch):
     monkeypatch.setattr(plainly, "CANDIDATES", n_candidates)
     differ = 0
     for seed in range(3):
@@ -137,11 +137,11 @@ def test_only_candidates_vanish(n_candidates, monkeypatch):
         expected = relocated(points, points[:8], 0, 4, seed)
         assert away(trace.centers[1], expected, points) < 1e-9
         differ += not torch.equal(trace.centers, by_circuit(points, points[:8], 4, seed).centers)
-    assert differ or n_candidates > 1  # with one alone the bound is felt
+    assert differ or n_candidates > 1  # with a single candidate the limit matters
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.05, 0.999])
-def test_what_is_found_stays_if_it_is_better_by_the_margin(margin, rng):
+def test_new_centers_are_kept_if_better_by_the_margin(margin, rng):
     kept = 0
     for seed in range(8):
         points = rng.normal(size=(40, 2))
@@ -152,7 +152,7 @@ def test_what_is_found_stays_if_it_is_better_by_the_margin(margin, rng):
     assert (kept == 0) if margin > 0.9 else kept > 0
 
 
-def test_points_that_are_all_equal_stay_where_they_are():
+def test_centers_of_equal_points_do_not_move():
     points = np.ones((6, 2))
     assert np.array_equal(by_circuit(points, points[:3], 2, 0).centers[1], points[:3])
 
@@ -164,7 +164,7 @@ def test_one_cluster():
 
 
 def test_by_hand():
-    """Two centers share the left pair, one has both pairs on the right: one of them moves over."""
+    """Two centers share the left pair, one has both right pairs: one moves to the right."""
     points = np.array([[0.0], [1.0], [10.0], [11.0], [20.0], [21.0]])
     trace = by_circuit(points, np.array([[0.0], [1.0], [15.5]]), 1, 0)
     assert sorted(trace.centers[1].flatten().tolist()) == [0.5, 10.5, 20.5]
@@ -179,7 +179,7 @@ def test_single_precision(rng):
     assert away(trace.centers[1].double(), expected, points.astype(float)) < 2e-5
 
 
-def test_a_batch_is_its_problems_one_by_one(rng):
+def test_a_batch_equals_its_problems_one_by_one(rng):
     points = torch.tensor(rng.normal(size=(3, 30, 2)))
     circuit = lf.Circuit(schedule_of(2), 2, 4)
     together = circuit(points, points[:, :4], 6, seed=[9, 2, 4])
@@ -189,7 +189,7 @@ def test_a_batch_is_its_problems_one_by_one(rng):
         assert torch.equal(together.labels[i], alone.labels)
 
 
-def test_another_seed_draws_otherwise(rng):
+def test_another_seed_draws_differently(rng):
     points = rng.normal(size=(60, 3))
     runs = [by_circuit(points, points[:6], 2, seed).centers for seed in (0, 0, 1, 2, 3)]
     assert torch.equal(runs[0], runs[1])
@@ -197,15 +197,15 @@ def test_another_seed_draws_otherwise(rng):
 
 
 @pytest.fixture
-def looked_into(rng):
+def relocation_trace(rng):
     points = rng.normal(size=(30, 2))
     circuit = lf.Circuit(schedule_of(2), 2, 4)
     trace = circuit(torch.tensor(points), torch.tensor(points[:4]), 3, keep="layers.2.*", seed=3)
     return points, circuit.layers[2].inner, trace
 
 
-def test_intermediates_have_names_and_proposals_an_axis(looked_into):
-    _, inner, trace = looked_into
+def test_names_and_shapes_of_intermediates(relocation_trace):
+    _, inner, trace = relocation_trace
     assert all(name in trace.kept for name in trace.names if name.startswith("layers.2."))
     shapes = {
         "grow.assign.nearest.attention": (30, 4),
@@ -223,9 +223,9 @@ def test_intermediates_have_names_and_proposals_an_axis(looked_into):
     assert torch.equal(trace["layers.2.grow.assign.nearest.attention"], trace.assignments[2])
 
 
-def test_gains_are_what_the_splits_gain(looked_into):
-    """A second truth: by how much the objective around means falls."""
-    points, inner, trace = looked_into
+def test_gains_equal_the_decrease_of_the_objective(relocation_trace):
+    """Independent check: the decrease of the objective around the means."""
+    points, inner, trace = relocation_trace
     labels = trace.labels[2].numpy()
     near = trace["layers.2.grow.sides.side.attention"][..., 4:].sum(dim=-1).numpy() > 0  # (3, n)
     found = inner.read(trace["layers.2.grow.split.next"], GAIN)[..., 0].numpy()  # (3, k)
@@ -241,9 +241,9 @@ def test_gains_are_what_the_splits_gain(looked_into):
     assert found.max() > 0
 
 
-def test_utilities_are_what_the_objective_loses(looked_into):
-    """A second truth: the objective without a center, less the objective with it."""
-    points, inner, trace = looked_into
+def test_utilities_equal_the_increase_of_the_objective(relocation_trace):
+    """Independent check: the objective without a center minus the objective with it."""
+    points, inner, trace = relocation_trace
     slots = trace["layers.2.prune.0.utility.next"]
     assert inner.read(slots, ABSENT).abs().max() == 0
     centers = (inner.read(slots, POSITION) + trace.origin).numpy()
@@ -257,24 +257,24 @@ def test_utilities_are_what_the_objective_loses(looked_into):
     assert candidates.tolist() == sorted(np.argsort(losses)[: len(candidates)])
 
 
-def test_the_proposal_that_is_chosen_costs_the_least(looked_into):
-    _, inner, trace = looked_into
+def test_the_chosen_proposal_costs_the_least(relocation_trace):
+    _, inner, trace = relocation_trace
     proposals = inner.read(trace["layers.2.prune.0.tell.next"], OBJECTIVE)  # (6, 6, 1)
-    assert (proposals == proposals[:, :1]).all()  # every slot has heard the same
+    assert (proposals == proposals[:, :1]).all()  # every slot has read the same value
     chosen = trace["layers.2.prune.0.choose.best.attention"][:, 0]  # (6, 7)
     assert (chosen.argmax(dim=-1) == 1 + proposals[:, 0, 0].argmin()).all()
     absent = [inner.read(trace[f"layers.2.prune.{i}.choose.next"], ABSENT).sum() for i in (0, 1)]
     assert absent == [1, 2]
 
 
-def test_points_leave_with_their_assignment(looked_into):
-    _, _, trace = looked_into
+def test_the_layer_writes_the_assignment_of_points(relocation_trace):
+    _, _, trace = relocation_trace
     circuit = lf.Circuit(schedule_of(2), 2, 4)
     codes = circuit.space.read(trace["layers.2.encoder_next"], ASSIGNMENT)
     assert torch.equal(codes, trace.assignments[2])
 
 
-def test_weights_may_be_trained(rng):
+def test_weights_can_be_trained(rng):
     points = torch.tensor(rng.normal(size=(20, 2)))
     circuit = lf.Circuit(schedule_of(1), 2, 3, trainable=True).double()
     circuit(points, points[:3], 3, seed=0).objective[-1].backward()
@@ -299,22 +299,24 @@ WRONG = {
     "no sharpness": (lambda: lf.recipes.relocating(sharpness=0.0), "power: found 0.0"),
     "no seed": (
         lambda: lf.Circuit(lf.recipes.relocating(), 1, 2)(torch.eye(2)[:, :1], torch.eye(2)[:, :1]),
-        "seed: found None; lots are drawn by noise, pass an integer seed",
+        "seed: found None; this attention draws noise, pass an integer seed",
     ),
 }
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_cannot_be_is_refused(what):
+def test_wrong_parameters_are_refused(what):
     make, complaint = WRONG[what]
     with pytest.raises(ValueError, match=complaint):
         make()
 
 
-def test_stages_that_do_not_go_together_are_refused():
+def test_unfitting_stages_are_refused():
     recipe = lf.recipes.relocating()
     grow, settle, *others = recipe.sublayers
-    with pytest.raises(ValueError, match=r"settle.assign.nearest: there are no tokens \['slots'\]"):
+    with pytest.raises(
+        ValueError, match=r"settle.assign.nearest: it reads tokens \['slots'\] before"
+    ):
         replace(recipe, sublayers=(settle, grow, *others))
     with pytest.raises(
         ValueError, match=r"grow.split: it uses \['gain'\], which its tokens do not"
@@ -331,7 +333,7 @@ def test_lowering_names_the_estimator():
         lower(lf.recipes.relocating())
 
 
-def test_it_stands_for_three_layers_and_one_for_each_center_that_moves():
+def test_depth_is_three_plus_the_moved_centers():
     assert lf.recipes.relocating(5).depth(n_clusters=10) == 8
     assert lf.recipes.relocating(5).depth(n_clusters=2) == 5
     assert lf.recipes.lloyd().depth(n_clusters=2) == 1

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from lloydformer.circuits import scores
 from lloydformer.circuits.scores import DotProduct, Euclidean
+from lloydformer.numerics import distances
 from lloydformer.numerics.distances import squared_distances
 
 QUERIES = torch.tensor([[0.0, 0.0], [3.0, 4.0]])
@@ -24,7 +24,7 @@ def test_dot_product_by_hand():
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 8), st.integers(0, 99))
-def test_distances_are_scipys(q, m, d, seed):
+def test_distances_equal_scipys(q, m, d, seed):
     rng = np.random.default_rng(seed)
     queries, keys = rng.normal(size=(q, d)), rng.normal(size=(m, d))
     found = squared_distances(torch.tensor(queries), torch.tensor(keys))
@@ -38,20 +38,20 @@ def test_equal_rows_are_at_distance_zero_at_any_shift(rng):
     assert (found + torch.eye(50) > 0).all()
 
 
-def test_points_that_are_nearly_equal_are_told_apart():
+def test_nearly_equal_points_have_positive_distances():
     rows = torch.tensor([[1.0], [1.0 + 1e-15]], dtype=torch.float64)
     assert (squared_distances(rows, rows) > 0).tolist() == [[False, True], [True, False]]
 
 
-def test_blocks_make_no_difference(rng, monkeypatch):
+def test_block_size_does_not_change_distances(rng, monkeypatch):
     queries, keys = torch.tensor(rng.normal(size=(2, 3, 40, 4))).unbind(0)
     whole = squared_distances(queries, keys)
-    monkeypatch.setattr(scores, "_BLOCK", 100)  # two rows of forty scores at a time
+    monkeypatch.setattr(distances, "_BLOCK", 100)  # two rows of forty scores at a time
     assert torch.equal(squared_distances(queries, keys), whole)
 
 
 @pytest.mark.parametrize("score", [Euclidean(), DotProduct()])
-def test_a_batch_is_its_problems_one_by_one(score, rng):
+def test_a_batch_equals_its_problems_one_by_one(score, rng):
     queries = torch.tensor(rng.normal(size=(3, 5, 4)))
     keys = torch.tensor(rng.normal(size=(3, 6, 4)))
     alone = torch.stack([score(q, k) for q, k in zip(queries, keys, strict=True)])

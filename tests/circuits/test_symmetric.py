@@ -1,4 +1,4 @@
-"""Symmetric circuits: what commutes with rotations and permutations, and nothing else."""
+"""Symmetric circuits: their matrices commute with rotations and permutations."""
 
 from dataclasses import replace
 from itertools import permutations, product
@@ -28,7 +28,7 @@ MEMBERS = {
 
 
 def acting(space: Space, turn: torch.Tensor, names: torch.Tensor) -> torch.Tensor:
-    """What a rotation of the points and a renumbering of the clusters do to a token."""
+    """Return the matrix by which a rotation and a renumbering of clusters act on a token."""
     matrix = torch.zeros(space.dim, space.dim, dtype=torch.float64)
     for subspace in space.subspaces:
         part = names
@@ -62,7 +62,7 @@ def test_every_matrix_commutes_with_rotations_and_permutations(name, move):
             assert torch.allclose(action @ matrix, matrix @ action, atol=1e-12)
 
 
-def test_only_these_commute():
+def test_commuting_matrices_are_identity_and_average():
     """The mean of any matrix over the group has three numbers: a I, and b I + c 11^T/k.
 
     Reflections and permutations of the axes are a finite group of rotations that already leaves
@@ -101,7 +101,7 @@ def problem(seed, n=40, d=3, k=4):
 
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 1000), st.floats(0.1, 30.0))
-def test_soft_is_a_member(seed, gamma):
+def test_soft_kmeans_is_a_symmetric_circuit(seed, gamma):
     points, centers = problem(seed)
     member = lf.recipes.symmetric(Fixed(sharpness=(gamma,)))
     found, wanted = (
@@ -110,7 +110,7 @@ def test_soft_is_a_member(seed, gamma):
     assert torch.allclose(found, wanted, atol=1e-9)
 
 
-def test_two_heads_of_half_a_stride_are_one():
+def test_two_heads_of_half_a_stride_equal_one_head():
     points, centers = problem(1)
     one = lf.recipes.symmetric(Fixed((2.0,), (1.0,), (1.5,)))
     two = lf.recipes.symmetric(Fixed((2.0, 2.0), (1.0, 1.0), (0.75, 0.75)))
@@ -120,8 +120,8 @@ def test_two_heads_of_half_a_stride_are_one():
 
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 6))
-def test_lloyd_is_a_member(seed, k):
-    """At a sharpness that no two distances of these points are too near for."""
+def test_lloyd_is_a_symmetric_circuit(seed, k):
+    """With a sharpness that separates all distances of these points."""
     points, centers = problem(seed, k=k)
     hard = Fixed(sharpness=(1e9,), log_belonging=(), belonging=(1e3,))
     found, wanted = (
@@ -132,7 +132,7 @@ def test_lloyd_is_a_member(seed, k):
     assert torch.equal(found.labels, wanted.labels)
 
 
-def test_each_step_may_have_its_own_numbers():
+def test_each_layer_can_have_its_own_numbers():
     points, centers = problem(2)
     schedule = [lf.recipes.symmetric(Fixed(sharpness=(gamma,))) for gamma in (1.0, 20.0)]
     found = lf.Circuit(schedule, 3, 4)(points, centers, 2).centers
@@ -141,7 +141,7 @@ def test_each_step_may_have_its_own_numbers():
     assert torch.allclose(found[-1], second, atol=1e-9)
 
 
-def test_the_trace_has_the_numbers_and_the_tokens_what_heads_read():
+def test_trace_and_tokens_hold_the_numbers():
     points, centers = problem(3)
     circuit = lf.Circuit(lf.recipes.symmetric(SEVERAL), 3, 4)
     trace = circuit(points, centers, 2, keep="layers.1.*")
@@ -157,7 +157,7 @@ def test_the_trace_has_the_numbers_and_the_tokens_what_heads_read():
     assert torch.equal(trace.labels[1], squares.argmin(dim=1))
 
 
-def test_training_moves_numbers_only_so_that_a_circuit_stays_symmetric():
+def test_training_changes_only_numbers_and_keeps_symmetry():
     points, centers = problem(4)
     circuit = lf.Circuit(lf.recipes.symmetric(SEVERAL), 3, 4, trainable=True)
     assert all(name.startswith("layers.0.numbers.fixed_") for name, _ in circuit.named_parameters())
@@ -175,7 +175,7 @@ def test_training_moves_numbers_only_so_that_a_circuit_stays_symmetric():
     assert torch.allclose(turned, plain @ turn, atol=1e-9)
 
 
-def test_the_average_is_read_and_written_everywhere():
+def test_matrix_and_text_of_average():
     space = lf.recipes.lloyd().tokens.space(1, 2)
     assert average(ASSIGNMENT).matrix(space).tolist() == [[0, 0, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]]
     assert str(on(ASSIGNMENT) + 2.0 * average(ASSIGNMENT)) == "I[y] + 2 J[y]"
@@ -184,9 +184,9 @@ def test_the_average_is_read_and_written_everywhere():
 
 STRIDE = Number("stride") * on(POSITION)
 REFUSED = {
-    "numbers that nothing decides": (
+    "numbers that no part sets": (
         lambda: replace(lf.recipes.lloyd(), decoder_cross=replace(
-            lf.recipes.lloyd().decoder_cross, value=STRIDE)), "decoder_cross: nothing decides"),
+            lf.recipes.lloyd().decoder_cross, value=STRIDE)), "decoder_cross: no part sets"),
     "a number in a key": (
         lambda: replace(lf.recipes.lloyd().decoder_cross, key=STRIDE), "key: found"),
     "two numbers in a place": (lambda: STRIDE + on(POSITION), "several numbers for POSITION"),
@@ -197,30 +197,32 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_makes_no_sense_is_refused(name):
+def test_unfitting_parts_are_refused(name):
     make, words = REFUSED[name]
     with pytest.raises(ValueError, match=words):
         make()
 
 
-def test_only_the_first_of_several_heads_draws():
+def test_only_the_first_head_of_a_slot_can_draw():
     drawing = lf.recipes.medoids().decoder_cross
     both: Head = replace(lf.recipes.lloyd().decoder_cross, beside=(drawing,))
-    with pytest.raises(ValueError, match=r"decoder_cross_1: .*only the first can draw"):
+    with pytest.raises(
+        ValueError, match=r"decoder_cross_1: only the first head of a slot can draw"
+    ):
         replace(lf.recipes.lloyd(), decoder_cross=both)
 
 
-def test_a_head_alone_has_nobody_who_decides():
+def test_a_head_with_numbers_needs_a_layer():
     recipe = lf.recipes.symmetric(SEVERAL)
     head = Attention(recipe.decoder_cross, recipe.tokens.space(2, 3))
     with pytest.raises(ValueError, match="numbers: found no belonging; run this head in a layer"):
         head(torch.zeros(3, 22), torch.zeros(9, 22))
 
 
-def test_it_does_not_lower():
+def test_symmetric_recipes_are_not_lowered():
     with pytest.raises(LoweringError, match="numbers stands in the way"):
         lower(lf.recipes.symmetric())
 
 
-def test_blocks_of_one_number_stand_in_one_projection():
+def test_numbers_of_a_projection():
     assert Projection(STRIDE.blocks).numbers == {POSITION: Number("stride")}

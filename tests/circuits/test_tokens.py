@@ -55,7 +55,7 @@ def test_binary_centers_by_hand():
 
 
 @given(st.integers(1, 130))
-def test_binary_codes_agree_the_most_with_themselves(k):
+def test_dot_product_of_binary_codes_is_largest_for_equal_codes(k):
     codes = Binary().table(k)
     products = codes @ codes.mT
     assert (products.diag() == codes.shape[1]).all()
@@ -72,7 +72,7 @@ def test_dimensions(d, k):
 
 
 @pytest.mark.parametrize("tokens", [plain(), lifted(), lifted_with_affinity(), plain(Binary())])
-def test_a_batch_is_its_problems_one_by_one(tokens, rng):
+def test_a_batch_equals_its_problems_one_by_one(tokens, rng):
     points = torch.tensor(rng.normal(size=(4, 5, 2)))
     assignments = torch.tensor(rng.random((4, 5, 3)))
     batch = tokens.encoder(points, assignments)
@@ -86,11 +86,6 @@ def test_a_batch_is_its_problems_one_by_one(tokens, rng):
 def test_tokens_have_the_dtype_of_the_points(dtype):
     assert lifted().decoder(CENTERS.to(dtype)).dtype == dtype
     assert lifted().encoder(POINTS.to(dtype), ASSIGNMENTS.to(dtype)).dtype == dtype
-
-
-def test_which_tokens_are_lifted():
-    assert lifted().lifted
-    assert not plain().lifted
 
 
 def test_one_hot_is_the_default_code():

@@ -1,4 +1,4 @@
-"""Looking inside: names, patterns, hooks."""
+"""Traces: names, patterns, hooks."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def circuit():
     return lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
 
 
-def test_every_name_is_produced(recipe, batch):
+def test_names_of_all_intermediates(recipe, batch):
     points, centers = batch
     circuit = lf.Circuit(recipe, points.shape[-1], centers.shape[-2])
     trace = circuit(points, centers, n_layers=2, keep=("*",), seed=0)
@@ -56,18 +56,18 @@ PATTERNS = {
 
 
 @pytest.mark.parametrize("keep", PATTERNS)
-def test_only_what_was_asked_for_is_kept(circuit, keep):
+def test_only_matching_intermediates_are_kept(circuit, keep):
     trace = circuit(POINTS, CENTERS, n_layers=2, keep=keep)
     assert len(trace.kept) == PATTERNS[keep]
 
 
 @pytest.mark.parametrize("keep", ["nothing", ("layers.9.*",), ("layers.0.encoder_cros.scores",)])
-def test_a_pattern_that_matches_nothing_is_a_mistake(circuit, keep):
-    with pytest.raises(ValueError, match=r"keep: found '.*', which matches no intermediate"):
+def test_a_pattern_that_matches_nothing_is_refused(circuit, keep):
+    with pytest.raises(ValueError, match=r"keep: found '.*', which matches none of"):
         circuit(POINTS, CENTERS, n_layers=2, keep=keep)
 
 
-def test_what_was_kept_is_right(circuit):
+def test_values_of_kept_intermediates(circuit):
     trace = circuit(POINTS, CENTERS, n_layers=2, keep=("*",))
     assert torch.equal(trace["layers.1.encoder_cross.attention"], trace.assignments[1])
     assert trace["layers.0.encoder_cross.scores"][1:3].tolist() == [[-1, 0], [-25, -16]]
@@ -83,9 +83,9 @@ def test_a_name_that_was_not_kept(circuit):
 
 def test_a_name_that_does_not_exist(circuit):
     trace = circuit(POINTS, CENTERS, 2)
-    with pytest.raises(KeyError, match=r"no intermediate .* mean 'layers.1.decoder_next'"):
+    with pytest.raises(KeyError, match=r"not an intermediate .* mean 'layers.1.decoder_next'"):
         trace["layers.1.decoder_nest"]
-    with pytest.raises(KeyError, match=r"'zzz' is no intermediate of this circuit.$"):
+    with pytest.raises(KeyError, match=r"'zzz' is not an intermediate of this circuit.$"):
         trace["zzz"]
 
 
@@ -101,14 +101,14 @@ def test_encoder_self_attention_is_the_identity_for_distinct_points(rng):
     assert torch.equal(trace["layers.1.encoder_self.attention"], torch.eye(25).double())
 
 
-def test_the_residual_loses_its_old_assignment(circuit):
+def test_self_attention_cancels_the_old_assignment(circuit):
     trace = circuit(POINTS, CENTERS, 2, keep="*")
     assert circuit.space.read(trace["layers.1.encoder_tokens"], ASSIGNMENT).any()
     assert not circuit.space.read(trace["layers.1.encoder_residual"], ASSIGNMENT).any()
 
 
-def test_encoder_self_attention_is_really_used(circuit):
-    """Without it assignments pile up: 1 was in cluster 1 before, so 0 alone is in cluster 0."""
+def test_results_depend_on_encoder_self_attention(circuit):
+    """Without it assignments add up: 1 was in cluster 1 before, so only 0 is in cluster 0."""
     silent = circuit.layers[0].encoder_self.attention.register_forward_hook(
         lambda module, inputs, output: torch.zeros_like(output)
     )
@@ -126,7 +126,7 @@ def test_an_ordinary_hook_reads(circuit):
 
 
 def test_an_ordinary_hook_replaces(circuit):
-    """All points to cluster 0: its center is their mean, and the trace shows what was put there."""
+    """All points to cluster 0: its center is their mean, and the trace shows the replaced value."""
     everyone = torch.tensor([[1.0, 0.0]]).expand(4, 2)
     point = circuit.layers[0].encoder_cross.attention
     point.register_forward_hook(lambda module, inputs, output: everyone)
@@ -135,6 +135,6 @@ def test_an_ordinary_hook_replaces(circuit):
     assert trace.labels.tolist() == [[0, 0, 0, 0]]
 
 
-def test_no_hook_of_ours_is_left_behind(circuit):
+def test_hooks_are_removed_after_a_run(circuit):
     circuit(POINTS, CENTERS, 1, keep="*")
     assert not any(module._forward_hooks for module in circuit.modules())

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.circuits.circuit import _schedule
+from lloydformer.circuits.schedule import as_schedule
 
 X = torch.tensor([[0.0, 1.0], [1.0, 0.0], [3.0, 3.0], [4.0, 3.0]])
 C = X[:2]
@@ -55,7 +55,7 @@ def test_wrong_input_to_a_circuit(fault):
 
 @pytest.mark.parametrize("norm", ["rms", "layer"])
 @pytest.mark.parametrize("rows", ["points", "centers"])
-def test_spherical_circuits_want_unit_rows(norm, rows):
+def test_spherical_circuits_need_unit_rows(norm, rows):
     circuit = lf.Circuit(lf.recipes.spherical(norm), n_features=2, n_clusters=2)
     good = torch.tensor([[1.0, -1.0], [-1.0, 1.0]]) / 2**0.5
     problem = {"points": good, "centers": good, rows: 1.5 * good}
@@ -63,7 +63,7 @@ def test_spherical_circuits_want_unit_rows(norm, rows):
         circuit(**problem)
 
 
-def test_layer_norm_wants_zero_sums():
+def test_layer_norm_needs_zero_sums():
     circuit = lf.Circuit(lf.recipes.spherical("layer"), n_features=2, n_clusters=2)
     with pytest.raises(ValueError, match=r"points: .* sum to 1.4; .*zero_sum\(points\) or RMSNorm"):
         circuit(UNIT, UNIT[:2])
@@ -92,18 +92,18 @@ def test_wrong_sizes(name):
 
 
 @pytest.mark.parametrize("schedule", [(), "lloyd", lf.recipes.lloyd, [lf.recipes.lloyd(), 3]])
-def test_what_is_no_recipe(schedule):
-    with pytest.raises(ValueError, match=r"recipe: found .*; pass a recipe such as"):
-        _schedule(schedule)  # what a circuit is made with; it checks where types are not
+def test_a_wrong_recipe_is_refused(schedule):
+    with pytest.raises(ValueError, match=r"recipe: found .*; pass a recipe, for example"):
+        as_schedule(schedule)  # called directly, because types are checked in tests
 
 
-def test_a_schedule_has_one_kind_of_tokens():
+def test_a_schedule_needs_equal_tokens():
     with pytest.raises(ValueError, match=r"recipe: a schedule needs recipes with the same tokens"):
         lf.Circuit((lf.recipes.lloyd(), lf.recipes.lloyd_dot()), 2, 2)
 
 
-def test_weights_that_vanish_are_announced():
-    """No point is soft-ly near a center at 1000: its weights are all exp(-10^6) = 0, and 0/0."""
+def test_zero_weights_give_a_warning():
+    """A center at 1000 has only weights exp(-10^6) = 0, so its mean is 0/0."""
     far = torch.tensor([[0.0, 0.0], [1000.0, 0.0]])
     circuit = lf.Circuit(lf.recipes.soft(), n_features=2, n_clusters=2)
     with pytest.warns(RuntimeWarning, match="layer 0: a center is not a number.*linear attention"):
@@ -111,7 +111,7 @@ def test_weights_that_vanish_are_announced():
     assert trace.centers[1].isnan().any(dim=-1).tolist() == [False, True]
 
 
-def test_a_cluster_without_direction_is_announced():
+def test_a_cluster_that_sums_to_zero_gives_a_warning():
     points = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
     circuit = lf.Circuit(lf.recipes.spherical(), n_features=2, n_clusters=1)
     with pytest.warns(RuntimeWarning, match="norm of a zero vector"):

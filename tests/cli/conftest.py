@@ -1,4 +1,4 @@
-"""The app in this process."""
+"""Run commands in the process of the tests."""
 
 import sys
 
@@ -9,10 +9,10 @@ from lloydformer.cli import app
 
 @pytest.fixture
 def command(monkeypatch, capsys):
-    """The app in this process: its status, standard output and standard error."""
+    """Run a command in this process; returns its status, standard output and standard error."""
 
     def call(*arguments):
-        monkeypatch.setattr(app.gc, "freeze", lambda: None)  # this process goes on
+        monkeypatch.setattr(app.gc, "freeze", lambda: None)  # the tests continue in this process
         monkeypatch.setattr(sys, "argv", ["lloydformer", *arguments])
         with pytest.raises(SystemExit) as ending:
             app.main()

@@ -14,21 +14,23 @@ from typer.testing import CliRunner, Result
 
 from lloydformer.circuits import recipes
 from lloydformer.cli import app, demo
+from lloydformer.jobs.demo import run as demo_run
 from lloydformer.jobs.demo.data import cases, digits, directions, plane
-from lloydformer.jobs.demo.page import Run, demo_page
+from lloydformer.jobs.demo.page import demo_page
+from lloydformer.jobs.demo.run import CircuitRun, run_circuits
 from lloydformer.jobs.demo.text import SNIPPET
 
 N_LAYERS = 3
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[Run]:
+def runs() -> list[CircuitRun]:
     small = [plane(0, n_points=40), digits(0, n_points=60)]
-    return demo.run_all([case for p in small for case in cases(p, seed=0)], N_LAYERS)
+    return run_circuits([case for p in small for case in cases(p, seed=0)], N_LAYERS)
 
 
 @pytest.fixture(scope="module")
-def page(runs: list[Run]) -> str:
+def page(runs: list[CircuitRun]) -> str:
     return demo_page(runs, seed=0)
 
 
@@ -36,12 +38,12 @@ def page(runs: list[Run]) -> str:
 def invoke(monkeypatch: pytest.MonkeyPatch) -> partial[Result]:
     """The command on small data, with few layers."""
     monkeypatch.setattr(demo, "N_LAYERS", N_LAYERS)
-    monkeypatch.setattr(demo, "plane", partial(plane, n_points=40))
-    monkeypatch.setattr(demo, "digits", partial(digits, n_points=60))
+    monkeypatch.setattr(demo_run, "plane", partial(plane, n_points=40))
+    monkeypatch.setattr(demo_run, "digits", partial(digits, n_points=60))
     return partial(CliRunner().invoke, app.application(["demo"]))
 
 
-def test_every_row_of_the_table_is_equal_to_its_algorithm(runs: list[Run]) -> None:
+def test_every_row_of_the_table_is_equal_to_its_algorithm(runs: list[CircuitRun]) -> None:
     names = [recipe.name for recipe in recipes.table()]
     assert [run.case.recipe.name for run in runs] == 2 * names
     assert all(run.equal for run in runs)
@@ -123,7 +125,7 @@ def test_an_existing_page_is_not_replaced(invoke: partial[Result], tmp_path: Pat
     assert output.read_text() != "mine"
 
 
-def test_without_the_extra_it_says_how_to_get_the_page(
+def test_without_matplotlib_it_prints_how_to_get_the_page(
     invoke: partial[Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -134,21 +136,27 @@ def test_without_the_extra_it_says_how_to_get_the_page(
     assert not output.exists()
 
 
-def test_status_1_where_a_circuit_differs(
+def test_status_is_1_if_a_circuit_differs(
     invoke: partial[Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lloydformer.jobs.demo.page.TOLERANCE", -1.0)
+    monkeypatch.setattr("lloydformer.jobs.demo.run.TOLERANCE", -1.0)
     result = invoke(["demo", "--output", str(tmp_path / "page.html")])
     assert result.exit_code == 1
     assert "differs" in result.stdout
 
 
-def test_an_interrupt_says_what_is_done(
-    runs: list[Run], capsys: pytest.CaptureFixture[str]
+def test_ctrl_c_prints_how_many_runs_are_done(
+    invoke: partial[Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(what: str) -> None:
-        raise KeyboardInterrupt
+    compared = iter([demo_run.layer_by_layer])
 
-    with pytest.raises(KeyboardInterrupt):
-        demo.run_all([run.case for run in runs], 1, interrupt)
-    assert "stopped: 1 of 14 runs were done" in capsys.readouterr().err
+    def compare(case: Any, n_layers: int) -> Any:
+        if (once := next(compared, None)) is None:
+            raise KeyboardInterrupt
+        return once(case, n_layers)
+
+    monkeypatch.setattr(demo_run, "layer_by_layer", compare)
+    result = invoke(["demo", "--output", str(tmp_path / "page.html")])
+    assert result.exit_code == 130
+    assert "stopped: 1 of 14 runs were done; no page written" in result.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""`fit` and `predict` do what the estimators do, and their files say so."""
+"""The files and output of `fit` and `predict` agree with the estimators."""
 
 import json
 import re
@@ -13,10 +13,11 @@ import sklearn.metrics
 import torch
 
 import lloydformer as lf
-from lloydformer.cli.fitted import stopping
+from lloydformer.cli.fit_words import report_interrupt
+from lloydformer.estimators import ALGORITHMS
 from lloydformer.jobs.fit import sample
-from lloydformer.jobs.fit.runs import Run, Runs
-from lloydformer.jobs.fit.settings import ALGORITHMS, Settings, numbers_of_clusters
+from lloydformer.jobs.fit.runs import FitRun, FitRuns
+from lloydformer.jobs.fit.settings import FitSettings, numbers_of_clusters
 from lloydformer.solving.descent import Outcome
 from lloydformer.solving.solve import Interrupted, Result
 
@@ -34,7 +35,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_files_are_what_the_estimator_finds(command, here):
+def test_the_files_have_the_results_of_the_estimator(command, here):
     status, out, err = command("fit", "points.csv", "-k", "3", "--scale", "minmax", "--seed", "4")
     model = lf.KMeans(3, random_state=4).fit(lf.data.open("points.csv", scale="minmax"))
     assert (status, err) == (0, "")
@@ -58,12 +59,12 @@ def test_the_files_are_what_the_estimator_finds(command, here):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_algorithm(command, here, algorithm):
+def test_every_algorithm_gives_the_results_of_its_estimator(command, here, algorithm):
     status, out, _ = command("fit", "points.csv", "-k", "3", "--algorithm", algorithm,
                              "--scale", "standard", "--max-iter", "20", "--json")  # fmt: skip
     found = json.loads(out)
     blocks = lf.data.open("points.csv", scale="standard")
-    model = ALGORITHMS[algorithm](3, max_iter=20, random_state=0).fit(blocks)
+    model = ALGORITHMS[algorithm].estimator(3, max_iter=20, random_state=0).fit(blocks)
     assert status == 0
     assert found["inertia"] == model.inertia_
     labels = pd.read_csv("points-clusters/labels.csv")
@@ -93,8 +94,8 @@ def test_a_range_of_k_writes_the_best_silhouette(command, here):
     assert "k 3 has the best silhouette, and was written." in text
 
 
-def test_silhouettes_are_scikit_learns():
-    points = sample.draw(lf.data.open(X), seed=0, size=200)
+def test_silhouettes_equal_those_of_scikit_learn():
+    points = sample.draw_sample(lf.data.open(X), seed=0, size=200)
     labels = np.arange(200) % 7
     labels[0] = 7  # alone
     ours = sample.silhouettes(points.distances, points.rows.new_tensor(labels), 9)
@@ -103,13 +104,13 @@ def test_silhouettes_are_scikit_learns():
 
 
 @pytest.mark.parametrize("text", ["8", "2:4", "2:9:3"])
-def test_numbers_of_clusters(text):
+def test_numbers_of_clusters_are_parsed(text):
     wanted = {"8": (8,), "2:4": (2, 3, 4), "2:9:3": (2, 5, 8)}[text]
     assert numbers_of_clusters(text) == wanted
 
 
 @pytest.mark.parametrize("text", ["0", "4:2", "2:4:0", "a", "-3", "1:2:3:4", "", "2.5", "٣"])
-def test_no_numbers_of_clusters(text):
+def test_wrong_numbers_of_clusters_are_refused(text):
     with pytest.raises(ValueError, match="-k: found"):
         numbers_of_clusters(text)
 
@@ -124,14 +125,14 @@ def test_predict_finds_columns_by_name_and_scales_as_in_the_fit(command, here):
     found = pd.read_parquet("new.parquet")
     assert np.array_equal(found["cluster"], fitted["cluster"][new.index])
     assert np.allclose(found["distance"], fitted["distance"][new.index], rtol=1e-5)
-    np.save("new.npy", new.to_numpy())  # no names: as they stand
+    np.save("new.npy", new.to_numpy())  # no names: columns in the order of the file
     status, out, _ = command("predict", "points-clusters/model", "new.npy", "--json")
     assert status == 0
     assert json.loads(out)["labels"] == "new-labels.csv"
     assert np.array_equal(pd.read_csv("new-labels.csv")["cluster"], found["cluster"])
 
 
-def test_start_from_a_model(command, here):
+def test_a_fit_can_start_from_a_model(command, here):
     command("fit", "points.csv", "-k", "3", "-o", "first")
     status, out, _ = command("fit", "points.csv", "--start-from", "first", "--json")
     found = json.loads(out)
@@ -141,7 +142,7 @@ def test_start_from_a_model(command, here):
     assert found["options"]["init"] == "centers"
 
 
-def test_a_shorter_run_leaves_nothing_of_a_longer_one(command, here):
+def test_files_of_an_earlier_fit_that_are_not_written_again_are_removed(command, here):
     command("fit", "points.csv", "-k", "3", "--report")
     folder = here / "points-clusters"
     (folder / "mine.txt").write_text("stays")
@@ -157,7 +158,7 @@ def test_a_shorter_run_leaves_nothing_of_a_longer_one(command, here):
     assert np.array_equal(pd.read_parquet(folder / "labels.parquet")["cluster"], model.labels_)
 
 
-def test_fewer_clusters_than_asked_for_is_a_note_and_no_warning(command, here):
+def test_fewer_clusters_than_requested_prints_a_note_and_no_warning(command, here):
     pd.DataFrame({"a": [1.0, 1.0, 2.0], "b": [1.0, 1.0, 2.0]}).to_csv("same.csv", index=False)
     status, _, err = command("fit", "same.csv", "-k", "3")
     assert status == 0
@@ -184,9 +185,16 @@ def test_commands_on_the_pages_run(command, here):
     np.save("points.npy", X)
     assert len(SHOWN) >= 7
     for line in SHOWN:
-        if "predict" in line:  # of the model in points-clusters, which has these columns
+        if "predict" in line:  # needs the model in points-clusters with these columns
             command("fit", "points.csv", "-k", "3", "--force")
         assert command(*line.split()[1:], "--force")[::2] == (0, ""), line
+
+
+def test_help_and_documentation_name_every_algorithm(command):
+    help_text = " ".join(command("fit", "--help")[1].split())
+    page = (PAGES / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert f"One of {', '.join(ALGORITHMS)}." in help_text
+    assert [name for name in ALGORITHMS if f"`{name}`" not in page] == []
 
 
 STOPPED = """
@@ -199,7 +207,7 @@ app.main()
 
 
 @pytest.mark.parametrize("k", ["40", "2:40"])
-def test_ctrl_c_says_what_is_done_and_writes_nothing(here, k):
+def test_ctrl_c_prints_what_is_done_and_writes_nothing(here, k):
     np.save("large.npy", RNG.normal(size=(100_000, 16)).astype(np.float32))
     endless = ["fit", "large.npy", "-k", k, "--algorithm", "medoids", "--max-iter", "1000000"]
     found = subprocess.run([sys.executable, "-c", STOPPED, *endless], capture_output=True,
@@ -212,17 +220,21 @@ def test_ctrl_c_says_what_is_done_and_writes_nothing(here, k):
 @pytest.mark.parametrize(
     ("done", "words"),
     [
-        ([], "stopped: objective 7 after 1 iterations (--max-iter 1 ends there); no file"),
-        ([Run(2, 9.0, 0.25, 4, 0.1)], "stopped: k 2 is done, with silhouette 0.250; no file"),
+        ([], "stopped: objective 7 after 1 iterations (--max-iter 1 gives this result); no file"),
+        ([FitRun(2, 9.0, 0.25, 4, 0.1)], "stopped: k 2 is done, with silhouette 0.250; no file"),
         (
-            [Run(2, 9.0, 0.25, 4, 0.1), Run(3, 8.0, 0.5, 4, 0.1), Run(4, 7.0, 0.4, 4, 0.1)],
+            [
+                FitRun(2, 9.0, 0.25, 4, 0.1),
+                FitRun(3, 8.0, 0.5, 4, 0.1),
+                FitRun(4, 7.0, 0.4, 4, 0.1),
+            ],
             "stopped: k 2 to 4 are done, the best silhouette is 0.500 with k 3; no file",
         ),
     ],
-    ids=["one", "first of a range", "range"],
+    ids=["one fit", "first of a range", "range"],
 )
-def test_what_is_said_when_it_is_stopped(capsys, done, words):
+def test_the_line_printed_on_ctrl_c(capsys, done, words):
     result = Result(Outcome(torch.zeros(1, 1), 7.0, (8.0, 7.0)), torch.zeros(1))
-    with pytest.raises(Interrupted), stopping(Runs(Settings(), done=done)):
+    with pytest.raises(Interrupted), report_interrupt(FitRuns(FitSettings(), done=done)):
         raise Interrupted(result)
     assert capsys.readouterr().err.startswith(words)

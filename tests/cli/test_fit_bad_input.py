@@ -1,4 +1,4 @@
-"""What a new user gets wrong: one line, status 2, and no file that was not there before."""
+"""Bad input of `fit` and `predict`: one line, status 2, and no new or changed file."""
 
 import errno
 import json
@@ -26,7 +26,7 @@ def lines(*rows):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A folder to work in, with good data and bad data of every kind."""
+    """A working folder with good data and many kinds of bad data."""
     monkeypatch.chdir(tmp_path)
     GOOD.to_csv("good.csv", index=False)
     GOOD.to_csv("centers.csv", index=False)
@@ -68,7 +68,7 @@ FIT = {
     "text": ("text.csv -k 2", "text.csv: line 3, column b: found 'four'; correct it, or choose"),
     "missing value": ("missing.csv -k 2", "missing.csv: row 2, column b: found a missing value"),
     "infinity": ("infinite.csv -k 2", "infinite.csv: row 2, column b: found inf; fill"),
-    "a name twice": ("twice.csv -k 2", "twice.csv: column a is there twice; give"),
+    "a name twice": ("twice.csv -k 2", "twice.csv: column a appears twice; give"),
     "k too large": ("good.csv -k 41", "-k: found 41 clusters for the 40 rows of good.csv; pass"),
     "a range too large": ("good.csv -k 2:99", "-k: found 99 clusters for the 40 rows"),
     "k no number": ("good.csv -k many", "-k: found 'many'; pass a number such as 8"),
@@ -80,11 +80,11 @@ FIT = {
     "cut npy": ("cut.npy -k 2", "cut.npy: not a readable .npy file"),
     "cut npz": ("cut.npz -k 2", "cut.npz: not a readable .npz file"),
     "folder without data": ("nothing -k 2", "nothing: no .csv, .parquet, .npy or .npz file"),
-    "unknown ending": ("points.xyz -k 2", "points.xyz: .xyz ending is not known; pass"),
+    "unknown ending": ("points.xyz -k 2", "points.xyz: .xyz files are not supported; pass"),
     "no direction": ("zeros.npy -k 2 --algorithm spherical", "zeros.npy: .* row 1, counted from 1"),
     "too large to square": ("huge.npy -k 2", "huge.npy: found values that span .*; rescale them"),
     "unknown column": ("good.csv -k 2 --columns a,z", "good.csv: columns: found 'z'; there are a"),
-    "unknown algorithm": ("good.csv -k 2 --algorithm kmean", "--algorithm: found 'kmean'; known"),
+    "unknown algorithm": ("good.csv -k 2 --algorithm kmean", "--algorithm: found 'kmean'; pass"),
     "foreign option": ("good.csv -k 2 --keep 0.9", "--keep: kmeans does not have.* trimmed"),
     "tol of medoids": ("good.csv -k 2 --algorithm medoids --tol 1", "--tol: medoids does not"),
     "keep too large": ("good.csv -k 2 --algorithm trimmed --keep 2", "'keep' parameter.*Got 2.0"),
@@ -96,18 +96,18 @@ FIT = {
     "output is a file": ("good.csv -k 2 -o good.csv", "good.csv is .*; pass"),
     "output below a file": ("good.csv -k 2 -o empty.csv/out", "empty.csv cannot be written to"),
     "output exists": ("good.csv -k 2 -o done", "done/labels.csv exists; pass --force"),
-    "labels are a folder": ("good.csv -k 2 -o odd --force", "odd/labels.csv is not of a fit"),
+    "labels are a folder": ("good.csv -k 2 -o odd --force", "odd/labels.csv is a folder, which"),
     "output would be the data": ("centers.csv -k 2 -o . --force", "centers.csv is the data; pass"),
     "no name": (" -k 2", "source: found an empty name; pass that of a file"),
     "output is the data": ("different -k 2 -o different", "different is the folder of the data"),
     "no permission": ("good.csv -k 2 -o /proc/out", "/proc cannot be written to .*; pass another"),
     "no model": ("good.csv --start-from nothing", "nothing/config.json: there is no such file"),
-    "model and init": ("good.csv --start-from nothing --init random", "--start-from: found beside"),
+    "model and init": ("good.csv --start-from nothing --init random", "--start-from: found to"),
 }  # fmt: skip
 PREDICT = {
     "no model": ("nothing good.csv", "nothing/config.json: there is no such file"),
     "a file as model": ("good.csv good.csv", "config.json: there is no such file"),
-    "missing column": ("fitted one.csv", "one.csv: the column b is missing, .* there are a"),
+    "missing column": ("fitted one.csv", "one.csv: column b is missing, .* columns are a"),
     "other width": ("fitted three.npy", "three.npy: found 3 columns; this model was fitted on 2"),
     "unknown ending": ("fitted good.csv -o new.txt", "new.txt: found 'txt'; labels are written"),
     "output exists": ("fitted good.csv -o text.csv", "text.csv exists; pass --force"),
@@ -133,7 +133,7 @@ def check_complaint(found, words):
 
 
 @pytest.mark.parametrize("fault", FIT)
-def test_fit(command, here, fault):
+def test_fit_refuses(command, here, fault):
     arguments, words = FIT[fault]
     before = tree(here)
     check_complaint(command("fit", *arguments.split(" ")), words)
@@ -141,7 +141,7 @@ def test_fit(command, here, fault):
 
 
 @pytest.mark.parametrize("fault", PREDICT)
-def test_predict(command, here, fault):
+def test_predict_refuses(command, here, fault):
     command("fit", "good.csv", "-k", "3", "-o", "fitted")
     GOOD[["a"]].to_csv("one.csv", index=False)
     np.save("three.npy", np.zeros((5, 3)))
@@ -167,7 +167,7 @@ def test_a_page_without_matplotlib_is_refused_before_the_work(command, here, mon
     assert tree(here) == before
 
 
-def test_an_existing_folder_is_as_it_was_when_writing_fails(command, here, monkeypatch):
+def test_a_failed_write_does_not_change_an_existing_folder(command, here, monkeypatch):
     def fail(path, found):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -188,11 +188,11 @@ def run(*arguments, **more):
 
 
 def limited():
-    """The kernel refuses to let a file grow beyond 20 kB, as a full disk does."""
+    """Limit files to 20 kB, so that writing fails as on a full disk."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
 
-def test_files_that_cannot_grow(here):
+def test_a_limit_on_the_size_of_files(here):
     np.save("many.npy", np.random.default_rng(0).normal(size=(5000, 2)))
     before = tree(here)
     found = run("fit", "many.npy", "-k", "3", "-o", "new/deep/out", preexec_fn=limited)
@@ -203,7 +203,7 @@ def test_files_that_cannot_grow(here):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """64 kB."""
+    """A folder on a disk of 64 kB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
@@ -222,7 +222,7 @@ def test_a_full_disk(here, small_disk, output):
     assert list(small_disk.iterdir()) == []
 
 
-def test_standard_output_that_is_closed(here):
+def test_closed_standard_output(here):
     found = subprocess.run([*PROGRAM, "fit", "good.csv", "-k", "3"], stderr=subprocess.PIPE,
                            preexec_fn=lambda: os.close(1), check=False)  # fmt: skip
     assert (found.returncode, found.stderr) == (0, b"")
@@ -240,8 +240,8 @@ def test_standard_output_on_a_full_disk(here):
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=["table", "json"])
-def test_a_reader_that_goes_away_is_no_error_and_the_files_are_there(here, more):
-    """The data have so many columns that the JSON does not fit into a pipe."""
+def test_a_closed_pipe_is_no_error_and_the_files_are_written(here, more):
+    """The data have enough columns that the JSON does not fit into the buffer of a pipe."""
     np.save("wide.npy", np.random.default_rng(0).normal(size=(300, 100)))
     with subprocess.Popen(
         [*PROGRAM, "fit", "wide.npy", "-k", "120", *more],
@@ -284,7 +284,7 @@ for delay in sys.stdin:
 
 
 def test_sigkill_while_writing_leaves_whole_files(here):
-    """Killed at many moments of rewriting: each file is whole, and the model is one model."""
+    """Kill the process at many moments while it rewrites: each file is the old or the new one."""
     with subprocess.Popen(
         [sys.executable, "-c", KILLING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -1,4 +1,4 @@
-"""The page of a fit: everything is there, in a page that needs nothing else."""
+"""The page of a fit is complete and self-contained."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage
 
 @pytest.fixture
 def page(command, tmp_path, monkeypatch):
-    """The page of these options, on 400 rows with a few far away."""
+    """A function: the page of a fit with these options, on 400 rows with one outlier."""
 
     def made(*options):
         monkeypatch.chdir(tmp_path)
@@ -36,9 +36,9 @@ def cells(html):
     return [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in rows]
 
 
-def test_everything_is_there_and_nothing_comes_from_elsewhere(page):
+def test_the_page_has_all_parts_and_loads_nothing(page):
     html = page("-k", "3", "--scale", "standard")
-    for heading in ("The clusters", "Centers", "Farthest points", "Settings"):
+    for heading in ("The clusters", "Centers", "Farthest rows", "Settings"):
         assert f"<h2>{heading}</h2>" in html
     assert html.count("<svg") == 4
     assert not re.search(r"""(src|href)=["'](?!data:|#)""", html)
@@ -52,7 +52,7 @@ def test_everything_is_there_and_nothing_comes_from_elsewhere(page):
                    f"{farthest['distance']:.4g}"]  # fmt: skip
 
 
-def test_rows_left_out_are_the_ones_listed(page):
+def test_the_rows_left_out_are_listed(page):
     html = page("-k", "3", "--algorithm", "trimmed", "--keep", "0.98", "--n-init", "5")
     out = pd.read_csv("points-clusters/labels.csv").query("outlier == 1")
     listed = {int(row[0]) for row in cells(html) if len(row) == 3 and row[0] != "row"}
@@ -60,35 +60,35 @@ def test_rows_left_out_are_the_ones_listed(page):
     assert f"{len(listed)} of the {len(listed)} rows left out" in html
 
 
-def test_a_range_of_k_has_its_curves(page):
+def test_a_range_of_k_adds_two_curves(page):
     html = page("-k", "2:5", "--scale", "standard")
     assert "The number of clusters" in html
     assert html.count("<svg") == 6
 
 
 @pytest.mark.parametrize("algorithm", ["soft", "spherical", "robust", "medoids"])
-def test_other_algorithms(page, algorithm):
+def test_the_page_names_the_algorithm(page, algorithm):
     assert f"<strong>{algorithm}</strong>" in page("-k", "3", "--algorithm", algorithm)
 
 
-def test_of_very_many_clusters_the_largest_are_drawn(page):
+def test_with_many_clusters_the_largest_are_drawn(page):
     html = page("-k", "90")
     assert "the 40 largest clusters" in html
     assert len([row for row in cells(html) if len(row) == 4]) == 91  # all centers, and the head
 
 
-def test_one_cluster(page):
+def test_one_cluster_has_no_silhouettes(page):
     html = page("-k", "1")
     assert "1 clusters" not in html
     assert "ilhouette" not in html  # there is none
     assert html.count("<svg") == 3
 
 
-def test_what_was_noted_is_on_the_page(page):
+def test_the_page_tells_that_max_iter_was_reached(page):
     assert "after 1 iterations, the most allowed, in" in page("-k", "3", "--max-iter", "1")
 
 
-def test_fewer_clusters_than_asked_for_are_noted_on_the_page(page, command):
+def test_fewer_clusters_than_requested_are_noted_on_the_page(page, command):
     page("-k", "3")
     pd.DataFrame({"a": [1.0, 1.0, 2.0]}).to_csv("same.csv", index=False)
     assert command("fit", "same.csv", "-k", "3", "--report", "-o", "same")[0] == 0

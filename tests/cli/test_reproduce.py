@@ -1,4 +1,4 @@
-"""`lloydformer reproduce` from end to end, with labels that take no time."""
+"""`lloydformer reproduce` from end to end, with two quick labels."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 
 from lloydformer.cli import reproduce
 from lloydformer.paper import page
-from lloydformer.paper.artefact import Artefact, Claim, Picture, Table
+from lloydformer.paper.artefact import Artefact, Claim, Picture, TextTable
 from lloydformer.paper.labels import LABELS
 
 
@@ -26,7 +26,7 @@ QUICK = Artefact(
     claims=lambda result: [
         Claim("it is 5", 5.0, result["rows"]["a"][0], result["rows"]["a"][0] == 5.0, "A note.")
     ],
-    tables=lambda result: [Table("Numbers", ["name", "value"], [["a", "5"]])],
+    tables=lambda result: [TextTable("Numbers", ["name", "value"], [["a", "5"]])],
     pictures=lambda result: [drawn("one")],
 )  # fmt: skip
 
@@ -47,7 +47,7 @@ def labels(monkeypatch):
 
 
 @pytest.mark.usefixtures("labels")
-def test_a_label_leaves_its_files_and_says_its_verdict(command, tmp_path):
+def test_a_label_writes_its_files_and_prints_its_verdict(command, tmp_path):
     folder = tmp_path / "out"
     status, out, _ = command("reproduce", "one", "-o", str(folder), "--page")
     assert status == 0
@@ -77,7 +77,7 @@ def test_missing_data_stop_their_label_only(command, tmp_path):
 
 
 @pytest.mark.usefixtures("labels")
-def test_other_settings_do_not_replace_what_is_there(command, tmp_path):
+def test_results_of_other_settings_are_not_replaced(command, tmp_path):
     assert command("reproduce", "one", "-o", str(tmp_path))[0] == 0
     before = (tmp_path / "one.json").read_text()
     status, _, error = command("reproduce", "one", "-o", str(tmp_path), "--seed", "1")

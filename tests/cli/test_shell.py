@@ -10,52 +10,57 @@ import pytest
 
 from lloydformer import engines
 from lloydformer.cli import app, doctor, terminal
-
-
-def run(*arguments):
-    command = [sys.executable, "-m", "lloydformer", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
+from lloydformer.jobs import doctor as examination
+from lloydformer.storage.overwrite import refuse_to_overwrite
 
 WRONG = {
     "unknown command": (["nonsense"], "No such command 'nonsense'"),
     "unknown option": (["recipes", "--nope"], "--nope"),
-    "unknown recipe": (["recipes", "fuzzy"], "recipe: found 'fuzzy'; known are lloyd, lloyd_dot"),
+    "unknown recipe": (["recipes", "fuzzy"], "recipe: found 'fuzzy'; pass one of lloyd, lloyd_dot"),
     "a word for a number": (["verify", "--seed", "x"], "Invalid value for '--seed'"),
 }
 
 
 @pytest.mark.parametrize("fault", WRONG)
-def test_bad_input_is_one_line_and_status_2(fault):
+def test_bad_input_is_one_line_and_status_2(command, fault):
     arguments, complaint = WRONG[fault]
-    found = run(*arguments)
-    assert found.returncode == 2
-    assert found.stdout == ""
-    assert found.stderr.startswith("lloydformer: ")
-    assert found.stderr.count("\n") == 1
-    assert complaint in found.stderr
+    check_complaint(command(*arguments), complaint)
 
 
-def test_recipes_as_json():
-    found = run("recipes", "soft_dot", "--json")
-    assert found.returncode == 0
-    rows = json.loads(found.stdout)["rows"]  # nothing else stands there, or it would not parse
+def check_complaint(found, complaint):
+    status, out, err = found
+    assert (status, out) == (2, "")
+    assert err.startswith("lloydformer: ")
+    assert err.count("\n") == 1
+    assert complaint in err
+
+
+def test_bad_input_in_a_process_of_its_own():
+    program = [sys.executable, "-m", "lloydformer", "recipes", "--nope"]
+    found = subprocess.run(program, capture_output=True, text=True, check=False)
+    check_complaint((found.returncode, found.stdout, found.stderr), "--nope")
+
+
+def test_recipes_as_json(command):
+    status, out, _ = command("recipes", "soft_dot", "--json")
+    assert status == 0
+    rows = json.loads(out)["rows"]  # nothing else stands there, or it would not parse
     assert list(rows) == ["soft_dot"]
     assert rows["soft_dot"]["equation"].startswith("X ← X + A⟨⟩[1](X, C; π")
 
 
-def test_a_recipe_that_does_not_lower_says_why():
-    rows = json.loads(run("recipes", "relocating", "--json").stdout)["rows"]
+def test_a_recipe_that_does_not_lower_says_why(command):
+    rows = json.loads(command("recipes", "relocating", "--json")[1])["rows"]
     (reason,) = rows["relocating"]["derivation"]
     assert "RelocatingKMeans" in reason
     assert "prune.choose: slots ← slots" in rows["relocating"]["equation"]
-    assert reason in " ".join(run("recipes", "--explain", "relocating").stdout.split())
+    assert reason in " ".join(command("recipes", "--explain", "relocating")[1].split())
 
 
-def test_doctor_as_json():
-    found = run("doctor", "--json")
-    assert found.returncode == 0
-    report = json.loads(found.stdout)
+def test_doctor_as_json(command):
+    status, out, _ = command("doctor", "--json")
+    assert status == 0
+    report = json.loads(out)
     assert report["core"]["torch"] == version("torch")
     assert "cpu" in report["devices"]
 
@@ -109,7 +114,9 @@ def test_other_errors_are_ours_and_show_where(command, monkeypatch):
 
 
 def test_doctor_names_what_is_missing_and_how_to_get_it(command, monkeypatch):
-    monkeypatch.setattr(doctor, "EXTRAS", {"plots": ("matplotlib",), "data": ("no-such-thing",)})
+    monkeypatch.setattr(
+        examination, "EXTRAS", {"plots": ("matplotlib",), "data": ("no-such-thing",)}
+    )
     status, out, _ = command("doctor")
     assert status == 0
     assert 'for data: pip install "lloydformer[data]"' in out
@@ -122,29 +129,30 @@ def test_doctor_says_when_nothing_is_missing(command):
 
 
 def test_doctor_names_the_engine_and_its_instructions(command, monkeypatch):
-    monkeypatch.setattr(doctor, "instruction_set", lambda: "avx2")
+    monkeypatch.setattr(examination, "instruction_set", lambda: "avx2")
     out = " ".join(command("doctor")[1].split())
-    assert "native (kernels in C++ with avx2, CPU)" in out
+    assert "native (C++ kernels with avx2, CPU)" in out
 
 
 def test_doctor_says_what_it_costs_to_be_without_kernels(command, monkeypatch):
-    monkeypatch.setattr(doctor, "instruction_set", lambda: None)
+    monkeypatch.setattr(examination, "instruction_set", lambda: None)
     monkeypatch.setattr(engines, "instruction_set", lambda: None)
     out = " ".join(command("doctor")[1].split())
     assert "native (not built)" in out
     assert 'engine="auto" is chunked' in out
-    assert f"takes about {doctor.SLOWER:.0f} times as long: install a C++ compiler" in out
+    assert f"takes about {examination.SLOWER:.0f} times as long" in out
+    assert "for the native engine: install a C++ compiler" in out
     assert "pip install --force-reinstall --no-deps lloydformer" in out
     assert "nothing is missing" not in out
 
 
 def test_an_existing_file_is_not_overwritten_without_force(tmp_path):
     path = tmp_path / "page.html"
-    terminal.refuse_to_overwrite(path, force=False)
+    refuse_to_overwrite(path, force=False)
     path.write_text("old")
-    terminal.refuse_to_overwrite(path, force=True)
+    refuse_to_overwrite(path, force=True)
     with pytest.raises(ValueError, match=r"page.html exists; pass --force"):
-        terminal.refuse_to_overwrite(path, force=False)
+        refuse_to_overwrite(path, force=False)
 
 
 def test_a_table_too_wide_for_the_terminal_is_records_that_say_what_they_are(monkeypatch, capsys):

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import lloydformer as lf
+from lloydformer.learning.symmetric.export import export_symmetric
 from lloydformer.learning.symmetric.model import load_symmetric
-from lloydformer.learning.symmetric.published import publish_symmetric
 from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
 from lloydformer.learning.symmetric.training import train_symmetric
 
@@ -18,15 +18,15 @@ SMALL = ("train", "-d", "2", "-k", "3", "--points", "30", "--steps", "20", "--ba
 
 @pytest.fixture(autouse=True)
 def few_tasks(monkeypatch):
-    """Comparing on 320 tasks is for real weights."""
-    from lloydformer.cli import train
-    from lloydformer.learning.published import scores
+    """Score on 4 tasks in place of 320."""
+    from lloydformer.jobs import train
+    from lloydformer.learning.export import scores
 
     monkeypatch.setattr(train, "scores", lambda trained, device: scores(trained, device, 4, 2))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # hardly trained
-def test_it_leaves_weights_a_log_and_a_plot(command, tmp_path):
+def test_it_writes_weights_a_log_and_a_plot(command, tmp_path):
     folder, plot = tmp_path / "out", tmp_path / "live.svg"
     status, out, _ = command(*SMALL, "--seed", "0,1", "-o", str(folder), "--plot", str(plot))
     assert status == 0
@@ -70,7 +70,7 @@ def test_it_resumes(command, tmp_path):
     assert command(*SMALL, "-o", folder, "--force")[0] == 0
 
 
-def test_ctrl_c_says_what_is_done(command, tmp_path, monkeypatch):
+def test_ctrl_c_prints_what_is_done(command, tmp_path, monkeypatch):
     from lloydformer.learning import training
 
     def advanced(program, work, inner=training._advanced):
@@ -107,23 +107,23 @@ def test_bad_input_is_one_line(command, tmp_path, options, words):
 
 @pytest.fixture
 def small_card(tmp_path):
-    """A symmetric layer that was trained for a moment, of a stack of two."""
+    """The card of a symmetric layer trained for four updates, one of two runs."""
     settings = SymmetricSettings(
         n_updates=4, warm_up=2, evaluate_every=2, shapes=(Shape(8, 30, 3, 2, 5),)
     )
     runs = (SymmetricRun(0, n_heads=2), SymmetricRun(1, n_heads=1))
     trained = train_symmetric(settings, runs, device="cpu")
-    return publish_symmetric(tmp_path / "small", trained, chosen=1, n_tasks=2)
+    return export_symmetric(tmp_path / "small", trained, chosen=1, n_tasks=2)
 
 
 @pytest.fixture
 def few_scores(monkeypatch):
-    from lloydformer.cli import train_like
+    from lloydformer.jobs import train_like
 
-    monkeypatch.setattr(train_like, "publish_symmetric", partial(publish_symmetric, n_tasks=2))
+    monkeypatch.setattr(train_like, "export_symmetric", partial(export_symmetric, n_tasks=2))
 
 
-def test_a_card_is_all_it_takes_to_train_the_same_numbers(
+def test_training_again_from_a_card_gives_the_same_numbers(
     command, small_card, tmp_path, few_scores
 ):
     folder = tmp_path / "again"
@@ -146,14 +146,14 @@ def test_a_card_is_all_it_takes_to_train_the_same_numbers(
     [
         (
             ("--like", "symmetric", "--steps", "5"),
-            "--like: the card says the rest; leave out --steps",
+            "--like: the card sets --steps too; leave --steps out",
         ),
         (("--like", "d3-k3"), "found 'd3-k3'; there are d4-k6"),
         (("--like", "no.json"), "no.json: there is no such file"),
     ],
     ids=str,
 )
-def test_what_is_no_card_is_one_line(command, tmp_path, options, words):
+def test_a_wrong_card_is_one_line(command, tmp_path, options, words):
     status, out, error = command("train", *options, "--device", "cpu", "-o", str(tmp_path / "o"))
     assert (status, out) == (2, "")
     assert words in error

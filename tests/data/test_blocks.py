@@ -1,4 +1,4 @@
-"""Blocks: fixed ranges of rows that can be read again, from tensors and from CSR matrices."""
+"""Blocks of tensors and of CSR matrices: ranges of rows that can be read repeatedly."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_leaves_follow_each_other_and_cover_every_row_once(n, leaf):
     assert all(stop - start == leaf for start, stop in list(ranges(data.layout))[:-1])
 
 
-def test_they_are_blocks(make):
+def test_they_implement_the_protocol(make):
     data = make()
     assert isinstance(data, Blocks)
     layout = data.layout
@@ -42,7 +42,7 @@ def test_they_are_blocks(make):
     assert layout.device == torch.device("cpu")
 
 
-def test_blocks_seen_from_the_origin_are_the_rows(make):
+def test_blocks_plus_the_origin_are_the_rows(make):
     data = make()
     for start, stop in ranges(data.layout):
         rows = data.read(start, stop).take(torch.arange(stop - start)) + data.layout.origin
@@ -56,7 +56,7 @@ def test_rows_are_taken_by_their_global_numbers(make):
     np.testing.assert_array_equal(taken, X[[6, 0]])
 
 
-def test_directions_are_seen_from_zero(make):
+def test_the_origin_of_directions_is_zero(make):
     data = make(directions=True)
     assert data.layout.origin.tolist() == [0, 0]
     expected = X / np.linalg.norm(X, axis=1, keepdims=True)
@@ -72,7 +72,7 @@ def test_an_origin_may_be_given_and_weights_may_be_missing():
 
 
 def test_a_tensor_is_sliced_not_copied():
-    """With a given origin, reading a leaf does not read the other rows."""
+    """A change of the tensor is visible in the blocks."""
     points = torch.zeros(10, 2)
     data = TensorBlocks(points, leaf=4, seen_from=torch.zeros(2))
     points[9] = 5.0
@@ -80,7 +80,7 @@ def test_a_tensor_is_sliced_not_copied():
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_sparse_precision(kind):
+def test_sparse_blocks_keep_their_precision(kind):
     data = SparseBlocks(sparse.csr_matrix(X.astype(kind)))
     assert str(data.layout.dtype) == f"torch.{np.dtype(kind).name}"
     assert data.read(0, 7).squared_norms().dtype == data.layout.dtype

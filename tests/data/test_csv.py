@@ -1,9 +1,9 @@
-"""CSV files as people have them, and where they go wrong."""
+"""CSV files with all kinds of headers, and the errors for faulty ones."""
 
 import pytest
 
 import lloydformer as lf
-from lloydformer.data.names import column_names
+from lloydformer.data.column_names import column_names
 
 READ = {
     "quoted names": ('"a, b",c\n1,2\n3,4\n', ("a, b", "c")),
@@ -19,7 +19,7 @@ READ = {
 
 
 @pytest.mark.parametrize("kind", READ)
-def test_what_is_read(tmp_path, kind):
+def test_headers_and_rows_are_read(tmp_path, kind):
     text, names = READ[kind]
     path = tmp_path / "p.csv"
     path.write_text(text, encoding="utf-8", newline="")
@@ -35,12 +35,12 @@ WRONG = {
     "too few, without names": ("1,2\n3\n", "line 2: found 1 values for 2 columns"),
     "a word": ("a,b\n1,2\nx,4\n", "line 3, column a: found 'x'; correct it, or choose columns"),
     "a word, without names": ("1,2\n3,x\n", "line 2, column number 2: found 'x'"),
-    "a name twice": ("a,a\n1,2\n", "column a is there twice"),
+    "a name twice": ("a,a\n1,2\n", "column a appears twice"),
     "only empty lines": ("\n\n", "found no rows"),
     "only names": ("a,b\n", "found no rows"),
     "semicolons": ("a;b\n1;2\n", "line 1: found semicolons between the values; separate them by"),
     "decimal commas": ("a;b\n1,5;2,5\n", "line 1: found semicolons between the values"),
-    "numbers of the rows": (",a\n0,1\n1,2\n", "column 1 has no name .*; name it, or choose"),
+    "row numbers": (",a\n0,1\n1,2\n", "column 1 has no name .*; name it, or choose"),
     "a comma at the end": ("a,b,\n1,2,\n", "column 3 has no name"),
     "a missing value": ("a,b\n1,2\n3,\n", "row 2, column b: found a missing value; fill in"),
     "missing in the first row": ("1,NA\n3,4\n", "row 1, column number 2: found a missing value"),
@@ -51,7 +51,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_where_it_goes_wrong(tmp_path, kind):
+def test_errors_name_the_line(tmp_path, kind):
     text, words = WRONG[kind]
     path = tmp_path / "p.csv"
     path.write_text(text)
@@ -60,21 +60,21 @@ def test_where_it_goes_wrong(tmp_path, kind):
     assert str(error.value).startswith(f"{path}: ")
 
 
-def test_a_fault_in_a_column_that_is_not_chosen_does_not_matter(tmp_path):
+def test_faults_in_other_columns_are_ignored(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("a,b\n1,2\nx,4\n")
     assert lf.data.open(path, columns=["b"]).points.tolist() == [[2], [4]]
 
 
-def test_text_in_another_code_is_named(tmp_path):
+def test_text_in_another_encoding_is_refused(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("a,b\n1,2\n", encoding="utf-16")
     with pytest.raises(ValueError, match="is not text in UTF-8; save it as UTF-8"):
         lf.data.open(path)
 
 
-def test_a_missing_value_is_counted_over_all_batches(tmp_path):
-    """Rows are read some at a time."""
+def test_row_numbers_count_over_all_batches(tmp_path):
+    """pyarrow reads the file in batches."""
     path = tmp_path / "p.csv"
     path.write_text("a,b\n" + "1.25,2.5\n" * 300_000 + "3,\n")
     with pytest.raises(ValueError, match="row 300001, column b: found a missing value"):

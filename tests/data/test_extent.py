@@ -1,4 +1,4 @@
-"""The ends of the columns, found in one pass."""
+"""Minimum and maximum of the columns."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_ends_are_minimum_and_maximum(n, order):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("row", [3, 69_999])
-def test_ends_show_what_is_not_finite(value, row):
+def test_values_that_are_not_finite_show(value, row):
     points = torch.tensor(X)
     points[row, 1] = value
     assert torch.isfinite(extent(points)).all(dim=0).tolist() == [True, False, True]

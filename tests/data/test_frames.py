@@ -1,4 +1,4 @@
-"""Tables in memory and in many files: names are kept, and the numbers are the same."""
+"""Tables in memory and in many files: names and values are kept."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ import lloydformer as lf
 X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 10.0, 100.0] + 5
 
 
-def test_fifty_parquet_files_are_the_one_array(tmp_path):
+def test_fifty_parquet_files_give_the_same_model_as_one_array(tmp_path):
     rng = np.random.default_rng(1)
     points = rng.normal(size=(20_000, 4)).astype(np.float32)
     ends = np.sort(rng.choice(np.arange(1, 20_000), size=49, replace=False))
@@ -44,7 +44,7 @@ def test_tables_in_memory_keep_their_names(kind):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "arrow"])
-def test_what_is_wrong_with_tables_in_memory(kind):
+def test_bad_tables_in_memory_are_refused(kind):
     table = frames()["pandas"].assign(word="x")
     table.loc[7, "b"] = np.nan
     if kind == "arrow":
@@ -55,7 +55,7 @@ def test_what_is_wrong_with_tables_in_memory(kind):
         lf.data.open(table, columns=["b"])
 
 
-def test_frames_without_names_and_small_numbers():
+def test_frames_without_names_in_float32():
     blocks = lf.data.open(pd.DataFrame(X[:9].astype(np.float32)), columns=["2"])
     assert blocks.names is None
     assert blocks.points.dtype == torch.float32
@@ -71,8 +71,8 @@ def test_arrays_are_checked_and_columns_chosen():
 
 
 @pytest.mark.parametrize("kind", ["file", "arrow"])
-def test_an_index_of_pandas_is_no_column(tmp_path, kind):
-    """A frame of which rows were left out keeps their numbers, and Parquet keeps these."""
+def test_the_index_of_pandas_is_not_a_column(tmp_path, kind):
+    """The index of a filtered frame is stored in Parquet, as row numbers."""
     some = frames()["pandas"].iloc[[3, 5, 40]]
     some.to_parquet(tmp_path / "p.parquet")
     source = tmp_path / "p.parquet" if kind == "file" else pa.Table.from_pandas(some)

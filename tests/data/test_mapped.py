@@ -1,4 +1,4 @@
-"""Mapped data: never copied as a whole, and prefetched before they are read."""
+"""Mapped data: never copied as a whole, and prefetched."""
 
 import mmap
 
@@ -19,18 +19,18 @@ X = np.random.default_rng(0).normal(size=(70_000, 3)) * [1.0, 10.0, 100.0] + 5
 
 @pytest.fixture
 def tiny_memory(monkeypatch):
-    """Hardly anything fits into memory."""
+    """Arrays above 500 bytes go to scratch files."""
     monkeypatch.setattr(scratch, "_IN_MEMORY", 500)
 
 
 def is_mapped(tensor: torch.Tensor) -> bool:
-    """Does it lie in a mapping of a file, as the system says?"""
+    """Tell whether the tensor lies in a mapping of a file, by /proc/self/maps."""
     with open("/proc/self/maps") as lines:
         for line in lines:
             first, last = (int(end, 16) for end in line.split()[0].split("-"))
             if first <= tensor.data_ptr() < last:
-                return int(line.split()[4]) != 0  # a file's number
-    raise LookupError("the tensor lies in no mapping")
+                return int(line.split()[4]) != 0  # the inode
+    raise LookupError("the tensor is in no mapping")
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -46,7 +46,7 @@ def test_npy_files_stay_mapped(tmp_path, order, dtype):
 
 
 @pytest.mark.parametrize("columns", [None, ["3", "1"]])
-def test_columns_and_whole_numbers_go_through_a_scratch_file(tmp_path, tiny_memory, columns):
+def test_columns_and_integers_are_copied_to_a_scratch_file(tmp_path, tiny_memory, columns):
     whole = X.astype(np.int32)
     np.save(tmp_path / "p.npy", whole)
     blocks = lf.data.open(tmp_path / "p.npy", columns=columns)
@@ -56,7 +56,7 @@ def test_columns_and_whole_numbers_go_through_a_scratch_file(tmp_path, tiny_memo
     np.testing.assert_array_equal(blocks.points, expected.astype(np.float64))
 
 
-def test_small_ones_stay_in_memory(tmp_path):
+def test_small_arrays_stay_in_memory(tmp_path):
     np.save(tmp_path / "p.npy", X[:10].astype(np.int32))
     assert not lf.data.open(tmp_path / "p.npy").mapped
 
@@ -75,7 +75,7 @@ def test_large_states_are_mapped_and_change_nothing(tiny_memory):
     np.testing.assert_array_equal(mapped.predict(X), held.predict(X))
 
 
-def test_a_full_disk_is_said_before_anything_is_written(tiny_memory, monkeypatch):
+def test_a_full_disk_is_reported_before_writing(tiny_memory, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -84,7 +84,7 @@ def test_a_full_disk_is_said_before_anything_is_written(tiny_memory, monkeypatch
         PointState(TensorBlocks(torch.tensor(X)).layout).column("labels")
 
 
-def test_each_group_of_leaves_is_prefetched_once_in_a_thread(tmp_path, monkeypatch):
+def test_leaves_are_prefetched_in_a_thread_each_once(tmp_path, monkeypatch):
     np.save(tmp_path / "p.npy", X)
     points = lf.data.open(tmp_path / "p.npy").points
     asked = []
@@ -98,9 +98,9 @@ def test_each_group_of_leaves_is_prefetched_once_in_a_thread(tmp_path, monkeypat
         assert asked == (expected if mapped else [])
 
 
-@pytest.mark.skipif(not hasattr(mmap, "MADV_WILLNEED"), reason="the system cannot be asked")
+@pytest.mark.skipif(not hasattr(mmap, "MADV_WILLNEED"), reason="needs madvise")
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_exactly_the_pages_of_these_rows_are_prefetched(tmp_path, monkeypatch, order):
+def test_exactly_the_given_rows_are_prefetched(tmp_path, monkeypatch, order):
     np.save(tmp_path / "p.npy", np.asarray(X, order=order))
     points, calls = lf.data.open(tmp_path / "p.npy").points, []
     monkeypatch.setattr(prefetch, "_advise", lambda *span: calls.append(span))
@@ -111,7 +111,7 @@ def test_exactly_the_pages_of_these_rows_are_prefetched(tmp_path, monkeypatch, o
     assert calls == [(first, last - first) for first, last in ends]
 
 
-def test_prefetching_memory_that_is_no_file_changes_nothing():
+def test_prefetch_of_memory_without_a_file_does_nothing():
     points = torch.tensor(X)
     ask_for(points)
     ask_for(points[:0])

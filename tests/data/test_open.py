@@ -1,4 +1,4 @@
-"""Files of points: what is read is what was written, and what cannot be is said in one line."""
+"""Files of points: values are read as written, and errors are one line."""
 
 import numpy as np
 import pandas as pd
@@ -45,7 +45,7 @@ def test_a_folder_is_its_files_in_order(tmp_path, kind):
     assert np.array_equal(lf.data.open(tmp_path).points.numpy(), np.concatenate([X, X, X]))
 
 
-def test_large_tables_go_through_a_scratch_file(tmp_path, monkeypatch):
+def test_large_tables_are_copied_to_a_scratch_file(tmp_path, monkeypatch):
     monkeypatch.setattr(scratch, "_IN_MEMORY", 500)
     points = files.read_table(written(tmp_path / "p.parquet", "parquet"), None).points
     assert isinstance(points, np.memmap)
@@ -59,7 +59,7 @@ def test_columns_by_name_and_by_number(tmp_path):
     assert np.array_equal(counted.points.numpy(), X[:, [2, 0]])
 
 
-def test_a_name_is_looked_up_in_the_folder_of_sets(tmp_path, monkeypatch):
+def test_names_are_looked_up_in_lloydformer_data(tmp_path, monkeypatch):
     written(tmp_path / "iris.npz", "npz")
     monkeypatch.setenv("LLOYDFORMER_DATA", str(tmp_path))
     assert np.array_equal(lf.data.open("iris").points.numpy(), X)
@@ -75,12 +75,12 @@ WRONG = {
     "cut.parquet": ("PAR1junk", "not a readable Parquet file"),
     "cut.npy": ("junk", "not a readable .npy"),
     "cut.npz": ("junk", "not a readable .npz"),
-    "points.xyz": ("1", "ending is not known"),
+    "points.xyz": ("1", "files are not supported"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_read_is_said(tmp_path, name):
+def test_unreadable_files_are_refused(tmp_path, name):
     text, words = WRONG[name]
     (tmp_path / name).write_text(text)
     with pytest.raises(ValueError, match=words) as error:
@@ -89,7 +89,7 @@ def test_what_cannot_be_read_is_said(tmp_path, name):
     assert "\n" not in str(error.value)
 
 
-def test_more_that_cannot_be_read(tmp_path):
+def test_bad_paths_columns_and_folders_are_refused(tmp_path):
     with pytest.raises(ValueError, match="no such file"):
         lf.data.open(tmp_path / "nothing.csv")
     with pytest.raises(ValueError, match=r"no \.csv"):
@@ -124,12 +124,12 @@ def test_names_are_kept_and_compared(tmp_path):
 
 
 @pytest.mark.parametrize("scale", ["minmax", "standard"])
-def test_a_spread_that_cannot_be_held_is_refused(scale):
+def test_a_spread_that_overflows_is_refused(scale):
     with pytest.raises(ValueError, match="scale: found values in column number 2 whose spread"):
         lf.data.open(np.column_stack([X[:, 0], 1.7e308 * np.sign(X[:, 1] - 1)]), scale=scale)
 
 
-def test_a_spread_that_vanishes_is_refused_in_the_fit():
+def test_a_spread_that_underflows_is_refused_in_fit():
     tiny = lf.data.open(X * 1e-300, scale="standard")
     with pytest.raises(ValueError, match="X: found values that span"):
         lf.KMeans(3).fit(tiny)

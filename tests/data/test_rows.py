@@ -1,4 +1,4 @@
-"""Rows: dense and sparse ones answer alike, and as the formulas say."""
+"""Dense and sparse rows give the same results, equal to the formulas."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def rows(request) -> Rows:
     return SparseRows(kind(X))
 
 
-def test_they_are_rows(rows):
+def test_they_implement_the_protocol(rows):
     assert isinstance(rows, Rows)
 
 
@@ -48,23 +48,23 @@ def test_mixtures_by_hand(rows):
     assert rows.mixtures(shares).tolist() == [[2.5, 2.0], [1.5, 6.0]]
 
 
-def test_rows_that_are_taken_are_dense(rows):
+def test_taken_rows_are_dense(rows):
     assert rows.take(torch.tensor([2, 0, 2])).tolist() == [[0, 2], [1, 0], [0, 2]]
 
 
-def test_directions_have_length_one_and_zeros_stay(rows):
+def test_directions_are_unit_vectors_and_zeros_stay(rows):
     found = rows.directions().take(torch.arange(4))
     np.testing.assert_allclose(found, [[1, 0], [0.6, 0.8], [0, 1], [0, 0]])
     assert rows.squared_norms().tolist() == [1, 25, 4, 0]
 
 
-def test_dense_rows_are_seen_from_an_origin():
+def test_dense_rows_subtract_the_origin():
     rows = DenseRows(torch.tensor(X), torch.tensor([1.0, 0.0]).double())
     assert rows.squared_norms().tolist() == [0, 20, 5, 1]
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=20), st.integers(1, 3))
-def test_adding_by_label_is_a_loop(labels, width):
+def test_add_by_label_equals_a_loop(labels, width):
     values = torch.randn(len(labels), width, generator=torch.Generator().manual_seed(1)).double()
     expected = torch.zeros(5, width).double()
     for label, value in zip(labels, values, strict=True):

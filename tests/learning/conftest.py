@@ -1,4 +1,4 @@
-"""Small settings that train in a second."""
+"""Small settings, with which training takes a second."""
 
 import pytest
 
@@ -19,6 +19,6 @@ def settings():
 
 @pytest.fixture
 def runs():
-    """Different in all that a run has alone."""
+    """Runs that differ in every setting."""
     run = lf.learning.Run
     return [run(0), run(1, 0.3, "gumbel"), run(2, 0.1, "cauchy")]

@@ -1,4 +1,4 @@
-"""Comparisons keep every task: means are of them, and the centers are where they end."""
+"""Comparisons keep the objective of every task, and the last centers."""
 
 import torch
 
@@ -7,7 +7,7 @@ from lloydformer.learning.evaluation import compare, compare_on, unseen
 from lloydformer.learning.objective import smoothed_objective
 
 
-def test_means_are_of_the_tasks_and_the_centers_are_the_last():
+def test_means_are_over_tasks_and_centers_are_the_last():
     layer = load("d4-k6")
     tasks = layer.settings.tasks
     found = compare(layer.layer, layer.weights, tasks, n_tasks=6, n_steps=3, seed=5)
@@ -24,7 +24,7 @@ def test_means_are_of_the_tasks_and_the_centers_are_the_last():
     assert (lloyd, transformer) == (float(found.lloyd[0, -1]), float(found.transformer[0, -1]))
 
 
-def test_other_seeds_are_other_tasks_and_other_centers_other_ways():
+def test_seed_changes_the_tasks_and_centers_change_the_result():
     layer = load("d4-k6")
     tasks = layer.settings.tasks
     one, other = unseen(tasks, n_tasks=2, seed=0), unseen(tasks, n_tasks=2, seed=1)

@@ -1,4 +1,4 @@
-"""LearnedKMeans with the paper's layers, which are for one d and k."""
+"""LearnedKMeans with the paper's layers, each for one d and k."""
 
 import resource
 
@@ -15,7 +15,7 @@ import lloydformer as lf
 
 
 def learned(k=6, **given):
-    """The layer of the data's d and k alone: neither polished nor beside Lloyd's algorithm."""
+    """Only the layer of the data's d and k: no polish, no comparison with Lloyd's algorithm."""
     wanted = {"pretrained": "auto", "polish": 0, "beside_lloyd": False} | given
     return lf.LearnedKMeans(k, **wanted)
 
@@ -37,7 +37,7 @@ def nearest(X, centers):
     return squares.argmin(axis=1), squares.min(axis=1).sum()
 
 
-def test_attributes_belong_together(X, fitted):
+def test_attributes_are_consistent(X, fitted):
     labels, inertia = nearest(X, fitted.cluster_centers_)
     np.testing.assert_array_equal(fitted.labels_, labels)
     assert fitted.inertia_ == pytest.approx(inertia)
@@ -47,8 +47,8 @@ def test_attributes_belong_together(X, fitted):
     assert fitted.objective_history_[-1] == pytest.approx(inertia)
 
 
-def test_centers_are_the_circuits_on_scaled_data(X):
-    """By the literal circuit: scale, run, scale back."""
+def test_centers_are_those_of_the_circuit_on_scaled_data(X):
+    """Scale the data, run the literal circuit, scale back."""
     start = X[:6]
     model = learned(6, pretrained="d4-k6", init=start, n_init=1, n_steps=5).fit(X)
     low, span = X.min(axis=0), X.max(axis=0) - X.min(axis=0)
@@ -67,7 +67,7 @@ def test_predict_transform_and_score(X, fitted):
     assert fitted.score(X) == pytest.approx(-fitted.inertia_)
 
 
-def test_it_does_not_change_under_shift_and_scale_of_columns(X, fitted):
+def test_centers_follow_shift_and_scale_of_columns(X, fitted):
     other = learned(6, init=(X[:6] * 3 + 7), n_init=1).fit(X * 3 + 7)
     same = learned(6, init=X[:6], n_init=1).fit(X)
     np.testing.assert_allclose(other.cluster_centers_, same.cluster_centers_ * 3 + 7, rtol=1e-5)
@@ -78,7 +78,7 @@ def test_the_seed_gives_the_result(X):
     np.testing.assert_array_equal(one.cluster_centers_, two.cluster_centers_)
 
 
-def test_polish_is_lloyds_algorithm_from_there(X, fitted):
+def test_polish_is_lloyds_algorithm_from_the_last_centers(X, fitted):
     polished = learned(6, random_state=0, polish=50).fit(X)
     lloyd = lf.KMeans(6, init=fitted.cluster_centers_, n_init=1, max_iter=50).fit(X)
     np.testing.assert_allclose(polished.cluster_centers_, lloyd.cluster_centers_)
@@ -86,19 +86,19 @@ def test_polish_is_lloyds_algorithm_from_there(X, fitted):
     assert len(polished.objective_history_) == 10 + len(lloyd.objective_history_)
 
 
-def test_a_callback_hears_of_each_step(X):
+def test_the_callback_is_called_for_each_step(X):
     heard = []
     model = learned(6, random_state=0, n_steps=4, callback=heard.append).fit(X)
     assert [p.iteration for p in heard] == [0, 1, 2, 3]
     assert [p.objective for p in heard] == pytest.approx(model.objective_history_[:-1])
 
 
-def test_untrained_weights_are_not_for_estimators(X):
+def test_untrained_recipes_are_refused(X):
     with pytest.raises(ValueError, match=r"learned leaves its weights free.*use LearnedKMeans"):
         lf.CircuitClusterer(6, recipe=lf.recipes.learned()).fit(X)
 
 
-def test_no_steps_leave_the_start(X):
+def test_without_steps_the_centers_are_the_start(X):
     model = learned(6, init=X[:6], n_init=1, n_steps=0).fit(X)
     np.testing.assert_allclose(model.cluster_centers_, X[:6])
 
@@ -109,7 +109,7 @@ def test_several_starts_keep_the_best(X):
     assert many.inertia_ <= one.inertia_
 
 
-def test_a_constant_column_is_no_trouble(X):
+def test_a_constant_column(X):
     X[:, 2] = 4.0
     model = learned(6, random_state=0).fit(X)
     assert np.isfinite(model.cluster_centers_).all()
@@ -123,7 +123,7 @@ def test_tensors_and_frames(X):
     np.testing.assert_allclose(frame.cluster_centers_, tensor.cluster_centers_.numpy())
 
 
-def test_it_is_an_estimator(X, fitted, tmp_path):
+def test_clone_pipeline_and_saving(X, fitted, tmp_path):
     again = clone(fitted)
     assert again.get_params() == fitted.get_params()
     with pytest.raises(NotFittedError):
@@ -148,12 +148,12 @@ def test_other_sizes_are_refused_with_the_repair(X, k, pretrained, words):
         learned(k, pretrained=pretrained).fit(X)
 
 
-def test_weights_of_points_are_refused(X):
+def test_sample_weights_are_refused(X):
     with pytest.raises(ValueError, match="sample_weight: a trained layer for one d and k has none"):
         learned(6).fit(X, sample_weight=np.ones(300))
 
 
-def test_wrong_data_are_refused(X):
+def test_bad_data_are_refused(X):
     with pytest.raises(ValueError, match="n_samples=3 should be >= n_clusters=6"):
         learned(6).fit(X[:3])
     X[0, 0] = np.nan
@@ -162,8 +162,8 @@ def test_wrong_data_are_refused(X):
 
 
 @pytest.mark.long
-def test_many_points_take_memory_that_is_bounded(rng):
-    """All scores of 20,000 points would be 1.6 GB in single precision, and twice that."""
+def test_memory_is_bounded_for_many_points(rng):
+    """All scores of 20,000 points would take 1.6 GB in float32, and twice that with softmax."""
     X = rng.uniform(size=(20_000, 4)).astype(np.float32)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     learned(6, n_steps=1, random_state=0).fit(X)

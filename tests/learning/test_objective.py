@@ -31,7 +31,7 @@ def test_softmax_is_the_papers_double_sum(problem, temperature):
     assert math.isclose(found, by_loops(*problem, temperature), rel_tol=1e-12)
 
 
-def test_sparsemax_weighs_as_another_library_does(problem):
+def test_sparsemax_agrees_with_entmax(problem):
     points, centers = problem
     squares = (points[:, None] - centers).square().sum(dim=-1)
     wanted = (sparsemax(-squares / 0.1, dim=-1) * squares).sum()

@@ -1,4 +1,4 @@
-"""Weights that are shipped are whole and do what their cards say; others are refused."""
+"""Shipped weights match their cards; damaged files are refused."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ import torch
 
 import lloydformer as lf
 from lloydformer.learning import available, compare, load
-from lloydformer.learning.published import TEST_SEED, names, publish, scores
+from lloydformer.learning.export import TEST_SEED, card_names, export_runs, scores
 from lloydformer.learning.tasks import FAMILIES
 
 WEIGHTS = files("lloydformer.learning") / "weights"
@@ -21,7 +21,7 @@ def test_what_is_shipped():
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_card_tells_the_papers_protocol_and_its_log(name):
+def test_cards_hold_the_papers_protocol_and_the_log(name):
     found = load(name)
     assert found.settings == lf.learning.Settings(
         lf.learning.Tasks(found.settings.n_features, found.settings.n_clusters)
@@ -37,8 +37,8 @@ def test_a_card_tells_the_papers_protocol_and_its_log(name):
 
 
 @pytest.mark.parametrize("name", ["d4-k6", "d8-k6"])
-def test_the_card_says_what_the_weights_do(name):
-    """On the same tasks as the card's, the first 40 of 320: within what so few tell."""
+def test_weights_score_as_their_card_says(name):
+    """On the first 40 of the 320 tasks of the card, with tolerances for so few tasks."""
     found = load(name)
     ours = compare(found.layer, found.weights, found.settings.tasks, n_tasks=40, seed=TEST_SEED)
     logs = found.card["scores"]["mean_log_objective"]
@@ -62,7 +62,7 @@ def test_the_papers_table_of_families(family):
     assert (ours[2] < ours[1]) == (paper[2] < paper[1])
 
 
-def test_as_a_circuit_it_does_the_same():
+def test_the_circuit_gives_the_same_centers():
     found = load("d4-k6")
     points, centers = found.settings.tasks.draw(("normal",), torch.tensor([4]), torch.tensor(0), 2)
     ours = found.layer(found.weights, points, centers)[0]
@@ -70,7 +70,7 @@ def test_as_a_circuit_it_does_the_same():
     torch.testing.assert_close(trace.centers[:, -1], ours, rtol=1e-4, atol=1e-5)
 
 
-def test_one_layer_serves_other_numbers_of_points():
+def test_a_layer_works_for_another_number_of_points():
     found = load("d4-k6")
     tasks = lf.learning.Tasks(4, 6, 200)
     _, lloyd, transformer = compare(found.layer, found.weights, tasks, n_tasks=30).row()
@@ -85,7 +85,7 @@ def copied(tmp_path):
     return tmp_path / "mine.json"
 
 
-def test_weights_of_ones_own_are_read_by_path(copied):
+def test_weights_are_loaded_by_path(copied):
     assert torch.equal(load(copied).weights, load("d4-k6").weights)
     assert torch.equal(load(str(copied.with_suffix(".safetensors"))).weights,
                        load("d4-k6").weights)  # fmt: skip
@@ -135,15 +135,15 @@ def test_missing_files_are_named(copied):
         load(copied.with_name("no.json"))
 
 
-def test_an_unknown_name_lists_what_there_is():
+def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"found 'd3-k3'; there are d4-k6, .*d32-k25"):
         load("d3-k3")
 
 
-def test_what_is_trained_is_published_and_read(settings, runs, tmp_path):
+def test_trained_weights_are_exported_and_loaded(settings, runs, tmp_path):
     trained = lf.learning.train(settings, runs, device="cpu")
-    assert len(set(names(trained))) == len(runs)
-    cards = publish(tmp_path, trained, scores(trained, n_tasks=4, n_steps=2))
+    assert len(set(card_names(trained))) == len(runs)
+    cards = export_runs(tmp_path, trained, scores(trained, n_tasks=4, n_steps=2))
     for number, card in enumerate(cards):
         again = load(card)
         assert again.run == runs[number]

@@ -1,4 +1,4 @@
-"""Tasks have the distributions that they say, and begin at points of their own."""
+"""Tasks have the documented distributions, and initial centers are points of the task."""
 
 import math
 
@@ -6,8 +6,8 @@ import pytest
 import torch
 from scipy import stats
 
-from lloydformer.learning.tasks import FAMILIES, QUANTILES, Tasks
-from lloydformer.learning.tasks import _scaled as scaled
+from lloydformer.learning.mixtures import QUANTILES, scale_to_unit_cube
+from lloydformer.learning.tasks import FAMILIES, Tasks
 
 ZERO = torch.tensor(0)
 NAMES = {"cauchy": "cauchy", "gumbel": "gumbel_r", "laplace": "laplace", "normal": "norm"}
@@ -25,8 +25,8 @@ def test_quantiles_are_scipys(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_points_are_of_the_family(family):
-    """One component: what is drawn is, up to scaling, the family itself."""
+def test_points_have_the_distribution_of_the_family(family):
+    """With one component the points are, up to scaling, draws of the family."""
     points, _ = drawn(Tasks(1, 1, 4000), (family,), size=1)
     x = points.flatten().double()
     if family == "lognormal":
@@ -39,7 +39,7 @@ def test_points_are_of_the_family(family):
 
 
 def _exponent(x):
-    """log(a + x) for the a that makes it symmetric; log-normal of scale 0.1 is nearly normal."""
+    """log(a + x), with a such that the quantiles are symmetric around the median."""
     quarters = [x.quantile(q) for q in (0.05, 0.5, 0.95)]
     low, middle, high = (float(q) for q in quarters)
     a = (middle**2 - low * high) / (low + high - 2 * middle)
@@ -54,7 +54,7 @@ def test_every_task_fills_the_unit_cube():
 
 
 def test_scaling_of_a_constant_column_is_zero():
-    assert torch.equal(scaled(torch.full((1, 1, 3, 1), 7.0)), torch.zeros(1, 1, 3, 1))
+    assert torch.equal(scale_to_unit_cube(torch.full((1, 1, 3, 1), 7.0)), torch.zeros(1, 1, 3, 1))
 
 
 def test_centers_are_different_points():
@@ -84,7 +84,7 @@ def _counts(task):
     return near.int().argmax(dim=1).unique(return_counts=True)[1]  # by the first that is near
 
 
-def test_random_scales_differ_and_have_the_mean():
+def test_random_scales_vary_more():
     one = Tasks(2, 1, 200, scales="random")
     spread = torch.cat([drawn(one, seeds=(s,), size=50)[0].std(dim=2).flatten() for s in range(2)])
     assert stats.variation(spread.numpy()) < 0.2  # scaled to the cube, one component hides it
@@ -118,7 +118,7 @@ def test_the_seed_and_the_step_give_the_tasks():
     assert not torch.equal(one.points, drawn(tasks, seeds=(6,), step=3).points)
 
 
-def test_a_run_draws_the_same_tasks_beside_runs_of_other_families():
+def test_a_run_draws_the_same_tasks_with_runs_of_other_families():
     tasks = Tasks(3, 2, 10)
     both = drawn(tasks, ("cauchy", "laplace"), (5, 6))
     alone = drawn(tasks, ("laplace",), (6,))
@@ -145,6 +145,6 @@ def test_initial_objective_is_the_papers():
     ],
     ids=str,
 )
-def test_what_is_no_distribution_is_refused(wrong, words):
+def test_bad_arguments_are_refused(wrong, words):
     with pytest.raises(ValueError, match=words):
         Tasks(**wrong)

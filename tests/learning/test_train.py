@@ -1,4 +1,4 @@
-"""Training: it learns, stacks are separate runs, and being killed changes nothing."""
+"""Training: it learns, runs do not affect each other, and kill and resume change nothing."""
 
 import os
 import random
@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from lloydformer.learning import Run, Settings, Tasks, train
-from lloydformer.learning.program import stack
+from lloydformer.learning.trainer import make_trainer
 from lloydformer.storage.model_folder import CONFIG
 
 
@@ -25,7 +25,7 @@ def test_training_improves_and_reports(settings, runs):
 
 
 def test_a_layer_learns():
-    """The paper's protocol goes on until a Lloyd step is beaten; see the shipped weights' logs."""
+    """A short training only; the logs of the shipped weights show that they beat a Lloyd step."""
     settings = Settings(Tasks(8, 3, 32), n_steps=800, batch_size=8, n_validation=64,
                         evaluate_every=100)  # fmt: skip
     history = train(settings, [Run(1)], device="cpu").history
@@ -50,8 +50,8 @@ def test_the_same_command_gives_the_same_weights(settings, runs):
     ],
     ids=str,
 )
-def test_runs_together_are_runs_alone(settings, runs, change):
-    """In double precision: how numbers are grouped in a product of matrices differs."""
+def test_runs_give_the_same_weights_together_and_alone(settings, runs, change):
+    """In float64, as products of matrices sum in another order."""
     settings = replace(settings, n_steps=20, **change)
     together = _stepped(settings, runs)
     for number, run in enumerate(runs):
@@ -62,34 +62,34 @@ def test_runs_together_are_runs_alone(settings, runs, change):
 
 
 def _stepped(settings, runs):
-    program = stack(settings, runs, "cpu")
-    program.dtype = torch.float64
-    program.__post_init__()
+    trainer = make_trainer(settings, runs, "cpu")
+    trainer.dtype = torch.float64
+    trainer.__post_init__()
     for _ in range(settings.n_steps):
-        program.step()
-    program.evaluate()
-    return program
+        trainer.step()
+    trainer.evaluate()
+    return trainer
 
 
-def test_a_program_computes_the_loss_of_each_run(settings, runs):
-    program = stack(settings, runs, "cpu")
-    batch = program._drawn(program.seeds, program.state.step, 3)
-    losses = program.losses(program.state.weights, batch)
+def test_the_loss_of_each_run(settings, runs):
+    trainer = make_trainer(settings, runs, "cpu")
+    batch = trainer._draw(trainer.seeds, trainer.state.step, 3)
+    losses = trainer.losses(trainer.state.weights, batch)
     for run, loss in enumerate(losses):
-        circuit = program.layer.circuit(runs[run].seed).eval()
+        circuit = trainer.layer.circuit(runs[run].seed).eval()
         centers = circuit(batch.points[run], batch.centers[run], 1).centers[:, -1]
         squares = (batch.points[run, :, :, None] - centers[:, None]).square().sum(dim=-1)
         weights = (-squares / runs[run].loss_temperature).softmax(dim=-1)
         torch.testing.assert_close(loss, (weights * squares).sum(dim=(1, 2)).mean())
 
 
-def test_ranges_of_sizes_train_too(settings, runs):
+def test_training_with_ranges_of_sizes(settings, runs):
     ranges = Tasks(n_features=(1, 2), n_clusters=3, n_points=(10, 30), n_components=(1, 4))
     trained = train(replace(settings, tasks=ranges, n_steps=10), runs, device="cpu")
     assert torch.isfinite(trained.weights).all()
 
 
-def test_a_checkpoint_is_gone_on_from(settings, runs, tmp_path):
+def test_a_resumed_training_gives_the_same_weights(settings, runs, tmp_path):
     whole = train(settings, runs, device="cpu")
 
     class EnoughError(Exception):
@@ -130,7 +130,7 @@ def child(folder):
 
 
 def killed_at_random(folder, times, longest):
-    """Start, kill after a while, start again; how often there was something to kill."""
+    """Start and kill several times; return how often the process was still running."""
     dice, kills = random.Random(0), 0
     for _ in range(times):
         process = child(folder)
@@ -143,7 +143,7 @@ def killed_at_random(folder, times, longest):
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.long)])
-def test_killing_it_at_random_moments_loses_nothing(tmp_path, times):
+def test_kill_and_resume_give_the_same_weights(tmp_path, times):
     process = child(tmp_path / "whole")
     process.stdout.readline()
     began = time.perf_counter()
@@ -154,12 +154,12 @@ def test_killing_it_at_random_moments_loses_nothing(tmp_path, times):
     assert child(tmp_path / "killed").communicate()[0].split()[1:] == undisturbed
 
 
-def test_a_checkpoint_is_not_written_over_unasked(settings, runs, tmp_path):
+def test_a_checkpoint_is_replaced_only_with_force(settings, runs, tmp_path):
     short = replace(settings, n_steps=10)
     train(short, runs, device="cpu", folder=tmp_path)
-    with pytest.raises(ValueError, match="go on from it with resume, or begin anew with force"):
+    with pytest.raises(ValueError, match="continue it with resume, or start again with force"):
         train(short, runs, device="cpu", folder=tmp_path)
-    with pytest.raises(ValueError, match="of other settings or runs"):
+    with pytest.raises(ValueError, match="has other settings or runs"):
         train(settings, runs, device="cpu", folder=tmp_path, resume=True)
     with pytest.raises(ValueError, match="holds no checkpoint"):
         train(short, runs, device="cpu", folder=tmp_path / "none", resume=True)
@@ -167,7 +167,7 @@ def test_a_checkpoint_is_not_written_over_unasked(settings, runs, tmp_path):
 
 
 def damaged(folder):
-    """Each way of damaging a checkpoint, done to a copy."""
+    """Yield a file and its damaged content, for each kind of damage."""
     tensors = next(folder.glob("model-*.safetensors"))
     config = folder / CONFIG
     data, text = tensors.read_bytes(), config.read_text()
@@ -207,7 +207,7 @@ def test_a_damaged_checkpoint_is_refused(settings, runs, tmp_path):
     ],
     ids=str,
 )
-def test_what_cannot_be_trained_is_refused(wrong, words):
+def test_bad_settings_are_refused(wrong, words):
     with pytest.raises(ValueError, match=words):
         Settings(**wrong)
 
@@ -221,7 +221,7 @@ def test_what_cannot_be_trained_is_refused(wrong, words):
     ],
     ids=str,
 )
-def test_what_is_no_run_is_refused(wrong, words):
+def test_bad_runs_are_refused(wrong, words):
     with pytest.raises(ValueError, match=words):
         Run(**wrong)
 

@@ -1,4 +1,4 @@
-"""Every complaint about what comes in names the argument, what was found and the repair."""
+"""Errors about arguments name the argument, what was found and the repair."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_rows_may_be_an_array_a_list_a_tensor_or_a_batch(value):
     assert as_points("points", value).shape == np.shape(value)
 
 
-def test_a_tensor_is_taken_as_it_is_and_an_array_is_copied():
+def test_a_tensor_is_returned_and_an_array_is_copied():
     array = np.zeros((3, 2))
     as_points("points", array)[0, 0] = 1.0
     assert as_points("points", X) is X
@@ -43,7 +43,7 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("fault", BAD_ROWS)
-def test_bad_rows(fault):
+def test_bad_rows_are_refused(fault):
     value, found, repair = BAD_ROWS[fault]
     with pytest.raises(ValueError) as error:
         as_points("points", value)
@@ -62,7 +62,7 @@ BAD_PROBLEMS = {
 
 
 @pytest.mark.parametrize("fault", BAD_PROBLEMS)
-def test_centers_that_do_not_go_with_the_points(fault):
+def test_centers_that_do_not_fit_the_points_are_refused(fault):
     centers, found, repair = BAD_PROBLEMS[fault]
     with pytest.raises(ValueError) as error:
         as_problem(X, centers)
@@ -79,7 +79,7 @@ def test_unit_rows():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("d", [2, 40, 500])
-def test_rows_that_were_normalised_pass(rng, d, dtype):
+def test_normalised_rows_pass(rng, d, dtype):
     rows = torch.tensor(rng.normal(size=(200, d)), dtype=dtype)
     check_unit("points", rows / rows.norm(dim=-1, keepdim=True))
 
@@ -96,6 +96,6 @@ def test_counts(value):
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, "3", None, True])
-def test_bad_counts(value):
+def test_bad_counts_are_refused(value):
     with pytest.raises(ValueError, match=f"n_layers: found {value!r}; pass an integer, 1 or more"):
         check_count("n_layers", value)

@@ -1,4 +1,4 @@
-"""Counter-based noise: the published vectors, and draws that depend on nothing but their name."""
+"""Counter-based noise: known answers, and draws that depend only on their arguments."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_philox_known_answers(vector):
 
 
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=5), st.integers(1, 9))
-def test_a_draw_does_not_depend_on_what_else_is_asked_for(rows, n_clusters):
+def test_a_draw_does_not_depend_on_other_rows_and_clusters(rows, n_clusters):
     together = uniform(**SITE, n_clusters=9, rows=torch.tensor(rows))
     alone = torch.cat(
         [uniform(**SITE, n_clusters=n_clusters, rows=torch.tensor([r])) for r in rows], dim=1
@@ -39,7 +39,7 @@ def test_a_draw_does_not_depend_on_what_else_is_asked_for(rows, n_clusters):
     assert torch.equal(together[:n_clusters], alone)
 
 
-def test_rows_beyond_32_bits_are_told_apart():
+def test_rows_beyond_32_bits_draw_different_numbers():
     rows = torch.tensor([7, 7 + 2**32, 7 + 2**33, 2**62])
     assert uniform(**SITE, n_clusters=3, rows=rows).unique().numel() == 12
 
@@ -47,7 +47,7 @@ def test_rows_beyond_32_bits_are_told_apart():
 @pytest.mark.parametrize(
     "change", [{"seed": 6}, {"seed": 5 + 2**32}, {"layer": 3}, *OTHER_HEADS], ids=str
 )
-def test_another_name_is_another_draw(change):
+def test_seed_layer_and_head_change_the_draws(change):
     rows = torch.arange(20)
     draws = uniform(**SITE, n_clusters=4, rows=rows)
     others = uniform(**{**SITE, **change}, n_clusters=4, rows=rows)
@@ -61,12 +61,12 @@ def test_uniform_is_uniform_and_never_0_or_1():
     assert stats.kstest(draws.ravel(), "uniform").pvalue > 0.01
 
 
-def test_the_extreme_words_stay_inside():
+def test_extreme_words_give_numbers_inside_0_1():
     words = torch.tensor([0, 0xFFFFFFFF])
     assert _fraction(words, words).tolist() == [2.0**-53, 1 - 2.0**-53]
 
 
-def test_no_draw_exceeds_what_a_separation_counts_on():
+def test_the_range_of_draws_is_below_the_bound_of_separations():
     words = torch.tensor([0, 0xFFFFFFFF])
     lowest, highest = -torch.log(-torch.log(_fraction(words, words)))
     assert highest - lowest < Gumbel().lowering(reach=0.0, eps=1e-16)
@@ -84,7 +84,7 @@ def test_clusters_are_independent_of_each_other():
 
 
 def philox_4x64(counter, key):
-    """Ten rounds in whole numbers of any size, as printed by Salmon et al."""
+    """Ten rounds in Python integers, as printed by Salmon et al."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(10):
@@ -94,21 +94,21 @@ def philox_4x64(counter, key):
     return c0, c1, c2, c3
 
 
-def test_rows_draw_what_philox_gives():
-    """NumPy counts once before it draws."""
+def test_row_uniform_is_philox():
+    """NumPy increments the counter before the first draw."""
     drawn = row_uniform(7, 3, 0, 8).tolist()
     words = [w for block in (1, 2) for w in philox_4x64((block, 0, 3, 0), (7, 0))]
     assert drawn == [((w >> 12) + 0.5) / 2**52 for w in words]
 
 
 @given(st.integers(0, 2**40), st.integers(0, 30), st.integers(1, 30))
-def test_a_rows_draw_does_not_depend_on_its_neighbours(start, offset, count):
+def test_row_uniform_does_not_depend_on_the_range(start, offset, count):
     every = row_uniform(3, 1, start, start + 70)
     assert torch.equal(row_uniform(3, 1, start + offset, start + offset + count),
                        every[offset : offset + count])  # fmt: skip
 
 
-def test_rows_draw_uniformly_and_anew_each_time():
+def test_row_uniform_is_uniform_and_changes_with_number_and_seed():
     one, two, other = (
         row_uniform(1, 0, 0, 5000),
         row_uniform(1, 1, 0, 5000),

@@ -13,7 +13,7 @@ def test_by_hand():
     assert kmeans_objective(points, centers).item() == 0 + 25 + 1
 
 
-def test_one_problem_at_a_time_and_as_a_batch(rng):
+def test_problems_of_a_batch_are_independent(rng):
     points, centers = (
         torch.tensor(rng.normal(size=(3, 20, 4))),
         torch.tensor(rng.normal(size=(3, 5, 4))),
@@ -22,7 +22,7 @@ def test_one_problem_at_a_time_and_as_a_batch(rng):
     assert torch.equal(kmeans_objective(points, centers), alone)
 
 
-def test_is_the_inertia_of_scikit_learn(rng):
+def test_equals_the_inertia_of_scikit_learn(rng):
     points = rng.normal(size=(60, 3))
     fitted = KMeans(4, n_init=1, random_state=0).fit(points)
     ours = kmeans_objective(torch.tensor(points), torch.tensor(fitted.cluster_centers_))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from matplotlib.figure import Figure
 
-from lloydformer.paper.artefact import Artefact, Claim, Found, Picture, Piece, Table
+from lloydformer.paper.artefact import Artefact, Claim, Picture, Piece, Record, TextTable
 from lloydformer.paper.scope import Scope
 
 RUNS: list[str] = []
@@ -14,7 +14,7 @@ RUNS: list[str] = []
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
     def piece(name: str) -> Piece:
-        def run() -> Found:
+        def run() -> Record:
             RUNS.append(name)
             return {"value": (3.0 if name == "one" else 4.0) + scope.seed}
 
@@ -23,11 +23,11 @@ def pieces(scope: Scope) -> Mapping[str, Piece]:
     return {"one": piece("one"), "two": piece("two")}
 
 
-def result(found: Mapping[str, Found]) -> Found:
+def result(found: Mapping[str, Record]) -> Record:
     return {"rows": {name: [piece["value"]] for name, piece in found.items()}}
 
 
-def claims(result: Found) -> list[Claim]:
+def claims(result: Record) -> list[Claim]:
     one, two = (result["rows"][name][0] for name in ("one", "two"))
     return [
         Claim("one is 3", 3.0, one, abs(one - 3.0) < 0.5),
@@ -35,13 +35,15 @@ def claims(result: Found) -> list[Claim]:
     ]
 
 
-def tables(result: Found) -> list[Table]:
+def tables(result: Record) -> list[TextTable]:
     return [
-        Table("Values", ["name", "value"], [[n, f"{v[0]:g}"] for n, v in result["rows"].items()])
+        TextTable(
+            "Values", ["name", "value"], [[n, f"{v[0]:g}"] for n, v in result["rows"].items()]
+        )
     ]
 
 
-def pictures(result: Found) -> list[Picture]:
+def pictures(result: Record) -> list[Picture]:
     figure = Figure((2, 2))
     figure.subplots().plot([v[0] for v in result["rows"].values()])
     return [Picture("sample", figure, "A line.")]

@@ -6,7 +6,7 @@ import pytest
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.paper import datasets
 from lloydformer.paper.datasets import OPENML, scaled
-from lloydformer.paper.numbers import numbers
+from lloydformer.paper.paper_numbers import numbers
 
 
 def test_a_set_of_the_folder_is_scaled_by_columns(tmp_path, monkeypatch):

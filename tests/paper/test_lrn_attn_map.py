@@ -9,9 +9,10 @@ import torch
 from lloydformer.learning import load
 from lloydformer.learning.evaluation import unseen
 from lloydformer.learning.tasks import Tasks
-from lloydformer.paper.heads import HEADS, constructed, maps
-from lloydformer.paper.lrn_attn_map import ARTEFACT, likeness
-from lloydformer.paper.matrices import read
+from lloydformer.paper.attention_heads import HEADS, constructed, maps
+from lloydformer.paper.lrn_attn_map import ARTEFACT
+from lloydformer.paper.lrn_attn_map.experiment import similarity
+from lloydformer.paper.matrix_text import read
 from lloydformer.paper.scope import Scope
 
 NOT_DIAGONAL = 4
@@ -39,9 +40,9 @@ def task():
     return points[0, 1], centers[0, 1]
 
 
-def test_likeness_by_hand():
+def test_similarity_by_hand():
     learned = torch.tensor([[0.5, 0.5], [0.25, 0.75]]).double()
-    found = likeness(learned, torch.eye(2).double())
+    found = similarity(learned, torch.eye(2).double())
     entropy = -(0.25 * np.log(0.25) + 0.75 * np.log(0.75))
     expected = {
         "keys": (2 + np.exp(entropy)) / 2, "built_keys": 1.0, "largest": 0.625, "agreement": 1.0,

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from lloydformer.learning import load
-from lloydformer.paper.heads import HEADS, constructed, matrices
-from lloydformer.paper.lrn_weights import ARTEFACT, likeness
-from lloydformer.paper.lrn_weights_pictures import matrix
-from lloydformer.paper.matrices import read, written
+from lloydformer.paper.attention_heads import HEADS, constructed, matrices
+from lloydformer.paper.lrn_weights import ARTEFACT
+from lloydformer.paper.lrn_weights.experiment import similarity
+from lloydformer.paper.lrn_weights.pictures import matrix
+from lloydformer.paper.matrix_text import read, written
 from lloydformer.paper.scope import Scope
 
 
@@ -28,13 +29,13 @@ def failing(result) -> list[int]:
     return [number for number, claim in enumerate(ARTEFACT.claims(result)) if not claim.holds]
 
 
-def test_likeness_by_hand():
+def test_similarity_by_hand():
     built = torch.diag(torch.tensor([1.0, 1.0, 0.0])).double()
     learned = torch.tensor([[4.0, 1.0, 0.0], [1.0, 4.0, 0.0], [0.0, 0.0, 6.0]]).double()
     # norms sqrt(70) and sqrt(2), product 8; in the block 4 against 1; 32 of 70
     expected = {"cosine": 8 / 140**0.5, "dominance": 4.0, "share": 32 / 70}
-    assert likeness(learned, built) == pytest.approx(expected, abs=1e-4)
-    assert likeness(-built - 1e-3, built)["cosine"] == pytest.approx(-1, abs=1e-2)
+    assert similarity(learned, built) == pytest.approx(expected, abs=1e-4)
+    assert similarity(-built - 1e-3, built)["cosine"] == pytest.approx(-1, abs=1e-2)
 
 
 def test_the_matrices_are_those_of_the_weights_and_a_rotation_does_not_change_their_product():

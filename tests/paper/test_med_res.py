@@ -6,11 +6,11 @@ import torch
 
 from lloydformer.algorithms.contract import run
 from lloydformer.algorithms.medoids import Medoids
-from lloydformer.paper import fasterpam, med_res
-from lloydformer.paper.artefact import Found
-from lloydformer.paper.med_res import ARTEFACT, measured
-from lloydformer.paper.med_res_shown import GAPS
-from lloydformer.paper.numbers import numbers
+from lloydformer.paper.artefact import Record
+from lloydformer.paper.med_res import ARTEFACT, experiment, fasterpam
+from lloydformer.paper.med_res.experiment import measured
+from lloydformer.paper.med_res.settings import GAPS
+from lloydformer.paper.paper_numbers import numbers
 from lloydformer.paper.scope import Scope
 
 PAPER = numbers("med-res")
@@ -19,11 +19,11 @@ PAPER = numbers("med-res")
 @pytest.fixture
 def points(rng, monkeypatch) -> np.ndarray:
     made = rng.uniform(size=(60, 4))
-    monkeypatch.setattr(med_res, "scaled", lambda name: torch.from_numpy(made))
+    monkeypatch.setattr(experiment, "scaled", lambda name: torch.from_numpy(made))
     return made
 
 
-def as_printed() -> Found:
+def as_printed() -> Record:
     """A result with the paper's own numbers, as the last and as the best medoids."""
     rows = {n: dict(zip(PAPER["columns"], v, strict=True)) for n, v in PAPER["rows"].items()}
     for row in rows.values():
@@ -39,7 +39,7 @@ def objective(points, centers) -> float:
     return np.log(((points[:, None] - centers) ** 2).sum(axis=2).min(axis=1).sum())
 
 
-def failed(result: Found) -> list[str]:
+def failed(result: Record) -> list[str]:
     return [claim.says for claim in ARTEFACT.claims(result) if not claim.holds]
 
 
@@ -56,10 +56,10 @@ def test_last_and_best_agree_with_the_plain_algorithm(points):
 
 def test_large_gaps_are_one_algorithm_and_small_ones_are_not(points, monkeypatch):
     assert measured("pc3", Scope(trials=1))["one_algorithm"]
-    monkeypatch.setattr(med_res, "GAPS", {"0": 0.0, "1e2": 1e2, "1e15": 1e15, "x": 100.5})
-    assert med_res._one_algorithm(points, np.arange(10), 0)
-    monkeypatch.setattr(med_res, "_fitted", lambda p, s, gap, seed: _Drawn(gap))
-    assert not med_res._one_algorithm(points, np.arange(10), 0)
+    monkeypatch.setattr(experiment, "GAPS", {"0": 0.0, "1e2": 1e2, "1e15": 1e15, "x": 100.5})
+    assert experiment._one_algorithm(points, np.arange(10), 0)
+    monkeypatch.setattr(experiment, "_fitted", lambda p, s, gap, seed: _Drawn(gap))
+    assert not experiment._one_algorithm(points, np.arange(10), 0)
 
 
 class _Drawn:
@@ -79,12 +79,12 @@ def test_fasterpam_leaves_no_exchange_that_is_better(points):
 
 
 def test_without_the_package_the_column_is_empty_with_a_word(points, monkeypatch):
-    monkeypatch.setattr(fasterpam, "there", lambda: False)
+    monkeypatch.setattr(fasterpam, "is_installed", lambda: False)
     pieces = ARTEFACT.pieces(Scope(trials=1))
     result = ARTEFACT.result(dict.fromkeys(pieces, pieces["pc3"]()))
     assert result["rows"]["pc3"]["fasterpam"] is None
-    assert ARTEFACT.tables(result)[1].rows[0][-1] == "the package kmedoids is not there"
-    assert ARTEFACT.claims(result)[-1].ours == "the package kmedoids is not there"
+    assert ARTEFACT.tables(result)[1].rows[0][-1] == "the package kmedoids is not installed"
+    assert ARTEFACT.claims(result)[-1].ours == "the package kmedoids is not installed"
 
 
 def test_rows_are_the_papers(points):

@@ -8,11 +8,12 @@ from sklearn.cluster import KMeans
 
 from lloydformer.learning.evaluation import unseen
 from lloydformer.learning.tasks import Tasks
-from lloydformer.paper.contest import contest
-from lloydformer.paper.layers import layers
-from lloydformer.paper.mix_res import ARTEFACT, BEYOND
-from lloydformer.paper.numbers import numbers
+from lloydformer.paper.lloyd_comparison import compare_with_lloyd
+from lloydformer.paper.mix_res import ARTEFACT
+from lloydformer.paper.mix_res.settings import BEYOND
+from lloydformer.paper.paper_numbers import numbers
 from lloydformer.paper.scope import Scope
+from lloydformer.paper.trained_layers import layers
 
 N_TASKS = 2
 
@@ -62,7 +63,7 @@ def test_the_numbers_of_lloyds_algorithm_are_scikit_learns(result):
 
 def test_ribbons_are_the_least_and_the_greatest_of_the_tasks():
     scope = Scope(trials=4)
-    comparison, found = contest(unseen(Tasks(), n_tasks=4), layers(scope), scope)
+    comparison, found = compare_with_lloyd(unseen(Tasks(), n_tasks=4), layers(scope), scope)
     each = comparison.by_layer[0].double().numpy()
     kept = found["transformer"]
     assert kept["mean"] == pytest.approx(each.mean(axis=0), abs=1e-4)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from lloydformer.paper.numerical_validation import (
-    ARTEFACT,
+from lloydformer.paper.numerical_validation import ARTEFACT
+from lloydformer.paper.numerical_validation.experiment import (
     PROBLEM,
     as_printed,
     circuit,

@@ -6,11 +6,11 @@ import torch
 from sklearn.cluster import KMeans
 
 from lloydformer.learning import load
-from lloydformer.paper import openml_trf
-from lloydformer.paper.artefact import Found
+from lloydformer.paper.artefact import Record
 from lloydformer.paper.datasets import in_folder
-from lloydformer.paper.numbers import numbers
-from lloydformer.paper.openml_trf import ARTEFACT, drawn, measured
+from lloydformer.paper.openml_trf import ARTEFACT, experiment
+from lloydformer.paper.openml_trf.experiment import drawn, measured
+from lloydformer.paper.paper_numbers import numbers
 from lloydformer.paper.scope import Scope
 
 PAPER = numbers("openml-trf")
@@ -20,11 +20,11 @@ PAPER = numbers("openml-trf")
 def points(rng, monkeypatch) -> torch.Tensor:
     """60 rows with 40 columns in place of every real set."""
     made = torch.from_numpy(rng.uniform(size=(60, 40)))
-    monkeypatch.setattr(openml_trf, "scaled", lambda name: made)
+    monkeypatch.setattr(experiment, "scaled", lambda name: made)
     return made
 
 
-def as_printed() -> Found:
+def as_printed() -> Record:
     """A result with the paper's own numbers."""
     pairs = {n: dict(zip(PAPER["columns"], v, strict=True)) for n, v in PAPER["rows"].items()}
     more = {"polished": 4.9, "lloyd_longer": 5.0, "greedy": 4.0, "ten_random": 4, "ten_greedy": 4}

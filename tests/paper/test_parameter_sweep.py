@@ -11,23 +11,23 @@ import numpy as np
 import pytest
 import torch
 
-from lloydformer.paper import parameter_sweep, sweep_runs
-from lloydformer.paper.parameter_sweep import ARTEFACT
+from lloydformer.paper.mixture import MixtureSize
+from lloydformer.paper.parameter_sweep import ARTEFACT, experiment, runs
+from lloydformer.paper.parameter_sweep.runs import N_STEPS, draw, outcome
+from lloydformer.paper.parameter_sweep.settings import AXES, GAMMAS, authors_losses, layer, levels
+from lloydformer.paper.parameter_sweep.summary import agreement
 from lloydformer.paper.scope import Scope
-from lloydformer.paper.sweep_runs import N_STEPS, draw, outcome
-from lloydformer.paper.sweep_settings import AXES, GAMMAS, Setting, authors_losses, layer
-from lloydformer.paper.sweep_summary import agreement
 
 TABLE = Path(__file__).parents[3] / "shared" / "paper" / "parameter_sweep_authors.csv.gz"
 
 
 def test_a_layer_has_every_level_ten_times_and_all_layers_are_everything():
-    layers = [[setting.levels for setting in layer(number)] for number in range(100)]
-    for levels in layers:
+    layers = [[levels(size) for size in layer(number)] for number in range(100)]
+    for square in layers:
         for axis in range(4):
-            assert Counter(level[axis] for level in levels) == dict.fromkeys(range(10), 10)
-    assert len({level for levels in layers for level in levels}) == 10_000
-    assert len({level[:3] for levels in layers[:10] for level in levels}) == 1000
+            assert Counter(level[axis] for level in square) == dict.fromkeys(range(10), 10)
+    assert len({level for square in layers for level in square}) == 10_000
+    assert len({level[:3] for square in layers[:10] for level in square}) == 1000
 
 
 def test_the_authors_losses_lie_where_their_table_says():
@@ -50,7 +50,7 @@ def test_the_authors_losses_are_their_table():
 
 @pytest.mark.parametrize("d", [1, 4])
 def test_a_run_is_what_plain_numpy_finds(d):
-    setting = Setting(clusters=5, dimensions=d, scale=2, points=774)
+    setting = MixtureSize(clusters=5, dimensions=d, scale=2, points=774)
     points, centers = (t.double().numpy() for t in draw(setting, seed=3))
     assert len(points) == 5 * (774 // 5)
     assert points.min(axis=0) == pytest.approx(np.zeros(d))
@@ -74,7 +74,7 @@ def _plainly(points, centers, gamma):
 
 
 def test_two_points_are_as_far_apart_as_said():
-    setting = Setting(clusters=5, dimensions=2, scale=3, points=100)
+    setting = MixtureSize(clusters=5, dimensions=2, scale=3, points=100)
     points, _ = draw(setting, seed=0)
     pairs = torch.cdist(points.double(), points.double()).square().mean().item() / 9
     assert outcome(setting, seed=0).apart == pytest.approx(pairs, abs=1e-4)
@@ -83,13 +83,13 @@ def test_two_points_are_as_far_apart_as_said():
 def test_a_run_that_loses_a_cluster_has_no_loss(monkeypatch):
     points = torch.tensor([[0.0], [0.1], [1.0], [1.1]])
     twice = points[[0, 0, 2]]
-    monkeypatch.setattr(sweep_runs, "draw", lambda *a: (points, twice))
-    assert outcome(Setting(3, 1, 1, 4), seed=0).losses == [None] * 3
+    monkeypatch.setattr(runs, "draw", lambda *a: (points, twice))
+    assert outcome(MixtureSize(3, 1, 1, 4), seed=0).losses == [None] * 3
 
 
 def test_a_piece_is_a_layer_and_can_be_written(monkeypatch):
-    few = [setting for setting in layer(0) if setting.points == 100]
-    monkeypatch.setattr(parameter_sweep, "layer", lambda number: iter(few))
+    few = [size for size in layer(0) if size.points == 100]
+    monkeypatch.setattr(experiment, "layer", lambda number: iter(few))
     found = ARTEFACT.pieces(Scope(trials=1))["layer-00"]()
     assert len(found["runs"]) == len(found["again"]) == 10
     assert found["runs"] != found["again"]
@@ -107,14 +107,14 @@ def perfect():
     """A result in which every run has the authors' own Loss."""
     losses, found = authors_losses(), {}
     for number in range(100):
-        runs = [
+        found_runs = [
             {
-                "levels": setting.levels, "apart": float(setting.dimensions),
-                "losses": [None if x != x else float(x) for x in losses[setting.levels]],
+                "levels": levels(size), "apart": float(size.dimensions),
+                "losses": [None if x != x else float(x) for x in losses[levels(size)]],
             }
-            for setting in layer(number)
+            for size in layer(number)
         ]  # fmt: skip
-        found[f"layer-{number:02}"] = {"runs": runs, "again": runs}
+        found[f"layer-{number:02}"] = {"runs": found_runs, "again": found_runs}
     return json.loads(json.dumps(ARTEFACT.result(found), allow_nan=False))
 
 

@@ -6,12 +6,12 @@ import torch
 
 from lloydformer.algorithms.contract import run
 from lloydformer.algorithms.robust import Robust
-from lloydformer.paper import rob_res
-from lloydformer.paper.artefact import Found
+from lloydformer.paper.artefact import Record
 from lloydformer.paper.datasets import in_folder
-from lloydformer.paper.numbers import numbers
-from lloydformer.paper.quantile_trim import quantile_trimmed
-from lloydformer.paper.rob_res import ARTEFACT, measured, one_trial
+from lloydformer.paper.paper_numbers import numbers
+from lloydformer.paper.rob_res import ARTEFACT, experiment
+from lloydformer.paper.rob_res.experiment import measured, one_trial
+from lloydformer.paper.rob_res.quantile_trim import quantile_trimmed
 from lloydformer.paper.scope import Scope
 
 PAPER = numbers("rob-res")
@@ -20,12 +20,12 @@ PAPER = numbers("rob-res")
 @pytest.fixture
 def points(rng, monkeypatch) -> np.ndarray:
     made = rng.uniform(size=(80, 4))
-    monkeypatch.setattr(rob_res, "scaled", lambda name: torch.from_numpy(made))
+    monkeypatch.setattr(experiment, "scaled", lambda name: torch.from_numpy(made))
     monkeypatch.delenv("LLOYDFORMER_DATA", raising=False)
     return made
 
 
-def as_printed() -> Found:
+def as_printed() -> Record:
     """A result with the paper's own numbers."""
     rows = {n: dict(zip(PAPER["columns"], v, strict=True)) for n, v in PAPER["rows"].items()}
     for row in rows.values():

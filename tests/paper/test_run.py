@@ -7,7 +7,7 @@ import pytest
 
 from lloydformer.paper.artefact import Claim
 from lloydformer.paper.labels import LABELS, artefact
-from lloydformer.paper.run import made, make
+from lloydformer.paper.run import load_result, make
 from lloydformer.paper.scope import Scope
 
 
@@ -30,7 +30,11 @@ def test_a_label_writes_its_numbers_claims_and_provenance(sample, tmp_path):
     assert result["claims"][0]["difference"] == 0.0
     assert result["claims"][1]["difference"] is None
     assert {"commit", "machine", "versions", "command"} <= result["provenance"].keys()
-    assert json.loads((tmp_path / "sample.json").read_text()) == result == made(tmp_path, "sample")
+    assert (
+        json.loads((tmp_path / "sample.json").read_text())
+        == result
+        == load_result(tmp_path, "sample")
+    )
     assert sorted(p.name for p in tmp_path.rglob("*.json")) == ["sample.json"]
 
 
@@ -62,7 +66,7 @@ def test_pieces_of_other_settings_are_not_mixed(sample, tmp_path):
 
 def test_a_damaged_file_is_refused(sample, tmp_path):
     (tmp_path / "sample.json").write_text("{")
-    with pytest.raises(ValueError, match=r"sample\.json is no JSON .*--force"):
+    with pytest.raises(ValueError, match=r"sample\.json is not JSON .*--force"):
         make(sample, Scope(), tmp_path)
 
 

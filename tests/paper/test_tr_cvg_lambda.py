@@ -5,10 +5,11 @@ from statistics import quantiles
 
 import pytest
 
-from lloydformer.paper.convergence import EMBEDDINGS
 from lloydformer.paper.scope import Scope
-from lloydformer.paper.tr_cvg_lambda import ARTEFACT, HIGH, LOW
-from lloydformer.paper.trainings import shipped
+from lloydformer.paper.tr_cvg_lambda import ARTEFACT
+from lloydformer.paper.tr_cvg_lambda.settings import HIGH, LOW
+from lloydformer.paper.training_curves import EMBEDDINGS
+from lloydformer.paper.training_runs import shipped_logs
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def failing(result) -> list[int]:
 
 def test_rows_are_the_last_medians_of_each_setting(result):
     assert list(result["rows"]) == [setting.name for setting in LOW + HIGH]
-    log = shipped(LOW[3].groups()["ablation"])
+    log = shipped_logs(LOW[3].groups()["ablation"])
     last = sorted(run["relative"][-1] for run in log["runs"] if run["loss_temperature"] == 0.1)
     assert result["rows"]["d=4, k=6, lambda=0.1"]["ablation"] == last[2]
     assert (result["n_trials"], result["n_runs"]) == (5, 80)
@@ -39,7 +40,7 @@ def test_ribbons_are_quartiles_over_trials(result):
     """Against the standard library's, at the end and in the middle."""
     for setting in (LOW[1], HIGH[0]):
         for which in EMBEDDINGS:
-            log = shipped(setting.groups()[which])
+            log = shipped_logs(setting.groups()[which])
             runs = [r for r in log["runs"] if r["loss_temperature"] == setting.temperature]
             for what in ("loss", "relative"):
                 curves = result["curves"][setting.name][which][what]

@@ -8,7 +8,8 @@ import pytest
 from lloydformer.learning.evaluation import unseen
 from lloydformer.learning.tasks import Tasks
 from lloydformer.paper.scope import Scope
-from lloydformer.paper.tr_cvg_vary import ALL, ARTEFACT, BY_CLUSTERS
+from lloydformer.paper.tr_cvg_vary import ARTEFACT
+from lloydformer.paper.tr_cvg_vary.settings import ALL, BY_CLUSTERS
 
 GAP_EXPLAINS = 6
 """The place of the one claim that does not hold."""

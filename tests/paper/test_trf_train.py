@@ -4,10 +4,11 @@ from copy import deepcopy
 
 import pytest
 
-from lloydformer.paper.layers import ABLATION, layers
-from lloydformer.paper.numbers import numbers
+from lloydformer.paper.paper_numbers import numbers
 from lloydformer.paper.scope import Scope
-from lloydformer.paper.trf_train import ARTEFACT, n_tasks
+from lloydformer.paper.trained_layers import ABLATION, layers
+from lloydformer.paper.trf_train import ARTEFACT
+from lloydformer.paper.trf_train.experiment import n_tasks
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Pictures are drawn into memory; every figure is closed when its test is done."""
+"""Plots are drawn in memory; every figure is closed after its test."""
 
 from collections.abc import Iterator
 

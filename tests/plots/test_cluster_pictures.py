@@ -1,4 +1,4 @@
-"""Pictures of a clustering show its numbers."""
+"""Plots of a clustering show its numbers."""
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ def test_a_map_has_every_point_and_each_center_with_its_number(ax):
     ]
 
 
-def test_clusters_of_one_colour_have_different_signs():
+def test_clusters_of_one_colour_have_different_markers():
     signs = {(cluster_colour(j), cluster_marker(j)) for j in range(64)}
     assert len(signs) == 64
 
@@ -51,13 +51,13 @@ def test_numbers_can_be_read_on_every_colour():
         assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
-def test_blades_and_their_mean(ax):
+def test_silhouettes_and_their_mean(ax):
     silhouette_blades(torch.tensor([0.5, 0.1, -0.3]).double(), torch.tensor([0, 0, 4]), ax)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["0", "4"]
     assert ax.texts[0].get_text() == "mean 0.10"
 
 
-def test_the_plane_is_that_of_pca():
+def test_principal_components_equal_scikit_learns():
     points = np.random.default_rng(0).normal(size=(40, 5)) * [5, 3, 1, 1, 1]
     middle, components = plane_of(torch.from_numpy(points))
     theirs = PCA(2).fit(points)
@@ -65,7 +65,7 @@ def test_the_plane_is_that_of_pca():
     assert np.allclose(np.abs(components.numpy()), np.abs(theirs.components_))
 
 
-def test_one_feature_has_a_plane_too():
+def test_principal_components_of_one_feature():
     _, components = plane_of(torch.randn(9, 1, dtype=torch.float64))
     assert components.shape == (2, 1)
     assert components[1].item() == 0
@@ -76,7 +76,7 @@ def test_curves(ax):
     assert ax.lines[0].get_ydata().tolist() == [5.0, 3.0, 2.0]
 
 
-def test_curve_over_numbers_leaves_out_what_has_no_value(ax):
+def test_curve_over_numbers_leaves_out_missing_values(ax):
     over_numbers([1, 2, 3], [None, 0.4, 0.3], "silhouette", 2, ax)
     assert ax.lines[0].get_xdata().tolist() == [2, 3]
     assert ax.texts[0].get_text() == "k = 2"

@@ -18,7 +18,7 @@ def test_each_line_has_its_means_and_bars_of_its_deviation():
     assert bars.get_segments()[1][:, 1] == pytest.approx([0.4, 0.6])
 
 
-def test_a_matrix_stands_on_its_first_row_and_leaves_gaps():
+def test_a_matrix_starts_at_the_bottom_and_leaves_gaps():
     ax = Figure().subplots()
     image = pair_matrix([[0.0, 1.0], [None, 2.0]], ["1", "2"], ["a", "b"], top=4.0, ax=ax)
     assert image.get_clim() == (0.0, 4.0)

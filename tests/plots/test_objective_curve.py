@@ -19,7 +19,7 @@ def test_named_traces_are_in_the_legend(trace: lf.Trace) -> None:
     assert ax.lines[0].get_linestyle() != ax.lines[1].get_linestyle()
 
 
-def test_relative_curves_begin_at_one(trace: lf.Trace) -> None:
+def test_relative_curves_start_at_one(trace: lf.Trace) -> None:
     assert plots.objective_curve(trace, relative=True).lines[0].get_ydata()[0] == 1.0
 
 

@@ -17,7 +17,7 @@ def result(ahead):
 
 
 @pytest.mark.parametrize("layout", [None, "constrained"])
-def test_medians_and_spreads_are_where_they_belong(layout):
+def test_positions_of_medians_and_ranges(layout):
     ax = plots.times(result(2.5), pyplot.figure(layout=layout).subplots())
     spread, median = ax.lines[:2]
     assert list(spread.get_xdata()) == [1e-3, 3e-3]
@@ -28,7 +28,7 @@ def test_medians_and_spreads_are_where_they_belong(layout):
     ax.figure.canvas.draw()
 
 
-def test_ratios_stand_on_the_right_or_beside_each_mark():
+def test_ratios_are_on_the_right_or_beside_each_marker():
     assert [t.get_text() for t in plots.times(result(2.5)).texts] == ["2.50×", "2.50×"]
     beside = plots.times(result(None)).texts
     assert [t.get_text() for t in beside] == ["2.50×", "2.50×"]

@@ -27,5 +27,5 @@ def test_a_curve_for_each_run_and_a_line_at_one(ax):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
 
 
-def test_nothing_yet_is_only_the_line(ax):
+def test_an_empty_history_shows_only_the_line(ax):
     assert len(convergence([], ax=ax).get_lines()) == 1

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 import lloydformer as lf
 from lloydformer import plots
 from lloydformer.plots.palette import cluster_colour
-from lloydformer.plots.trajectories import plane
+from lloydformer.plots.trajectories import project_to_plane
 
 
 def test_it_draws_into_the_given_axes_and_returns_them(trace: lf.Trace) -> None:
@@ -17,7 +17,7 @@ def test_it_draws_into_the_given_axes_and_returns_them(trace: lf.Trace) -> None:
     assert plots.trajectories(trace, ax) is ax
 
 
-def test_without_axes_it_makes_some(trace: lf.Trace) -> None:
+def test_without_axes_it_creates_a_figure(trace: lf.Trace) -> None:
     assert plots.trajectories(trace).get_figure() is not None
 
 
@@ -39,22 +39,22 @@ def test_a_circle_at_the_start_and_triangles_after_it(trace: lf.Trace) -> None:
 def test_more_than_two_features_are_shown_by_principal_components() -> None:
     points = torch.randn(50, 5, generator=torch.manual_seed(0), dtype=torch.float64)
     points = points * torch.tensor([1.0, 9.0, 1.0, 4.0, 1.0])
-    flat = plane(points)
+    flat = project_to_plane(points)
     assert flat.shape == (50, 2)
     variances = torch.linalg.eigvalsh(torch.cov(points.T)).flip(0)[:2]
     torch.testing.assert_close(flat.var(dim=0), variances)
-    torch.testing.assert_close(plane(points, dims=(1, 3)), points[:, [1, 3]])
+    torch.testing.assert_close(project_to_plane(points, dims=(1, 3)), points[:, [1, 3]])
 
 
-def test_axes_say_what_they_show() -> None:
+def test_labels_of_the_axes() -> None:
     points = torch.randn(9, 3, generator=torch.manual_seed(0))
     trace = lf.Circuit(lf.recipes.lloyd(), 3, 2)(points, points[:2], n_layers=1)
     assert plots.trajectories(trace).get_xlabel() == "component 0"
     assert plots.trajectories(trace, dims=(0, 2)).get_ylabel() == "feature 2"
 
 
-def test_one_feature_lies_on_a_line() -> None:
-    assert plane(torch.ones(3, 1)).tolist() == [[1.0, 0.0]] * 3
+def test_one_feature_is_drawn_on_a_line() -> None:
+    assert project_to_plane(torch.ones(3, 1)).tolist() == [[1.0, 0.0]] * 3
 
 
 def test_a_batch_is_refused_with_the_repair() -> None:

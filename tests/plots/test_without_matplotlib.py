@@ -25,6 +25,6 @@ def test_a_call_without_matplotlib_says_how_to_get_it(
         plots.trajectories(trace)
 
 
-def test_colours_come_round_again() -> None:
+def test_colours_repeat() -> None:
     assert len(set(CLUSTERS)) == len(CLUSTERS)
     assert cluster_colour(len(CLUSTERS)) == cluster_colour(0)

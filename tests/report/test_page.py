@@ -1,4 +1,4 @@
-"""Pages are put together from parts, and need nothing else."""
+"""Pages are assembled from parts, and need no other file."""
 
 import re
 from html.parser import HTMLParser
@@ -14,7 +14,7 @@ VOID = {"meta", "link", "input", "br"}
 
 
 class Nesting(HTMLParser):
-    """Complains about an element that is closed in the wrong place."""
+    """Checks that elements are closed in the right place."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,29 +62,29 @@ def test_text_is_escaped_everywhere(page: str) -> None:
     assert "a < b" not in re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
 
 
-def test_marks() -> None:
+def test_marks_of_inline_text() -> None:
     assert inline("`a<b` is **so**") == "<code>a&lt;b</code> is <strong>so</strong>"
 
 
-def test_nothing_is_fetched(page: str) -> None:
+def test_a_page_needs_no_network(page: str) -> None:
     assert "default-src 'none'" in page
     names = re.findall(r"https?://[^\s\"']+", page)
     assert {name for name in names if not name.startswith("http://www.w3.org/")} == set()
     assert not re.search(r"(src|href)=\"(?!data:|#)", page)
 
 
-def test_styles_and_scripts_come_once(page: str) -> None:
+def test_styles_and_scripts_are_included_once(page: str) -> None:
     assert page.count("document.querySelector('[data-widget=\"stepper\"]')") == 1
     assert page.count(".stepper button {") == 1
     assert page.count('data-widget="stepper">') == 2
 
 
-def test_phones_and_the_dark_are_provided_for(page: str) -> None:
+def test_a_page_supports_phones_and_dark_mode(page: str) -> None:
     assert 'name="viewport"' in page
     assert "prefers-color-scheme: dark" in page
 
 
-def test_numbers_stand_in_number_cells() -> None:
+def test_numbers_are_in_number_cells() -> None:
     html = report.table(["n"], [["-1.5e-16"], ["12%"], ["one"]]).html
     assert html.count('class="number"') == 2
 
@@ -96,7 +96,7 @@ def test_black_lines_follow_the_colour_of_the_page(figure: report.Part) -> None:
     assert 'aria-label="a `line` &amp; more"' in figure.html
 
 
-def test_the_same_figure_gives_the_same_text() -> None:
+def test_the_same_figure_gives_the_same_html() -> None:
     def once() -> str:
         drawing = Figure()
         drawing.add_subplot().plot([1, 2])
@@ -110,6 +110,6 @@ def test_data_cannot_end_its_element() -> None:
     assert part.html.count("</script>") == 1
 
 
-def test_data_that_is_no_json_is_refused() -> None:
+def test_data_that_is_not_json_is_refused() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         report.widget("stepper", "", {"value": float("nan")})

@@ -1,4 +1,4 @@
-"""Files stay whole."""
+"""Atomic writes of files and folders."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ def test_write_whole_writes(tmp_path):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_write_whole_leaves_the_old_file_when_it_fails(tmp_path, monkeypatch):
+def test_write_whole_keeps_the_old_file_after_an_error(tmp_path, monkeypatch):
     path = tmp_path / "page.html"
     path.write_text("old")
     monkeypatch.setattr(atomic.os, "fsync", lambda handle: (_ for _ in ()).throw(OSError("full")))
@@ -40,7 +40,7 @@ def test_a_new_folder_appears_with_all_its_files(tmp_path: Path) -> None:
     assert names(tmp_path) == {"deep", "deep/new", "deep/new/inner", "deep/new/inner/one"}
 
 
-def test_what_is_there_stays_unless_it_is_written_anew(tmp_path: Path) -> None:
+def test_other_files_of_an_existing_folder_stay(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("old")
     (tmp_path / "one").write_text("old")
     with filling(tmp_path) as folder:
@@ -52,7 +52,7 @@ def test_what_is_there_stays_unless_it_is_written_anew(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("there", [True, False])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("words")])
-def test_an_error_leaves_the_folder_as_it_was(
+def test_after_an_error_the_folder_is_unchanged(
     tmp_path: Path, there: bool, error: BaseException
 ) -> None:
     goal = tmp_path / "out"
@@ -70,13 +70,13 @@ def test_an_error_leaves_the_folder_as_it_was(
     assert names(tmp_path) == before
 
 
-def test_a_failed_write_is_said_with_its_folder(tmp_path: Path) -> None:
+def test_a_failed_write_names_the_folder(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="out") as error, filling(tmp_path / "out"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert error.value.filename == str(tmp_path / "out")
 
 
-def test_writable_is_tried(tmp_path: Path) -> None:
+def test_check_writable(tmp_path: Path) -> None:
     check_writable(tmp_path / "some" / "where")
     assert names(tmp_path) == set()
     with pytest.raises(ValueError, match=r"/proc cannot be written to .*; pass another --output"):
@@ -96,7 +96,7 @@ def test_permissions_are_those_of_new_files(tmp_path: Path, mask: int) -> None:
     assert (tmp_path / "folder").stat().st_mode & 0o777 == 0o777 & ~mask
 
 
-def test_what_is_read_is_not_written_to(tmp_path: Path) -> None:
+def test_output_must_not_be_in_the_data(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     atomic.check_apart(tmp_path / "labels.csv", str(tmp_path / "data"))
     with pytest.raises(ValueError, match="data is the folder of the data; pass another --output"):

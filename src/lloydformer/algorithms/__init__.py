@@ -1,12 +1,12 @@
-"""The paper's algorithms, plainly, in float64: what the circuits are held against.
+"""The plain algorithms in NumPy and float64: the oracle that circuits are compared with.
 
-They share nothing with the circuits but the noise.
+They share no code with the circuits except the noise.
 """
 
 from lloydformer.algorithms.contract import Algorithm, History, run
 from lloydformer.algorithms.lloyd import Lloyd, LloydBinary
 from lloydformer.algorithms.medoids import Medoids
-from lloydformer.algorithms.relocating import Course, Relocating
+from lloydformer.algorithms.relocating import Relocating, RelocatingHistory
 from lloydformer.algorithms.robust import Robust
 from lloydformer.algorithms.soft import Soft
 from lloydformer.algorithms.spherical import Spherical
@@ -14,12 +14,12 @@ from lloydformer.algorithms.trimmed import Trimmed
 
 __all__ = [
     "Algorithm",
-    "Course",
     "History",
     "Lloyd",
     "LloydBinary",
     "Medoids",
     "Relocating",
+    "RelocatingHistory",
     "Robust",
     "Soft",
     "Spherical",

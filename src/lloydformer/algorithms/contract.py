@@ -1,4 +1,4 @@
-"""What the plain algorithms have in common: assign the points, weigh them, place the centers."""
+"""The protocol of the plain algorithms: assign points, weigh them, place centers."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -10,37 +10,38 @@ from numpy import ndarray
 
 @runtime_checkable
 class Algorithm(Protocol):
-    """One iteration of a clustering algorithm, in three plain steps."""
+    """One iteration of a clustering algorithm, in three steps."""
 
     def assign(self, points: ndarray, centers: ndarray) -> ndarray:
-        """How much of each point belongs to each center, (n, k); rows sum to 1."""
+        """Return the assignment of each point to the centers, (n, k); rows sum to 1."""
         ...
 
     def weigh(
         self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
     ) -> ndarray:
-        """How much each point counts for each new center, (k, n); rows sum to 1."""
+        """Return the weight of each point for each new center, (k, n); rows sum to 1."""
         ...
 
     def place(self, points: ndarray, weights: ndarray) -> ndarray:
-        """The new centers, (k, d)."""
+        """Return the new centers, (k, d)."""
         ...
 
 
 @dataclass(frozen=True)
 class History:
-    """What an algorithm did: centers before each iteration and after the last, assignments."""
+    """The run of an algorithm: centers before each iteration and after the last, assignments."""
 
     centers: Float[ndarray, "s k d"]
     assignments: Float[ndarray, "t n k"]
 
     @property
     def labels(self) -> ndarray:
+        """The cluster of each point in each iteration, (t, n)."""
         return self.assignments.argmax(axis=-1)
 
 
 def run(algorithm: Algorithm, points: ndarray, centers: ndarray, n_iterations: int) -> History:
-    """Iterate in float64."""
+    """Run the iterations in float64 and return their history."""
     points, history, assigned = np.asarray(points, float), [np.asarray(centers, float)], []
     for t in range(n_iterations):
         assigned.append(algorithm.assign(points, history[-1]))
@@ -52,18 +53,18 @@ def run(algorithm: Algorithm, points: ndarray, centers: ndarray, n_iterations: i
 def squared_distances(
     points: Float[ndarray, "n d"], centers: Float[ndarray, "k d"]
 ) -> Float[ndarray, "n k"]:
-    """All |x_i - c_j|^2, by differences."""
+    """Return all |x_i - c_j|^2, computed by differences."""
     return ((points[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2)
 
 
 def share(best: ndarray, ties: str) -> Float[ndarray, "n k"]:
-    """From who is best (n, k) to assignments: all to the first, or evenly to all of them."""
+    """Return assignments from the mask of best centers (n, k): the first one, or all evenly."""
     if ties == "first":
         return np.eye(best.shape[1])[best.argmax(axis=1)]
     return best / best.sum(axis=1, keepdims=True)
 
 
 def mean(points: Float[ndarray, "n d"], weights: Float[ndarray, "k n"]) -> Float[ndarray, "k d"]:
-    """Weighted means; taken from one of the points, so that weights may sum to 1 + 1e-16."""
+    """Return weighted means, relative to a point: exact though weights sum to 1 + 1e-16."""
     origin = points[0]
     return np.stack([origin + (w[:, None] * (points - origin)).sum(axis=0) for w in weights])

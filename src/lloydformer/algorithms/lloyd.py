@@ -1,4 +1,4 @@
-"""Lloyd's algorithm (alg:lloyds), and what becomes of empty clusters in its circuits."""
+"""Lloyd's algorithm (alg:lloyds), with the empty clusters of its circuits."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ from lloydformer.algorithms.contract import mean, share, squared_distances
 class Lloyd:
     """Assign each point to its nearest center, move each center to the mean of its points.
 
-    The algorithm does not say what becomes of a point that is equally near to two centers, nor
-    of a center without points. ties="first" gives the point to the first of them; "average"
-    splits it, and then a center counts only the points that belong to it the most. A center
-    without points moves to the mean of all points, as the circuits do.
+    The paper does not define the assignment of a point that is equally near to two centers, nor
+    the update of a center without points. ties="first" assigns the point to the first center;
+    "average" splits it, and then a center uses only the points with the largest share in it. A
+    center without points moves to the mean of all points, as in the circuits.
     """
 
     ties: str = "first"
@@ -38,10 +38,10 @@ class Lloyd:
 
 @dataclass(frozen=True)
 class LloydBinary(Lloyd):
-    """The same, but a center without points moves to the mean of its nearest kin.
+    """Lloyd's algorithm with the empty clusters of binary codes.
 
-    Those are the points of the clusters whose number shares the most binary digits with its
-    own: what comes of writing clusters as binary codes.
+    A center without points moves to the mean of the points whose cluster number has the most
+    binary digits in common with its own.
     """
 
     def weigh(

@@ -9,16 +9,16 @@ from numpy import ndarray
 
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.algorithms.lloyd import Lloyd
-from lloydformer.algorithms.members import strangeness
+from lloydformer.algorithms.members import code_distances
 from lloydformer.numerics.noise import gumbel
 
 
 @dataclass(frozen=True)
 class Medoids(Lloyd):
-    r"""Each center moves to a point drawn with probability
-    $\propto \exp(-\lVert x_i - c_j \rVert^2 - 2\delta\, 1[a_i \ne j])$.
+    r"""Each center moves to a randomly drawn point.
 
-    The draw is the largest of log-probability plus Gumbel noise.
+    The probability is $\propto \exp(-\lVert x_i - c_j \rVert^2 - 2\delta\, 1[a_i \ne j])$. The
+    point drawn has the largest log-probability plus Gumbel noise.
     """
 
     separation: float = 100.0
@@ -33,9 +33,9 @@ class Medoids(Lloyd):
     def decision(
         self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
     ) -> tuple[Float[ndarray, "k n"], Float[ndarray, " k"]]:
-        """The perturbed scores and the largest of them for each center."""
+        """Return the scores with noise, and the largest one for each center."""
         n, k = assignments.shape
         noise = gumbel(self.seed, iteration, "decoder_cross", k, torch.arange(n)).numpy()
-        lowered = self.separation * strangeness(assignments)
+        lowered = self.separation * code_distances(assignments)
         scores = -squared_distances(points, centers).T - lowered + noise
         return scores, scores.max(axis=1)

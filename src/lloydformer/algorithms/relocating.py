@@ -1,4 +1,4 @@
-"""Relocating k-means: clusters with much error are split, centers of little use vanish."""
+"""Relocating k-means: split clusters with a large error, remove centers of little use."""
 
 from dataclasses import dataclass
 
@@ -13,37 +13,37 @@ from lloydformer.numerics.noise import gumbel
 SHARPNESS = 2.0
 """Clusters are drawn with probability proportional to their error to this power."""
 CANDIDATES = 64
-"""Centers that may vanish: those of the least utility."""
+"""Number of centers that may be removed: those with the least utility."""
 GAIN = 1e-6
 """A relocation is kept if it lowers the objective by this fraction."""
 TIE = 1e-9
-"""Costs that differ by less than this fraction of the objective are equal; so are gains."""
-STILL = 1e-12
-"""Centers whose means lower the objective by no more than this fraction are settled."""
+"""Costs that differ by less than this fraction of the objective count as equal; so do gains."""
+SETTLED = 1e-12
+"""Centers are settled if a step of Lloyd's lowers the objective by at most this fraction."""
 
 
 @dataclass(frozen=True)
-class Course:
-    """The centers kept after every layer, the initial ones first, and their objectives.
+class RelocatingHistory:
+    """The centers after every layer, the initial ones first, and their objectives.
 
-    The layers of a relocation look ahead: while they go on, what was kept before stays.
+    During the layers of a relocation the centers do not change.
     """
 
     centers: Float[ndarray, "s k d"]
     objective: Float[ndarray, " s"]
     kept: tuple[bool, ...]
-    """Of each relocation: was it better than what there was?"""
+    """Whether each relocation was kept because it lowered the objective."""
 
 
 @dataclass(frozen=True)
 class Relocating:
-    """Lloyd's iterations and, again and again, a relocation of `n_moved` centers.
+    """Lloyd's iterations that alternate with relocations of `n_moved` centers.
 
-    A relocation splits some clusters in two, takes a step of Lloyd's, lets as many centers vanish
-    one after the other, and takes another step: 3 + n_moved layers. It is kept if the objective
-    is lower than before. After `patience` relocations in a row that are not, Lloyd's iterations
-    go on alone. `rest` of them come before each relocation, fewer if the centers have settled;
-    None: as many as it takes. A cluster without mass keeps its center.
+    A relocation splits some clusters in two, does a step of Lloyd's algorithm, removes as many
+    centers one after the other, and does another step: 3 + n_moved layers. It is kept if the
+    objective is lower than before. After `patience` relocations in a row that were not kept, only
+    Lloyd's iterations follow. rest: number of Lloyd's iterations before each relocation, fewer if
+    the centers have settled; None runs until they have. A cluster without mass keeps its center.
     """
 
     n_moved: int = 5
@@ -59,12 +59,12 @@ class Relocating:
         n_layers: int,
         weights: Float[ndarray, " n"] | None = None,
         tolerance: float = 0.0,
-    ) -> Course:
-        """So many layers, or fewer if nothing moves any more.
+    ) -> RelocatingHistory:
+        """Run `n_layers` layers, or fewer if the centers have settled.
 
-        tolerance: the squared shift of all centers at which they count as settled.
+        tolerance: the squared shift of all centers up to which they count as settled.
         """
-        problem = Problem(points, np.ones(len(points)) if weights is None else weights)
+        problem = WeightedPoints(points, np.ones(len(points)) if weights is None else weights)
         course, settled = [np.asarray(centers, float)], False
         kept: list[bool] = []
         n_moved = min(self.n_moved, len(centers))
@@ -77,7 +77,7 @@ class Relocating:
             for _ in range(0 if settled else self.rest or 0 if short else left):
                 moved, after = problem.lloyd(course[-1])
                 before, shift = problem.objective(course[-1]), ((moved - course[-1]) ** 2).sum()
-                settled = bool(shift <= tolerance or before - after <= STILL * before)
+                settled = bool(shift <= tolerance or before - after <= SETTLED * before)
                 course.append(moved)
                 if settled:
                     break
@@ -87,25 +87,27 @@ class Relocating:
             kept.append(bool(objective < (1 - GAIN) * problem.objective(course[-1])))
             course += [course[-1]] * (2 + n_moved) + [found if kept[-1] else course[-1]]
             settled = settled and not kept[-1]
-        return Course(
+        return RelocatingHistory(
             np.stack(course), np.array([problem.objective(c) for c in course]), tuple(kept)
         )
 
     def _relocated(
-        self, problem: "Problem", centers: ndarray, layer: int, n_moved: int
+        self, problem: "WeightedPoints", centers: ndarray, layer: int, n_moved: int
     ) -> tuple[ndarray, float]:
-        """Other centers, and the objective of the partition that they are the means of."""
+        """Return relocated centers, and the objective of the partition whose means they are."""
         k, tie = len(centers), TIE * problem.objective(centers)
         centers, _ = problem.lloyd(self.grow(problem, centers, layer, n_moved))
         while len(centers) > k:
             centers = problem.prune(centers, tie)
         return problem.lloyd(centers)
 
-    def grow(self, problem: "Problem", centers: ndarray, layer: int, n_moved: int) -> ndarray:
-        r"""The means, and those of two halves of clusters that are drawn by error.
+    def grow(
+        self, problem: "WeightedPoints", centers: ndarray, layer: int, n_moved: int
+    ) -> ndarray:
+        r"""Return the means, with some clusters replaced by the means of two halves.
 
-        Scores $2\log e_j + g$; of the best draw of each, the half next to the point drawn comes
-        last and the other half takes the cluster's place.
+        Clusters are drawn by the scores $2\log e_j + g$. Of the best split of each, the mean of the
+        half near the drawn point is appended and the other one replaces the cluster's mean.
         """
         errors = problem.errors(centers)
         noise = gumbel(self.seed, layer, "grow", len(centers), torch.zeros(1, dtype=torch.long))
@@ -120,13 +122,13 @@ class Relocating:
         return np.concatenate([means, *(m[None] for m in more)])
 
     def halves(
-        self, problem: "Problem", centers: ndarray, b: int, layer: int
+        self, problem: "WeightedPoints", centers: ndarray, b: int, layer: int
     ) -> tuple[float, ndarray, ndarray]:
-        r"""The best of some splits of cluster b: its gain, the half near to the point, the rest.
+        r"""Return the best of several splits of cluster b: its gain and the means of both halves.
 
-        A point is drawn by $\log w_i r_i + g$, and takes the points that are nearer to it than to
-        the center. The objective falls by $n_1 n_2 / (n_1 + n_2)\, |m_1 - m_2|^2$. Points of
-        either half of a split gain the same: the first of equals counts.
+        A point is drawn by $\log w_i r_i + g$. The near half are the points that are nearer to it
+        than to the center. The gain is $n_1 n_2 / (n_1 + n_2)\, |m_1 - m_2|^2$. Points of either
+        half of a split give the same gain; the first of equal gains is used.
         """
         labels, _, r, _ = problem.two_nearest(centers)
         own = np.flatnonzero((labels == b) & (problem.weights > 0))
@@ -146,31 +148,34 @@ class Relocating:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Weighted points, and what a layer does with them."""
+class WeightedPoints:
+    """Weighted points, and the steps of the algorithm on them."""
 
     points: Float[ndarray, "n d"]
     weights: Float[ndarray, " n"]
 
     def two_nearest(self, centers: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-        """Each point's nearest and second nearest center, and the squared distances r and s."""
+        """Return each point's two nearest centers and their squared distances r and s."""
         away = squared_distances(self.points, centers)
         order, rows = np.argsort(away, axis=1, kind="stable"), np.arange(len(away))
         first, second = order[:, 0], order[:, min(1, len(centers) - 1)]
         return first, second, away[rows, first], away[rows, second]
 
     def objective(self, centers: ndarray) -> float:
+        """Return the weighted k-means objective."""
         return float(self.weights @ squared_distances(self.points, centers).min(axis=1))
 
     def errors(self, centers: ndarray) -> Float[ndarray, " k"]:
+        """Return the part of the objective of each cluster."""
         labels, _, r, _ = self.two_nearest(centers)
         return np.bincount(labels, self.weights * r, minlength=len(centers))
 
     def lloyd(self, centers: ndarray) -> tuple[ndarray, float]:
-        """The means of the clusters, and the objective of this partition."""
+        """Return the means of the clusters, and the objective of this partition."""
         return self.means(self.two_nearest(centers)[0], centers)
 
     def means(self, labels: ndarray, centers: ndarray) -> tuple[ndarray, float]:
+        """Return the means by label, and the objective; a cluster without mass keeps its center."""
         means = centers.copy()
         for j in range(len(centers)):
             own = labels == j
@@ -179,10 +184,11 @@ class Problem:
         return means, float(self.weights @ ((self.points - means[labels]) ** 2).sum(axis=1))
 
     def prune(self, centers: ndarray, tie: float = 0.0) -> ndarray:
-        """The means without the center that costs the least; its points go to the second nearest.
+        """Return the means without the center whose removal costs the least.
 
-        Of those with the least utility, $u_j = \\sum_i w_i (s_i - r_i)$ over its points. Two that
-        are each other's second nearest cost the same: the first of equals vanishes.
+        Its points go to the second nearest center. Candidates are the centers with the least
+        utility, $u_j = \\sum_i w_i (s_i - r_i)$ over its points. Two centers that are each other's
+        second nearest cost the same; the first of them is removed.
         """
         labels, second, r, s = self.two_nearest(centers)
         utility = np.bincount(labels, self.weights * (s - r), minlength=len(centers))

@@ -1,4 +1,4 @@
-"""Robust k-means (alg:rob-kmeans), with the center's index as it is meant: c^(t-1)."""
+"""Robust k-means (alg:rob-kmeans), with the center's index corrected to c^(t-1)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from numpy import ndarray
 
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.algorithms.lloyd import Lloyd
-from lloydformer.algorithms.members import belonging, members
+from lloydformer.algorithms.members import largest_shares, members
 
 
 @dataclass(frozen=True)
 class Robust(Lloyd):
-    """Lloyd's algorithm in which a cluster's points weigh less the farther they are.
+    """Lloyd's algorithm in which points weigh less the farther they are from their center.
 
-    lifted: for the circuit in the appendix's form, which differs where ties are averaged and a
+    lifted: for the circuit in the appendix's form, which differs if ties are averaged and a
     cluster is empty.
     """
 
@@ -29,24 +29,29 @@ class Robust(Lloyd):
     ) -> Float[ndarray, "k n"]:
         normalise = {"sparsemax": sparsemax, "softmax": softmax}[self.activation]
         scores = -self.inverse_temperature * squared_distances(points, centers).T
-        own = belonging(assignments) if self.lifted else members(assignments)
-        return np.stack([_on(o, normalise, s) for o, s in zip(own, scores, strict=True)])
+        own = largest_shares(assignments) if self.lifted else members(assignments)
+        return np.stack(
+            [_weights_of_members(o, normalise, s) for o, s in zip(own, scores, strict=True)]
+        )
 
 
-def _on(own: ndarray, normalise: Callable[[ndarray], ndarray], scores: ndarray) -> ndarray:
-    """Weights of a cluster's own points; the others have none."""
+def _weights_of_members(
+    own: ndarray, normalise: Callable[[ndarray], ndarray], scores: ndarray
+) -> ndarray:
+    """Return the weights of a cluster's own points, 0 for the others."""
     weights = np.zeros(len(scores))
     weights[own] = normalise(scores[own])
     return weights
 
 
 def softmax(scores: Float[ndarray, " m"]) -> Float[ndarray, " m"]:
+    """Return the soft-max of the scores."""
     weights = np.exp(scores - scores.max())
     return weights / weights.sum()
 
 
 def sparsemax(scores: Float[ndarray, " m"]) -> Float[ndarray, " m"]:
-    """Sparsemax by bisection for its threshold, then exactly for the support found."""
+    """Return sparsemax: its threshold by bisection, then exactly for the support found."""
     low, high = scores.max() - 1, scores.max()
     for _ in range(100):
         middle = (low + high) / 2

@@ -11,7 +11,7 @@ from lloydformer.algorithms.contract import mean, squared_distances
 
 @dataclass(frozen=True)
 class Soft:
-    r"""$w_{ij} \propto \exp(-\gamma \lVert x_i - c_j \rVert^2)$; centers are weighted means."""
+    r"""Weights $w_{ij} \propto \exp(-\gamma \lVert x_i - c_j \rVert^2)$; centers are means."""
 
     inverse_temperature: float = 1.0
 

@@ -14,7 +14,7 @@ from lloydformer.algorithms.lloyd import Lloyd
 class Spherical(Lloyd):
     """Assign by the largest dot product, move each center to the direction of its points' sum.
 
-    A cluster whose points sum to zero has no direction.
+    The new center of a cluster whose points sum to zero is 0/0, not a number.
     """
 
     def assign(self, points: ndarray, centers: ndarray) -> Float[ndarray, "n k"]:

@@ -14,7 +14,7 @@ from lloydformer.algorithms.members import members
 
 @dataclass(frozen=True)
 class Trimmed(Lloyd):
-    """Lloyd's algorithm in which a cluster's farthest points do not count.
+    """Lloyd's algorithm in which the farthest points of a cluster have no weight.
 
     Of m points, those not farther than the ceil(keep * m)-th nearest stay, ties included.
     """
@@ -31,7 +31,7 @@ class Trimmed(Lloyd):
     def decision(
         self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
     ) -> tuple[Float[ndarray, "k n"], Float[ndarray, " k"]]:
-        """The scores that are cut, minus infinity for strangers, and each cluster's cut."""
+        """Return scores, minus infinity for other clusters' points, and each cluster's cut."""
         scores = -squared_distances(points, centers).T
         scores[~members(assignments)] = -np.inf
         cuts = []

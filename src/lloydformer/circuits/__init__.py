@@ -1,1 +1,1 @@
-"""The transformer as parts, in the order in which the data walk through them."""
+"""The parts of the transformer, from the subspaces of a token to a circuit of many layers."""

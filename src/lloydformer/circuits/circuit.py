@@ -1,22 +1,21 @@
-"""The circuit: a recipe at work, T layers for T iterations."""
+"""The circuit: runs a recipe, T layers for T iterations."""
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
-from typing import NamedTuple, SupportsIndex, cast
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
 
 import torch
 from numpy import ndarray
 from torch import Tensor, nn
 
-from lloydformer.circuits.layer import Layer, Noise, Surroundings
+from lloydformer.circuits.layer import Layer, LayerContext
+from lloydformer.circuits.layer_noise import Seed, layer_noise
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.schedule import as_schedule
 from lloydformer.circuits.staged_layer import StagedLayer
 from lloydformer.circuits.stages import AnyRecipe, Staged
 from lloydformer.circuits.subspaces import POSITION
-from lloydformer.circuits.trace import Recorder, Trace, names_of
-from lloydformer.numerics import noise
+from lloydformer.circuits.trace import Recorder, Trace, check_patterns, names_of
 from lloydformer.numerics.checks import (
     as_problem,
     check_count,
@@ -26,39 +25,70 @@ from lloydformer.numerics.checks import (
 )
 from lloydformer.numerics.origin import middle
 
-Seed = SupportsIndex | Sequence[SupportsIndex] | None
-"""A whole number, or one for each problem of a batch; numpy's will do."""
-
 AnyLayer = Layer | StagedLayer
 _LAYERS: dict[type[AnyRecipe], Callable[..., AnyLayer]] = {Recipe: Layer, Staged: StagedLayer}
 
 
 class Embedded(NamedTuple):
-    """Tokens of a problem, with what was decided when they were made."""
+    """The tokens of a problem, their origin, and a bound of squared distances."""
 
     encoder: Tensor
     decoder: Tensor
     origin: Tensor
     reach: float
-    """No point is farther than this from a center, squared, as long as the circuit runs."""
+    """Upper bound of the squared distance of a point to a center in all layers."""
 
 
 class Circuit(nn.Module):
     """A transformer with hand-set weights whose layers run a clustering algorithm exactly.
 
-    recipe: one recipe for every layer, or a schedule of them that is repeated.
+    One layer is one iteration. Weights are buffers that follow the dtype and device of the
+    points. Encoder self-attention is computed in full, so time and memory grow with n^2: a
+    circuit is meant for inspection, checks and training. The estimators are the fast way.
 
-    trainable: the weights are parameters that begin where the recipe writes them. Of a recipe
-    whose numbers are decided by the state, what decides them is trained, and nothing else.
-    seed: of the weights that a recipe leaves free, such as those of `recipes.learned()`.
+    Parameters
+    ----------
+    recipe : Recipe, Staged, or list or tuple of them
+        The recipe of every layer, or a schedule of recipes that is repeated. The recipes of a
+        schedule must have the same tokens.
+    n_features : int
+        Number of features d of the points.
+    n_clusters : int
+        Number of centers k.
+    trainable : bool, default=False
+        Whether the weights are parameters, which start at the values of the recipe. If the
+        recipe has a modulation (`Recipe.numbers`), only the modulation is trainable.
+    seed : int, default=0
+        Seed of the weights that the recipe leaves free, as `lloydformer.recipes.learned` does.
 
-    Otherwise weights are buffers and follow the dtype and device of the points. Encoder
-    self-attention is computed in full, so time and memory grow with n^2: this is for looking,
-    checking and training.
+    Attributes
+    ----------
+    schedule : tuple of Recipe or Staged
+        The recipes of the layers.
+    layers : torch.nn.ModuleList
+        One module for each recipe of the schedule.
+    tokens : Tokens
+        How points and centers are embedded.
+    space : Space
+        The named subspaces of a token, with their sizes.
 
+    Raises
+    ------
+    ValueError
+        If `recipe` is not a recipe, or a size is not a positive integer.
+
+    See Also
+    --------
+    Recipe : The description of a layer.
+    Trace : The result of a run.
+    CircuitClusterer : An estimator for any recipe, without the cost of n^2.
+
+    Examples
+    --------
     >>> import torch, lloydformer as lf
     >>> points = torch.tensor([[0.0], [1.0], [10.0], [12.0]])
-    >>> trace = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)(points, points[:2], 3)
+    >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
+    >>> trace = circuit(points, points[:2], n_layers=3)
     >>> trace.centers[-1].flatten().tolist()
     [0.5, 11.0]
     """
@@ -72,7 +102,7 @@ class Circuit(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.schedule = _schedule(recipe)
+        self.schedule = as_schedule(recipe)
         self.n_features = check_count("n_features", n_features)
         self.n_clusters = check_count("n_clusters", n_clusters)
         self.tokens = self.schedule[0].tokens
@@ -83,7 +113,7 @@ class Circuit(nn.Module):
         )
         if trainable:
             for layer in cast(list[Layer], list(self.layers)):
-                _free(layer if layer.numbers is None else layer.numbers)
+                _make_trainable(layer if layer.numbers is None else layer.numbers)
 
     def forward(
         self,
@@ -93,28 +123,61 @@ class Circuit(nn.Module):
         keep: Sequence[str] = (),
         seed: Seed = None,
     ) -> Trace:
-        """Run the circuit on points (n, d) and centers (k, d), or on a batch of such problems.
+        """Run the circuit; call it as `circuit(points, centers, ...)`.
 
-        keep: names or patterns (`"layers.3.*"`) of intermediates for the trace to hold.
-        seed: for recipes that draw noise. In a batch, problem i draws with seed + i, or with
-        the i-th of several seeds.
+        Parameters
+        ----------
+        points : torch.Tensor or numpy.ndarray of shape (n, d) or (b, n, d)
+            The points of a problem, or of a batch of b problems.
+        centers : torch.Tensor or numpy.ndarray of shape (k, d) or (b, k, d)
+            The initial centers.
+        n_layers : int, default=10
+            Number of layers, one for each iteration.
+        keep : str or sequence of str, default=()
+            Names of intermediates that the trace keeps, or shell patterns (`"layers.3.*"`).
+        seed : int, sequence of int or None, default=None
+            Seed for recipes that draw noise. In a batch, problem i draws with seed + i, or with
+            the i-th of several seeds.
+
+        Returns
+        -------
+        Trace
+            Centers, assignments and the intermediates that were kept.
+
+        Raises
+        ------
+        ValueError
+            If points or centers are unsuitable, a pattern matches nothing, or a seed is missing.
+
+        See Also
+        --------
+        Trace : The result.
+
+        Examples
+        --------
+        >>> import torch, lloydformer as lf
+        >>> points = torch.tensor([[0.0], [1.0], [10.0], [12.0]])
+        >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
+        >>> trace = circuit(points, points[:2], n_layers=2, keep=("layers.0.encoder_cross.*",))
+        >>> trace["layers.0.encoder_cross.scores"][3].tolist()
+        [-144.0, -121.0]
         """
         points, centers = self._checked(points, centers)
         layers = self._order(check_count("n_layers", n_layers))
         names = names_of(layers)
-        patterns = _patterns(keep, names)
+        patterns = check_patterns(keep, names)
         x, c, origin, reach = self.embed(points, centers)
         history, depth = [centers], 0
         with Recorder(patterns).watching(layers) as recorder:
             for recorder.layer, layer in enumerate(layers):
                 if recorder.layer and layer.recipe.embeds_again:
                     x, c, origin, reach = self.embed(points, history[-1])
-                draw = _noise(seed, depth, points)
+                draw = layer_noise(seed, depth, points)
                 depth += layer.recipe.depth(self.n_clusters)
                 time = recorder.layer / max(1, n_layers - 1)
-                x, c = layer(x, c, Surroundings.within(reach, layer.recipe, c, draw, time))
+                x, c = layer(x, c, LayerContext.for_reach(reach, layer.recipe, c, draw, time))
                 history.append(self.space.read(c, POSITION) + origin)
-        _warn_if_lost(history)
+        _warn_if_not_finite(history)
         return Trace(
             points=points,
             centers=torch.stack(history, dim=-3),
@@ -125,9 +188,36 @@ class Circuit(nn.Module):
         )
 
     def embed(self, points: Tensor, centers: Tensor, assignments: Tensor | None = None) -> Embedded:
-        """The first layer's tokens, centered where the recipe does not mind.
+        """Return the tokens that the first layer receives.
 
-        assignments (n, k), zero by default, are those of an earlier layer.
+        The data are centered if all recipes are translation invariant.
+
+        Parameters
+        ----------
+        points : torch.Tensor of shape (n, d) or (b, n, d)
+            The points.
+        centers : torch.Tensor of shape (k, d) or (b, k, d)
+            The centers.
+        assignments : torch.Tensor of shape (n, k) or (b, n, k), or None, default=None
+            Assignments of an earlier layer; zero by default.
+
+        Returns
+        -------
+        Embedded
+            Encoder tokens, decoder tokens, the origin that was subtracted, and an upper bound of
+            the squared distances.
+
+        See Also
+        --------
+        lloydformer.circuits.tokens.Tokens : The embedding.
+
+        Examples
+        --------
+        >>> import torch, lloydformer as lf
+        >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
+        >>> points = torch.tensor([[-1.0], [0.0], [1.0]])
+        >>> circuit.embed(points, points[[0, 2]]).decoder.tolist()  # position, one-hot code
+        [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
         """
         origin = torch.zeros_like(points[..., :1, :])
         if all(r.translation_invariant for r in self.schedule):
@@ -136,7 +226,7 @@ class Circuit(nn.Module):
             assignments = points.new_zeros(*points.shape[:-1], self.n_clusters)
         x, c = points - origin, centers - origin
         encoder, decoder = self.tokens.encoder(x, assignments), self.tokens.decoder(c)
-        return Embedded(encoder, decoder, origin, _reach(x, c))
+        return Embedded(encoder, decoder, origin, _largest_squared_distance(x, c))
 
     def _order(self, n_layers: int) -> list[AnyLayer]:
         layers = cast(list[AnyLayer], list(self.layers))
@@ -160,80 +250,45 @@ class Circuit(nn.Module):
         return x, c
 
     def extra_repr(self) -> str:
+        """Return the sizes, which `repr` shows.
+
+        Returns
+        -------
+        str
+            Number of features, of clusters and of dimensions of a token.
+
+        See Also
+        --------
+        torch.nn.Module.extra_repr : The method of PyTorch that this one implements.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.Circuit(lf.recipes.lloyd(), n_features=2, n_clusters=3).extra_repr()
+        'n_features=2, n_clusters=3, dim=5'
+        """
         return f"n_features={self.n_features}, n_clusters={self.n_clusters}, dim={self.space.dim}"
 
 
-def _schedule(recipe: object) -> tuple[AnyRecipe, ...]:
-    schedule = tuple(recipe) if isinstance(recipe, (list, tuple)) else (recipe,)
-    if not schedule or not all(isinstance(r, AnyRecipe) for r in schedule):
-        raise ValueError(f"recipe: found {recipe!r}; pass a recipe such as lf.recipes.lloyd()")
-    if len({r.tokens for r in schedule}) > 1:
-        found = "; ".join(f"{r.name} has {_subspaces(r)}" for r in dict.fromkeys(schedule))
-        raise ValueError(
-            f"recipe: a schedule needs recipes with the same tokens; found several: {found}"
-        )
-    return schedule
-
-
-def _subspaces(recipe: AnyRecipe) -> str:
-    codes = type(recipe.tokens.codes).__name__
-    return f"{', '.join(s.name for s in recipe.tokens.subspaces)} ({codes})"
-
-
-def _free(part: nn.Module) -> None:
-    """Buffers become parameters, in the precision that is torch's default."""
+def _make_trainable(part: nn.Module) -> None:
+    """Replace buffers by parameters, in torch's default dtype."""
     for module in part.modules():
         for name, buffer in list(module.named_buffers(recurse=False)):
             delattr(module, name)
             module.register_parameter(name, nn.Parameter(buffer.to(torch.get_default_dtype())))
 
 
-def _patterns(keep: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """What to keep; a pattern that matches no intermediate is a mistake."""
-    patterns = (keep,) if isinstance(keep, str) else tuple(keep)
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in names):
-            near = get_close_matches(pattern, names, n=1)
-            raise ValueError(
-                f"keep: found {pattern!r}, which matches no intermediate of {len(names)}; "
-                f"try {near[0] if near else names[0]!r}"
-            )
-    return patterns
-
-
-def _reach(points: Tensor, centers: Tensor) -> float:
-    """Centers stay among the points or where they began, and so do distances to them."""
+def _largest_squared_distance(points: Tensor, centers: Tensor) -> float:
+    """Upper bound for all layers: a center stays among the points or at its initial position."""
     radius = points.norm(dim=-1).max().item()
     return (radius + max(radius, centers.norm(dim=-1).max().item())) ** 2 * 1.001 or 1.0
 
 
-def _noise(seed: Seed, layer: int, points: Tensor) -> Noise | None:
-    """Gumbel noise for each slot; cluster and row are told apart by the side they are on."""
-    if seed is None:
-        return None
-    n_problems = points.shape[0] if points.ndim == 3 else 1
-    if isinstance(seed, Iterable):
-        seeds = [check_count("seed", s, least=0) for s in seed]
-    else:
-        seeds = [check_count("seed", seed, least=0) + i for i in range(n_problems)]
-    if len(seeds) != n_problems:
-        raise ValueError(f"seed: found {len(seeds)} for {n_problems} problems; pass one for each")
-
-    def draw(slot: str, scores: Tensor) -> Tensor:
-        points_ask = slot in ("encoder_cross", "affinity")
-        n_clusters, n_rows = scores.shape[-2:][::-1] if points_ask else scores.shape[-2:]
-        rows = torch.arange(n_rows, device=scores.device)
-        draws = torch.stack([noise.gumbel(s, layer, slot, n_clusters, rows) for s in seeds])
-        return (draws.mT if points_ask else draws).to(scores.dtype).reshape(scores.shape)
-
-    return draw
-
-
-def _warn_if_lost(history: list[Tensor]) -> None:
+def _warn_if_not_finite(history: list[Tensor]) -> None:
     for t, centers in enumerate(history):
         if not torch.isfinite(centers).all():
             warnings.warn(
-                f"layer {t - 1}: a center is not a number. Its weights vanished (0/0): linear "
+                f"layer {t - 1}: a center is not a number. Its weights are all zero (0/0): linear "
                 "attention on a cluster without weight, or a norm of a zero vector",
                 RuntimeWarning,
                 stacklevel=3,

@@ -1,4 +1,4 @@
-"""The quadratic feed-forward network, which keeps the squared norm of moved centers true."""
+"""The quadratic feed-forward network, which updates the squared norm of moved centers."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
@@ -13,22 +13,27 @@ from lloydformer.circuits.subspaces import HALF, POSITION, SQUARED_NORM, Space, 
 
 @runtime_checkable
 class FeedForward(Protocol):
-    """A network that acts on each decoder token by itself, as a value."""
+    """Protocol of a network that acts on each decoder token separately.
+
+    `symbol` is its sign in equations, `subspaces` are those that it reads or writes.
+    """
 
     symbol: str
 
     @property
     def subspaces(self) -> frozenset[Subspace]: ...
 
-    def build(self, space: Space) -> "QuadraticNetwork": ...
+    def build(self, space: Space) -> "QuadraticNetwork":
+        """Return the module for tokens of this space."""
+        ...
 
 
 @dataclass(frozen=True)
 class Quadratic:
     r"""Writes $\lVert c \rVert^2$ into `SQUARED_NORM` and -1/2 into `HALF` (thm:l2-clus ip).
 
-    unit "square" is the appendix's $z^2$ with d hidden units. unit "rectified" is the main
-    text's $[z]_+^2$, which needs 2d of them, z and -z: with d it drops negative coordinates
+    unit: "square" is the appendix's $z^2$ with d hidden units. "rectified" is the main text's
+    $[z]_+^2$, which needs 2d hidden units, for z and -z: with d it drops negative coordinates
     (docs/errata.md, 1).
     """
 
@@ -44,6 +49,7 @@ class Quadratic:
         return frozenset({POSITION, SQUARED_NORM, HALF})
 
     def build(self, space: Space) -> "QuadraticNetwork":
+        """Return the module for tokens of this space."""
         positions = torch.eye(space.dim, dtype=torch.float64)[space.span(POSITION)]  # (d, dim)
         rectified = self.unit == "rectified"
         inward = torch.cat([positions, -positions]) if rectified else positions

@@ -1,4 +1,4 @@
-"""Heads: a score, an activation, and what is projected into query, key and value."""
+"""Heads: a score, an activation, and the projections to query, key and value."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from lloydformer.circuits.scores import Score
 from lloydformer.circuits.subspaces import Space, Subspace
 
 Numbers = Mapping[str, Tensor]
-"""What a state decides: by kind, (*b, q, count), with q the tokens that ask, or 1 for all."""
+"""Numbers of a modulation by kind, (*b, q, count); q is the number of queries, or 1 for all."""
 
 _EXAMPLES = {"score": "Euclidean()", "activation": "LimitingSoftmax()"}
 
@@ -26,14 +26,13 @@ _EXAMPLES = {"score": "Euclidean()", "activation": "LimitingSoftmax()"}
 class Head:
     r"""One attention head as a value: $V Z\, \sigma(\mathrm{score}(K Z, Q X))$ (eq:attn-update).
 
-    separation is the paper's delta, for projections that use it: scores of points in other
-    clusters are lowered by 2 * separation. None leaves it to the circuit, which chooses it
-    from the data when it embeds them. dropout is the share of the weights that are set to zero
-    while a circuit is trained; the others grow to keep their mean.
-
-    sharpness is a number that multiplies the scores of each token that asks: an inverse
-    temperature that the state of the problem decides. beside are further heads of the same slot,
-    whose outputs are added (`together` makes one slot of several heads).
+    separation: the paper's delta, for projections that use it; scores of points in other clusters
+    are lowered by 2 * separation. None lets the circuit choose it from the data.
+    dropout: fraction of the weights that are set to zero during training; the others are scaled
+    up so that the mean is unchanged.
+    sharpness: a number of the modulation that multiplies the scores of each query, an inverse
+    temperature.
+    beside: further heads of the same slot, whose outputs are added (see `sum_of_heads`).
     """
 
     score: Score
@@ -49,18 +48,20 @@ class Head:
     def __post_init__(self) -> None:
         for name, kind in (("score", Score), ("activation", Activation)):
             part = getattr(self, name)
-            require(isinstance(part, kind), name, part, f"pass a part such as {_EXAMPLES[name]}")
+            require(
+                isinstance(part, kind), name, part, f"pass a part, for example {_EXAMPLES[name]}"
+            )
         given = self.separation
         require(
             given is None or (isinstance(given, Real) and 0 <= given < math.inf),
             "separation",
             given,
-            "pass None (chosen from the data) or a finite number that is not negative",
+            "pass None (chosen from the data) or a finite number, 0 or more",
         )
-        share = isinstance(self.dropout, Real) and 0 <= self.dropout < 1
-        require(share, "dropout", self.dropout, "pass a share from 0 to below 1")
-        # a number is that of the token that asks, and a key answers all of them
-        require(not self.key.numbers, "key", self.key, "numbers stand in query and value")
+        fraction = isinstance(self.dropout, Real) and 0 <= self.dropout < 1
+        require(fraction, "dropout", self.dropout, "pass a fraction from 0 to below 1")
+        # numbers belong to queries, and all queries share the keys
+        require(not self.key.numbers, "key", self.key, "use numbers in query and value only")
 
     @property
     def projections(self) -> dict[str, Projection | Dense]:
@@ -68,21 +69,23 @@ class Head:
 
     @property
     def subspaces(self) -> frozenset[Subspace]:
+        """The subspaces that the projections read or write."""
         return frozenset().union(*(p.subspaces for p in self.projections.values()))
 
     @property
     def numbers(self) -> tuple[Number, ...]:
-        """Every number that the state of a problem decides for it."""
+        """The numbers of a modulation that the head uses."""
         own = (self.sharpness,) if self.sharpness else ()
         return own + tuple(n for p in self.projections.values() for n in p.numbers.values())
 
     @property
     def separated(self) -> bool:
+        """Whether a projection depends on the separation."""
         return any(p.power for p in self.projections.values())
 
     @property
     def cell(self) -> str:
-        """Its entry in the table tab:comp-alg."""
+        """The head's cell in the table tab:comp-alg."""
         return f"{self.score.symbol}-{self.activation.short}"
 
     def __str__(self) -> str:
@@ -90,19 +93,19 @@ class Head:
         return f"{self.cell} ({self.activation.symbol}; {parts})"
 
 
-def together(*heads: Head) -> Head:
-    """A slot that holds several heads: their outputs are added."""
+def sum_of_heads(*heads: Head) -> Head:
+    """Return several heads as one slot: their outputs are added."""
     return replace(heads[0], beside=heads[1:])
 
 
 class Attention(nn.Module):
-    """A head at work, with constructed weights, or with free ones that the generator draws.
+    """The module of a head, with constructed weights, or with free ones from the generator.
 
     Every intermediate passes through a named point (`queries`, `keys`, `scores`, `attention`,
     `values`, `output`), so an ordinary forward hook can read or replace it. The matrices are
-    buffers named `query`, `key` and `value`; the part of one that is multiplied by a power of
-    the separation is kept beside it, as in `query_separated`, and so is a bias, as in
-    `query_bias`. What a state's numbers multiply are the queries and the output.
+    buffers named `query`, `key` and `value`. The part of a matrix that is multiplied by a power
+    of the separation is a buffer of its own, for example `query_separated`; so is a bias, for
+    example `query_bias`. Numbers of a modulation multiply the queries and the output.
     """
 
     def __init__(self, head: Head, space: Space, generator: torch.Generator | None = None) -> None:
@@ -140,34 +143,34 @@ class Attention(nn.Module):
         )
 
     def _multiplied(self, name: str, tokens: Tensor, numbers: Numbers | None) -> Tensor:
-        """Each subspace times its number; for a value the same as if it were in the matrix."""
+        """Multiply each subspace by its number."""
         for subspace, number in self.head.projections[name].numbers.items():
-            part = self.space.read(tokens, subspace) * _of(number, numbers)
+            part = self.space.read(tokens, subspace) * _value(number, numbers)
             tokens = self.space.write(tokens, subspace, part)
         return tokens
 
     def _sharpened(self, scores: Tensor, numbers: Numbers | None) -> Tensor:
         sharpness = self.head.sharpness
-        return scores if sharpness is None else scores * _of(sharpness, numbers)
+        return scores if sharpness is None else scores * _value(sharpness, numbers)
 
     def weight(self, name: str, like: Tensor, separation: float = 0.0) -> Float[Tensor, "e dim"]:
-        """The matrix `name`, in the dtype and on the device of `like`."""
+        """Return the matrix `name` with the dtype and device of `like`."""
         matrix: Tensor = getattr(self, name)
         if power := self.head.projections[name].power:
             matrix = matrix + separation**power * getattr(self, f"{name}_separated")
         return matrix.to(like)
 
 
-def _of(number: Number, numbers: Numbers | None) -> Float[Tensor, "*b q 1"]:
+def _value(number: Number, numbers: Numbers | None) -> Float[Tensor, "*b q 1"]:
     if numbers is None or number.kind not in numbers:
-        raise ValueError(f"numbers: found no {number.kind}; run this head in a layer")
+        raise ValueError(f"numbers: found no {number.kind}; run this head in a layer with numbers")
     return numbers[number.kind][..., number.index : number.index + 1]
 
 
 def _weights(
     projection: Projection | Dense, space: Space, generator: torch.Generator | None
 ) -> Iterator[tuple[str, Tensor]]:
-    """What a projection is made of, by suffix of its name."""
+    """Yield the weights of a projection with the suffix of their name."""
     if isinstance(projection, Dense):
         yield from projection.drawn(space, generator or torch.Generator().manual_seed(0)).items()
         return
@@ -176,7 +179,7 @@ def _weights(
 
 
 def _parts(projection: Projection) -> Iterator[tuple[str, tuple[Block, ...]]]:
-    """Its fixed blocks, and those that the separation multiplies if there are any."""
+    """Yield the blocks without the separation, and those with it, if any."""
     yield "", tuple(b for b in projection.blocks if not b.power)
     if projection.power:
         yield "_separated", tuple(b for b in projection.blocks if b.power)

@@ -1,4 +1,4 @@
-"""The layer: one iteration of the algorithm, written as the paper's equation."""
+"""The layer: one iteration of the algorithm, as the paper's equation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.subspaces import ASSIGNMENT, POSITION, Space
 
 Noise = Callable[[str, Tensor], Tensor]
+"""Returns the noise of a slot, of the shape of the scores."""
 
 
 class Layer(nn.Module):
@@ -24,8 +25,8 @@ class Layer(nn.Module):
 
     $X \leftarrow X + \mathcal{A}(X, X) + \mathcal{A}(X, C)$ and
     $C \leftarrow C + \mathcal{A}(C, C) + \mathcal{A}(C, X)$ (eq:l2-trf-updates). Self-attention
-    is added first: what it leaves of the residual is exactly zero where the new value goes. Where
-    a slot holds several heads, $\mathcal{A}$ is their sum.
+    is added first: it makes the residual exactly zero where cross-attention writes. If a slot has
+    several heads, $\mathcal{A}$ is their sum.
     """
 
     def __init__(
@@ -47,13 +48,13 @@ class Layer(nn.Module):
         self,
         encoder: Float[Tensor, "*b n dim"],
         decoder: Float[Tensor, "*b k dim"],
-        surroundings: "Surroundings",
+        layer_context: "LayerContext",
     ) -> tuple[Float[Tensor, "*b n dim"], Float[Tensor, "*b k dim"]]:
         x, c = self.encoder_tokens(encoder), self.decoder_tokens(decoder)
         numbers: Numbers | None = None
         if self.numbers is not None:
-            x, numbers = self.numbers(x, c, surroundings.time)
-        attend = surroundings.bind(self, numbers)
+            x, numbers = self.numbers(x, c, layer_context.time)
+        attend = layer_context.bind(self, numbers)
         residual = self.encoder_residual(x + attend("encoder_self", x, x))
         x = residual + attend("encoder_cross", x, c)
         if self.recipe.affinity:
@@ -69,11 +70,11 @@ class Layer(nn.Module):
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What the heads of one layer know beside their tokens.
+class LayerContext:
+    """What the heads of one layer use in addition to the tokens.
 
-    separation: the paper's delta. rounding: scores that are nearer to each other than this are
-    equal as far as their arithmetic can tell. time: from 0 in the first layer to 1 in the last.
+    separation: the paper's delta. rounding: scores that differ by less than this may be equal
+    except for rounding. time: from 0 in the first layer to 1 in the last.
     """
 
     n_clusters: int
@@ -83,15 +84,15 @@ class Surroundings:
     time: float = 0.0
 
     @classmethod
-    def within(
+    def for_reach(
         cls,
         reach: float,
         recipe: AnyRecipe,
         decoder: Tensor,
         noise: Noise | None = None,
         time: float = 0.0,
-    ) -> "Surroundings":
-        """What suits squared distances up to `reach` and the precision of these tokens."""
+    ) -> "LayerContext":
+        """Return the context for squared distances up to `reach` and the dtype of the tokens."""
         n_clusters = decoder.shape[-2]
         eps = torch.finfo(decoder.dtype).eps
         separation = recipe.separation(reach, n_clusters, eps)
@@ -100,7 +101,7 @@ class Surroundings:
     def bind(
         self, layer: Layer, numbers: Numbers | None = None
     ) -> Callable[[str, Tensor, Tensor], Tensor]:
-        """A function that runs the heads in a slot of this layer, with their context."""
+        """Return a function that runs the heads of a slot of this layer with their context."""
         recipe = layer.recipe
 
         def attend(slot: str, tokens: Tensor, sources: Tensor) -> Tensor:
@@ -114,6 +115,7 @@ class Surroundings:
         return attend
 
     def context(self, recipe: Recipe, slot: str, head: Head) -> Context:
+        """Return the context of a head's activation."""
         noise = self.noise
         return Context(
             gap=recipe.gap(self.separation, self.n_clusters),
@@ -122,11 +124,11 @@ class Surroundings:
         )
 
     def _tolerance(self, slot: str, head: Head) -> float:
-        """Which maxima of limiting soft-max count as equal.
+        """Return the difference up to which maxima of limiting soft-max count as equal.
 
-        Points between two centers: what rounding cannot tell apart. Memberships: these are 1/m
-        with m at most k, so different ones differ by at least 1/k^2; what is nearer has been
-        rounded (docs/errata.md, 7). Points among themselves: nothing but equal ones.
+        Between a point and two centers: the rounding error. Between memberships: they are 1/m
+        with m at most k, so different ones differ by at least 1/k^2; smaller differences are
+        rounding (docs/errata.md, 7). Between points: zero.
         """
         if isinstance(head.score, DotProduct) and head.query.subspaces == {ASSIGNMENT}:
             return 1 / (2 * self.n_clusters**2)

@@ -1,4 +1,4 @@
-"""Modulation: numbers of a layer that the state of its problem decides."""
+"""Modulation: numbers of a layer that are computed from the points and centers."""
 
 from abc import ABC, abstractmethod
 from typing import Protocol, runtime_checkable
@@ -12,10 +12,10 @@ from lloydformer.circuits.subspaces import Space, Subspace
 
 @runtime_checkable
 class Modulation(Protocol):
-    """Decides the numbers that heads leave open, as a value.
+    """Protocol of a part that sets the numbers that heads leave open.
 
-    kinds: how many numbers there are of each kind. subspaces: what it writes into the tokens of
-    the points, for heads to read.
+    kinds: how many numbers of each kind it sets. subspaces: those that it writes in the tokens of
+    the points.
     """
 
     @property
@@ -24,14 +24,16 @@ class Modulation(Protocol):
     @property
     def subspaces(self) -> frozenset[Subspace]: ...
 
-    def build(self, space: Space) -> "Modulator": ...
+    def build(self, space: Space) -> "Modulator":
+        """Return the module for tokens of this space."""
+        ...
 
 
 class Modulator(nn.Module, ABC):
-    """A modulation at work: it looks at the tokens before the heads do.
+    """The module of a modulation; it runs before the heads of a layer.
 
-    Each kind of numbers passes through a point that has its name, so an ordinary forward hook
-    can read or replace it.
+    Each kind of numbers passes through a point of its name, so an ordinary forward hook can read
+    or replace it.
     """
 
     def __init__(self, kinds: dict[str, int], space: Space) -> None:
@@ -46,10 +48,13 @@ class Modulator(nn.Module, ABC):
         decoder: Float[Tensor, "*b k dim"],
         time: float,
     ) -> tuple[Float[Tensor, "*b n dim"], Numbers]:
-        """The tokens with what it writes, and the numbers; time goes from 0 to 1."""
+        """Return the encoder tokens with the subspaces it writes, and the numbers.
+
+        time: from 0 in the first layer to 1 in the last.
+        """
         encoder, numbers = self.decide(encoder, decoder, time)
         return encoder, {kind: getattr(self, kind)(value) for kind, value in numbers.items()}
 
     @abstractmethod
     def decide(self, encoder: Tensor, decoder: Tensor, time: float) -> tuple[Tensor, Numbers]:
-        """The same, before the numbers pass through their points."""
+        """Compute what `forward` returns, before the numbers pass through their points."""

@@ -1,4 +1,4 @@
-"""Normalisation of the position subspace: what keeps centers on the unit sphere."""
+"""Normalisation of the position subspace, which keeps centers on the unit sphere."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -10,7 +10,10 @@ from torch import Tensor
 
 @runtime_checkable
 class Norm(Protocol):
-    """Acts on positions only; codes pass by."""
+    """Protocol of a normalisation. It acts on positions only.
+
+    zero_sum: whether points must have coordinates that sum to zero.
+    """
 
     symbol: str
     zero_sum: bool
@@ -20,10 +23,26 @@ class Norm(Protocol):
 
 @dataclass(frozen=True)
 class RMSNorm:
-    r"""$z / \mathrm{rms}(z) / \sqrt d = z / \lVert z \rVert$ (rem:lnorm-rmsnorm).
+    r"""RMS norm: $z / \mathrm{rms}(z) / \sqrt d = z / \lVert z \rVert$ (rem:lnorm-rmsnorm).
 
-    The gain $1/\sqrt d$, which the remark leaves out, is what makes it a projection onto the
-    unit sphere. A zero vector has no direction: 0/0.
+    The gain $1/\sqrt d$, which the remark omits, makes it a projection onto the unit sphere. Of a
+    zero vector it is 0/0, not a number.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Added to the mean square before the root.
+
+    See Also
+    --------
+    LayerNorm : Subtracts the mean of the coordinates first.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer.circuits.norms import RMSNorm
+    >>> RMSNorm()(torch.tensor([[3.0, -4.0]]))
+    tensor([[ 0.6000, -0.8000]])
     """
 
     epsilon: float = 0.0
@@ -38,10 +57,27 @@ class RMSNorm:
 
 @dataclass(frozen=True)
 class LayerNorm:
-    r"""$(z - \mathbb{E} z) / \sqrt{\mathrm{Var} z + \epsilon} / \sqrt d$ (def:lnorm).
+    r"""Layer norm: $(z - \mathbb{E} z) / \sqrt{\mathrm{Var} z + \epsilon} / \sqrt d$ (def:lnorm).
 
-    For zero-sum vectors and $\epsilon = 0$ this is $z / \lVert z \rVert$ (lem lnorm), so the
-    points must have coordinates that sum to zero; `zero_sum` makes them so.
+    For vectors whose coordinates sum to zero and $\epsilon = 0$ this is $z / \lVert z \rVert$ (lem
+    lnorm). Points must have this property; `zero_sum` gives it to any points.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Added to the variance before the root.
+
+    See Also
+    --------
+    RMSNorm : Needs no zero sums.
+    zero_sum : Maps any points to vectors with zero sums.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer.circuits.norms import LayerNorm
+    >>> LayerNorm()(torch.tensor([[1.0, -1.0]]))
+    tensor([[ 0.7071, -0.7071]])
     """
 
     epsilon: float = 0.0
@@ -56,10 +92,32 @@ class LayerNorm:
 
 
 def zero_sum(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b n e"]:
-    """An isometry of R^d into the zero-sum vectors of R^(d+1), so that LayerNorm can be used.
+    """Map points isometrically to vectors whose coordinates sum to zero, for LayerNorm.
 
-    Row j of its matrix is e_1 + ... + e_j - j e_{j+1}, divided by its length: orthonormal, and
-    each sums to zero.
+    Row j of its matrix is e_1 + ... + e_j - j e_{j+1}, divided by its length. The rows are
+    orthonormal and each sums to zero.
+
+    Parameters
+    ----------
+    points : torch.Tensor of shape (n, d) or (b, n, d)
+        The points.
+
+    Returns
+    -------
+    torch.Tensor of shape (n, d + 1) or (b, n, d + 1)
+        The same points with one more coordinate; distances and dot products are unchanged.
+
+    See Also
+    --------
+    LayerNorm : Needs these vectors.
+    lloydformer.recipes.spherical : Its norm "layer" needs these vectors.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer.circuits.norms import zero_sum
+    >>> zero_sum(torch.tensor([[1.0]]))
+    tensor([[ 0.7071, -0.7071]])
     """
     d = points.shape[-1]
     steps = torch.ones(d, d + 1, dtype=torch.float64).tril()

@@ -1,4 +1,4 @@
-"""How a recipe is written down: the sides of its equation, in plain text and in LaTeX."""
+"""The terms of a recipe's equation, in plain text and in LaTeX."""
 
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.scores import Euclidean, Scaled, Score
@@ -10,28 +10,28 @@ SIDES = {
     "decoder_cross": ("C", "X"),
     "decoder_self": ("C", "C"),
 }
-"""For each slot, the tokens that ask and the tokens that answer."""
+"""For each slot, the tokens of the queries and those of the keys."""
 
 
 def plain_term(slot: str, head: Head) -> str:
-    """`A₂[∞](X, C; I[x], I[x], I[y])`: score, activation, queries, keys; Q, K, V."""
+    """Return, for example, `A₂[∞](X, C; I[x], I[x], I[y])`: score, activation; Q, K, V."""
     return term(*SIDES[slot], head)
 
 
-def term(asks: str, answers: str, head: Head) -> str:
-    """The same for any two sets of tokens."""
+def term(queries: str, keys: str, head: Head) -> str:
+    """Return the term of a head for any two sets of tokens."""
     kind = "₂" if _euclidean(head.score) else "⟨⟩"
     maps = ", ".join(str(p) for p in head.projections.values())
-    return f"A{kind}[{_activation(head)}]({asks}, {answers}; {maps})"
+    return f"A{kind}[{_activation(head)}]({queries}, {keys}; {maps})"
 
 
 def latex_term(slot: str, head: Head) -> str:
-    r"""`\mathcal{A}_2^{\infty}(X, \tilde C; I_{x}, I_{x}, I_{y})`."""
-    asks, answers = (side.replace("C", r"\tilde C") for side in SIDES[slot])
+    r"""Return, for example, `\mathcal{A}_2^{\infty}(X, \tilde C; I_{x}, I_{x}, I_{y})`."""
+    queries, keys = (side.replace("C", r"\tilde C") for side in SIDES[slot])
     kind = "2" if _euclidean(head.score) else r"{\langle,\rangle}"
     symbol = _latex(_activation(head))
     maps = ", ".join(_latex(str(p)) for p in head.projections.values())
-    return rf"\mathcal{{A}}_{kind}^{{{symbol}}}({asks}, {answers}; {maps})"
+    return rf"\mathcal{{A}}_{kind}^{{{symbol}}}({queries}, {keys}; {maps})"
 
 
 def _activation(head: Head) -> str:

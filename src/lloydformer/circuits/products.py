@@ -1,4 +1,4 @@
-"""The bilinear network: in each token, products of what lies in its subspaces."""
+"""The bilinear network: products of the subspaces of a token."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,13 @@ from lloydformer.circuits.subspaces import Space, Subspace
 
 @dataclass(frozen=True)
 class Difference:
-    """One subspace, or one less another of the same size."""
+    """A subspace, or the difference `subspace - less` of two of the same size."""
 
     subspace: Subspace
     less: Subspace | None = None
 
     def matrix(self, space: Space, width: int) -> Float[Tensor, "width dim"]:
-        """Its rows; a number is repeated for every dimension of what it is multiplied by."""
+        """Return the matrix that reads the difference; a number is repeated `width` times."""
         matrix = torch.zeros(width, space.dim, dtype=torch.float64)
         for subspace, sign in ((self.subspace, 1.0), (self.less, -1.0)):
             if subspace is not None:
@@ -37,7 +37,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Product:
-    r"""Adds $\pm L z \circ R z$ to a subspace; the sum of it where that holds one number.
+    r"""Adds $\pm L z \circ R z$ to a subspace, or the sum of its entries if that has dimension 1.
 
     The paper's quadratic network is the product of a position with itself. A number times a code
     is a code; the inner product of two positions is a number.
@@ -53,6 +53,7 @@ class Product:
         return frozenset({self.target}) | self.left.subspaces | self.right.subspaces
 
     def build(self, space: Space) -> "ProductNetwork":
+        """Return the module for tokens of this space."""
         width = max(space.size(f.subspace) for f in (self.left, self.right))
         outward = torch.zeros(space.dim, width, dtype=torch.float64)
         outward[space.span(self.target)] = self.coefficient * _spread(
@@ -68,16 +69,17 @@ class Product:
 
 
 def squared(target: Subspace, of: Subspace, less: Subspace, coefficient: float = 1.0) -> Product:
-    """The squared distance of two positions in a token."""
+    """Return the product that computes the squared distance of two positions in a token."""
     return Product(target, Difference(of, less), Difference(of, less), coefficient)
 
 
 def times(target: Subspace, left: Subspace, right: Subspace) -> Product:
+    """Return the product of two subspaces."""
     return Product(target, Difference(left), Difference(right))
 
 
 class ProductNetwork(nn.Module):
-    r"""$W (L z \circ R z)$."""
+    r"""The module of a product: $W (L z \circ R z)$."""
 
     left: Tensor
     right: Tensor
@@ -98,7 +100,7 @@ class ProductNetwork(nn.Module):
 
 
 def _spread(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
-    """The identity, or ones where a number meets every dimension."""
+    """Return the identity, or ones if one of the sizes is 1."""
     if rows == columns:
         return torch.eye(rows, dtype=torch.float64)
     if 1 not in (rows, columns):

@@ -17,7 +17,7 @@ from lloydformer.circuits.subspaces import HALF, SQUARED_NORM, Space, Subspace
 
 @dataclass(frozen=True)
 class Number:
-    """A number that the state of a problem decides: one of its kind, for each token that asks."""
+    """One of the numbers of a kind that a modulation sets, for each query."""
 
     kind: str
     index: int = 0
@@ -38,6 +38,7 @@ class Block:
     letter: ClassVar[str] = "I"
 
     def entries(self, n_rows: int, n_columns: int) -> Float[Tensor, "m n"]:
+        """Return the entries of the block before it is scaled."""
         return torch.eye(n_rows, n_columns, dtype=torch.float64)
 
     def __str__(self) -> str:
@@ -52,6 +53,7 @@ class Average(Block):
     letter: ClassVar[str] = "J"
 
     def entries(self, n_rows: int, n_columns: int) -> Float[Tensor, "m n"]:
+        """Return the entries of the block before it is scaled."""
         return torch.full((n_rows, n_columns), 1 / n_columns, dtype=torch.float64)
 
 
@@ -84,23 +86,23 @@ class Projection:
 
     @property
     def subspaces(self) -> frozenset[Subspace]:
-        """Every subspace that it reads or writes."""
+        """The subspaces that the projection reads or writes."""
         return frozenset(s for b in self.blocks for s in (b.source, b.target))
 
     @property
     def power(self) -> float:
-        """The power of the separation that it depends on; 0 if it does not."""
+        """The power of the separation in its blocks; 0 if there is none."""
         return max((b.power for b in self.blocks), default=0.0)
 
     @property
     def numbers(self) -> dict[Subspace, Number]:
-        """The numbers that the state decides, by the subspace that they multiply."""
+        """The numbers of a modulation, by the subspace that they multiply."""
         return {b.target: b.number for b in self.blocks if b.number}
 
     def matrix(self, space: Space, separation: float = 1.0) -> Float[Tensor, "dim dim"]:
-        """The matrix as the paper prints it, with its numbers, if it has some, at 1.
+        """Return the matrix as the paper prints it; numbers of a modulation are taken as 1.
 
-        Tokens are rows and meet it in `F.linear`.
+        Tokens are rows: apply it with `F.linear`.
         """
         matrix = torch.zeros(space.dim, space.dim, dtype=torch.float64)
         for b in self.blocks:
@@ -109,7 +111,7 @@ class Projection:
         return matrix
 
     def __str__(self) -> str:
-        """`I[x q]`, `−I[y]`, `I[x] + √δ I[y]`, `I[c←x]`, `π`: blocks with one factor together."""
+        """Return, for example, `I[x q]`, `−I[y]`, `I[x] + √δ I[y]`, `I[c←x]` or `π`."""
         swaps = any({b.source, b.target} == {SQUARED_NORM, HALF} for b in self.blocks)
         blocks = [b for b in self.blocks if b.power] if swaps else self.blocks
         groups = groupby(blocks, key=lambda b: (b.coefficient, b.power, b.number, b.letter))
@@ -122,7 +124,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class Dense:
-    """A square matrix on tokens that is not written by hand but learned; `bias` adds a vector."""
+    """A square matrix on tokens that is learned; `bias` adds a vector."""
 
     bias: bool = True
     subspaces: ClassVar[frozenset[Subspace]] = frozenset()
@@ -130,7 +132,7 @@ class Dense:
     numbers: ClassVar[dict[Subspace, Number]] = {}
 
     def drawn(self, space: Space, generator: torch.Generator) -> dict[str, Tensor]:
-        """Its weights before training, uniform within 1/sqrt(dim), by suffix of their name."""
+        """Draw the weights before training, uniform within 1/sqrt(dim), by suffix of their name."""
         sizes = {"": (space.dim, space.dim)} | ({"_bias": (space.dim,)} if self.bias else {})
         bound = space.dim**-0.5
         return {
@@ -156,14 +158,14 @@ def on(*subspaces: Subspace) -> Projection:
 
 
 def moved(source: Subspace, target: Subspace, power: float = 0.0) -> Projection:
-    r"""From one subspace to another of the same size, times $\delta$**power."""
+    r"""Copy one subspace to another of the same size, times $\delta$**power."""
     return Projection((Block(source, target, power=power),))
 
 
 def average(*subspaces: Subspace) -> Projection:
-    """The mean of each subspace, in all of its dimensions.
+    """The mean of each subspace, written to all of its dimensions.
 
-    Beside the identity it is the only matrix that does not change when clusters are renumbered.
+    It and the identity span the matrices that commute with renumbering the clusters.
     """
     return Projection(tuple(Average(s, s) for s in subspaces))
 
@@ -172,7 +174,7 @@ def separated(*subspaces: Subspace, coefficient: float = 1.0, power: float = 0.5
     r"""The identity on these subspaces times coefficient * $\delta$**power.
 
     With $\sqrt\delta$ in both query and key, Euclidean scores between different one-hot codes
-    are lowered by $2\delta$, as the paper says of its $\delta$ (docs/errata.md, 2).
+    are lowered by $2\delta$, as the paper states (docs/errata.md, 2).
     """
     return Projection(tuple(Block(s, s, coefficient, power) for s in subspaces))
 

@@ -18,16 +18,81 @@ from lloydformer.circuits.tokens import Binary, Tokens
 
 @dataclass(frozen=True)
 class Recipe:
-    r"""One layer: tokens, heads, norm and feed-forward network. Make another by `replace`.
+    r"""One layer of a transformer as a value: tokens, heads, norm and feed-forward network.
 
     $X \leftarrow X + \mathrm{encoder\_self}(X, X) + \mathrm{encoder\_cross}(X, C)$, then
     $C \leftarrow C + \mathrm{decoder\_self}(C, C) + \mathrm{decoder\_cross}(C, X)$, then the
-    norm and the feed-forward network (eq:l2-trf-updates). `affinity` is the additional encoder
-    attention of the lifted robust circuit (eq rob update). `numbers` decides, from the state of
-    the problem, the numbers that heads leave open. `embeds_again` makes new tokens of the points
-    and the centers before each layer: all that one leaves to the next are its centers.
+    norm and the feed-forward network (eq:l2-trf-updates). `dataclasses.replace` makes another
+    recipe; recipes with equal parts are equal and hashable.
 
-    A combination that makes no sense raises a `ValueError` that says why.
+    Parameters
+    ----------
+    name : str
+        Name of the recipe.
+    tokens : Tokens
+        The subspaces of a token and the codes of clusters.
+    encoder_cross : Head
+        Points attend to centers: the assignment.
+    encoder_self : Head
+        Points attend to points.
+    decoder_cross : Head
+        Centers attend to points: the update.
+    decoder_self : Head
+        Centers attend to centers.
+    affinity : Head or None, default=None
+        The additional encoder attention of the lifted robust circuit (eq rob update).
+    norm : Norm or None, default=None
+        Normalisation of the new centers.
+    feedforward : FeedForward or None, default=None
+        Network that acts on each decoder token.
+    numbers : Modulation or None, default=None
+        Computes, from the points and centers, the numbers that heads leave open.
+    algorithm : str, default=""
+        The algorithm, as the table tab:comp-alg names it.
+    appendix : str, default=""
+        Where the construction is proved.
+    embeds_again : bool, default=False
+        Whether tokens are made anew before each layer, so that a layer passes on nothing but its
+        centers.
+
+    Attributes
+    ----------
+    heads : dict of str to Head
+        The heads by name, in the order in which a layer runs them.
+    slots : dict of str to dict
+        The heads of each slot.
+    ties : str or None
+        The rule for points that are equally near to several centers.
+    translation_invariant : bool
+        Whether results move along with the data.
+    free : bool
+        Whether some of the matrices are learned.
+
+    Raises
+    ------
+    ValueError
+        If parts do not fit together. The message names the slot and the reason.
+
+    See Also
+    --------
+    Circuit : Runs a recipe.
+    lloydformer.recipes : The named recipes.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> import lloydformer as lf
+    >>> from lloydformer.circuits.activations import Linear, Softmax
+    >>> lloyd = lf.recipes.lloyd()
+    >>> soft = replace(
+    ...     lloyd,
+    ...     name="soft",
+    ...     encoder_cross=replace(lloyd.encoder_cross, activation=Softmax(1.0)),
+    ...     decoder_cross=replace(lloyd.decoder_cross, activation=Linear()),
+    ...     algorithm="*Soft k-means",
+    ... )
+    >>> soft == lf.recipes.soft(1.0)
+    True
     """
 
     name: str
@@ -45,31 +110,74 @@ class Recipe:
     embeds_again: bool = False
 
     def __post_init__(self) -> None:
-        for slot, reason in _refusals(self):
+        for slot, reason in _problems(self):
             raise ValueError(f"{slot}: {reason} (in recipe {self.name!r})")
 
     @property
     def heads(self) -> dict[str, Head]:
         """The heads by name, in the order in which a layer runs them.
 
-        A head's name is its slot; those beside it are `decoder_cross_1`, `decoder_cross_2`.
+        The first head of a slot has its name; further ones are `decoder_cross_1` and so on.
+
+        See Also
+        --------
+        Recipe.slots : The same heads, grouped by slot.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> list(lf.recipes.lloyd().heads)
+        ['encoder_cross', 'encoder_self', 'decoder_cross', 'decoder_self']
         """
         return {name: head for slot in self.slots.values() for name, head in slot.items()}
 
     @property
     def slots(self) -> dict[str, dict[str, Head]]:
-        """The heads of each slot that holds some."""
+        """The heads of each slot that is used, by slot and name.
+
+        See Also
+        --------
+        Recipe.heads : All heads in one dictionary.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> list(lf.recipes.symmetric().slots["encoder_cross"])
+        ['encoder_cross', 'encoder_cross_1', 'encoder_cross_2']
+        """
         slots = ("encoder_cross", "encoder_self", "affinity", "decoder_cross", "decoder_self")
         return {s: _named(s, head) for s in slots if (head := getattr(self, s)) is not None}
 
     @property
     def ties(self) -> str | None:
-        """What becomes of a point between two centers; None where points are shared softly."""
+        """The rule for tied points, "first" or "average"; None if assignments are soft.
+
+        See Also
+        --------
+        lloydformer.circuits.activations.LimitingSoftmax : The activation with this rule.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.recipes.lloyd().ties, lf.recipes.soft().ties
+        ('first', None)
+        """
         return getattr(self.encoder_cross.activation, "ties", None)
 
     @property
     def translation_invariant(self) -> bool:
-        """Do its results move along with the data? Then a circuit centers them."""
+        """Whether results move along with the data; a circuit then centers the data.
+
+        See Also
+        --------
+        Circuit.embed : Centers the data.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.recipes.lloyd().translation_invariant, lf.recipes.spherical().translation_invariant
+        (True, False)
+        """
         if self.free:
             return False
         moved = [h for h in self.heads.values() if POSITION in h.query.subspaces]
@@ -79,16 +187,51 @@ class Recipe:
 
     @property
     def free(self) -> bool:
-        """Are some of its matrices learned, not written by hand?"""
+        """Whether some of the matrices are learned and not constructed.
+
+        See Also
+        --------
+        lloydformer.recipes.learned : A recipe with learned matrices.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.recipes.learned().free, lf.recipes.lloyd().free
+        (True, False)
+        """
         return any(
             isinstance(p, Dense) for head in self.heads.values() for p in head.projections.values()
         )
 
     def separation(self, reach: float, n_clusters: int, eps: float) -> float:
-        """The number that keeps clusters apart in this layer, chosen near its bound if free.
+        """Return the paper's delta for this layer: the one given, or a value near its lower bound.
 
-        reach bounds every squared distance between a point and its own center. A point tied
-        between m centers is lowered by 1 - 1/m only, which calls for k^2 times as much.
+        A point that is tied between m centers is lowered only by the factor 1 - 1/m, which needs
+        k^2 times the separation.
+
+        Parameters
+        ----------
+        reach : float
+            Upper bound of the squared distance of a point to its own center.
+        n_clusters : int
+            The number of centers k.
+        eps : float
+            Relative precision of the scores.
+
+        Returns
+        -------
+        float
+            The separation; 0 if no head uses it.
+
+        See Also
+        --------
+        Recipe.gap : The range of scores of a cluster's own points.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.recipes.robust(0.5).separation(reach=50.0, n_clusters=4, eps=1e-16)
+        26.0
         """
         head = self._separated_head
         if head is None:
@@ -99,7 +242,32 @@ class Recipe:
         return lowering * n_clusters**2 if self.ties == "average" else lowering / 2
 
     def gap(self, separation: float, n_clusters: int) -> float:
-        """How far below a cluster's best score its own points may be; the others are lower."""
+        """Return how far below a cluster's best score the scores of its own points can be.
+
+        Scores of points in other clusters are lower.
+
+        Parameters
+        ----------
+        separation : float
+            The separation of the layer.
+        n_clusters : int
+            The number of centers k.
+
+        Returns
+        -------
+        float
+            The largest difference; infinity if clusters are not separated by scores.
+
+        See Also
+        --------
+        Recipe.separation : The separation of the layer.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.recipes.trimmed().gap(separation=9.0, n_clusters=4)
+        9.0
+        """
         if self._separated_head is None:
             return math.inf
         return separation / (2 * n_clusters**2) if self.ties == "average" else separation
@@ -109,11 +277,48 @@ class Recipe:
         return next((h for h in self.heads.values() if h.separated), None)
 
     def depth(self, n_clusters: int) -> int:
-        """The layers that it stands for: noise is numbered by them."""
+        """Return the number of layers that the recipe counts as in the numbering of the noise.
+
+        Parameters
+        ----------
+        n_clusters : int
+            The number of centers k.
+
+        Returns
+        -------
+        int
+            Always 1; `Staged.depth` may be larger.
+
+        See Also
+        --------
+        lloydformer.circuits.stages.Staged : Recipes that count as several layers.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.recipes.lloyd().depth(n_clusters=3), lf.recipes.relocating(2).depth(n_clusters=3)
+        (1, 5)
+        """
         return 1
 
     def row(self) -> dict[str, str]:
-        """Its row in the table tab:comp-alg."""
+        """Return the recipe's row of the table tab:comp-alg.
+
+        Returns
+        -------
+        dict of str to str
+            The cells by column.
+
+        See Also
+        --------
+        lloydformer.recipes.table : The recipes of the table.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> " | ".join(lf.recipes.trimmed().row().values())
+        'ℓ2-LSMA | ℓ2-LSMA | ⟨,⟩-LSMA | ℓ2-NMA | - | - | *Trimmed k-means | sec:methods:robust'
+        """
         return {
             "Enc-SA": _cell(self.encoder_self),
             "Enc-CA": _cell(self.encoder_cross),
@@ -126,7 +331,28 @@ class Recipe:
         }
 
     def equation(self, latex: bool = False) -> str:
-        """The layer's updates, one line each."""
+        """Return the updates of the layer, one line each.
+
+        Parameters
+        ----------
+        latex : bool, default=False
+            Whether to write LaTeX instead of plain text.
+
+        Returns
+        -------
+        str
+            The equation.
+
+        See Also
+        --------
+        Recipe.row : The short form, as in the paper's table.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> print(lf.recipes.spherical().equation().splitlines()[-1])
+        C ← RMS(C)
+        """
         arrow, term, center = (
             (r"\gets", latex_term, r"\tilde C") if latex else ("←", plain_term, "C")
         )
@@ -159,8 +385,8 @@ def _cell(head: Head) -> str:
     return head.cell + (f" and {len(head.beside)} beside" if head.beside else "")
 
 
-def _refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:
-    """Every reason why these parts do not go together, with the slot to change."""
+def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    """Yield every reason why the parts do not fit together, with the slot to change."""
     yield from _wrong_parts(recipe)
     has = set(recipe.tokens.subspaces)
     for slot, head in recipe.heads.items():
@@ -172,25 +398,25 @@ def _refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:
         ):
             yield slot, "linear attention on negative scores favours far keys; use soft-max"
         if isinstance(head.activation, Gumbel) and slot not in recipe.slots:
-            yield slot, "of the heads in a slot only the first can draw; use another activation"
+            yield slot, "only the first head of a slot can draw noise; use another activation"
         if open_ := {n.kind for n in head.numbers} - set(
             recipe.numbers.kinds if recipe.numbers else ()
         ):
-            yield slot, f"nothing decides its numbers {sorted(open_)}; pass numbers that do"
+            yield slot, f"no part sets its numbers {sorted(open_)}; pass numbers= that does"
     if recipe.numbers and (missing := recipe.numbers.subspaces - has):
         names = ", ".join(sorted(s.name for s in missing))
         yield "numbers", f"they write {names}, which these tokens do not have"
     if SQUARED_NORM in has and recipe.feedforward is None:
-        yield "feedforward", "lifted tokens need one, or their squared norm goes stale"
+        yield "feedforward", "lifted tokens need one, which updates their squared norm"
     if recipe.feedforward and (missing := recipe.feedforward.subspaces - has):
         names = ", ".join(sorted(s.name for s in missing))
         yield "feedforward", f"it writes {names}, which these tokens do not have; use lifted tokens"
     if isinstance(recipe.tokens.codes, Binary) and not recipe.free:
-        yield from _binary_refusals(recipe)
+        yield from _binary_problems(recipe)
 
 
 def _wrong_parts(recipe: Recipe) -> Iterator[tuple[str, str]]:
-    """Slots that hold something else than a part of their kind."""
+    """Yield the slots that hold something other than a part of their kind."""
     kinds = {"tokens": Tokens, "affinity": Head, "norm": Norm, "feedforward": FeedForward,
              "numbers": Modulation}  # fmt: skip
     kinds |= dict.fromkeys(("encoder_cross", "encoder_self", "decoder_cross", "decoder_self"), Head)
@@ -198,11 +424,11 @@ def _wrong_parts(recipe: Recipe) -> Iterator[tuple[str, str]]:
         part = getattr(recipe, slot)
         optional = slot in ("affinity", "norm", "feedforward", "numbers") and part is None
         if not optional and not isinstance(part, kind):
-            yield slot, f"found {part!r}, which is no {kind.__name__}"
+            yield slot, f"found {part!r}, which is not a {kind.__name__}"
 
 
-def _binary_refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:
-    """Binary codes can be compared for equality, and nothing else."""
+def _binary_problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
+    """Binary codes can only be compared for equality."""
     if recipe.encoder_cross.activation != LimitingSoftmax(ties="first"):
         yield (
             "encoder_cross",
@@ -217,7 +443,7 @@ def _binary_refusals(recipe: Recipe) -> Iterator[tuple[str, str]]:
         yield (
             "decoder_cross",
             (
-                "binary codes are told apart only by limiting soft-max of their dot product; "
+                "binary codes can be distinguished only by limiting soft-max of their dot product; "
                 "use one-hot codes"
             ),
         )

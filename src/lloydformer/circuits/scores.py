@@ -1,4 +1,4 @@
-"""Attention scores: how well a projected query and a projected key agree."""
+"""Attention scores: how similar a projected query and a projected key are."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -11,7 +11,7 @@ from lloydformer.numerics.distances import squared_distances
 
 @runtime_checkable
 class Score(Protocol):
-    """Scores of every query with every key; larger is better."""
+    """Protocol of a score of every query with every key; larger is better."""
 
     @property
     def symbol(self) -> str: ...
@@ -21,7 +21,7 @@ class Score(Protocol):
 
 @dataclass(frozen=True)
 class Euclidean:
-    r"""$-\lVert q - k \rVert^2$, the paper's $\mathcal{A}_2$ (eq:attned-update)."""
+    r"""Euclidean score $-\lVert q - k \rVert^2$, the paper's $\mathcal{A}_2$ (eq:attned-update)."""
 
     symbol = "ℓ2"
 
@@ -49,7 +49,7 @@ class Scaled:
 
 @dataclass(frozen=True)
 class DotProduct:
-    r"""$\langle q, k \rangle$, the usual attention (eq:attn-def)."""
+    r"""Dot-product score $\langle q, k \rangle$, the usual attention (eq:attn-def)."""
 
     symbol = "⟨,⟩"
 

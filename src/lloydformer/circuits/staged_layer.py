@@ -1,4 +1,4 @@
-"""The layer of a staged recipe: its sub-layers at work, one stage after the other."""
+"""The layer of a staged recipe: runs its sub-layers, one stage after the other."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from lloydformer.circuits.activations import Context
 from lloydformer.circuits.heads import Attention
-from lloydformer.circuits.layer import Noise, Surroundings
+from lloydformer.circuits.layer import LayerContext, Noise
 from lloydformer.circuits.stages import Read, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import (
     ABSENT,
@@ -21,11 +21,11 @@ from lloydformer.circuits.subspaces import (
 )
 
 Sets = dict[str, Tensor]
-"""Tokens by name, (m, dim); those with an axis of proposals (p, m, dim). A batch comes first."""
+"""Sets of tokens by name: (m, dim), or (p, m, dim) with proposals. A batch axis comes first."""
 
 
 class StagedLayer(nn.Module):
-    """Embeds points and centers in wider tokens, runs the stages, and reads the centers off."""
+    """Embeds points and centers in wider tokens, runs the stages, and reads the new centers."""
 
     def __init__(
         self, recipe: Staged, space: Space, generator: torch.Generator | None = None
@@ -45,13 +45,13 @@ class StagedLayer(nn.Module):
         self,
         encoder: Float[Tensor, "*b n dim"],
         decoder: Float[Tensor, "*b k dim"],
-        surroundings: Surroundings,
+        layer_context: LayerContext,
     ) -> tuple[Float[Tensor, "*b n dim"], Float[Tensor, "*b k dim"]]:
         x, c = self.encoder_tokens(encoder), self.decoder_tokens(decoder)
         sets = self.embed(x, c)
-        separation = surroundings.separation * x.shape[-2]  # above any sum of squared distances
+        separation = layer_context.separation * x.shape[-2]  # above any sum of squared distances
         for stage in self.stages():
-            stage(sets, separation, surroundings.noise)
+            stage(sets, separation, layer_context.noise)
         codes = self.inner.read(sets["assigned"], ASSIGNMENT)[..., : self.n_clusters]
         positions = self.inner.read(sets["centers"], POSITION)
         return (
@@ -60,11 +60,11 @@ class StagedLayer(nn.Module):
         )
 
     def stages(self) -> Iterator[nn.Module]:
-        """All stages in the order in which they run."""
+        """Return all stages in the order in which they run."""
         return (m for m in self.modules() if isinstance(m, RunningStage))
 
     def embed(self, x: Tensor, c: Tensor) -> Sets:
-        """The sets that are there from the beginning; a center's code is its name here."""
+        """Return the initial sets of tokens; the code of a center is its name."""
         k, before = self.n_clusters, c.shape[:-2]
         counts = {"points": x.shape[-2], "centers": k, **self.counts}
         names = torch.eye(k + counts["spares"]).to(c).expand(*before, -1, -1)
@@ -77,7 +77,7 @@ class StagedLayer(nn.Module):
         return {s: self._tokens(c, m, parts.get(s, {})) for s, m in counts.items()}
 
     def _tokens(self, like: Tensor, count: int, parts: dict[Subspace, Tensor]) -> Tensor:
-        """So many tokens with these parts, the constant 1, and nothing else."""
+        """Return `count` tokens with these parts and the constant 1; the rest is zero."""
         tokens = like.new_zeros(*like.shape[:-2], count, self.inner.dim)
         parts = {ONE: torch.ones_like(tokens[..., :1]), **parts}
         return self.inner.assemble(
@@ -93,7 +93,7 @@ class StagedLayer(nn.Module):
 
 
 class RunningStage(nn.Module):
-    """A stage at work. `tokens` is what its target begins as, `next` what becomes of it."""
+    """The module of a stage. `tokens` are those that it starts with, `next` the result."""
 
     def __init__(self, stage: Stage, space: Space) -> None:
         super().__init__()
@@ -104,26 +104,26 @@ class RunningStage(nn.Module):
         self.tokens, self.next = nn.Identity(), nn.Identity()
 
     def forward(self, sets: Sets, separation: float, noise: Noise | None) -> None:
-        """Writes the target's tokens into the sets."""
-        before = self.tokens(self._begun(sets))
+        """Write the tokens of the target into the sets."""
+        before = self.tokens(self._initial(sets))
         tokens = before
         for read in self.stage.reads:
             head = self.get_submodule(read.name)
-            asking, answering = _sides(read, before, {**sets, self.stage.target: before})
-            heard = head(asking, answering, _context(read, sets["points"], noise), separation)
-            tokens = tokens + (heard.squeeze(-2) if read.across else heard)
+            queries, keys = _sides(read, before, {**sets, self.stage.target: before})
+            output = head(queries, keys, _context(read, sets["points"], noise), separation)
+            tokens = tokens + (output.squeeze(-2) if read.across else output)
         for network in self.networks:
             tokens = tokens + network(tokens)
         sets[self.stage.target] = self.next(tokens)
 
-    def _begun(self, sets: Sets) -> Tensor:
-        """What it begins as: joined, and once for each proposal."""
+    def _initial(self, sets: Sets) -> Tensor:
+        """Return the initial tokens: concatenated, and repeated for each proposal."""
         stage = self.stage
         tokens = torch.cat([sets[s] for s in stage.of or (stage.target,)], dim=-2)
         if not stage.along:
             return tokens
         if stage.of == (stage.along,):
-            return tokens.unsqueeze(-2)  # (p, 1, dim): every proposal has its own
+            return tokens.unsqueeze(-2)  # (p, 1, dim): one token for each proposal
         return _for_each(tokens, sets[stage.along].shape[-2])
 
 
@@ -132,7 +132,7 @@ def _for_each(tokens: Tensor, n_proposals: int) -> Tensor:
 
 
 def _sides(read: Read, tokens: Tensor, sets: Sets) -> tuple[Tensor, Tensor]:
-    """Who asks and who answers; across proposals, each token asks what it is in each of them."""
+    """Return tokens of queries and keys; across proposals, a token's keys are its versions."""
     sources = [sets[s] for s in read.sources]
     if read.across:
         proposals = [_for_each(s, 1) if s.ndim == tokens.ndim else s for s in sources]
@@ -142,7 +142,7 @@ def _sides(read: Read, tokens: Tensor, sets: Sets) -> tuple[Tensor, Tensor]:
 
 
 def _context(read: Read, points: Tensor, noise: Noise | None) -> Context:
-    """With proposals a draw is for (proposal, key), else for (key, 0); queries share it."""
+    """Return the noise of a read: for (proposal, key), else for (key, 0); queries share it."""
     if not read.lots or noise is None:
         return Context()
 
@@ -155,6 +155,6 @@ def _context(read: Read, points: Tensor, noise: Noise | None) -> Context:
 
 
 def _assigning(recipe: Staged) -> str:
-    """The attention that assigns the points to the centers that come in."""
+    """Return the name of the attention that assigns the points to the incoming centers."""
     name, stage = next((n, s) for n, s in recipe.stages.items() if s.target == "assigned")
     return f"{name}.{stage.reads[0].name}.attention"

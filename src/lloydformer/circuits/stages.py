@@ -1,7 +1,7 @@
-"""A layer of several sub-layers, as a value: which tokens ask which, stage by stage.
+"""Recipes of several sub-layers: which tokens read which, stage by stage.
 
-The layer of `recipe` has four slots. Where an algorithm looks ahead it needs more sets of tokens
-than points and centers, and more attentions; here they are listed.
+The layer of `recipe` has four slots. An algorithm that looks ahead needs more sets of tokens than
+points and centers, and more attentions. A staged recipe lists them.
 """
 
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ from lloydformer.circuits.subspaces import ASSIGNMENT, ONE, POSITION, Space, Sub
 from lloydformer.circuits.tokens import Tokens
 
 Kind = Literal["position", "code", "number"]
-"""How large a subspace is: d, the number of names, or 1."""
+"""The size of a subspace: d, the number of codes, or 1."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """An attention of a stage: a head, and the sets of tokens that answer, one after the other.
+    """An attention of a stage: a head, and the sets of tokens that are its keys, concatenated.
 
-    across: a token asks itself in every proposal, in place of all tokens in its own proposal.
-    lots: whose noise the head draws, if it draws. There is a draw for each proposal and key, or
-    for each key where there are no proposals; all queries see the same.
+    across: the keys of a token are itself in every proposal, not all tokens in its own proposal.
+    lots: name of the noise that the head draws, if it draws. The noise has one value for each
+    proposal and key, or for each key if there are no proposals; all queries share it.
     """
 
     name: str
@@ -41,9 +41,9 @@ class Stage:
     r"""$T \leftarrow T + \sum_r \mathcal{A}_r(T, S_r)$, then $T \leftarrow T + N(T)$ for each
     network.
 
-    of: the sets that T begins as, joined; none: T goes on from what it is.
-    along: T begins anew for each token of this set, an axis of proposals. Along the very set that
-    it begins as, every proposal has that token alone.
+    of: the sets whose concatenation T starts as; if empty, T continues from its current tokens.
+    along: T starts once for each token of this set, which adds an axis of proposals. If this set
+    is `of` itself, every proposal consists of its one token.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Stage:
     along: str = ""
 
     def equation(self) -> str:
+        """Return the update as one line."""
         begin = " ∪ ".join(self.of) or self.target
         along = f" for each of {self.along}" if self.along else ""
         terms = [
@@ -65,7 +66,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Sublayer:
-    """Stages in a row; `repeated` ones run once for every spare token."""
+    """A sequence of stages. If `repeated`, it runs once for every spare token."""
 
     name: str
     stages: tuple[Stage, ...]
@@ -74,10 +75,10 @@ class Sublayer:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many tokens there are beside points and centers.
+    """Numbers of tokens in addition to points and centers.
 
-    spares: centers that may appear, at most as many as clusters. draws: proposals that a drawn
-    point makes. candidates: centers that may vanish, at most as many as there are.
+    spares: centers that can be added, at most as many as clusters. draws: proposals of a drawn
+    point. candidates: centers that can be removed, at most as many as there are.
     """
 
     spares: int
@@ -88,9 +89,10 @@ class Counts:
         for name in ("spares", "draws", "candidates"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name}: found {value!r}; pass a whole number above 0")
+                raise ValueError(f"{name}: found {value!r}; pass an integer, 1 or more")
 
     def within(self, n_clusters: int) -> dict[str, int]:
+        """Return the size of each of these sets for k clusters."""
         spares = min(self.spares, n_clusters)
         candidates = min(self.candidates, n_clusters + spares)
         return {"spares": spares, "draws": self.draws, "candidates": candidates, "verdict": 1}
@@ -98,11 +100,11 @@ class Counts:
 
 @dataclass(frozen=True)
 class Staged:
-    """A recipe of sub-layers: the tokens that come in and go out, those within, and the stages.
+    """A recipe of sub-layers: the tokens of input and output, the inner tokens, and the stages.
 
-    Sets that are there from the beginning: `points` and `centers`; `spares`, which have names but
-    no position; `draws`, `candidates` and `verdict`, which are blank. At the end `centers` are
-    the new centers, and `assigned` the points with their assignment.
+    Initial sets: `points` and `centers`; `spares`, which have names but no position; `draws`,
+    `candidates` and `verdict`, which are blank. At the end `centers` are the new centers, and
+    `assigned` the points with their assignment.
     """
 
     name: str
@@ -119,35 +121,38 @@ class Staged:
     free: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for where, reason in _refusals(self):
+        for where, reason in _problems(self):
             raise ValueError(f"{where}: {reason} (in recipe {self.name!r})")
 
     @property
     def stages(self) -> dict[str, Stage]:
+        """The stages by name, in the order in which they run."""
         return {f"{part.name}.{stage.name}": stage for part in self.sublayers
                 for stage in part.stages}  # fmt: skip
 
     @property
     def heads(self) -> dict[str, Head]:
+        """The heads by name."""
         return {f"{name}.{read.name}": read.head for name, stage in self.stages.items()
                 for read in stage.reads}  # fmt: skip
 
     def space(self, n_features: int, n_clusters: int) -> Space:
+        """Return the space of the inner tokens."""
         names = n_clusters + self.counts.within(n_clusters)["spares"]
         sizes = {"position": n_features, "code": names, "number": 1}
         return Space(tuple((subspace, sizes[kind]) for subspace, kind in self.inner))
 
     def depth(self, n_clusters: int) -> int:
-        """The layers that it stands for: noise is numbered by them."""
+        """Return the number of layers that it counts as in the numbering of the noise."""
         spares = self.counts.within(n_clusters)["spares"]
         return sum(spares if part.repeated else 1 for part in self.sublayers)
 
     def separation(self, reach: float, n_clusters: int, eps: float) -> float:
-        """More than any squared distance; the layer takes it once for every point."""
+        """Return a number above every squared distance; the layer multiplies it by n."""
         return 2 * reach
 
     def row(self) -> dict[str, str]:
-        """Its row in the table tab:comp-alg: the first kind of head on each side, … for others."""
+        """Return its row in the table tab:comp-alg; … marks columns with several kinds of heads."""
         kinds: dict[str, dict[str, None]] = {"Enc-SA": {}, "Enc-CA": {}, "Dec-SA": {}, "Dec-CA": {}}
         for stage in self.stages.values():
             side = "Enc" if self._root(stage.target) == "points" else "Dec"
@@ -164,12 +169,12 @@ class Staged:
         }
 
     def _root(self, target: str) -> str:
-        """The set that this one first came from."""
+        """Return the initial set that a set was made from."""
         first = next((s for s in self.stages.values() if s.target == target), None)
         return self._root(first.of[0]) if first and first.of else target
 
     def equation(self) -> str:
-        """The updates, one line for each stage."""
+        """Return the updates, one line for each stage."""
         return "\n".join(f"{name}: {stage.equation()}" for name, stage in self.stages.items())
 
     def __str__(self) -> str:
@@ -177,24 +182,24 @@ class Staged:
 
 
 AnyRecipe = Recipe | Staged
-"""What a layer can be made of."""
+"""The kinds of recipes that a layer can run."""
 
 
-def _refusals(recipe: Staged) -> Iterator[tuple[str, str]]:
-    """Every reason why these stages do not go together."""
+def _problems(recipe: Staged) -> Iterator[tuple[str, str]]:
+    """Yield every reason why the stages do not fit together."""
     has = {subspace for subspace, _ in recipe.inner}
     if missing := {POSITION, ASSIGNMENT, ONE} - has:
         yield "inner", f"tokens need {', '.join(sorted(s.name for s in missing))}"
     sets = {"points", "centers", *recipe.counts.within(1)}
     for name, stage in recipe.stages.items():
-        begins = [*stage.of, *filter(None, [stage.along])] or [stage.target]
-        for wanted in begins:
+        starts = [*stage.of, *filter(None, [stage.along])] or [stage.target]
+        for wanted in starts:
             if wanted not in sets:
-                yield name, f"there are no tokens {wanted!r} yet; there are {sorted(sets)}"
+                yield name, f"it uses tokens {wanted!r} before they exist; there are {sorted(sets)}"
         sets.add(stage.target)
         for read in stage.reads:
             if absent := set(read.sources) - sets:
-                yield f"{name}.{read.name}", f"there are no tokens {sorted(absent)} to read yet"
+                yield f"{name}.{read.name}", f"it reads tokens {sorted(absent)} before they exist"
         parts = [read.head.subspaces for read in stage.reads]
         parts += [network.subspaces for network in stage.networks]
         if unknown := frozenset().union(*parts) - has:

@@ -1,8 +1,8 @@
-"""Symmetric circuits: layers that know no direction, no place and no name of a cluster.
+"""Symmetric circuits: layers that respect the symmetries of k-means.
 
-Every query, key and value commutes with what leaves k-means as it is: with rotations of the
-position, and with permutations of everything that has a dimension for each cluster. That leaves
-the identity on each of them, times a number (docs/symmetric.md).
+Every query, key and value commutes with rotations of the position, and with permutations of the
+clusters in every subspace that has a dimension for each cluster. Therefore each of them is the
+identity on its subspaces, times numbers (docs/symmetric.md).
 """
 
 from abc import abstractmethod
@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.activations import Identity, LimitingSoftmax, LogSoftmax, Softmax
-from lloydformer.circuits.heads import Head, Numbers, together
+from lloydformer.circuits.heads import Head, Numbers, sum_of_heads
 from lloydformer.circuits.modulation import Modulation, Modulator
 from lloydformer.circuits.projections import Number, on
 from lloydformer.circuits.recipe import Recipe
@@ -33,14 +33,15 @@ from lloydformer.circuits.tokens import Tokens
 from lloydformer.numerics.distances import squared_distances
 
 NEAR = 0.01
-"""Added to squared distances in their unit, before their logarithm is taken."""
+"""Added to scaled squared distances before their logarithm is taken."""
 
 
 def kinds(n_heads: int, n_apart: int) -> dict[str, int]:
-    """The numbers of a layer with so many decoder heads, and heads that keep centers apart.
+    """Return how many numbers of each kind a layer has.
 
-    closeness is 1 over the unit of squared distances; kept is what self-attention adds of a
-    center to itself: the apart minus the strides, so -1 where the new center is all new.
+    n_heads: number of decoder heads. n_apart: number of heads that drive centers apart.
+    closeness: 1 over the unit of squared distances. kept: the factor of self-attention, the sum
+    of `apart` minus the sum of `stride`; -1 replaces the center by the new one.
     """
     by_head = ("sharpness", "distance", "log_belonging", "nearest", "second", "stride")
     return {
@@ -50,13 +51,39 @@ def kinds(n_heads: int, n_apart: int) -> dict[str, int]:
 
 
 def symmetric(numbers: Modulation | None = None) -> Recipe:
-    r"""The symmetric layer with these numbers; `Fixed()`, soft k-means, without any.
+    r"""Return the recipe of the symmetric layer with these numbers.
 
-    Encoder cross-attention assigns each point as Lloyd does, and for each head h writes
-    $p^h_{ij} = \sigma_j(-\gamma_h D_{ij})$ and its logarithm; `affinity` writes $-D_{ij}$.
-    Decoder cross-attention scores points by a sum of all that, and of how far their nearest and
-    second nearest centers are; the center goes a stride of the way to each head's mean.
-    Decoder self-attention drives centers apart.
+    Encoder cross-attention assigns each point as Lloyd's algorithm does, and for each head h
+    writes $p^h_{ij} = \sigma_j(-\gamma_h D_{ij})$ and its logarithm; `affinity` writes
+    $-D_{ij}$. Decoder cross-attention scores points by a weighted sum of these and of the log
+    distances of their two nearest centers; the center moves by a stride towards the mean of each
+    head. Decoder self-attention drives centers apart.
+
+    Parameters
+    ----------
+    numbers : Modulation or None, default=None
+        Sets the numbers of the layer. None is `Fixed()`, which is soft k-means.
+
+    Returns
+    -------
+    Recipe
+        The recipe.
+
+    See Also
+    --------
+    learned : A learned layer without these symmetries.
+    lloydformer.LearnedKMeans : The estimator.
+
+    Examples
+    --------
+    >>> import torch, lloydformer as lf
+    >>> points = torch.tensor([[0.0], [1.0], [4.0]], dtype=torch.float64)
+    >>> symmetric, soft = (
+    ...     lf.Circuit(recipe, n_features=1, n_clusters=2)(points, points[:2], n_layers=3)
+    ...     for recipe in (lf.recipes.symmetric(), lf.recipes.soft())
+    ... )
+    >>> torch.allclose(symmetric.centers, soft.centers)
+    True
     """
     numbers = numbers or Fixed()
     heads, apart = range(numbers.kinds["sharpness"]), range(numbers.kinds["apart"])
@@ -64,7 +91,7 @@ def symmetric(numbers: Modulation | None = None) -> Recipe:
     return Recipe(
         name="symmetric",
         tokens=Tokens((POSITION, NEAREST, SECOND, *by_cluster)),
-        encoder_cross=together(
+        encoder_cross=sum_of_heads(
             _by_distance(LimitingSoftmax("first"), ASSIGNMENT),
             *(_by_distance(Softmax(), belonging(h), Number("sharpness", h)) for h in heads),
             *(_by_distance(LogSoftmax(), log_belonging(h), Number("sharpness", h)) for h in heads),
@@ -73,8 +100,8 @@ def symmetric(numbers: Modulation | None = None) -> Recipe:
             Euclidean(), LimitingSoftmax(), on(POSITION), on(POSITION), -on(*by_cluster)
         ),
         affinity=_by_distance(Identity(), AFFINITY, Number("closeness")),
-        decoder_cross=together(*(_decoder_head(g, len(heads)) for g in heads)),
-        decoder_self=together(
+        decoder_cross=sum_of_heads(*(_decoder_head(g, len(heads)) for g in heads)),
+        decoder_self=sum_of_heads(
             Head(DotProduct(), LimitingSoftmax(), on(ASSIGNMENT), on(ASSIGNMENT),
                  Number("kept") * on(POSITION)),
             *(_apart_head(a) for a in apart),
@@ -89,30 +116,30 @@ def _by_distance(
     written: Subspace,
     sharpness: Number | None = None,
 ) -> Head:
-    """Points ask all centers how near they are, and write down what the activation makes of it."""
+    """Return a head by which points write the activation of their distances to all centers."""
     here = on(POSITION)
     return Head(Euclidean(), activation, here, here, on(written), sharpness=sharpness)
 
 
 def _decoder_head(g: int, n_heads: int) -> Head:
-    """A center asks all points, each of its questions with its own number."""
-    asked = {belonging(h): Number("belonging", g * n_heads + h) for h in range(n_heads)} | {
+    """Return a head by which centers read points; each subspace of the query has its number."""
+    terms = {belonging(h): Number("belonging", g * n_heads + h) for h in range(n_heads)} | {
         log_belonging(g): Number("log_belonging", g), AFFINITY: Number("distance", g),
         NEAREST: Number("nearest", g), SECOND: Number("second", g),
     }  # fmt: skip
-    query = sum((number * on(s) for s, number in asked.items()), start=on())
-    return Head(DotProduct(), Softmax(), query, on(*asked), Number("stride", g) * on(POSITION))
+    query = sum((number * on(s) for s, number in terms.items()), start=on())
+    return Head(DotProduct(), Softmax(), query, on(*terms), Number("stride", g) * on(POSITION))
 
 
 def _apart_head(a: int) -> Head:
-    """A center looks at those around it, and away from them."""
+    """Return a head that moves a center away from the centers near it."""
     away = Number("apart", a) * -on(POSITION)
     sharpness = Number("apart_sharpness", a)
     return Head(Euclidean(), Softmax(), on(POSITION), on(POSITION), away, sharpness=sharpness)
 
 
 class SymmetricModulator(Modulator):
-    """Writes log r and log s, the distances to the two nearest centers, and what follows."""
+    """Writes the log squared distances to the two nearest centers, and sets `kept`."""
 
     def decide(self, encoder: Tensor, decoder: Tensor, time: float) -> tuple[Tensor, Numbers]:
         points, centers = (self.space.read(t, POSITION) for t in (encoder, decoder))
@@ -120,25 +147,25 @@ class SymmetricModulator(Modulator):
         numbers = dict(self.numbers(points, centers, time))
         kept = numbers["apart"].sum(dim=-1) - numbers["stride"].sum(dim=-1)
         two = squares.topk(min(2, squares.shape[-1]), largest=False).values  # (n, 2), (n, 1) if k=1
-        served = (two * numbers["closeness"] + NEAR).log()
-        encoder = self.space.write(encoder, NEAREST, served[..., :1])
-        encoder = self.space.write(encoder, SECOND, served[..., -1:])
+        logs = (two * numbers["closeness"] + NEAR).log()
+        encoder = self.space.write(encoder, NEAREST, logs[..., :1])
+        encoder = self.space.write(encoder, SECOND, logs[..., -1:])
         return encoder, {**numbers, "kept": kept.unsqueeze(-1)}
 
     @abstractmethod
     def numbers(
         self, points: Float[Tensor, "*b n d"], centers: Float[Tensor, "*b k d"], time: float
     ) -> Numbers:
-        """All kinds but `kept`."""
+        """Return the numbers of all kinds but `kept`."""
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """The same numbers in every state, with squared distances as they are.
+    """The same numbers in every layer, and squared distances without scaling.
 
-    Kinds that are left out are 0; belonging[g * h + i] is what head g makes of belonging i. The
-    default is soft k-means; a great sharpness, and a great belonging in place of its logarithm,
-    are Lloyd's algorithm.
+    Kinds that are not given are 0; belonging[g * h + i] is the factor of belonging i in the score
+    of head g, of h heads. The default is soft k-means. A large sharpness, and a large belonging
+    instead of log_belonging, give Lloyd's algorithm.
     """
 
     sharpness: tuple[float, ...] = (1.0,)
@@ -159,24 +186,27 @@ class Fixed:
 
     @property
     def given(self) -> dict[str, int]:
-        """How many numbers there are of each of its fields."""
+        """The number of values that each field needs."""
         sizes = kinds(len(self.sharpness), len(self.apart))
         return {field.name: sizes[field.name] for field in fields(self)}
 
     @property
     def kinds(self) -> dict[str, int]:
+        """How many numbers of each kind there are."""
         return kinds(len(self.sharpness), len(self.apart))
 
     @property
     def subspaces(self) -> frozenset[Subspace]:
+        """The subspaces that it writes."""
         return frozenset({NEAREST, SECOND})
 
     def build(self, space: Space) -> "FixedNumbers":
+        """Return the module for tokens of this space."""
         return FixedNumbers(self, space)
 
 
 class FixedNumbers(SymmetricModulator):
-    """The numbers as buffers, `fixed_stride` and so on."""
+    """The module of `Fixed`; its buffers are named `fixed_stride` and so on."""
 
     def __init__(self, fixed: Fixed, space: Space) -> None:
         super().__init__(fixed.kinds, space)
@@ -186,6 +216,7 @@ class FixedNumbers(SymmetricModulator):
             self.register_buffer(f"fixed_{name}", torch.tensor(values, dtype=torch.float64))
 
     def numbers(self, points: Tensor, centers: Tensor, time: float) -> Numbers:
+        """Return the numbers of all kinds but `kept`."""
         found = {name: getattr(self, f"fixed_{name}").to(points) for name in self.given}
         found["closeness"] = points.new_ones(1)
         return {name: value.expand(*points.shape[:-2], 1, -1) for name, value in found.items()}

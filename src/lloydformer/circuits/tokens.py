@@ -1,4 +1,4 @@
-"""Tokens: how points and centers are embedded, and with which codes clusters are named."""
+"""Tokens: how points and centers are embedded, and the codes of clusters."""
 
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -22,16 +22,20 @@ from lloydformer.circuits.subspaces import (
 
 @runtime_checkable
 class Codes(Protocol):
-    """How a cluster's number is written into tokens."""
+    """Protocol of the codes of clusters in tokens."""
 
-    def size(self, n_clusters: int) -> int: ...
+    def size(self, n_clusters: int) -> int:
+        """Return the number of dimensions of a code."""
+        ...
 
-    def table(self, n_clusters: int) -> Tensor: ...
+    def table(self, n_clusters: int) -> Tensor:
+        """Return the codes of all clusters as rows."""
+        ...
 
 
 @dataclass(frozen=True)
 class OneHot:
-    """Cluster j is e_j: k dimensions, and mixtures of clusters can be told apart."""
+    """The code of cluster j is e_j: k dimensions. Mixtures of codes are unambiguous."""
 
     def size(self, n_clusters: int) -> int:
         return n_clusters
@@ -42,10 +46,10 @@ class OneHot:
 
 @dataclass(frozen=True)
 class Binary:
-    """Cluster j is its number in base 2 with digits -1 and +1: ceil(log2 k) dimensions.
+    """The code of cluster j is j in base 2 with digits -1 and +1: ceil(log2 k) dimensions.
 
-    The dot product of two codes is largest only when they are equal, which is all that
-    limiting soft-max needs. A mixture of two codes can be a third one.
+    The dot product of two codes is largest only if they are equal, which is what limiting
+    soft-max needs. A mixture of two codes can equal a third one.
     """
 
     def size(self, n_clusters: int) -> int:
@@ -58,16 +62,13 @@ class Binary:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Which subspaces a token is made of, in order, and the codes of its clusters."""
+    """The subspaces of a token, in order, and the codes of clusters."""
 
     subspaces: tuple[Subspace, ...]
     codes: Codes = field(default_factory=OneHot)
 
-    @property
-    def lifted(self) -> bool:
-        return SQUARED_NORM in self.subspaces
-
     def space(self, n_features: int, n_clusters: int) -> Space:
+        """Return the token space for d features and k clusters."""
         sizes = {
             POSITION: n_features,
             SQUARED_NORM: 1,
@@ -75,30 +76,32 @@ class Tokens:
             NEAREST: 1,
             SECOND: 1,
             ASSIGNMENT: self.codes.size(n_clusters),
-        }  # every other subspace is a place that a point keeps for each center
+        }  # every other subspace has one dimension for each center
         return Space(tuple((s, sizes.get(s, n_clusters)) for s in self.subspaces))
 
     def encoder(
         self, points: Float[Tensor, "*b n d"], assignments: Float[Tensor, "*b n k"]
     ) -> Float[Tensor, "*b n dim"]:
-        """X^(t): positions, and the assignment so far (eq:ed-iterates, eq:ed-iterates-ip)."""
+        """Return X^(t): positions and current assignments (eq:ed-iterates, eq:ed-iterates-ip)."""
         codes = self.codes.table(assignments.shape[-1]).to(points)
         return self._embed(points, assignments @ codes, torch.zeros_like(assignments), 0.0)
 
     def decoder(self, centers: Float[Tensor, "*b k d"]) -> Float[Tensor, "*b k dim"]:
-        """C~^(t): positions, and each center's own code."""
+        """Return C~^(t): positions, and each center's own code."""
         k = centers.shape[-2]
         codes = self.codes.table(k).to(centers).expand(*centers.shape[:-1], -1)
         own = torch.eye(k).to(centers).expand(*centers.shape[:-1], -1)
         return self._embed(centers, codes, own, 1.0)
 
-    def _embed(self, positions: Tensor, codes: Tensor, affinities: Tensor, asks: float) -> Tensor:
+    def _embed(
+        self, positions: Tensor, codes: Tensor, affinities: Tensor, constant: float
+    ) -> Tensor:
         parts = {
             POSITION: positions,
             SQUARED_NORM: positions.square().sum(dim=-1, keepdim=True),
             HALF: torch.full_like(positions[..., :1], -0.5),
-            NEAREST: torch.full_like(positions[..., :1], asks),
-            SECOND: torch.full_like(positions[..., :1], asks),
+            NEAREST: torch.full_like(positions[..., :1], constant),
+            SECOND: torch.full_like(positions[..., :1], constant),
             ASSIGNMENT: codes,
         }
         return torch.cat([parts.get(s, affinities) for s in self.subspaces], dim=-1)
@@ -110,7 +113,7 @@ def plain(codes: Codes | None = None) -> Tokens:
 
 
 def positions_only() -> Tokens:
-    """[x], without scratch dimensions: what a circuit knows of a cluster is where it is."""
+    """[x]: positions without codes, d dimensions."""
     return Tokens((POSITION,))
 
 

@@ -1,6 +1,6 @@
-"""The trace: what a circuit did, layer by layer, and every intermediate that was asked for."""
+"""The trace: centers and assignments of every layer, and the intermediates that were kept."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -15,51 +15,158 @@ from lloydformer.numerics.objectives import kmeans_objective
 
 @dataclass(frozen=True)
 class Trace:
-    """The run of a circuit over T layers. Where the points are a batch, its axis comes first.
+    """The run of a circuit over T layers.
 
-    `trace["layers.3.encoder_cross.attention"]` is an intermediate of layer 3, if it was kept;
-    `trace.names` lists those that could have been. Tokens are in the circuit's coordinates:
-    position `x - origin`.
+    Of a batch of problems, every tensor has the axis of the batch first. Tokens among the
+    intermediates are in the circuit's coordinates: their position is `x - origin`.
+
+    Parameters
+    ----------
+    points : torch.Tensor of shape (n, d)
+        The points.
+    centers : torch.Tensor of shape (T + 1, k, d)
+        The centers before each layer and after the last one.
+    assignments : torch.Tensor of shape (T, n, k)
+        The encoder's cross-attention of each layer, which assigns the points to centers.
+    origin : torch.Tensor of shape (1, d)
+        The vector that the circuit subtracted from points and centers.
+    names : tuple of str
+        The names of all intermediates of the run.
+    kept : dict of str to torch.Tensor
+        The intermediates that were kept, by name.
+
+    Attributes
+    ----------
+    n_layers : int
+        The number of layers T.
+    labels : torch.Tensor of shape (T, n)
+        The cluster of each point in each layer.
+    objective : torch.Tensor of shape (T + 1,)
+        The k-means objective of `centers`.
+
+    See Also
+    --------
+    Circuit : Its call returns a trace.
+
+    Examples
+    --------
+    >>> import torch, lloydformer as lf
+    >>> points = torch.tensor([[0.0], [1.0], [5.0], [9.0]])
+    >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
+    >>> trace = circuit(points, points[:2], n_layers=2, keep=("*.attention",))
+    >>> trace
+    Trace(2 layers, 4 points, 2 centers, 1 features, 8 of 62 intermediates kept)
+    >>> trace.labels.tolist()
+    [[0, 1, 1, 1], [0, 0, 1, 1]]
+    >>> trace.objective.tolist()
+    [80.0, 17.0, 8.5]
     """
 
     points: Float[Tensor, "*b n d"]
     centers: Float[Tensor, "*b s k d"]
-    """The centers before each layer and after the last one."""
     assignments: Float[Tensor, "*b t n k"]
-    """The attention that assigns the points in each layer: the encoder's cross-attention."""
     origin: Float[Tensor, "*b 1 d"]
     names: tuple[str, ...] = field(repr=False)
     kept: dict[str, Tensor] = field(repr=False)
 
     @property
     def n_layers(self) -> int:
+        """The number of layers T.
+
+        See Also
+        --------
+        Trace.assignments : Has one matrix for each layer.
+
+        Examples
+        --------
+        >>> import torch, lloydformer as lf
+        >>> points = torch.tensor([[0.0], [1.0]])
+        >>> lf.Circuit(lf.recipes.lloyd(), 1, 2)(points, points, n_layers=3).n_layers
+        3
+        """
         return self.assignments.shape[-3]
 
     @cached_property
     def labels(self) -> Int[Tensor, "*b t n"]:
-        """The cluster of each point in each layer: the first of the largest assignments."""
+        """The cluster of each point in each layer: the first of the largest assignments.
+
+        See Also
+        --------
+        Trace.assignments : The attention that the labels are the maximum of.
+
+        Examples
+        --------
+        >>> import torch, lloydformer as lf
+        >>> points = torch.tensor([[0.0], [1.0], [5.0]])
+        >>> trace = lf.Circuit(lf.recipes.lloyd(), 1, 2)(points, points[[0, 2]], n_layers=1)
+        >>> trace.labels.tolist()
+        [[0, 0, 1]]
+        """
         return self.assignments.argmax(dim=-1)
 
     @cached_property
     def objective(self) -> Float[Tensor, "*b s"]:
-        """The k-means objective of the centers before each layer and after the last one."""
+        """The k-means objective of the centers before each layer and after the last one.
+
+        See Also
+        --------
+        Trace.centers : The centers that it belongs to.
+
+        Examples
+        --------
+        >>> import torch, lloydformer as lf
+        >>> points = torch.tensor([[0.0], [2.0], [5.0]])
+        >>> trace = lf.Circuit(lf.recipes.lloyd(), 1, 2)(points, points[[0, 2]], n_layers=1)
+        >>> trace.objective.tolist()
+        [4.0, 2.0]
+        """
         points = self.points.unsqueeze(-3).expand(*self.centers.shape[:-2], -1, -1)
         return kmeans_objective(points, self.centers)
 
     def __getitem__(self, name: str) -> Tensor:
+        """Return an intermediate by its name.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`, for example `"layers.3.encoder_cross.attention"`.
+
+        Returns
+        -------
+        torch.Tensor
+            The intermediate.
+
+        Raises
+        ------
+        KeyError
+            If it was not kept, or the circuit has no intermediate of this name.
+
+        See Also
+        --------
+        Circuit.forward : Its parameter `keep` selects the intermediates.
+
+        Examples
+        --------
+        >>> import torch, lloydformer as lf
+        >>> points = torch.tensor([[0.0], [1.0], [5.0]])
+        >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
+        >>> trace = circuit(points, points[[0, 2]], n_layers=1, keep="*.scores")
+        >>> trace["layers.0.encoder_cross.scores"][1].tolist()
+        [-1.0, -16.0]
+        """
         if name in self.kept:
             return self.kept[name]
         if name in self.names:
             raise KeyError(f'{name!r} was not kept: run the circuit with keep=("{name}",)')
         near = get_close_matches(name, self.names, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise KeyError(f"{name!r} is no intermediate of this circuit{hint}")
+        raise KeyError(f"{name!r} is not an intermediate of this circuit{hint}")
 
     def __repr__(self) -> str:
         *batch, t, n, k = self.assignments.shape
-        where = f"batch of {batch[0]}, " if batch else ""
+        prefix = f"batch of {batch[0]}, " if batch else ""
         return (
-            f"Trace({where}{t} layers, {n} points, {k} centers, {self.points.shape[-1]} features, "
+            f"Trace({prefix}{t} layers, {n} points, {k} centers, {self.points.shape[-1]} features, "
             f"{len(self.kept)} of {len(self.names)} intermediates kept)"
         )
 
@@ -68,8 +175,8 @@ class Trace:
 class Recorder:
     """Reads intermediates by ordinary forward hooks on the named points of the layers.
 
-    It keeps those whose names match a pattern of the shell (`layers.3.*`), and the assignments
-    of every layer. A module may serve as many layers: `layer` says which one is running.
+    It keeps those whose names match a shell pattern (`layers.3.*`), and the assignments of every
+    layer. One module may run as several layers: `layer` is the number of the running one.
     """
 
     patterns: tuple[str, ...]
@@ -79,6 +186,7 @@ class Recorder:
 
     @contextmanager
     def watching(self, layers: Iterable[nn.Module]) -> Iterator["Recorder"]:
+        """Register the hooks; they are removed at the end of the `with` block."""
         with ExitStack() as hooks:
             for layer in set(layers):
                 for name, point in points_of(layer):
@@ -97,12 +205,25 @@ class Recorder:
 
 
 def points_of(layer: nn.Module) -> list[tuple[str, nn.Module]]:
-    """The named points of a layer module: the places that intermediates pass through."""
+    """Return the named points of a layer: the identity modules that intermediates pass through."""
     return [(name, m) for name, m in layer.named_modules() if isinstance(m, nn.Identity)]
 
 
 def names_of(layers: Iterable[nn.Module]) -> tuple[str, ...]:
-    """The names of all intermediates of a run through these layers."""
+    """Return the names of all intermediates of a run through these layers."""
     return tuple(
         f"layers.{t}.{name}" for t, layer in enumerate(layers) for name, _ in points_of(layer)
     )
+
+
+def check_patterns(keep: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the patterns as a tuple; raise ValueError if one matches no intermediate."""
+    patterns = (keep,) if isinstance(keep, str) else tuple(keep)
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            near = get_close_matches(pattern, names, n=1)
+            raise ValueError(
+                f"keep: found {pattern!r}, which matches none of {len(names)} intermediates; "
+                f"try {near[0] if near else names[0]!r}"
+            )
+    return patterns

@@ -1,4 +1,4 @@
-"""`lloydformer`: the commands, and how every one of them ends."""
+"""`lloydformer`: the commands, error messages and exit status."""
 
 import errno
 import gc
@@ -15,22 +15,22 @@ from lloydformer import __version__
 COMMANDS = (
     "bench", "demo", "doctor", "fit", "predict", "recipes", "reproduce", "train", "verify",
 )  # fmt: skip
-"""Each is the function of its name in the module of its name."""
+"""Each names a module of this package and the function in it."""
 
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
-"""What typer raises for a wrong command, option or value."""
+"""Raised by typer for a wrong command, option or value."""
 
 REPAIRS = {
     errno.ENOSPC: "free some space, or write somewhere else with --output",
     errno.EDQUOT: "free some space, or write somewhere else with --output",
     errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
-    errno.EACCES: "check the permissions, or name another path",
+    errno.EACCES: "check the permissions, or pass another path",
     errno.EROFS: "write somewhere else with --output",
 }
 
 
 def application(wanted: Sequence[str]) -> typer.Typer:
-    """The commands; only those that are wanted are imported."""
+    """The typer application; imports only the commands in `wanted`."""
     app = typer.Typer(
         name="lloydformer",
         help="Clustering algorithms as transformers with hand-set weights.",
@@ -48,16 +48,16 @@ def _root() -> None:
 
 
 def main() -> None:
-    """Bad input: one line and status 2. Never a traceback.
+    """Run the command of `sys.argv`; bad input prints one line and exits with status 2.
 
-    Ctrl-C ends with status 130; the command itself says what is done so far.
+    Ctrl-C exits with status 130; the command itself prints what is done so far.
     """
-    gc.freeze()  # else collections go through all of torch: half a second, most of it at the end
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 (it was closed: `>&-`)
+    gc.freeze()  # else garbage collection visits all of torch: half a second, mostly at exit
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 (closed by `>&-`)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # signs that a terminal's code lacks
+            stream.reconfigure(errors="replace")  # characters that the encoding lacks
     if sys.argv[1:] == ["--version"]:
         print(__version__)
         return
@@ -82,14 +82,14 @@ def _complain(message: str) -> int:
 
 
 def _words(error: OSError) -> str:
-    """Where, what, and what to do."""
+    """The error, the file, and what to do."""
     where = f": {error.filename!r}" if error.filename else ""
     repair = REPAIRS.get(error.errno or 0)
     return f"{error.strerror or error}{where}" + (f"; {repair}" if repair else "")
 
 
 def _leave(status: int) -> None:
-    """A reader that went away (`| head`) is no error of ours; a full disk is one."""
+    """Flush and exit. A closed pipe (`| head`) is not an error; a full disk is."""
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`lloydformer recipes`: the paper's table, printed from the recipes."""
+"""`lloydformer recipes`: print the paper's table from the recipes."""
 
 from typing import Annotated
 
@@ -9,25 +9,26 @@ from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.cli.terminal import print_json, print_table, stdout
 from lloydformer.plans.lower import LoweringError, derive
 
-BEYOND = (library.soft_dot, library.robust_lifted, library.lloyd_binary, library.relocating)
-
 
 def recipes(
     name: Annotated[
-        str | None, typer.Argument(help="One recipe: its row and its equation.")
+        str | None, typer.Argument(help="One recipe: print its row and its equation.")
     ] = None,
     explain: Annotated[
-        str, typer.Option(metavar="NAME", help="Derive the plan of a recipe, step by step.")
+        str, typer.Option(metavar="NAME", help="Print the derivation of a recipe's plan.")
     ] = "",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """The table of recipes, or one of them with its equation or its derivation as a plan."""
+    """Print the table of recipes, or one recipe in detail.
+
+    One recipe is printed with its equation, and with --explain the derivation of its plan.
+    """
     if explain and name and explain != name:
-        raise ValueError(f"--explain: found {explain!r} beside {name!r}; name one recipe")
+        raise ValueError(f"--explain: found {explain!r} together with {name!r}; name one recipe")
     name = explain or name
-    known = {r.name: r for r in (*library.table(), *(make() for make in BEYOND))}
+    known = {r.name: r for r in (make() for make in (*library.IN_TABLE, *library.BEYOND_TABLE))}
     if name is not None and name not in known:
-        raise ValueError(f"recipe: found {name!r}; known are {', '.join(known)}")
+        raise ValueError(f"recipe: found {name!r}; pass one of {', '.join(known)}")
     chosen = [known[name]] if name else list(known.values())
     if json:
         row_of = {
@@ -46,7 +47,7 @@ def recipes(
 
 
 def _derivation(recipe: AnyRecipe) -> tuple[str, ...]:
-    """The steps to its plan, or the one reason why there is none."""
+    """The steps of the derivation, or the reason why there is no plan."""
     try:
         return derive(recipe).steps
     except LoweringError as refusal:

@@ -1,11 +1,10 @@
-"""What commands share on the terminal: tables, JSON and progress."""
+"""Terminal output that the commands share: tables, JSON and progress bars."""
 
 import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -16,7 +15,7 @@ from rich.text import Text
 
 
 class Terminal(Console):
-    """A console whose reader may go away (`| head`): that is no error of ours."""
+    """A console that ignores a closed pipe (`| head`)."""
 
     def on_broken_pipe(self) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -27,7 +26,7 @@ stderr = Terminal(stderr=True, highlight=False)
 
 
 def print_json(value: object) -> None:
-    """One JSON object on standard output, and nothing else there."""
+    """Print one JSON object on standard output."""
     try:
         print(json.dumps(value, indent=2, ensure_ascii=False))
     except BrokenPipeError:
@@ -37,10 +36,10 @@ def print_json(value: object) -> None:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", fold: str = ""
 ) -> None:
-    """A table without a frame, in which only the column `fold` is folded.
+    """Print a table without a frame; only the column `fold` may wrap its text.
 
-    Where a terminal is too narrow for it, one record below the other. Where the output is no
-    terminal it is as wide as it needs to be.
+    If a terminal is too narrow for the table, each row is printed as a record, one value a line.
+    If the output is not a terminal, the table is as wide as needed.
     """
     console = stdout if stdout.is_terminal else Terminal(width=1000)
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False,
@@ -63,7 +62,7 @@ def print_table(
 
 @contextmanager
 def working(words: str) -> Iterator[None]:
-    """Words with something that moves on standard error, only where that is a terminal."""
+    """A message with a spinner on standard error, if that is a terminal."""
     if not stderr.is_terminal:
         yield
         return
@@ -73,7 +72,7 @@ def working(words: str) -> Iterator[None]:
 
 @contextmanager
 def progress(title: str, total: int) -> Iterator["Bar"]:
-    """A bar on standard error, only where that is a terminal."""
+    """A progress bar on standard error, if that is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn())  # fmt: skip
     with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bars:
@@ -81,25 +80,16 @@ def progress(title: str, total: int) -> Iterator["Bar"]:
 
 
 class Bar:
-    """One progress bar: `advance("what is done now")`."""
+    """One progress bar; the description says what was just done."""
 
     def __init__(self, bars: Progress, title: str, total: int) -> None:
         self.bars = bars
         self.task = bars.add_task(title, total=total)
 
     def reach(self, completed: int, description: str) -> None:
+        """Set the number of completed steps."""
         self.bars.update(self.task, completed=completed, description=description)
 
     def advance(self, description: str | None = None) -> None:
+        """Count one more completed step."""
         self.bars.update(self.task, advance=1, description=description)
-
-
-def refuse_to_overwrite(path: Path, force: bool) -> None:
-    """Said before the work begins, not after it."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; pass the name of a file")
-    folder = next(p for p in path.absolute().parents if p.exists())
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"{folder} cannot be written to; pass another --output")
-    if path.exists() and not force:
-        raise ValueError(f"{path} exists; pass --force to replace it, or --output for another")

@@ -5,19 +5,20 @@ from typing import Annotated
 import typer
 
 from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
+from lloydformer.jobs.verify import N_STATEMENTS, measure_statements
 from lloydformer.verify.finding import Finding
-from lloydformer.verify.statements import STATEMENTS, generator
 
 
 def verify(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random problems.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Measure every theorem, lemma and remark of the paper, and every error of its text.
+    """Measure every statement of the paper.
 
-    Status 1 if a verdict is bad. Takes about a minute.
+    These are its theorems, lemmas and remarks, and the errors in its text. Status 1 if one does
+    not hold. Takes about a minute.
     """
-    findings = measure(seed)
+    findings = _measured(seed)
     good = all(f.holds for f in findings)
     if json:
         print_json({"seed": seed, "holds": good, "rows": [f.as_dict() for f in findings]})
@@ -26,19 +27,21 @@ def verify(
     return 0 if good else 1
 
 
-def measure(seed: int) -> list[Finding]:
-    """What each statement comes to, on problems drawn with this seed."""
-    findings: list[Finding] = []
-    try:
-        with progress("verify", len(STATEMENTS)) as bar:
-            for statement in STATEMENTS:
-                findings.append(statement(generator(statement, seed)))
-                bar.advance(findings[-1].label)
-    except KeyboardInterrupt:
-        held = sum(f.holds for f in findings)
-        stderr.print(f"stopped: {held} of {len(findings)} statements tried so far hold")
-        raise
-    return findings
+def _measured(seed: int) -> list[Finding]:
+    """Measure with a progress bar; on Ctrl-C, print how many hold so far."""
+    done: list[Finding] = []
+    with progress("verify", N_STATEMENTS) as bar:
+
+        def after(finding: Finding) -> None:
+            done.append(finding)
+            bar.advance(finding.label)
+
+        try:
+            return measure_statements(seed, after)
+        except KeyboardInterrupt:
+            held = sum(finding.holds for finding in done)
+            stderr.print(f"stopped: {held} of {len(done)} statements measured so far hold")
+            raise
 
 
 def _print(findings: list[Finding]) -> None:
@@ -50,7 +53,7 @@ def _print(findings: list[Finding]) -> None:
     ]  # fmt: skip
     print_table(columns, rows, fold="statement")
     held = sum(f.holds for f in findings)
-    stdout.print(f"\n{held} of {len(findings)} hold; --json has notes on each")
+    stdout.print(f"\n{held} of {len(findings)} hold; --json adds a note on each")
 
 
 def _sentence(finding: Finding) -> str:

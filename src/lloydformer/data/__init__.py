@@ -1,4 +1,4 @@
-"""Where points come from: rows, blocks of them that can be read again, and files."""
+"""Sources of points: files, tables and arrays as blocks of rows that can be read repeatedly."""
 
 from lloydformer.data.open import open
 

@@ -88,6 +88,8 @@ class TensorBlocks:
         The points are mapped from a file, so it pays to prefetch them.
     part : int, optional
         Rows of a leaf that are processed together; by default the whole leaf.
+    known_ends : Tensor of shape (2, d), optional
+        `ends` of other blocks over the same points, so that they are not computed again.
     """
 
     points: Tensor
@@ -99,11 +101,12 @@ class TensorBlocks:
     names: tuple[str, ...] | None = None
     mapped: bool = False
     part: int | None = None
+    known_ends: Tensor | None = None
 
     @cached_property
     def ends(self) -> Tensor:
         """The smallest and the largest value of each column in the units of the file, (2, d)."""
-        return extent(self.points)
+        return extent(self.points) if self.known_ends is None else self.known_ends
 
     @cached_property
     def origin(self) -> Tensor:

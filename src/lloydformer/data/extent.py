@@ -1,4 +1,4 @@
-"""How far the data reach, column by column, found in one pass over them."""
+"""Minimum and maximum of each column, in one pass over the data."""
 
 import numpy as np
 import torch
@@ -6,21 +6,23 @@ from jaxtyping import Float
 from torch import Tensor
 
 _ROWS = 1 << 16
+"""Rows of a chunk."""
 _LINES = 1 << 10
+"""Lines that a chunk is reshaped to."""
 
 
 def extent(points: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:
-    """The smallest and the largest value of each column; NaN where the column has one."""
+    """Return the minimum and the maximum of each column; NaN for a column that has one."""
     if points.device.type != "cpu":
         return torch.stack([points.amin(dim=0), points.amax(dim=0)])
-    array = points.detach().numpy()  # on a busy machine torch's threads wait for each other
+    array = points.detach().numpy()  # NumPy: torch's threads wait for each other if busy
     ends = np.stack([_ends(array[i : i + _ROWS]) for i in range(0, len(array), _ROWS)])
     return torch.from_numpy(np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)]))
 
 
 def _ends(part: np.ndarray) -> np.ndarray:
     width = part.shape[1]
-    if len(part) == _ROWS and part.flags.c_contiguous:  # long lines are compared far faster
+    if len(part) == _ROWS and part.flags.c_contiguous:  # NumPy reduces long lines much faster
         lines = part.reshape(_LINES, -1)
         part = np.concatenate([lines.min(axis=0), lines.max(axis=0)]).reshape(-1, width)
     return np.stack([part.min(axis=0), part.max(axis=0)])

@@ -1,7 +1,7 @@
-"""Files of points: CSV, Parquet, NPY, NPZ, folders of them, and OpenML by name.
+"""Files of points: CSV, Parquet, NPY, NPZ, and folders of them.
 
-Everything ends as one array (n, d) of floats: NPY files are mapped, small tables are held in
-memory, and large ones are written once to a scratch file on disk and mapped from there.
+The result is one array (n, d) of floats. NPY files are memory-mapped. Small tables stay in
+memory; large ones are written to a scratch file on disk and mapped from there.
 """
 
 import zlib
@@ -11,15 +11,15 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from lloydformer.data.scratch import gathered, room
-from lloydformer.data.tables import Table, place, read_csv, read_parquet
+from lloydformer.data.scratch import concatenate, room
+from lloydformer.data.tables import Table, column_index, read_csv, read_parquet
 
 _ROWS = 1 << 16
-"""Rows that are looked at together."""
+"""Rows of a chunk; bounds temporary memory."""
 
 
 def read_table(path: Path, columns: tuple[str, ...] | None) -> Table:
-    """The points in a file or in the files of a folder, in the order of their names."""
+    """Read the points of a file, or of all files of a folder in the order of their names."""
     if path.is_dir():
         return _read_folder(path, columns)
     if not path.exists():
@@ -29,9 +29,9 @@ def read_table(path: Path, columns: tuple[str, ...] | None) -> Table:
     reader = {".csv": read_csv, ".tsv": read_csv, ".txt": read_csv, ".parquet": read_parquet,
               ".npy": _read_npy, ".npz": _read_npz}.get(path.suffix.lower())  # fmt: skip
     if reader is None:
-        raise ValueError(f"{path}: {path.suffix or 'no'} ending is not known; "
+        raise ValueError(f"{path}: {path.suffix or 'extensionless'} files are not supported; "
                          "pass .csv, .tsv, .parquet, .npy, .npz or a folder of them")  # fmt: skip
-    return checked(path, reader(path, columns))
+    return check_table(path, reader(path, columns))
 
 
 def _read_folder(path: Path, columns: tuple[str, ...] | None) -> Table:
@@ -52,11 +52,11 @@ def _read_folder(path: Path, columns: tuple[str, ...] | None) -> Table:
                 )
             yield table.points
 
-    return Table(gathered(parts()), first.names)
+    return Table(concatenate(parts()), first.names)
 
 
-def checked(path: Path | str, table: Table) -> Table:
-    """Rows of finite numbers, or where the first one is that is not."""
+def check_table(path: Path | str, table: Table) -> Table:
+    """Return the table; raises `ValueError` if it is empty or a value is not finite."""
     points = table.points
     if len(points) == 0:
         raise ValueError(f"{path}: found no rows; points are rows of numbers")
@@ -79,7 +79,7 @@ def _read_npy(path: Path, columns: tuple[str, ...] | None) -> Table:
         points = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise ValueError(f"{path}: not a readable .npy file ({error})") from None
-    return Table(chosen(path, points, columns), None)
+    return Table(select_columns(path, points, columns), None)
 
 
 def _read_npz(path: Path, columns: tuple[str, ...] | None) -> Table:
@@ -92,11 +92,16 @@ def _read_npz(path: Path, columns: tuple[str, ...] | None) -> Table:
             points = archive[name]
     except (ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
         raise ValueError(f"{path}: not a readable .npz file ({error})") from None
-    return Table(chosen(path, points, columns), None)
+    return Table(select_columns(path, points, columns), None)
 
 
-def chosen(path: Path | str, points: np.ndarray, columns: tuple[str, ...] | None) -> np.ndarray:
-    """The wanted columns, by number counted from 1, as floats; a mapped file stays one."""
+def select_columns(
+    path: Path | str, points: np.ndarray, columns: tuple[str, ...] | None
+) -> np.ndarray:
+    """Return the columns with these numbers, counted from 1, as floats.
+
+    An array of floats is returned as it is if all columns are wanted: a mapped file stays mapped.
+    """
     if points.ndim != 2 or points.dtype.kind not in "iubf":
         raise ValueError(f"{path}: found dtype {points.dtype} and shape {points.shape}; "
                          "points are rows of numbers (n, d)")  # fmt: skip
@@ -104,8 +109,9 @@ def chosen(path: Path | str, points: np.ndarray, columns: tuple[str, ...] | None
     if columns is None and points.dtype == kind:
         return points
     width = points.shape[1]
-    places = [place(path, c, None, width) for c in columns] if columns else list(range(width))
-    copy = room(len(points), len(places), dtype=kind)
+    numbers = columns or [str(number) for number in range(1, width + 1)]
+    indices = [column_index(path, number, None, width) for number in numbers]
+    copy = room(len(points), len(indices), dtype=kind)
     for start in range(0, len(points), _ROWS):
-        copy[start : start + _ROWS] = points[start : start + _ROWS, places]
+        copy[start : start + _ROWS] = points[start : start + _ROWS, indices]
     return copy

@@ -1,18 +1,20 @@
-"""Data frames, as pandas has them."""
+"""pandas data frames as tables of points."""
 
 from typing import Any
 
 import numpy as np
 
-from lloydformer.data.tables import Table, place
+from lloydformer.data.tables import Table, column_index
 
 
 def from_frame(source: Any, columns: tuple[str, ...] | None) -> Table:
-    """The numbers of a frame, in float32 where every column is; its names if they are words."""
+    """Convert a frame: float32 if every column is, else float64; with names if all are strings."""
     named = all(isinstance(name, str) for name in source.columns)
     names, width = list(source.columns) if named else None, source.shape[1]
-    places = [place("source", c, names, width) for c in columns] if columns else range(width)
-    frame = source.iloc[:, list(places)]
+    indices = list(range(width))
+    if columns:
+        indices = [column_index("source", c, names, width) for c in columns]
+    frame = source.iloc[:, indices]
     for name, kind in frame.dtypes.items():
         if kind.kind not in "iubf":
             raise ValueError(f"source: column {name} holds no numbers; choose columns of numbers")

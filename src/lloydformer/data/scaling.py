@@ -1,4 +1,4 @@
-"""Scaling of columns: computed over the data once, applied to rows as they are read."""
+"""Scaling of columns: computed once over the data, applied to rows as they are read."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,29 +11,32 @@ from lloydformer.data.extent import extent
 
 Scale = Literal["minmax", "standard"]
 _ROWS = 1 << 14
+"""Rows of a chunk; bounds temporary memory."""
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """x becomes (x - shift) / scale, column by column; constant columns become 0."""
+    """Maps x to (x - shift) / scale, column by column; constant columns become 0."""
 
     shift: Float[Tensor, " d"]
     scale: Float[Tensor, " d"]
 
     def apply(self, rows: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
+        """Scale rows."""
         return (rows - self.shift.to(rows)) / self.scale.to(rows)
 
     def undo(self, rows: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
+        """Return scaled rows in the original units."""
         return rows * self.scale.to(rows) + self.shift.to(rows)
 
 
 def scaling_of(points: Float[Tensor, "n d"], scale: Scale) -> Scaling:
-    """ "minmax" maps each column to [0, 1], "standard" to mean 0 and variance 1."""
+    """Compute the scaling: "minmax" to [0, 1], "standard" to mean 0 and variance 1."""
     if scale == "minmax":
         shift, high = extent(points).double()
         spread = high - shift
     elif scale == "standard":
-        first = points[0].double()  # so that the mean of a constant column is exact
+        first = points[0].double()  # makes the mean of a constant column exact
         shift = first + _mean(points, first, power=1)
         spread = _mean(points, shift, power=2).sqrt()
     else:
@@ -47,7 +50,7 @@ def scaling_of(points: Float[Tensor, "n d"], scale: Scale) -> Scaling:
 
 
 def _mean(points: Tensor, around: Tensor, power: int) -> Tensor:
-    """The mean of (x - around)^power over all rows, in float64, some rows at a time."""
+    """The mean of (x - around)^power over all rows, in float64, chunk by chunk."""
     total = torch.zeros(points.shape[1], dtype=torch.float64)
     for part in torch.split(points, _ROWS):
         total += (part.double() - around).pow(power).sum(dim=0)

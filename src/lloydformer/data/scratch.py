@@ -1,7 +1,7 @@
-"""Arrays in memory, or on disk where they are large.
+"""Scratch arrays: in memory, or mapped from a scratch file on disk if they are large.
 
-Scratch files are in the folder for temporary files (`TMPDIR`) and have no name: the disk is free
-again when the array is gone, however the process ends.
+Scratch files are unnamed files in the folder for temporary files (`TMPDIR`). Their disk space is
+released with the array, however the process ends.
 """
 
 import os
@@ -13,29 +13,29 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 _IN_MEMORY = 1 << 28
-"""Bytes that an array may take before it goes to a scratch file."""
+"""Largest size of an array in memory, in bytes; larger ones use a scratch file."""
 
 
 def room(n_rows: int, *width: int, dtype: DTypeLike, of: int | None = None) -> np.ndarray:
-    """An array to be written to, on disk where it, or what it is a part of, is large.
+    """Allocate an uninitialised array (n_rows, *width), on disk if it is large.
 
-    of: the bytes of everything that belongs together.
+    `of`: total bytes of the arrays that are used together; by default the bytes of this one.
     """
     shape, kind = (n_rows, *width), np.dtype(dtype)
     size = int(np.prod(shape)) * kind.itemsize
     if (of or size) <= _IN_MEMORY:
         return np.empty(shape, kind)
-    with _unnamed() as file:
+    with _scratch_file() as file:
         _reserve(file, size)
         return np.memmap(file, dtype=kind, mode="r+", shape=shape)
 
 
-def _unnamed() -> IO[Any]:
+def _scratch_file() -> IO[Any]:
     return tempfile.TemporaryFile(dir=os.environ.get("TMPDIR"))
 
 
 def _reserve(file: IO[Any], size: int) -> None:
-    """Writing to a mapping for which the disk has no room would end the process."""
+    """Reserve disk space: writing to a mapping on a full disk would kill the process."""
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)
@@ -53,23 +53,24 @@ def _no_room(size: int, error: OSError) -> ValueError:
     )
 
 
-def gathered(parts: Iterable[np.ndarray]) -> np.ndarray:
-    """All parts one below the other: in memory, or mapped from a scratch file if they are many."""
+def concatenate(parts: Iterable[np.ndarray]) -> np.ndarray:
+    """Concatenate rows: in memory, or in a scratch file if they are large. Consumes the parts."""
     held: list[np.ndarray] = []
     size, parts = 0, iter(parts)
     for part in parts:
         held.append(np.ascontiguousarray(part))
         size += held[-1].nbytes
         if size > _IN_MEMORY:
-            return _spilled(held, parts)
+            return _spill(held, parts)
     if not held:
         return np.empty((0, 0))
     return np.concatenate(held) if len(held) > 1 else held[0]
 
 
-def _spilled(held: list[np.ndarray], rest: Iterator[np.ndarray]) -> np.ndarray:
+def _spill(held: list[np.ndarray], rest: Iterator[np.ndarray]) -> np.ndarray:
+    """Write the parts to a scratch file, and map it."""
     kind, width = held[0].dtype, held[0].shape[1]
-    with _unnamed() as file:
+    with _scratch_file() as file:
         try:
             while held:
                 held.pop(0).tofile(file)

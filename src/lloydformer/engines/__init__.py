@@ -11,6 +11,11 @@ ENGINES: dict[str, Callable[[], Engine]] = {"native": Native, "chunked": Chunked
 """Engines by the name that `engine=` takes."""
 
 
+def default_engine() -> str:
+    """The name of the engine that "auto" is for dense data on the CPU."""
+    return "chunked" if instruction_set() is None else "native"
+
+
 def choose(name: str, blocks: Blocks) -> Engine:
     """The engine for these data.
 
@@ -30,7 +35,5 @@ def choose(name: str, blocks: Blocks) -> Engine:
     """
     if name not in ("auto", *ENGINES):
         raise ValueError(f'engine: found {name!r}; pass "auto" or one of {", ".join(ENGINES)}')
-    if name == "auto":
-        name = "chunked" if instruction_set() is None else "native"
-    engine = ENGINES[name]()
+    engine = ENGINES[default_engine() if name == "auto" else name]()
     return Chunked() if isinstance(engine, Native) and not engine.reads(blocks) else engine

@@ -46,9 +46,22 @@ _lowered = lru_cache(maxsize=64)(lower)
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Saved):
-    """A clustering algorithm as a scikit-learn estimator.
+    """Base class of the estimators.
 
+    It is not an algorithm itself. Use it to load a model of any class: `Clusterer.from_pretrained`.
     A constructor stores whatever it is given, hence `| Any` in its types; `fit` checks it.
+
+    See Also
+    --------
+    KMeans : Lloyd's algorithm.
+    CircuitClusterer : The algorithm of any recipe.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> from lloydformer.estimators import Clusterer
+    >>> isinstance(lf.KMeans(), Clusterer)
+    True
     """
 
     _accepts_sparse: ClassVar[bool] = False
@@ -95,9 +108,34 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Clusterer":
         """Cluster the rows of X.
 
-        X: array, frame, or tensor (n, d); the fitted attributes of tensors are tensors on the
-        same device. sample_weight: a point with weight 2 counts twice, one with weight 0 not at
-        all.
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+        y : object, default=None
+            Ignored. It is there because scikit-learn passes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
+            does not count. None: every row has weight 1.
+
+        Returns
+        -------
+        Clusterer
+            The fitted estimator itself. Its array attributes are tensors on the device of X if X is
+            a tensor, otherwise NumPy arrays.
+
+        See Also
+        --------
+        Clusterer.fit_predict : Fit and return the labels.
+        Clusterer.predict : Assign rows to the fitted centers.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.SoftKMeans(1).fit([[0.0], [2.0]]).cluster_centers_
+        array([[1.]])
         """
         source = self._read(X, sample_weight, reset=True)
         self._check_size(source.blocks)
@@ -190,15 +228,92 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             return source.out(session.labels()), final.inertia
 
     def predict(self, X: Any) -> Any:
-        """The nearest center of each row."""
+        """Find the nearest center of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+
+        Returns
+        -------
+        ndarray or Tensor of shape (n_samples,)
+            Index of the nearest center in `cluster_centers_`; on ties the lower index. Never -1. A
+            tensor if X is a tensor.
+
+        See Also
+        --------
+        Clusterer.transform : The distances to all centers.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> model = lf.KMeans(2, init=[[0.0], [9.0]]).fit([[0.0], [1.0], [8.0], [9.0]])
+        >>> model.predict([[2.0], [7.0]])
+        array([0, 1], dtype=int32)
+        """
         return self._finish(X)[0]
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """`fit(X).labels_`."""
+        """Cluster the rows of X and return their labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+        y : object, default=None
+            Ignored. It is there because scikit-learn passes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
+            does not count. None: every row has weight 1.
+
+        Returns
+        -------
+        ndarray or Tensor of shape (n_samples,)
+            The attribute `labels_`.
+
+        See Also
+        --------
+        Clusterer.fit : Fit and return the estimator.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.KMeans(2, init=[[0.0], [9.0]]).fit_predict([[0.0], [1.0], [8.0], [9.0]])
+        array([0, 0, 1, 1], dtype=int32)
+        """
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def transform(self, X: Any) -> Any:
-        """The distance of each row to each center, (n, k)."""
+        """Compute the distance of each row to each center.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+
+        Returns
+        -------
+        ndarray or Tensor of shape (n_samples, n_clusters)
+            Euclidean distances; cosine distances in `SphericalKMeans`. A tensor if X is a tensor.
+
+        See Also
+        --------
+        Clusterer.predict : The nearest center only.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> model = lf.KMeans(2, init=[[0.0], [8.0]]).fit([[0.0], [8.0]])
+        >>> model.transform([[2.0]])
+        array([[2., 6.]])
+        """
         return self._by_leaf(
             X, lambda rows, centers: self._distance(rows.distances_to_all(centers))
         )
@@ -215,11 +330,69 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return squares.sqrt_()
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """`fit(X).transform(X)`."""
+        """Cluster the rows of X and return their distances to the centers.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+        y : object, default=None
+            Ignored. It is there because scikit-learn passes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
+            does not count. None: every row has weight 1.
+
+        Returns
+        -------
+        ndarray or Tensor of shape (n_samples, n_clusters)
+            The distances, as `transform` returns them.
+
+        See Also
+        --------
+        Clusterer.transform : The same for other rows.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.KMeans(2, init=[[0.0], [8.0]]).fit_transform([[0.0], [8.0]])
+        array([[0., 8.],
+               [8., 0.]])
+        """
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the inertia of these data."""
+        """Compute minus the inertia of the rows of X with the fitted centers.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+        y : object, default=None
+            Ignored. It is there because scikit-learn passes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
+            does not count. None: every row has weight 1.
+
+        Returns
+        -------
+        float
+            Minus the inertia, so that larger is better.
+
+        See Also
+        --------
+        Clusterer.fit : Sets `inertia_`, the inertia of the rows it was given.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> model = lf.KMeans(2, init=[[0.0], [8.0]]).fit([[0.0], [8.0]])
+        >>> model.score([[1.0], [7.0]])
+        -2.0
+        """
         return -self._finish(X, sample_weight)[1]
 
     def __sklearn_tags__(self) -> Any:
@@ -227,3 +400,81 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         tags.input_tags.sparse = self._accepts_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def check_parameters(self) -> None:
+        """Check the parameters without data, as `fit` does before it reads X.
+
+        Raises
+        ------
+        ValueError
+            If a parameter has a type or a value that is not allowed.
+
+        See Also
+        --------
+        Clusterer.fit : Checks the parameters, then clusters the rows of X.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.KMeans(3, max_iter=10).check_parameters()
+        """
+        self._validate_params()
+
+    @property
+    def compares_directions(self) -> bool:
+        """Whether rows are compared by their direction (cosine) instead of their position.
+
+        See Also
+        --------
+        SphericalKMeans : An estimator that compares directions.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.KMeans().compares_directions, lf.SphericalKMeans().compares_directions
+        (False, True)
+        """
+        return self._directions
+
+    def distances_to_centers(self, X: Any, labels: Any = None) -> Any:
+        """Compute the distance of each row to the center of its cluster.
+
+        It needs memory for n_samples numbers, where `transform` needs it for
+        n_samples * n_clusters.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+        labels : array-like or Tensor of shape (n_samples,), default=None
+            The cluster of each row, from 0 to n_clusters - 1. None: the clusters of `predict`.
+
+        Returns
+        -------
+        ndarray or Tensor of shape (n_samples,)
+            Euclidean distances, in scaled units if the fit scaled the columns; cosine distances
+            if `compares_directions`. A tensor if X is a tensor.
+
+        See Also
+        --------
+        Clusterer.transform : The distances to all centers.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> model = lf.KMeans(2, init=[[0.0], [8.0]]).fit([[0.0], [8.0]])
+        >>> model.distances_to_centers([[2.0], [7.0]])
+        array([2., 1.])
+        """
+        check_is_fitted(self)
+        source = self._read(X, reset=False)
+        blocks, centers = source.blocks, self._centers(source.blocks.layout)
+        own = torch.as_tensor(self.predict(X) if labels is None else labels).to(centers.device)
+        parts = [
+            blocks.read(start, stop).squared_distances(centers, own[start:stop].long())
+            for start, stop in ranges(blocks.layout)
+        ]
+        squares = torch.cat(parts)
+        return source.out(squares / 2 if self._directions else squares.sqrt())

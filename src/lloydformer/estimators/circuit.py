@@ -29,12 +29,108 @@ from lloydformer.solving.solve import Result
 
 
 class CircuitClusterer(Clusterer):
-    """The algorithm of any recipe (None is `lloyd()`).
+    """The clustering algorithm of any recipe, as an estimator.
 
-    A recipe that lowers runs as folds over blocks. One that does not runs as the literal circuit,
-    `max_iter` layers deep, in time and memory that grow with n^2, whatever `tol` and `empty` say;
-    `lowered_` says which it was.
-    Recipes with a norm see the rows as unit vectors.
+    A recipe that can be lowered runs as folds over blocks of points, in time and memory that grow
+    with n. Any other recipe runs as the literal circuit, `max_iter` layers deep, in time and memory
+    that grow with n^2. `lowered_` tells which of the two it was.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, k. X needs at least k rows with positive weight.
+    recipe : Recipe or None, default=None
+        The recipe to run. None is `lf.recipes.lloyd()`. Its weights must be constructed, not free.
+        With a norm in the recipe, rows are scaled to length 1.
+    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+        Initial centers:
+
+        - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
+          each with probability proportional to its weight times its squared distance to the
+          nearest center so far; each is the best of several candidates.
+        - "k-means||": draws many candidates per pass over the data and reduces them to k.
+          Takes six passes for any k; for data larger than memory.
+        - "random": k different rows, drawn with probability proportional to their weight.
+        - Array-like of shape (n_clusters, n_features): the centers themselves.
+        - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
+    n_init : "auto" or int, default="auto"
+        Number of starts. The result with the smallest `inertia_` is kept. "auto" is 10 if
+        `init` is "random" or a callable, otherwise 1.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-4
+        Relative tolerance of the stop rule. A start ends when the squared distance that the
+        centers moved in one iteration, summed over all centers, is at most `tol` times the
+        mean variance of the columns.
+    verbose : int, default=0
+        If not 0, print one line for each iteration: its number and its objective.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every random number that the fit uses. With an int, repeated fits on the same
+        device give the same bits, for any number of threads.
+    empty : {"farthest", "keep", "error"}, default="farthest"
+        What to do when a cluster loses all its points. "farthest" moves its center to the
+        point that is farthest from its own center, as scikit-learn does; "keep" leaves its
+        center where it is; "error" raises a `ValueError`.
+    engine : {"auto", "native", "chunked"}, default="auto"
+        Implementation that runs the computation. "native" is compiled C++ for the CPU,
+        "chunked" is PyTorch for any device. "auto" chooses the fastest one that is installed.
+    device : str, torch.device or None, default=None
+        Device that does the work, for instance "cuda". Arrays are copied to it, and results are
+        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
+        matrices are processed on the CPU.
+    callback : callable or None, default=None
+        Called after each iteration with a `Progress`, which has the fields `start`,
+        `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
+        (squared distance that the centers moved), `n_points` and `seconds`. If it raises
+        `KeyboardInterrupt`, the fit ends and keeps the best result so far.
+    warm_start : bool, default=False
+        If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
+        using `init` and `n_init`.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray or Tensor of shape (n_clusters, n_features)
+        Centers of the best start, in the units of X. A tensor if X was a tensor.
+    labels_ : ndarray or Tensor of shape (n_samples,)
+        Cluster of each row; -1 for the points that a trimmed recipe leaves out. A tensor if X was a
+        tensor.
+    inertia_ : float
+        As in the estimator of the recipe: for `recipes.trimmed` that of `TrimmedKMeans`. For a
+        recipe without an estimator that of `KMeans`, or of `SphericalKMeans` if it has a norm.
+    n_iter_ : int
+        Number of iterations of the best start.
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+        Objective of the centers at the beginning of each iteration of the best start, then that of
+        the returned centers. The objective is that of the estimator of the recipe; in a literal
+        circuit that of `KMeans`, except for the last entry.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features seen during `fit`. Defined only when all column names of X are
+        strings: in a data frame, or in a file opened with `lf.data.open`.
+    lowered_ : bool
+        True if the recipe ran as folds, False if it ran as the literal circuit.
+
+    See Also
+    --------
+    Circuit : The literal circuit, with every intermediate.
+    lloydformer.recipes.table : The recipes of the paper's table.
+
+    Notes
+    -----
+    A literal circuit always runs `max_iter` layers: `tol` and `empty` have no effect on it, and it
+    accepts no `sample_weight`.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> X = [[0.0], [1.0], [8.0], [9.0]]
+    >>> model = lf.CircuitClusterer(2, recipe=lf.recipes.soft(1.0), random_state=0).fit(X)
+    >>> model.lowered_, model.inertia_
+    (True, 1.0)
+    >>> shared_ties = lf.recipes.lloyd(ties="average")  # cannot be lowered
+    >>> lf.CircuitClusterer(2, recipe=shared_ties, max_iter=5, random_state=0).fit(X).lowered_
+    False
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -102,7 +198,42 @@ class CircuitClusterer(Clusterer):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "CircuitClusterer":
-        """Cluster the rows of X by the recipe."""
+        """Cluster the rows of X with the algorithm of the recipe.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+        y : object, default=None
+            Ignored. It is there because scikit-learn passes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, not negative. None: every row has weight 1. Recipes that cannot be
+            lowered accept None only.
+
+        Returns
+        -------
+        CircuitClusterer
+            The fitted estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If the recipe has free weights, or cannot be lowered and `sample_weight` is not None.
+
+        See Also
+        --------
+        CircuitClusterer.predict : Assign rows to the fitted centers.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> recipe = lf.recipes.trimmed(keep=0.75)
+        >>> model = lf.CircuitClusterer(1, recipe=recipe, init=[[1.0]])
+        >>> model.fit([[0.0], [1.0], [2.0], [90.0]]).labels_
+        array([ 0,  0,  0, -1], dtype=int32)
+        """
         if self._recipe().free:
             raise ValueError(
                 f"recipe: {self._recipe().name} leaves its weights free, and here they would be "

@@ -13,21 +13,121 @@ from lloydformer.estimators.streaming import Streaming
 
 
 class KMeans(Streaming):
-    r"""K-means clustering, a drop-in for `sklearn.cluster.KMeans`.
+    r"""K-means clustering by Lloyd's algorithm, a drop-in for scikit-learn's `KMeans`.
 
-    Minimises $\sum_i w_i \min_j \lVert x_i - c_j \rVert^2$ (eq:kmeans-dc) by the recipe
-    `lloyd()`. Parameters, attributes and warnings mean what they mean in scikit-learn.
-    `algorithm` is accepted; both names give the same result here. `copy_x` too: X is never
-    changed. Beyond scikit-learn: `empty` says what becomes of a cluster without points
-    ("farthest" is scikit-learn's rule, "keep", "error"), `engine` and `device` where the work is
-    done, `callback` hears a `Progress` after each iteration, and with `warm_start` a fit begins at
-    the centers of the last one.
+    Minimises $\sum_i w_i \min_j \lVert x_i - c_j \rVert^2$ (eq:kmeans-dc) with the recipe
+    `lloyd()`. Parameters, attributes and warnings have the same meaning as in scikit-learn.
+    `empty`, `engine`, `device`, `callback`, `warm_start`, `partial_fit`, tensors and model folders
+    are additions.
 
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, k. X needs at least k rows with positive weight.
+    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+        Initial centers:
+
+        - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
+          each with probability proportional to its weight times its squared distance to the
+          nearest center so far; each is the best of several candidates.
+        - "k-means||": draws many candidates per pass over the data and reduces them to k.
+          Takes six passes for any k; for data larger than memory.
+        - "random": k different rows, drawn with probability proportional to their weight.
+        - Array-like of shape (n_clusters, n_features): the centers themselves.
+        - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
+    n_init : "auto" or int, default="auto"
+        Number of starts. The result with the smallest `inertia_` is kept. "auto" is 10 if
+        `init` is "random" or a callable, otherwise 1.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-4
+        Relative tolerance of the stop rule. A start ends when the squared distance that the
+        centers moved in one iteration, summed over all centers, is at most `tol` times the
+        mean variance of the columns.
+    verbose : int, default=0
+        If not 0, print one line for each iteration: its number and its objective.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every random number that the fit uses. With an int, repeated fits on the same
+        device give the same bits, for any number of threads.
+    copy_x : bool, default=True
+        Accepted for compatibility with scikit-learn. X is never changed.
+    algorithm : {"lloyd", "elkan"}, default="lloyd"
+        Accepted for compatibility with scikit-learn. Both names give the same result.
+    empty : {"farthest", "keep", "error"}, default="farthest"
+        What to do when a cluster loses all its points. "farthest" moves its center to the
+        point that is farthest from its own center, as scikit-learn does; "keep" leaves its
+        center where it is; "error" raises a `ValueError`.
+    engine : {"auto", "native", "chunked"}, default="auto"
+        Implementation that runs the computation. "native" is compiled C++ for the CPU,
+        "chunked" is PyTorch for any device. "auto" chooses the fastest one that is installed.
+    device : str, torch.device or None, default=None
+        Device that does the work, for instance "cuda". Arrays are copied to it, and results are
+        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
+        matrices are processed on the CPU.
+    callback : callable or None, default=None
+        Called after each iteration with a `Progress`, which has the fields `start`,
+        `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
+        (squared distance that the centers moved), `n_points` and `seconds`. If it raises
+        `KeyboardInterrupt`, the fit ends and keeps the best result so far.
+    warm_start : bool, default=False
+        If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
+        using `init` and `n_init`.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray or Tensor of shape (n_clusters, n_features)
+        Centers of the best start, in the units of X. A tensor if X was a tensor.
+    labels_ : ndarray or Tensor of shape (n_samples,)
+        Cluster of each row: the index of its nearest center in `cluster_centers_`. On ties the
+        lower index. A tensor if X was a tensor.
+    inertia_ : float
+        Sum over the rows of their weight times the squared distance to the nearest center.
+    n_iter_ : int
+        Number of iterations of the best start.
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+        Objective of the centers at the beginning of each iteration of the best start, then that
+        of the returned centers. The objective is the one of `inertia_`.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features seen during `fit`. Defined only when all column names of X are
+        strings: in a data frame, or in a file opened with `lf.data.open`.
+    n_steps_ : int
+        Number of batches given to `partial_fit`. Defined only after `partial_fit`.
+
+    See Also
+    --------
+    RelocatingKMeans : Lower objectives than many starts of `KMeans`, in less time.
+    SphericalKMeans : Compares rows by their direction only.
+    fit_batch : Many small problems in one call.
+    sklearn.cluster.KMeans : The estimator that this one replaces.
+
+    Notes
+    -----
+    A start ends when no label changes in an iteration, when `tol` is reached, or after `max_iter`
+    iterations. Then every row is assigned once more, so that `labels_` belong to
+    `cluster_centers_`. From the same start, on data without ties, labels, `n_iter_` and `inertia_`
+    are those of scikit-learn. The same `random_state` draws other starts than scikit-learn; pass an
+    array as `init` to compare the two.
+
+    References
+    ----------
+    .. [1] S. P. Lloyd, "Least squares quantization in PCM", IEEE Transactions on Information Theory
+       28(2), 1982.
+    .. [2] D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA
+       2007.
+    .. [3] B. Bahmani et al., "Scalable k-means++", Proceedings of the VLDB Endowment 5(7), 2012.
+
+    Examples
+    --------
     >>> import numpy as np, lloydformer as lf
     >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
     >>> model = lf.KMeans(n_clusters=2, random_state=0).fit(X)
     >>> np.sort(model.cluster_centers_[:, 0]), model.inertia_
     (array([ 1., 10.]), 16.0)
+    >>> near, far = model.predict([[0, 0], [12, 3]])
+    >>> bool(near == model.labels_[0]), bool(far == model.labels_[3])
+    (True, True)
     """
 
     _accepts_sparse = True
@@ -74,7 +174,36 @@ class KMeans(Streaming):
         return recipes.lloyd()
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KMeans":
-        """Cluster the rows of X: an array, a frame, a CSR matrix or a tensor."""
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+        y : object, default=None
+            Ignored. It is there because scikit-learn passes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
+            does not count. None: every row has weight 1.
+
+        Returns
+        -------
+        KMeans
+            The fitted estimator itself.
+
+        See Also
+        --------
+        KMeans.partial_fit : Update the centers with one batch of rows.
+        KMeans.predict : Assign rows to the fitted centers.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.KMeans(2, random_state=0).fit([[0.0], [1.0], [8.0], [9.0]]).inertia_
+        1.0
+        """
         if self.algorithm == "elkan" and self.n_clusters == 1:
             warnings.warn(
                 "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",

@@ -18,17 +18,110 @@ from lloydformer.solving.rules import Rules
 
 
 class RelocatingKMeans(Clusterer):
-    r"""K-means that leaves poor local minima: better centers than many starts, in less time.
+    r"""K-means that leaves poor local minima by relocating centers.
 
-    Between Lloyd's iterations, `n_moved` clusters, drawn by their error, are split in two, and
-    one after the other the centers vanish whose loss costs the least. What comes of it is kept if
-    it has a lower objective: $\sum_i w_i \min_j \lVert x_i - c_j \rVert^2$, as in k-means. It
-    stops after `patience` relocations in a row that were not kept, or after `max_iter` layers, of
-    which a relocation has 3 + `n_moved`. A split is the best of `n_draws`. With more patience
-    the centers get better, and it takes longer. Relocations begin where Lloyd's algorithm ends,
-    so the result is never worse than that of its iterations alone; with `rest=2`, they
-    begin after two iterations, which is better where `max_iter` is small. An empty cluster keeps
-    its center until a relocation takes it away.
+    Minimises $\sum_i w_i \min_j \lVert x_i - c_j \rVert^2$, as `KMeans` does. It runs Lloyd's
+    iterations and, between them, relocations: some clusters, drawn by their error, are split in
+    two, and as many centers whose removal costs least are removed. A relocation is kept if it
+    lowers the objective. The result has a lower objective than that of many starts, in less time.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, k. X needs at least k rows with positive weight.
+    patience : int, default=5
+        Stop relocating after this number of relocations in a row that were not kept. A larger value
+        gives better centers and takes longer. 0 is Lloyd's algorithm.
+    n_moved : int, default=5
+        Number of clusters that one relocation splits; at most `n_clusters`.
+    n_draws : int, default=3
+        Number of random splits tried for each of these clusters. The best one is used.
+    rest : int or None, default=None
+        Number of Lloyd's iterations before each relocation. None: until the centers have settled,
+        so that the result is never worse than that of Lloyd's iterations alone. 2 is better where
+        `max_iter` is small.
+    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+        Initial centers:
+
+        - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
+          each with probability proportional to its weight times its squared distance to the
+          nearest center so far; each is the best of several candidates.
+        - "k-means||": draws many candidates per pass over the data and reduces them to k.
+          Takes six passes for any k; for data larger than memory.
+        - "random": k different rows, drawn with probability proportional to their weight.
+        - Array-like of shape (n_clusters, n_features): the centers themselves.
+        - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
+    n_init : "auto" or int, default="auto"
+        Number of starts. The result with the smallest `inertia_` is kept. "auto" is 10 if
+        `init` is "random" or a callable, otherwise 1.
+    max_iter : int, default=2000
+        Maximum number of layers of one start. An iteration of Lloyd's algorithm is one layer, a
+        relocation is 3 + `n_moved` layers.
+    tol : float, default=1e-4
+        Relative tolerance of the stop rule. A start ends when the squared distance that the
+        centers moved in one iteration, summed over all centers, is at most `tol` times the
+        mean variance of the columns.
+    verbose : int, default=0
+        If not 0, print one line for each iteration: its number and its objective.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every random number that the fit uses. With an int, repeated fits on the same
+        device give the same bits, for any number of threads.
+    engine : {"auto", "native", "chunked"}, default="auto"
+        Implementation that runs the computation. "native" is compiled C++ for the CPU,
+        "chunked" is PyTorch for any device. "auto" chooses the fastest one that is installed.
+    device : str, torch.device or None, default=None
+        Device that does the work, for instance "cuda". Arrays are copied to it, and results are
+        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
+        matrices are processed on the CPU.
+    callback : callable or None, default=None
+        Called after each iteration with a `Progress`, which has the fields `start`,
+        `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
+        (squared distance that the centers moved), `n_points` and `seconds`. If it raises
+        `KeyboardInterrupt`, the fit ends and keeps the best result so far.
+    warm_start : bool, default=False
+        If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
+        using `init` and `n_init`.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray or Tensor of shape (n_clusters, n_features)
+        Centers of the best start, in the units of X. A tensor if X was a tensor.
+    labels_ : ndarray or Tensor of shape (n_samples,)
+        Cluster of each row: the index of its nearest center in `cluster_centers_`. On ties the
+        lower index. A tensor if X was a tensor.
+    inertia_ : float
+        Sum over the rows of their weight times the squared distance to the nearest center.
+    n_iter_ : int
+        Number of layers of the best start, those within relocations included.
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+        Objective of the centers at the beginning of each iteration of the best start, then that
+        of the returned centers. The objective is the one of `inertia_`.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features seen during `fit`. Defined only when all column names of X are
+        strings: in a data frame, or in a file opened with `lf.data.open`.
+
+    See Also
+    --------
+    KMeans : Lloyd's iterations only.
+    lloydformer.recipes.relocating : A relocation as a circuit.
+
+    Notes
+    -----
+    `objective_history_` never rises. A cluster that loses all its points keeps its center until a
+    relocation removes it. docs/relocating.md has the algorithm step by step, and measurements.
+
+    Examples
+    --------
+    >>> import numpy as np, lloydformer as lf
+    >>> grid = 10.0 * np.stack(np.meshgrid(range(3), range(3)), axis=-1).reshape(-1, 2)
+    >>> X = grid[np.arange(90) % 9] + np.random.default_rng(0).normal(size=(90, 2))
+    >>> start = X[::9][:9]  # nine centers in one of nine clusters
+    >>> stuck = lf.KMeans(9, init=start).fit(X)
+    >>> moved = lf.RelocatingKMeans(9, init=start, random_state=0).fit(X)
+    >>> moved.inertia_ < 0.2 * stuck.inertia_
+    True
     """
 
     _accepts_sparse: ClassVar[bool] = True

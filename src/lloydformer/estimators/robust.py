@@ -14,15 +14,119 @@ from lloydformer.estimators.registry import RegisteredAlgorithm, register
 
 
 class RobustKMeans(Clusterer):
-    r"""Robust k-means (alg:rob-kmeans): a cluster's points weigh less the farther they are.
+    r"""Robust k-means: the farther a point is from its center, the less it counts.
 
-    A center is the mean of its own points with weights given by `activation` ("sparsemax",
-    "softmax" or `TopK(m)`) of $-\gamma \lVert x_i - c_j \rVert^2$, $\gamma$ =
-    `inverse_temperature`. Sparsemax gives points beyond a threshold no weight at all.
+    A center is the mean of the points of its cluster, weighted by `activation` of
+    $-\gamma \lVert x_i - c_j \rVert^2$ with $\gamma$ = `inverse_temperature` (alg:rob-kmeans).
 
-    Weights of samples: the threshold solves $\sum_i w_i (z_i - \tau)_+ = 1$, as if a point of
-    weight 2 were there twice. So the scale of the weights matters, as replication does: twice
-    the weights is a narrower cluster, not the same one.
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, k. X needs at least k rows with positive weight.
+    inverse_temperature : float, default=0.01
+        Factor $\gamma > 0$ of the squared distances. The larger it is, the fewer points count. The
+        right value depends on the scale of the data and, with sparsemax, on the size of the
+        clusters: larger clusters need a smaller value.
+    activation : {"sparsemax", "softmax"} or TopK, default="sparsemax"
+        Function that turns scores into weights. "sparsemax" gives points beyond a threshold no
+        weight at all, "softmax" gives all points of the cluster some, and
+        `lloydformer.circuits.activations.TopK(m)` gives weight to the m nearest ones.
+    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+        Initial centers:
+
+        - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
+          each with probability proportional to its weight times its squared distance to the
+          nearest center so far; each is the best of several candidates.
+        - "k-means||": draws many candidates per pass over the data and reduces them to k.
+          Takes six passes for any k; for data larger than memory.
+        - "random": k different rows, drawn with probability proportional to their weight.
+        - Array-like of shape (n_clusters, n_features): the centers themselves.
+        - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
+    n_init : "auto" or int, default="auto"
+        Number of starts. The result with the smallest `inertia_` is kept. "auto" is 10 if
+        `init` is "random" or a callable, otherwise 1.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-4
+        Relative tolerance of the stop rule. A start ends when the squared distance that the
+        centers moved in one iteration, summed over all centers, is at most `tol` times the
+        mean variance of the columns.
+    verbose : int, default=0
+        If not 0, print one line for each iteration: its number and its objective.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every random number that the fit uses. With an int, repeated fits on the same
+        device give the same bits, for any number of threads.
+    empty : {"farthest", "keep", "error"}, default="farthest"
+        What to do when a cluster loses all its points. "farthest" moves its center to the
+        point that is farthest from its own center, as scikit-learn does; "keep" leaves its
+        center where it is; "error" raises a `ValueError`.
+    engine : {"auto", "native", "chunked"}, default="auto"
+        Implementation that runs the computation. "native" is compiled C++ for the CPU,
+        "chunked" is PyTorch for any device. "auto" chooses the fastest one that is installed.
+    device : str, torch.device or None, default=None
+        Device that does the work, for instance "cuda". Arrays are copied to it, and results are
+        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
+        matrices are processed on the CPU.
+    callback : callable or None, default=None
+        Called after each iteration with a `Progress`, which has the fields `start`,
+        `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
+        (squared distance that the centers moved), `n_points` and `seconds`. If it raises
+        `KeyboardInterrupt`, the fit ends and keeps the best result so far.
+    warm_start : bool, default=False
+        If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
+        using `init` and `n_init`.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray or Tensor of shape (n_clusters, n_features)
+        Centers of the best start, in the units of X. A tensor if X was a tensor.
+    labels_ : ndarray or Tensor of shape (n_samples,)
+        Cluster of each row: the index of its nearest center in `cluster_centers_`. On ties the
+        lower index. A tensor if X was a tensor.
+    inertia_ : float
+        Sum over the rows of their weight times the squared distance to the nearest center.
+    n_iter_ : int
+        Number of iterations of the best start.
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+        Objective of the centers at the beginning of each iteration of the best start, then that
+        of the returned centers. The objective is the one of `inertia_`.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features seen during `fit`. Defined only when all column names of X are
+        strings: in a data frame, or in a file opened with `lf.data.open`.
+
+    See Also
+    --------
+    TrimmedKMeans : Leaves out the farthest points and tells which they are.
+    lloydformer.circuits.activations.TopK : Soft-max over the m nearest points.
+
+    Notes
+    -----
+    A start ends when `tol` is reached or after `max_iter` iterations. `inertia_` and
+    `objective_history_` count all points, so the history may rise.
+
+    The threshold $\tau$ of sparsemax solves $\sum_i w_i (z_i - \tau)_+ = 1$ over the points of a
+    cluster, where $z_i$ is the score. A point with weight 2 counts as two equal points. So the
+    scale of `sample_weight` matters: twice the weights is a narrower cluster, not the same one.
+    With `TopK(m)` the nearest points of total weight m count. With "softmax" the scale does not
+    matter.
+
+    References
+    ----------
+    .. [1] K. L. Clarkson, L. Horesh, T. Ito, C. Park and P. Ram, "Transformer Circuits Can Realize
+       Clustering Algorithms".
+    .. [2] A. F. T. Martins and R. F. Astudillo, "From softmax to sparsemax", ICML 2016.
+
+    Examples
+    --------
+    >>> import numpy as np, lloydformer as lf
+    >>> X = np.array([[0.0], [1.0], [2.0], [40.0], [60.0], [61.0], [62.0]])
+    >>> start = [[1.0], [61.0]]
+    >>> lf.KMeans(2, init=start).fit(X).cluster_centers_[:, 0]
+    array([ 1.  , 55.75])
+    >>> lf.RobustKMeans(2, init=start).fit(X).cluster_centers_[:, 0].round(2)
+    array([ 1., 61.])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

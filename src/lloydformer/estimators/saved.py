@@ -6,8 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sklearn.base import BaseEstimator
-
+from lloydformer.estimators.doc_link import DocLinked
 from lloydformer.estimators.fitted import attributes_of, check_fitted, view_arrays, view_of
 from lloydformer.estimators.values import parameter_written, value_read, value_written
 from lloydformer.storage.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
@@ -15,18 +14,58 @@ from lloydformer.storage.model_folder import CONFIG, Arrays, Config, read_folder
 S = TypeVar("S", bound="Saved")
 
 
-class Saved(BaseEstimator):
-    """What can be saved in a folder, without pickle, and read again."""
+class Saved(DocLinked):
+    """Base class of estimators that can be saved in a folder, without pickle.
+
+    See Also
+    --------
+    Clusterer : Base class of the clustering estimators.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> hasattr(lf.KMeans, "save_pretrained"), hasattr(lf.KMeans, "from_pretrained")
+    (True, True)
+    """
 
     def save_pretrained(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the estimator, fitted or not, to a folder: config.json and a safetensors file.
+        """Write the estimator, fitted or not, to a folder.
 
-        The folder is made if need be. A model that is there is replaced only with `force=True`,
-        and then at once: whoever reads meets the old one or the new one. Files that are not of a
-        model stay as they are.
+        The folder gets config.json and a safetensors file. Neither contains code.
 
-        `callback` is not saved. A function as `init`, a `RandomState` as `random_state` and parts
-        of a recipe that are not lloydformer's cannot be: they are refused.
+        Parameters
+        ----------
+        folder : str or os.PathLike
+            The folder. It is created if it does not exist. Files in it that do not belong to a
+            model are left alone.
+        force : bool, default=False
+            If True, replace a model that is in the folder. It is replaced as a whole: a reader sees
+            the old model or the new one.
+
+        Raises
+        ------
+        ValueError
+            If there is a model in the folder and `force` is False, or if a parameter cannot be
+            saved: a callable as `init`, a `RandomState` as `random_state`, or a recipe with parts
+            that are not from lloydformer.
+
+        See Also
+        --------
+        Saved.from_pretrained : Read the estimator again.
+
+        Notes
+        -----
+        `callback`, the output format chosen with `set_output` and metadata requests are not saved.
+
+        Examples
+        --------
+        >>> import tempfile, lloydformer as lf
+        >>> model = lf.KMeans(2, init=[[0.0], [8.0]]).fit([[0.0], [8.0]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save_pretrained(folder)
+        ...     again = lf.KMeans.from_pretrained(folder)
+        >>> again.predict([[1.0], [7.0]])
+        array([0, 1], dtype=int32)
         """
         self._validate_params()
         tensors: Arrays = {}
@@ -50,9 +89,36 @@ class Saved(BaseEstimator):
 
     @classmethod
     def from_pretrained(cls: type[S], folder: str | os.PathLike[str]) -> S:
-        """The estimator that is saved in a folder; tensors come back on the CPU.
+        """Read an estimator that `save_pretrained` has written.
 
-        The base class `Clusterer` reads any of them, a class only its own kind.
+        Parameters
+        ----------
+        folder : str or os.PathLike
+            The folder that holds the model.
+
+        Returns
+        -------
+        Saved
+            The estimator. It predicts to the last bit as the saved one. Tensors are on the CPU.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds no model, a damaged one, or an estimator of another class.
+            `Clusterer` reads every class.
+
+        See Also
+        --------
+        Saved.save_pretrained : Write an estimator.
+
+        Examples
+        --------
+        >>> import tempfile, lloydformer as lf
+        >>> from lloydformer.estimators import Clusterer
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     lf.TrimmedKMeans(3, keep=0.9).save_pretrained(folder)
+        ...     Clusterer.from_pretrained(folder)
+        TrimmedKMeans(keep=0.9, n_clusters=3)
         """
         config, tensors = read_folder(Path(folder))
         try:

@@ -14,13 +14,105 @@ from lloydformer.solving.rules import Rules
 
 
 class SoftKMeans(Clusterer):
-    r"""Soft k-means (alg:soft-kmeans): every point belongs to every cluster, near ones more.
+    r"""Soft k-means: every point belongs to every cluster, more to the near ones.
 
-    Shares are $p_{ij} \propto \exp(-\gamma \lVert x_i - c_j \rVert^2)$ with
-    $\gamma$ = `inverse_temperature`, and centers are means weighted by shares. It descends the
-    free energy $-\frac1\gamma \sum_i w_i \log \sum_j \exp(-\gamma \lVert x_i - c_j \rVert^2)$,
-    which `objective_history_` follows; `inertia_` is the k-means objective of the final centers.
-    A cluster whose weights vanish keeps its center.
+    The share of point i in cluster j is
+    $p_{ij} \propto \exp(-\gamma \lVert x_i - c_j \rVert^2)$ with $\gamma$ = `inverse_temperature`.
+    A center is the mean of all points, weighted by their shares (alg:soft-kmeans).
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, k. X needs at least k rows with positive weight.
+    inverse_temperature : float, default=1.0
+        Factor $\gamma > 0$ of the squared distances. With a large value the result is nearly that
+        of `KMeans`. The right value depends on the scale of the data.
+    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+        Initial centers:
+
+        - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
+          each with probability proportional to its weight times its squared distance to the
+          nearest center so far; each is the best of several candidates.
+        - "k-means||": draws many candidates per pass over the data and reduces them to k.
+          Takes six passes for any k; for data larger than memory.
+        - "random": k different rows, drawn with probability proportional to their weight.
+        - Array-like of shape (n_clusters, n_features): the centers themselves.
+        - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
+    n_init : "auto" or int, default="auto"
+        Number of starts. The result with the smallest `inertia_` is kept. "auto" is 10 if
+        `init` is "random" or a callable, otherwise 1.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-4
+        Relative tolerance of the stop rule. A start ends when the squared distance that the
+        centers moved in one iteration, summed over all centers, is at most `tol` times the
+        mean variance of the columns.
+    verbose : int, default=0
+        If not 0, print one line for each iteration: its number and its objective.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every random number that the fit uses. With an int, repeated fits on the same
+        device give the same bits, for any number of threads.
+    engine : {"auto", "native", "chunked"}, default="auto"
+        Implementation that runs the computation. "native" is compiled C++ for the CPU,
+        "chunked" is PyTorch for any device. "auto" chooses the fastest one that is installed.
+    device : str, torch.device or None, default=None
+        Device that does the work, for instance "cuda". Arrays are copied to it, and results are
+        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
+        matrices are processed on the CPU.
+    callback : callable or None, default=None
+        Called after each iteration with a `Progress`, which has the fields `start`,
+        `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
+        (squared distance that the centers moved), `n_points` and `seconds`. If it raises
+        `KeyboardInterrupt`, the fit ends and keeps the best result so far.
+    warm_start : bool, default=False
+        If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
+        using `init` and `n_init`.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray or Tensor of shape (n_clusters, n_features)
+        Centers of the best start, in the units of X. A tensor if X was a tensor.
+    labels_ : ndarray or Tensor of shape (n_samples,)
+        Cluster of each row: the index of its nearest center in `cluster_centers_`. On ties the
+        lower index. A tensor if X was a tensor.
+    inertia_ : float
+        Sum over the rows of their weight times the squared distance to the nearest center.
+    n_iter_ : int
+        Number of iterations of the best start.
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+        Free energy $-\frac1\gamma \sum_i w_i \log \sum_j \exp(-\gamma \lVert x_i - c_j \rVert^2)$
+        of the centers at the beginning of each iteration of the best start, then that of the
+        returned centers. It never rises.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features seen during `fit`. Defined only when all column names of X are
+        strings: in a data frame, or in a file opened with `lf.data.open`.
+
+    See Also
+    --------
+    KMeans : Every point belongs to its nearest center only.
+    RobustKMeans : Far points of a cluster count less.
+
+    Notes
+    -----
+    A start ends when `tol` is reached or after `max_iter` iterations. A cluster whose shares are
+    all too small for a float (below 1e-308) keeps its center.
+
+    References
+    ----------
+    .. [1] K. L. Clarkson, L. Horesh, T. Ito, C. Park and P. Ram, "Transformer Circuits Can Realize
+       Clustering Algorithms".
+
+    Examples
+    --------
+    >>> import numpy as np, lloydformer as lf
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> model = lf.SoftKMeans(2, inverse_temperature=1.0, random_state=0).fit(X)
+    >>> np.sort(model.cluster_centers_[:, 0]).round(2)
+    array([0.5, 5.5])
+    >>> model.predict_proba([[3.0]]).round(2)  # half-way between the two
+    array([[0.5, 0.5]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -64,7 +156,31 @@ class SoftKMeans(Clusterer):
         return recipes.soft(float(self.inverse_temperature))
 
     def predict_proba(self, X: Any) -> Any:
-        """The shares of each row in each cluster, (n, k)."""
+        """Compute the share of each row in each cluster.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+
+        Returns
+        -------
+        ndarray or Tensor of shape (n_samples, n_clusters)
+            The shares. Each row sums to 1. A tensor if X is a tensor.
+
+        See Also
+        --------
+        SoftKMeans.predict : The cluster with the largest share.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> model = lf.SoftKMeans(2, init=[[0.0], [4.0]]).fit([[0.0], [4.0]])
+        >>> model.predict_proba([[2.0]])
+        array([[0.5, 0.5]])
+        """
         gamma = float(self.inverse_temperature)
         return self._by_leaf(X, lambda rows, centers: (-gamma * rows.scores(centers)).softmax(1))
 

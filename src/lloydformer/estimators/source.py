@@ -111,6 +111,7 @@ def read(
         names,
         mapped,
         part_rows(points.device, points.shape[1], int(estimator.n_clusters)),
+        X.ends.to(points.device) if isinstance(X, TensorBlocks) else None,
     )
     if isinstance(X, Tensor | TensorBlocks) and not bool(torch.isfinite(blocks.ends).all()):
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")

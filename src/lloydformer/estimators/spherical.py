@@ -13,12 +13,109 @@ from lloydformer.estimators.streaming import Streaming
 
 
 class SphericalKMeans(Streaming):
-    r"""Spherical k-means (alg:lloyds-sphere): rows are compared by their direction alone.
+    r"""Spherical k-means: rows are compared by their direction only.
 
-    Minimises $\sum_i w_i (1 - \cos(x_i, c_{a_i}))$ with centers of length 1. Rows need not be
-    unit vectors. A row of zeros has no direction: `zero_rows="error"` refuses it, "ignore" lets it
-    count for nothing. A cluster whose directions sum to zero keeps its center. `transform` gives
-    cosine distances. CSR matrices stay sparse.
+    Minimises $\sum_i w_i (1 - \cos(x_i, c_{a_i}))$ over centers of length 1 (alg:lloyds-sphere).
+    Use it for text and embeddings. Rows need not have length 1. CSR matrices stay sparse.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, k. X needs at least k rows with positive weight.
+    zero_rows : {"error", "ignore"}, default="error"
+        What to do with a row of zeros, which has no direction. "error" raises a `ValueError` that
+        names the row; "ignore" gives it weight 0, and its label has no meaning.
+    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+        Initial centers:
+
+        - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
+          each with probability proportional to its weight times its squared distance to the
+          nearest center so far; each is the best of several candidates.
+        - "k-means||": draws many candidates per pass over the data and reduces them to k.
+          Takes six passes for any k; for data larger than memory.
+        - "random": k different rows, drawn with probability proportional to their weight.
+        - Array-like of shape (n_clusters, n_features): the centers themselves.
+        - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
+    n_init : "auto" or int, default="auto"
+        Number of starts. The result with the smallest `inertia_` is kept. "auto" is 10 if
+        `init` is "random" or a callable, otherwise 1.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-4
+        Relative tolerance of the stop rule. A start ends when the squared distance that the
+        centers moved in one iteration, summed over all centers, is at most `tol` times the
+        mean variance of the columns.
+    verbose : int, default=0
+        If not 0, print one line for each iteration: its number and its objective.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every random number that the fit uses. With an int, repeated fits on the same
+        device give the same bits, for any number of threads.
+    empty : {"farthest", "keep", "error"}, default="farthest"
+        What to do when a cluster loses all its points. "farthest" moves its center to the
+        point that is farthest from its own center, as scikit-learn does; "keep" leaves its
+        center where it is; "error" raises a `ValueError`.
+    engine : {"auto", "native", "chunked"}, default="auto"
+        Implementation that runs the computation. "native" is compiled C++ for the CPU,
+        "chunked" is PyTorch for any device. "auto" chooses the fastest one that is installed.
+    device : str, torch.device or None, default=None
+        Device that does the work, for instance "cuda". Arrays are copied to it, and results are
+        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
+        matrices are processed on the CPU.
+    callback : callable or None, default=None
+        Called after each iteration with a `Progress`, which has the fields `start`,
+        `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
+        (squared distance that the centers moved), `n_points` and `seconds`. If it raises
+        `KeyboardInterrupt`, the fit ends and keeps the best result so far.
+    warm_start : bool, default=False
+        If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
+        using `init` and `n_init`.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray or Tensor of shape (n_clusters, n_features)
+        Centers of the best start, each of length 1. A tensor if X was a tensor.
+    labels_ : ndarray or Tensor of shape (n_samples,)
+        Cluster of each row: the index of its nearest center in `cluster_centers_`. On ties the
+        lower index. A tensor if X was a tensor.
+    inertia_ : float
+        Sum over the rows of their weight times 1 - cos(row, nearest center).
+    n_iter_ : int
+        Number of iterations of the best start.
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+        Objective of the centers at the beginning of each iteration of the best start, then that
+        of the returned centers. The objective is the one of `inertia_`.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features seen during `fit`. Defined only when all column names of X are
+        strings: in a data frame, or in a file opened with `lf.data.open`.
+    n_steps_ : int
+        Number of batches given to `partial_fit`. Defined only after `partial_fit`.
+
+    See Also
+    --------
+    KMeans : Compares rows by their Euclidean distance.
+
+    Notes
+    -----
+    A start ends when no label changes in an iteration, when `tol` is reached, or after `max_iter`
+    iterations. A cluster whose directions add up to zero keeps its center. `transform` returns
+    cosine distances, 1 - cos.
+
+    References
+    ----------
+    .. [1] I. S. Dhillon and D. S. Modha, "Concept decompositions for large sparse text data using
+       clustering", Machine Learning 42, 2001.
+
+    Examples
+    --------
+    >>> import numpy as np, lloydformer as lf
+    >>> X = np.array([[1.0, 0.0], [7.0, 0.0], [0.0, 2.0], [0.0, 0.1]])
+    >>> model = lf.SphericalKMeans(2, random_state=0).fit(X)
+    >>> model.labels_[0] == model.labels_[1], model.labels_[2] == model.labels_[3]
+    (np.True_, np.True_)
+    >>> np.linalg.norm(model.cluster_centers_, axis=1)
+    array([1., 1.])
     """
 
     _accepts_sparse = True

@@ -18,20 +18,70 @@ from lloydformer.solving.solve import Result
 
 
 class Streaming(Clusterer):
-    """Estimators whose centers are means, or directions of sums, and move with each batch."""
+    """Base class of estimators that have `partial_fit`: their centers are running means.
+
+    See Also
+    --------
+    KMeans : Centers are means.
+    SphericalKMeans : Centers are directions of sums.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> [hasattr(kind, "partial_fit") for kind in (lf.KMeans, lf.SphericalKMeans, lf.SoftKMeans)]
+    [True, True, False]
+    """
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Streaming":
-        r"""Move the centers by a batch of rows, as scikit-learn's `MiniBatchKMeans` does.
+        r"""Update the centers with a batch of rows, as scikit-learn's `MiniBatchKMeans` does.
 
-        Each row goes to its nearest center, and a center that stands for the weight $m_j$ so far
-        moves to $(m_j c_j + \sum_i w_i x_i) / (m_j + \sum_i w_i)$ over its rows $i$; a spherical
-        one to the direction of the sum. A center without rows stays, whatever `empty` says.
+        Each row goes to its nearest center. A center of total weight $m_j$ so far moves to
+        $(m_j c_j + \sum_i w_i x_i) / (m_j + \sum_i w_i)$ over its rows $i$; in `SphericalKMeans` to
+        the direction of this sum. A center without rows stays, for every value of `empty`.
 
-        The first batch chooses the start by `init`, once, and how rows are looked at: in which
-        scaling and precision. After `fit`, it goes on from the fitted centers, each with the
-        weight of its cluster. `labels_` and `inertia_` are of the batch and the moved centers,
-        `n_steps_` is the number of batches.
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+        y : object, default=None
+            Ignored. It is there because scikit-learn passes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
+            does not count. None: every row has weight 1.
+
+        Returns
+        -------
+        Streaming
+            The estimator itself. `labels_` and `inertia_` are those of the batch with the updated
+            centers; `n_steps_` is the number of batches.
+
+        Raises
+        ------
+        ValueError
+            If the first batch has fewer than `n_clusters` rows, or a later one has other features
+            or another precision than the first.
+
+        See Also
+        --------
+        Clusterer.fit : Iterate over all rows until the centers settle.
+        sklearn.cluster.MiniBatchKMeans : The same update in scikit-learn.
+
+        Notes
+        -----
+        The first batch determines the start by `init`, the precision, and the scaling of data from
+        `lf.data.open`. After `fit`, the centers continue with the weights of their clusters.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> stream = lf.KMeans(2, init=[[0.0], [10.0]])
+        >>> for batch in ([[0.0], [10.0]], [[2.0], [14.0]]):
+        ...     stream = stream.partial_fit(batch)
+        >>> stream.cluster_centers_[:, 0], stream.n_steps_
+        (array([ 1., 12.]), 2)
         """
         first = not hasattr(self, "cluster_centers_")
         source = self._read(X, sample_weight, reset=first)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.written import part_of, written
+from lloydformer.circuits.serialise import deserialise, serialise
 from lloydformer.storage.model_folder import Arrays
 
 
@@ -49,7 +49,7 @@ def value_written(name: str, value: Any, tensors: Arrays) -> Any:
 
 def _part_written(name: str, value: Recipe | TopK) -> Any:
     try:
-        return {"recipe": written(value)}
+        return {"recipe": serialise(value)}
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 
@@ -79,5 +79,5 @@ def value_read(name: str, found: Any, tensors: Arrays) -> Any:
     if kind == "names" and isinstance(value, list) and all(isinstance(v, str) for v in value):
         return np.array(value, dtype=object)
     if kind == "recipe":
-        return part_of(value)
+        return deserialise(value)
     raise ValueError(f"{name}: found {found!r}, which is no value or is not in the tensors")

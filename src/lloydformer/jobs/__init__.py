@@ -1,1 +1,4 @@
-"""What the commands do: fit and predict, the demo, benchmarks."""
+"""The work behind the commands: fit, predict, train, demo, verify, bench, doctor.
+
+Jobs print nothing. They report progress through callbacks; `cli` prints.
+"""

@@ -1,4 +1,4 @@
-"""The same circuit, learned: tasks, training, trained weights and an estimator that uses them."""
+"""Training: tasks, trained weights, and an estimator that uses them."""
 
 from lloydformer.learning.cards import available
 from lloydformer.learning.estimator import LearnedKMeans

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of training in a folder, whole at every moment, without pickle."""
+"""Checkpoints: the state of training in a folder, written atomically, without pickle."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -7,17 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lloydformer.learning.optimiser import State
+from lloydformer.learning.optimiser import TrainingState
 from lloydformer.learning.settings import Run, Settings
 from lloydformer.storage.model_folder import CONFIG, read_folder, write_folder
 
 Row = dict[str, list[float | None]]
-"""One evaluation: step, and loss, relative objective and rate of each run; None is no number."""
+"""One evaluation: step, and of each run loss, relative objective and rate; None if not finite."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What it takes to go on: settings, runs, the state's tensors and the evaluations so far."""
+    """Everything a resume needs: settings, runs, tensors of the state, evaluations so far."""
 
     settings: Settings
     runs: tuple[Run, ...]
@@ -26,11 +26,12 @@ class Checkpoint:
 
     @property
     def step(self) -> int:
+        """Number of training steps done."""
         return int(self.tensors["step"])
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write it in place of the one before; whoever is killed meanwhile leaves one of the two."""
+    """Replace the checkpoint atomically: a killed process leaves the old one or the new one."""
     config = {
         "kind": "training",
         "settings": checkpoint.settings.written(),
@@ -42,7 +43,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def load_checkpoint(folder: Path) -> Checkpoint:
-    """What `save_checkpoint` wrote; anything else is a `ValueError`."""
+    """Read what `save_checkpoint` wrote; raises `ValueError` for anything else."""
     config, arrays = read_folder(folder)
     if config.get("kind") != "training":
         raise ValueError(f"{folder / CONFIG}: is not a checkpoint of training")
@@ -53,21 +54,23 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         checkpoint = Checkpoint(settings, runs, tensors, tuple(config["history"]))
         _check(checkpoint)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(
-            f"{folder / CONFIG}: is not whole ({' '.join(str(error).split())}); train anew with "
-            "force"
-        ) from None
+        why = " ".join(str(error).split())
+        raise ValueError(f"{folder / CONFIG}: is damaged ({why}); start again with force") from None
     return checkpoint
 
 
 def _check(checkpoint: Checkpoint) -> None:
-    """Has every tensor the shape and the type that training gives it?"""
-    known: dict[str, Any] = State.begin(checkpoint.tensors["weights"], 1.0).tensors()
+    """Raise `ValueError` unless every tensor has the expected shape and dtype."""
+    known: dict[str, Any] = TrainingState.begin(checkpoint.tensors["weights"], 1.0).tensors()
     if checkpoint.tensors.keys() != known.keys():
-        raise ValueError(f"found tensors {sorted(checkpoint.tensors)}; they are {sorted(known)}")
+        raise ValueError(f"found tensors {sorted(checkpoint.tensors)}; expected {sorted(known)}")
     for name, tensor in checkpoint.tensors.items():
         wanted = known[name]
         if (tensor.shape, tensor.dtype) != (wanted.shape, wanted.dtype):
-            raise ValueError(f"{name}: found {tuple(tensor.shape)} of {tensor.dtype}")
+            raise ValueError(
+                f"{name}: found shape {tuple(tensor.shape)} and {tensor.dtype}; "
+                f"expected {tuple(wanted.shape)} and {wanted.dtype}"
+            )
     if len(checkpoint.runs) != len(checkpoint.tensors["weights"]):
-        raise ValueError(f"found {len(checkpoint.runs)} runs for other weights")
+        n_rows = len(checkpoint.tensors["weights"])
+        raise ValueError(f"found {len(checkpoint.runs)} runs, and weights of {n_rows}")

@@ -1,4 +1,4 @@
-"""What LearnedKMeans runs from a start: learned steps, then Lloyd's, and Lloyd's alone beside."""
+"""What LearnedKMeans runs from each start: learned steps and then Lloyd's, and Lloyd's alone."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,15 +16,15 @@ from lloydformer.plans.symmetric import Spread, spread_of
 from lloydformer.solving.descent import Callback, Descent, Outcome, Progress
 
 Rough = Callable[[Descent, int, Tensor], Outcome]
-"""Learned steps from the start of a number: centers, and the objective along the way."""
+"""Learned steps from a start with this number; returns centers and the objective of each step."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """n_steps of a learned layer and at most `polish` iterations of Lloyd's algorithm.
+    """`n_steps` of a learned layer, then at most `polish` iterations of Lloyd's algorithm.
 
-    beside_lloyd: Lloyd's algorithm has as many iterations as both together from the same start,
-    and the better result is kept.
+    `beside_lloyd`: also run n_steps + polish iterations of Lloyd's algorithm from the same start,
+    and keep the better result.
     """
 
     rough: Rough
@@ -51,7 +51,7 @@ def _lloyd(descent: Descent, number: int, centers: Tensor, max_iter: int) -> Out
 
 
 def _later(callback: Callback | None, n_steps: int) -> Callback | None:
-    """The same callback, for iterations that come after some steps."""
+    """The same callback, with `n_steps` added to the iteration."""
     if callback is None:
         return None
 
@@ -67,7 +67,7 @@ def _joined(first: Outcome | None, then: Outcome) -> Outcome:
 
 
 def symmetric_steps(model: SymmetricModel, n_steps: int) -> Rough:
-    """Steps of the symmetric layer, as a plan on the engine that runs the rest."""
+    """Steps of the symmetric layer, as a plan on the same engine as Lloyd's iterations."""
 
     known: list[Spread] = []  # the same from every start
 
@@ -82,7 +82,7 @@ def symmetric_steps(model: SymmetricModel, n_steps: int) -> Rough:
 
 
 def dense_steps(trained: Pretrained, session: Session, n_steps: int) -> Rough:
-    """Steps of a layer for one d and k, on columns scaled to [0, 1]."""
+    """Steps of a layer for one d and k, with columns scaled to [0, 1]."""
     layout = session.layout
     points = session.gather(torch.arange(layout.n_rows, device=layout.device))
     scaling = scaling_of(points.cpu(), "minmax")

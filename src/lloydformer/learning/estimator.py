@@ -19,21 +19,111 @@ from lloydformer.solving.solve import Course
 
 
 class LearnedKMeans(Clusterer):
-    """K-means by a layer that was trained for it, n_steps times, then Lloyd's algorithm.
+    """K-means by a trained layer, followed by Lloyd's algorithm.
 
-    pretrained: "symmetric" is one layer for every n, d and k, whose weights commute with
-    rotations, shifts, scale and the clusters' numbers. Others are the paper's layers
-    (sec:results:train), for one d and k: the name of one (`lf.learning.available()`), or "auto"
-    for that of the data's d and k. Or the path of a card that `lloydformer train` has written.
+    Runs `n_steps` steps of a layer that was trained for k-means, then at most `polish` iterations
+    of Lloyd's algorithm.
 
-    polish: at most so many iterations of Lloyd's algorithm from where the layer ends.
-    beside_lloyd: also run n_steps + polish iterations of Lloyd's algorithm from the same start,
-    and keep what is better; so it is never worse than `KMeans` with as many iterations.
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, k. X needs at least k rows with positive weight.
+    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+        Initial centers:
 
-    A symmetric step takes up to ten times as long as an iteration of Lloyd's algorithm, and runs
-    wherever that runs, with weights of points. The paper's layers scale columns to [0, 1] and
-    back, take time that grows with n^2, and know no weights. See docs/learning.md for what to
-    expect.
+        - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
+          each with probability proportional to its weight times its squared distance to the
+          nearest center so far; each is the best of several candidates.
+        - "k-means||": draws many candidates per pass over the data and reduces them to k.
+          Takes six passes for any k; for data larger than memory.
+        - "random": k different rows, drawn with probability proportional to their weight.
+        - Array-like of shape (n_clusters, n_features): the centers themselves.
+        - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
+    n_init : "auto" or int, default="auto"
+        Number of starts. The result with the smallest `inertia_` is kept. "auto" is 10 if
+        `init` is "random" or a callable, otherwise 1.
+    n_steps : int, default=10
+        Number of steps of the trained layer.
+    polish : int, default=10
+        Maximum number of iterations of Lloyd's algorithm after these steps.
+    beside_lloyd : bool, default=True
+        If True, also run `n_steps` + `polish` iterations of Lloyd's algorithm from the same start
+        and keep the better result. So the result is never worse than that of `KMeans` with as many
+        iterations.
+    pretrained : str or Path, default="symmetric"
+        The trained weights. "symmetric" is one layer for every n, d and k. A name from
+        `lf.learning.available()` is a layer of the paper, for one d and k, and "auto" is the one
+        for the d and k of the data. A path is a card that `lloydformer train` has written.
+    tol : float, default=1e-4
+        Relative tolerance of the stop rule. A start ends when the squared distance that the
+        centers moved in one iteration, summed over all centers, is at most `tol` times the
+        mean variance of the columns.
+    verbose : int, default=0
+        If not 0, print one line for each iteration: its number and its objective.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every random number that the fit uses. With an int, repeated fits on the same
+        device give the same bits, for any number of threads.
+    empty : {"farthest", "keep", "error"}, default="farthest"
+        What to do when a cluster loses all its points. "farthest" moves its center to the
+        point that is farthest from its own center, as scikit-learn does; "keep" leaves its
+        center where it is; "error" raises a `ValueError`.
+    engine : {"auto", "native", "chunked"}, default="auto"
+        Implementation that runs the computation. "native" is compiled C++ for the CPU,
+        "chunked" is PyTorch for any device. "auto" chooses the fastest one that is installed.
+    device : str, torch.device or None, default=None
+        Device that does the work, for instance "cuda". Arrays are copied to it, and results are
+        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
+        matrices are processed on the CPU.
+    callback : callable or None, default=None
+        Called after each iteration with a `Progress`, which has the fields `start`,
+        `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
+        (squared distance that the centers moved), `n_points` and `seconds`. If it raises
+        `KeyboardInterrupt`, the fit ends and keeps the best result so far.
+    warm_start : bool, default=False
+        If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
+        using `init` and `n_init`.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray or Tensor of shape (n_clusters, n_features)
+        Centers of the best start, in the units of X. A tensor if X was a tensor.
+    labels_ : ndarray or Tensor of shape (n_samples,)
+        Cluster of each row: the index of its nearest center in `cluster_centers_`. On ties the
+        lower index. A tensor if X was a tensor.
+    inertia_ : float
+        Sum over the rows of their weight times the squared distance to the nearest center.
+    n_iter_ : int
+        Number of learned steps and iterations of Lloyd's algorithm of the best result.
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+        Objective of the centers at the beginning of each iteration of the best start, then that
+        of the returned centers. The objective is the one of `inertia_`.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features seen during `fit`. Defined only when all column names of X are
+        strings: in a data frame, or in a file opened with `lf.data.open`.
+
+    See Also
+    --------
+    KMeans : Lloyd's algorithm only.
+    RelocatingKMeans : Usually lower objectives.
+    lloydformer.learning.available : Names of the trained layers in the package.
+
+    Notes
+    -----
+    A step of the symmetric layer takes up to ten times as long as an iteration of Lloyd's
+    algorithm. It runs on every engine and takes `sample_weight`. The paper's layers
+    (sec:results:train) scale the columns to [0, 1] and back, take time that grows with n^2, and
+    accept no `sample_weight`. docs/learning.md shows what to expect.
+
+    Examples
+    --------
+    >>> import numpy as np, lloydformer as lf
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(20, 7))[rng.integers(20, size=400)] + 0.05 * rng.normal(size=(400, 7))
+    >>> learned = lf.LearnedKMeans(20, init=X[:20]).fit(X)
+    >>> learned.inertia_ <= lf.KMeans(20, init=X[:20], max_iter=20).fit(X).inertia_
+    True
     """
 
     _accepts_sparse = True
@@ -82,7 +172,7 @@ class LearnedKMeans(Clusterer):
         self.warm_start = warm_start
 
     def _plan(self, rng: Any = None) -> Plan:
-        """Points are labelled by their nearest center, and polished by Lloyd's algorithm."""
+        """Lloyd's plan: labels by the nearest center, and the polish."""
         return MeansPlan()
 
     def _rules(self) -> Rules:
@@ -107,7 +197,7 @@ class LearnedKMeans(Clusterer):
 
 
 def _fitting(pretrained: str | Path, n_features: int, n_clusters: int) -> Pretrained:
-    """The weights, if they are for so many features and clusters."""
+    """Load the weights; raises `ValueError` if they are for another d or k."""
     name = f"d{n_features}-k{n_clusters}"
     missing = (
         f"the package has {', '.join(available())}; train the missing one with "

@@ -1,4 +1,4 @@
-"""A trained layer against Lloyd's algorithm, on tasks that it has not seen, over many steps."""
+"""Comparison of a trained layer with Lloyd's algorithm, on new tasks, over many steps."""
 
 from dataclasses import dataclass
 
@@ -6,21 +6,42 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lloydformer.learning.draws import keys
 from lloydformer.learning.lloyd import lloyd_step
 from lloydformer.learning.objective import smoothed_objective
-from lloydformer.learning.stacked import StackedLayer
+from lloydformer.learning.random_numbers import stream_keys
+from lloydformer.learning.stacked_layer import StackedLayer
 from lloydformer.learning.tasks import Batch, Tasks
 
 _CELLS = 1 << 27
-"""Scores of encoder self-attention that exist at a time."""
+"""Upper bound of the encoder self-attention scores in memory at a time."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Log objectives of every task, before the first step and after each, for each run.
+    """Hold the log objectives of Lloyd's algorithm and of trained layers on the same tasks.
 
-    centers: where the layer's last step has left them.
+    Parameters
+    ----------
+    by_lloyd : Tensor of shape (r, b, s + 1)
+        Log objective of each run and task under Lloyd's algorithm, before the first step and
+        after each of s steps.
+    by_layer : Tensor of shape (r, b, s + 1)
+        The same under the layer.
+    centers : Tensor of shape (r, b, k, d)
+        Centers after the layer's last step.
+
+    See Also
+    --------
+    compare : Makes comparisons.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> found = lf.learning.load("d4-k6")
+    >>> tasks = found.settings.tasks
+    >>> result = lf.learning.compare(found.layer, found.weights, tasks, n_tasks=4, n_steps=3)
+    >>> result.by_layer.shape, result.centers.shape
+    (torch.Size([1, 4, 4]), torch.Size([1, 4, 6, 4]))
     """
 
     by_lloyd: Float[Tensor, "r b s"]
@@ -29,20 +50,79 @@ class Comparison:
 
     @property
     def n_tasks(self) -> int:
+        """Return the number of tasks of each run.
+
+        See Also
+        --------
+        compare : Makes comparisons.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import lloydformer as lf
+        >>> logs = torch.zeros(1, 4, 3)
+        >>> lf.learning.Comparison(logs, logs, torch.zeros(1, 4, 6, 2)).n_tasks
+        4
+        """
         return self.by_layer.shape[1]
 
     @property
     def lloyd(self) -> Float[Tensor, "r s"]:
-        """The mean over tasks."""
+        """Return Lloyd's mean log objective over the tasks, (r, s + 1).
+
+        See Also
+        --------
+        Comparison.transformer : The same of the layer.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import lloydformer as lf
+        >>> logs = torch.tensor([[[3.0, 2.0], [5.0, 4.0]]])
+        >>> lf.learning.Comparison(logs, logs, torch.zeros(1, 2, 6, 2)).lloyd
+        tensor([[4., 3.]])
+        """
         return self.by_lloyd.mean(dim=1)
 
     @property
     def transformer(self) -> Float[Tensor, "r s"]:
-        """The mean over tasks."""
+        """Return the layer's mean log objective over the tasks, (r, s + 1).
+
+        See Also
+        --------
+        Comparison.lloyd : The same of Lloyd's algorithm.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import lloydformer as lf
+        >>> logs = torch.tensor([[[3.0, 2.0], [5.0, 4.0]]])
+        >>> lf.learning.Comparison(logs, logs, torch.zeros(1, 2, 6, 2)).transformer
+        tensor([[4., 3.]])
+        """
         return self.by_layer.mean(dim=1)
 
     def row(self) -> tuple[float, float, float]:
-        """Initial, Lloyd's and the transformer's objective: a row of tab:mix-res, over all runs."""
+        """Average over runs and tasks: a row of tab:mix-res of the paper.
+
+        Returns
+        -------
+        tuple of float
+            The mean log objective of the initial centers, of Lloyd's last centers and of the
+            layer's last centers.
+
+        See Also
+        --------
+        Comparison.lloyd : The mean of each run and step.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import lloydformer as lf
+        >>> lloyd, layer = torch.tensor([[[3.0, 2.0]]]), torch.tensor([[[3.0, 1.5]]])
+        >>> lf.learning.Comparison(lloyd, layer, torch.zeros(1, 1, 6, 2)).row()
+        (3.0, 2.0, 1.5)
+        """
         ends = self.lloyd[:, 0], self.lloyd[:, -1], self.transformer[:, -1]
         initial, lloyd, transformer = (float(end.mean()) for end in ends)
         return initial, lloyd, transformer
@@ -57,7 +137,47 @@ def compare(
     n_steps: int = 20,
     seed: int = 0,
 ) -> Comparison:
-    """Both from the same centers, on the same tasks for every run."""
+    """Compare trained layers with Lloyd's algorithm, from the same centers on new tasks.
+
+    All runs get the same tasks, and no task is one of training or validation.
+
+    Parameters
+    ----------
+    layer : StackedLayer
+        The layer, for example `load("d32-k10").layer`.
+    weights : Tensor of shape (r, p)
+        Weights of each run; their device is used.
+    tasks : Tasks
+        Distribution of the tasks.
+    family : str, default="normal"
+        Family of the tasks.
+    n_tasks : int, default=320
+        Number of tasks.
+    n_steps : int, default=20
+        Number of steps of both.
+    seed : int, default=0
+        Seed of the tasks.
+
+    Returns
+    -------
+    Comparison
+        Log objectives of every run, task and step.
+
+    See Also
+    --------
+    load : Load trained weights.
+    train : Train weights.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> found = lf.learning.load("d16-k6")
+    >>> tasks = found.settings.tasks
+    >>> result = lf.learning.compare(found.layer, found.weights, tasks, n_tasks=8, n_steps=5)
+    >>> initial, lloyd, transformer = result.row()
+    >>> transformer < lloyd < initial
+    True
+    """
     batch = unseen(tasks, family, n_tasks, seed, weights.device)
     return compare_on(batch, layer, weights, n_steps, seed)
 
@@ -69,7 +189,7 @@ def unseen(
     seed: int = 0,
     device: str | torch.device = "cpu",
 ) -> Batch:
-    """Tasks that no run is trained or validated on, as those of one run."""
+    """Draw tasks that no run is trained or validated on, as a batch of one run."""
     seeds = _seeds(seed, device)
     return tasks.draw((family,), seeds, torch.zeros_like(seeds[0]), n_tasks)
 
@@ -82,7 +202,7 @@ def compare_on(
     n_steps: int = 20,
     seed: int = 0,
 ) -> Comparison:
-    """Both from the centers of the batch; the seed is of the points that empty clusters take."""
+    """Compare on given tasks, from their centers. `seed`: of the points for empty clusters."""
     seeds = _seeds(seed, weights.device)
     zero = torch.zeros_like(seeds[0])
     size = max(1, _CELLS // (len(weights) * batch.points.shape[2] ** 2))
@@ -102,8 +222,8 @@ def compare_on(
 
 
 def _seeds(seed: int, device: str | torch.device) -> Int[Tensor, " 1"]:
-    never = torch.full((), -1, dtype=torch.int64, device=device)
-    return keys(torch.full((1,), seed, device=device), "validation", never)
+    step = torch.full((), -1, dtype=torch.int64, device=device)  # no training step has this number
+    return stream_keys(torch.full((1,), seed, device=device), "validation", step)
 
 
 def _logs(points: Tensor, path: list[Tensor]) -> Float[Tensor, "r b s"]:

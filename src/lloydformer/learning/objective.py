@@ -1,4 +1,4 @@
-"""What is learned: the k-means objective, smoothed so that every center has a gradient."""
+"""The training loss: the k-means objective, smoothed so that every center has a gradient."""
 
 import torch
 from jaxtyping import Float
@@ -12,7 +12,10 @@ SMOOTHINGS = ("softmax", "sparsemax", "exact")
 def expanded_distances(
     points: Float[Tensor, "*b n d"], centers: Float[Tensor, "*b k d"]
 ) -> Float[Tensor, "*b n k"]:
-    """|x|^2 - 2xc + |c|^2: one product of matrices, for data in [0, 1] that need no more."""
+    """Return squared distances as |x|^2 - 2xc + |c|^2: one product of matrices.
+
+    Less exact than differences; accurate enough for data in [0, 1].
+    """
     norms = points.square().sum(dim=-1, keepdim=True) + centers.square().sum(dim=-1).unsqueeze(-2)
     return (norms - 2 * points @ centers.mT).clamp(min=0)
 
@@ -23,11 +26,48 @@ def smoothed_objective(
     temperature: float | Tensor = 0.1,
     smoothing: str = "softmax",
 ) -> Float[Tensor, "*b"]:
-    r"""$\sum_i \sum_j p_{ij} \lVert x_i - c_j \rVert^2$ with $p_i = \sigma(-d_i / \lambda)$.
+    r"""Compute the smoothed k-means objective, the loss of training.
 
-    That is eq:sm-kmeans for soft-max; sparsemax gives far centers no weight at all, and "exact"
-    is $\sum_i \min_j$ (eq:ex-kmeans), whose gradient exists almost everywhere. temperature is the
-    paper's $\lambda$, or one for each problem of a batch.
+    $\sum_i \sum_j p_{ij} \lVert x_i - c_j \rVert^2$ with $p_i = \sigma(-d_i / \lambda)$, where
+    $d_i$ are the squared distances of point i (eq:sm-kmeans).
+
+    Parameters
+    ----------
+    points : Tensor of shape (\*b, n, d)
+        Points, with any batch axes.
+    centers : Tensor of shape (\*b, k, d)
+        Centers.
+    temperature : float or Tensor, default=0.1
+        The paper's lambda; a tensor that broadcasts to (\*b, n, k) gives one for each problem.
+    smoothing : {"softmax", "sparsemax", "exact"}, default="softmax"
+        The activation that gives the weights p. Sparsemax gives far centers no weight. "exact" is
+        the k-means objective itself, the sum of the squared distances to the nearest center
+        (eq:ex-kmeans), whose gradient exists almost everywhere.
+
+    Returns
+    -------
+    Tensor of shape (\*b)
+        The objective of each problem.
+
+    Raises
+    ------
+    ValueError
+        If `smoothing` is not known.
+
+    See Also
+    --------
+    Settings : Chooses the smoothing of training.
+    Run : Chooses the temperature of a run.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import lloydformer as lf
+    >>> points, centers = torch.tensor([[0.0], [2.0]]), torch.tensor([[0.0], [3.0]])
+    >>> lf.learning.smoothed_objective(points, centers, smoothing="exact").item()
+    1.0
+    >>> round(lf.learning.smoothed_objective(points, centers, temperature=1.0).item(), 3)
+    1.143
     """
     if smoothing not in SMOOTHINGS:
         raise ValueError(f"smoothing: found {smoothing!r}; pass one of {', '.join(SMOOTHINGS)}")
@@ -44,6 +84,6 @@ def relative_objective(
     centers: Float[Tensor, "*b k d"],
     reference: Float[Tensor, "*b"],
 ) -> Float[Tensor, "*b"]:
-    """The exact objective of each task divided by another's, usually one Lloyd step's."""
+    """Return the exact objective of each task divided by a reference, usually Lloyd's."""
     with torch.no_grad():
         return smoothed_objective(points, centers, smoothing="exact") / reference

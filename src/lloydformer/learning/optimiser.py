@@ -1,4 +1,4 @@
-"""Adam, and the learning rate, for runs that are stacked: each has a rate of its own."""
+"""Adam and learning rate schedules for stacked runs; each run has its own learning rate."""
 
 import math
 from dataclasses import dataclass
@@ -11,26 +11,35 @@ from lloydformer.learning.settings import Settings
 
 _DECAYS = (0.9, 0.999)
 _EPSILON = 1e-8
-_BETTER = 1e-4
-"""A validation counts as improved if it is lower by this part, as in torch's plateau rule."""
+_IMPROVEMENT = 1e-4
+"""Relative decrease that counts as an improvement, as in torch's ReduceLROnPlateau."""
 
 
 @dataclass
-class State:
-    """Everything that training changes; one row for each run."""
+class TrainingState:
+    """Everything that training changes; one row for each run.
+
+    The field names are the tensor names in checkpoints.
+    """
 
     weights: Float[Tensor, "r p"]
     first: Float[Tensor, "r p"]
+    """Adam's running mean of the gradient."""
     second: Float[Tensor, "r p"]
+    """Adam's running mean of the squared gradient."""
     rate: Float[Tensor, " r"]
+    """Learning rate."""
     best: Float[Tensor, " r"]
+    """Best validation so far."""
     waited: Int[Tensor, " r"]
+    """Evaluations since the last improvement."""
     loss: Float[Tensor, " r"]
-    """The sum of the losses since the last evaluation."""
+    """Sum of the losses since the last evaluation."""
     step: Int[Tensor, ""]
 
     @classmethod
-    def begin(cls, weights: Float[Tensor, "r p"], learning_rate: float) -> "State":
+    def begin(cls, weights: Float[Tensor, "r p"], learning_rate: float) -> "TrainingState":
+        """Return the state before the first step."""
         runs = torch.zeros_like(weights[:, 0])
         return cls(
             weights=weights,
@@ -44,18 +53,20 @@ class State:
         )
 
     def tensors(self) -> dict[str, Tensor]:
+        """Return the tensors by name, not copied."""
         return dict(vars(self))
 
     def assign(self, tensors: dict[str, Tensor]) -> None:
-        """Other values in the same places, which a captured graph holds on to."""
+        """Copy values into the existing tensors, whose addresses a captured CUDA graph keeps."""
         for name, tensor in self.tensors().items():
             tensor.copy_(tensors[name])
 
 
-def descend(state: State, gradient: Float[Tensor, "r p"], clip: float | None) -> None:
-    r"""One step of Adam (Kingma and Ba, 2015), in place, for every run.
+def adam_step(state: TrainingState, gradient: Float[Tensor, "r p"], clip: float | None) -> None:
+    r"""Do one step of Adam (Kingma and Ba, 2015) for every run, in place.
 
-    $w \leftarrow w - \eta\, \hat m / (\sqrt{\hat v} + \epsilon)$.
+    $w \leftarrow w - \eta\, \hat m / (\sqrt{\hat v} + \epsilon)$. `clip`: upper bound of the norm
+    of each run's gradient, or None.
     """
     if clip is not None:
         norm = gradient.norm(dim=1, keepdim=True)
@@ -70,15 +81,17 @@ def descend(state: State, gradient: Float[Tensor, "r p"], clip: float | None) ->
     state.weights.sub_(rate[:, None] * state.first / root)
 
 
-def judge(state: State, validation: Float[Tensor, " r"], settings: Settings) -> None:
-    """The learning rate after an evaluation, in place."""
-    better = validation < state.best * (1 - _BETTER)
+def update_learning_rate(
+    state: TrainingState, validation: Float[Tensor, " r"], settings: Settings
+) -> None:
+    """Set the learning rates after an evaluation, in place, by `settings.schedule`."""
+    better = validation < state.best * (1 - _IMPROVEMENT)
     state.waited.add_(1).masked_fill_(better, 0)
     state.best.copy_(torch.where(better, validation, state.best))
     if settings.schedule == "plateau":
-        tired = state.waited >= settings.patience
-        state.rate.mul_(1 - 0.5 * tired.to(state.rate))
-        state.waited.masked_fill_(tired, 0)
+        stalled = state.waited >= settings.patience
+        state.rate.mul_(1 - 0.5 * stalled.to(state.rate))
+        state.waited.masked_fill_(stalled, 0)
     if settings.schedule == "cosine":
         part = (state.step.to(torch.float64) / settings.n_steps).clamp(max=1)
         state.rate.copy_(settings.learning_rate * (1 + torch.cos(math.pi * part)) / 2)

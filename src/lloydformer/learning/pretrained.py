@@ -1,4 +1,4 @@
-"""Trained weights: a safetensors file and a card in JSON, those of the package and one's own."""
+"""Trained weights for one d and k: a safetensors file and a JSON card, saved and loaded."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -17,13 +17,40 @@ from torch import Tensor
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.learning.cards import FORMAT, SYMMETRIC, located, not_a_card, read_card
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.learning.stacked import StackedLayer
+from lloydformer.learning.stacked_layer import StackedLayer
 from lloydformer.storage.atomic import replacing, write_whole
 
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A trained layer, with the card that says how it was made."""
+    """Hold a trained layer for one number of features and of clusters.
+
+    Parameters
+    ----------
+    name : str
+        Name of the weights, as "d32-k10".
+    settings : Settings
+        Settings of the training.
+    run : Run
+        The run that trained them.
+    weights : Tensor of shape (1, p)
+        All weights in one row, in the order of `layer.shapes`.
+    card : dict
+        The card: how the weights were trained, their scores and the log of training.
+
+    See Also
+    --------
+    load : Load trained weights.
+    compare : Compare a layer with Lloyd's algorithm.
+    lloydformer.LearnedKMeans : The estimator.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> found = lf.learning.load("d4-k6")
+    >>> found.settings.n_features, found.settings.n_clusters, found.run.family
+    (4, 6, 'normal')
+    """
 
     name: str
     settings: Settings
@@ -33,11 +60,45 @@ class Pretrained:
 
     @property
     def layer(self) -> StackedLayer:
+        """Return the layer: a function of weights, points and centers.
+
+        See Also
+        --------
+        Pretrained.circuit : The same as a circuit.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import lloydformer as lf
+        >>> found = lf.learning.load("d4-k6")
+        >>> points = torch.rand(1, 2, 50, 4)  # one run, two tasks
+        >>> found.layer(found.weights, points, points[:, :, :6]).shape
+        torch.Size([1, 2, 6, 4])
+        """
         s = self.settings
         return StackedLayer(s.recipe, s.n_features, s.n_clusters)
 
     def circuit(self) -> Circuit:
-        """The same as a `Circuit`, to look inside: its weights are parameters."""
+        """Build a circuit with these weights, whose intermediate values can be read.
+
+        Returns
+        -------
+        Circuit
+            The circuit in evaluation mode; its weights are parameters.
+
+        See Also
+        --------
+        lloydformer.Circuit : Runs the layers and keeps a trace.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import lloydformer as lf
+        >>> circuit = lf.learning.load("d4-k6").circuit()
+        >>> points = torch.rand(50, 4)
+        >>> circuit(points, points[:6], n_layers=3).centers.shape
+        torch.Size([4, 6, 4])
+        """
         circuit = self.layer.circuit(0)
         named = {name: part[0] for name, part in self.layer.named(self.weights).items()}
         circuit.load_state_dict(named)
@@ -45,13 +106,42 @@ class Pretrained:
 
 
 def load(pretrained: str | Path) -> Pretrained:
-    """Weights of one d and k by name (`available()`), or by the path of a card or of weights."""
+    """Load trained weights for one number of features and of clusters.
+
+    Parameters
+    ----------
+    pretrained : str or Path
+        A name of `available()`, or the path of a card (.json) or of its weights (.safetensors).
+
+    Returns
+    -------
+    Pretrained
+        The weights and their card.
+
+    Raises
+    ------
+    ValueError
+        If there are no such weights, if a file is damaged, or if the card is of the symmetric
+        kind.
+
+    See Also
+    --------
+    available : Names of the weights in the package.
+    load_symmetric : Load the weights for every d and k.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> found = lf.learning.load("d32-k10")
+    >>> sorted(found.card["scores"]["mean_log_objective"])
+    ['initial', 'lloyd', 'n_steps', 'n_tasks', 'transformer']
+    """
     folder, name = located(pretrained)
     return _read(folder, name)
 
 
 def save(path: Path, settings: Settings, run: Run, weights: Tensor, notes: dict[str, Any]) -> None:
-    """PATH.safetensors and then PATH.json, which knows what the former must hold."""
+    """Write PATH.safetensors, then the card PATH.json with the hash of the former."""
     layer = StackedLayer(settings.recipe, settings.n_features, settings.n_clusters)
     parts = layer.named(weights.reshape(1, -1)).items()
     data = save_tensors({name: part[0].detach().cpu().contiguous() for name, part in parts})
@@ -80,7 +170,7 @@ def _read(folder: Traversable, name: str) -> Pretrained:
         raise ValueError(f"{where}.safetensors: there is no such file beside its card") from None
     if sha256(data).hexdigest() != card.get("sha256"):
         raise ValueError(
-            f"{where}.safetensors: is not whole (its content is not what its card says)"
+            f"{where}.safetensors: is damaged (its hash differs from the one in its card)"
         )
     try:
         settings, run = Settings.read(card["settings"]), Run(**card["run"])
@@ -97,5 +187,5 @@ def _flat(layer: StackedLayer, tensors: dict[str, Tensor]) -> Float[Tensor, "1 p
         raise ValueError("its weights are not those of its settings")
     row = torch.cat([tensors[name].float().flatten() for name in layer.shapes])
     if not torch.isfinite(row).all():
-        raise ValueError("found weights that are not numbers")
+        raise ValueError("found weights that are not finite")
     return row.unsqueeze(0)

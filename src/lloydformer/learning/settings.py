@@ -1,4 +1,4 @@
-"""Settings of training: what runs that are trained together share, and what each has alone."""
+"""Settings of training: those that runs trained together share, and those of a single run."""
 
 import math
 from collections.abc import Collection
@@ -21,7 +21,35 @@ SCHEDULES = ("plateau", "cosine", "constant")
 
 @dataclass(frozen=True)
 class Run:
-    """What one run has alone: its seed, its loss temperature, the family of its tasks."""
+    """Set up one training run.
+
+    Runs that are trained together share a `Settings`.
+
+    Parameters
+    ----------
+    seed : int, default=0
+        Seed of the initial weights, the tasks and the dropout, not negative.
+    loss_temperature : float, default=0.1
+        The paper's lambda, the temperature of the smoothed objective.
+    family : str, default="normal"
+        Family of the tasks: "normal", "cauchy", "gumbel", "laplace" or "lognormal".
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    See Also
+    --------
+    Settings : What runs trained together share.
+    train : Train runs.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> lf.learning.Run(seed=1, family="laplace")
+    Run(seed=1, loss_temperature=0.1, family='laplace')
+    """
 
     seed: int = 0
     loss_temperature: float = 0.1
@@ -29,7 +57,7 @@ class Run:
 
     def __post_init__(self) -> None:
         if type(self.seed) is not int or not 0 <= self.seed < 2**63:
-            raise ValueError(f"seed: found {self.seed!r}; pass a whole number that is not negative")
+            raise ValueError(f"seed: found {self.seed!r}; pass an integer from 0 to 2^63 - 1")
         if not 0 < self.loss_temperature < math.inf:
             found = self.loss_temperature
             raise ValueError(f"loss_temperature: found {found!r}; pass a positive finite number")
@@ -39,11 +67,64 @@ class Run:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train; the defaults are the paper's protocol (asec:trf-train).
+    """Set up training, for all runs that are trained together.
 
-    smoothing: how the objective is smoothed, or "exact". n_unrolled: steps of the layer in front
-    of the loss. schedule: "plateau" halves the learning rate of a run when its validation has not
-    improved for `patience` evaluations. clip: the greatest norm of a run's gradient, if any.
+    The defaults are the paper's protocol (asec:trf-train).
+
+    Parameters
+    ----------
+    tasks : Tasks, default=Tasks()
+        Distribution of the tasks.
+    codes : {"onehot", "binary", None}, default="onehot"
+        How tokens name their cluster; None for tokens without names, which serve any number of
+        clusters.
+    bias : bool, default=True
+        Whether the projections have a bias.
+    scaled : bool, default=True
+        Whether scores are divided by the root of the token dimension.
+    activation : {"softmax", "sparsemax"}, default="softmax"
+        Activation of the heads.
+    dropout : float, default=0.01
+        Probability that an attention weight is dropped in a training step.
+    smoothing : {"softmax", "sparsemax", "exact"}, default="softmax"
+        Smoothing of the objective that is the loss.
+    n_unrolled : int, default=1
+        Number of layers that are applied before the loss.
+    n_steps : int, default=10000
+        Number of training steps.
+    batch_size : int, default=32
+        Tasks of each run in a step.
+    learning_rate : float, default=0.01
+        Initial learning rate.
+    schedule : {"plateau", "cosine", "constant"}, default="plateau"
+        Learning rate schedule. "plateau" halves the rate of a run when its validation has not
+        improved for `patience` evaluations.
+    patience : int, default=5
+        Evaluations without improvement that "plateau" waits for.
+    clip : float or None, default=None
+        Upper bound of the norm of a run's gradient; None for no bound.
+    evaluate_every : int, default=50
+        Steps between evaluations.
+    n_validation : int, default=320
+        Validation tasks of each run.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or if `codes` name clusters whose number is a range.
+
+    See Also
+    --------
+    Run : What each run has alone.
+    train : Train runs with these settings.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> tasks = lf.learning.Tasks(n_features=2, n_clusters=3, n_points=64)
+    >>> settings = lf.learning.Settings(tasks=tasks, n_steps=100)
+    >>> settings.name, settings.learning_rate
+    ('d2-k3', 0.01)
     """
 
     tasks: Tasks = field(default_factory=Tasks)
@@ -67,7 +148,7 @@ class Settings:
         for name in ("n_unrolled", "n_steps", "batch_size", "patience", "evaluate_every",
                      "n_validation"):  # fmt: skip
             if type(getattr(self, name)) is not int or getattr(self, name) < 1:
-                raise ValueError(f"{name}: found {getattr(self, name)!r}; pass a number above 0")
+                raise ValueError(f"{name}: found {getattr(self, name)!r}; pass a positive integer")
         for name in ("learning_rate", "clip"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
@@ -84,41 +165,131 @@ class Settings:
                 )
         if self.codes is not None and not isinstance(self.tasks.n_clusters, int):
             raise ValueError(
-                "codes: a circuit that names its clusters has a fixed number of them; give "
+                "codes: a circuit that names its clusters has a fixed number of them; pass "
                 "n_clusters as one number, or codes=None"
             )
-        _ = self.recipe  # refuses what is no recipe
+        _ = self.recipe  # raises ValueError for values that no recipe accepts
 
     @property
     def recipe(self) -> Recipe:
+        """Build the recipe of the layer that is trained.
+
+        See Also
+        --------
+        lloydformer.recipes.learned : The recipe of trainable layers.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.learning.Settings().recipe.name
+        'learned'
+        """
         codes, activation = CODES[self.codes], ACTIVATIONS[self.activation]
         return recipes.learned(codes, self.bias, self.scaled, activation, self.dropout)
 
     @property
     def n_features(self) -> int:
+        """Return the number of features of the layer, the largest of the tasks.
+
+        See Also
+        --------
+        Tasks : Has the range of the tasks.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.learning.Settings(lf.learning.Tasks(n_features=(2, 8))).n_features
+        8
+        """
         d = self.tasks.n_features
         return d if isinstance(d, int) else d[1]
 
     @property
     def n_clusters(self) -> int:
+        """Return the number of clusters of the layer, the largest of the tasks.
+
+        See Also
+        --------
+        Tasks : Has the range of the tasks.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.learning.Settings().n_clusters
+        10
+        """
         k = self.tasks.n_clusters
         return k if isinstance(k, int) else k[1]
 
     @property
     def name(self) -> str:
-        """`d32-k10`: what the trained layer fits."""
+        """Return the name of trained weights, by their number of features and of clusters.
+
+        See Also
+        --------
+        available : Names of the weights in the package.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.learning.Settings().name
+        'd32-k10'
+        """
         return f"d{self.n_features}-k{self.n_clusters}"
 
     def written(self) -> dict[str, Any]:
-        """As JSON."""
+        """Serialise the settings as JSON values, for cards and checkpoints.
+
+        Returns
+        -------
+        dict
+            The fields by name.
+
+        See Also
+        --------
+        Settings.read : The inverse.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.learning.Settings().written()["batch_size"]
+        32
+        """
         return asdict(self)
 
     @classmethod
     def read(cls, found: dict[str, Any]) -> "Settings":
-        """What `written` gave."""
+        """Build settings from what `written` returned.
+
+        Parameters
+        ----------
+        found : dict
+            The fields by name, all of them.
+
+        Returns
+        -------
+        Settings
+            The settings.
+
+        Raises
+        ------
+        ValueError
+            If a field is missing, unknown or out of range.
+
+        See Also
+        --------
+        Settings.written : The inverse.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> settings = lf.learning.Settings(n_steps=7)
+        >>> lf.learning.Settings.read(settings.written()) == settings
+        True
+        """
         known = {f.name for f in fields(cls)}
         if not isinstance(found, dict) or found.keys() != known:
-            raise ValueError(f"settings: found {sorted(found)}; they are {sorted(known)}")
+            raise ValueError(f"settings: found {sorted(found)}; pass {sorted(known)}")
         tasks: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in found["tasks"].items()

@@ -1,7 +1,6 @@
 """Tasks: clustering problems drawn from mixtures, in whole batches, on the device."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,33 +8,18 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lloydformer.learning.draws import keys, uniform, whole
+from lloydformer.learning.mixtures import QUANTILES, mixture_points, scale_to_unit_cube, take_rows
+from lloydformer.learning.random_numbers import integers, stream_keys, uniform
 
 Count = int | tuple[int, int]
-"""A number, or the least and the greatest of several."""
+"""A number, or a range (smallest, largest) to draw it from."""
 
-
-def _normal(u: Tensor) -> Tensor:
-    return math.sqrt(2) * torch.erfinv(2 * u - 1)
-
-
-def _laplace(u: Tensor) -> Tensor:
-    return torch.where(u < 0.5, (2 * u).log(), -(2 * (1 - u)).log())
-
-
-QUANTILES: dict[str, Callable[[Tensor], Tensor]] = {
-    "normal": _normal,
-    "cauchy": lambda u: torch.tan(math.pi * (u - 0.5)),
-    "gumbel": lambda u: -torch.log(-torch.log(u)),
-    "laplace": _laplace,
-    "lognormal": _normal,
-}
-"""The standard member of each family at a probability; log-normal is the exponential of normal."""
 FAMILIES = tuple(QUANTILES)
+"""Names of the families of distributions."""
 
 
 class Batch(NamedTuple):
-    """Problems of several runs."""
+    """Tasks of several runs: r runs, b tasks each."""
 
     points: Float[Tensor, "r b n d"]
     centers: Float[Tensor, "r b k d"]
@@ -43,13 +27,50 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Tasks:
-    """A distribution of tasks (asec:trf-train): mixtures, scaled to [0, 1] in every dimension.
+    """Describe a distribution of clustering tasks.
 
-    Locations are uniform in [0, 1]^d. weights: every component "equal", or "random", uniform on
-    the simplex. scales: all `scale`, or "random", uniform between 0 and twice that in every
-    dimension of every component. n_components: as many as clusters where None. Ranges: all
-    tasks of a step have the same n_points and n_clusters; each has n_features (the columns after
-    them are 0) and n_components of its own. The centers begin at different points of the task.
+    A task is a mixture, as in asec:trf-train of the paper, scaled to [0, 1] in every dimension.
+    The locations of its components are uniform in [0, 1]^d, and its initial centers are distinct
+    points of the task. A number may be given as a range (smallest, largest). All tasks of a
+    training step have the same n_points and n_clusters; n_features and n_components are drawn
+    for each task.
+
+    Parameters
+    ----------
+    n_features : int or tuple of int, default=32
+        Dimensions that a task uses; the columns after them are 0.
+    n_clusters : int or tuple of int, default=10
+        Number of centers.
+    n_points : int or tuple of int, default=512
+        Number of points.
+    n_components : int, tuple of int or None, default=None
+        Number of components of the mixture; None for n_clusters.
+    weights : {"equal", "random"}, default="equal"
+        Weights of the components: all equal, or uniform on the simplex.
+    scales : {"equal", "random"}, default="equal"
+        Scales of the components: `scale`, or uniform between 0 and twice that for every dimension
+        of every component.
+    scale : float, default=0.1
+        Scale of the components.
+
+    Raises
+    ------
+    ValueError
+        If a number or range is not positive, or if there are fewer points than clusters.
+
+    See Also
+    --------
+    Settings : What else training needs.
+    compare : Evaluate a trained layer on tasks.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import lloydformer as lf
+    >>> tasks = lf.learning.Tasks(n_features=2, n_clusters=3, n_points=50)
+    >>> batch = tasks.draw(("normal",), torch.tensor([0]), torch.tensor(0), size=4)
+    >>> batch.points.shape, batch.centers.shape
+    (torch.Size([1, 4, 50, 2]), torch.Size([1, 4, 3, 2]))
     """
 
     n_features: Count = 32
@@ -77,30 +98,76 @@ class Tasks:
 
     @property
     def of_one_shape(self) -> bool:
+        """Tell whether all tasks have the same number of points and of clusters.
+
+        See Also
+        --------
+        Tasks.draw : Draw tasks.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.learning.Tasks().of_one_shape, lf.learning.Tasks(n_points=(20, 40)).of_one_shape
+        (True, False)
+        """
         return isinstance(self.n_points, int) and isinstance(self.n_clusters, int)
 
     def draw(
         self, families: tuple[str, ...], seeds: Int[Tensor, " r"], step: Int[Tensor, ""], size: int
     ) -> Batch:
-        """`size` tasks of a step for each run: its family, its seed."""
+        """Draw the tasks of a training step for several runs.
+
+        The tasks are a pure function of the arguments: a run draws the same tasks alone and
+        together with other runs.
+
+        Parameters
+        ----------
+        families : tuple of str
+            Family of each run: "normal", "cauchy", "gumbel", "laplace" or "lognormal".
+        seeds : Tensor of shape (r,)
+            Seed of each run, int64.
+        step : Tensor of shape ()
+            Number of the step, int64.
+        size : int
+            Number of tasks of each run.
+
+        Returns
+        -------
+        Batch
+            Points (r, size, n, d) and initial centers (r, size, k, d), in float32.
+
+        See Also
+        --------
+        lloydformer.learning.train : Train on tasks.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import lloydformer as lf
+        >>> tasks = lf.learning.Tasks(n_features=3, n_clusters=2, n_points=10)
+        >>> families, seeds = ("normal", "cauchy"), torch.tensor([0, 1])
+        >>> points, centers = tasks.draw(families, seeds, torch.tensor(5), size=4)
+        >>> points.shape, float(points.min()), float(points.max())
+        (torch.Size([2, 4, 10, 3]), 0.0, 1.0)
+        """
         n, k = self._shape(step)
         d, m = _ends(self.n_features)[1], self._most_components(k)
-        u = self._numbers(keys(seeds, "tasks", step), size, (n, d, m))
+        u = self._uniform(stream_keys(seeds, "tasks", step), size, (n, d, m))
         members = self._members(u, k, m)  # (r, b, n)
-        spread = _taken(2 * u["scales"], members) if self.scales == "random" else 1.0
-        points = _by_family(
-            families, _taken(u["locations"], members), self.scale * spread, u["noise"]
+        spread = take_rows(2 * u["scales"], members) if self.scales == "random" else 1.0
+        points = mixture_points(
+            families, take_rows(u["locations"], members), self.scale * spread, u["noise"]
         )
-        points = _scaled(points)
+        points = scale_to_unit_cube(points)
         if not isinstance(self.n_features, int):
-            used = whole(u["features"], *self.n_features).unsqueeze(-1)
+            used = integers(u["features"], *self.n_features).unsqueeze(-1)
             points = points * (torch.arange(d, device=points.device) < used)
-        return Batch(points, _taken(points, u["starts"].topk(k, dim=-1).indices))
+        return Batch(points, take_rows(points, u["starts"].topk(k, dim=-1).indices))
 
-    def _numbers(
+    def _uniform(
         self, key: Int[Tensor, " r"], size: int, sizes: tuple[int, int, int]
     ) -> dict[str, Float[Tensor, "r b ..."]]:
-        """All that a batch of tasks needs, in one draw: in (0, 1), by what it is for."""
+        """All uniform numbers of a batch of tasks in one draw, by what they are for."""
         n, d, m = sizes
         shapes: dict[str, tuple[int, ...]] = {
             "members": (n,), "locations": (m, d), "noise": (n, d), "starts": (n,),
@@ -116,12 +183,12 @@ class Tasks:
         }
 
     def _shape(self, step: Tensor) -> tuple[int, int]:
-        """How many points and clusters the tasks of a step have: the same in every run."""
+        """Number of points and of clusters in a step: the same in every run."""
         if isinstance(self.n_points, int) and isinstance(self.n_clusters, int):
             return self.n_points, self.n_clusters
-        key = keys(torch.zeros(1, dtype=torch.int64, device=step.device), "sizes", step)
+        key = stream_keys(torch.zeros(1, dtype=torch.int64, device=step.device), "sizes", step)
         u = uniform(key, 2)[0]
-        n, k = whole(u[0], *_ends(self.n_points)), whole(u[1], *_ends(self.n_clusters))
+        n, k = integers(u[0], *_ends(self.n_points)), integers(u[1], *_ends(self.n_clusters))
         return int(n), int(k)
 
     def _most_components(self, n_clusters: int) -> int:
@@ -131,43 +198,13 @@ class Tasks:
         """The component of each point."""
         components = k if self.n_components is None else self.n_components
         if self.weights == "equal" and isinstance(components, int):
-            return whole(u["members"], 0, components - 1)
+            return integers(u["members"], 0, components - 1)
         masses = -u["weights"].log() if self.weights == "random" else u["members"].new_ones(m)
         if not isinstance(components, int):
-            used = whole(u["components"], *components)
+            used = integers(u["components"], *components)
             masses = masses * (torch.arange(m, device=masses.device) < used)
         upto = masses.cumsum(dim=-1).expand(*u["members"].shape[:2], m).contiguous()
         return torch.searchsorted(upto, u["members"] * upto[..., -1:]).clamp_(max=m - 1)
-
-
-def _by_family(
-    families: tuple[str, ...], centers: Tensor, spread: Tensor | float, u: Tensor
-) -> Float[Tensor, "r b n d"]:
-    """Location plus scale times the standard draw of each run's family."""
-    if len(set(families)) > 1:
-        return torch.cat(
-            [
-                _by_family(
-                    (family,),
-                    centers[run : run + 1],
-                    spread if isinstance(spread, float) else spread[run : run + 1],
-                    u[run : run + 1],
-                )
-                for run, family in enumerate(families)
-            ]
-        )
-    points = centers + spread * QUANTILES[families[0]](u)
-    return points.exp() if families[0] == "lognormal" else points
-
-
-def _taken(rows: Float[Tensor, "r b m d"], which: Int[Tensor, "r b n"]) -> Tensor:
-    return rows.gather(2, which.unsqueeze(-1).expand(*which.shape, rows.shape[-1]))
-
-
-def _scaled(points: Float[Tensor, "r b n d"]) -> Float[Tensor, "r b n d"]:
-    """Each task to [0, 1] in every dimension."""
-    low, high = points.aminmax(dim=2, keepdim=True)
-    return (points - low) / (high - low).clamp_(min=torch.finfo(points.dtype).tiny)
 
 
 def _ends(count: Count) -> tuple[int, int]:
@@ -178,4 +215,6 @@ def _check_range(name: str, count: object) -> None:
     ends = count if isinstance(count, tuple) else (count, count)
     good = len(ends) == 2 and all(type(end) is int for end in ends) and 1 <= ends[0] <= ends[1]
     if not good:
-        raise ValueError(f"{name}: found {count!r}; pass a number above 0, or (least, greatest)")
+        raise ValueError(
+            f"{name}: found {count!r}; pass a positive integer, or a range (smallest, largest)"
+        )

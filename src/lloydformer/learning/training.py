@@ -1,4 +1,4 @@
-"""Training: many runs together, evaluated, logged, and safe against being killed."""
+"""Training: many runs together, with evaluations, a log and checkpoints to resume from."""
 
 import csv
 import io
@@ -12,10 +12,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.learning.captured import Captured
 from lloydformer.learning.checkpoint import Checkpoint, Row, load_checkpoint, save_checkpoint
-from lloydformer.learning.program import Program, stack
+from lloydformer.learning.cuda_graph import GraphedTrainer
 from lloydformer.learning.settings import Run, Settings
+from lloydformer.learning.trainer import Trainer, make_trainer
 from lloydformer.storage.atomic import write_whole
 from lloydformer.storage.model_folder import CONFIG
 
@@ -25,19 +25,70 @@ LOG = "log.csv"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a callback hears after each evaluation; a number for each run."""
+    """Hold the numbers of one evaluation during training, one for each run.
+
+    Parameters
+    ----------
+    step : int
+        Training steps done.
+    n_steps : int
+        Training steps in all.
+    loss : tuple of float
+        Mean loss since the last evaluation.
+    relative : tuple of float
+        Mean over the validation tasks of the objective divided by Lloyd's, after the same number
+        of steps. Below 1 the layer is better than Lloyd's algorithm.
+    rate : tuple of float
+        Learning rate of the steps before the evaluation.
+
+    See Also
+    --------
+    train : Calls a callback with evaluations.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> lf.learning.Evaluation(50, 100, loss=(2.0,), relative=(1.1,), rate=(0.01,)).relative
+    (1.1,)
+    """
 
     step: int
     n_steps: int
     loss: tuple[float, ...]
     relative: tuple[float, ...]
-    """Objective of the validation tasks over that of as many Lloyd steps, on average."""
     rate: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What training came to."""
+    """Hold the result of training.
+
+    Parameters
+    ----------
+    settings : Settings
+        Settings of all runs.
+    runs : tuple of Run
+        The runs.
+    weights : Tensor of shape (r, p)
+        Weights of each run, on the CPU.
+    history : tuple of Evaluation
+        The evaluations, in order.
+    seconds : float, default=0.0
+        Time that training took.
+
+    See Also
+    --------
+    train : Trains runs.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> tasks = lf.learning.Tasks(n_features=2, n_clusters=3, n_points=20)
+    >>> settings = lf.learning.Settings(tasks, n_steps=4, evaluate_every=2, n_validation=4)
+    >>> trained = lf.learning.train(settings, device="cpu")
+    >>> [evaluation.step for evaluation in trained.history]
+    [2, 4]
+    """
 
     settings: Settings
     runs: tuple[Run, ...]
@@ -46,7 +97,26 @@ class Trained:
     seconds: float = 0.0
 
     def log(self) -> str:
-        """Every evaluation of every run, as CSV."""
+        """Format every evaluation of every run as CSV.
+
+        Returns
+        -------
+        str
+            A header and one line for each evaluation and run.
+
+        See Also
+        --------
+        train : Writes the log as log.csv if a folder is given.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> tasks = lf.learning.Tasks(n_features=2, n_clusters=3, n_points=20)
+        >>> settings = lf.learning.Settings(tasks, n_steps=2, evaluate_every=1, n_validation=4)
+        >>> trained = lf.learning.train(settings, device="cpu")
+        >>> trained.log().splitlines()[0]
+        'step,seed,loss_temperature,family,loss,relative_objective,learning_rate'
+        """
         return _csv(self.runs, self.history)
 
 
@@ -63,64 +133,111 @@ def train(
 ) -> Trained:
     """Train several runs with the same settings, together.
 
-    device: CUDA where there is one. folder: where a checkpoint and log.csv are written, every
-    `checkpoint_every` evaluations; with `resume` training goes on from the checkpoint that is
-    there, and comes to the same weights as if it had never stopped. force: begin anew over it.
+    A training that is killed and resumed gives the same weights as one that was not.
+
+    Parameters
+    ----------
+    settings : Settings or None, default=None
+        Settings of all runs; None for the defaults, the paper's protocol.
+    runs : sequence of Run, default=(Run(),)
+        The runs.
+    device : str, torch.device or None, default=None
+        Device; None for CUDA if available, else the CPU.
+    folder : str, Path or None, default=None
+        Folder for a checkpoint and log.csv; None to write nothing.
+    resume : bool, default=False
+        Continue from the checkpoint in `folder`.
+    force : bool, default=False
+        Start again although `folder` holds a checkpoint, which is replaced.
+    checkpoint_every : int, default=10
+        Evaluations between checkpoints.
+    callback : callable or None, default=None
+        Called with an `Evaluation` after each evaluation.
+
+    Returns
+    -------
+    Trained
+        Weights of each run, and the evaluations.
+
+    Raises
+    ------
+    ValueError
+        If there are no runs, or if `resume` and `force` do not fit what `folder` holds.
+
+    See Also
+    --------
+    Settings : What runs share.
+    Run : What each run has alone.
+    compare : Compare trained layers with Lloyd's algorithm.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> tasks = lf.learning.Tasks(n_features=2, n_clusters=3, n_points=20)
+    >>> settings = lf.learning.Settings(tasks, n_steps=4, evaluate_every=2, n_validation=4)
+    >>> runs = [lf.learning.Run(seed=0), lf.learning.Run(seed=1, family="laplace")]
+    >>> trained = lf.learning.train(settings, runs, device="cpu")
+    >>> len(trained.weights), trained.history[-1].step
+    (2, 4)
     """
     settings = settings or Settings()
-    program = stack(settings, runs, device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    trainer = make_trainer(
+        settings, runs, device or ("cuda" if torch.cuda.is_available() else "cpu")
+    )
     place = None if folder is None else Path(folder)
-    history = _begun(program, place, resume, force)
+    history = _resumed_history(trainer, place, resume, force)
     began = perf_counter()
-    work = Captured(program)
-    while int(program.state.step) < settings.n_steps:
-        history.append(_advanced(program, work))
+    graphed = GraphedTrainer(trainer)
+    while int(trainer.state.step) < settings.n_steps:
+        history.append(_advanced(trainer, graphed))
         done = history[-1].step >= settings.n_steps
         if place and (done or len(history) % checkpoint_every == 0):
-            _save(program, history, place)
+            _save(trainer, history, place)
         if callback:
             callback(history[-1])
-    return Trained(settings, program.runs, program.state.weights.detach().cpu(), tuple(history),
+    return Trained(settings, trainer.runs, trainer.state.weights.detach().cpu(), tuple(history),
                    perf_counter() - began)  # fmt: skip
 
 
-def _advanced(program: Program, work: Captured) -> Evaluation:
-    """The steps up to the next evaluation, and that."""
-    settings, state = program.settings, program.state
+def _advanced(trainer: Trainer, graphed: GraphedTrainer) -> Evaluation:
+    """Train until the next evaluation is due, then evaluate."""
+    settings, state = trainer.settings, trainer.state
     steps = min(settings.evaluate_every, settings.n_steps - int(state.step))
     for _ in range(steps):
-        work.step()
+        graphed.step()
     rate = tuple(state.rate.tolist())
-    work.evaluate()
+    graphed.evaluate()
     loss = tuple((state.loss / steps).tolist())
     state.loss.zero_()
-    relative = tuple(program.measured.tolist())
+    relative = tuple(trainer.measured.tolist())
     return Evaluation(int(state.step), settings.n_steps, loss, relative, rate)
 
 
-def _begun(program: Program, folder: Path | None, resume: bool, force: bool) -> list[Evaluation]:
-    """The evaluations so far: none, or those of the checkpoint that is gone on from."""
+def _resumed_history(
+    trainer: Trainer, folder: Path | None, resume: bool, force: bool
+) -> list[Evaluation]:
+    """Restore the state from a checkpoint if asked to; return the evaluations so far."""
     there = folder is not None and (folder / CHECKPOINT / CONFIG).exists()
     if not there or folder is None or (force and not resume):
         if resume and not there:
-            raise ValueError(f"{folder}: holds no checkpoint to go on from; train without resume")
+            raise ValueError(f"{folder}: holds no checkpoint to resume from; train without resume")
         return []
     if not resume:
         raise ValueError(
-            f"{folder}: holds a checkpoint; go on from it with resume, or begin anew with force"
+            f"{folder}: holds a checkpoint; continue it with resume, or start again with force"
         )
     found = load_checkpoint(folder / CHECKPOINT)
-    if (found.settings, found.runs) != (program.settings, program.runs):
+    if (found.settings, found.runs) != (trainer.settings, trainer.runs):
         raise ValueError(
-            f"{folder}: its checkpoint is of other settings or runs; go on with those, or train in "
-            "another folder"
+            f"{folder}: its checkpoint has other settings or runs; continue with those, or train "
+            "in another folder"
         )
-    program.state.assign({n: t.to(program.device) for n, t in found.tensors.items()})
-    return [_evaluation(row, program.settings.n_steps) for row in found.history]
+    trainer.state.assign({n: t.to(trainer.device) for n, t in found.tensors.items()})
+    return [_evaluation(row, trainer.settings.n_steps) for row in found.history]
 
 
 def _row(e: Evaluation) -> Row:
-    """As JSON, which has no word for what is no number."""
+    """Return an evaluation as JSON values; None for NaN and infinity, which JSON lacks."""
     columns = {"step": (float(e.step),), "loss": e.loss, "relative": e.relative, "rate": e.rate}
     return {
         name: [value if math.isfinite(value) else None for value in values]
@@ -136,11 +253,11 @@ def _evaluation(row: Row, n_steps: int) -> Evaluation:
     return Evaluation(int(step[0]), n_steps, *columns)
 
 
-def _save(program: Program, history: list[Evaluation], folder: Path) -> None:
+def _save(trainer: Trainer, history: list[Evaluation], folder: Path) -> None:
     rows = tuple(_row(e) for e in history)
-    tensors = program.state.tensors()
-    write_whole(folder / LOG, _csv(program.runs, history))
-    save_checkpoint(folder / CHECKPOINT, Checkpoint(program.settings, program.runs, tensors, rows))
+    tensors = trainer.state.tensors()
+    write_whole(folder / LOG, _csv(trainer.runs, history))
+    save_checkpoint(folder / CHECKPOINT, Checkpoint(trainer.settings, trainer.runs, tensors, rows))
 
 
 def _csv(runs: Sequence[Run], history: Sequence[Evaluation]) -> str:

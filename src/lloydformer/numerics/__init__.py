@@ -1,1 +1,1 @@
-"""Numbers without an opinion about clustering: noise, origins, distances, sums, checks."""
+"""Numerical functions independent of clustering algorithms: noise, distances, sums, checks."""

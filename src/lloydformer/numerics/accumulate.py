@@ -1,20 +1,20 @@
-"""Sums by label, in an order that does not depend on chance."""
+"""Sums by label, in a deterministic order."""
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 _FEW = 4096
-"""So few labels are added up by a product with their indicators on a GPU."""
+"""On a GPU, up to this many labels are summed by a product with one-hot labels."""
 
 
 def add_by_label(
     values: Float[Tensor, "m *rest"], labels: Int[Tensor, " m"], n_labels: int
 ) -> Float[Tensor, "k *rest"]:
-    """The sum of the values with each label.
+    """Return the sum of the values of each label.
 
-    On a GPU `index_add_` adds in whatever order its threads come, and the last bits change from
-    call to call. A product does not, nor does `index_put_`, which sorts first.
+    On a GPU `index_add_` adds in an arbitrary order, so the last bits change from call to call.
+    A product is deterministic, and so is `index_put_`, which sorts first.
     """
     if values.device.type != "cpu" and n_labels <= _FEW:
         every = torch.arange(n_labels, device=labels.device)

@@ -1,4 +1,4 @@
-"""What comes in from outside is checked here, once: every complaint names its argument."""
+"""Checks of arguments; every error names the argument, what was found and what to do."""
 
 import numpy as np
 import torch
@@ -8,7 +8,7 @@ FLOATS = (torch.float32, torch.float64)
 
 
 def as_points(name: str, value: object) -> Tensor:
-    """A finite float tensor of rows, (m, d) or (b, m, d), from a tensor or an array."""
+    """Return a finite float tensor of rows, (m, d) or (b, m, d), from a tensor or an array."""
     tensor = _as_tensor(name, value)
     if tensor.dtype not in FLOATS:
         raise ValueError(f"{name}: found dtype {tensor.dtype}; convert to float32 or float64 first")
@@ -29,7 +29,7 @@ def _as_tensor(name: str, value: object) -> Tensor:
         return torch.tensor(np.asarray(value))
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{name}: found {type(value).__name__}, which is no array of numbers ({error}); "
+            f"{name}: found {type(value).__name__}, which is not an array of numbers ({error}); "
             "pass a tensor or an array"
         ) from None
 
@@ -38,12 +38,12 @@ def _not_finite(name: str, tensor: Tensor) -> str:
     where = tuple((~torch.isfinite(tensor)).nonzero()[0].tolist())
     return (
         f"{name}: found {tensor[where].item()} at {where}; "
-        "remove or fill in such rows, for example with sklearn.impute.SimpleImputer"
+        "remove or fill in these rows, for example with sklearn.impute.SimpleImputer"
     )
 
 
 def as_problem(points: object, centers: object) -> tuple[Tensor, Tensor]:
-    """Points and centers that belong together: one dtype, one device, one dimension."""
+    """Return points and centers with equal dtype, device, batch and number of features."""
     x, c = as_points("points", points), as_points("centers", centers)
     if x.device != c.device:
         raise ValueError(
@@ -67,7 +67,7 @@ def as_problem(points: object, centers: object) -> tuple[Tensor, Tensor]:
 
 
 def check_range(name: str, rows: Tensor) -> None:
-    """Values whose squares neither overflow nor vanish."""
+    """Raise `ValueError` if the squares of the values overflow or underflow."""
     flat = rows.detach().reshape(-1, rows.shape[-1])
     span = (flat.amax(dim=0) / 2 - flat.amin(dim=0) / 2).max().item()
     info = torch.finfo(rows.dtype)
@@ -79,7 +79,7 @@ def check_range(name: str, rows: Tensor) -> None:
 
 
 def check_unit(name: str, rows: Tensor) -> None:
-    """Rows on the unit sphere, as spherical clustering needs them."""
+    """Raise `ValueError` unless all rows are unit vectors, which spherical clustering needs."""
     error = (rows.norm(dim=-1) - 1).abs()
     if (worst := error.max().item()) > _slack(rows):
         raise ValueError(
@@ -89,7 +89,7 @@ def check_unit(name: str, rows: Tensor) -> None:
 
 
 def check_zero_sum(name: str, rows: Tensor) -> None:
-    """Rows whose coordinates sum to zero, as LayerNorm needs them."""
+    """Raise `ValueError` unless the coordinates of each row sum to 0, which LayerNorm needs."""
     if (worst := rows.sum(dim=-1).abs().max().item()) > _slack(rows):
         raise ValueError(
             f"{name}: found a row whose coordinates sum to {worst:.2g}; LayerNorm needs 0, "
@@ -98,11 +98,12 @@ def check_zero_sum(name: str, rows: Tensor) -> None:
 
 
 def _slack(rows: Tensor) -> float:
+    """Tolerance for rounding errors."""
     return 8 * (rows.shape[-1] + 3) * torch.finfo(rows.dtype).eps
 
 
 def check_count(name: str, value: object, least: int = 1) -> int:
-    """A whole number that is large enough."""
+    """Return an integer that is at least `least`; raises `ValueError` otherwise."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < least:  # type: ignore[operator]
         raise ValueError(f"{name}: found {value!r}; pass an integer, {least} or more")

@@ -1,20 +1,20 @@
-"""Squared distances by differences, exact where points coincide."""
+"""Squared distances by differences: exactly 0 for equal points."""
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-_BLOCK = 1 << 18  # scores computed at a time: a block of them stays in cache
+_BLOCK = 1 << 18  # distances computed at a time; they stay in cache
 
 
 def squared_distances(
     queries: Float[Tensor, "*b q d"], keys: Float[Tensor, "*b m d"]
 ) -> Float[Tensor, "*b q m"]:
-    """All |q - k|^2 by differences: equal rows are at distance 0 exactly, at any shift.
+    """Return all |q - k|^2, by differences: equal rows have distance 0 exactly, at any shift.
 
-    The expansion |q|^2 - 2 qk + |k|^2 is faster and cannot promise that (docs/errata.md, 8).
+    The expansion |q|^2 - 2 qk + |k|^2 is faster but not exact (docs/errata.md, 8).
     """
-    live = _live(queries) | _live(keys)  # what is zero on both sides adds exactly nothing
+    live = _live(queries) | _live(keys)  # columns that are 0 in both add exactly 0
     queries, keys = queries[..., live], keys[..., live]
     rows = max(1, _BLOCK // max(1, keys.shape[-2]))
     blocks = [_differences_squared(block, keys) for block in torch.split(queries, rows, dim=-2)]
@@ -22,6 +22,7 @@ def squared_distances(
 
 
 def _live(tokens: Float[Tensor, "*b m d"]) -> Bool[Tensor, " d"]:
+    """Columns that are not all 0."""
     return (tokens != 0).flatten(0, -2).any(dim=0)
 
 

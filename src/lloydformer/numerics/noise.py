@@ -1,9 +1,8 @@
-"""Counter-based noise: every draw is a pure function of what it is for.
+"""Counter-based noise: a draw is a pure function of (seed, layer, head, cluster, row).
 
-A draw depends on (seed, layer, head, cluster, row) and on nothing else, so the circuit, the
-plain algorithm, a plan over blocks of rows and a worker on another machine all draw the same
-numbers in whatever order they ask. The generator is Philox 4x32 with ten rounds (Salmon et al.,
-"Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+So the circuit, the plain algorithm, a plan over blocks of rows and a worker on another machine
+all draw the same numbers, in any order. The generator is Philox 4x32 with ten rounds (Salmon et
+al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
 """
 
 import numpy as np
@@ -18,14 +17,14 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)
 HEADS = (
     "encoder_cross", "encoder_self", "decoder_cross", "decoder_self", "affinity", "grow", "drawn",
 )  # fmt: skip
-"""The heads that may draw; a head's number is its place here. The last two are of relocations."""
+"""Heads that draw noise; the index of a head enters the counter. The last two relocate."""
 
 Words = tuple[Tensor, Tensor, Tensor, Tensor]
 Key = tuple[int | Tensor, int | Tensor]
 
 
 def _high_low(a: Tensor, multiplier: int) -> tuple[Tensor, Tensor]:
-    product = a * multiplier  # wraps modulo 2^64, and both halves survive the wrap
+    product = a * multiplier  # wraps modulo 2^64; both halves stay correct
     return (product >> 32) & _MASK, product & _MASK
 
 
@@ -44,10 +43,10 @@ def philox(counter: Words, key: Key) -> Words:
 def uniform(
     seed: int | Int[Tensor, " b"], layer: int, head: str, n_clusters: int, rows: Int[Tensor, " n"]
 ) -> Float[Tensor, "*b k n"]:
-    """Numbers in (0, 1) with 52 random bits, for clusters 0..k-1 and the given global rows.
+    """Return numbers in (0, 1) with 52 random bits, for clusters 0..k-1 and these global rows.
 
     The counter is (row, row >> 32, cluster // 2, layer and head): one call of the generator
-    serves an even cluster and the odd one after it. Several seeds give a batch of draws.
+    serves an even cluster and the odd one after it. A tensor of seeds gives a batch of draws.
     """
     pairs = torch.arange((n_clusters + 1) // 2, device=rows.device)[:, None]  # (k/2, 1)
     site = torch.full_like(rows, (layer << 8 | HEADS.index(head)) & _MASK)  # (n)
@@ -62,10 +61,11 @@ def uniform(
 
 
 def row_uniform(seed: int, number: int, start: int, stop: int) -> Float[Tensor, " n"]:
-    """A number in (0, 1) for each of some consecutive rows, the number-th that they draw.
+    """Return a number in (0, 1) for each of the rows start..stop-1.
 
-    For draws that every row of large data takes part in: NumPy's Philox 4x64 with the counter
-    (row // 4, 0, number, 0), on the CPU, twenty times as fast as the above.
+    `number` distinguishes repeated draws of the same rows. For draws over all rows of large data:
+    NumPy's Philox 4x64 with the counter (row // 4, 0, number, 0), on the CPU, twenty times as
+    fast as `uniform`.
     """
     first = start // 4
     counter = np.array([first, 0, number, 0], dtype=np.uint64)
@@ -75,7 +75,7 @@ def row_uniform(seed: int, number: int, start: int, stop: int) -> Float[Tensor, 
 
 
 def _fraction(high: Tensor, low: Tensor) -> Tensor:
-    """52 bits and a half, so that neither 0 nor 1 comes out."""
+    """52 random bits plus half of the last one, so the result is never 0 or 1."""
     bits = ((high >> 6) << 26) | (low >> 6)
     return (bits.to(torch.float64) + 0.5) * 2.0**-52
 
@@ -83,5 +83,5 @@ def _fraction(high: Tensor, low: Tensor) -> Tensor:
 def gumbel(
     seed: int | Int[Tensor, " b"], layer: int, head: str, n_clusters: int, rows: Int[Tensor, " n"]
 ) -> Float[Tensor, "*b k n"]:
-    r"""Standard Gumbel draws, g = -log(-log u) with u uniform, in float64."""
+    r"""Return standard Gumbel draws, -log(-log u) with u uniform, in float64."""
     return -torch.log(-torch.log(uniform(seed, layer, head, n_clusters, rows)))

@@ -1,1 +1,6 @@
-"""The paper made again: one module for each table and figure, with the paper's numbers beside."""
+"""The paper's tables and figures, reproduced: one folder for each label, shared modules above.
+
+Every folder has `experiment` (what is run), `claims` (the verdicts), `tables` and, for a figure,
+`pictures`; `settings` holds what these share. Its `ARTEFACT` puts them together. Folders import
+shared modules and never each other.
+"""

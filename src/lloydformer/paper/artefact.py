@@ -1,4 +1,4 @@
-"""A table or figure of the paper: how it is measured, what the paper claims of it, how it looks."""
+"""One table or figure of the paper: how to measure it, what the paper claims, how to show it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,18 +9,18 @@ from lloydformer.paper.scope import Scope
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Found = dict[str, Any]
-"""What a piece or a whole measurement came to, as JSON."""
-Piece = Callable[[], Found]
-"""A part of the work that is done in one go and kept when it is done."""
+Record = dict[str, Any]
+"""A JSON object: the output of one piece, or the result of a whole label."""
+Piece = Callable[[], Record]
+"""One part of the work. It runs in one go, and its output is saved when it ends."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of the paper and what was found.
+    """One statement of the paper and its verdict.
 
-    says: the statement, in a sentence. paper, ours: the two numbers, or words where there is no
-    one number. holds: the verdict. note: a sentence, where they differ or more is to be said.
+    says: the statement, in one sentence. paper, ours: the two numbers, or words where there is
+    no single number. holds: the verdict. note: a sentence of explanation, if needed.
     """
 
     says: str
@@ -31,18 +31,19 @@ class Claim:
 
     @property
     def difference(self) -> float | None:
-        """Ours minus the paper's, where both are numbers."""
+        """Ours minus the paper's; None unless both are numbers."""
         if isinstance(self.paper, str) or isinstance(self.ours, str):
             return None
         return self.ours - self.paper
 
-    def written(self) -> Found:
+    def written(self) -> Record:
+        """As JSON."""
         return {**asdict(self), "difference": self.difference}
 
 
 @dataclass(frozen=True)
-class Table:
-    """Cells as they are shown; the paper's form, then what is ours beyond it."""
+class TextTable:
+    """A table whose cells are formatted text."""
 
     caption: str
     columns: Sequence[str]
@@ -51,7 +52,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure by a name that files can have, with its caption; alt says what is seen."""
+    """A figure, the stem of its file name, and its caption, which is also the alternative text."""
 
     name: str
     figure: "Figure"
@@ -60,12 +61,13 @@ class Picture:
 
 @dataclass(frozen=True)
 class Artefact:
-    """One label of the paper.
+    """One label of the paper and the functions that reproduce it.
 
-    cites: its LaTeX labels. about: what the paper shows there, in a sentence or two. needs: names
-    of data sets. pieces: by name, in order, no more than minutes each; result: what all pieces
-    found, put together, with `rows` keyed as in the paper's numbers where it has such. claims,
-    tables and pictures read the result alone, so that a file of it is enough to show it again.
+    label: its name on the command line. cites: its LaTeX labels. about: what the paper shows
+    there, in one or two sentences. pieces: for a scope, the parts of the work by name, in order;
+    each takes minutes at most. result: combines the outputs of all pieces; `rows` has the keys of
+    the paper's table, if there is one. claims, tables, pictures: need only the result, so a saved
+    file is enough for them. order: position in the paper, by which labels are sorted.
     """
 
     label: str
@@ -73,7 +75,8 @@ class Artefact:
     title: str
     about: str
     pieces: Callable[[Scope], Mapping[str, Piece]]
-    result: Callable[[Mapping[str, Found]], Found]
-    claims: Callable[[Found], Sequence[Claim]]
-    tables: Callable[[Found], Sequence[Table]] = lambda result: ()
-    pictures: Callable[[Found], Sequence[Picture]] = lambda result: ()
+    result: Callable[[Mapping[str, Record]], Record]
+    claims: Callable[[Record], Sequence[Claim]]
+    tables: Callable[[Record], Sequence[TextTable]] = lambda result: ()
+    pictures: Callable[[Record], Sequence[Picture]] = lambda result: ()
+    order: int = 0

@@ -1,4 +1,4 @@
-"""The real data sets of the paper by name: from a folder, else from OpenML, scaled to [0, 1]."""
+"""The real data sets of the paper by name, from a folder or from OpenML, scaled to [0, 1]."""
 
 import os
 from pathlib import Path
@@ -16,21 +16,24 @@ OPENML = {
     "oil-spill": "311", "ailerons": "734", "pc4": "1049", "pc3": "1050", "twonorm": "1507",
     "ringnorm": "1496", "pendigits": "32", "sylvine": "41146",
 }  # fmt: skip
-"""By what OpenML knows each set: its number, or its name."""
+"""The number or name of each set on OpenML."""
 
 REPAIRED = "ringnorm-zscored"
-"""ringnorm with the decimal points that the public copy has lost; only a folder can hold it."""
+"""ringnorm with the decimal points that the public copy has lost. It is not on OpenML."""
+
+OTHER_DATA = ("pendigits", "ringnorm", "sylvine")
+"""Sets for which the authors seem to have used other rows or other values."""
 
 
 def in_folder(name: str) -> Path | None:
-    """The file NAME.npz of the folder LLOYDFORMER_DATA, if it is there."""
+    """The file NAME.npz in the folder LLOYDFORMER_DATA, or None if there is no such file."""
     folder = os.environ.get("LLOYDFORMER_DATA")
     path = Path(folder) / f"{name}.npz" if folder else None
     return path if path is not None and path.exists() else None
 
 
 def scaled(name: str) -> Float[Tensor, "n d"]:
-    """The points of a set in float64, each column over [0, 1]; constant columns are 0."""
+    """The points of a set in float64, each column scaled to [0, 1]; constant columns are 0."""
     if name not in (*OPENML, REPAIRED):
         raise ValueError(f"name: found {name!r}; pass one of {', '.join((*OPENML, REPAIRED))}")
     path = in_folder(name)
@@ -40,7 +43,7 @@ def scaled(name: str) -> Float[Tensor, "n d"]:
 
 
 def _from_openml(name: str) -> TensorBlocks:
-    """The set by the number that OpenML gives it."""
+    """Download the set; raises ValueError that says how to provide it as a file."""
     repair = f"set LLOYDFORMER_DATA to a folder that holds {name}.npz, with the points as X"
     if name not in OPENML:
         raise ValueError(f"{name}: neither in LLOYDFORMER_DATA nor on OpenML; {repair}")

@@ -1,19 +1,29 @@
-"""All labels that are made again, in the order of the paper."""
+"""All labels of the paper, found as the folders of this package."""
 
 from importlib import import_module
+from pkgutil import iter_modules
 
+import lloydformer.paper
 from lloydformer.paper.artefact import Artefact
 
-LABELS = (
-    "numerical-validation", "trf-train", "lrn-weights", "lrn-attn-map", "parameter-sweep",
-    "tr-cvg-lambda", "tr-cvg-vary", "mix-res", "openml-trf", "comp-alg", "rob-res", "med-res",
-)  # fmt: skip
+
+def _found() -> dict[str, Artefact]:
+    """The `ARTEFACT` of every folder by label, in the order of the paper."""
+    package = lloydformer.paper
+    folders = [module.name for module in iter_modules(package.__path__) if module.ispkg]
+    artefacts: list[Artefact] = [
+        import_module(f"{package.__name__}.{folder}").ARTEFACT for folder in folders
+    ]
+    return {one.label: one for one in sorted(artefacts, key=lambda one: one.order)}
+
+
+_ARTEFACTS = _found()
+LABELS = tuple(_ARTEFACTS)
+"""In the order of the paper."""
 
 
 def artefact(label: str) -> Artefact:
-    """The module of the label's name has it as `ARTEFACT`."""
-    if label not in LABELS:
+    """The artefact of a label; raises ValueError if there is no folder for it."""
+    if label not in _ARTEFACTS:
         raise ValueError(f"label: found {label!r}; pass one of {', '.join(LABELS)}, or all")
-    module = import_module(f"lloydformer.paper.{label.replace('-', '_')}")
-    found: Artefact = module.ARTEFACT
-    return found
+    return _ARTEFACTS[label]

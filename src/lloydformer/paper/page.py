@@ -1,10 +1,10 @@
-"""All labels on one page that needs no other file: the paper's numbers beside ours."""
+"""One self-contained HTML page: for every label the paper's numbers, ours and the verdicts."""
 
 from collections.abc import Mapping, Sequence
 
-from lloydformer.paper.artefact import Artefact, Found, Picture, Table
+from lloydformer.paper.artefact import Artefact, Picture, Record, TextTable
 from lloydformer.paper.labels import artefact
-from lloydformer.paper.numbers import printed
+from lloydformer.paper.paper_numbers import printed
 from lloydformer.paper.verdicts import summary, verdicts
 from lloydformer.report import Part, details, figure, heading, page, section, table, text
 
@@ -14,15 +14,15 @@ LEAD = (
 )
 
 
-def paper_page(results: Mapping[str, Found]) -> str:
-    """One HTML page of these results, by label."""
+def paper_page(results: Mapping[str, Record]) -> str:
+    """The HTML page of these results, given by label."""
     parts = [heading("The paper, made again", level=1), text(LEAD, lead=True), _overview(results)]
     for label, result in results.items():
         parts += _label(artefact(label), result)
     return page("The paper, made again", parts)
 
 
-def _overview(results: Mapping[str, Found]) -> Part:
+def _overview(results: Mapping[str, Record]) -> Part:
     rows = []
     for label, result in results.items():
         of = artefact(label)
@@ -30,9 +30,9 @@ def _overview(results: Mapping[str, Found]) -> Part:
     return table(("label", "what it shows", "verdict", "took"), rows)
 
 
-def _label(of: Artefact, result: Found) -> list[Part]:
+def _label(of: Artefact, result: Record) -> list[Part]:
     claims = of.claims(result)
-    theirs = [_table(Table("The paper", *found))] if (found := printed(of.label)) else []
+    theirs = [_table(TextTable("The paper", *found))] if (found := printed(of.label)) else []
     ours = [_table(found) for found in of.tables(result)]
     return [
         heading(f"{of.title} ({', '.join(of.cites)})"),
@@ -45,12 +45,12 @@ def _label(of: Artefact, result: Found) -> list[Part]:
     ]
 
 
-def _narrow(of: Artefact, result: Found) -> bool:
-    """Do the paper's table and ours stand side by side?"""
+def _narrow(of: Artefact, result: Record) -> bool:
+    """Whether the paper's table and ours fit side by side."""
     return all(len(found.columns) <= 6 for found in of.tables(result))
 
 
-def _table(found: Table) -> Part:
+def _table(found: TextTable) -> Part:
     return table(found.columns, found.rows, found.caption)
 
 
@@ -58,7 +58,7 @@ def _picture(found: Picture) -> Part:
     return figure(found.figure, found.caption)
 
 
-def _made(result: Found) -> Sequence[Sequence[str]]:
+def _made(result: Record) -> Sequence[Sequence[str]]:
     source = result["provenance"]
     settings = ", ".join(f"{name} {value}" for name, value in result["scope"].items())
     versions = ", ".join(f"{name} {number}" for name, number in source["versions"].items())

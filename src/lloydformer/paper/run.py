@@ -1,4 +1,4 @@
-"""Making a label again: piece by piece, kept as they are done, put together at the end."""
+"""Reproduce a label: run its pieces, save each when it ends, and combine them into a result."""
 
 import json
 import shutil
@@ -7,16 +7,16 @@ from pathlib import Path
 from time import perf_counter
 
 from lloydformer.jobs.bench.provenance import provenance
-from lloydformer.paper.artefact import Artefact, Found, Piece
+from lloydformer.paper.artefact import Artefact, Piece, Record
 from lloydformer.paper.scope import Scope
 from lloydformer.storage.atomic import write_whole
 
 PIECES = "pieces"
-"""The folder of what is not put together yet."""
+"""The folder of saved pieces, until they are combined."""
 
 
-def made(folder: Path, label: str) -> Found | None:
-    """What an earlier run left under a label, if it came to its end."""
+def load_result(folder: Path, label: str) -> Record | None:
+    """The saved result of a label; None if there is none, or if its run did not finish."""
     return _read(folder / f"{label}.json")
 
 
@@ -26,48 +26,51 @@ def make(
     folder: Path,
     force: bool = False,
     done: Callable[[str], None] = lambda what: None,
-) -> Found:
-    """Run the pieces that are not there yet, and write LABEL.json in place of them.
+) -> Record:
+    """Run the pieces that are not saved yet, and write the result to LABEL.json.
 
-    A run that ends between two pieces goes on from there when it is started again.
+    An interrupted run continues after its last saved piece. `force` runs everything again; `done`
+    is called with a description after each piece. Raises ValueError if the saved result or a piece
+    belongs to another scope.
     """
-    path, kept = folder / f"{artefact.label}.json", folder / PIECES / artefact.label
+    path, saved = folder / f"{artefact.label}.json", folder / PIECES / artefact.label
     if force:
-        shutil.rmtree(kept, ignore_errors=True)
-    elif (earlier := _of_scope(path, scope)) is not None:
+        shutil.rmtree(saved, ignore_errors=True)
+    elif (earlier := _read_for_scope(path, scope)) is not None:
         return earlier
-    found: dict[str, Found] = {}
+    found: dict[str, Record] = {}
     for name, piece in artefact.pieces(scope).items():
-        found[name] = _of_scope(kept / f"{name}.json", scope) or _run(piece, scope, kept / name)
+        file = saved / f"{name}.json"
+        found[name] = _read_for_scope(file, scope) or _run(piece, scope, file)
         done(f"{artefact.label}: {name}")
-    result = _written(path, _result(artefact, scope, found))
-    shutil.rmtree(kept, ignore_errors=True)
+    result = _save(path, _result(artefact, scope, found))
+    shutil.rmtree(saved, ignore_errors=True)
     return result
 
 
-def judged(artefact: Artefact, result: Found) -> Found:
-    """The result with the verdicts that the artefact gives it now."""
+def with_verdicts(artefact: Artefact, result: Record) -> Record:
+    """The result with its claims evaluated by the current code."""
     return {**result, "claims": [claim.written() for claim in artefact.claims(result)]}
 
 
-def _result(artefact: Artefact, scope: Scope, found: dict[str, Found]) -> Found:
+def _result(artefact: Artefact, scope: Scope, found: dict[str, Record]) -> Record:
     head = {
         "label": artefact.label, "cites": list(artefact.cites), "title": artefact.title,
         "scope": scope.written(), "seconds": sum(one["seconds"] for one in found.values()),
         "provenance": provenance(),
     }  # fmt: skip
-    return judged(artefact, {**head, **artefact.result({n: f["found"] for n, f in found.items()})})
+    body = artefact.result({name: one["found"] for name, one in found.items()})
+    return with_verdicts(artefact, {**head, **body})
 
 
-def _run(piece: Piece, scope: Scope, path: Path) -> Found:
+def _run(piece: Piece, scope: Scope, path: Path) -> Record:
     began = perf_counter()
     found = piece()
     seconds = perf_counter() - began
-    whole = {"found": found, "scope": scope.written(), "seconds": seconds}
-    return _written(path.with_name(f"{path.name}.json"), whole)
+    return _save(path, {"found": found, "scope": scope.written(), "seconds": seconds})
 
 
-def _of_scope(path: Path, scope: Scope) -> Found | None:
+def _read_for_scope(path: Path, scope: Scope) -> Record | None:
     found = _read(path)
     if found is not None and found.get("scope") != scope.written():
         raise ValueError(
@@ -77,19 +80,19 @@ def _of_scope(path: Path, scope: Scope) -> Found | None:
     return found
 
 
-def _read(path: Path) -> Found | None:
+def _read(path: Path) -> Record | None:
     if not path.exists():
         return None
     try:
-        found: Found = json.loads(path.read_text(encoding="utf-8"))
+        found: Record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is no JSON ({error}); pass --force to make it anew") from None
+        raise ValueError(f"{path} is not JSON ({error}); pass --force to make it anew") from None
     return found
 
 
-def _written(path: Path, found: Found) -> Found:
-    """As it is read again: the same types, whether it was kept or not."""
+def _save(path: Path, found: Record) -> Record:
+    """Write as JSON; returns it as read back, so that types are the same in a later run."""
     text = json.dumps(found, indent=1, allow_nan=False) + "\n"
     write_whole(path, text)
-    again: Found = json.loads(text)
+    again: Record = json.loads(text)
     return again

@@ -1,4 +1,4 @@
-"""How much of a table or figure is made again."""
+"""How much of a table or figure to reproduce."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -8,9 +8,11 @@ import torch
 
 @dataclass(frozen=True)
 class Scope:
-    """full: the paper's own protocol, where training is really done; else what fits into minutes,
-    from the weights and training logs in the package. trials: of each setting, in place of the
-    label's own number. seed: of everything that is drawn.
+    """How much to run, on which device, from which seed.
+
+    full: run the paper's own protocol, training included; otherwise a short version that takes
+    minutes and uses the weights and training logs in the package. trials: number of trials of
+    each setting; None for the default of the label. seed: of all random numbers.
     """
 
     full: bool = False
@@ -23,14 +25,14 @@ class Scope:
             raise ValueError(f"trials: found {self.trials}; pass a number above 0")
         try:
             torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError):  # torch says either, by how it was built
+        except (RuntimeError, AssertionError):  # which of the two depends on the build of torch
             raise ValueError(
-                f"device: found {self.device!r}, which is not there; pass cpu, or see "
+                f"device: found {self.device!r}, which is not available; pass cpu, or see "
                 "lloydformer doctor"
             ) from None
 
     def count(self, quick: int, full: int) -> int:
-        """How many trials: those asked for, else the one or the other number."""
+        """The number of trials: `trials` if set, else `quick` or `full`."""
         return self.trials or (full if self.full else quick)
 
     def written(self) -> dict[str, Any]:

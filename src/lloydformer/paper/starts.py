@@ -1,4 +1,4 @@
-"""Other starts than random points, and Lloyd's algorithm from them, on batches of tasks."""
+"""Initial centers for batches of tasks, and Lloyd's algorithm from them."""
 
 import math
 
@@ -10,37 +10,37 @@ from lloydformer.learning.lloyd import lloyd_step
 from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.tasks import Batch
 from lloydformer.solving.batch.seeding import kmeans_plusplus, random_rows
-from lloydformer.solving.batch.steps import Problems
+from lloydformer.solving.batch.steps import Dense
 
 PLAIN = 1
-"""Candidates for each seed of k-means++ as it was published."""
+"""Candidates for each center in plain k-means++, as published."""
 
 
 def greedy(n_clusters: int) -> int:
-    """Candidates for each seed of greedy k-means++, as in scikit-learn."""
+    """Candidates for each center in greedy k-means++, as in scikit-learn."""
     return 2 + int(math.log(n_clusters))
 
 
 def plusplus(batch: Batch, candidates: int, seed: int) -> Batch:
-    """The same tasks with the centers of k-means++, one or the best of several candidates."""
+    """The same tasks with k-means++ centers; each is the best of `candidates` draws."""
     points, k = batch.points[0], batch.centers.shape[2]
     draws = _uniform(seed, len(points), k, candidates)
     weights = torch.ones(points.shape[:2], dtype=torch.float64, device=points.device)
     none = torch.zeros(len(points), dtype=torch.int64, device=points.device)
-    return _from_rows(batch, kmeans_plusplus(Problems(points.double(), weights, none), draws))
+    return _from_rows(batch, kmeans_plusplus(Dense(points.double(), weights, none), draws))
 
 
 def at_random(batch: Batch, seed: int) -> Batch:
-    """The same tasks with other points of theirs as centers."""
+    """The same tasks with other random points as centers."""
     draws = _uniform(seed, *batch.points.shape[1:3])
     return _from_rows(batch, random_rows(torch.ones_like(draws), batch.centers.shape[2], draws))
 
 
 @torch.no_grad()
 def descended(batch: Batch, n_steps: int, seed: int) -> Float[Tensor, "r b"]:
-    """The log objective after so many Lloyd steps from the centers of the batch.
+    """The log objective after `n_steps` Lloyd steps from the centers of the batch.
 
-    The tasks may be one run's while the centers are of several.
+    The centers may have a longer first axis than the points, which are then shared.
     """
     centers = batch.centers
     points = batch.points.expand(len(centers), -1, -1, -1)
@@ -51,11 +51,12 @@ def descended(batch: Batch, n_steps: int, seed: int) -> Float[Tensor, "r b"]:
 
 
 def best_of(batches: list[Batch], n_steps: int, seed: int) -> Float[Tensor, " b"]:
-    """Of several starts of the same tasks, the one that ends lowest."""
+    """The lowest final log objective of each task over several starts."""
     return torch.stack([descended(batch, n_steps, seed)[0] for batch in batches]).amin(dim=0)
 
 
 def _from_rows(batch: Batch, rows: Tensor) -> Batch:
+    """The tasks with these rows of their points as centers."""
     places = rows.to(batch.points.device)[None, :, :, None]
     return Batch(batch.points, batch.points.gather(2, places.expand_as(batch.centers)))
 

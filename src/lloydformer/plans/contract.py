@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
-import torch
 from torch import Tensor
 
+from lloydformer.numerics.means import means_or
 from lloydformer.plans.session import Session
 
 StopsOn = Literal["labels", "shift", "never"]
@@ -166,9 +166,3 @@ def moved(update: Sums | Placed, centers: Tensor, directions: bool = False) -> T
         lengths = update.sums.norm(dim=-1)
         return means_or(update.sums, lengths, centers)
     return means_or(update.sums, update.masses, centers)
-
-
-def means_or(sums: Tensor, masses: Tensor, otherwise: Tensor) -> Tensor:
-    """Sums (*b, k, d) over masses (*b, k); where there is no mass, `otherwise` (*b, k, d)."""
-    masses = masses.unsqueeze(-1)
-    return torch.where(masses > 0, sums / masses, otherwise)

@@ -5,6 +5,7 @@ is left is to assign the points (encoder cross-attention), to summarise them for
 (decoder cross-attention), and the norm.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lloydformer.circuits.activations import (
@@ -61,10 +62,26 @@ class LoweringError(ValueError):
 
 @dataclass(frozen=True)
 class Lowering:
-    """The plan, and the steps that lead to it."""
+    """The plan, and the steps of the proof that lead to it."""
 
     plan: Plan
     steps: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What encoder and decoder cross-attention do together, in words, and as a plan."""
+
+    assigning: str
+    summarising: str
+    plan: Plan
+
+
+Rule = Callable[[Recipe], Meaning | None]
+"""Recognises the cross-attention of a recipe; None if it is not the one that the rule knows."""
+
+RULES: list[Rule] = []
+"""Rules of further algorithms, tried before the paper's own; see docs/new-algorithm.md."""
 
 
 def lower(recipe: AnyRecipe) -> Plan:
@@ -84,21 +101,29 @@ def derive(recipe: AnyRecipe) -> Lowering:
     _cancels(recipe, "encoder_self", _written(recipe.encoder_cross, recipe))
     _names(recipe)
     _cancels(recipe, "decoder_self", _written(recipe.decoder_cross, recipe))
-    assigning, gamma = _assign(recipe)
-    summarising, plan = _summarise(recipe, gamma)
+    meaning = _meaning(recipe)
     return Lowering(
-        plan,
+        meaning.plan,
         (
             "encoder_self: a point's best score is with itself, so attention is the identity; its "
             "value is minus the assignment, and the residual's assignment cancels: Y ← 0.",
-            assigning,
+            meaning.assigning,
             "decoder_self: a center's best score is with itself; with the residual its old "
             "position cancels: C ← 0.",
-            summarising,
+            meaning.summarising,
             *_rest(recipe),
-            f"What is left is {plan}.",
+            f"What is left is {meaning.plan}.",
         ),
     )
+
+
+def _meaning(recipe: Recipe) -> Meaning:
+    for rule in RULES:
+        if (meaning := rule(recipe)) is not None:
+            return meaning
+    assigning, gamma = _assign(recipe)
+    summarising, plan = _summarise(recipe, gamma)
+    return Meaning(assigning, summarising, plan)
 
 
 def _constructed(recipe: Recipe) -> None:

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from lloydformer.numerics.accumulate import add_by_label
+from lloydformer.numerics.means import means_or
 from lloydformer.plans.assign import masses_of
-from lloydformer.plans.contract import means_or
 from lloydformer.plans.session import Adding, PointBlock, Session
 
 CANDIDATES = 64

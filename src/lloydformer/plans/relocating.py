@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from lloydformer.numerics.means import means_or
 from lloydformer.plans.assign import Nearest
-from lloydformer.plans.contract import means_or
 from lloydformer.plans.pruning import prune
 from lloydformer.plans.session import Session, Task
 from lloydformer.plans.splitting import TIE, Draws, Errors, split

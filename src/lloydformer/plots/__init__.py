@@ -1,4 +1,7 @@
-"""Pictures of circuits at work and of times: an axes in, the axes out. Needs the extra `plots`."""
+"""Plots of circuits, training and times. Each takes axes and returns them.
+
+Needs the extra `plots`.
+"""
 
 from lloydformer.plots.attention import attention_map
 from lloydformer.plots.objective import objective_curve

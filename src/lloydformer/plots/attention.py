@@ -1,4 +1,4 @@
-"""What attends to what: one head's attention as a picture."""
+"""The attention of one head as an image."""
 
 from typing import TYPE_CHECKING
 
@@ -20,10 +20,39 @@ def attention_map(
     key_labels: Int[Tensor, " m"] | None = None,
     names: tuple[str, str] = ("queries", "keys"),
 ) -> "Axes":
-    """Attention weights, a row for each query and a column for each key.
+    """Draw attention weights, with a row for each query and a column for each key.
 
-    Given labels, queries or keys are put in their order, clusters next to each other. White is
-    weight 0, the darkest blue the largest weight of this map.
+    White is weight 0, the darkest blue the largest weight.
+
+    Parameters
+    ----------
+    attention : torch.Tensor of shape (q, m)
+        The attention weights.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+    query_labels : torch.Tensor of shape (q,) or None, default=None
+        Labels by which the rows are sorted.
+    key_labels : torch.Tensor of shape (m,) or None, default=None
+        Labels by which the columns are sorted.
+    names : tuple of str, default=("queries", "keys")
+        Names of rows and columns.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes that were drawn on.
+
+    See Also
+    --------
+    lloydformer.Trace : Holds the attention of every head that was kept.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer import plots
+    >>> ax = plots.attention_map(torch.eye(3), names=("points", "points"))
+    >>> ax.get_xlabel()
+    '3 points'
     """
     ax = axes_or_new(ax)
     rows, columns = attention.shape

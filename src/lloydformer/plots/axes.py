@@ -1,4 +1,4 @@
-"""Where pictures are drawn: the given axes, or new ones if matplotlib is there."""
+"""Axes and colour maps of matplotlib, which is imported only when something is drawn."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ MISSING = 'matplotlib is missing; get it with: pip install "lloydformer[plots]"'
 
 
 def axes_or_new(ax: "Axes | None") -> "Axes":
-    """The axes themselves; for None, those of a new figure."""
+    """Return the given axes; for None, those of a new figure."""
     if ax is not None:
         return ax
     require_matplotlib()
@@ -20,7 +20,7 @@ def axes_or_new(ax: "Axes | None") -> "Axes":
 
 
 def require_matplotlib() -> None:
-    """An ImportError that ends with the command that repairs it."""
+    """Raise an ImportError with the command that installs matplotlib, if it is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -28,7 +28,7 @@ def require_matplotlib() -> None:
 
 
 def colormap(colours: tuple[str, ...]) -> "Colormap":
-    """A smooth scale through the colours."""
+    """Return a continuous colour map through the colours."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("lloydformer", colours)

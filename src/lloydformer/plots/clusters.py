@@ -1,4 +1,4 @@
-"""What a clustering is like: how large its clusters are, and where they lie."""
+"""Plots of a clustering: sizes, a map of the points, and silhouettes."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARKERS = "os^Dv<>P"
-"""One for each round of the colours, so that more clusters than colours can be told apart."""
+"""Markers; the next one is used each time the colours repeat."""
 
 
 def cluster_marker(cluster: int) -> str:
-    """The sign of a cluster's points."""
+    """Return the marker of a cluster's points."""
     return _MARKERS[cluster // len(CLUSTERS) % len(_MARKERS)]
 
 
 def cluster_sizes(
     sizes: Mapping[int, int], ax: "Axes | None" = None, n_rows: int | None = None
 ) -> "Axes":
-    """A bar for each cluster, in its colour, with its size and its share of all rows."""
+    """Draw a bar for each cluster with its size and its percentage of all rows."""
     ax = axes_or_new(ax)
     places, total = range(len(sizes)), max(n_rows or sum(sizes.values()), 1)
     bars = ax.barh(places, list(sizes.values()), color=[cluster_colour(j) for j in sizes])
@@ -34,7 +34,7 @@ def cluster_sizes(
     ax.set(ylabel="cluster", xlabel="rows", ylim=(len(sizes) - 0.5, -0.5))
     ax.set_yticks(places, [str(j) for j in sizes])
     ax.locator_params(axis="x", nbins=4)
-    ax.margins(x=0.32)  # room for the words
+    ax.margins(x=0.32)  # space for the texts
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -45,20 +45,20 @@ def cluster_map(
     centers: Mapping[int, tuple[float, float]],
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Points in the colour and sign of their cluster, and centers with their numbers.
+    """Draw points in the colour and marker of their cluster, and centers with their numbers.
 
-    Points with the label -1, which were left out, are crosses in no cluster's colour. The edges
-    are such that a few points far away do not make the rest small.
+    Points with the label -1 (trimmed) are black crosses. The limits of the axes ignore the 2 % of
+    points that are farthest out.
     """
     ax = axes_or_new(ax)
     x, y = points.T.numpy()
     for cluster in sorted(set(labels.tolist())):
         own = (labels == cluster).numpy()
-        sign = {"marker": "x", "c": "black", "linewidths": 0.8, "alpha": 0.8}
+        style = {"marker": "x", "c": "black", "linewidths": 0.8, "alpha": 0.8}
         if cluster >= 0:
-            sign = {"marker": cluster_marker(cluster), "c": cluster_colour(cluster),
-                    "linewidths": 0, "alpha": 0.55}  # fmt: skip
-        ax.scatter(x[own], y[own], s=13, **sign)  # type: ignore[arg-type]
+            style = {"marker": cluster_marker(cluster), "c": cluster_colour(cluster),
+                     "linewidths": 0, "alpha": 0.55}  # fmt: skip
+        ax.scatter(x[own], y[own], s=13, **style)  # type: ignore[arg-type]
     for cluster, (across, up) in centers.items():
         colour = cluster_colour(cluster)
         ax.text(across, up, str(cluster), color=ink_on(colour), fontsize=8, weight="bold",
@@ -72,7 +72,7 @@ def cluster_map(
 
 
 def _edges(points: Tensor, centers: Tensor) -> tuple[list[float], list[float]]:
-    """Around all centers and 98 of 100 points along each axis, with a margin."""
+    """Return limits that contain all centers and 98 % of the points along each axis."""
     ends = torch.quantile(points, torch.tensor([0.01, 0.99], dtype=points.dtype), dim=0)
     low = torch.minimum(ends[0], centers.amin(dim=0))
     high = torch.maximum(ends[1], centers.amax(dim=0))
@@ -86,12 +86,12 @@ def silhouette_blades(
     ax: "Axes | None" = None,
     mean: float | None = None,
 ) -> "Axes":
-    """Each cluster's silhouettes from large to small, in bands of the same height; their mean."""
+    """Draw the sorted silhouettes of each cluster in bands of equal height, and their mean."""
     ax = axes_or_new(ax)
     found = sorted(set(labels.tolist()))
     for band, cluster in enumerate(found):
         own = values[labels == cluster].sort(descending=True).values
-        own = torch.cat([own, own[-1:]])  # a band for one point, too
+        own = torch.cat([own, own[-1:]])  # so that a single point has a band
         heights = torch.linspace(band - 0.42, band + 0.42, len(own))
         ax.fill_betweenx(heights.numpy(), 0, own.numpy(), color=cluster_colour(cluster), lw=0.5)
     mean = values.mean().item() if mean is None else mean
@@ -106,7 +106,7 @@ def silhouette_blades(
 
 
 def plane_of(points: Float[Tensor, "m d"]) -> tuple[Float[Tensor, " d"], Float[Tensor, "2 d"]]:
-    """The middle of the points and their first two principal components, by an SVD."""
+    """Return the mean of the points and their first two principal components."""
     middle = points.mean(dim=0)
     _, _, components = torch.linalg.svd(points - middle, full_matrices=False)
     wanted = torch.zeros(2, points.shape[1], dtype=points.dtype)

@@ -1,4 +1,4 @@
-"""Numbers along a fit, or along the number of clusters."""
+"""Curves over the iterations of a fit, or over the number of clusters."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def descent(history: Sequence[float], ax: "Axes | None" = None) -> "Axes":
-    """The objective before each iteration and at the end."""
+    """Draw the objective before each iteration and at the end."""
     ax = axes_or_new(ax)
     marker = "o" if len(history) <= 40 else ""
     ax.plot(range(len(history)), history, marker=marker, markersize=4, color=cluster_colour(0))
     ax.set(xlabel="iteration", ylabel="objective")
-    return _plain(ax)
+    return _simple_frame(ax)
 
 
 def over_numbers(
@@ -26,7 +26,10 @@ def over_numbers(
     chosen: int,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """A value for each number of clusters, with a line at the one that was chosen."""
+    """Draw a value for each number of clusters, with a line at the chosen number.
+
+    Values that are None are left out.
+    """
     ax = axes_or_new(ax)
     shown = [(k, value) for k, value in zip(numbers, values, strict=True) if value is not None]
     ax.plot(*zip(*shown, strict=True), marker="o", markersize=4, color=cluster_colour(0))
@@ -34,10 +37,10 @@ def over_numbers(
     ax.annotate(f"k = {chosen}", (chosen, 1.0), xycoords=("data", "axes fraction"),
                 xytext=(0, 3), textcoords="offset points", ha="center", fontsize=9)  # fmt: skip
     ax.set(xlabel="number of clusters k", ylabel=name)
-    return _plain(ax)
+    return _simple_frame(ax)
 
 
-def _plain(ax: "Axes") -> "Axes":
+def _simple_frame(ax: "Axes") -> "Axes":
     ax.locator_params(axis="x", integer=True)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -1,4 +1,4 @@
-"""Means at the levels of a parameter, and of pairs of parameters."""
+"""Means over the levels of a parameter, and over pairs of parameters."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ def over_levels(
     deviations: Mapping[str, Sequence[float]],
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """A line for each name over the levels, with bars of a deviation; set side by side."""
+    """Draw a line for each name over the levels, with error bars; lines are slightly offset."""
     ax = axes_or_new(ax)
     for number, (name, values) in enumerate(means.items()):
         places = np.arange(len(levels)) + 0.16 * (number - (len(means) - 1) / 2)
@@ -41,7 +41,7 @@ def pair_matrix(
     top: float,
     ax: "Axes | None" = None,
 ) -> "AxesImage":
-    """A matrix of means from white at 0 to dark at `top`, None left out, levels as ticks."""
+    """Draw a matrix of means from white at 0 to dark at `top`; None is left blank."""
     ax = axes_or_new(ax)
     image = ax.imshow(np.asarray(values, float), cmap=colormap(WEIGHT), vmin=0.0, vmax=top,
                       origin="lower", aspect="auto", interpolation="nearest")  # fmt: skip

@@ -1,4 +1,4 @@
-"""How the objective falls from layer to layer."""
+"""The objective over the layers of a circuit."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -16,10 +16,35 @@ _MARKERS = "os^Dv<>P"
 def objective_curve(
     traces: Trace | Mapping[str, Trace], ax: "Axes | None" = None, relative: bool = False
 ) -> "Axes":
-    r"""The k-means objective (eq:kmeans-dc) before each layer and after the last one.
+    r"""Draw the k-means objective (eq:kmeans-dc) before each layer and after the last one.
 
-    traces: one, or several by name. relative: as a share of each one's objective at the start,
-    for runs on different data. Of a batch it shows the mean.
+    Parameters
+    ----------
+    traces : Trace or mapping of str to Trace
+        One trace, or several by name. Of a batch the mean is shown.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+    relative : bool, default=False
+        Whether each objective is divided by its initial value, to compare runs on different data.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes that were drawn on.
+
+    See Also
+    --------
+    lloydformer.Trace.objective : The values that are drawn.
+
+    Examples
+    --------
+    >>> import torch, lloydformer as lf
+    >>> from lloydformer import plots
+    >>> points = torch.tensor([[0.0], [1.0], [5.0], [9.0]])
+    >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
+    >>> ax = plots.objective_curve(circuit(points, points[:2], n_layers=2))
+    >>> ax.lines[0].get_ydata().tolist()
+    [80.0, 17.0, 8.5]
     """
     ax = axes_or_new(ax)
     named = {"": traces} if isinstance(traces, Trace) else traces
@@ -34,7 +59,7 @@ def objective_curve(
 
 
 def _curve(ax: "Axes", number: int, name: str, trace: Trace, relative: bool) -> None:
-    """Later curves are thinner and every other one is dashed: what lies beneath is still seen."""
+    """Draw one curve. Later curves are thinner and every other one dashed, to show overlaps."""
     values = trace.objective.detach().cpu()
     values = values / values[..., :1] if relative else values
     mean = values.reshape(-1, values.shape[-1]).mean(dim=0)

@@ -1,4 +1,4 @@
-"""The colours of every picture, chosen so that colour-blind readers can tell them apart."""
+"""The colours of all plots, distinguishable by colour-blind readers."""
 
 CLUSTERS = (
     "#0072B2",  # blue
@@ -10,7 +10,7 @@ CLUSTERS = (
     "#A07D3A",  # brown
     "#6B6B6B",  # grey
 )
-"""Okabe and Ito's colours in the order in which clusters and curves take them."""
+"""Okabe and Ito's colours in the order in which clusters and curves use them."""
 
 WEIGHT = ("#FFFFFF", "#9CC4E4", "#0072B2", "#00304D")
 """From weight 0 to the largest weight."""
@@ -19,16 +19,16 @@ SIGNED = ("#B24A00", "#F3B78C", "#FFFFFF", "#8FBFE0", "#0072B2")
 """From the most negative weight over 0 to the most positive one."""
 
 INK = "#444444"
-"""Lines and signs that belong to no cluster."""
+"""Lines and texts that do not belong to a cluster."""
 
 
 def cluster_colour(cluster: int) -> str:
-    """The colour of a cluster; beyond the eighth they come round again."""
+    """Return the colour of a cluster; after the eighth they repeat."""
     return CLUSTERS[cluster % len(CLUSTERS)]
 
 
 def ink_on(colour: str) -> str:
-    """White or near black, whichever is read more easily on the colour."""
+    """Return white or near black, whichever has more contrast on the colour."""
     red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
     luminance = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
     return "#FFFFFF" if luminance < 0.18 else "#111111"

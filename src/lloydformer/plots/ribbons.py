@@ -1,4 +1,4 @@
-"""A curve with the range around it."""
+"""A curve with a band around it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ def ribbon(
     number: int = 0,
     dashed: bool = False,
 ) -> "Axes":
-    """A line through the middles, and a band from low to high."""
+    """Draw a line through the middles, and a band from low to high."""
     ax = axes_or_new(ax)
     colour = cluster_colour(number)
     ax.fill_between(places, low, high, color=colour, alpha=0.18, linewidth=0)

@@ -1,4 +1,4 @@
-"""How long each contender takes, row by row."""
+"""Times of a benchmark."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,40 @@ _BAND, _GRID = "#F6F6F6", "#DDDDDD"
 
 
 def times(result: Mapping[str, Any], ax: "Axes | None" = None) -> "Axes":
-    """The times of a benchmark on a logarithmic scale: a mark is the median, a line the spread.
+    """Draw the times of a benchmark on a logarithmic scale.
 
-    On the right stands how many times longer than ours (the first contender) the best peer takes;
-    where there are no peers, each mark says it of itself.
+    A marker is the median, a line the range. On the right is the time of the best peer divided by
+    ours (the first contender); without peers the ratio is beside each marker.
+
+    Parameters
+    ----------
+    result : mapping of str to Any
+        The result of `lloydformer bench --json`.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes that were drawn on.
+
+    See Also
+    --------
+    convergence : The plot of a training.
+
+    Examples
+    --------
+    >>> from lloydformer import plots
+    >>> times = {"median": 2e-3, "fastest": 1e-3, "slowest": 3e-3, "times": 1.0}
+    >>> result = {
+    ...     "rows": {"small": {"contenders": {"lloydformer": times}, "ahead": None}},
+    ...     "per": "iteration",
+    ...     "asks": "How long?",
+    ...     "ahead": None,
+    ...     "settings": {"threads": 2},
+    ... }
+    >>> plots.times(result).get_xlabel()
+    'time per iteration'
     """
     ax = axes_or_new(ax)
     rows = result["rows"]

@@ -1,4 +1,4 @@
-"""The paths that centers take through the points, layer by layer."""
+"""The paths of centers among the points, layer by layer."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +17,49 @@ if TYPE_CHECKING:
 def trajectories(
     trace: Trace, ax: "Axes | None" = None, dims: tuple[int, int] | None = None
 ) -> "Axes":
-    """Points in the colour of their last label, and each center's way from circle to triangle.
+    """Draw points in the colour of their last label, and the path of each center.
 
     As in fig:numerical_validation: a circle where a center starts, a triangle after each layer,
-    the last one larger. Of more than two features the picture shows `dims`, or without them the
-    points' first two principal components.
+    the last one larger.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run of a circuit on one problem, not on a batch.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+    dims : tuple of int or None, default=None
+        Two features to show. None shows the first two principal components of the points if
+        there are more than two features.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes that were drawn on.
+
+    Raises
+    ------
+    ValueError
+        If the trace is that of a batch.
+
+    See Also
+    --------
+    objective_curve : The objective of the same run.
+
+    Examples
+    --------
+    >>> import torch, lloydformer as lf
+    >>> from lloydformer import plots
+    >>> points = torch.tensor([[0.0, 0.0], [1.0, 0.0], [10.0, 0.0], [12.0, 0.0]])
+    >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=2, n_clusters=2)
+    >>> ax = plots.trajectories(circuit(points, points[[0, 2]], n_layers=2))
+    >>> ax.get_xlabel()
+    'feature 0'
     """
-    _refuse_batch(trace)
+    _check_single_problem(trace)
     ax = axes_or_new(ax)
-    points, centers = plane(trace.points, dims), plane(trace.centers, dims, trace.points)
+    points = project_to_plane(trace.points, dims)
+    centers = project_to_plane(trace.centers, dims, trace.points)
     colours = [cluster_colour(label) for label in trace.labels[-1].tolist()]
     x, y = points.T.numpy()
     ax.scatter(x, y, s=14, c=colours, alpha=0.5, linewidths=0)
@@ -38,12 +72,12 @@ def trajectories(
     return ax
 
 
-def plane(
+def project_to_plane(
     rows: Float[Tensor, "*b d"],
     dims: tuple[int, int] | None = None,
     points: Float[Tensor, "n d"] | None = None,
 ) -> Float[Tensor, "*b 2"]:
-    """The rows in two dimensions: `dims`, or the first two principal components of `points`."""
+    """Return the rows in two dimensions: `dims`, or the principal components of `points`."""
     rows = rows.detach().cpu().double()
     n_features = rows.shape[-1]
     if dims is not None:
@@ -66,7 +100,7 @@ def _path(ax: "Axes", path: Float[Tensor, "s 2"], colour: str) -> None:
     ax.plot(x[-1:], y[-1:], "^", markersize=12, zorder=7, **edge)
 
 
-def _refuse_batch(trace: Trace) -> None:
+def _check_single_problem(trace: Trace) -> None:
     if trace.points.ndim > 2:
         raise ValueError(
             f"trace: found a batch of {trace.points.shape[0]} problems; "

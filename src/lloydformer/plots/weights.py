@@ -1,4 +1,4 @@
-"""The matrices of a circuit, with the names of the subspaces that they read and write."""
+"""The matrices of a circuit, with the names of their subspaces."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -27,10 +27,47 @@ def weights(
     space: Space | None = None,
     separation: float = 1.0,
 ) -> "Axes":
-    """A matrix of a circuit's first layer: what it reads (columns) and writes (rows).
+    """Draw a matrix of a circuit's first layer: it reads columns and writes rows.
 
-    source: a circuit, of which the `matrix` of the `head` is shown at this `separation`; or a
-    matrix with the `space` that it acts on. Blue is positive, red negative, white 0.
+    Blue is positive, red negative, white 0.
+
+    Parameters
+    ----------
+    source : Circuit or torch.Tensor of shape (dim, dim)
+        A circuit, or a matrix.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+    head : str, default="encoder_cross"
+        The head of the circuit.
+    matrix : {"query", "key", "value"}, default="query"
+        The matrix of the head.
+    space : Space or None, default=None
+        The subspaces of a matrix that is given as a tensor, for the names at the axes.
+    separation : float, default=1.0
+        The paper's delta, for matrices that depend on it.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes that were drawn on.
+
+    Raises
+    ------
+    ValueError
+        If the circuit has no head of this name.
+
+    See Also
+    --------
+    attention_map : The attention of a head.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> from lloydformer import plots
+    >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=2, n_clusters=3)
+    >>> ax = plots.weights(circuit, head="decoder_self", matrix="value")
+    >>> [tick.get_text() for tick in ax.get_xticklabels()]
+    ['position', 'assignment']
     """
     ax = axes_or_new(ax)
     if isinstance(source, Circuit):
@@ -53,7 +90,7 @@ def _weight(circuit: Circuit, head: str, matrix: str, separation: float) -> Tens
 
 
 def _name_subspaces(ax: "Axes", space: Space) -> None:
-    """Names at the middle of each span, and a thin line between spans."""
+    """Write the name at the middle of each subspace, and draw a thin line between them."""
     spans = [space.span(subspace) for subspace in space.subspaces]
     middles = [(span.start + span.stop - 1) / 2 for span in spans]
     names = [subspace.name.replace("_", " ") for subspace in space.subspaces]

@@ -1,4 +1,4 @@
-"""One self-contained HTML page, put together from parts."""
+"""Self-contained HTML pages, assembled from parts."""
 
 from lloydformer.report.figure import figure
 from lloydformer.report.page import Part, page

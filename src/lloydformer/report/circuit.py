@@ -1,4 +1,4 @@
-"""A circuit at work, as a part: centers on their way, the four attention maps, images."""
+"""The run of a circuit as a part of a page: paths of centers, attention maps, images."""
 
 from base64 import b64encode
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from torch import Tensor
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.trace import Trace
 from lloydformer.plots.palette import cluster_colour
-from lloydformer.plots.trajectories import plane
+from lloydformer.plots.trajectories import project_to_plane
 from lloydformer.report.page import Part, resource
 from lloydformer.report.parts import inline, widget
 
 MAPS = ("encoder_self", "encoder_cross", "decoder_cross", "decoder_self")
 KEEP = tuple(f"layers.*.{slot}.attention" for slot in MAPS)
-"""What a trace must keep to be shown: `circuit(points, centers, keep=KEEP)`."""
+"""Intermediates that a trace must keep: `circuit(points, centers, keep=KEEP)`."""
 
 
 @dataclass(frozen=True)
 class Images:
-    """A run on images: its trace, the shape of an image, and what they are."""
+    """A run on images: its trace, the shape of an image, and a caption."""
 
     trace: Trace
     shape: tuple[int, int]
@@ -31,9 +31,10 @@ class Images:
 def circuit(
     recipe: Recipe, trace: Trace, about: str, verdict: str, base: Recipe, images: Images
 ) -> Part:
-    """A recipe's row and equation, and its run layer by layer; a stepper chooses the layer.
+    """Return a part with a recipe's row, its equation and its run, layer by layer.
 
-    Cells of the row that differ from those of `base` are marked: they are the algorithm.
+    A stepper on the page chooses the layer. Cells of the row that differ from those of `base` are
+    marked.
     """
     html = resource("circuit.html").format(
         title=escape(recipe.algorithm.lstrip("*")),
@@ -51,7 +52,7 @@ def circuit(
 
 
 def _row(recipe: Recipe, base: Recipe) -> str:
-    """The cells of the table tab:comp-alg, with those that are not the base's marked."""
+    """Return the cells of the table tab:comp-alg; those that differ from `base` are marked."""
     cells = {k: v for k, v in recipe.row().items() if k not in ("Algorithm", "Appendix")}
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in cells)
     body = "".join(
@@ -63,9 +64,10 @@ def _row(recipe: Recipe, base: Recipe) -> str:
 
 
 def _run(trace: Trace) -> dict[str, object]:
-    """Points are put in the order of their last label, so that clusters are blocks."""
+    """Return the data of the run; points are sorted by their last label."""
     order = trace.labels[-1].argsort(stable=True)
-    points, centers = plane(trace.points), plane(trace.centers, points=trace.points)
+    points = project_to_plane(trace.points)
+    centers = project_to_plane(trace.centers, points=trace.points)
     return {
         "points": _rounded(points[order]),
         "centers": _rounded(centers),
@@ -77,18 +79,18 @@ def _run(trace: Trace) -> dict[str, object]:
 
 
 def _maps(trace: Trace, slot: str, order: Tensor) -> dict[str, object]:
-    """A head's maps as bytes, each different one once, and which of them each layer shows."""
-    asks, answers = slot.startswith("encoder"), slot in ("encoder_self", "decoder_cross")
+    """Return the distinct maps of a head as bytes, and the index of the map of each layer."""
+    rows, columns = slot.startswith("encoder"), slot in ("encoder_self", "decoder_cross")
     packed = []
     for layer in range(trace.n_layers):
         matrix = trace[f"layers.{layer}.{slot}.attention"].detach().cpu()
-        matrix = matrix[order] if asks else matrix
-        packed.append(_packed(matrix[:, order] if answers else matrix))
-    different = list(dict.fromkeys(packed))
+        matrix = matrix[order] if rows else matrix
+        packed.append(_packed(matrix[:, order] if columns else matrix))
+    distinct = list(dict.fromkeys(packed))
     return {
         "shape": list(matrix.shape),
-        "maps": [{"top": top, "bytes": text} for top, text in different],
-        "layers": [different.index(item) for item in packed],
+        "maps": [{"top": top, "bytes": text} for top, text in distinct],
+        "layers": [distinct.index(item) for item in packed],
     }
 
 
@@ -97,7 +99,7 @@ def _images(images: Images) -> dict[str, object]:
 
 
 def _packed(values: Tensor) -> tuple[float, str]:
-    """The largest value, and all of them as bytes from 0 to 255 relative to it."""
+    """Return the largest value, and all values as bytes from 0 to 255 relative to it."""
     top = values.max().item()
     shares = (values / (top or 1.0)).clamp(0, 1)
     levels = (shares * 255).round().to(torch.uint8).numpy()

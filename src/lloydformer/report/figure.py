@@ -1,4 +1,4 @@
-"""A matplotlib figure as a part: inline SVG that takes the page's font and colours."""
+"""A matplotlib figure as a part: inline SVG in the font and colours of the page."""
 
 import re
 from html import escape
@@ -14,7 +14,35 @@ if TYPE_CHECKING:
 
 
 def figure(drawing: "Figure", caption: str, alt: str = "") -> Part:
-    """The figure above its caption; `alt` says what is seen to those who do not see it."""
+    """Return a part with a matplotlib figure above its caption.
+
+    Parameters
+    ----------
+    drawing : matplotlib.figure.Figure
+        The figure. Its black lines take the colour of the page's text.
+    caption : str
+        The caption; see `inline` for its marks.
+    alt : str, default=""
+        Description for readers who cannot see the figure; the caption by default.
+
+    Returns
+    -------
+    Part
+        The part.
+
+    See Also
+    --------
+    lloydformer.plots : Functions that draw on axes.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from lloydformer import report
+    >>> drawing = Figure()
+    >>> line = drawing.add_subplot().plot([1, 2])
+    >>> "<figcaption>A line</figcaption>" in report.figure(drawing, "A line").html
+    True
+    """
     return Part(
         f"<figure>\n{_svg(drawing, alt or caption)}\n"
         f"<figcaption>{inline(caption)}</figcaption>\n</figure>"
@@ -22,7 +50,7 @@ def figure(drawing: "Figure", caption: str, alt: str = "") -> Part:
 
 
 def _svg(drawing: "Figure", alt: str) -> str:
-    """What was black follows the text of the page, so that it is seen in the dark as well."""
+    """Return the figure as SVG; black becomes the colour of the text, for dark pages."""
     require_matplotlib()
     import matplotlib
 

@@ -1,4 +1,4 @@
-"""The page: parts one below the other, with everything that they need inside."""
+"""The page: its parts in order, with the style sheets and scripts that they need."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,9 +31,28 @@ style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a page: its HTML, and the names of the style sheets and scripts that it needs.
+    """A part of a page: its HTML, and the style sheets and scripts that it needs.
 
-    The names are files of this package; a page holds each of them once.
+    A page holds each style sheet and script once.
+
+    Parameters
+    ----------
+    html : str
+        The HTML of the part.
+    styles : tuple of str, default=()
+        Names of style sheets, files of this package.
+    scripts : tuple of str, default=()
+        Names of scripts, files of this package.
+
+    See Also
+    --------
+    page : Puts parts together.
+
+    Examples
+    --------
+    >>> from lloydformer import report
+    >>> report.Part("<hr>").html
+    '<hr>'
     """
 
     html: str
@@ -42,9 +61,33 @@ class Part:
 
 
 def page(title: str, parts: Sequence[Part]) -> str:
-    """The HTML of a page that needs no other file and asks no network for anything."""
-    styles = _once(name for part in parts for name in part.styles)
-    scripts = _once(name for part in parts for name in part.scripts)
+    """Return the HTML of a page that needs no other file and no network.
+
+    Parameters
+    ----------
+    title : str
+        The title of the page.
+    parts : sequence of Part
+        The parts in order.
+
+    Returns
+    -------
+    str
+        The HTML.
+
+    See Also
+    --------
+    Part : A part of a page.
+
+    Examples
+    --------
+    >>> from lloydformer import report
+    >>> html = report.page("A page", [report.text("Hello")])
+    >>> "<p>Hello</p>" in html
+    True
+    """
+    styles = _distinct(name for part in parts for name in part.styles)
+    scripts = _distinct(name for part in parts for name in part.scripts)
     return _FRAME.format(
         title=escape(title),
         styles="\n".join(resource(name) for name in ("page.css", *styles)),
@@ -54,9 +97,9 @@ def page(title: str, parts: Sequence[Part]) -> str:
 
 
 def resource(name: str) -> str:
-    """The text of a style sheet or script of this package."""
+    """Return the text of a file of this package."""
     return files("lloydformer.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _once(names: Iterable[str]) -> tuple[str, ...]:
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""The stepper: a button and a slider that choose the layer which the whole page shows."""
+"""The stepper: a button and a slider that choose the layer that the page shows."""
 
 from lloydformer.report.page import Part
 from lloydformer.report.parts import widget
@@ -9,8 +9,8 @@ _BAR = """<button type="button" aria-label="Play the layers">Play</button>
 
 
 def stepper(n_layers: int) -> Part:
-    """It sends `layer` events with the number of layers done so far, from 0 to `n_layers`.
+    """Return the part. Its script sends `layer` events with the number of layers, 0 to `n_layers`.
 
-    A page opened with `#layer=3` begins there.
+    A page that is opened with `#layer=3` starts at layer 3.
     """
     return widget("stepper", _BAR.format(n_layers=n_layers))

@@ -10,9 +10,22 @@ if TYPE_CHECKING:
 
 
 class ProgressBar:
-    """Shows start, iteration, objective and points per second on standard error during a fit.
+    """A progress bar on standard error, as the `callback` of an estimator.
 
-    `with lf.ProgressBar() as bar: lf.KMeans(8, callback=bar).fit(X)`
+    It shows the start, the iteration, the objective and the points per second. Use it in a `with`
+    statement: the bar is shown inside of it.
+
+    See Also
+    --------
+    KMeans : Its parameter `callback` takes the bar, as that of every estimator does.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> with lf.ProgressBar() as bar:
+    ...     model = lf.KMeans(2, init=[[0.0], [8.0]], callback=bar).fit([[0.0], [8.0]])
+    >>> model.n_iter_
+    1
     """
 
     def __init__(self) -> None:

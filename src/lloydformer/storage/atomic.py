@@ -1,4 +1,4 @@
-"""Files that are the old one or the new one, whatever happens while they are written."""
+"""Atomic writes: a file is the old one or the new one, even if the process is killed."""
 
 import os
 import shutil
@@ -12,58 +12,61 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file beside `path`, renamed to it when all is written; an error leaves what was there."""
+    """Open a temporary file next to `path`, which replaces `path` unless an error occurs."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.parent / _hidden(path.name)
-    file = beside.open("xb")  # with the permissions that new files have for this user
+    temporary = path.parent / _hidden(path.name)
+    file = temporary.open("xb")  # with the default permissions of new files
     try:
         with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        temporary.replace(path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
 def _hidden(name: str) -> str:
-    """A name that no file has."""
+    """A unique hidden name."""
     return f".{name}.{token_hex(4)}"
 
 
 def write_whole(path: Path, text: str) -> None:
-    """The text, in UTF-8."""
+    """Write the text atomically, in UTF-8."""
     with replacing(path) as file:
         file.write(text.encode())
 
 
 @contextmanager
 def filling(folder: Path) -> Iterator[Path]:
-    """A folder to write files in, which go to `folder` when all of them are written.
+    """Open a temporary folder; at the end its files are moved to `folder`.
 
-    A new folder appears with all its files at once. In one that exists, each file is replaced as
-    a whole, JSON after what it speaks of. An error leaves what was there, and no folder where
-    there was none.
+    A new folder appears with all its files at once. In an existing folder each file is replaced
+    atomically, JSON files last, because they refer to the others. After an error `folder` is
+    unchanged, or does not exist if it did not before.
     """
-    beside = existing(folder) / _hidden(folder.name)
-    beside.mkdir()
+    temporary = existing(folder) / _hidden(folder.name)
+    temporary.mkdir()
     try:
-        yield beside
-        files = [path for path in sorted(beside.rglob("*")) if path.is_file()]
+        yield temporary
+        files = [path for path in sorted(temporary.rglob("*")) if path.is_file()]
         for file in files:
-            _synced(file)
-        _moved(beside, files, folder)
+            _sync(file)
+        _move(temporary, files, folder)
     except OSError as error:
-        if error.filename is None:  # a write that failed does not know its file
+        if error.filename is None:  # a failed write does not name its file
             error.filename = str(folder)
         raise
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def check_writable(path: Path) -> None:
-    """Tried, not asked: whoever may do everything still cannot write everywhere."""
+    """Raise `ValueError` if the path cannot be written.
+
+    Tests by writing: permissions say nothing about read-only file systems, nor for root.
+    """
     folder = existing(path.absolute() if path.is_dir() else path.absolute().parent)
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=f".{path.name}."):
@@ -75,7 +78,7 @@ def check_writable(path: Path) -> None:
 
 
 def check_apart(path: Path, data: str) -> None:
-    """What is read must not be written over, and a folder that is read must not get more files."""
+    """Raise `ValueError` if the output is the data, or a file in the folder of the data."""
     goal, read = path.resolve(), Path(data).resolve()
     if goal == read:
         raise ValueError(f"{path} is the data; pass another --output")
@@ -84,21 +87,22 @@ def check_apart(path: Path, data: str) -> None:
 
 
 def existing(path: Path) -> Path:
-    """The path itself if it is there, else the nearest folder above it that is."""
+    """Return the path if it exists, else its nearest existing parent."""
     return next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
 
 
-def _moved(beside: Path, files: list[Path], folder: Path) -> None:
+def _move(temporary: Path, files: list[Path], folder: Path) -> None:
+    """Rename the temporary folder, or move its files into an existing folder."""
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        beside.rename(folder)
+        temporary.rename(folder)
         return
     for file in sorted(files, key=lambda file: file.suffix == ".json"):
-        goal = folder / file.relative_to(beside)
+        goal = folder / file.relative_to(temporary)
         goal.parent.mkdir(parents=True, exist_ok=True)
         file.replace(goal)
 
 
-def _synced(path: Path) -> None:
+def _sync(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())

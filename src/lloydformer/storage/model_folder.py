@@ -1,8 +1,8 @@
-"""A folder that holds a model: config.json, and the tensors that it names by their content.
+"""Model folders: config.json, and a safetensors file that it names.
 
-Tensors are written first, under a name made of their content; then config.json is replaced; then
-the tensors before are removed. Whenever that is cut short, config.json and the tensors that it
-names are those of one model.
+The tensors are written first, to a file named by their hash; then config.json is replaced; then
+old tensors are removed. If the process is killed at any point, config.json and the file that it
+names belong to the same model.
 """
 
 import json
@@ -19,18 +19,21 @@ from lloydformer.storage.atomic import replacing, write_whole
 
 CONFIG = "config.json"
 FORMAT = 1
-"""Rises when a model written before cannot be read as it is."""
+"""Version of the format; increased when older models cannot be read any more."""
 _TENSORS = r"model-[0-9a-f]{16}\.safetensors"
 _OURS = re.compile(rf"{_TENSORS}|\.({_TENSORS}|{re.escape(CONFIG)})\.[a-z0-9_]{{8}}")
-"""Tensors, and files beside them that a write cut short has left."""
+"""Names of tensor files, and of temporary files that a killed write has left."""
 
 Config = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 
 
 def write_folder(folder: Path, config: Config, tensors: Arrays, *, force: bool) -> None:
-    """The model, in place of the one that is there if `force`; other files are left alone."""
-    _refuse_what_is_there(folder, force)
+    """Write a model; `force` replaces an existing one. Other files in the folder stay.
+
+    Raises `ValueError` if the folder holds a model and `force` is False.
+    """
+    _check_target(folder, force)
     data = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
     name = _name_of(data)
     with replacing(folder / name) as file:
@@ -43,20 +46,20 @@ def write_folder(folder: Path, config: Config, tensors: Arrays, *, force: bool) 
 
 
 def read_folder(folder: Path) -> tuple[Config, Arrays]:
-    """What `write_folder` was given; a folder that is not whole is a `ValueError`."""
+    """Read what `write_folder` wrote; raises `ValueError` if a file is missing or damaged."""
     config = _read_config(folder)
     while True:
         try:
             return config, _read_tensors(folder / config["tensors"])
         except FileNotFoundError:
-            newer = _read_config(folder)  # another process may have replaced the model just now
+            newer = _read_config(folder)  # another process may have just replaced the model
             if newer == config:
                 path = folder / config["tensors"]
                 raise ValueError(f"{path}: there is no such file; save the model again") from None
             config = newer
 
 
-def _refuse_what_is_there(folder: Path, force: bool) -> None:
+def _check_target(folder: Path, force: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is a file; pass the name of a folder")
     path = folder / CONFIG
@@ -71,7 +74,7 @@ def _refuse_what_is_there(folder: Path, force: bool) -> None:
 
 
 def _read_config(folder: Path) -> Config:
-    """config.json with the entries of its frame checked."""
+    """Read config.json, and check its format and the name of its tensors."""
     path = folder / CONFIG
     config = _read_json(path)
     if config.get("format") != FORMAT:
@@ -81,7 +84,7 @@ def _read_config(folder: Path) -> Config:
         )
     name = config.get("tensors")
     if not isinstance(name, str) or not re.fullmatch(_TENSORS, name):
-        raise ValueError(f"{path}: found tensors {name!r}, which is no name of a file of tensors")
+        raise ValueError(f"{path}: found tensors {name!r}, which is not a name of a tensor file")
     return config
 
 
@@ -93,18 +96,18 @@ def _read_json(path: Path) -> Config:
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path}: is not JSON ({error})") from None
     if not isinstance(config, dict) or config.get("library") != "lloydformer":
-        raise ValueError(f"{path}: is not of a model of lloydformer")
+        raise ValueError(f"{path}: is not a model of lloydformer")
     return config
 
 
 def _read_tensors(path: Path) -> Arrays:
     data = path.read_bytes()
     if _name_of(data) != path.name:
-        raise ValueError(f"{path}: is not whole (its content is not what its name says)")
+        raise ValueError(f"{path}: is damaged (its content does not match its name)")
     try:
         return {name: array.copy() for name, array in load(data).items()}
-    except (SafetensorError, KeyError) as error:  # what a file is not; a type that NumPy lacks
-        raise ValueError(f"{path}: is not a file of tensors ({error})") from None
+    except (SafetensorError, KeyError) as error:  # not a safetensors file; a dtype that NumPy lacks
+        raise ValueError(f"{path}: is not a safetensors file ({error})") from None
 
 
 def _name_of(data: bytes) -> str:

@@ -1,1 +1,1 @@
-"""Every statement of the paper as a measurement on fresh random problems."""
+"""Every statement of the paper, measured on random problems."""

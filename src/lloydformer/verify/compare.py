@@ -1,4 +1,4 @@
-"""Circuit against algorithm: layer by layer from the same centers, or both running free."""
+"""Compare a circuit with its algorithm: layer by layer from the same centers, or free-running."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from numpy import ndarray
 from lloydformer import algorithms
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.circuits.circuit import Circuit
-from lloydformer.circuits.layer import Surroundings
+from lloydformer.circuits.layer import LayerContext
 from lloydformer.circuits.subspaces import POSITION
 from lloydformer.circuits.trace import Recorder
 from lloydformer.numerics import noise
@@ -18,11 +18,11 @@ from lloydformer.verify.cases import Case
 
 @dataclass(frozen=True)
 class Deviation:
-    """How far a circuit is from its algorithm.
+    """The difference between a circuit and its algorithm.
 
-    centers: the largest difference, in spreads. labels: how many differ although the margin
-    between the two best centers exceeds what rounding can turn. weights: how many of the
-    decoder's decisions differ likewise.
+    centers: the largest difference, in spreads. labels: number of labels that differ although the
+    margin between the two best centers exceeds the rounding error. weights: number of the
+    decoder's decisions that differ in the same way. problems: number of problems.
     """
 
     centers: float = 0.0
@@ -39,11 +39,12 @@ class Deviation:
         )
 
     def within(self, tolerance: float) -> bool:
+        """Are the centers within the tolerance and all decisions equal?"""
         return self.centers <= tolerance and self.labels == 0 and self.weights == 0
 
 
 def layer_by_layer(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) -> Deviation:
-    """Each layer starts from the algorithm's centers and assignments at that iteration."""
+    """Compare each layer, started from the algorithm's centers at that iteration."""
     points = case.problem.points
     history = algorithms.run(case.algorithm, points, case.problem.centers, n_layers)
     starts = _rounded(history.centers[:-1], dtype)
@@ -60,13 +61,13 @@ def _layer(
     case: Case, start: ndarray, t: int, attention: ndarray, decoder: ndarray, after: ndarray,
     dtype: torch.dtype,
 ) -> Deviation:  # fmt: skip
-    """One layer against one iteration; where rounding decides, the circuit's choice is taken."""
+    """Compare one layer with one iteration; if rounding decides, use the circuit's choice."""
     points, algorithm = case.problem.points, case.algorithm
     assignments = algorithm.assign(points, start)
     bound = rounding(points, start, dtype)
     sure = margins(case, start) > bound
     differ = (attention.argmax(axis=1) != assignments.argmax(axis=1)) & sure
-    if case.recipe.ties is not None:  # a shared point is shared evenly
+    if case.recipe.ties is not None:  # a tied point is split evenly
         support = attention[~sure] > 0
         assignments[~sure] = support / support.sum(axis=1, keepdims=True)
     weights = algorithm.weigh(points, start, assignments, t)
@@ -82,10 +83,10 @@ def _layer(
 
 
 def free_running(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) -> Deviation | None:
-    """Both run for themselves from the same initial centers.
+    """Compare free runs of both from the same initial centers.
 
-    None where the algorithm itself comes to a decision that rounding may turn: two points of a
-    cluster are equally far from their mean, and one of them is to be trimmed.
+    Returns None if rounding can change a decision of the algorithm itself: for example, two
+    points of a cluster are equally far from their mean, and one of them is trimmed.
     """
     problem = case.problem
     history = algorithms.run(case.algorithm, problem.points, problem.centers, n_layers)
@@ -103,7 +104,7 @@ def free_running(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) 
 
 
 def _decided(case: Case, history: algorithms.History, t: int, dtype: torch.dtype) -> bool:
-    """Is the best score that was cut off far enough below the last one that was not?"""
+    """Is the best score below the cut lower than the cut by more than the rounding error?"""
     if not hasattr(case.algorithm, "decision"):
         return True
     points, centers = case.problem.points, history.centers[t]
@@ -113,7 +114,7 @@ def _decided(case: Case, history: algorithms.History, t: int, dtype: torch.dtype
 
 
 def rounding(points: ndarray, centers: ndarray, dtype: torch.dtype) -> float:
-    """The gap between two scores that rounding may turn: 16 (d + 3) eps max(|x|^2 + |c|^2)."""
+    """Return the rounding error of a difference of scores: 16 (d + 3) eps max(|x|^2 + |c|^2)."""
     origin = points.mean(axis=0)
     largest = ((points - origin) ** 2).sum(axis=1).max() + ((centers - origin) ** 2).sum(
         axis=1
@@ -122,7 +123,7 @@ def rounding(points: ndarray, centers: ndarray, dtype: torch.dtype) -> float:
 
 
 def margins(case: Case, centers: ndarray) -> ndarray:
-    """How much nearer each point is to its best center than to its second best."""
+    """Return the difference of each point's two smallest squared distances to centers."""
     scores = np.sort(squared_distances(case.problem.points, centers), axis=1)
     return scores[:, 1] - scores[:, 0] if scores.shape[1] > 1 else np.full(len(scores), np.inf)
 
@@ -130,7 +131,7 @@ def margins(case: Case, centers: ndarray) -> ndarray:
 def _one_layer_each(
     case: Case, starts: ndarray, before: ndarray, dtype: torch.dtype
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """All layers at once, as a batch: encoder and decoder cross-attention, and new centers."""
+    """Run all layers as a batch; return encoder and decoder cross-attention, and centers."""
     n_layers, k, d = starts.shape
     circuit = Circuit(case.recipe, d, k)
     points = torch.tensor(case.problem.points, dtype=dtype).expand(n_layers, -1, -1)
@@ -145,7 +146,7 @@ def _one_layer_each(
 
     layer = circuit.layers[0]
     with Recorder(("*.decoder_cross.attention",)).watching([layer]) as recorder:
-        _, c = layer(x, c, Surroundings.within(reach, case.recipe, c, draw))
+        _, c = layer(x, c, LayerContext.for_reach(reach, case.recipe, c, draw))
     after = circuit.space.read(c, POSITION) + origin
     (decoder,) = recorder.kept.values()
     return (

@@ -1,4 +1,4 @@
-"""What a measurement of a statement found."""
+"""The result of measuring a statement."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -9,16 +9,16 @@ import numpy as np
 from lloydformer.verify.compare import Deviation
 
 TOLERANCE = 1e-9
-"""How far centers may be from the algorithm's, in spreads, in float64."""
+"""Largest allowed difference of centers from the algorithm's, in spreads, in float64."""
 
 
 @dataclass(frozen=True)
 class Finding:
     """One line of `lloydformer verify`.
 
-    label: the paper's LaTeX label, or the number in docs/errata.md. deviation: the largest of
-    the centers, in spreads. labels: how many differ. holds: the verdict. printed: how an error
-    of the text shows, as it is printed.
+    label: the paper's LaTeX label, or the number in docs/errata.md. problems: number of problems
+    tried. deviation: the largest difference of centers, in spreads. labels: number of labels that
+    differ. holds: the verdict. printed: for an erratum, how the printed text fails.
     """
 
     label: str
@@ -31,14 +31,16 @@ class Finding:
     printed: str = ""
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the fields as a dictionary."""
         return asdict(self)
 
 
 Statement = Callable[[np.random.Generator], Finding]
+"""A function that measures a statement on problems drawn with the generator."""
 
 
 def agreement(label: str, statement: str, deviation: Deviation, note: str = "") -> Finding:
-    """A statement that holds when circuit and algorithm agree."""
+    """Return the finding of a statement that holds if circuit and algorithm agree."""
     return Finding(
         label, statement, deviation.problems, deviation.centers,
         deviation.labels + deviation.weights, deviation.within(TOLERANCE), note,
@@ -46,7 +48,7 @@ def agreement(label: str, statement: str, deviation: Deviation, note: str = "") 
 
 
 def equality(label: str, statement: str, deviations: list[float], note: str = "") -> Finding:
-    """A statement that holds when two expressions have the same value, rounding apart."""
+    """Return the finding of a statement that holds if two expressions are equal up to rounding."""
     worst = float(max(deviations))
     return Finding(label, statement, len(deviations), worst, 0, worst <= TOLERANCE, note)
 
@@ -54,7 +56,7 @@ def equality(label: str, statement: str, deviations: list[float], note: str = ""
 def erratum(
     number: int, statement: str, printed: list[float], repaired: list[float], note: str = ""
 ) -> Finding:
-    """An error of the text: it fails as printed and holds as repaired, problem by problem."""
+    """Return the finding of an error in the text: it fails as printed and holds as repaired."""
     wrong = sum(not d <= 1e-6 for d in printed)  # a NaN is wrong as well
     worst = _worst(repaired)
     return Finding(

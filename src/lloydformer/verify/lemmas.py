@@ -1,4 +1,4 @@
-"""The lemmas: what scores, activations and norms do by themselves."""
+"""The lemmas on scores, activations and norms."""
 
 import numpy as np
 import torch

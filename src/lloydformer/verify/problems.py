@@ -1,4 +1,4 @@
-"""Random clustering problems: clustered, uniform, whole numbers with ties, far from the origin."""
+"""Random clustering problems: clustered, uniform, integers with ties, far from the origin."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -34,7 +34,7 @@ def draw(
     d: tuple[int, int] = (1, 40),
     k: tuple[int, int] = (2, 12),
 ) -> Problem:
-    """A problem of a random size within these bounds, both ends included."""
+    """Draw a problem of a random size within these bounds, both ends included."""
     n_points, n_features = rng.integers(*n, endpoint=True), rng.integers(*d, endpoint=True)
     n_clusters = rng.integers(k[0], min(k[1], int(n_points)), endpoint=True)
     points = _points(rng, family, int(n_points), int(n_features))
@@ -44,7 +44,7 @@ def draw(
 def with_centers(
     rng: np.random.Generator, points: ndarray, n_clusters: int, family: str
 ) -> Problem:
-    """Initial centers drawn from the points, each row at most once."""
+    """Return a problem whose initial centers are drawn from the points without replacement."""
     chosen = rng.choice(len(points), size=min(n_clusters, len(points)), replace=False)
     return Problem(points, points[chosen], family)
 
@@ -60,9 +60,9 @@ def _points(rng: np.random.Generator, family: Family, n: int, d: int) -> ndarray
 
 
 def thinned(rng: np.random.Generator, problem: Problem, separation: float) -> Problem:
-    """Without points that are nearer than `separation` spreads to another but not equal to it.
+    """Remove points that are nearer than `separation` spreads to another but not equal to it.
 
-    Dot products cannot tell such points apart (docs/errata.md, 8).
+    Dot products cannot distinguish them (docs/errata.md, 8).
     """
     least = (separation * problem.spread) ** 2
     kept: list[ndarray] = []
@@ -74,7 +74,7 @@ def thinned(rng: np.random.Generator, problem: Problem, separation: float) -> Pr
 
 
 def on_sphere(rng: np.random.Generator, problem: Problem) -> Problem:
-    """The directions of the points; equal directions become equal to the last bit."""
+    """Return the problem of unit vectors; equal directions become bitwise equal."""
     points = problem.points[np.abs(problem.points).max(axis=1) > 0]
     if problem.family == "integer":
         points = points / np.gcd.reduce(points.astype(int), axis=1)[:, None]
@@ -83,7 +83,7 @@ def on_sphere(rng: np.random.Generator, problem: Problem) -> Problem:
 
 
 def rounded(problem: Problem, dtype: type[np.floating]) -> Problem:
-    """The same problem with numbers that `dtype` holds exactly."""
+    """Return the problem rounded to numbers that `dtype` represents exactly."""
     return replace(
         problem,
         points=problem.points.astype(dtype).astype(float),

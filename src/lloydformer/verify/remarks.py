@@ -20,7 +20,7 @@ from lloydformer.verify.problems import CONTINUOUS, draw
 
 
 def size(rng: np.random.Generator) -> Finding:
-    """The number of entries that are not zero is 6 (d + k), whatever n and T are."""
+    """The number of nonzero entries is 6 (d + k), for every n and T."""
     sizes = [(int(d), int(k)) for d, k in rng.integers(1, 60, size=(30, 2))]
     counts = [sum(int(b.count_nonzero()) for b in Circuit(recipes.lloyd(), d, k).buffers())
               for d, k in sizes]  # fmt: skip
@@ -66,7 +66,7 @@ def absorbed_temperature(rng: np.random.Generator) -> Finding:
                     [deviation() for _ in range(20)])  # fmt: skip
 
 
-def _validation_problem(rng: np.random.Generator, a_start_each: bool) -> tuple[Tensor, Tensor]:
+def _validation_problem(rng: np.random.Generator, one_start_each: bool) -> tuple[Tensor, Tensor]:
     """fig:numerical_validation: d 2, n 10000, k 5; Gaussians at least eight deviations apart."""
     while True:
         places = rng.uniform(size=(5, 2))
@@ -74,25 +74,25 @@ def _validation_problem(rng: np.random.Generator, a_start_each: bool) -> tuple[T
             break
     component = rng.integers(5, size=10_000)
     points = places[component] + 0.05 * rng.normal(size=(10_000, 2))
-    starts = [np.flatnonzero(component == j)[0] for j in range(5)] if a_start_each else range(5)
+    starts = [np.flatnonzero(component == j)[0] for j in range(5)] if one_start_each else range(5)
     return torch.tensor(points), torch.tensor(points[list(starts)])
 
 
 def finite_temperature(rng: np.random.Generator) -> Finding:
-    """gamma = 10^4 in the encoder's cross-attention, linear in the decoder's, the rest limits."""
-    points, centers = _validation_problem(rng, a_start_each=True)
+    """gamma = 10^4 in the encoder's cross-attention, linear in the decoder's, else limits."""
+    points, centers = _validation_problem(rng, one_start_each=True)
     history = algorithms.run(algorithms.Lloyd(), points.numpy(), centers.numpy(), 10)
     trace = Circuit(recipes.soft(1e4), 2, 5)(points, centers, 10)
     away = float(np.abs(trace.centers.numpy() - history.centers).max())
     differ = int((trace.labels.numpy() != history.labels).sum())
     return Finding("fig:numerical_validation", "gamma = 10^4 in encoder_cross matches Lloyd's", 1,
                    away, differ, away <= 1e-3 and differ == 0,
-                   f"10 layers, one start in each component; {_elsewhere(rng)}")  # fmt: skip
+                   f"10 layers, one start in each component; {_random_start(rng)}")  # fmt: skip
 
 
-def _elsewhere(rng: np.random.Generator) -> str:
-    """What becomes of it from random starts, where Lloyd's boundaries cut through components."""
-    points, centers = (p.numpy() for p in _validation_problem(rng, a_start_each=False))
+def _random_start(rng: np.random.Generator) -> str:
+    """Describe the result from a random start, where boundaries cut through components."""
+    points, centers = (p.numpy() for p in _validation_problem(rng, one_start_each=False))
     exact, soft = (
         algorithms.run(a, points, centers, 10) for a in (algorithms.Lloyd(), algorithms.Soft(1e4))
     )
@@ -103,7 +103,7 @@ def _elsewhere(rng: np.random.Generator) -> str:
 
 def all_finite(rng: np.random.Generator) -> Finding:
     """gamma = 10^4 in every head: self-attention is not the identity, and the circuit fails."""
-    points, centers = _validation_problem(rng, a_start_each=False)
+    points, centers = _validation_problem(rng, one_start_each=False)
     recipe = recipes.lloyd()
     for slot, head in recipe.heads.items():
         recipe = replace(recipe, **{slot: replace(head, activation=Softmax(1e4))})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""All statements, in the paper's order, and the errors of its text."""
+"""All statements in the paper's order, then the errors of its text."""
 
 from zlib import crc32
 
@@ -14,5 +14,5 @@ STATEMENTS: tuple[Statement, ...] = (*THEOREMS, *LEMMAS, *REMARKS, *ERRATA)
 
 
 def generator(statement: Statement, seed: int) -> np.random.Generator:
-    """A statement's own random numbers, whatever stands before it in the list."""
+    """Return a statement's own generator, independent of its place in the list."""
     return np.random.default_rng([seed, crc32(statement.__name__.encode())])

@@ -1,4 +1,4 @@
-"""Every theorem that says 'this circuit is that algorithm', held against the algorithm."""
+"""The theorems that state 'this circuit is that algorithm', measured against the algorithm."""
 
 from dataclasses import replace
 
@@ -9,39 +9,41 @@ from scipy import stats
 from lloydformer.circuits.activations import Ties
 from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.numerics import noise
-from lloydformer.verify.cases import FIRST_ONLY, Case, case
+from lloydformer.verify.cases import Case, case
 from lloydformer.verify.compare import Deviation, free_running, layer_by_layer
 from lloydformer.verify.finding import Finding, Statement, agreement
+from lloydformer.verify.pairs import has_average_ties, is_spherical
 from lloydformer.verify.problems import CONTINUOUS, FAMILIES
 
 N_LAYERS = 10
 PER_FAMILY = 8
 
 
-def measure(rng: np.random.Generator, name: str, square: str = "square") -> Deviation:
-    """All families and tie rules layer by layer; continuous data also running free."""
+def measure(rng: np.random.Generator, name: str, unit: str = "square") -> Deviation:
+    """Compare layer by layer on all families and tie rules; continuous data also free-running."""
     total = Deviation(problems=0)
+    rules: tuple[Ties, ...] = ("first", "average") if has_average_ties(name) else ("first",)
     for family in FAMILIES:
-        if family == "shifted" and "spherical" in name:
-            continue  # a shifted sphere is no sphere
-        rules: tuple[Ties, ...] = ("first",) if name in FIRST_ONLY else ("first", "average")
+        if family == "shifted" and is_spherical(name):
+            continue  # shifted points are not unit vectors
         for ties in rules:
             for _ in range(PER_FAMILY):
-                total += layer_by_layer(_with(case(rng, name, family, ties), square), N_LAYERS)
+                total += layer_by_layer(_with_unit(case(rng, name, family, ties), unit), N_LAYERS)
     for family in CONTINUOUS:
-        runs = [free_running(_with(case(rng, name, family), square), N_LAYERS) for _ in range(4)]
+        runs = [free_running(_with_unit(case(rng, name, family), unit), N_LAYERS) for _ in range(4)]
         total += sum((run for run in runs if run), Deviation(problems=0))
     return total
 
 
-def _with(given: Case, unit: str) -> Case:
+def _with_unit(given: Case, unit: str) -> Case:
+    """Return the case with this hidden unit in the feed-forward network."""
     if unit == "square":
         return given
     return replace(given, recipe=replace(given.recipe, feedforward=Quadratic("rectified")))
 
 
 def is_algorithm(label: str, statement: str, name: str, unit: str = "square") -> Statement:
-    """The statement that the recipe equals its algorithm."""
+    """Return the statement that the recipe equals its algorithm."""
 
     def check(rng: np.random.Generator) -> Finding:
         return agreement(label, statement, measure(rng, name, unit))
@@ -51,7 +53,7 @@ def is_algorithm(label: str, statement: str, name: str, unit: str = "square") ->
 
 
 def medoid_draws(rng: np.random.Generator) -> Finding:
-    """Gumbel noise plus scores, maximised, is a draw from the softmax of the scores."""
+    """The index of the largest score plus Gumbel noise is a draw from the scores' soft-max."""
     scores = torch.tensor(rng.normal(size=6))
     rows, n_draws = torch.arange(6), 20_000
     draws = noise.gumbel(int(rng.integers(2**32)), 0, "decoder_cross", n_draws, rows) + scores

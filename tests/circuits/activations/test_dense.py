@@ -17,7 +17,7 @@ def test_softmax_by_hand():
 
 
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=8), st.floats(0.01, 100))
-def test_softmax_is_scipys(row, gamma):
+def test_softmax_equals_scipys(row, gamma):
     scores = torch.tensor([row], dtype=torch.float64)
     expected = torch.tensor(special.softmax(gamma * scores.numpy(), axis=-1))
     torch.testing.assert_close(Softmax(gamma)(scores), expected, rtol=1e-12, atol=1e-300)
@@ -28,11 +28,11 @@ def test_linear_by_hand():
     assert Linear()(scores).tolist() == [[0.25, 0.0, 0.75], [0.5, 0.5, 0.0]]
 
 
-def test_linear_has_nothing_to_say_where_all_scores_are_zero():
+def test_linear_attention_of_zero_scores_is_nan():
     assert Linear()(torch.zeros(1, 3)).isnan().all()
 
 
-def test_identity_is_the_scores():
+def test_identity_returns_the_scores():
     scores = torch.tensor([[1.0, -2.0]])
     assert torch.equal(Identity()(scores), scores)
 

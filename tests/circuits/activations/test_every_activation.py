@@ -1,4 +1,4 @@
-"""What every activation must do, whichever it is."""
+"""Properties of every activation."""
 
 import math
 import re
@@ -78,7 +78,7 @@ def test_permuting_the_keys_permutes_the_weights(name, row, data):
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_each_query_of_a_batch_is_by_itself(name, rng):
+def test_queries_of_a_batch_are_independent(name, rng):
     scores, noise = torch.tensor(rng.uniform(0.1, 5, size=(2, 3, 4, 5, 6)))
     batch = weights(name, scores, noise)
     for place in np.ndindex(3, 4):
@@ -88,15 +88,15 @@ def test_each_query_of_a_batch_is_by_itself(name, rng):
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_scores_are_left_alone_and_keep_their_dtype(name, dtype):
+def test_scores_are_not_changed_and_dtype_is_kept(name, dtype):
     scores = torch.tensor([[3.0, 1.0, 2.0]], dtype=dtype)
     assert weights(name, scores).dtype == dtype
     assert scores.tolist() == [[3.0, 1.0, 2.0]]
 
 
 @pytest.mark.parametrize("name", [n for n in ACTIVATIONS if n not in ("linear", "norm-max, keep")])
-def test_points_lowered_as_far_as_it_asks_have_no_weight(name):
-    """An own point at the far end of `reach`; a stranger at the center, lowered by the bound."""
+def test_points_lowered_by_lowering_have_no_weight(name):
+    """An own point at distance `reach`; points of other clusters at the center, lowered."""
     eps = torch.finfo(torch.float64).eps
     for reach in (0.1, 1.0, 50.0):
         lowered = -ACTIVATIONS[name].lowering(reach, eps) - 1e-6
@@ -106,7 +106,7 @@ def test_points_lowered_as_far_as_it_asks_have_no_weight(name):
 
 
 @pytest.mark.parametrize("part", [Linear(), Identity()], ids=str)
-def test_those_that_cannot_keep_clusters_apart_say_so(part):
+def test_activations_without_lowering_raise(part):
     with pytest.raises(ValueError, match=r"activation: \w+ attention"):
         part.lowering(1.0, 1e-16)
 

@@ -41,7 +41,7 @@ def test_it_is_the_limit_of_softmax(row):
 
 
 def draw(gumbel, scores, n_draws):
-    """The weights that one row of scores is given in many independent draws."""
+    """Return the weights of one row of scores in many independent draws."""
     draws = noise.gumbel(3, 0, "decoder_cross", n_draws, torch.arange(scores.numel()))
     return gumbel(scores.expand(n_draws, -1), Context(noise=lambda like: draws))
 
@@ -61,7 +61,7 @@ def test_gumbel_by_hand():
     assert Gumbel(0.0)(scores, context).tolist() == [[0.0, 1.0]]
 
 
-def test_a_cold_gumbel_is_near_its_limit():
+def test_gumbel_at_a_low_temperature_is_near_its_limit():
     scores = torch.tensor([0.0, 1.0, -1.0, 2.0], dtype=torch.float64)
     apart = (draw(Gumbel(1e-4), scores, 500) - draw(Gumbel(), scores, 500)).abs().amax(dim=1)
     assert apart.median() < 1e-9

@@ -1,4 +1,4 @@
-"""Norm-max with alpha = infinity, against every other way to solve its problem."""
+"""Norm-max with alpha = infinity, compared with other ways to solve its problem."""
 
 import numpy as np
 import pytest
@@ -71,12 +71,12 @@ def test_keep_is_a_fraction_rounded_up(keep, n_kept):
 @pytest.mark.parametrize(
     ("keep", "size", "n_kept"), [(0.07, 100, 7), (0.55, 100, 55), (0.28, 25, 7), (0.281, 25, 8)]
 )
-def test_keep_forgives_rounding(keep, size, n_kept):
-    """0.07 * 100 is 7.000000000000001, and 7 are to stay."""
+def test_keep_tolerates_rounding(keep, size, n_kept):
+    """0.07 * 100 is 7.000000000000001, and 7 must be kept."""
     assert (norm_max(range(size), keep=keep) > 0).sum() == n_kept
 
 
-def test_keep_includes_what_is_tied_with_the_last():
+def test_keep_includes_keys_tied_with_the_last():
     np.testing.assert_array_equal(norm_max([3, 2, 2, 1], keep=0.5), [1 / 3, 1 / 3, 1 / 3, 0])
 
 
@@ -87,7 +87,7 @@ def test_keep_counts_only_the_points_of_the_cluster():
 
 
 @given(st.sets(st.integers(-40, 40), min_size=2, max_size=9), st.data())
-def test_keep_is_the_gamma_that_keeps_as_many(values, data):
+def test_keep_equals_the_gamma_that_keeps_as_many(values, data):
     row = sorted(values, reverse=True)
     count = data.draw(st.integers(1, len(row)))
     ordered = torch.tensor([row], dtype=torch.float64)

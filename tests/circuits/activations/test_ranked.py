@@ -1,4 +1,4 @@
-"""Ranked attention, and lots drawn from scores that are not negative."""
+"""Ranked attention, and keys drawn from non-negative scores."""
 
 import math
 
@@ -25,13 +25,13 @@ def test_rank_0_is_limiting_softmax(rng):
     assert torch.equal(Ranked(0)(scores), LimitingSoftmax("first")(scores))
 
 
-def test_rank_1_is_the_best_without_the_best(rng):
+def test_rank_1_is_the_best_of_the_other_keys(rng):
     scores = torch.tensor(rng.integers(0, 4, size=(2, 20, 6))).double()
     without = scores.masked_fill(LimitingSoftmax("first")(scores) > 0, -math.inf)
     assert torch.equal(Ranked(1)(scores), LimitingSoftmax("first")(without))
 
 
-def test_there_must_be_a_key_of_that_rank():
+def test_a_rank_beyond_the_keys_is_refused():
     with pytest.raises(ValueError, match="rank: found 4 for 4 keys; the last one is 3"):
         Ranked(4)(SCORES)
     with pytest.raises(ValueError, match="rank: found 2 for 2 keys"):
@@ -39,13 +39,13 @@ def test_there_must_be_a_key_of_that_rank():
 
 
 @pytest.mark.parametrize("rank", [-1, True])
-def test_a_rank_is_a_number_from_0(rank):
+def test_a_wrong_rank_is_refused(rank):
     with pytest.raises(ValueError, match="rank: found"):
         Ranked(rank)
 
 
 def drawn(power: float, scores: list[float], times: int) -> torch.Tensor:
-    """How often each key is drawn."""
+    """Return how often each key is drawn."""
     noise = torch.Generator().manual_seed(0)
 
     def gumbel(scores):
@@ -56,7 +56,7 @@ def drawn(power: float, scores: list[float], times: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
-def test_lots_fall_in_proportion_to_the_power_of_the_scores(power):
+def test_lots_draws_in_proportion_to_the_power_of_the_scores(power):
     scores = [0.0, 1.0, 2.0, 5.0]
     expected = torch.tensor(scores).double() ** power
     found = drawn(power, scores, times=20_000)
@@ -70,22 +70,22 @@ def test_lots_without_replacement_are_all_different():
 
 
 def test_lots_need_noise():
-    with pytest.raises(ValueError, match="seed: found None; lots are drawn by noise"):
+    with pytest.raises(ValueError, match="seed: found None; this attention draws noise"):
         Lots()(SCORES)
 
 
 @pytest.mark.parametrize("power", [0.0, -1.0, math.inf, math.nan])
-def test_a_power_is_positive(power):
+def test_a_wrong_power_is_refused(power):
     with pytest.raises(ValueError, match="power: found"):
         Lots(power)
 
 
-def test_lots_choose_hard():
+def test_a_wrong_choice_is_refused():
     with pytest.raises(ValueError, match=r"choice: found Lots.*pass LimitingSoftmax"):
         Lots(1.0, Lots())
 
 
-def test_the_best_keys_in_the_order_in_which_they_stand():
+def test_in_order_gives_the_best_keys_in_the_order_of_keys():
     scores = torch.tensor([3.0, 9.0, 1.0, 5.0]).expand(2, 4)
     assert Ranked()(scores).argmax(dim=-1).tolist() == [1, 3]
     assert Ranked(in_order=True)(scores.flip(-1)).argmax(dim=-1).tolist() == [0, 2]
@@ -93,7 +93,7 @@ def test_the_best_keys_in_the_order_in_which_they_stand():
         Ranked(1, in_order=True)
 
 
-def test_the_first_of_equals_though_rounding_has_parted_them():
+def test_first_of_equals_ignores_rounding():
     scores = torch.tensor([[-5.0, -4.0 - 1e-12, -4.0]], dtype=torch.float64)
     assert FirstOfEquals()(scores).tolist() == [[0.0, 1.0, 0.0]]
     assert FirstOfEquals(0.0)(scores).tolist() == [[0.0, 0.0, 1.0]]

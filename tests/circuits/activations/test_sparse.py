@@ -26,20 +26,20 @@ def test_sparsemax_by_hand(scores, expected):
 
 
 @given(rows_of_scores, st.floats(0.01, 100))
-def test_sparsemax_is_entmaxs(row, gamma):
+def test_sparsemax_equals_entmaxs(row, gamma):
     scores = torch.tensor([row], dtype=torch.float64)
     expected = entmax.sparsemax(gamma * scores, dim=-1)
     torch.testing.assert_close(Sparsemax(gamma)(scores), expected, rtol=0, atol=1e-12)
 
 
 @given(rows_of_scores)
-def test_sparsemax_is_entmaxs_by_bisection(row):
+def test_sparsemax_equals_entmaxs_by_bisection(row):
     scores = torch.tensor([row], dtype=torch.float64)
     expected = entmax.sparsemax_bisect(scores, dim=-1)
     torch.testing.assert_close(Sparsemax()(scores), expected, rtol=0, atol=1e-9)
 
 
-def test_sparsemax_far_from_zero_loses_nothing():
+def test_sparsemax_is_exact_far_from_zero():
     scores = torch.tensor([[-1e8, -1e8 - 0.5, -2e8]], dtype=torch.float64)
     assert Sparsemax()(scores).tolist() == [[0.75, 0.25, 0.0]]
 
@@ -54,7 +54,7 @@ def test_top_k_is_softmax_of_the_best(row, m, gamma):
     torch.testing.assert_close(TopK(m, gamma)(scores)[0], expected)
 
 
-def test_top_k_keeps_what_is_tied_with_the_last():
+def test_top_k_keeps_keys_tied_with_the_last():
     assert TopK(1)(torch.tensor([[2.0, 2.0, 0.0]])).tolist() == [[0.5, 0.5, 0.0]]
 
 

@@ -1,20 +1,20 @@
-"""Measuring: who is timed how, what is compared, and objectives that anyone can check."""
+"""Timing of contenders, points and objectives of the benchmark."""
 
 import numpy as np
 import pytest
 import sklearn.cluster
 
 from lloydformer.jobs.bench import measure as measuring
+from lloydformer.jobs.bench.contenders import CHUNKED, ELKAN, LLOYD, OUR_ALGORITHMS, OURS, limited
 from lloydformer.jobs.bench.measure import measure
-from lloydformer.jobs.bench.peers import ALGORITHMS, CHUNKED, ELKAN, LLOYD, OURS, limited
 from lloydformer.jobs.bench.points import mixture, noise, repeated, some_rows
-from lloydformer.jobs.bench.problem import Case, Fitted, Problem, objective
+from lloydformer.jobs.bench.problem import BenchCase, BenchProblem, Fitted, objective
 from lloydformer.jobs.bench.questions import QUESTIONS
 from lloydformer.jobs.bench.result import excess, markdown, mean_ahead, seconds
 
 
 class Clockwork:
-    """A contender that takes as long as it is told, on a clock of its own."""
+    """A contender that takes the given times, on a simulated clock."""
 
     def __init__(self, name, package, times, clock, n_iter=10):
         self.name, self.package = name, package
@@ -35,7 +35,7 @@ def clock(monkeypatch):
 
 def problem(n=200, d=3, k=4, **settings):
     points = mixture(n, d, k, seed=0)
-    return Problem(
+    return BenchProblem(
         points, k, some_rows(points, k, seed=1), **{"max_iter": 20, "tol": 0.0, **settings}
     )
 
@@ -43,7 +43,7 @@ def problem(n=200, d=3, k=4, **settings):
 def test_samples_are_taken_in_turns_and_divided_by_iterations(clock):
     ours = Clockwork("a", "ours", [9, 9, 1, 3, 2], clock)
     peer = Clockwork("b", "theirs", [9, 9, 4, 4, 8], clock)
-    row = measure(Case("case", problem), [ours, peer], "iteration", repeats=3)
+    row = measure(BenchCase("case", problem), [ours, peer], "iteration", repeats=3)
     assert [name for name, _ in clock[4:]] == ["a", "b", "b", "a", "a", "b"]
     a, b = row["contenders"]["a"], row["contenders"]["b"]
     assert (a["median"], a["fastest"], a["slowest"]) == pytest.approx((0.2, 0.1, 0.3))
@@ -53,23 +53,23 @@ def test_samples_are_taken_in_turns_and_divided_by_iterations(clock):
     assert a["n_iter"] == 10
 
 
-def test_a_slower_engine_of_ours_is_no_peer(clock):
+def test_another_engine_of_the_same_package_is_not_a_peer(clock):
     ours = Clockwork("a", "ours", [1] * 4, clock)
     other = Clockwork("chunked", "ours", [1, 1, 5, 5], clock)
-    row = measure(Case("case", problem), [ours, other], "fit", repeats=2)
+    row = measure(BenchCase("case", problem), [ours, other], "fit", repeats=2)
     assert row["contenders"]["chunked"]["times"] == pytest.approx(5.0)
     assert row["ahead"] is None
 
 
-def test_fits_that_take_no_time_are_done_many_times_in_a_sample(clock):
+def test_short_fits_are_repeated_in_a_sample(clock):
     quick = Clockwork("a", "ours", [1, 0.01] + [0.01] * 20, clock)
-    row = measure(Case("case", problem), [quick], "fit", repeats=2)
+    row = measure(BenchCase("case", problem), [quick], "fit", repeats=2)
     assert row["contenders"]["a"]["fits"] == 20
-    assert [seed for _, seed in clock[2:]] == list(range(20))  # each from another seed
+    assert [seed for _, seed in clock[2:]] == list(range(20))  # each with a seed of its own
 
 
 @pytest.mark.parametrize("contender", [OURS, CHUNKED, LLOYD, ELKAN], ids=lambda c: c.name)
-def test_contenders_go_the_same_way_from_the_same_start(contender):
+def test_contenders_reach_the_same_result_from_the_same_start(contender):
     given = problem(n=2000)
     truth = sklearn.cluster.KMeans(4, init=given.start, n_init=1, max_iter=20, tol=0).fit(
         given.points
@@ -79,18 +79,18 @@ def test_contenders_go_the_same_way_from_the_same_start(contender):
     assert objective(given.points, found.centers) == pytest.approx(truth.inertia_, rel=1e-5)
 
 
-def test_objective_by_hand_and_far_from_the_origin():
+def test_objective_equals_one_by_hand_also_far_from_the_origin():
     points = np.array([[0, 0], [2, 0], [10, 1]], dtype=np.float32)
     centers = np.array([[1, 0], [10, 0]], dtype=np.float32)
     assert objective(points, centers) == pytest.approx(3.0)
     assert objective(points + 4096, centers + 4096) == pytest.approx(3.0)
 
 
-def test_points_are_drawn_from_the_seed_and_sets_are_repeated_with_jitter(tmp_path, rng):
+def test_points_depend_on_the_seed_and_sets_are_repeated_with_jitter(tmp_path, rng):
     X = np.column_stack([rng.normal(size=50), np.full(50, 7.0), rng.normal(size=50) * 1000])
     np.savez(tmp_path / "set.npz", X=X)
     grown = repeated(tmp_path / "set.npz", 1000, seed=3)
-    assert grown.shape == (1000, 2)  # the constant column says nothing
+    assert grown.shape == (1000, 2)  # the constant column is dropped
     assert grown.dtype == np.float32
     assert len(np.unique(grown, axis=0)) == 1000
     assert -0.3 < grown.min() < grown.max() < 1.3
@@ -100,7 +100,7 @@ def test_points_are_drawn_from_the_seed_and_sets_are_repeated_with_jitter(tmp_pa
     assert len(np.unique(some_rows(grown, 50, seed=0), axis=0)) == 50
 
 
-def test_questions_name_their_rows_once_and_sets_where_they_are(tmp_path):
+def test_names_of_rows_are_unique_and_sets_in_the_folder_are_used(tmp_path):
     for question in QUESTIONS.values():
         names = [case.name for case in question.cases(None, 0)]
         assert len(set(names)) == len(names) > 0
@@ -116,12 +116,15 @@ def test_small_problems_start_with_kmeans_plus_plus_and_from_a_given_start():
     assert np.array_equal(drawn.points, given.points)
 
 
-def test_every_algorithm_runs_as_many_iterations_as_it_says():
-    for contender in ALGORITHMS:
+def test_every_algorithm_stops_at_max_iter():
+    names = [contender.name for contender in OUR_ALGORITHMS]
+    assert names[0] == "KMeans"
+    assert {"SphericalKMeans", "SoftKMeans", "TrimmedKMeans", "RobustKMeans"} <= set(names)
+    for contender in OUR_ALGORITHMS:
         assert 1 <= contender.fit(problem(n=500, max_iter=3), seed=0).n_iter <= 3
 
 
-def test_limits_hold_for_torch_and_openmp_and_end():
+def test_thread_limits_hold_for_torch_and_openmp_and_are_undone():
     import torch
 
     from lloydformer.engines.native.engine import allowed_threads
@@ -132,7 +135,7 @@ def test_limits_hold_for_torch_and_openmp_and_end():
     assert torch.get_num_threads() == before
 
 
-def test_numbers_in_words():
+def test_times_means_and_tables_are_formatted():
     assert [seconds(s) for s in (2.5, 0.0123, 4.567e-5, 3e-9)] == [
         "2.5 s",
         "12.3 ms",

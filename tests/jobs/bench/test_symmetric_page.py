@@ -6,7 +6,7 @@ from pathlib import Path
 
 import lloydformer as lf
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCRIPT = runpy.run_path(str(ROOT / "benchmarks" / "symmetric_page.py"))
 PAGE = (ROOT / "docs" / "symmetric.md").read_text(encoding="utf-8")
 RESULT = json.loads((ROOT / "benchmarks/results/read_symmetric.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The learned layer three times: fast, as a literal circuit, and in plain loops."""
+"""Three versions of the learned layer agree: fast, literal circuit, and plain loops."""
 
 import math
 
@@ -8,17 +8,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lloydformer.learning.symmetric.circuit import Learned
+from lloydformer.learning.symmetric.circuit import LearnedModulation
+from lloydformer.learning.symmetric.invariants import INVARIANTS, RANGES
 from lloydformer.learning.symmetric.layer import Frame
+from lloydformer.learning.symmetric.loss import times
 from lloydformer.learning.symmetric.model import load_symmetric
-from lloydformer.learning.symmetric.numbers import INVARIANTS, RANGES
-from lloydformer.learning.symmetric.program import times
 
 MODEL = load_symmetric()
 
 
 def fast(points, centers, n_steps, theta=None):
-    """All steps of the layer that is trained, (s, k, d)."""
+    """Centers after each step of the fast layer, (s + 1, k, d)."""
     frame = Frame.of(points[None])
     theta = MODEL.weights.double() if theta is None else theta
     now, found = frame.inside(centers[None]).unsqueeze(1), [centers]
@@ -48,7 +48,7 @@ def test_the_circuit_is_the_fast_layer(problem, n_steps):
     assert (found - wanted).abs().max() / spread < 1e-9
 
 
-def test_a_batch_is_its_problems():
+def test_problems_of_a_batch_are_independent():
     g = torch.Generator().manual_seed(0)
     points = torch.rand(3, 30, 2, generator=g, dtype=torch.float64)
     circuit = MODEL.circuit(2, 4)
@@ -137,7 +137,7 @@ def _moved(x, c, j, squares, r, s, own, unit, raw):
 
 
 @pytest.mark.parametrize(("k", "time"), [(1, 0.0), (2, 1.0), (5, 0.4)])
-def test_the_fast_layer_is_what_the_page_says(k, time):
+def test_the_fast_layer_is_the_one_in_docs_symmetric(k, time):
     points = np.random.default_rng(k).normal(size=(25, 3))
     points -= points.mean(axis=0)
     points /= math.sqrt((points**2).sum(axis=1).mean())
@@ -147,8 +147,8 @@ def test_the_fast_layer_is_what_the_page_says(k, time):
     assert np.abs(found - wanted).max() < 1e-9
 
 
-def test_numbers_can_be_replaced_where_they_pass():
-    """Without strides and without what drives them apart, centers stay."""
+def test_hooks_can_replace_numbers():
+    """Without strides and without self-attention, centers stay."""
     g = torch.Generator().manual_seed(2)
     points = torch.randn(30, 2, generator=g, dtype=torch.float64)
     circuit = MODEL.circuit(2, 3)
@@ -162,5 +162,5 @@ def test_numbers_can_be_replaced_where_they_pass():
 
 
 def test_weights_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="weights: found 2; these heads have 396"):
-        Learned((0.0, 1.0))
+    with pytest.raises(ValueError, match="weights: found 2; 4 heads and 2 apart need 396"):
+        LearnedModulation((0.0, 1.0))

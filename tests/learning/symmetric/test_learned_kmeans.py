@@ -31,7 +31,7 @@ def nearest(X, centers):
 @pytest.mark.parametrize(
     ("n", "d", "k"), [(2, 1, 1), (9, 2, 9), (30, 50, 15), (500, 3, 2), (64, 784, 5), (3000, 1, 40)]
 )
-def test_any_shape_has_attributes_that_belong_together(n, d, k):
+def test_attributes_are_consistent_for_any_shape(n, d, k):
     X = np.random.default_rng(n).normal(size=(n, d))
     model = lf.LearnedKMeans(k, random_state=0).fit(X)
     labels, inertia = nearest(X, model.cluster_centers_)
@@ -58,7 +58,7 @@ def test_it_is_never_worse_than_lloyds_algorithm_from_the_same_start(make, shape
         assert beside == pytest.approx(min(alone, lloyd), rel=1e-9)
         assert beside <= lloyd * (1 + 1e-12)
         lost += alone > lloyd
-    assert lost < 5  # what is learned is of use
+    assert lost < 5  # the layer alone wins at least once
 
 
 def test_it_finds_what_lloyds_algorithm_misses():
@@ -103,7 +103,7 @@ def test_weight_two_is_a_point_twice(engine):
     assert one.inertia_ == pytest.approx(two.inertia_)
 
 
-def test_it_turns_moves_and_grows_with_the_points():
+def test_centers_follow_rotation_shift_and_scale():
     X, start = blobs(300, 4, 6)
     turn = np.linalg.qr(np.random.default_rng(3).normal(size=(4, 4)))[0]
 
@@ -127,7 +127,7 @@ def test_constant_columns_change_nothing():
 
 @FEWER
 @pytest.mark.parametrize("engine", ["chunked", "auto"])
-def test_points_that_are_the_same_are_no_trouble(engine):
+def test_duplicate_points(engine):
     X = np.repeat([[0.0, 1.0], [2.0, 5.0], [9.0, 9.0]], 20, axis=0)
     for k in (1, 3, 5):
         model = lf.LearnedKMeans(k, random_state=0, engine=engine).fit(X)
@@ -160,7 +160,7 @@ def test_engines_agree(dtype):
     assert both[1].cluster_centers_.dtype == dtype
 
 
-def test_files_sparse_matrices_and_tensors_are_the_same_data(tmp_path):
+def test_files_sparse_matrices_and_tensors_give_the_same_centers(tmp_path):
     X, start = blobs(5000, 4, 6)
     given = {"n_clusters": 6, "init": start, "n_init": 1}
     wanted = lf.LearnedKMeans(**given).fit(X).cluster_centers_
@@ -170,7 +170,7 @@ def test_files_sparse_matrices_and_tensors_are_the_same_data(tmp_path):
         np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-6)
 
 
-def test_several_starts_keep_the_best_and_a_seed_gives_the_result():
+def test_several_starts_keep_the_best_and_the_seed_decides():
     X, _ = heavy(300, 4, 8)
     one, many, again = (
         lf.LearnedKMeans(8, init="random", n_init=n, random_state=1).fit(X) for n in (1, 6, 6)
@@ -180,7 +180,7 @@ def test_several_starts_keep_the_best_and_a_seed_gives_the_result():
     assert nearest(X, many.cluster_centers_)[1] == pytest.approx(many.inertia_)
 
 
-def test_a_callback_hears_of_steps_and_then_of_polishing():
+def test_the_callback_gets_steps_and_then_polish():
     X, start = heavy(300, 4, 8)
     heard = []
     model = lf.LearnedKMeans(8, init=start, n_init=1, beside_lloyd=False, callback=heard.append)
@@ -189,7 +189,7 @@ def test_a_callback_hears_of_steps_and_then_of_polishing():
     assert [p.objective for p in heard] == pytest.approx(model.objective_history_[:-1])
 
 
-def test_it_goes_on_from_where_it_was():
+def test_warm_start_continues():
     X, _ = blobs()
     model = lf.LearnedKMeans(6, init="random", n_init=1, random_state=0, warm_start=True).fit(X)
     before = model.inertia_
@@ -209,12 +209,12 @@ def test_it_goes_on_from_where_it_was():
     ],
     ids=str,
 )
-def test_what_is_wrong_is_said(given, words):
+def test_bad_arguments_are_refused(given, words):
     with pytest.raises(ValueError, match=words):
         lf.LearnedKMeans(**{"n_clusters": 6, **given}).fit(blobs()[0])
 
 
-def test_numbers_that_are_none_are_refused():
+def test_bad_data_are_refused():
     X, _ = blobs()
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):

@@ -1,4 +1,4 @@
-"""The shipped numbers are whole, do what their card says, and commute with k-means' symmetries."""
+"""The shipped layer matches its card, and commutes with the symmetries of k-means."""
 
 import json
 import math
@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lloydformer as lf
+from lloydformer.learning.symmetric.export import scores
+from lloydformer.learning.symmetric.invariants import INVARIANTS
 from lloydformer.learning.symmetric.layer import Frame
 from lloydformer.learning.symmetric.model import load_symmetric, save_symmetric
-from lloydformer.learning.symmetric.numbers import INVARIANTS
-from lloydformer.learning.symmetric.published import scores
 from lloydformer.learning.symmetric.settings import SymmetricRun
 
 MODEL = load_symmetric()
@@ -43,7 +43,7 @@ def apart(found, wanted, points):
 
 @settings(max_examples=40, deadline=None)
 @given(problems(), st.floats(-1, 1), st.floats(-2, 2))
-def test_a_step_turns_moves_and_grows_with_the_points(problem, shift, power):
+def test_a_step_commutes_with_rotation_shift_and_scale(problem, shift, power):
     g, points, centers, time = problem
     d = points.shape[1]
     turn = torch.linalg.qr(torch.randn(d, d, generator=g)).Q
@@ -57,21 +57,21 @@ def test_a_step_turns_moves_and_grows_with_the_points(problem, shift, power):
 
 @settings(max_examples=40, deadline=None)
 @given(problems())
-def test_a_step_does_not_know_the_numbers_of_points_and_centers(problem):
+def test_a_step_commutes_with_permutations(problem):
     g, points, centers, time = problem
     rows, names = (torch.randperm(len(a), generator=g) for a in (points, centers))
     found = stepped(points[rows], centers[names], time)
     assert apart(found, stepped(points, centers, time)[names], points) < 1e-5
 
 
-def test_the_card_says_what_the_numbers_do():
+def test_the_layer_scores_as_its_card_says():
     card = MODEL.card["scores"]["mean_log_objective"]
     for family, found in scores(MODEL.numbers, MODEL.weights[0], 12)["mean_log_objective"].items():
         assert found["20"] == pytest.approx(card[family]["20"], abs=0.15)
-    assert card["normal"]["20"] < 4.63 < 5.26  # ours, what was asked for, Lloyd's
+    assert card["normal"]["20"] < 4.63 < 5.26  # ours, the required value, Lloyd's
 
 
-def test_the_card_says_how_it_was_made():
+def test_the_card_holds_runs_settings_and_log():
     assert MODEL.runs[MODEL.chosen] == SymmetricRun(0)
     assert MODEL.numbers.n_heads == 4
     assert MODEL.card["again"] == "lloydformer train --like symmetric"
@@ -80,7 +80,7 @@ def test_the_card_says_how_it_was_made():
     assert MODEL.theta.shape == (44, len(INVARIANTS))
 
 
-def test_numbers_are_read_as_they_were_written(tmp_path):
+def test_saved_weights_load_with_the_same_bits(tmp_path):
     path = save_symmetric(tmp_path / "mine", MODEL.numbers, MODEL.weights[0] / 3, MODEL.settings,
                           MODEL.runs, 2)  # fmt: skip
     found = load_symmetric(path)
@@ -121,5 +121,5 @@ def test_damaged_cards_are_refused(tmp_path, damage):
 def test_the_two_kinds_of_cards_are_told_apart():
     with pytest.raises(ValueError, match=r"symmetric\.json: is symmetric.*use load_symmetric"):
         lf.learning.load("symmetric")
-    with pytest.raises(ValueError, match=r"d4-k6\.json: is not a card \(its kind is None"):
+    with pytest.raises(ValueError, match=r"d4-k6\.json: is not a valid card \(its kind is None"):
         load_symmetric("d4-k6")

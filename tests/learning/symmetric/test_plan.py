@@ -1,4 +1,4 @@
-"""The plan computes the layer: on every engine, for any n, d and k, with weights of points."""
+"""The plan equals the layer: on every engine, for any n, d and k, with sample weights."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def by_layer(points, centers, n_steps):
 
 
 def by_plan(engine, points, starts, weights=None, leaf=8192):
-    """One step from each of several states; state t is the t-th of as many steps."""
+    """One step from each of several starts; start t is run as step number t."""
     data = TensorBlocks(points, weights, leaf)
     with engine.open(data) as session:
         layout = session.layout
@@ -74,7 +74,7 @@ def test_a_step_of_the_plan_is_a_step_of_the_layer(engine, n, d, k, dtype):
         assert far(moved, wanted, points) < (1e-8 if dtype == torch.float64 else 1e-4)
 
 
-def test_the_objective_is_that_of_the_centers_before(engine):
+def test_the_objective_belongs_to_the_centers_before_the_step(engine):
     points, centers = problem(500, 4, 6)
     _, step = by_plan(engine(1), points, [centers])[0]
     wanted = torch.cdist(points, centers).square().min(dim=1).values.sum().item()
@@ -82,7 +82,7 @@ def test_the_objective_is_that_of_the_centers_before(engine):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-def test_weight_two_is_a_point_twice_and_weight_zero_none(engine, dtype):
+def test_weight_two_is_a_point_twice_and_weight_zero_no_point(engine, dtype):
     points, centers = problem(400, 6, 5)
     counts = torch.randint(0, 4, (400,), generator=torch.Generator().manual_seed(2))
     many = points.repeat_interleave(counts, dim=0)
@@ -106,8 +106,8 @@ def test_equal_points_give_finite_centers(engine):
     torch.testing.assert_close(moved, points[:4])
 
 
-def test_a_step_from_far_away_is_finite(engine):
-    """Far from the points all scores are far below zero: no head divides 0 by 0."""
+def test_centers_far_from_the_points_stay_finite(engine):
+    """All scores are far below zero there; no head may divide 0 by 0."""
     points, centers = problem(300, 3, 4)
     moved, _ = by_plan(engine(1), points.float(), [centers + 1e3])[0]
     assert torch.isfinite(moved).all()

@@ -1,4 +1,4 @@
-"""K-means' symmetries hold for any numbers, n, d and k: they are built in, not learned."""
+"""The symmetries of k-means hold for any weights, n, d and k: they are built in, not learned."""
 
 import pytest
 import torch
@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lloydformer.learning.lloyd import lloyd_step
+from lloydformer.learning.symmetric.invariants import INVARIANTS
 from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer
-from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers
+from lloydformer.learning.symmetric.number_layout import NumberLayout
 
-LAYER = SymmetricLayer(Numbers(2, 1), by_differences=True)
+LAYER = SymmetricLayer(NumberLayout(2, 1), by_differences=True)
 
 
 def weights(seed: int) -> torch.Tensor:

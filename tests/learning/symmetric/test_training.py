@@ -1,15 +1,20 @@
-"""Training gives the same numbers from the same seed, and each run only those of its heads."""
+"""Training is a function of the seed, and a run has weights only for its own heads."""
 
 import pytest
 import torch
 
-from lloydformer.learning.symmetric.beginning import begin, first_heads, present
+from lloydformer.learning.symmetric.initial_weights import (
+    head_mask,
+    initial_weights,
+    weights_of_heads,
+)
+from lloydformer.learning.symmetric.invariants import INVARIANTS
 from lloydformer.learning.symmetric.layer import SymmetricLayer
-from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers
-from lloydformer.learning.symmetric.program import losses
+from lloydformer.learning.symmetric.loss import losses
+from lloydformer.learning.symmetric.number_layout import NumberLayout
 from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
 from lloydformer.learning.symmetric.training import train_symmetric
-from lloydformer.learning.symmetric.varied import Varied
+from lloydformer.learning.symmetric.varied_tasks import VariedTasks
 
 SMALL = SymmetricSettings(
     n_updates=8, warm_up=2, evaluate_every=3, shapes=(Shape(16, 40, 3, 2, 9), Shape(16, 30, 2, 3))
@@ -20,29 +25,29 @@ def trained(*runs):
     return train_symmetric(SMALL, runs, device="cpu")
 
 
-def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
+def test_the_seed_decides_the_weights():
     first, again, other = trained(SymmetricRun(0)), trained(SymmetricRun(0)), SymmetricRun(1)
     assert torch.equal(first.weights, again.weights)
     assert not torch.equal(first.weights, trained(other).weights)
     assert [update for update, _ in first.history] == [3, 6, 8]
 
 
-def test_a_run_comes_to_the_same_alone_and_beside_one_with_more_heads():
+def test_a_run_has_only_its_own_heads_in_a_larger_stack():
     small, large = SymmetricRun(0, n_heads=2), SymmetricRun(1, n_heads=3)
     both = trained(small, large)
-    alone = first_heads(both.weights[0], both.numbers, 2)
-    # the first noise is drawn for all heads of the stack, so begin from what this run began with
-    begun = first_heads(begin(both.numbers, small), both.numbers, 2)
-    assert alone.shape == begun.shape == (Numbers(2, 2).count * len(INVARIANTS),)
+    alone = weights_of_heads(both.weights[0], both.numbers, 2)
+    # initial noise is drawn for all heads of the stack: compare with what this run started from
+    begun = weights_of_heads(initial_weights(both.numbers, small), both.numbers, 2)
+    assert alone.shape == begun.shape == (NumberLayout(2, 2).count * len(INVARIANTS),)
     assert not torch.equal(alone, begun)
-    assert (both.weights[0][present(both.numbers, 2) == 0] == 0).all()
-    problems = Varied(8).draw(torch.tensor([5]), torch.tensor(0), (16, 40, 3))
+    assert (both.weights[0][head_mask(both.numbers, 2) == 0] == 0).all()
+    problems = VariedTasks(8).draw(torch.tensor([5]), torch.tensor(0), (16, 40, 3))
     wide = losses(SymmetricLayer(both.numbers), both.weights[:1], problems, 3)
-    narrow = losses(SymmetricLayer(Numbers(2, 2)), alone[None], problems, 3)
+    narrow = losses(SymmetricLayer(NumberLayout(2, 2)), alone[None], problems, 3)
     torch.testing.assert_close(wide, narrow, rtol=1e-4, atol=1e-4)
 
 
-def test_an_invariant_that_a_run_does_not_know_has_no_weights():
+def test_an_invariant_left_out_has_no_weights():
     found = trained(SymmetricRun(0, without="gap"))
     theta = found.weights.view(found.numbers.count, len(INVARIANTS))
     assert (theta[:, INVARIANTS.index("gap")] == 0).all()
@@ -54,12 +59,12 @@ def test_the_rate_rises_and_falls_to_zero():
     assert rates[0] < rates[1] > rates[2] > rates[7] > rates[8] == pytest.approx(0)
 
 
-def test_settings_are_what_was_written():
+def test_settings_survive_serialisation():
     assert SymmetricSettings.read(SMALL.written()) == SMALL
 
 
 @pytest.mark.parametrize("wrong", [{"seed": -1}, {"n_heads": 0}, {"learning_rate": 0.0},
                                    {"without": "luck"}], ids=str)  # fmt: skip
-def test_a_run_says_what_is_wrong(wrong):
+def test_bad_runs_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         SymmetricRun(**wrong)

@@ -9,24 +9,40 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.activations.contract import NOTHING, Context, require
+from lloydformer.circuits.activations.contract import NOTHING, Activation, Context, require
 
 Ties = Literal["first", "average"]
 
 
 def one_hot_of_best(scores: Tensor) -> Tensor:
-    """Weight 1 on the best key, the first one where several are best."""
+    """Return weight 1 for the key with the largest score, the first one of equals."""
     best = scores.argmax(dim=-1, keepdim=True)
     return torch.zeros_like(scores).scatter_(-1, best, 1.0)
 
 
 @dataclass(frozen=True)
-class LimitingSoftmax:
-    r"""$\sigma_\infty = \lim_{\gamma\to\infty} \sigma_\gamma$: all weight on the best keys.
+class LimitingSoftmax(Activation):
+    r"""Limiting soft-max $\lim_{\gamma\to\infty} \sigma_\gamma$: all weight on the best keys.
 
-    ties "average" splits it evenly over them, as the paper does (averaging hard attention);
-    ties "first" gives it to the first one, as argmin does (leftmost hard attention).
-    Averaging counts keys within `context.tolerance` of the best as equal (docs/errata.md, 7).
+    Parameters
+    ----------
+    ties : {"first", "average"}, default="average"
+        "average" splits the weight evenly over the best keys, as the paper does (averaging hard
+        attention). Keys within `Context.tolerance` of the best count as equal (docs/errata.md,
+        7). "first" gives it to the first one, as argmin does (leftmost hard attention).
+
+    See Also
+    --------
+    Softmax : Soft-max at a finite temperature.
+    Gumbel : Limiting soft-max of scores with noise.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer.circuits.activations import LimitingSoftmax
+    >>> scores = torch.tensor([[1.0, 3.0, 3.0]])
+    >>> LimitingSoftmax()(scores).tolist(), LimitingSoftmax("first")(scores).tolist()
+    ([[0.0, 0.5, 0.5]], [[0.0, 1.0, 0.0]])
     """
 
     ties: Ties = "average"
@@ -50,11 +66,27 @@ class LimitingSoftmax:
 
 
 @dataclass(frozen=True)
-class Gumbel:
+class Gumbel(Activation):
     r"""Gumbel soft-max: $p^i \propto \exp((a^i + g^i) / \lambda)$ with standard Gumbel $g$.
 
-    At temperature 0, the limit, it is a sample: one key drawn with probability
-    $\propto \exp(a^i)$ (alg:rnd-kmeds).
+    Parameters
+    ----------
+    temperature : float, default=0.0
+        The temperature $\lambda$. At 0, the limit, one key is drawn with probability
+        $\propto \exp(a^i)$ (alg:rnd-kmeds).
+
+    See Also
+    --------
+    LimitingSoftmax : The same without noise, at temperature 0.
+    lloydformer.recipes.medoids : The recipe that uses it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer.circuits.activations import Context, Gumbel
+    >>> noise = torch.tensor([[0.0, 1.5]])
+    >>> Gumbel()(torch.tensor([[1.0, 0.0]]), Context(noise=lambda scores: noise)).tolist()
+    [[0.0, 1.0]]
     """
 
     temperature: float = 0.0
@@ -83,8 +115,6 @@ class Gumbel:
         return (perturbed / self.temperature).softmax(dim=-1)
 
     def lowering(self, reach: float, eps: float) -> float:
-        """Gumbel draws with 52 bits lie in (-3.7, 36.8): beyond this no outsider is drawn.
-
-        With a temperature an outsider's share is never 0; here it is at most eps^2.
-        """
+        # Gumbel noise of 52 bits lies in (-3.7, 36.8): beyond this, no other point is drawn.
+        # At a positive temperature the weight of other points is at most eps^2, but never 0.
         return reach + 41.0 + 2 * math.log(1 / eps) * self.temperature

@@ -1,4 +1,4 @@
-"""Activations that go by rank: the second best key, the best key for the first query and so on."""
+"""Activations by rank, the first of nearly equal keys, and random draws of keys."""
 
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -12,13 +12,28 @@ from lloydformer.circuits.activations.hard import LimitingSoftmax, one_hot_of_be
 
 
 @dataclass(frozen=True)
-class Ranked:
+class Ranked(Activation):
     r"""All weight on the key of one rank; among equal keys the first one ranks higher.
 
-    `Ranked(0)` is limiting soft-max, `Ranked(1)` what it would be without its choice: the second
-    best key. rank None takes the query's own number: the first query gets the best key, the second
-    query the second best, and so on, so that no two of them get the same. in_order: they get the
-    same keys, but in the order in which the keys stand.
+    Parameters
+    ----------
+    rank : int or None, default=None
+        Rank of the key: 0 is the best key, 1 the second best. None uses the number of the query:
+        query 0 gets the best key, query 1 the second best, and so on.
+    in_order : bool, default=False
+        Whether the keys that are selected by `rank=None` are given to the queries in the order of
+        the keys instead of the order of their scores.
+
+    See Also
+    --------
+    LimitingSoftmax : `LimitingSoftmax("first")` is `Ranked(0)`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer.circuits.activations import Ranked
+    >>> Ranked(1)(torch.tensor([[3.0, 9.0, 5.0]])).tolist()
+    [[0.0, 0.0, 1.0]]
     """
 
     rank: int | None = None
@@ -31,10 +46,10 @@ class Ranked:
             self.rank is None or (whole and self.rank >= 0),
             "rank",
             self.rank,
-            "pass None (each query its own) or an integer from 0",
+            "pass None (the number of the query) or an integer, 0 or more",
         )
         alone = self.rank is None or not self.in_order
-        require(alone, "in_order", self.in_order, "a single rank has no order: pass rank None")
+        require(alone, "in_order", self.in_order, "in_order needs rank=None")
 
     @property
     def symbol(self) -> str:
@@ -63,10 +78,25 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class FirstOfEquals:
-    """All weight on the first key that is as good as the best one, rounding apart.
+class FirstOfEquals(Activation):
+    """All weight on the first key whose score equals the best one except for rounding.
 
-    within: keys that are worse by no more than this fraction of the best score are as good.
+    Parameters
+    ----------
+    within : float, default=1e-9
+        Scores that are lower by no more than this fraction of the best score count as equal.
+
+    See Also
+    --------
+    LimitingSoftmax : Selects by exact comparison.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer.circuits.activations import FirstOfEquals
+    >>> scores = torch.tensor([[-5.0, -4.0 - 1e-12, -4.0]], dtype=torch.float64)
+    >>> FirstOfEquals()(scores).tolist()
+    [[0.0, 1.0, 0.0]]
     """
 
     within: float = 1e-9
@@ -91,12 +121,31 @@ class FirstOfEquals:
 
 
 @dataclass(frozen=True)
-class Lots:
-    r"""Draws a key with probability $\propto (a^i)^p$ from scores that are not negative.
+class Lots(Activation):
+    r"""Draw a key with probability $\propto (a^i)^p$ from non-negative scores.
 
-    The largest of $p \log a^i + g^i$ with standard Gumbel $g$. With power 1 these are the weights
-    of linear attention, as Gumbel soft-max draws with those of soft-max. `choice` may be another
-    way to take the largest: `Ranked()` draws without replacement, one key for each query.
+    The key with the largest $p \log a^i + g^i$, with standard Gumbel $g$. With power 1 the
+    probabilities are the weights of linear attention.
+
+    Parameters
+    ----------
+    power : float, default=1.0
+        The power $p$, positive.
+    choice : LimitingSoftmax or Ranked, default=LimitingSoftmax("first")
+        How the largest value is selected. `Ranked()` draws without replacement, one key for each
+        query.
+
+    See Also
+    --------
+    Gumbel : Draws with the probabilities of soft-max.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer.circuits.activations import Context, Lots
+    >>> context = Context(noise=torch.zeros_like)
+    >>> Lots()(torch.tensor([[1.0, 4.0, 2.0]]), context).tolist()
+    [[0.0, 1.0, 0.0]]
     """
 
     power: float = 1.0
@@ -121,8 +170,8 @@ class Lots:
         self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
     ) -> Float[Tensor, "*b q m"]:
         if context.noise is None:
-            raise ValueError("seed: found None; lots are drawn by noise, pass an integer seed")
+            raise ValueError("seed: found None; this attention draws noise, pass an integer seed")
         return self.choice(self.power * scores.log() + context.noise(scores), context)
 
     def lowering(self, reach: float, eps: float) -> float:
-        raise ValueError("activation: lots are drawn from scores that are not negative")
+        raise ValueError("activation: Lots needs non-negative scores; use Gumbel")

@@ -1,4 +1,4 @@
-"""Activations that set the weight of poor keys to zero: sparsemax, top-k, norm-max."""
+"""Activations that give keys with low scores the weight 0: sparsemax, top-k, norm-max."""
 
 import math
 from dataclasses import dataclass
@@ -8,14 +8,38 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.activations.contract import NOTHING, Context, positive, require
+from lloydformer.circuits.activations.contract import (
+    NOTHING,
+    Activation,
+    Context,
+    positive,
+    require,
+)
 
 
 @dataclass(frozen=True)
-class Sparsemax:
-    r"""$\arg\min_p \lVert p - \gamma a \rVert^2$ over the simplex (Martins and Astudillo, 2016).
+class Sparsemax(Activation):
+    r"""Sparsemax: $\arg\min_p \lVert p - \gamma a \rVert^2$ over the simplex.
 
-    $p = [\gamma a - \tau]_+$, with the threshold $\tau$ that makes the sum 1.
+    $p = [\gamma a - \tau]_+$, with the threshold $\tau$ that makes the sum 1 (Martins and
+    Astudillo, 2016).
+
+    Parameters
+    ----------
+    inverse_temperature : float, default=1.0
+        The paper's $\gamma$, positive.
+
+    See Also
+    --------
+    Softmax : Gives every key a positive weight.
+    TopK : Keeps a fixed number of keys.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer.circuits.activations import Sparsemax
+    >>> Sparsemax()(torch.tensor([[1.0, 0.5, -4.0]])).tolist()
+    [[0.75, 0.25, 0.0]]
     """
 
     inverse_temperature: float = 1.0
@@ -34,7 +58,7 @@ class Sparsemax:
         z = self.inverse_temperature * (scores - scores.amax(dim=-1, keepdim=True))
         ordered = z.sort(dim=-1, descending=True).values
         counts = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
-        thresholds = (ordered.cumsum(dim=-1) - 1) / counts  # tau if the first r keys had weight
+        thresholds = (ordered.cumsum(dim=-1) - 1) / counts  # tau if the best r keys have weight
         support = (ordered > thresholds).sum(dim=-1, keepdim=True)
         return (z - thresholds.gather(-1, support - 1)).clamp(min=0)
 
@@ -43,8 +67,28 @@ class Sparsemax:
 
 
 @dataclass(frozen=True)
-class TopK:
-    """Soft-max over the m best keys, weight 0 for the rest; keys tied with the m-th stay."""
+class TopK(Activation):
+    """Soft-max over the m best keys, weight 0 for the rest; keys tied with the m-th stay.
+
+    Parameters
+    ----------
+    m : int
+        Number of keys with a positive weight, 1 or more.
+    inverse_temperature : float, default=1.0
+        Inverse temperature of the soft-max, positive.
+
+    See Also
+    --------
+    Sparsemax : Chooses the number of keys by itself.
+    lloydformer.recipes.robust : Takes it as `activation`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer.circuits.activations import TopK
+    >>> TopK(2)(torch.tensor([[1.0, 1.0, 0.0]])).tolist()
+    [[0.5, 0.5, 0.0]]
+    """
 
     m: int
     inverse_temperature: float = 1.0
@@ -71,14 +115,32 @@ class TopK:
 
 
 @dataclass(frozen=True)
-class NormMax:
-    r"""$\arg\max_p \gamma \langle a, p \rangle - \max_i p^i$ over the simplex (eq:nmax).
+class NormMax(Activation):
+    r"""Norm-max: $\arg\max_p \gamma \langle a, p \rangle - \max_i p^i$ over the simplex (eq:nmax).
 
     The solution is uniform over the m best keys, with the m for which $1/\gamma$ lies between
-    $S_{m-1} - (m-1) a_m$ and $S_m - m a_{m+1}$ (a sorted downwards, $S_m$ its partial sums).
+    $S_{m-1} - (m-1) a_m$ and $S_m - m a_{m+1}$ (a in descending order, $S_m$ its partial sums).
+    Exactly one of the two parameters must be given.
 
-    With `inverse_temperature`, one gamma serves all queries. With `keep`, each query has the
-    gamma of its own that keeps this fraction of its cluster, and keys tied with the last.
+    Parameters
+    ----------
+    inverse_temperature : float or None, default=None
+        The paper's $\gamma$, the same for all queries.
+    keep : float or None, default=None
+        Fraction of a query's cluster that is kept, with keys tied with the last one. Each query
+        then has its own $\gamma$.
+
+    See Also
+    --------
+    TopK : Soft-max over a fixed number of keys.
+    lloydformer.recipes.trimmed : The recipe that uses it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer.circuits.activations import NormMax
+    >>> NormMax(keep=0.5)(torch.tensor([[9.0, 7.0, 4.0, 2.0]])).tolist()
+    [[0.5, 0.5, 0.0, 0.0]]
     """
 
     inverse_temperature: float | None = None
@@ -106,25 +168,25 @@ class NormMax:
             assert self.inverse_temperature is not None
             count = (ends(ordered) <= 1 / self.inverse_temperature).sum(-1, keepdim=True) + 1
         else:
-            count = self.kept(ordered, context.gap)
+            count = self._n_kept(ordered, context.gap)
         chosen = (scores >= ordered.gather(-1, count - 1)).to(scores.dtype)
         return chosen / chosen.sum(dim=-1, keepdim=True)
 
-    def kept(self, ordered: Float[Tensor, "*b q m"], gap: float) -> Tensor:
-        """How many of each query's cluster stay: ceil(keep * size), rounding forgiven."""
+    def _n_kept(self, ordered: Float[Tensor, "*b q m"], gap: float) -> Tensor:
+        """Return how many keys of each query's cluster are kept: ceil(keep * size - 1e-9)."""
         assert self.keep is not None
         size = (ordered > ordered[..., :1] - gap).sum(dim=-1, keepdim=True)
         return (self.keep * size.to(torch.float64) - 1e-9).ceil().long().clamp(min=1)
 
     def lowering(self, reach: float, eps: float) -> float:
-        """With one gamma, a key joins in if it is less than 1/gamma below the best."""
+        # With one gamma, a key has weight only if it is less than 1/gamma below the best.
         if self.inverse_temperature is not None:
             return reach + 1 / self.inverse_temperature
         return 2 * reach
 
 
 def ends(ordered: Float[Tensor, "*b q m"]) -> Float[Tensor, "*b q less"]:
-    r"""$S_m - m a_{m+1}$ for m = 1, 2, ...: the values of $1/\gamma$ where key m+1 joins in."""
+    r"""$S_m - m a_{m+1}$ for m = 1, 2, ...: the values of $1/\gamma$ from which key m+1 is kept."""
     drops = ordered[..., :1] - ordered  # shifting all scores changes nothing
     counts = torch.arange(1, ordered.shape[-1], device=ordered.device, dtype=ordered.dtype)
     return counts * drops[..., 1:] - drops.cumsum(dim=-1)[..., :-1]
@@ -133,8 +195,8 @@ def ends(ordered: Float[Tensor, "*b q m"]) -> Float[Tensor, "*b q less"]:
 def inverse_temperature_that_keeps(
     ordered: Float[Tensor, "*b q m"], count: int
 ) -> Float[Tensor, "*b q"]:
-    """A gamma for which norm-max keeps `count` keys: the middle of its interval of 1/gamma."""
-    borders = torch.nn.functional.pad(ends(ordered), (1, 0))  # nothing is kept below 0
+    """Return a gamma that keeps `count` keys: 1/gamma is the middle of its interval."""
+    borders = torch.nn.functional.pad(ends(ordered), (1, 0))  # the first interval starts at 0
     lower = borders[..., count - 1]
     upper = borders[..., count] if count < ordered.shape[-1] else 2 * lower + 2
     return 2 / (lower + upper)

@@ -79,7 +79,8 @@ class Native:
         return kernels().Folds(
             blocks.points.numpy(), origin, shift, scale,
             None if weights is None else weights.contiguous().numpy(), blocks.directions,
-            blocks.farthest, blocks.mapped, n_threads, self._room(blocks), self.instruction_set,
+            blocks.farthest, blocks.mapped, n_threads, self._room(blocks), blocks.leaf,
+            self.instruction_set,
         )  # fmt: skip
 
     def _room(self, blocks: TensorBlocks) -> int:
@@ -96,7 +97,7 @@ class NativeSession(ChunkedSession):
         self, blocks: TensorBlocks, n_threads: int, resources: ExitStack, kernels: Any
     ) -> None:
         super().__init__(blocks, n_threads, resources)
-        self.points = OpenPoints(kernels, self.layout, self.state)
+        self.points = OpenPoints(kernels, blocks, self.state)
 
     def fold(self, fold: Fold) -> Any:
         self.state.reclaim()

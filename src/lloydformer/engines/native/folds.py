@@ -1,4 +1,4 @@
-"""Which kernel runs which fold: arrays for its summary, the call, and tensors back."""
+"""Runs folds by kernels: allocates the arrays of a summary, calls the kernel, returns tensors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,23 +20,23 @@ from lloydformer.plans.trimmed import Within
 Summary = Any
 
 _FAINT = {torch.float32: 1e-20, torch.float64: 1e-200}
-"""A soft cluster with less mass needs the running maximum of the plain fold."""
+"""Below this mass a soft cluster needs the running maximum of the plain fold."""
 
 _MOST_HEADS = 4
-"""Kernels are compiled for so many heads of a symmetric layer."""
+"""Upper limit of the heads of a symmetric layer that kernels are compiled for."""
 
 
 def _moments(points: OpenPoints, fold: Moments) -> Summary:
     found = _zeros(3 + points.layout.n_features)
-    points.kernels.moments(found.numpy())
+    points.kernels.run("moments", out=found.numpy())
     return found[0], found[1], found[2], found[3:]
 
 
 def _nearest(points: OpenPoints, fold: Nearest) -> Summary:
     sums, masses = _zeros(*fold.centers.shape), _zeros(len(fold.centers))
-    changed = points.kernels.nearest(
-        _array(fold.centers), points.array("labels"), points.array("previous"), points.fresh,
-        sums.numpy(), masses.numpy(),
+    changed = points.kernels.run(
+        "nearest", centers=_array(fold.centers), **points.columns("labels", "previous"),
+        fresh=points.fresh, sums=sums.numpy(), masses=masses.numpy(),
     )  # fmt: skip
     points.fresh = False
     return sums, masses, torch.tensor(changed)
@@ -44,18 +44,20 @@ def _nearest(points: OpenPoints, fold: Nearest) -> Summary:
 
 def _measure(points: OpenPoints, fold: Measure) -> Summary:
     spread, masses = _zeros(len(fold.centers)), _zeros(len(fold.centers))
-    points.kernels.measure(
-        _array(fold.centers), points.array("labels"), points.array("previous"), points.array("distances"),
-        spread.numpy(), masses.numpy(),
+    points.kernels.run(
+        "measure", centers=_array(fold.centers),
+        **points.columns("labels", "previous", "distances"), spread=spread.numpy(),
+        masses=masses.numpy(),
     )  # fmt: skip
     return spread.sum(), masses - spread / 2 if isinstance(fold, Cosines) else masses
 
 
 def _shares(points: OpenPoints, fold: Shares) -> Summary | None:
     sums, masses, energy = _zeros(*fold.centers.shape), _zeros(len(fold.centers)), _zeros(1)
-    changed = points.kernels.shares(
-        _array(fold.centers), fold.inverse_temperature, points.array("labels"), points.array("previous"),
-        sums.numpy(), masses.numpy(), energy.numpy(),
+    changed = points.kernels.run(
+        "shares", centers=_array(fold.centers), inverse_temperature=fold.inverse_temperature,
+        **points.columns("labels", "previous"),
+        sums=sums.numpy(), masses=masses.numpy(), energy=energy.numpy(),
     )  # fmt: skip
     if masses.min() < _FAINT[fold.centers.dtype]:
         return None
@@ -66,7 +68,10 @@ def _shares(points: OpenPoints, fold: Shares) -> Summary | None:
 def _nearest_costs(points: OpenPoints, fold: NearestCosts) -> Summary:
     k = len(fold.centers)
     sums, masses, costs = _zeros(2), _zeros(k), _zeros(k)
-    points.kernels.served(_array(fold.centers), sums.numpy(), masses.numpy(), costs.numpy())
+    points.kernels.run(
+        "two_nearest", centers=_array(fold.centers),
+        sums=sums.numpy(), masses=masses.numpy(), costs=costs.numpy(),
+    )  # fmt: skip
     return sums[0], sums[1], masses, costs
 
 
@@ -76,57 +81,50 @@ def _attention_sums(points: OpenPoints, fold: AttentionSums) -> Summary | None:
     if h > _MOST_HEADS:
         return None
     level, masses, sums = _zeros(k, h), _zeros(k, h), _zeros(k, h, d)
-    numbers = (heads.sharpness, heads.distance, heads.log_belonging, heads.nearest, heads.second,
-               heads.belonging)  # fmt: skip
-    points.kernels.attended(
-        _array(fold.centers), fold.unit, *map(_array, numbers),
-        level.numpy(), masses.numpy(), sums.numpy(),
+    names = ("sharpness", "distance", "log_belonging", "nearest", "second", "belonging")
+    points.kernels.run(
+        "attention", centers=_array(fold.centers), unit=fold.unit,
+        **{name: _array(getattr(heads, name)) for name in names},
+        level=level.numpy(), masses=masses.numpy(), sums=sums.numpy(),
     )  # fmt: skip
     return level, masses, sums
 
 
 def _histogram(points: OpenPoints, fold: Histogram) -> Summary:
     masses = _zeros(len(fold.prefix), 256)
-    points.kernels.histogram(
-        points.array("labels"),
-        points.array("distances"),
-        _array(fold.prefix),
-        fold.shift,
-        masses.numpy(),
-    )
+    points.kernels.run(
+        "histogram", **points.columns("labels", "distances"),
+        prefix=_array(fold.prefix), shift=fold.shift, masses=masses.numpy(),
+    )  # fmt: skip
     return (masses,)
 
 
 def _within(points: OpenPoints, fold: Within) -> Summary:
     sums, masses, objective = _summed(points, len(fold.radius))
-    changed = points.kernels.within(
-        points.array("labels"), points.array("previous"), points.array("distances"), _array(fold.radius),
-        sums.numpy(), masses.numpy(), objective.numpy(),
+    changed = points.kernels.run(
+        "within", **points.columns("labels", "previous", "trimmed", "distances"),
+        radius=_array(fold.radius),
+        sums=sums.numpy(), masses=masses.numpy(), objective=objective.numpy(),
     )  # fmt: skip
-    labels, mask = points.array("labels"), points.array("trimmed")
-    np.less(labels, 0, out=mask)
-    labels[mask] = -1 - labels[mask]
     return sums, masses, objective[0], torch.tensor(changed)
 
 
 def _best(points: OpenPoints, fold: Best) -> Summary:
     best, masses = _zeros(fold.n_clusters), _zeros(fold.n_clusters)
-    points.kernels.best(
-        points.array("labels"),
-        points.array("distances"),
-        fold.inverse_temperature,
-        best.numpy(),
-        masses.numpy(),
-    )
+    points.kernels.run(
+        "best", **points.columns("labels", "distances"),
+        inverse_temperature=fold.inverse_temperature, best=best.numpy(), masses=masses.numpy(),
+    )  # fmt: skip
     return best.masked_fill_(masses == 0, -torch.inf), masses
 
 
 def _above(points: OpenPoints, fold: Above) -> Summary:
     masses, scores = _zeros(len(fold.threshold)), _zeros(len(fold.threshold))
     threshold = fold.threshold.nan_to_num(nan=0.0, neginf=-1e300, posinf=1e300)
-    points.kernels.above(
-        points.array("labels"), points.array("distances"), fold.inverse_temperature, _array(threshold),
-        masses.numpy(), scores.numpy(),
+    points.kernels.run(
+        "above", **points.columns("labels", "distances"),
+        inverse_temperature=fold.inverse_temperature, threshold=_array(threshold),
+        masses=masses.numpy(), scores=scores.numpy(),
     )  # fmt: skip
     return masses, scores
 
@@ -138,19 +136,20 @@ def _weighted(points: OpenPoints, fold: Weighted) -> Summary:
         level, radius = weigh.best, weigh.radius.double().clamp(max=1e300)
     else:
         level = weigh.threshold
-    changed = points.kernels.weighted(
-        points.array("labels"), points.array("previous"), points.array("distances"), weigh.inverse_temperature,
-        _array(level.nan_to_num(nan=0.0)), None if radius is None else _array(radius),
-        sums.numpy(), masses.numpy(), objective.numpy(),
+    changed = points.kernels.run(
+        "weighted", **points.columns("labels", "previous", "distances"),
+        inverse_temperature=weigh.inverse_temperature, level=_array(level.nan_to_num(nan=0.0)),
+        radius=None if radius is None else _array(radius),
+        sums=sums.numpy(), masses=masses.numpy(), objective=objective.numpy(),
     )  # fmt: skip
     return sums, masses, objective[0], torch.tensor(changed)
 
 
 def _new_seed(points: OpenPoints, fold: NewSeed) -> Summary:
-    layout, masses = points.layout, _zeros(points.layout.n_leaves)
-    points.kernels.closer(
-        _array(fold.seed[0]), fold.first, points.array("labels"), points.array("distances"),
-        layout.leaf, masses.numpy(),
+    masses = _zeros(points.layout.n_leaves)
+    points.kernels.run(
+        "closer", seed=_array(fold.seed[0]), first=fold.first,
+        **points.columns("labels", "distances"), masses=masses.numpy(),
     )  # fmt: skip
     points.leaf_masses = masses
     return (tree_levels(masses)[-1][0],)
@@ -158,9 +157,10 @@ def _new_seed(points: OpenPoints, fold: NewSeed) -> Summary:
 
 def _potential(points: OpenPoints, fold: Potential) -> Summary:
     gains = _zeros(len(fold.candidates))
-    points.kernels.gains(
-        _array(fold.candidates), points.array("labels"), points.array("distances"), gains.numpy()
-    )
+    points.kernels.run(
+        "gains", candidates=_array(fold.candidates), **points.columns("labels", "distances"),
+        gains=gains.numpy(),
+    )  # fmt: skip
     return (fold.now - gains,)
 
 
@@ -170,7 +170,7 @@ FOLDS: dict[type, Callable[[OpenPoints, Any], Summary | None]] = {
     Within: _within, Best: _best, Above: _above, Weighted: _weighted, NewSeed: _new_seed,
     Potential: _potential,
 }  # fmt: skip
-"""Kernels by the fold that they run; they return None where the plain fold must run instead."""
+"""The function for each fold. It returns None where the plain fold must run instead."""
 
 
 def _summed(points: OpenPoints, n_clusters: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.engines.state import PointState
 
@@ -18,8 +19,8 @@ class OpenPoints:
     ----------
     kernels : object
         Opened for these points.
-    layout : Layout
-        Sizes and precision.
+    blocks : TensorBlocks
+        The points.
     state : PointState
         What is remembered of each point.
     fresh : bool
@@ -29,11 +30,19 @@ class OpenPoints:
     """
 
     kernels: Any
-    layout: Layout
+    blocks: TensorBlocks
     state: PointState
     fresh: bool = True
     leaf_masses: Tensor | None = None
 
+    @property
+    def layout(self) -> Layout:
+        return self.blocks.layout
+
     def array(self, name: str) -> np.ndarray:
         """A column of the state, which a kernel may write."""
         return self.state.column(name).numpy()
+
+    def columns(self, *names: str) -> dict[str, np.ndarray]:
+        """Columns of the state as the arguments of a kernel."""
+        return {name: self.array(name) for name in names}

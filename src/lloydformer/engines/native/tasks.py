@@ -20,16 +20,14 @@ def _iterations(points: OpenPoints, task: Iterations) -> Ran | None:
         return None
     centers = task.centers.clone().contiguous()
     history = torch.zeros(task.max_iter, dtype=torch.float64)
-    count = points.kernels.iterate(
-        centers.numpy(), points.array("labels"), points.array("previous"), task.tolerance,
-        history.numpy(),
+    count, settled = points.kernels.run(
+        "iterate", centers=centers.numpy(), **points.columns("labels", "previous"),
+        fresh=points.fresh, tolerance=task.tolerance,
+        history=history.numpy(),
     )  # fmt: skip
     points.fresh = False
-    return Ran(
-        centers,
-        [task.objective(change) for change in history[:count].tolist()],
-        count < task.max_iter,
-    )
+    objectives = [task.objective(change) for change in history[:count].tolist()]
+    return Ran(centers, objectives, settled)
 
 
 def _seeds(points: OpenPoints, task: Seeds) -> torch.Tensor | None:
@@ -38,17 +36,18 @@ def _seeds(points: OpenPoints, task: Seeds) -> torch.Tensor | None:
         return None
     rows = torch.zeros(n_seeds, dtype=torch.int64)
     rows[0] = task.first
-    count = points.kernels.seeds(
-        rows.numpy(), task.draws, points.array("labels"), points.array("distances")
-    )
+    count = points.kernels.run(
+        "seeds", rows=rows.numpy(), draws=task.draws, **points.columns("labels", "distances"),
+    )  # fmt: skip
     return rows[:count]
 
 
 def _relocation(points: OpenPoints, task: Relocation) -> Relocated:
     centers, draws = task.centers.clone().contiguous(), task.draws
-    before, after = points.kernels.relocate(
-        centers.numpy(), draws.seed, draws.layer, task.n_moved, draws.n_draws
-    )
+    before, after = points.kernels.run(
+        "relocate", centers=centers.numpy(), seed=draws.seed, layer=draws.layer,
+        moved=task.n_moved, draws=draws.n_draws,
+    )  # fmt: skip
     return Relocated(centers, before, after)
 
 

@@ -1,1 +1,1 @@
-"""How long it takes beside others: the same data, the same start, the same threads."""
+"""`lloydformer bench`: time fits of several libraries on the same data, start and threads."""

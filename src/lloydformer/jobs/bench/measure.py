@@ -1,4 +1,4 @@
-"""Times of contenders on the same problems, taken in turns."""
+"""Time contenders on the same problem, in turns."""
 
 import statistics
 import time
@@ -10,18 +10,22 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from lloydformer.jobs.bench.problem import Case, Contender, Fitted, Problem, objective
+from lloydformer.jobs.bench.problem import BenchCase, BenchProblem, Contender, Fitted, objective
 
-_LEAST = 0.1
-"""Seconds of a sample: fits that take less are done several times in it."""
+_MIN_SECONDS = 0.1
+"""Minimum duration of a sample: shorter fits are repeated in it."""
 
-_JUDGED = 10
+_MAX_OBJECTIVES = 10
 """Fits of a sample whose objectives are averaged."""
 
 
 @dataclass
 class Samples:
-    """Seconds of one contender in each repeat, in the question's unit, and what it reached."""
+    """The samples of one contender.
+
+    fits: fits in a sample. seconds: a number for each sample, in the unit of the question. n_iter,
+    objective: means over the fits of the first sample.
+    """
 
     contender: Contender
     fits: int
@@ -43,17 +47,20 @@ class Samples:
 
 
 def measure(
-    case: Case,
+    case: BenchCase,
     contenders: Sequence[Contender],
     per: str,
     repeats: int,
     advance: Callable[[str], None] = lambda what: None,
 ) -> dict[str, Any]:
-    """The row of a case: every contender's times, and how many times longer than ours it takes."""
+    """Measure one case; returns the row of the result.
+
+    `advance` is called after each sample.
+    """
     problem = case.make()
     taken = [Samples(c, _fits(c, problem)) for c in contenders]
     for repeat in range(repeats):
-        turn = repeat % len(taken)  # nobody is always first
+        turn = repeat % len(taken)  # no contender always goes first
         for samples in taken[turn:] + taken[:turn]:
             _sample(samples, problem, per, repeat)
             advance(f"{case.name}: {samples.contender.name}")
@@ -61,7 +68,7 @@ def measure(
 
 
 def compared(row: dict[str, Any], contenders: Sequence[Contender]) -> dict[str, Any]:
-    """Adds `times`, in units of the first contender, and `ahead`: the least of a peer's."""
+    """Add `times`, the median over that of the first contender, and `ahead`, a peer's least."""
     first = row[contenders[0].name]["median"]
     for measured in row.values():
         measured["times"] = measured["median"] / first
@@ -69,14 +76,14 @@ def compared(row: dict[str, Any], contenders: Sequence[Contender]) -> dict[str, 
     return {"contenders": row, "ahead": min(peers, default=None)}
 
 
-def _fits(contender: Contender, problem: Problem) -> int:
-    """How many fits fill a sample; it warms up what is loaded when it is first used."""
+def _fits(contender: Contender, problem: BenchProblem) -> int:
+    """The number of fits that fill a sample; two short fits warm up and measure."""
     _timed(contender, replace(problem, max_iter=2), 0)
     seconds, _ = _timed(contender, replace(problem, max_iter=2), 0)
-    return 1 if seconds > _LEAST / 5 else ceil(_LEAST / seconds)
+    return 1 if seconds > _MIN_SECONDS / 5 else ceil(_MIN_SECONDS / seconds)
 
 
-def _sample(samples: Samples, problem: Problem, per: str, repeat: int) -> None:
+def _sample(samples: Samples, problem: BenchProblem, per: str, repeat: int) -> None:
     seeds = range(repeat * samples.fits, (repeat + 1) * samples.fits)
     done = [_timed(samples.contender, problem, seed) for seed in seeds]
     iterations = sum(fitted.n_iter for _, fitted in done)
@@ -85,12 +92,12 @@ def _sample(samples: Samples, problem: Problem, per: str, repeat: int) -> None:
     if repeat == 0:
         samples.n_iter = iterations / len(done)
         samples.objective = statistics.mean(
-            objective(problem.points, fitted.centers) for _, fitted in done[:_JUDGED]
+            objective(problem.points, fitted.centers) for _, fitted in done[:_MAX_OBJECTIVES]
         )
 
 
-def _timed(contender: Contender, problem: Problem, seed: int) -> tuple[float, Fitted]:
-    with warnings.catch_warnings():  # max_iter reached, or fewer clusters: the table says so
+def _timed(contender: Contender, problem: BenchProblem, seed: int) -> tuple[float, Fitted]:
+    with warnings.catch_warnings():  # max_iter reached, or fewer clusters: expected
         warnings.simplefilter("ignore", ConvergenceWarning)
         began = time.perf_counter()
         fitted = contender.fit(problem, seed)

@@ -1,4 +1,4 @@
-"""Tables of results on a page of the documentation, between marks that name their files."""
+"""Fill the tables of docs/speed.md from result files; marks in the page name the files."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ _PLACE = re.compile(r"(<!-- table of (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL
 
 
 def filled(page: str, results: Path) -> str:
-    """The page with the table of each result that is there; the other places are left empty."""
+    """The page with the table of each result file; empty where the file does not exist."""
 
     def table(match: re.Match[str]) -> str:
         path = results / f"{match[2]}.json"
@@ -19,5 +19,5 @@ def filled(page: str, results: Path) -> str:
 
 
 def places(page: str) -> list[str]:
-    """The names of the results that the page has a place for."""
+    """The names of the result files that the page has marks for."""
     return [match[2] for match in _PLACE.finditer(page)]

@@ -1,4 +1,4 @@
-"""What contenders are given, and what they give back."""
+"""The problem that contenders solve, and the result that they return."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from lloydformer.jobs.bench.points import Points
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Points, where to start (None: k-means++, one start) and when to stop."""
+class BenchProblem:
+    """Points, initial centers (None: one start with k-means++), and when to stop."""
 
     points: Points
     n_clusters: int
@@ -23,7 +23,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The centers that a contender ended at, and how many iterations it took."""
+    """The final centers of a contender, and its number of iterations."""
 
     centers: Float[np.ndarray, "k d"]
     n_iter: int
@@ -31,7 +31,7 @@ class Fitted:
 
 @runtime_checkable
 class Contender(Protocol):
-    """One that fits: its name, and the package that it comes from."""
+    """An implementation of clustering: its name, and the package that it comes from."""
 
     @property
     def name(self) -> str: ...
@@ -39,21 +39,21 @@ class Contender(Protocol):
     @property
     def package(self) -> str: ...
 
-    def fit(self, problem: Problem, seed: int) -> Fitted:
-        """One whole fit."""
+    def fit(self, problem: BenchProblem, seed: int) -> Fitted:
+        """Run one whole fit."""
         ...
 
 
 @dataclass(frozen=True)
-class Case:
-    """A row of a question: a name, and how its problem is made."""
+class BenchCase:
+    """A row of a question: its name, and a function that makes its problem."""
 
     name: str
-    make: Callable[[], Problem]
+    make: Callable[[], BenchProblem]
 
 
 def objective(points: Points, centers: Float[np.ndarray, "k d"]) -> float:
-    r"""$\sum_i \min_j \lVert x_i - c_j \rVert^2$ in float64, whoever found the centers."""
+    r"""$\sum_i \min_j \lVert x_i - c_j \rVert^2$ in float64, the same for every contender."""
     middle = points.mean(axis=0, dtype=np.float64)
     centers = centers.astype(np.float64) - middle
     total, part = 0.0, max(1, (1 << 22) // len(centers))

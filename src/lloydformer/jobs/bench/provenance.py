@@ -1,4 +1,4 @@
-"""Where a number comes from: commit, machine, versions, command."""
+"""Provenance of a result: commit, machine, versions and command."""
 
 import os
 import platform
@@ -12,15 +12,15 @@ from typing import Any
 from lloydformer import __version__
 from lloydformer.engines.native import instruction_set
 
-_HERE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[2]
 
 
 def provenance(*packages: str) -> dict[str, Any]:
-    """What one needs to know to make a result again."""
+    """What is needed to produce a result again; `packages` are listed with their versions."""
     return {
         "command": _command(),
         "commit": _git("rev-parse", "HEAD"),
-        "changed": bool(_git("status", "--porcelain", "--", str(_HERE))),
+        "changed": bool(_git("status", "--porcelain", "--", str(_PACKAGE))),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{_cpu()}, {os.cpu_count()} cores",
         "instruction_set": instruction_set(),
@@ -39,8 +39,8 @@ def _command() -> str:
 
 
 def _git(*words: str) -> str:
-    """Of the repository that this package lies in; empty where there is none."""
-    command = ["git", "-C", str(_HERE), *words]
+    """Output of a git command in the package's repository; empty without a repository."""
+    command = ["git", "-C", str(_PACKAGE), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 

@@ -1,4 +1,4 @@
-"""What a question came to: numbers with their provenance, and the tables made of them."""
+"""The result of a question: measurements with their provenance, and tables made of them."""
 
 import json
 import math
@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lloydformer.jobs.bench.contenders import limited, missing
 from lloydformer.jobs.bench.measure import measure
-from lloydformer.jobs.bench.peers import limited, missing
-from lloydformer.jobs.bench.problem import Case, Contender
+from lloydformer.jobs.bench.problem import BenchCase, Contender
 from lloydformer.jobs.bench.provenance import provenance
 from lloydformer.jobs.bench.questions import Question
 
@@ -20,12 +20,15 @@ UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 def ask(
     name: str,
     question: Question,
-    cases: Sequence[Case],
+    cases: Sequence[BenchCase],
     contenders: Sequence[Contender],
     settings: dict[str, Any],
     done: Callable[[str], None] = lambda what: None,
 ) -> Result:
-    """Every case, every contender; `settings` has threads, repeats and seed."""
+    """Measure every case with every contender.
+
+    `settings` has threads, repeats and seed; `done` is called after each sample.
+    """
     with limited(settings["threads"]):
         rows = {
             c.name: measure(c, contenders, question.per, settings["repeats"], done) for c in cases
@@ -45,36 +48,36 @@ def ask(
 
 
 def mean_ahead(rows: dict[str, Any]) -> float | None:
-    """How many times longer the best peer takes: the geometric mean over the rows."""
+    """How many times longer the best peer takes; geometric mean over the rows."""
     ahead = [row["ahead"] for row in rows.values() if row["ahead"] is not None]
     return math.exp(sum(map(math.log, ahead)) / len(ahead)) if ahead else None
 
 
 def load(path: Path) -> Result:
-    """A result that was written before."""
+    """Read a result from a file of `bench -o`."""
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is no JSON ({error}); pass what bench -o wrote") from None
+        raise ValueError(f"{path} is not JSON ({error}); pass a file that bench -o wrote") from None
     if not isinstance(result, dict) or "question" not in result:
-        raise ValueError(f"{path} is no result of a benchmark; pass what bench -o wrote")
+        raise ValueError(f"{path} is not a result of a benchmark; pass a file that bench -o wrote")
     return result
 
 
 def seconds(value: float) -> str:
-    """Three digits and a unit."""
+    """A time with three digits and a unit."""
     size, unit = next(((s, u) for s, u in UNITS if value >= s), UNITS[-1])
     return f"{value / size:.3g} {unit}"
 
 
 def excess(row: dict[str, Any], name: str) -> float:
-    """By which part an objective is above the lowest of its row."""
+    """How far an objective is above the lowest of its row, relative to that."""
     least = min(m["objective"] for m in row["contenders"].values())
     return row["contenders"][name]["objective"] / least - 1 if least > 0 else 0.0
 
 
 def markdown(result: Result) -> str:
-    """A table for the documentation: rows by case, the median of each contender."""
+    """A Markdown table: a row for each case, the median of each contender."""
     rows = result["rows"]
     names = list(next(iter(rows.values()))["contenders"])
     versions = result["provenance"]["versions"]

@@ -1,1 +1,1 @@
-"""What `lloydformer demo` clusters, and the page that shows it."""
+"""`lloydformer demo`: its data, the runs of the circuits, and the page."""

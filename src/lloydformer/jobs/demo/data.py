@@ -1,4 +1,4 @@
-"""What the demo clusters: points in the plane with a few outliers, and handwritten digits."""
+"""The data of the demo: points in the plane with a few outliers, and handwritten digits."""
 
 import numpy as np
 from numpy import ndarray
@@ -18,7 +18,7 @@ _OUTLIERS = np.array([[-5.0, 3.7], [4.3, 4.7], [5.3, -2.7], [-4.7, -4.0], [0.3, 
 
 
 def plane(seed: int, n_points: int = 120) -> Problem:
-    """Five round clusters about the origin, and five outliers; k = 5."""
+    """Five round clusters around the origin, and five outliers; k = 5."""
     rng = np.random.default_rng(seed)
     n_inside = n_points - len(_OUTLIERS)
     middles = _MIDDLES[np.arange(n_inside) % len(_MIDDLES)]
@@ -33,14 +33,14 @@ def digits(seed: int, n_points: int = 500) -> Problem:
 
 
 def directions(problem: Problem) -> Problem:
-    """The rows as unit vectors: seen from the mean in the plane, as they are for images."""
+    """The rows as unit vectors; points in the plane are centered first, images are not."""
     origin = problem.points.mean(axis=0) if problem.family == PLANE else 0.0
     points, centers = _unit(problem.points - origin), _unit(problem.centers - origin)
     return Problem(points, centers, problem.family)
 
 
 def cases(problem: Problem, seed: int) -> list[Case]:
-    """Every row of the table on this problem, beside the algorithm that it must equal."""
+    """Every row of the table on this problem, with the algorithm that it must equal."""
     return [
         Case(r, _algorithm(r, seed), directions(problem) if r.norm else problem, seed)
         for r in recipes.table()
@@ -48,7 +48,7 @@ def cases(problem: Problem, seed: int) -> list[Case]:
 
 
 def _algorithm(recipe: Recipe, seed: int) -> algorithms.Algorithm:
-    """The plain algorithm that the parts of a recipe amount to, with their parameters."""
+    """The plain algorithm of a recipe, with the parameters of the recipe's parts."""
     match recipe.encoder_cross.activation, recipe.decoder_cross.activation:
         case Softmax(inverse_temperature), _:
             return algorithms.Soft(inverse_temperature)

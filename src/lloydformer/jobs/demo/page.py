@@ -1,7 +1,7 @@
-"""The page that the demo writes."""
+"""The HTML page of the demo."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lloydformer import __version__, plots, report
@@ -9,6 +9,7 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.trace import Trace
 from lloydformer.jobs.demo.data import DIGITS, PLANE
+from lloydformer.jobs.demo.run import CircuitRun, one_digit
 from lloydformer.jobs.demo.text import (
     ABOUT,
     CHECKED,
@@ -19,46 +20,20 @@ from lloydformer.jobs.demo.text import (
     SNIPPET,
     WEIGHTS,
 )
+from lloydformer.plots.axes import require_matplotlib
 from lloydformer.plots.weights import MATRICES
 from lloydformer.report.circuit import Images, circuit
 from lloydformer.report.stepper import stepper
-from lloydformer.verify.cases import Case
+from lloydformer.storage.atomic import write_whole
 from lloydformer.verify.compare import Deviation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TOLERANCE = 1e-9
-"""Centers that differ by less, in spreads of the data, differ by rounding only."""
 
-
-@dataclass(frozen=True)
-class Run:
-    """A circuit's run on one problem, and how far it is from its algorithm."""
-
-    case: Case
-    trace: Trace
-    deviation: Deviation
-
-    @property
-    def equal(self) -> bool:
-        return self.deviation.within(TOLERANCE)
-
-    @property
-    def verdict(self) -> str:
-        return "equal" if self.equal else "differs"
-
-    @property
-    def measured(self) -> list[str]:
-        """Data, objective at the start and at the end, labels, centers, verdict."""
-        objective = [f"{v:#.5g}".rstrip(".") for v in self.trace.objective[[0, -1]].tolist()]
-        off = [str(self.deviation.labels), _small(self.deviation.centers)]
-        return [self.case.problem.family, *objective, *off, self.verdict]
-
-
-def demo_page(runs: Sequence[Run], seed: int) -> str:
-    """Lead, the circuits with their stepper, the check, the objective, the weights."""
+def demo_page(runs: Sequence[CircuitRun], seed: int) -> str:
+    """The lead, the circuits with their stepper, the checks, the objective, the weights."""
     by_data = {
         family: [run for run in runs if run.case.problem.family == family]
         for family in (PLANE, DIGITS)
@@ -82,32 +57,37 @@ def demo_page(runs: Sequence[Run], seed: int) -> str:
     return report.page("lloydformer: a transformer that clusters", parts)
 
 
-def _card(flat: Run, images: Run) -> report.Part:
+def write_page(path: Path, runs: Sequence[CircuitRun], seed: int) -> str | None:
+    """Write the page; without matplotlib, return the reason why there is none."""
+    try:
+        require_matplotlib()
+    except ImportError as error:
+        return str(error)
+    write_whole(path, demo_page(runs, seed))
+    return None
+
+
+def _card(flat: CircuitRun, images: CircuitRun) -> report.Part:
     recipe = flat.case.recipe
     worst = flat.deviation + images.deviation
     return circuit(
         recipe,
         flat.trace,
         about=ABOUT[recipe.name],
-        verdict=_verdict(worst, flat.trace.n_layers),
+        verdict=_verdict(worst, flat.equal and images.equal, flat.trace.n_layers),
         base=recipes.lloyd(),
         images=Images(images.trace, (8, 8), _image_caption(images.trace)),
     )
 
 
-def _verdict(worst: Deviation, n_layers: int) -> str:
-    if worst.within(TOLERANCE):
+def _verdict(worst: Deviation, equal: bool, n_layers: int) -> str:
+    if equal:
         return (
             f"Equal to the plain algorithm on both data sets, in each of {n_layers} layers: "
-            f"no label differs, centers differ by at most {_small(worst.centers)} of the spread."
+            f"no label differs, centers differ by at most {one_digit(worst.centers)} of the spread."
         )
-    return (
-        f"Differs from the plain algorithm: {worst.labels} labels, centers {_small(worst.centers)}."
-    )
-
-
-def _small(number: float) -> str:
-    return f"{number:.0e}" if number else "0"
+    centers = one_digit(worst.centers)
+    return f"Differs from the plain algorithm: {worst.labels} labels, centers by {centers}."
 
 
 def _image_caption(trace: Trace) -> str:
@@ -115,7 +95,7 @@ def _image_caption(trace: Trace) -> str:
     return f"The same recipe on {n} handwritten digits: its {k} centers at this layer, as images."
 
 
-def _check(runs: Sequence[Run]) -> list[report.Part]:
+def _check(runs: Sequence[CircuitRun]) -> list[report.Part]:
     columns = ("recipe", "data", "objective", f"after {runs[0].trace.n_layers} layers",
                "labels that differ", "centers differ by", "verdict")  # fmt: skip
     return [
@@ -125,18 +105,18 @@ def _check(runs: Sequence[Run]) -> list[report.Part]:
     ]
 
 
-def _objectives(by_data: dict[str, list[Run]]) -> list[report.Part]:
+def _objectives(by_data: dict[str, list[CircuitRun]]) -> list[report.Part]:
     figures = []
     for family, runs in by_data.items():
         drawing, (ax,) = _figure(5.2, 3.6, 1)
         plots.objective_curve({r.case.recipe.name: r.trace for r in runs}, ax, relative=True)
-        caption = f"The k-means objective on the {family}, as a share of where it began."
+        caption = f"The k-means objective on the {family}, divided by its value at the start."
         figures.append(report.figure(drawing, caption))
     return [report.heading("The objective"), report.text(OBJECTIVE),
             report.section(*figures, kind="columns")]  # fmt: skip
 
 
-def _weights(run: Run) -> list[report.Part]:
+def _weights(run: CircuitRun) -> list[report.Part]:
     _, n_clusters, n_features = run.trace.centers.shape
     lloyd = Circuit(run.case.recipe, n_features, n_clusters)
     figures = []

@@ -1,1 +1,1 @@
-"""A fit from beginning to end: settings, the runs, what was found, its files and its page."""
+"""`lloydformer fit`: the request, the runs, the result, its files and its page."""

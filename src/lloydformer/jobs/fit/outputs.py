@@ -1,4 +1,4 @@
-"""The folder that a fit leaves: labels, centers, summary, model, and a page if it is wanted."""
+"""The output folder of a fit: labels, centers, summary, model, and optionally a page."""
 
 import csv
 import json
@@ -11,18 +11,18 @@ import numpy as np
 import torch
 
 from lloydformer import __version__
-from lloydformer.jobs.fit.found import Found
-from lloydformer.jobs.fit.labels import KINDS, check_kind, write_labels
+from lloydformer.jobs.fit.label_file import KINDS, check_kind, write_labels
+from lloydformer.jobs.fit.result import FitResult
 from lloydformer.plots.axes import require_matplotlib
 from lloydformer.storage.atomic import check_apart, check_writable, filling
 
 OPTIONAL = (*(f"labels.{kind}" for kind in KINDS), "report.html")
-"""Files that one run writes and another does not: they never stay behind beside newer ones."""
+"""Files that depend on the options; those of an earlier fit are removed if not written again."""
 
 
 @dataclass(frozen=True)
-class Outputs:
-    """Where the files of a fit go, and which there will be."""
+class FitOutputs:
+    """The output folder, and which files are written to it."""
 
     folder: Path
     labels: str = "csv"
@@ -35,10 +35,10 @@ class Outputs:
         return (*always, "report.html") if self.report else always
 
     def check(self, data: str) -> None:
-        """Everything that would fail after the work is said before it."""
+        """Raise ValueError before the fit for everything that would fail after it."""
         check_kind(self.labels, "--labels")
         if self.report:
-            check_report()
+            _check_matplotlib()
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"{self.folder} is a file; pass the name of a folder with --output")
         for name in (*self.names, *OPTIONAL):
@@ -49,47 +49,53 @@ class Outputs:
                              "--output for another folder")  # fmt: skip
         for path in (self.folder / name for name in there):
             if path.is_dir() != (path.name == "model"):
-                raise ValueError(f"{path} is not of a fit; remove it, or pass another --output")
+                kind = "a folder" if path.is_dir() else "a file"
+                raise ValueError(
+                    f"{path} is {kind}, which fit did not write; remove it, or pass another "
+                    "--output"
+                )
         check_writable(self.folder)
 
-    def write(self, found: Found, summary: dict[str, Any], page: str | None) -> None:
-        """All files, or none."""
+    def write(self, result: FitResult, summary: dict[str, Any], page: str | None) -> None:
+        """Write all files, or none if one fails; then remove old files of earlier fits."""
         with filling(self.folder) as folder:
             with (folder / f"labels.{self.labels}").open("wb") as file:
-                write_labels(file, self.labels, found.assignment)
-            write_centers(folder / "centers.csv", found)
+                write_labels(file, self.labels, result.assignment)
+            write_centers(folder / "centers.csv", result)
             text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
             (folder / "summary.json").write_text(text, encoding="utf-8")
-            found.model.save_pretrained(folder / "model")
+            result.model.save_pretrained(folder / "model")
             if page is not None:
                 (folder / "report.html").write_text(page, encoding="utf-8")
             tensors = {path.name for path in (folder / "model").iterdir()}
-        before = [
-            p for p in (self.folder / "model").glob("model-*.safetensors") if p.name not in tensors
-        ]
-        for path in (*before, *(self.folder / name for name in set(OPTIONAL) - set(self.names))):
+        self._remove_old(tensors)
+
+    def _remove_old(self, tensors: set[str]) -> None:
+        """Remove optional files and tensor files that this fit did not write."""
+        stored = (self.folder / "model").glob("model-*.safetensors")
+        old = [path for path in stored if path.name not in tensors]
+        for path in (*old, *(self.folder / name for name in set(OPTIONAL) - set(self.names))):
             path.unlink(missing_ok=True)
 
 
-def check_report() -> None:
-    """The page is drawn with matplotlib."""
+def _check_matplotlib() -> None:
     try:
         require_matplotlib()
     except ImportError as error:
         raise ValueError(f"--report: {error}") from None
 
 
-def write_centers(path: Path, found: Found) -> None:
-    """A row for each cluster: its number, its size, and its center in the data's units."""
+def write_centers(path: Path, result: FitResult) -> None:
+    """Write a line for each cluster: its number, its size, its center in the data's units."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["cluster", "size", *found.columns])
-        for number, center in enumerate(np.asarray(found.model.cluster_centers_).tolist()):
-            writer.writerow([number, found.sizes[number], *center])
+        writer.writerow(["cluster", "size", *result.columns])
+        for number, center in enumerate(np.asarray(result.model.cluster_centers_).tolist()):
+            writer.writerow([number, result.sizes[number], *center])
 
 
 def versions() -> dict[str, str]:
-    """What made the files."""
+    """The versions of the software that made the files."""
     return {
         "lloydformer": __version__,
         "torch": torch.__version__,

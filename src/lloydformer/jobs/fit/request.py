@@ -1,26 +1,26 @@
-"""What is asked for: the data, what is done to their columns, and how they are clustered."""
+"""What a user asks `fit` to do: the data, the columns, the algorithm, the numbers of clusters."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import cast, get_args
 
 from lloydformer import data
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.scaling import Scale
 from lloydformer.estimators.base import Clusterer
-from lloydformer.jobs.fit.matching import columns_for, saved_model
-from lloydformer.jobs.fit.settings import Settings, numbers_of_clusters
+from lloydformer.jobs.fit.saved_model import columns_of_model, load_model
+from lloydformer.jobs.fit.settings import FitSettings, numbers_of_clusters
 
-SCALES = ("minmax", "standard")
+SCALES = get_args(Scale)
 
 
 @dataclass(frozen=True)
-class Request:
-    """A fit as it was asked for. What is wrong with it is said when it is made."""
+class FitRequest:
+    """A fit as a user asked for it; the constructor raises ValueError if it is not possible."""
 
     data: str
-    settings: Settings
+    settings: FitSettings
     clusters: str | None
     columns: tuple[str, ...] | None = None
     scale: str | None = None
@@ -31,52 +31,54 @@ class Request:
         if self.scale is not None and self.scale not in SCALES:
             raise ValueError(f"--scale: found {self.scale!r}; pass {' or '.join(SCALES)}")
         if self.start_from is not None and {"init", "n_init"} & self.settings.given.keys():
-            raise ValueError("--start-from: found beside --init or --n-init; pass only one of them")
-        assert self.numbers  # so that a wrong number is said now
+            raise ValueError(
+                "--start-from: found together with --init or --n-init; pass only one of them"
+            )
+        _ = self.numbers  # raises for a wrong -k
 
     @cached_property
-    def begun(self) -> Clusterer | None:
-        """The model whose centers are the start."""
-        return None if self.start_from is None else saved_model(self.start_from)
+    def start_model(self) -> Clusterer | None:
+        """The model of --start-from, whose centers the fit starts from."""
+        return None if self.start_from is None else load_model(self.start_from)
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """The numbers of clusters to fit; that of the model to start from, if there is one."""
-        if self.begun is None and self.clusters is None:
+        """The numbers of clusters to fit; with --start-from, the number of that model."""
+        if self.start_model is None and self.clusters is None:
             raise ValueError("-k: missing; pass a number such as -k 8, or a range such as -k 2:20")
         numbers = () if self.clusters is None else numbers_of_clusters(self.clusters)
-        if self.begun is None:
+        if self.start_model is None:
             return numbers
-        own = len(self.begun.cluster_centers_)
+        own = len(self.start_model.cluster_centers_)
         if numbers not in ((), (own,)):
             raise ValueError(
-                f"-k: found {self.clusters} with a model of {own} clusters to start from; leave "
-                "one of them out"
+                f"-k: found {self.clusters}, but the model of --start-from has {own} clusters; "
+                "leave one of the two out"
             )
         return (own,)
 
     @cached_property
-    def started(self) -> Settings:
-        """The settings, with the centers of the model to start from."""
-        if self.begun is None:
+    def start_settings(self) -> FitSettings:
+        """The settings, with the centers of the model of --start-from as `init`."""
+        if self.start_model is None:
             return self.settings
-        centers = {"init": self.begun.cluster_centers_, "n_init": 1}
+        centers = {"init": self.start_model.cluster_centers_, "n_init": 1}
         return replace(self.settings, options={**self.settings.options, **centers})
 
-    def opened(self) -> TensorBlocks:
-        """The data; more clusters than rows are refused."""
+    def open_data(self) -> TensorBlocks:
+        """Open the data; raises ValueError if they have too few rows or other columns."""
         columns = self.columns
-        if self.begun is not None and columns is None:
-            columns = columns_for(self.begun, self.data)
+        if self.start_model is not None and columns is None:
+            columns = columns_of_model(self.start_model, self.data)
         blocks = data.open(self.data, columns=columns, scale=cast("Scale | None", self.scale))
         if max(self.numbers) > blocks.n_rows:
             raise ValueError(
                 f"-k: found {max(self.numbers)} clusters for the {blocks.n_rows} rows of "
                 f"{self.data}; pass at most {blocks.n_rows}"
             )
-        if self.begun is not None and blocks.n_features != self.begun.n_features_in_:
+        if self.start_model is not None and blocks.n_features != self.start_model.n_features_in_:
             raise ValueError(
-                f"{self.data}: found {blocks.n_features} columns; the model to start from has "
-                f"{self.begun.n_features_in_}; choose them with --columns"
+                f"{self.data}: found {blocks.n_features} columns; the model of --start-from has "
+                f"{self.start_model.n_features_in_}; choose them with --columns"
             )
         return blocks

@@ -1,4 +1,4 @@
-"""The runs: one number of clusters, or several of which the best silhouette is chosen."""
+"""Fits for one or several numbers of clusters; the best silhouette is chosen."""
 
 import time
 import warnings
@@ -7,14 +7,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.jobs.fit.found import Found, assigned
-from lloydformer.jobs.fit.sample import Sample, draw
-from lloydformer.jobs.fit.settings import ALGORITHMS, Settings
+from lloydformer.jobs.fit.assignment import assign_rows
+from lloydformer.jobs.fit.result import FitResult
+from lloydformer.jobs.fit.sample import Sample, draw_sample
+from lloydformer.jobs.fit.settings import FitSettings
 
 
 @dataclass(frozen=True)
-class Run:
-    """One fit in a few numbers."""
+class FitRun:
+    """The numbers of one fit."""
 
     k: int
     objective: float
@@ -24,7 +25,7 @@ class Run:
 
     @property
     def score(self) -> float:
-        """What is compared: one cluster has no silhouette, and is the last choice."""
+        """The silhouette; below all silhouettes (-1 to 1) if there is none."""
         return -2.0 if self.silhouette is None else self.silhouette
 
     def as_dict(self) -> dict[str, Any]:
@@ -32,45 +33,48 @@ class Run:
 
 
 @dataclass
-class Runs:
-    """Fits the data for each number of clusters, and keeps what the best one found."""
+class FitRuns:
+    """The fits done so far (`done`) and the warnings that they gave (`notes`)."""
 
-    settings: Settings
+    settings: FitSettings
     seed: int = 0
-    done: list[Run] = field(default_factory=list)
+    done: list[FitRun] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def over(
+    def fit_each(
         self,
         blocks: TensorBlocks,
         numbers: Sequence[int],
         callback: Any = None,
-        after: Callable[[Run], None] = lambda run: None,
-    ) -> Found:
-        """What was found with the best number of clusters; a single one is the best.
+        after: Callable[[FitRun], None] = lambda run: None,
+    ) -> FitResult:
+        """Fit each number of clusters; returns the fit with the best silhouette.
 
-        The sample is the same for every number, so that silhouettes can be compared.
+        Silhouettes are of the same sample for every number, so they can be compared. `callback`
+        is the estimators' callback; `after` is called after each fit.
         """
-        directions = ALGORITHMS[self.settings.algorithm]._directions
-        sample = draw(replace(blocks, directions=directions), self.seed)
-        best: Found | None = None
+        directions = self.settings.model(1).compares_directions
+        blocks = replace(blocks, directions=directions)  # the same for all fits: caches its extent
+        sample = draw_sample(blocks, self.seed)
+        best: FitResult | None = None
         for k in numbers:
-            found = self._fit(k, blocks, sample, callback)
-            run = Run(k, found.model.inertia_, found.silhouette, found.model.n_iter_, found.seconds)
+            result = self._fit(k, blocks, sample, callback)
+            model = result.model
+            run = FitRun(k, model.inertia_, result.silhouette, model.n_iter_, result.seconds)
             if best is None or run.score > max(other.score for other in self.done):
-                best = found
+                best = result
             self.done.append(run)
             after(run)
-        assert best is not None, "there is at least one number"
+        assert best is not None, "numbers is not empty"
         return best
 
-    def _fit(self, k: int, blocks: TensorBlocks, sample: Sample, callback: Any) -> Found:
+    def _fit(self, k: int, blocks: TensorBlocks, sample: Sample, callback: Any) -> FitResult:
         model = self.settings.model(k, callback=callback)
         began = time.perf_counter()
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model.fit(blocks)
         seconds = time.perf_counter() - began
-        self.notes += [f"k {k}: {' '.join(str(w.message).split())}" for w in said]
-        assignment = assigned(model, blocks, model.labels_)
-        return Found(model, blocks, assignment, sample, seconds)
+        self.notes += [f"k {k}: {' '.join(str(w.message).split())}" for w in caught]
+        assignment = assign_rows(model, blocks, model.labels_)
+        return FitResult(model, blocks, assignment, sample, seconds)

@@ -1,4 +1,4 @@
-"""Some rows of the data, as the algorithm sees them, for what would take n^2 on all of them."""
+"""A random sample of rows, for silhouettes and pictures, which would take O(n^2) on all rows."""
 
 from dataclasses import dataclass
 
@@ -10,35 +10,42 @@ from torch import Tensor
 from lloydformer.data.blocks import TensorBlocks
 
 SIZE = 2000
+"""Rows of a sample."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """m rows: their global numbers, coordinates, and distances to each other."""
+    """m rows: their numbers in the data, coordinates, and distances to each other.
+
+    Coordinates are scaled and centered as in the fit, and unit vectors if directions are compared.
+    """
 
     rows: Int[Tensor, " m"]
     points: Float[Tensor, "m d"]
     distances: Float[Tensor, "m m"]
 
 
-def draw(blocks: TensorBlocks, seed: int, size: int = SIZE) -> Sample:
-    """Rows drawn without replacement, all of them if they are few; directions have cosines."""
+def draw_sample(blocks: TensorBlocks, seed: int, size: int = SIZE) -> Sample:
+    """Draw rows without replacement; all rows if there are no more than `size`.
+
+    Distances are Euclidean; 1 - cosine if the blocks hold directions.
+    """
     count = min(size, blocks.n_rows)
     chosen = np.random.default_rng(seed).choice(blocks.n_rows, size=count, replace=False)
     rows = torch.from_numpy(np.sort(chosen))
     points = blocks.take(rows).double()
-    away = torch.cdist(points, points)
-    return Sample(rows, points, away.square() / 2 if blocks.directions else away)
+    distances = torch.cdist(points, points)
+    return Sample(rows, points, distances.square() / 2 if blocks.directions else distances)
 
 
 def silhouettes(
     distances: Float[Tensor, "m m"], labels: Int[Tensor, " m"], n_clusters: int
 ) -> Float[Tensor, " m"]:
-    r"""How much nearer a point is to its own cluster than to the next one, from -1 to 1.
+    r"""Silhouettes (Rousseeuw, 1987), from -1 to 1; near 1, a point is well inside its cluster.
 
-    $s_i = (b_i - a_i) / \max(a_i, b_i)$ with $a_i$ the mean distance to the others of its cluster
-    and $b_i$ the smallest mean distance to another one (Rousseeuw, 1987). A point alone in its
-    cluster has 0.
+    $s_i = (b_i - a_i) / \max(a_i, b_i)$, where $a_i$ is the mean distance to the other points of
+    the same cluster and $b_i$ the smallest mean distance to the points of another cluster. A point
+    alone in its cluster has 0.
     """
     members = torch.nn.functional.one_hot(labels.long(), n_clusters).to(distances)
     counts = members.sum(dim=0)

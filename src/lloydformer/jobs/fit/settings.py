@@ -1,34 +1,20 @@
-"""An algorithm with its options, and one or several numbers of clusters, as users name them."""
+"""The algorithms by their names on the command line, their options, and numbers of clusters."""
 
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from lloydformer.estimators import (
-    KMeans,
-    KMedoids,
-    RelocatingKMeans,
-    RobustKMeans,
-    SoftKMeans,
-    SphericalKMeans,
-    TrimmedKMeans,
-)
-from lloydformer.estimators.base import Clusterer
-
-ALGORITHMS: dict[str, type[Clusterer]] = {
-    "kmeans": KMeans,
-    "relocating": RelocatingKMeans,
-    "soft": SoftKMeans,
-    "spherical": SphericalKMeans,
-    "trimmed": TrimmedKMeans,
-    "robust": RobustKMeans,
-    "medoids": KMedoids,
-}
+from lloydformer.estimators import ALGORITHMS, Clusterer
 
 
 @dataclass(frozen=True)
-class Settings:
-    """An algorithm by its name, and options by the names of its parameters; None: not given."""
+class FitSettings:
+    """An algorithm and the values of its parameters.
+
+    `options` has parameters of the estimator by name; None means that the user did not give it.
+    The constructor raises ValueError for an unknown algorithm, an option that the algorithm does
+    not have, and a value that is not allowed.
+    """
 
     algorithm: str = "kmeans"
     options: dict[str, Any] = field(default_factory=dict)
@@ -36,40 +22,42 @@ class Settings:
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
             raise ValueError(
-                f"--algorithm: found {self.algorithm!r}; known are {', '.join(ALGORITHMS)}"
+                f"--algorithm: found {self.algorithm!r}; pass one of {', '.join(ALGORITHMS)}"
             )
         for name in self.given:
-            takers = [a for a, kind in ALGORITHMS.items() if name in kind().get_params()]
-            if self.algorithm not in takers:
+            having = [
+                a for a, known in ALGORITHMS.items() if name in known.estimator().get_params()
+            ]
+            if self.algorithm not in having:
                 raise ValueError(
-                    f"{as_option(name)}: {self.algorithm} does not have this option; leave it "
-                    f"out, or choose --algorithm {' or '.join(takers)}"
+                    f"{option_of(name)}: {self.algorithm} does not have this option; leave it "
+                    f"out, or choose --algorithm {' or '.join(having)}"
                 )
-        self.model(1)._validate_params()
+        self.model(1).check_parameters()
 
     @property
     def given(self) -> dict[str, Any]:
-        """The options that were given."""
+        """The options that the user gave."""
         return {name: value for name, value in self.options.items() if value is not None}
 
     @property
     def printable(self) -> dict[str, Any]:
-        """The options that were given, with a word for centers."""
+        """The options that the user gave, with the word "centers" in place of an array."""
         plain = (int, float, str)
         return {n: v if isinstance(v, plain) else "centers" for n, v in self.given.items()}
 
     def model(self, n_clusters: int, **more: Any) -> Clusterer:
-        """An estimator that is not fitted yet."""
-        return ALGORITHMS[self.algorithm](n_clusters, **self.given, **more)
+        """A new estimator with these settings."""
+        return ALGORITHMS[self.algorithm].estimator(n_clusters, **self.given, **more)
 
 
-def as_option(name: str) -> str:
-    """The option of the command line for a parameter."""
-    return "--seed" if name == "random_state" else f"--{name.replace('_', '-')}"
+def option_of(parameter: str) -> str:
+    """The command-line option that sets a parameter of an estimator."""
+    return "--seed" if parameter == "random_state" else f"--{parameter.replace('_', '-')}"
 
 
 def numbers_of_clusters(text: str) -> tuple[int, ...]:
-    """The numbers that "10", "2:20" or "2:20:3" stand for, both ends included.
+    """Parse "10", "2:20" or "2:20:3" (first:last:step, both ends included).
 
     >>> numbers_of_clusters("10"), numbers_of_clusters("2:5"), numbers_of_clusters("2:9:3")
     ((10,), (2, 3, 4, 5), (2, 5, 8))

@@ -1,1 +1,1 @@
-"""One learned transformer for every n, d and k: its weights commute with k-means' symmetries."""
+"""A learned layer for every n, d and k, which commutes with the symmetries of k-means."""

@@ -1,4 +1,4 @@
-"""The learned layer as a circuit: its numbers, decided head by head where one can read them."""
+"""The learned symmetric layer as a literal circuit, whose numbers can be read head by head."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lloydformer.circuits.heads import Numbers as Decided
+from lloydformer.circuits.heads import Numbers
 from lloydformer.circuits.subspaces import NEAREST, SECOND, Space, Subspace
 from lloydformer.circuits.symmetric import SymmetricModulator, kinds
+from lloydformer.learning.symmetric.invariants import INVARIANTS, invariants
 from lloydformer.learning.symmetric.layer import SHARPEST, Frame, two_nearest
-from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers, invariants
+from lloydformer.learning.symmetric.number_layout import NumberLayout
 from lloydformer.numerics.distances import squared_distances
 from lloydformer.plans.symmetric import FLOOR
 
@@ -18,10 +19,11 @@ _POSITIVE = ("sharpness", "apart_sharpness")
 
 
 @dataclass(frozen=True)
-class Learned:
-    """Numbers that are linear in the invariants of the state: `lf.recipes.symmetric(Learned(...))`.
+class LearnedModulation:
+    """Numbers that are linear in the invariants: `lf.recipes.symmetric(LearnedModulation(...))`.
 
-    weights: for each number of `Numbers(n_heads, n_apart)`, in order, those of the invariants.
+    `weights`: those of the invariants, for each number of `NumberLayout(n_heads, n_apart)` in
+    order.
     """
 
     weights: tuple[float, ...]
@@ -31,11 +33,14 @@ class Learned:
     def __post_init__(self) -> None:
         wanted = self.numbers.count * len(INVARIANTS)
         if len(self.weights) != wanted:
-            raise ValueError(f"weights: found {len(self.weights)}; these heads have {wanted}")
+            raise ValueError(
+                f"weights: found {len(self.weights)}; {self.n_heads} heads and {self.n_apart} "
+                f"apart need {wanted}"
+            )
 
     @property
-    def numbers(self) -> Numbers:
-        return Numbers(self.n_heads, self.n_apart)
+    def numbers(self) -> NumberLayout:
+        return NumberLayout(self.n_heads, self.n_apart)
 
     @property
     def kinds(self) -> dict[str, int]:
@@ -45,29 +50,29 @@ class Learned:
     def subspaces(self) -> frozenset[Subspace]:
         return frozenset({NEAREST, SECOND})
 
-    def build(self, space: Space) -> "LearnedNumbers":
-        return LearnedNumbers(self, space)
+    def build(self, space: Space) -> "LearnedModulator":
+        return LearnedModulator(self, space)
 
 
-class LearnedNumbers(SymmetricModulator):
-    """The invariants of the tokens, and the numbers that `weights` (p, f) make of them.
+class LearnedModulator(SymmetricModulator):
+    """Computes the invariants of the tokens, and from them and `weights` (p, f) the numbers.
 
-    Inverse temperatures are for squared distances as they are: divided by their unit, the mean
+    Inverse temperatures apply to plain squared distances: they are divided by the unit, the mean
     squared distance of a point to its nearest center.
     """
 
     weights: Tensor
 
-    def __init__(self, learned: Learned, space: Space) -> None:
+    def __init__(self, learned: LearnedModulation, space: Space) -> None:
         super().__init__(learned.kinds, space)
         self.layout = learned.numbers
         theta = torch.tensor(learned.weights, dtype=torch.float64)
         self.register_buffer("weights", theta.view(-1, len(INVARIANTS)))
         self.invariants = nn.Identity()
 
-    def numbers(self, points: Tensor, centers: Tensor, time: float) -> Decided:
+    def numbers(self, points: Tensor, centers: Tensor, time: float) -> Numbers:
         batch = points.shape[:-2]
-        state = State.of(_batched(points), _batched(centers), time)
+        state = InvariantState.of(_batched(points), _batched(centers), time)
         z = self.invariants(state.invariants.reshape(*batch, *state.invariants.shape[1:]))
         z = _batched(z).unsqueeze(1)  # (b, 1, k, f)
         theta = self.weights.to(points).unsqueeze(0)
@@ -82,8 +87,8 @@ class LearnedNumbers(SymmetricModulator):
 
 
 @dataclass(frozen=True)
-class State:
-    """What the numbers depend on: the invariants, and 1 over the unit of squared distances."""
+class InvariantState:
+    """The invariants of points and centers, and 1 over the unit of squared distances."""
 
     invariants: Float[Tensor, "b k f"]
     closeness: Float[Tensor, "b 1 1"]
@@ -91,7 +96,7 @@ class State:
     @classmethod
     def of(
         cls, points: Float[Tensor, "b n d"], centers: Float[Tensor, "b k d"], time: float
-    ) -> "State":
+    ) -> "InvariantState":
         frame = Frame.of(points)
         x, c = frame.inside(points), frame.inside(centers)
         near = two_nearest(squared_distances(c, x).unsqueeze(1))

@@ -1,4 +1,4 @@
-"""The symmetric layer, as a function of flat weights: many runs at once, on the same tasks."""
+"""The symmetric layer as a function of flat weights: many runs at once, on the same tasks."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -8,54 +8,60 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.symmetric import NEAR
-from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers, invariants
+from lloydformer.learning.symmetric.invariants import INVARIANTS, invariants
+from lloydformer.learning.symmetric.number_layout import NumberLayout
 from lloydformer.numerics.distances import squared_distances
 from lloydformer.plans.symmetric import FLOOR
 
 SHARPEST = 12.0
-"""The logarithm of the greatest inverse temperature: harder than any data can tell."""
+"""Upper bound of log inverse temperatures; with it softmax is practically argmax."""
 
 
 class Frame(NamedTuple):
-    """Where a problem's points lie: their mean, and their root mean square distance to it."""
+    """Coordinates of a problem: the mean of its points, and the root mean square distance to it."""
 
     mean: Float[Tensor, "b 1 d"]
     unit: Float[Tensor, "b 1 1"]
 
     @classmethod
     def of(cls, points: Float[Tensor, "b n d"]) -> "Frame":
+        """Return the frame of each problem; the unit of points that are all equal is 1."""
         mean = points.mean(dim=1, keepdim=True)
         unit = (points - mean).square().sum(dim=-1).mean(dim=-1).sqrt()[:, None, None]
         return cls(mean, torch.where(unit > 0, unit, 1.0))
 
     def inside(self, rows: Float[Tensor, "b m d"]) -> Float[Tensor, "b m d"]:
-        """Rows as seen from there: shift and scale are gone."""
+        """Return rows in these coordinates, free of shift and scale."""
         return (rows - self.mean) / self.unit
 
     def outside(self, rows: Float[Tensor, "b m d"]) -> Float[Tensor, "b m d"]:
+        """Return rows in the original coordinates, the inverse of `inside`."""
         return rows * self.unit + self.mean
 
 
 @dataclass(frozen=True)
 class SymmetricLayer:
-    r"""One step inside of a frame; weights are `Numbers` times `INVARIANTS` for each run.
+    r"""One step in the coordinates of a `Frame`.
 
-    With $D_{ij}$ the squared distances, $r_i$ and $s_i$ those to the nearest and second nearest
+    A run has p * f weights, for the p numbers of `NumberLayout` and the f `INVARIANTS`. Let
+    $D_{ij}$ be the squared distances, $r_i$ and $s_i$ those to the nearest and second nearest
     center, all in units of the mean of r. Encoder cross-attention:
     $p^h_{ij} = \sigma_j(-\gamma_h D_{ij})$. Decoder cross-attention: $\sigma_i(\sum_h y_{gh}
     p^h_{ij} + l_g \log p^g_{ij} - \delta_g D_{ij} + a_g \log r_i + b_g \log s_i)$; with these
-    weights head g takes a mean of the points, and the center goes $v_g$ of the way there.
-    Decoder self-attention: $w_h (c_j - \sum_l \sigma_l(-\gamma'_h |c_j - c_l|^2)\, c_l)$ is added.
+    weights head g computes a mean of the points, and the center moves by $v_g$ times the
+    difference to it. Decoder self-attention adds
+    $w_h (c_j - \sum_l \sigma_l(-\gamma'_h |c_j - c_l|^2)\, c_l)$.
 
-    by_differences: squared distances to the last digit, where training can do with a product of
-    matrices; a point on which a center begins is then at distance 0 from it, in any coordinates.
+    `by_differences`: compute squared distances by differences, which is exact where a center
+    equals a point. Otherwise by a product of matrices, which is faster and enough for training.
     """
 
-    numbers: Numbers = field(default_factory=Numbers)
+    numbers: NumberLayout = field(default_factory=NumberLayout)
     by_differences: bool = False
 
     @property
     def n_weights(self) -> int:
+        """How many weights a run has."""
         return self.numbers.count * len(INVARIANTS)
 
     def __call__(
@@ -65,12 +71,12 @@ class SymmetricLayer:
         centers: Float[Tensor, "b r k d"],
         time: float,
     ) -> Float[Tensor, "b r k d"]:
-        """The centers after one step."""
+        """Return the centers after one step. `time`: from 0 in the first step to 1 in the last."""
         theta = weights.view(len(weights), self.numbers.count, len(INVARIANTS))
         squares = self._squares(points, centers)  # (b, r, k, n)
         near = two_nearest(squares)
         tail = points.square().sum(dim=-1).square().mean(dim=-1).log()
-        # a gradient through what the numbers depend on would be of products of products of steps
+        # no gradient through the invariants: over many steps it would be a long product
         z = invariants(near.first, near.second, near.own, tail, time).detach()
         at = self.numbers.at(theta, z)
         sharpness = self.numbers.of_all("sharpness", theta, z).clamp(max=SHARPEST).exp()
@@ -114,26 +120,27 @@ def _apart(at: dict[str, Tensor], centers: Tensor, between: Tensor) -> Float[Ten
     return weighted.sum(dim=-1, keepdim=True) * centers - weighted @ centers
 
 
-class Near(NamedTuple):
-    """Squared distances to the nearest and second nearest center, and whose each point is."""
+class NearestCenters(NamedTuple):
+    """Squared distances to the two nearest centers; `own`: 1 for the nearest center, else 0."""
 
     first: Float[Tensor, "b r n"]
     second: Float[Tensor, "b r n"]
     own: Float[Tensor, "b r k n"]
 
 
-def two_nearest(squares: Float[Tensor, "b r k n"]) -> Near:
+def two_nearest(squares: Float[Tensor, "b r k n"]) -> NearestCenters:
+    """Find the two nearest centers; with one center the second is the first."""
     k = squares.shape[2]
     first, which = squares.min(dim=2)
     own = torch.arange(k, device=squares.device)[:, None] == which.unsqueeze(2)
     second = squares.masked_fill(own, torch.inf).min(dim=2).values if k > 1 else first
-    return Near(first, second, own.to(squares.dtype))
+    return NearestCenters(first, second, own.to(squares.dtype))
 
 
 def distances(
     points: Float[Tensor, "b n d"], centers: Float[Tensor, "b r k d"]
 ) -> Float[Tensor, "b r k n"]:
-    """All squared distances, by one product of matrices for the centers of all runs."""
+    """Return squared distances, by one product of matrices for the centers of all runs."""
     products = centers.flatten(1, 2) @ points.mT
     norms = points.square().sum(dim=-1)[:, None, None]
     expanded = norms - 2 * products.view(*centers.shape[:3], -1)

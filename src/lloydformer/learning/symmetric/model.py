@@ -1,4 +1,4 @@
-"""A trained symmetric layer: a card in JSON that holds its numbers, by name and invariant."""
+"""Trained symmetric layers: saved and loaded as a JSON card with all weights by name."""
 
 import json
 from collections.abc import Mapping
@@ -15,22 +15,50 @@ from torch import Tensor
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.symmetric import symmetric
 from lloydformer.learning.cards import FORMAT, SYMMETRIC, located, not_a_card, read_card
-from lloydformer.learning.symmetric.circuit import Learned
+from lloydformer.learning.symmetric.circuit import LearnedModulation
+from lloydformer.learning.symmetric.invariants import INVARIANTS
 from lloydformer.learning.symmetric.layer import SymmetricLayer
-from lloydformer.learning.symmetric.numbers import INVARIANTS, Numbers
+from lloydformer.learning.symmetric.number_layout import NumberLayout
 from lloydformer.learning.symmetric.settings import SymmetricRun, SymmetricSettings
 from lloydformer.storage.atomic import write_whole
 
 
 @dataclass(frozen=True)
 class SymmetricModel:
-    """Trained numbers, with the card that says how they were made.
+    """Hold a trained symmetric layer, which serves every n, d and k.
 
-    settings, runs: what was trained together. chosen: which of the runs this is.
+    Parameters
+    ----------
+    name : str
+        Name of the card.
+    numbers : NumberLayout
+        The kinds of numbers that a step uses, and their order.
+    weights : Tensor of shape (1, p)
+        All weights in one row.
+    settings : SymmetricSettings
+        Settings of the training.
+    runs : tuple of SymmetricRun
+        The runs that were trained together.
+    chosen : int
+        Index of the run that these weights are from.
+    card : dict
+        The card: how the weights were trained, their scores and the log of training.
+
+    See Also
+    --------
+    load_symmetric : Load a symmetric layer.
+    lloydformer.LearnedKMeans : The estimator, which uses one by default.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> model = lf.learning.load_symmetric()
+    >>> model.name, model.numbers.n_heads, model.weights.shape
+    ('symmetric', 4, torch.Size([1, 396]))
     """
 
     name: str
-    numbers: Numbers
+    numbers: NumberLayout
     weights: Float[Tensor, "1 p"]
     settings: SymmetricSettings
     runs: tuple[SymmetricRun, ...]
@@ -39,31 +67,109 @@ class SymmetricModel:
 
     @property
     def layer(self) -> SymmetricLayer:
+        """Return the layer: a function of weights, points and centers.
+
+        See Also
+        --------
+        SymmetricModel.circuit : The same as a circuit.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.learning.load_symmetric().layer.n_weights
+        396
+        """
         return SymmetricLayer(self.numbers, by_differences=True)
 
     @property
     def theta(self) -> Float[Tensor, "p f"]:
-        """Each number's weights of the invariants."""
+        """Return the weights as a matrix: a row for each number, a column for each invariant.
+
+        See Also
+        --------
+        SymmetricModel.circuit : A circuit with these weights.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.learning.load_symmetric().theta.shape
+        torch.Size([44, 9])
+        """
         return self.weights.view(self.numbers.count, len(INVARIANTS))
 
     def circuit(self, n_features: int, n_clusters: int) -> Circuit:
-        """The same steps as a literal circuit, to look into."""
+        """Build a literal circuit with these weights, whose intermediate values can be read.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features.
+        n_clusters : int
+            Number of clusters.
+
+        Returns
+        -------
+        Circuit
+            The circuit.
+
+        See Also
+        --------
+        lloydformer.Circuit : Runs the layers and keeps a trace.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import lloydformer as lf
+        >>> circuit = lf.learning.load_symmetric().circuit(n_features=2, n_clusters=3)
+        >>> points = torch.rand(40, 2)
+        >>> circuit(points, points[:3], n_layers=5).centers.shape
+        torch.Size([6, 3, 2])
+        """
         weights = tuple(self.weights.flatten().tolist())
-        learned = Learned(weights, self.numbers.n_heads, self.numbers.n_apart)
+        learned = LearnedModulation(weights, self.numbers.n_heads, self.numbers.n_apart)
         return Circuit(symmetric(learned), n_features, n_clusters)
 
 
 def load_symmetric(pretrained: str | Path = SYMMETRIC) -> SymmetricModel:
-    """The package's model, or one by the path of its card."""
+    """Load a trained symmetric layer, which serves every n, d and k.
+
+    Parameters
+    ----------
+    pretrained : str or Path, default="symmetric"
+        "symmetric" for the layer in the package, or the path of a card.
+
+    Returns
+    -------
+    SymmetricModel
+        The layer and its card.
+
+    Raises
+    ------
+    ValueError
+        If there is no such card, or if it is not a symmetric one.
+
+    See Also
+    --------
+    load : Load weights for one d and k.
+    available : Names of the weights in the package.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> model = lf.learning.load_symmetric()
+    >>> sorted(model.card["scores"]["mean_log_objective"])
+    ['cauchy', 'gumbel', 'laplace', 'lognormal', 'normal']
+    """
     folder, name = located(pretrained)
     return read_symmetric(folder, name, read_card(folder, name))
 
 
 def read_symmetric(folder: Traversable, name: str, card: dict[str, Any]) -> SymmetricModel:
+    """Build the model of a card that was read; raises `ValueError` if the card is not valid."""
     try:
         if card.get("kind") != SYMMETRIC:
             raise ValueError(f"its kind is {card.get('kind')!r}, not {SYMMETRIC!r}")
-        numbers = Numbers(card["n_heads"], card["n_apart"])
+        numbers = NumberLayout(card["n_heads"], card["n_apart"])
         settings = SymmetricSettings.read(card["settings"])
         runs, chosen = tuple(SymmetricRun(**run) for run in card["runs"]), int(card["chosen"])
         if not 0 <= chosen < len(runs):
@@ -76,14 +182,17 @@ def read_symmetric(folder: Traversable, name: str, card: dict[str, Any]) -> Symm
 
 def save_symmetric(
     path: Path,
-    numbers: Numbers,
+    numbers: NumberLayout,
     weights: Float[Tensor, " p"],
     settings: SymmetricSettings,
     runs: tuple[SymmetricRun, ...],
     chosen: int = 0,
     notes: Mapping[str, Any] | None = None,
 ) -> Path:
-    """PATH.json, in which every number can be read; notes: scores, history, machine."""
+    """Write the card PATH.json with every weight by name; return its path.
+
+    `notes`: more entries of the card: scores, log, machine.
+    """
     card = {
         "library": "lloydformer",
         "format": FORMAT,
@@ -102,8 +211,8 @@ def save_symmetric(
     return written
 
 
-def named(numbers: Numbers, weights: Float[Tensor, " p"]) -> dict[str, list[dict[str, float]]]:
-    """Each number's weights by invariant, in the fewest digits that tell them apart."""
+def named(numbers: NumberLayout, weights: Float[Tensor, " p"]) -> dict[str, list[dict[str, float]]]:
+    """Return the weights by number and invariant, in the fewest digits that restore float32."""
     theta = weights.float().view(numbers.count, len(INVARIANTS)).cpu().numpy()
     return {
         name: [
@@ -114,7 +223,7 @@ def named(numbers: Numbers, weights: Float[Tensor, " p"]) -> dict[str, list[dict
     }
 
 
-def _flat(numbers: Numbers, found: dict[str, list[dict[str, float]]]) -> Float[Tensor, "1 p"]:
+def _flat(numbers: NumberLayout, found: dict[str, list[dict[str, float]]]) -> Float[Tensor, "1 p"]:
     sizes = {name: len(rows) for name, rows in found.items()}
     if sizes != numbers.sizes or list(sizes) != list(numbers.sizes):
         raise ValueError(f"it has numbers {sizes}, and its layer {numbers.sizes}")
@@ -123,5 +232,5 @@ def _flat(numbers: Numbers, found: dict[str, list[dict[str, float]]]) -> Float[T
         raise ValueError(f"its invariants are not {', '.join(INVARIANTS)}")
     flat = torch.tensor([[float(row[name]) for name in INVARIANTS] for row in rows]).view(1, -1)
     if not torch.isfinite(flat).all():
-        raise ValueError("found weights that are not numbers")
+        raise ValueError("found weights that are not finite")
     return flat

@@ -1,12 +1,12 @@
-"""A trained symmetric model as a plan: its numbers from what a step finds."""
+"""A trained symmetric model as a plan: the numbers of a step from the invariants of its state."""
 
 from dataclasses import dataclass
 
 import torch
 
+from lloydformer.learning.symmetric.invariants import InvariantInputs, invariants_of
 from lloydformer.learning.symmetric.layer import SHARPEST
 from lloydformer.learning.symmetric.model import SymmetricModel
-from lloydformer.learning.symmetric.numbers import Means, of_means
 from lloydformer.plans.symmetric import Heads, Invariants, SymmetricPlan
 
 
@@ -18,7 +18,7 @@ class LearnedNumbers:
 
     def __call__(self, found: Invariants) -> Heads:
         numbers, theta = self.model.numbers, self.model.theta.double()[None]
-        z = of_means(_means(found), found.time)
+        z = invariants_of(_inputs(found), found.time)
         theta = theta.to(z)
         at = {name: part[0, 0] for name, part in numbers.at(theta, z).items()}
         h = numbers.n_heads
@@ -28,11 +28,11 @@ class LearnedNumbers:
         return Heads(**at)
 
 
-def _means(found: Invariants) -> Means:
+def _inputs(found: Invariants) -> InvariantInputs:
     def alone(value: float) -> torch.Tensor:
         return found.members.new_tensor([[value]])
 
-    return Means(
+    return InvariantInputs(
         alone(found.nearest), alone(found.second), alone(found.second - found.nearest),
         found.members[None, None], found.costs[None, None] * len(found.costs),
         alone(found.tail)[0],

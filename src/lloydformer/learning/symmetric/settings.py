@@ -1,14 +1,14 @@
-"""How a symmetric layer is trained: what runs share, and what each has alone."""
+"""Settings of training symmetric layers: those that runs share, and those of a single run."""
 
 import math
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from lloydformer.learning.symmetric.numbers import RANGES
+from lloydformer.learning.symmetric.invariants import RANGES
 
 
 class Shape(NamedTuple):
-    """Tasks of one update: how many, their size, and the steps that are unrolled on them."""
+    """Tasks of one update: their number and sizes, and how many steps are unrolled."""
 
     n_tasks: int
     n_points: int
@@ -24,17 +24,18 @@ SHAPES = (
     Shape(32, 128, 2, 6), Shape(16, 1024, 10, 20), Shape(16, 1024, 100, 8, 256),
     Shape(32, 512, 10, 10), Shape(16, 128, 80, 8),
 )  # fmt: skip
-"""What updates go through in turn: few clusters and many, of one point and of hundreds."""
+"""The shapes that updates cycle through: few and many clusters, with few and many points."""
 
 
 @dataclass(frozen=True)
 class SymmetricRun:
-    """What one run has alone.
+    """Settings of one run.
 
-    seed: of the first weights. evenness: tasks weigh the deviation of Lloyd's log objective to
-    the power of minus this: at 0 those count most where the start decides. bounded: a task that
-    ends above its start weighs less the farther above it ends. without: an invariant that the
-    run does not know, to see what it is worth.
+    - seed: of the initial weights.
+    - evenness: a task's weight is s^-evenness, with s the deviation of Lloyd's log objective over
+      starts. At 0 tasks whose result depends on the start dominate.
+    - bounded: reduce the weight of a task the more its objective ends above that of the start.
+    - without: name of an invariant that the run does not use, for ablations.
     """
 
     seed: int = 0
@@ -46,7 +47,7 @@ class SymmetricRun:
 
     def __post_init__(self) -> None:
         if self.seed < 0 or self.n_heads < 1:
-            raise ValueError(f"found {self}; a run has a seed from 0 and n_heads from 1")
+            raise ValueError(f"found {self}; pass a seed of 0 or more, and n_heads of 1 or more")
         if not 0 < self.learning_rate < math.inf:
             found = self.learning_rate
             raise ValueError(f"learning_rate: found {found!r}; pass a positive finite number")
@@ -56,11 +57,13 @@ class SymmetricRun:
 
 @dataclass(frozen=True)
 class SymmetricSettings:
-    """What runs that are trained together share.
+    """Settings that runs trained together share.
 
-    seed: of the tasks, the same for all. clip: the greatest norm of a gradient. earlier: what the
-    steps before the last weigh together. The learning rate rises for warm_up updates and goes
-    down to 0 as a cosine.
+    - seed: of the tasks, which all runs share.
+    - n_apart: number of decoder self-attention heads.
+    - clip: upper bound of the norm of a gradient.
+    - earlier: weight of the mean objective of all steps but the last.
+    - warm_up: updates over which the learning rate rises; then it falls to 0 as a cosine.
     """
 
     seed: int = 0
@@ -75,21 +78,21 @@ class SymmetricSettings:
     def __post_init__(self) -> None:
         if min(self.n_updates, self.n_apart, self.warm_up, self.evaluate_every) < 1:
             raise ValueError(
-                f"found {self}; n_updates, n_apart, warm_up and evaluate_every are above 0"
+                f"found {self}; n_updates, n_apart, warm_up and evaluate_every must be 1 or more"
             )
         if not self.shapes:
             raise ValueError("shapes: found none; pass at least one Shape")
 
     def rate(self, update: int) -> float:
-        """The part of its learning rate that a run has in an update."""
+        """Return the factor of the learning rate in an update."""
         rising = min(1.0, (update + 1) / self.warm_up)
         return rising * (1 + math.cos(math.pi * update / self.n_updates)) / 2
 
     def written(self) -> dict[str, Any]:
-        """As JSON."""
+        """Serialise as JSON values."""
         return {**asdict(self), "shapes": [list(shape) for shape in self.shapes]}
 
     @classmethod
     def read(cls, found: dict[str, Any]) -> "SymmetricSettings":
-        """What `written` gave."""
+        """Build settings from what `written` returned."""
         return cls(**{**found, "shapes": tuple(Shape(*shape) for shape in found["shapes"])})

@@ -21,7 +21,29 @@ from lloydformer.solving.seeding.plusplus import n_trials
 
 @dataclass(frozen=True)
 class BatchResult:
-    """Centers (b, k, d), labels (b, n), inertia (b,) and n_iter (b,); -1 labels masked points."""
+    """Result of `fit_batch` for b problems; arrays, or tensors if the points were tensors.
+
+    Parameters
+    ----------
+    centers : ndarray or Tensor of shape (b, k, d)
+        Centers of each problem.
+    labels : ndarray or Tensor of shape (b, n)
+        Cluster of each point. -1 for points that are masked, have weight 0 or are trimmed.
+    inertia : ndarray or Tensor of shape (b,)
+        Inertia of each problem, as in the estimator of the recipe.
+    n_iter : ndarray or Tensor of shape (b,)
+        Number of iterations of the best start of each problem.
+
+    See Also
+    --------
+    fit_batch : Returns it.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> lf.fit_batch([[[0.0], [2.0]]], 1)
+    BatchResult(centers=array([[[1.]]]), labels=array([[0, 0]], dtype=int32), ...)
+    """
 
     centers: Any
     labels: Any
@@ -42,12 +64,61 @@ def fit_batch(
     tol: float = 1e-4,
     random_state: Any = None,
 ) -> BatchResult:
-    """Cluster each of b problems of n points with d features, (b, n, d), into k clusters.
+    """Cluster each of b problems of n points with d features in one call.
 
-    recipe: any that lowers (None is `lloyd()`). init: "k-means++", "random" or an array
-    (b, k, d). mask: (b, n), True where a point is there, for problems of different sizes.
-    sample_weight: (b, n). Each problem stops by the rule of its estimator, and the best of
-    `n_init` starts is kept. Arrays come back as arrays, tensors as tensors on their device.
+    Each problem stops by the rule of the estimator of the recipe.
+
+    Parameters
+    ----------
+    points : array-like or Tensor of shape (b, n, d)
+        The points of the problems.
+    n_clusters : int
+        Number of clusters of each problem, k.
+    recipe : Recipe or None, default=None
+        The algorithm: any recipe that can be lowered. None is `lf.recipes.lloyd()`.
+    init : {"k-means++", "random"} or array-like of shape (b, k, d), default="k-means++"
+        Initial centers: the name of a method, or the centers themselves.
+    mask : array-like of bool of shape (b, n), default=None
+        True where there is a point, for problems of different sizes. None: everywhere.
+    sample_weight : array-like of shape (b, n), default=None
+        Weights of the points, not negative. None: every point has weight 1.
+    n_init : int, default=1
+        Number of starts. For each problem the result with the smallest inertia is kept. An array
+        as `init` is one start.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-4
+        Relative tolerance of the stop rule, as in `KMeans`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every random number.
+
+    Returns
+    -------
+    BatchResult
+        Centers, labels, inertia and number of iterations of each problem: tensors on the device of
+        the points if these are a tensor, otherwise arrays.
+
+    Raises
+    ------
+    ValueError
+        If an argument has a wrong shape, type or value, if a problem has fewer than `n_clusters`
+        points, or if the recipe cannot be lowered.
+
+    See Also
+    --------
+    KMeans : One problem.
+    lloydformer.recipes.table : The recipes of the paper's table.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> problems = [[[0.0], [1.0], [8.0], [9.0]], [[0.0], [4.0], [6.0], [2.0]]]
+    >>> result = lf.fit_batch(problems, 2, init=[[[0.0], [9.0]], [[0.0], [6.0]]])
+    >>> result.centers[:, :, 0]
+    array([[0.5, 8.5],
+           [1. , 5. ]])
+    >>> result.inertia
+    array([1., 4.])
     """
     x = as_points("points", points)
     if x.ndim != 3:

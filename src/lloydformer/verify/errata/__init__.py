@@ -1,4 +1,4 @@
-"""The errors of the paper's text: each shown failing as printed and holding as repaired."""
+"""The errors of the paper's text: each fails as printed and holds as repaired."""
 
 from lloydformer.verify.errata.constructions import CONSTRUCTIONS
 from lloydformer.verify.errata.degenerate import DEGENERATE

@@ -1,4 +1,4 @@
-"""Errors in the constructions: matrices, networks and formulas as they are printed."""
+"""Errors in the constructions: matrices, networks and formulas as printed."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import ASSIGNMENT, HALF, POSITION, SQUARED_NORM
 from lloydformer.circuits.tokens import Tokens
 from lloydformer.numerics.distances import squared_distances
-from lloydformer.verify.errata.runs import circuit_for, off_by
+from lloydformer.verify.errata.runs import circuit_for, deviation_from
 from lloydformer.verify.finding import Finding, Statement, erratum
 from lloydformer.verify.problems import Problem, draw, on_sphere
 
@@ -41,8 +41,8 @@ def e_01_rectified_square(rng: np.random.Generator) -> Finding:
     example = Problem(np.zeros((1, 2)), np.array([[-3.0, 4.0]]), "worked by hand")
     return erratum(
         1, "[z]_+^2 with d hidden units loses negative coordinates; 2d units do not",
-        [off_by(printed(p), algorithms.Lloyd(), p) for p in problems],
-        [off_by(circuit_for(recipe, p), algorithms.Lloyd(), p) for p in problems],
+        [deviation_from(printed(p), algorithms.Lloyd(), p) for p in problems],
+        [deviation_from(circuit_for(recipe, p), algorithms.Lloyd(), p) for p in problems],
         f"|(-3, 4)|^2 is {_norm_of_example(circuit_for(recipe, example)):g}, as printed "
         f"{_norm_of_example(printed(example)):g}",
     )  # fmt: skip
@@ -56,7 +56,7 @@ def _norm_of_example(circuit: Circuit) -> float:
 
 
 def e_03_codes_start(rng: np.random.Generator) -> Finding:
-    """I^{d':} takes `HALF` along: harmless for soft-max, not for linear attention."""
+    """I^{d':} includes `HALF`: harmless for soft-max, not for linear attention."""
     soft, hard = recipes.soft_dot(5.0), recipes.lloyd_dot()
     along = on(HALF, ASSIGNMENT)
 
@@ -64,45 +64,47 @@ def e_03_codes_start(rng: np.random.Generator) -> Finding:
         return replace(recipe, decoder_cross=replace(recipe.decoder_cross, query=along, key=along))
 
     problems = _problems(rng)
-    harmless = [off_by(circuit_for(printed(hard), p), algorithms.Lloyd(), p) for p in problems]
+    harmless = [
+        deviation_from(circuit_for(printed(hard), p), algorithms.Lloyd(), p) for p in problems
+    ]
     return erratum(
         3, "Q_3 = K_3 = I^{d':} should start at d'+1",
-        [off_by(circuit_for(printed(soft), p), algorithms.Soft(5.0), p) for p in problems],
-        [off_by(circuit_for(soft, p), algorithms.Soft(5.0), p) for p in problems],
+        [deviation_from(circuit_for(printed(soft), p), algorithms.Soft(5.0), p) for p in problems],
+        [deviation_from(circuit_for(soft, p), algorithms.Soft(5.0), p) for p in problems],
         f"as printed with limiting soft-max off by {max(harmless):.1g} only",
     )  # fmt: skip
 
 
 def e_04_spherical_sign(rng: np.random.Generator) -> Finding:
-    """V_3 = V_4 adds the old centers once more in place of wiping them."""
+    """V_3 = V_4 adds the old centers again instead of cancelling them."""
     recipe = recipes.spherical()
     printed = replace(recipe, decoder_self=replace(recipe.decoder_self, value=on(POSITION)))
     problems = [on_sphere(rng, p) for p in _problems(rng)]
     return erratum(
         4, "the spherical proof states V_3 = V_4 and uses V_4 = -V_3",
-        [off_by(circuit_for(printed, p), algorithms.Spherical(), p) for p in problems],
-        [off_by(circuit_for(recipe, p), algorithms.Spherical(), p) for p in problems],
+        [deviation_from(circuit_for(printed, p), algorithms.Spherical(), p) for p in problems],
+        [deviation_from(circuit_for(recipe, p), algorithms.Spherical(), p) for p in problems],
     )  # fmt: skip
 
 
 def e_10_lifted_robust(rng: np.random.Generator) -> Finding:
-    """V_5 = -I^{:d+1} leaves -1/2 in place, and the network adds another in every layer."""
+    """V_5 = -I^{:d+1} keeps the -1/2, and the network adds another in every layer."""
     recipe = recipes.robust_lifted(0.5)
     kept = replace(recipe.decoder_self, value=-on(POSITION, SQUARED_NORM))
     printed = replace(recipe, decoder_self=kept)
     algorithm = algorithms.Robust(inverse_temperature=0.5, lifted=True)
     problems = _problems(rng)
-    first = [off_by(circuit_for(printed, p), algorithm, p, n_layers=1) for p in problems]
+    first = [deviation_from(circuit_for(printed, p), algorithm, p, n_layers=1) for p in problems]
     return erratum(
         10, "the lifted robust circuit fails from layer 2; wipe row d+2 as well",
-        [off_by(circuit_for(printed, p), algorithm, p) for p in problems],
-        [off_by(circuit_for(recipe, p), algorithm, p) for p in problems],
+        [deviation_from(circuit_for(printed, p), algorithm, p) for p in problems],
+        [deviation_from(circuit_for(recipe, p), algorithm, p) for p in problems],
         f"layer 1 as printed off by {max(first):.1g}",
     )  # fmt: skip
 
 
 def e_14_formulas(rng: np.random.Generator) -> Finding:
-    """X sigma_lin(Y^T), not X sigma_lin(Y)^T; sigma_inf = sigma_lin not for zero; no negation."""
+    """X sigma_lin(Y^T), not X sigma_lin(Y)^T; sigma_inf is not sigma_lin at 0; no negation."""
     printed, repaired, farthest = [], [], []
     for p in _problems(rng, 20):
         points, centers = torch.tensor(p.points), torch.tensor(p.centers)
@@ -123,11 +125,11 @@ def e_14_formulas(rng: np.random.Generator) -> Finding:
 
 
 def _negated(points: Tensor, centers: Tensor) -> list[int]:
-    """The centers that points select by the negation of pi."""
+    """Return the centers that points select with the negation of pi."""
     tokens = Tokens((POSITION, SQUARED_NORM, HALF))
     turned = (-lifting(POSITION)).matrix(tokens.space(points.shape[1], 1))
-    asks = tokens.encoder(points, points.new_zeros(len(points), 1)) @ turned
-    return (asks @ tokens.decoder(centers).mT).argmax(dim=1).tolist()
+    queries = tokens.encoder(points, points.new_zeros(len(points), 1)) @ turned
+    return (queries @ tokens.decoder(centers).mT).argmax(dim=1).tolist()
 
 
 CONSTRUCTIONS: tuple[Statement, ...] = (

@@ -1,4 +1,4 @@
-"""Ties, empty clusters, coincident centers, vectors without direction, the last sample."""
+"""Errors in degenerate cases: ties, empty clusters, equal centers, zero vectors, last sample."""
 
 from dataclasses import replace
 
@@ -14,13 +14,18 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.trace import Trace
 from lloydformer.estimators import KMedoids
 from lloydformer.verify.cases import zero_summed
-from lloydformer.verify.errata.runs import as_it_stands, circuit_for, distance, off_by
+from lloydformer.verify.errata.runs import (
+    circuit_for,
+    deviation_from,
+    largest_difference,
+    run_unchecked,
+)
 from lloydformer.verify.finding import Finding, Statement, erratum
 from lloydformer.verify.problems import Problem, draw, on_sphere
 
 
 def e_05_ties(rng: np.random.Generator) -> Finding:
-    """Limiting soft-max splits a tied point, and the decoder then leaves it out."""
+    """Limiting soft-max splits a tied point, and the decoder then ignores it."""
     problem = Problem(np.array([[-2.0], [0.0], [2.0]]), np.array([[-1.0], [1.0]]), "worked by hand")
     trace = _run(recipes.lloyd("average"), problem, 1)
     halves = trace.assignments[0, 1].tolist()
@@ -29,18 +34,18 @@ def e_05_ties(rng: np.random.Generator) -> Finding:
     first = algorithms.Lloyd("first")
     return erratum(
         5, "averaging hard attention is not Lloyd's argmin where points are tied",
-        [off_by(circuit_for(recipes.lloyd("average"), p), first, p, 1) for p in tied],
-        [off_by(circuit_for(recipes.lloyd("first"), p), first, p, 1) for p in tied],
+        [deviation_from(circuit_for(recipes.lloyd("average"), p), first, p, 1) for p in tied],
+        [deviation_from(circuit_for(recipes.lloyd("first"), p), first, p, 1) for p in tied],
         f"points -2, 0, 2 with centers -1, 1: shares of 0 are {halves}, new centers {ends}",
     )  # fmt: skip
 
 
 def e_06_empty_clusters(rng: np.random.Generator) -> Finding:
-    """A center without points: the mean of all, 0/0, the nearest of all, any of them."""
+    """An empty cluster gets the mean of all points, 0/0, the nearest ones, or a random one."""
     points = rng.normal(size=(40, 2))
     problem = Problem(points, np.concatenate([points[:2], [[100.0, 100.0]]]), "one far center")
     linear = replace(recipes.lloyd().decoder_cross, activation=Linear())
-    lost = as_it_stands(
+    lost = run_unchecked(
         circuit_for(replace(recipes.lloyd(), decoder_cross=linear), problem), problem, 1
     )
     pairs = (
@@ -50,7 +55,7 @@ def e_06_empty_clusters(rng: np.random.Generator) -> Finding:
         (recipes.medoids(), algorithms.Medoids()),
     )
     moved = _run(recipes.lloyd(), problem, 1).centers[-1, 2].numpy()
-    away = [off_by(circuit_for(r, problem), a, problem, 1, seed=0) for r, a in pairs]
+    away = [deviation_from(circuit_for(r, problem), a, problem, 1, seed=0) for r, a in pairs]
     away.append(float(np.abs(moved - points.mean(axis=0)).max()))
     return erratum(
         6, "Lloyd's algorithm leaves an empty cluster undefined; the circuits do not",
@@ -61,7 +66,7 @@ def e_06_empty_clusters(rng: np.random.Generator) -> Finding:
 
 
 def e_12_coincident_centers(rng: np.random.Generator) -> Finding:
-    """Averaging keeps equal centers together; argmin empties one; medoid draws collide."""
+    """Averaging keeps equal centers equal; argmin empties one; drawn medoids can coincide."""
     together: list[float] = []
     apart: list[float] = []
     for _ in range(20):
@@ -71,14 +76,14 @@ def e_12_coincident_centers(rng: np.random.Generator) -> Finding:
         apart.append(_parted(recipes.lloyd("first"), twice))
     collisions = sum(_collides(rng) for _ in range(100))
     return erratum(
-        12, "coincident centers stay together under averaging; argmin parts them",
+        12, "equal centers stay equal under averaging; argmin separates them",
         [0.0 if d > 1e-6 else 1.0 for d in together], [0.0 if d > 1e-6 else 1.0 for d in apart],
         f"medoids at separation 0 collide within 10 layers in {collisions} of 100 runs",
     )  # fmt: skip
 
 
 def _parted(recipe: Recipe, problem: Problem) -> float:
-    """How far the first two centers are from each other after five layers."""
+    """Return the largest coordinate difference of the first two centers after five layers."""
     ends = _run(recipe, problem, 5).centers[-1]
     return (ends[0] - ends[1]).abs().max().item()
 
@@ -98,18 +103,18 @@ def e_13_spherical_conditions(rng: np.random.Generator) -> Finding:
                 for _ in range(30)]  # fmt: skip
     lifted = [zero_summed(p) for p in problems]
     blurred = replace(layer, norm=LayerNorm(epsilon=1e-5))
-    blur = max(off_by(circuit_for(blurred, p), oracle, p) for p in lifted)
+    blur = max(deviation_from(circuit_for(blurred, p), oracle, p) for p in lifted)
     plain = torch.nn.functional.rms_norm(torch.tensor([[3.0, 4.0]]), (2,))
     return erratum(
         13, "LayerNorm needs zero-sum points, which an isometry into d+1 dimensions makes",
-        [distance(as_it_stands(circuit_for(layer, p), p), oracle, p) for p in problems],
-        [off_by(circuit_for(layer, p), oracle, p) for p in lifted],
+        [largest_difference(run_unchecked(circuit_for(layer, p), p), oracle, p) for p in problems],
+        [deviation_from(circuit_for(layer, p), oracle, p) for p in lifted],
         f"epsilon 1e-5 is off by {blur:.0e}; RMSNorm without gain gives norm {plain.norm():.3g}",
     )  # fmt: skip
 
 
 def e_16_last_sample(rng: np.random.Generator) -> Finding:
-    """The last medoids drawn are not the best ones seen, which KMedoids returns."""
+    """The last medoids drawn are not the best ones, which KMedoids returns."""
     worse, kept = [], []
     for seed in range(20):
         points = rng.normal(size=(300, 2))
@@ -126,7 +131,7 @@ def e_16_last_sample(rng: np.random.Generator) -> Finding:
 
 
 def _last_sample(model: KMedoids, points: np.ndarray) -> float:
-    """What the same run comes to if its last sample is returned."""
+    """Return the inertia of the same run with its last sample."""
     return float(clone(model).set_params(return_last=True).fit(points).inertia_)
 
 

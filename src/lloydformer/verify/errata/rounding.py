@@ -1,4 +1,4 @@
-"""What exact arithmetic hides: duplicates, and distances far from the origin."""
+"""Errors that only show with rounding: duplicates, and distances far from the origin."""
 
 from dataclasses import dataclass, replace
 
@@ -8,14 +8,19 @@ from torch import Tensor
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import NOTHING, Context, LimitingSoftmax
-from lloydformer.verify.errata.runs import as_it_stands, circuit_for, distance, off_by
+from lloydformer.verify.errata.runs import (
+    circuit_for,
+    deviation_from,
+    largest_difference,
+    run_unchecked,
+)
 from lloydformer.verify.finding import Finding, Statement, erratum
 from lloydformer.verify.problems import Problem, draw, with_centers
 
 
 @dataclass(frozen=True)
 class ExactMaximum(LimitingSoftmax):
-    """Limiting soft-max as the text defines it: only what equals the maximum to the last bit."""
+    """Limiting soft-max as the text defines it: only keys bitwise equal to the maximum."""
 
     def __call__(self, scores: Tensor, context: Context = NOTHING) -> Tensor:
         return super().__call__(scores, NOTHING)
@@ -33,7 +38,7 @@ class ByExpansion:
 
 
 def _duplicated(rng: np.random.Generator) -> Problem:
-    """Every point up to eight times, so that an average over m copies of 1/m is rounded."""
+    """Repeat every point up to eight times, so that a sum of m copies of 1/m is rounded."""
     problem = draw(rng, "uniform", n=(20, 60), d=(2, 8), k=(2, 6))
     points = np.repeat(problem.points, rng.integers(1, 9, size=len(problem.points)), axis=0)
     return replace(problem, points=points)
@@ -47,14 +52,14 @@ def e_07_duplicates(rng: np.random.Generator) -> Finding:
     problems = [_duplicated(rng) for _ in range(60)]
     oracle = algorithms.Lloyd("average")
     return erratum(
-        7, "with duplicates an exact maximum drops points; forgive 1/(2 k^2)",
-        [off_by(circuit_for(printed, p), oracle, p) for p in problems],
-        [off_by(circuit_for(recipe, p), oracle, p) for p in problems],
+        7, "with duplicates an exact maximum drops points; use the tolerance 1/(2 k^2)",
+        [deviation_from(circuit_for(printed, p), oracle, p) for p in problems],
+        [deviation_from(circuit_for(recipe, p), oracle, p) for p in problems],
     )  # fmt: skip
 
 
 def e_08_expansion(rng: np.random.Generator) -> Finding:
-    """Self-attention needs the diagonal to be the exact maximum; an expansion does not give it."""
+    """Self-attention needs the diagonal to be the exact maximum; an expansion breaks this."""
     base = recipes.lloyd()
     expanded = replace(
         base,
@@ -64,17 +69,20 @@ def e_08_expansion(rng: np.random.Generator) -> Finding:
     far = [_shifted(rng) for _ in range(30)]
     near = [_nearly_coincident(rng) for _ in range(30)]
     oracle = algorithms.Lloyd()
-    printed = [distance(as_it_stands(circuit_for(expanded, p), p), oracle, p) for p in far + near]
+    printed = [
+        largest_difference(run_unchecked(circuit_for(expanded, p), p), oracle, p)
+        for p in far + near
+    ]
     wrong = [sum(d > 1e-6 for d in part) for part in (printed[:30], printed[30:])]
     return erratum(
         8, "|x|^2 - 2xx' + |x'|^2 loses the diagonal's maximum; use differences, centered",
-        printed, [off_by(circuit_for(base, p), oracle, p) for p in far + near],
+        printed, [deviation_from(circuit_for(base, p), oracle, p) for p in far + near],
         f"{wrong[0]} of 30 at shift 10^6, {wrong[1]} of 30 with points 10^-9 apart",
     )  # fmt: skip
 
 
 def _nearly_coincident(rng: np.random.Generator) -> Problem:
-    """Ten tight groups of ten points, 10^-9 across; some group holds more than one center."""
+    """Ten groups of ten points, 10^-9 in size; some group has more than one center."""
     groups = np.repeat(rng.uniform(size=(10, 3)), 10, axis=0)
     return with_centers(rng, groups + 1e-9 * rng.normal(size=groups.shape), 8, "tight groups")
 

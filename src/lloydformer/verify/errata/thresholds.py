@@ -1,4 +1,4 @@
-"""Separations, thresholds and quantiles: how large, how many, and of what."""
+"""Errors in separations, thresholds and quantiles."""
 
 from math import ceil
 
@@ -30,7 +30,7 @@ def e_02_separation(rng: np.random.Generator) -> Finding:
 
 
 def e_02_how_large(rng: np.random.Generator) -> Finding:
-    """The bounds: above them other clusters have no weight, and at half of them they do."""
+    """Above its bound a separation removes other clusters; at half of the bound it does not."""
     below, above = [], []
     for _ in range(30):
         own = torch.tensor(rng.exponential(size=int(rng.integers(3, 40))))
@@ -49,7 +49,7 @@ def e_02_how_large(rng: np.random.Generator) -> Finding:
 
 
 def _leak(activation: NormMax | Sparsemax, own: Tensor, lowering: float, bound: float) -> float:
-    """The weight of points of other clusters that lie on the center itself."""
+    """Return the total weight of other clusters' points that lie on the center."""
     others = torch.full((len(own),), lowering, dtype=own.dtype)
     scores = -torch.cat([own, others])[None]
     context = Context(gap=(bound + lowering) / 2 - own.min().item())
@@ -57,7 +57,7 @@ def _leak(activation: NormMax | Sparsemax, own: Tensor, lowering: float, bound: 
 
 
 def _lowering(projection: Projection, separation: float) -> float:
-    """What a point's score loses by belonging to another cluster."""
+    """Return by how much a point's score is lower if it belongs to another cluster."""
     tokens, points = plain(), torch.zeros(2, 3, dtype=torch.float64)
     matrix = projection.matrix(tokens.space(3, 2), separation)
     keys = tokens.encoder(points, torch.eye(2, dtype=torch.float64)) @ matrix.mT
@@ -67,7 +67,7 @@ def _lowering(projection: Projection, separation: float) -> float:
 
 
 def e_09_norm_max(rng: np.random.Generator) -> Finding:
-    """One gamma keeps another fraction of every cluster; a gamma for each keeps the wanted one."""
+    """One gamma keeps a different fraction of every cluster; one for each keeps the right one."""
     kept_by_one, printed, repaired = [], [], []
     for _ in range(30):
         m = int(rng.integers(5, 200))

@@ -1,38 +1,40 @@
-// Skipping work exactly: bounds on distances that show which centers cannot be the nearest.
+// Bounds on distances that show which centers cannot be the nearest: labels stay exact.
 //
 // Each point has an upper bound on the distance to its own center, and for every group of centers
 // a lower bound on the distance to the nearest other one in it (Ding et al., Yinyang k-means, 2015;
 // with one group these are Hamerly's bounds). A center that moves by m loosens them by m. Bounds
-// are stored less the way that the centers had gone, so a point that is skipped is only read.
+// are stored relative to the paths of the centers, so nothing is written for a skipped point.
 #pragma once
 
 #include <memory>
 
-#include "groups.hpp"
+#include "center_groups.hpp"
+#include "tree.hpp"
 
 namespace lloydformer::ISA {
 
-/// What a pass had to do: points that were looked at, and how often a block of them met a group.
+/// Work of a pass: points that bounds did not decide, and comparisons of a block with a group.
 struct Effort {
-    int64_t looked_at = 0, met = 0;
+    int64_t looked_at = 0, comparisons = 0;
 };
 
 template <class T>
 class Bounds {
   public:
-    Bounds(int64_t n, int d, int k) : n_(n), most_(most(d)), went_(k) {}
+    Bounds(int64_t n, int d, int k) : n_(n), most_groups_(most_groups(d)), path_(k) {}
 
     /// Bytes for each point.
     static int bytes(int d, int k) {
-        return sizeof(float) * (1 + std::min(most(d), (k + GROUP - 1) / GROUP));
+        return sizeof(float) * (1 + std::min(most_groups(d), (k + GROUP - 1) / GROUP));
     }
 
     bool known() const { return known_; }
     void forget() { known_ = false; }
 
-    /// The centers have moved here: loosen the bounds, or begin to have some.
-    void follow(const Packed<T>& centers, const Rows<T>& rows) {
-        const double reach = std::sqrt(double(rows.farthest)) + std::sqrt(double(centers.largest));
+    /// Loosens the bounds by how far the centers have moved, or starts new bounds.
+    void follow(const PackedCenters<T>& centers, const Rows<T>& rows) {
+        const double reach =
+            std::sqrt(double(rows.largest_square)) + std::sqrt(double(centers.largest));
         first_ = !known_;
         if (first_)
             begin(centers, reach);
@@ -41,68 +43,67 @@ class Bounds {
         known_ = true;
         groups_->pack(centers);
         last_ = centers.rows;
-        slack_ = float(16 * std::numeric_limits<float>::epsilon() * (reach * per_unit_ + way_));
+        slack_ =
+            float(16 * std::numeric_limits<float>::epsilon() * (reach * per_unit_ + longest_path_));
     }
 
-    /// Calls each(row number, label, row) for the points of a range whose label is another one;
-    /// `start` is a multiple of P.
+    /// Calls each(row number, label) for the points of a range whose label changes. `labels` are
+    /// those of the last call.
     template <class Each>
-    Effort assign(const Rows<T>& rows, int64_t start, int64_t stop, const Packed<T>& centers,
+    Effort search(const Rows<T>& rows, Range range, const PackedCenters<T>& centers,
                   const int32_t* labels, Each each) {
-        const std::vector<int64_t> open = undecided(start, stop, labels);
-        Meeting meeting(*this, rows, centers);
+        const std::vector<int64_t> open = undecided(range, labels);
+        GroupSearch search(*this, rows, centers);
         for (size_t o = 0; o < open.size(); o += P<T>) {
             for (size_t next = o + P<T>; next < std::min(o + 2 * P<T>, open.size()); next++) {
-                rows.fetch(open[next]);  // they are scattered, and memory is slow
+                rows.prefetch(open[next]);  // the rows are scattered in memory
                 __builtin_prefetch(lower(open[next]));
             }
-            meeting(&open[o], int(std::min<size_t>(P<T>, open.size() - o)), labels, each);
+            search(&open[o], int(std::min<size_t>(P<T>, open.size() - o)), labels, each);
         }
-        return {int64_t(open.size()), meeting.met};
+        return {int64_t(open.size()), search.comparisons};
     }
 
-    int groups() const { return int(fled_.size()); }
-
   private:
-    class Meeting;
+    class GroupSearch;
 
-    /// Groups, so that bounds take at most 64 bytes of a point, or twice what its features do.
-    static int most(int d) { return std::max<int>(16, 2 * d * sizeof(T) / sizeof(float)); }
+    /// So many groups that bounds take at most 64 bytes a point, or twice the size of its features.
+    static int most_groups(int d) { return std::max<int>(16, 2 * d * sizeof(T) / sizeof(float)); }
 
-    void begin(const Packed<T>& centers, double reach) {
+    void begin(const PackedCenters<T>& centers, double reach) {
         per_unit_ = reach > 0 ? std::exp2(-std::floor(std::log2(reach))) : 1;
-        groups_ = std::make_unique<Groups<T>>(centers, most_);
+        groups_ = std::make_unique<CenterGroups<T>>(centers, most_groups_);
         const int64_t blocks = (n_ + P<T> - 1) / P<T>;
         upper_.resize(blocks * P<T>);
         lower_.resize(blocks * P<T> * groups_->count());
-        went_.assign(centers.k, 0.0f);
-        fled_.assign(groups_->count(), 0.0f);
-        way_ = 0;
+        path_.assign(centers.k, 0.0f);
+        group_path_.assign(groups_->count(), 0.0f);
+        longest_path_ = 0;
     }
 
-    void loosen(const Packed<T>& centers) {
+    void loosen(const PackedCenters<T>& centers) {
         std::vector<double> farthest(groups_->count());
         for (int j = 0; j < centers.k; j++) {
             const T* old = &last_[int64_t(j) * centers.width];
             const double moved =
                 std::sqrt(squared_distance_exactly(centers.row(j), old, centers.d)) * per_unit_ *
                 (1 + 1e-12);
-            went_[j] = up(went_[j] + moved);
+            path_[j] = up(path_[j] + moved);
             farthest[groups_->of(j)] = std::max(farthest[groups_->of(j)], moved);
-            way_ = std::max(way_, double(went_[j]));
+            longest_path_ = std::max(longest_path_, double(path_[j]));
         }
-        for (size_t g = 0; g < fled_.size(); g++) {
-            fled_[g] = up(fled_[g] + farthest[g]);
-            way_ = std::max(way_, double(fled_[g]));
+        for (size_t g = 0; g < group_path_.size(); g++) {
+            group_path_[g] = up(group_path_[g] + farthest[g]);
+            longest_path_ = std::max(longest_path_, double(group_path_[g]));
         }
     }
 
-    /// A distance, and no less, whatever rounding did to its square; in the bounds' unit.
+    /// Upper bound of a distance whose square has a rounding error; in the unit of the bounds.
     float above(T square, T error) const {
         return float(std::sqrt(std::max<T>(square, 0) + error) * T(per_unit_)) * (1 + 4e-7f);
     }
 
-    /// A distance, and no more.
+    /// Lower bound of a distance.
     float below(T square, T error) const {
         const T root = std::sqrt(std::max<T>(square - error, 0)) * T(per_unit_);
         return float(std::min<T>(root, T(1e30))) * (1 - 4e-7f);
@@ -114,16 +115,24 @@ class Bounds {
     }
 
     /// The lower bounds of point i; those of its groups are P apart.
-    float* lower(int64_t i) { return &lower_[i / P<T> * P<T> * fled_.size() + i % P<T>]; }
+    float* lower(int64_t i) { return &lower_[place(i)]; }
+    const float* lower(int64_t i) const { return &lower_[place(i)]; }
+    int64_t place(int64_t i) const {
+        return i / P<T> * P<T> * int64_t(group_path_.size()) + i % P<T>;
+    }
 
-    /// The points of a range that may have to change their center, those with near centers
-    /// together.
-    std::vector<int64_t> undecided(int64_t start, int64_t stop, const int32_t* labels) {
-        std::vector<int64_t> ends(went_.size() + 1), open, ordered;
-        for (int64_t i = start; i < stop; i += P<T>) {
-            const int count = int(std::min<int64_t>(P<T>, stop - i));
+    /// The points of a range that may have to change their center, ordered by the slots of their
+    /// centers: points with near centers share a block.
+    std::vector<int64_t> undecided(Range range, const int32_t* labels) const {
+        std::vector<int64_t> ends(path_.size() + 1), open, ordered;
+        for (int64_t i = range.start, next; i < range.stop; i = next) {
+            next = std::min(range.stop, (i / P<T> + 1) * P<T>);
+            const int count = int(next - i);
             bool may[P<T>];
-            doubtful(i, count, labels + i, may);
+            if (count == P<T>)
+                doubtful(i, std::integral_constant<int, P<T>>{}, labels + i, may);
+            else
+                doubtful(i, count, labels + i, may);
             for (int l = 0; l < count; l++)
                 if (may[l]) open.push_back(i + l), ends[groups_->slot(labels[i + l]) + 1]++;
         }
@@ -133,26 +142,30 @@ class Bounds {
         return ordered;
     }
 
-    void doubtful(int64_t i, int count, const int32_t* labels, bool (&may)[P<T>]) {
+    /// may[l]: point i + l may have to change its center. Lanes of other ranges are not read.
+    template <class Count>
+    void doubtful(int64_t i, Count count, const int32_t* labels, bool (&may)[P<T>]) const {
         if (first_) return void(std::fill_n(may, count, true));
         float nearest[P<T>], own[P<T>];
         std::fill_n(nearest, P<T>, std::numeric_limits<float>::max());
         const float* low = lower(i);
-        for (size_t g = 0; g < fled_.size(); g++)
-            for (int l = 0; l < P<T>; l++)
-                nearest[l] = std::min(nearest[l], low[g * P<T> + l] - fled_[g]);
-        for (int l = 0; l < count; l++) own[l] = upper_[i + l] + went_[labels[l]];
+        for (size_t g = 0; g < group_path_.size(); g++)
+            for (int l = 0; l < count; l++)
+                nearest[l] = std::min(nearest[l], low[g * P<T> + l] - group_path_[g]);
+        for (int l = 0; l < count; l++) own[l] = upper_[i + l] + path_[labels[l]];
         for (int l = 0; l < count; l++) may[l] = nearest[l] <= own[l] + slack_;
     }
 
     int64_t n_;
-    int most_;
+    int most_groups_;
     bool known_ = false, first_ = false;
     float slack_ = 0;
-    double per_unit_ = 1;  // bounds are floats: their unit suits the data
-    double way_ = 0;       // the longest that a center has gone since the bounds began
-    std::unique_ptr<Groups<T>> groups_;
-    std::vector<float> upper_, lower_, went_, fled_;  // fled: the way of the fastest of a group
+    double per_unit_ = 1;      // bounds are float32: the unit fits the scale of the data
+    double longest_path_ = 0;  // of a center since the bounds began
+    std::unique_ptr<CenterGroups<T>> groups_;
+    std::vector<float> upper_, lower_;  // by point; by point and group
+    std::vector<float> path_;           // length of the path of each center
+    std::vector<float> group_path_;     // of the fastest center of each group, step by step
     std::vector<T> last_;
 };
 

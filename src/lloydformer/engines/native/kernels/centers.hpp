@@ -1,4 +1,4 @@
-// Centers, packed for points in lanes, and the best of them for each point of a block.
+// Centers packed for blocks of points, and the nearest of them for each point of a block.
 #pragma once
 
 #include <algorithm>
@@ -9,17 +9,17 @@
 
 namespace lloydformer::ISA {
 
-/// How many centers a block meets at a time: their scores fill half of the registers.
+/// Centers that are scored at a time: their scores fill half of the registers.
 constexpr int TOGETHER = 8;
 
 /// Centers (k, d) as -2 c, eight at a time, feature by feature; |c|^2; and padded rows.
 template <class T>
-struct Packed {
+struct PackedCenters {
     int k, d, width;
     std::vector<T> rows, numbers, squares;
     T largest = 0;  // of the squares
 
-    Packed(const T* centers, int k, int d)
+    PackedCenters(const T* centers, int k, int d)
         : k(k),
           d(d),
           width(padded<T>(d)),
@@ -66,13 +66,13 @@ inline void score(const T* lanes, int d, const T* packed, const T* squares, V<T>
     }
 }
 
-/// The best and the second best score of each point, and the first center that has the best.
+/// The best and second best score of each point, and the first center that has the best one.
 template <class T>
-struct Found {
+struct BestScores {
     V<T> best[2], second[2];
     I<T> index[2];
 
-    Found() {
+    BestScores() {
         for (int h = 0; h < 2; h++) {
             best[h] = second[h] = splat(HUGE_SCORE<T>);
             index[h] = I<T>{};
@@ -80,7 +80,7 @@ struct Found {
     }
 
     template <int J>
-    void see(const V<T> (&s)[J][2], int first) {
+    void update(const V<T> (&s)[J][2], int first) {
         for (int j = 0; j < J; j++)
             for (int h = 0; h < 2; h++) {
                 index[h] = s[j][h] < best[h] ? (first + j) - I<T>{} : index[h];
@@ -90,7 +90,7 @@ struct Found {
     }
 };
 
-/// each(first, J) for all centers, eight at a time and then the rest; J is known when compiling.
+/// Calls each(first, J) for all centers, eight at a time and then the rest; J is a constant.
 template <int J = TOGETHER, class Each>
 inline void by_eights(int first, int k, Each each) {
     for (; first + J <= k; first += J) each(first, std::integral_constant<int, J>{});
@@ -99,12 +99,12 @@ inline void by_eights(int first, int k, Each each) {
 
 /// The nearest of all centers for each point of a block.
 template <class T>
-inline Found<T> nearest(const T* lanes, const Packed<T>& centers) {
-    Found<T> found;
+inline BestScores<T> nearest(const T* lanes, const PackedCenters<T>& centers) {
+    BestScores<T> found;
     by_eights(0, centers.k, [&](int first, auto count) {
         V<T> s[count][2];
         score<T, count>(lanes, centers.d, centers.eight(first), &centers.squares[first], s);
-        found.see(s, first);
+        found.update(s, first);
     });
     return found;
 }
@@ -120,9 +120,9 @@ inline double squared_distance_exactly(const T* x, const T* c, int d) {
     return square;
 }
 
-/// The nearest center of one row in float64, by differences; the first one of equals.
+/// The nearest center of one row in float64, by differences; the first one on ties.
 template <class T>
-int nearest_exactly(const T* row, const Packed<T>& centers) {
+int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
     int index = 0;
     double best = HUGE_SCORE<double>;
     for (int j = 0; j < centers.k; j++) {
@@ -132,9 +132,9 @@ int nearest_exactly(const T* row, const Packed<T>& centers) {
     return index;
 }
 
-/// How far rounding may move a score: d + 2 roundings of numbers below |x|^2 + |c|^2.
+/// Upper bound of the rounding error of a score: d + 2 roundings of numbers below |x|^2 + |c|^2.
 template <class T>
-inline T rounding(const Packed<T>& centers, T square) {
+inline T rounding(const PackedCenters<T>& centers, T square) {
     return (centers.d + 4) * std::numeric_limits<T>::epsilon() * (square + centers.largest);
 }
 

@@ -12,11 +12,11 @@ constexpr double inverse_factorial(int n) { return n < 2 ? 1.0 : inverse_factori
 
 constexpr double power(double x, int n) { return n == 0 ? 1.0 : x * power(x, n - 1); }
 
-/// The base-2 logarithm of a share that is none: a million of them are less than rounding.
+/// Base-2 logarithm of a negligible share: the sum of a million of them is below rounding.
 template <class T>
 constexpr T FAINT = sizeof(T) == sizeof(float) ? T(-46) : T(-75);
 
-/// The logarithm of the smallest number, nearly.
+/// Logarithm of the smallest normal number, rounded up.
 template <class T>
 constexpr T LOWEST = sizeof(T) == sizeof(float) ? T(-87.0) : T(-708.0);
 
@@ -40,8 +40,8 @@ inline V<T> exponential(V<T> x, T lowest = LOWEST<T>) {
     return gone ? V<T>{} : series * (V<T>)power;
 }
 
-/// 2^r for r from -1/2 to 1/2: of floats by the polynomial whose relative error is least, 7.5e-8;
-/// of doubles by Taylor's.
+/// 2^r for r from -1/2 to 1/2: for float by the polynomial with the smallest relative
+/// error, 7.5e-8; for double by Taylor's.
 inline V<float> near_power(V<float> r) {
     constexpr float best[] = {0.00132764720f, 0.00967554133f, 0.0555071327f,
                               0.240221197f,   0.693146967f,   1.0f};
@@ -52,7 +52,7 @@ inline V<float> near_power(V<float> r) {
 }
 
 inline V<double> near_power(V<double> r) {
-    constexpr double two = 0.6931471805599453;  // its logarithm
+    constexpr double two = 0.6931471805599453;  // log 2
     V<double> series = splat(inverse_factorial(12) * power(two, 12));
 #pragma GCC unroll 12
     for (int term = 11; term >= 0; term--)
@@ -60,8 +60,7 @@ inline V<double> near_power(V<double> r) {
     return series;
 }
 
-/// 2^x for x <= 0, which does not go below that of `FAINT`. The whole part is added to the bits of
-/// the exponent.
+/// 2^max(x, FAINT) for x <= 0. The integer part is added to the bits of the exponent.
 template <class T>
 inline V<T> faint_power(V<T> x) {
     constexpr bool single = sizeof(T) == sizeof(float);

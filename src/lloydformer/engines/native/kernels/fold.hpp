@@ -1,24 +1,43 @@
-// A fold: each segment has a summary of numbers, and they are added up in the segments' order.
+// Folds whose summary is a list of numbers that are added up.
 #pragma once
 
-#include <vector>
+#include "rows.hpp"
+#include "tree.hpp"
 
-#include "team.hpp"
-
-namespace lloydformer {
+namespace lloydformer::ISA {
 
 typedef std::vector<double> Numbers;
 
-/// work(numbers, start, stop) for every segment; `size` numbers, which begin as zeros.
-template <class Work>
-Numbers fold(Team& team, int64_t rows, int64_t size, Work work) {
-    const Segments segments(rows, size);
-    std::vector<Numbers> parts(segments.count, Numbers(size));
-    team.run(segments.count,
-             [&](int s) { work(parts[s], segments.start(s), segments.start(s + 1)); });
-    for (int s = 1; s < segments.count; s++)
-        for (int64_t i = 0; i < size; i++) parts[0][i] += parts[s][i];
-    return parts[0];
+/// Sums in float64.
+struct Sums {
+    Numbers numbers;
+
+    void take(Sums& right) {
+        for (size_t i = 0; i < numbers.size(); i++)
+            numbers[i] += right.numbers[i], right.numbers[i] = 0;
+    }
+};
+
+/// Adds up `size` numbers over all rows. make(unit) is called once for each unit of work and
+/// returns work(numbers, leaf), which adds the rows of a leaf; buffers belong into `work`.
+template <class T, class Make>
+Numbers fold(ThreadPool& pool, const Rows<T>& rows, int64_t size, Make make) {
+    Tree<Sums> tree(Units(rows.n, rows.leaf, size), pool.size(), Sums{Numbers(size)});
+    return std::move(tree.run(pool,
+                              [&](Range unit) {
+                                  return [work = make(unit)](Sums& sums, Range leaf) mutable {
+                                      work(sums.numbers, leaf);
+                                  };
+                              })
+                         .numbers);
 }
 
-}  // namespace lloydformer
+/// Adds w x to the sums (k, d), and w to the masses (k) behind them.
+template <class T>
+inline void add(Numbers& sums, int k, const T* row, int d, int label, double weight) {
+    double* own = &sums[int64_t(label) * d];
+    for (int f = 0; f < d; f++) own[f] += weight * row[f];
+    sums[int64_t(k) * d + label] += weight;
+}
+
+}  // namespace lloydformer::ISA

@@ -1,134 +1,192 @@
-// Sums, masses and labels of Lloyd's iteration, from one iteration to the next.
+// Lloyd's iteration: labels, sums and masses, updated from one iteration to the next.
 #pragma once
 
+#include <atomic>
+
 #include "assign.hpp"
-#include "meeting.hpp"
-#include "session.hpp"
-#include "team.hpp"
-#include "worth.hpp"
+#include "bounds_policy.hpp"
+#include "group_search.hpp"
+#include "totals.hpp"
+#include "workspace.hpp"
 
 namespace lloydformer::ISA {
 
-/// Sums of points and weights by label, in float64, and numbers of points that have weight.
-struct Totals {
-    std::vector<double> sums, masses;
-    std::vector<int64_t> counts;
-    int64_t changed = 0;
-    Effort effort;
-
-    Totals(int k, int d) : sums(int64_t(k) * d), masses(k), counts(k), d_(d), touched_(k) {}
-
-    template <class T>
-    void add(const T* row, int label, double weight) {
-        double* sum = &sums[int64_t(label) * d_];
-        for (int f = 0; f < d_; f++) sum[f] += weight * row[f];
-        masses[label] += weight;
-        counts[label] += (weight > 0) - (weight < 0);
-        touched_[label] = true;
-    }
-
-    /// Takes what another one has; that is empty afterwards.
-    void take(Totals& other) {
-        for (size_t j = 0; j < masses.size(); j++) {
-            if (!other.touched_[j]) continue;
-            for (int f = 0; f < d_; f++) sums[j * d_ + f] += other.sums[j * d_ + f];
-            masses[j] += other.masses[j], counts[j] += other.counts[j];
-            if (counts[j] == 0) clear(j);  // of what additions and subtractions leave behind
-            other.clear(j);
-        }
-        changed += other.changed, effort.looked_at += other.effort.looked_at,
-            effort.met += other.effort.met;
-        other.changed = 0, other.effort = {};
-    }
-
-    void clear(size_t j) {
-        std::fill_n(&sums[j * d_], d_, 0.0);
-        masses[j] = 0, counts[j] = 0;
-        touched_[j] = false;
-    }
-
-  private:
-    int d_;
-    std::vector<char> touched_;
-};
-
-/// Lloyd's iterations over the same points. Only points that change their label move sums.
+/// Lloyd's iterations over the same points. Only points that change their label move sums, in row
+/// order within a leaf: bounds change no bit.
 template <class T>
 class Lloyd {
   public:
-    Lloyd(const Rows<T>& rows, int k, bool bounded)
+    /// bounded: bounds may be used.
+    Lloyd(const Rows<T>& rows, int k, int n_threads, bool bounded)
         : rows_(rows),
           k_(k),
           bounded_(bounded),
-          segments_(rows.n, int64_t(k) * rows.d),
           totals_(k, rows.d),
-          moved_(segments_.count, totals_),
+          tree_(Units(rows.n, rows.leaf, int64_t(k) * rows.d), n_threads, totals_),
           bounds_(rows.n, rows.d, k),
-          worth_(rows.n, rows.d, k, W<T>) {}
+          policy_(rows.n, rows.d, k, W<T>) {}
 
-    /// Labels for these centers; `before` holds those of the last call and is written, too.
-    /// fresh: the sums begin anew. written: labels may not be those of the last call.
-    const Totals& step(Team& team, const T* centers, int32_t* labels, int32_t* before, bool fresh,
-                       bool written = false) {
-        const Packed<T> packed(centers, k_, rows_.d);
-        if (fresh) totals_ = Totals(k_, rows_.d), worth_.begin(), bounds_.forget();
-        skipped_ = bounded_ && worth_.now(bounds_.known());
-        if (skipped_) bounds_.follow(packed, rows_);
-        team.run(segments_.count, [&](int s) {
-            Totals& mine = moved_[s];
-            const auto move = [&](int64_t i, int32_t label, const T* row) {
-                const double weight = rows_.weight(i);
-                if (!fresh) mine.add(row, before[i], -weight);
-                mine.add(row, label, weight);
-                mine.changed += weight > 0 && label != before[i];
-                before[i] = labels[i] = label;
-            };
-            const int64_t start = segments_.start(s), stop = segments_.start(s + 1);
-            if (skipped_ && written) std::copy(before + start, before + stop, labels + start);
-            if (skipped_)
-                mine.effort = bounds_.assign(rows_, start, stop, packed, before, move);
-            else
-                assign(rows_, start, stop, packed,
-                       [&](int64_t i, Block<T>& block, const int32_t* found) {
-                           std::copy_n(found, block.count, labels + i);
-                           for (int r = 0; r < block.count; r++)
-                               if (fresh || found[r] != before[i + r])
-                                   move(i + r, found[r], block.row(r));
-                       });
-        });
-        totals_.changed = 0, totals_.effort = {};
-        for (Totals& part : moved_) totals_.take(part);
-        if (skipped_ && !worth_.keep(totals_.effort, totals_.changed)) bounds_.forget();
-        worth_.see(totals_.changed);
+    /// Finds labels for these centers; `previous` holds those of the last call and is updated.
+    /// fresh: the sums start again. written: `labels` may differ from those of the last call.
+    const Totals& step(ThreadPool& pool, const T* centers, int32_t* labels, int32_t* previous,
+                       bool fresh, bool written = false) {
+        const PackedCenters<T> packed(centers, k_, rows_.d);
+        if (fresh) totals_ = Totals(k_, rows_.d), policy_.begin(), bounds_.forget();
+        skipped_ = bounded_ && policy_.use_bounds(bounds_.known());
+        if (skipped_)
+            step_with_bounds(pool, packed, labels, previous, written);
+        else
+            step_without(pool, packed, labels, previous, fresh);
+        if (skipped_ && !policy_.keep(effort_, totals_.changed)) bounds_.forget();
+        policy_.set_changed(totals_.changed);
         return totals_;
     }
 
-    /// Labels alone, for centers near those of the last step. It has bounds, and loses them.
-    void relabel(Team& team, const Packed<T>& centers, int32_t* labels, const int32_t* before) {
+    /// Labels alone, for centers near those of the last step. Precondition: has_bounds(). The
+    /// bounds are lost.
+    void relabel(ThreadPool& pool, const PackedCenters<T>& centers, int32_t* labels,
+                 const int32_t* previous) {
         bounds_.follow(centers, rows_);
-        team.run(segments_.count, [&](int s) {
-            const int64_t start = segments_.start(s), stop = segments_.start(s + 1);
-            std::copy(before + start, before + stop, labels + start);
-            bounds_.assign(rows_, start, stop, centers, before,
-                           [&](int64_t i, int32_t label, const T*) { labels[i] = label; });
+        pool.run(tree_.units().count, [&](int u, int) {
+            search(tree_.units().unit(u), centers, labels, previous, true);
         });
         bounds_.forget();
     }
 
-    /// Do bounds say which points to look at?
-    bool skips() const { return bounds_.known(); }
-    /// How many points the last step looked at.
-    int64_t looked_at() const { return skipped_ ? totals_.effort.looked_at : rows_.n; }
+    int k() const { return k_; }
+    bool has_bounds() const { return bounds_.known(); }
+    /// How many points the last step compared with centers.
+    int64_t looked_at() const { return skipped_ ? effort_.looked_at : rows_.n; }
 
   private:
+    void step_without(ThreadPool& pool, const PackedCenters<T>& centers, int32_t* labels,
+                      int32_t* previous, bool fresh) {
+        totals_.apply(tree_.run(pool, [&](Range unit) {
+            rows_.prefetch_after(unit.start, unit.stop);
+            return [=, &centers, block = PointBlock<T>(rows_)](Totals& changes,
+                                                               Range leaf) mutable {
+                assign(rows_, block, leaf, centers,
+                       [=, &changes](int64_t i, PointBlock<T>& points, const int32_t* found) {
+                           std::copy_n(found, points.count, labels + i);
+                           int differ = fresh;  // few labels change: look at them together first
+                           for (int r = 0; r < points.count; r++)
+                               differ |= found[r] ^ previous[i + r];
+                           for (int r = 0; differ != 0 && r < points.count; r++)
+                               if (fresh || found[r] != previous[i + r])
+                                   move(changes, i + r, points.row(r), labels, previous, fresh);
+                       });
+            };
+        }));
+    }
+
+    void step_with_bounds(ThreadPool& pool, const PackedCenters<T>& centers, int32_t* labels,
+                          int32_t* previous, bool written) {
+        bounds_.follow(centers, rows_);
+        std::atomic<int64_t> looked_at{0}, comparisons{0};
+        totals_.apply(tree_.run(pool, [&](Range unit) {
+            Changed changed(unit);
+            const Effort effort = search(unit, centers, labels, previous, written, &changed);
+            looked_at += effort.looked_at, comparisons += effort.comparisons;
+            return [&, changed = std::move(changed), row = std::vector<T>(rows_.width)](
+                       Totals& changes, Range leaf) mutable {
+                changed.each(leaf, [&](int64_t i) {
+                    if (labels[i] == previous[i]) return;
+                    rows_.read(i, row.data());
+                    move(changes, i, row.data(), labels, previous, false);
+                });
+            };
+        }));
+        effort_ = {looked_at, comparisons};
+    }
+
+    /// Short runs of rows in which a label has changed.
+    class Changed {
+      public:
+        explicit Changed(Range unit) : start_(unit.start), runs_((unit.stop - start_) / RUN + 1) {}
+
+        void add(int64_t i) { runs_[(i - start_) / RUN] = true; }
+
+        /// Calls visit(i) for the rows of these runs that are in a range, in row order.
+        template <class Visit>
+        void each(Range range, Visit visit) const {
+            for (int64_t i = range.start, stop; i < range.stop; i = stop) {
+                const int64_t run = (i - start_) / RUN;
+                stop = std::min(range.stop, start_ + (run + 1) * RUN);
+                for (; runs_[run] && i < stop; i++) visit(i);
+            }
+        }
+
+      private:
+        static constexpr int64_t RUN = 64;
+        int64_t start_;
+        std::vector<char> runs_;
+    };
+
+    /// Writes the labels of a range. written: copies the previous ones first.
+    Effort search(Range range, const PackedCenters<T>& centers, int32_t* labels,
+                  const int32_t* previous, bool written, Changed* changed = nullptr) {
+        if (written) std::copy(previous + range.start, previous + range.stop, labels + range.start);
+        return bounds_.search(rows_, range, centers, previous, [&](int64_t i, int32_t label) {
+            labels[i] = label;
+            if (changed != nullptr) changed->add(i);
+        });
+    }
+
+    void move(Totals& changes, int64_t i, const T* row, const int32_t* labels, int32_t* previous,
+              bool fresh) const {
+        const double weight = rows_.weight(i);
+        if (!fresh) changes.add(row, previous[i], -weight);
+        changes.add(row, labels[i], weight);
+        changes.changed += weight > 0 && labels[i] != previous[i];
+        previous[i] = labels[i];
+    }
+
     const Rows<T>& rows_;
     int k_;
     bool bounded_, skipped_ = false;
-    Segments segments_;
     Totals totals_;
-    std::vector<Totals> moved_;  // by segment, in one step
+    Tree<Totals> tree_;  // of the changes in one step
+    Effort effort_;
     Bounds<T> bounds_;
-    Worth worth_;
+    BoundsPolicy policy_;
 };
+
+/// Returns the session's Lloyd for k clusters. If there is none, makes one and sets `fresh`.
+/// bounded: it may use bounds if there is memory for them.
+template <class T>
+Lloyd<T>& lloyd_for(Workspace<T>& work, int k, bool& fresh, bool bounded = true) {
+    if (work.lloyd == nullptr || work.lloyd->k() != k) {
+        bounded &= work.bounds_bytes / Bounds<T>::bytes(work.rows.d, k) >= work.rows.n;
+        work.lloyd = std::make_unique<Lloyd<T>>(work.rows, k, work.pool.size(), bounded);
+        fresh = true;
+    }
+    return *work.lloyd;
+}
+
+/// Sums (k, d) and masses (k) by nearest center; labels. fresh: `previous` holds no labels.
+/// Returns the number of changed labels.
+template <class T>
+void run_nearest(Workspace<T>& work, Call& call) {
+    const int d = work.rows.d;
+    const auto centers = call.in<T>("centers", "(k, d)", {ANY, d});
+    const int64_t k = centers.shape[0];
+    int32_t *labels = work.labels(call), *previous = work.previous(call);
+    double* sums = call.out<double>("sums", "(k, d)", {k, d});
+    double* masses = call.out<double>("masses", "(k)", {k});
+    bool fresh = call.flag("fresh");
+    Lloyd<T>& lloyd = lloyd_for(work, int(k), fresh);
+    const Totals& totals =
+        lloyd.step(work.pool, centers, labels, previous, fresh, work.labels_written);
+    work.labels_written = false;
+    std::copy(totals.sums.begin(), totals.sums.end(), sums);
+    std::copy(totals.masses.begin(), totals.masses.end(), masses);
+    call.results = {totals.changed};
+}
+
+/// Returns how many points the last `nearest` compared with centers.
+template <class T>
+void run_looked_at(Workspace<T>& work, Call& call) {
+    call.results = {work.lloyd == nullptr ? int64_t(0) : work.lloyd->looked_at()};
+}
 
 }  // namespace lloydformer::ISA

@@ -1,21 +1,21 @@
-// Points by cluster: labels, sums, masses and counts that follow the labels.
+// A partition of the points: labels, and the sums, masses and counts of its clusters.
 #pragma once
 
-#include "pair.hpp"
+#include "assign_two.hpp"
 #include "fold.hpp"
 
 namespace lloydformer::ISA {
 
-/// Clusters of all points. Only points that change their label move sums.
+/// Clusters of all points. Only points that change their label change sums.
 template <class T>
 struct Partition {
     int k, d;
-    std::vector<int32_t> labels, others;
+    std::vector<int32_t> labels, others;  // nearest and second nearest center
     std::vector<double> centers, sums, masses, counts;
 
     Partition(int64_t n, int d) : k(0), d(d), labels(n), others(n) {}
 
-    /// Clusters before any point is known.
+    /// Starts again with these centers; no point is in a cluster.
     void begin(const double* from, int clusters) {
         k = clusters;
         centers.assign(from, from + int64_t(k) * d);
@@ -23,7 +23,7 @@ struct Partition {
         std::fill(labels.begin(), labels.end(), -1);
     }
 
-    /// Another cluster, without points.
+    /// Adds a cluster without points. Returns its number.
     int add(const double* center) {
         centers.insert(centers.end(), center, center + d);
         sums.resize(sums.size() + d), masses.push_back(0), counts.push_back(0);
@@ -40,7 +40,7 @@ struct Partition {
         k--;
     }
 
-    /// A point goes to another cluster.
+    /// Moves a point to another cluster.
     void move(const T* row, int from, int to, double weight) {
         for (int f = 0; f < d; f++) sums[int64_t(from) * d + f] -= weight * row[f];
         for (int f = 0; f < d; f++) sums[int64_t(to) * d + f] += weight * row[f];
@@ -54,7 +54,8 @@ struct Partition {
         masses[j] = counts[j] = 0;
     }
 
-    /// The centers go to the means; one without mass stays. The sum of w |mean - center|^2.
+    /// Moves the centers to the means; one without mass stays. Returns the sum of
+    /// w |mean - center|^2.
     double to_means() {
         double less = 0;
         for (int j = 0; j < k; j++)
@@ -67,36 +68,38 @@ struct Partition {
         return less;
     }
 
-    /// Labels by nearest center. each(numbers, i, row, label, other, less): what else a segment
-    /// adds up, `more` numbers; less: by how much the second score is worse.
+    /// Assigns points to the nearest center. each(numbers, i, block, r, centers, gap) adds to
+    /// `more` further numbers, which are returned; gap: second best score minus the best one.
     template <class Each>
-    Numbers assign(Team& team, const Rows<T>& rows, int64_t more, Each each) {
+    Numbers assign(ThreadPool& pool, const Rows<T>& rows, int64_t more, Each each) {
         const std::vector<T> rounded(centers.begin(), centers.end());
-        const Packed<T> packed(rounded.data(), k, d);
+        const PackedCenters<T> packed(rounded.data(), k, d);
         const int64_t size = int64_t(k) * (d + 2);
-        Numbers found =
-            fold(team, rows.n, size + more, [&](Numbers& numbers, int64_t start, int64_t stop) {
-                assign_two(rows, start, stop, packed,
-                           [&](int64_t first, Block<T>& block, const int32_t* now,
-                               const int32_t* second, const TwoFound<T>& by) {
+        Numbers found = fold(pool, rows, size + more, [&](Range unit) {
+            rows.prefetch_after(unit.start, unit.stop);
+            return [&, buffer = PointBlock<T>(rows)](Numbers& numbers, Range leaf) mutable {
+                assign_two(rows, buffer, leaf, packed,
+                           [&](int64_t first, PointBlock<T>& block, const int32_t* now,
+                               const int32_t* second, const BestTwo<T>& by) {
                                for (int r = 0; r < block.count; r++) {
                                    const int64_t i = first + r;
                                    const int h = r / W<T>, l = r % W<T>;
                                    if (now[r] != labels[i])
-                                       follow(numbers, block.row(r), labels[i], now[r],
-                                              rows.weight(i));
+                                       note_move(numbers, block.row(r), labels[i], now[r],
+                                                 rows.weight(i));
                                    labels[i] = now[r], others[i] = second[r];
                                    each(&numbers[size], i, block, r, packed,
                                         double(by.second[h][l] - by.best[h][l]));
                                }
                            });
-            });
-        take(found);
+            };
+        });
+        apply(found);
         return Numbers(found.begin() + size, found.end());
     }
 
   private:
-    void follow(Numbers& numbers, const T* row, int from, int to, double weight) const {
+    void note_move(Numbers& numbers, const T* row, int from, int to, double weight) const {
         double* to_sums = &numbers[int64_t(to) * d];
         for (int f = 0; f < d; f++) to_sums[f] += weight * row[f];
         double *mass = &numbers[int64_t(k) * d], *count = mass + k;
@@ -107,7 +110,7 @@ struct Partition {
         mass[from] -= weight, count[from] -= weight > 0;
     }
 
-    void take(const Numbers& numbers) {
+    void apply(const Numbers& numbers) {
         for (int64_t f = 0; f < int64_t(k) * d; f++) sums[f] += numbers[f];
         for (int j = 0; j < k; j++) {
             masses[j] += numbers[int64_t(k) * d + j];

@@ -1,4 +1,4 @@
-// The counter-based noise of lloydformer.numerics.noise, draw for draw.
+// The counter-based generator of lloydformer.numerics.noise: the same numbers.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@ inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, uint64_t seed) 
 struct Noise {
     uint64_t seed;
     int64_t layer;
-    int head;  // its place in noise.HEADS
+    int head;  // index in noise.HEADS
 
-    /// For clusters 2 pair and 2 pair + 1 and a row.
+    /// The numbers of clusters 2 pair and 2 pair + 1 for a row.
     std::array<double, 2> uniform(int pair, int64_t row) const {
         const auto w = philox({uint32_t(row), uint32_t(uint64_t(row) >> 32), uint32_t(pair),
                                uint32_t(layer << 8 | head)},

@@ -1,9 +1,11 @@
-// A relocation: clusters with much error are split, and as many centers of little use vanish.
+// Relocation: clusters with large errors are split, and as many of the least useful centers
+// removed.
 #pragma once
 
 #include <numeric>
 
-#include "splits.hpp"
+#include "cluster_split.hpp"
+#include "workspace.hpp"
 
 namespace lloydformer::ISA {
 
@@ -15,31 +17,31 @@ class Relocation {
         : rows_(rows), kept_(rows.n, rows.d), tried_(rows.n, rows.d), away_(rows.n) {}
 
     /// From centers (k, d) to others, in place. Returns the objectives before and after.
-    std::pair<double, double> run(Team& team, double* centers, int k, const Moves& moves) {
-        know(team, centers, k);
+    std::pair<double, double> run(ThreadPool& pool, double* centers, int k, const Moves& moves) {
+        assign_kept(pool, centers, k);
         tried_ = kept_;
-        grow(team, moves);
+        grow(pool, moves);
         if (tried_.k == k) return {objective_, objective_};
-        tried_.assign(team, rows_, 0, [](auto&&...) {});
+        tried_.assign(pool, rows_, 0, [](auto&&...) {});
         tried_.to_means();
-        while (tried_.k > k) prune(team);
-        const double after = settle(team);
+        while (tried_.k > k) prune(pool);
+        const double after = settle(pool);
         std::copy(tried_.centers.begin(), tried_.centers.end(), centers);
         return {objective_, after};
     }
 
   private:
-    static constexpr int CANDIDATES = 64;               // that may vanish
+    static constexpr int CANDIDATES = 64;               // for removal
     static constexpr double TIE = 1e-9;                 // of the objective
     typedef std::vector<std::vector<int64_t>> Members;  // rows of some clusters
 
-    /// Labels, distances and errors for these centers, if they are not those of the last call.
-    void know(Team& team, const double* centers, int k) {
+    /// Labels, distances and errors for these centers; kept if they are those of the last call.
+    void assign_kept(ThreadPool& pool, const double* centers, int k) {
         if (kept_.k == k && std::equal(kept_.centers.begin(), kept_.centers.end(), centers)) return;
         kept_.begin(centers, k);
-        errors_ = kept_.assign(team, rows_, k,
-                               [&](double* errors, int64_t i, Block<T>& block, int r,
-                                   const Packed<T>& packed, double) {
+        errors_ = kept_.assign(pool, rows_, k,
+                               [&](double* errors, int64_t i, PointBlock<T>& block, int r,
+                                   const PackedCenters<T>& packed, double) {
                                    const int label = kept_.labels[i];
                                    away_[i] = squared_distance(block.row(r), packed.row(label),
                                                                packed.width);
@@ -48,19 +50,19 @@ class Relocation {
         objective_ = std::accumulate(errors_.begin(), errors_.end(), 0.0);
     }
 
-    /// The means, and the halves of some clusters.
-    void grow(Team& team, const Moves& moves) {
+    /// Moves the centers to the means, and splits some clusters.
+    void grow(ThreadPool& pool, const Moves& moves) {
         const std::vector<int> chosen = drawn_clusters(moves);
         const Members members = members_of(chosen, kept_.labels);
         std::vector<Split> splits(chosen.size());
         const BestSplit<T> best{rows_, kept_, away_, moves};
-        team.run(int(chosen.size()), [&](int c) { splits[c] = best(chosen[c], members[c]); });
+        pool.run(int(chosen.size()), [&](int c, int) { splits[c] = best(chosen[c], members[c]); });
         tried_.to_means();
         for (size_t c = 0; c < chosen.size(); c++)
             if (splits[c].gain > 0) apply(splits[c], chosen[c], members[c]);
     }
 
-    /// Those with the largest 2 log e + g, in this order.
+    /// Clusters with the largest 2 log e + g, in this order; g is Gumbel noise.
     std::vector<int> drawn_clusters(const Moves& moves) const {
         const Noise noise{moves.seed, moves.layer, GROW};
         std::vector<double> scores(kept_.k);
@@ -71,7 +73,7 @@ class Relocation {
         return first_of(moves.moved, scores, [](double a, double b) { return a > b; });
     }
 
-    /// The near half comes last, the other one takes the cluster's place.
+    /// The near half becomes the last cluster; the other one keeps its number.
     void apply(const Split& split, int b, const std::vector<int64_t>& rows) {
         std::vector<double> mean(split.sums);
         for (double& number : mean) number /= split.mass;
@@ -89,25 +91,25 @@ class Relocation {
                 tried_.sums[int64_t(b) * rows_.d + f] / tried_.masses[b];
     }
 
-    /// The means without the center that costs the least.
-    void prune(Team& team) {
-        const Numbers utility =
-            tried_.assign(team, rows_, tried_.k,
-                          [&](double* useful, int64_t i, Block<T>&, int, const Packed<T>&,
-                              double less) { useful[tried_.labels[i]] += rows_.weight(i) * less; });
+    /// Removes the center that costs the least, and moves the others to the means.
+    void prune(ThreadPool& pool) {
+        const Numbers utility = tried_.assign(
+            pool, rows_, tried_.k,
+            [&](double* useful, int64_t i, PointBlock<T>&, int, const PackedCenters<T>&,
+                double less) { useful[tried_.labels[i]] += rows_.weight(i) * less; });
         std::vector<int> candidates =
             first_of(CANDIDATES, utility, [](double a, double b) { return a < b; });
         std::sort(candidates.begin(), candidates.end());
         const Members members = members_of(candidates, tried_.labels);
         std::vector<double> costs(candidates.size());
-        team.run(int(candidates.size()),
-                 [&](int c) { costs[c] = cost(candidates[c], members[c]); });
+        pool.run(int(candidates.size()),
+                 [&](int c, int) { costs[c] = cost(candidates[c], members[c]); });
         const double least = *std::min_element(costs.begin(), costs.end());
-        size_t best = 0;  // two that are each other's second nearest cost the same
+        size_t best = 0;  // the first of those that cost the same but for rounding
         while (costs[best] > least + TIE * objective_) best++;
         std::vector<T> row(rows_.width);
         for (int64_t i : members[best]) {
-            rows_.see(i, row.data());
+            rows_.read(i, row.data());
             tried_.move(row.data(), candidates[best], tried_.others[i], rows_.weight(i));
             tried_.labels[i] = tried_.others[i];
         }
@@ -115,14 +117,15 @@ class Relocation {
         tried_.erase(candidates[best]);
     }
 
-    /// What the objective loses if the points of a cluster go to their second nearest center:
-    /// of those that go to j, n_j n_aj / (n_j + n_aj) |m_aj - m_j|^2 - n_aj |m_aj - m_a|^2.
+    /// By how much the objective grows if the points of a cluster go to their second nearest
+    /// center. For those that go to j: n_j n_aj / (n_j + n_aj) |m_aj - m_j|^2 - n_aj |m_aj -
+    /// m_a|^2.
     double cost(int a, const std::vector<int64_t>& rows) const {
         const int d = rows_.d;
         std::vector<double> sums(int64_t(tried_.k) * d), masses(tried_.k);
         std::vector<T> row(rows_.width);
         for (int64_t i : rows) {
-            rows_.see(i, row.data());
+            rows_.read(i, row.data());
             const double weight = rows_.weight(i);
             double* sum = &sums[int64_t(tried_.others[i]) * d];
             for (int f = 0; f < d; f++) sum[f] += weight * row[f];
@@ -146,11 +149,12 @@ class Relocation {
         return lost;
     }
 
-    /// A last step, and the objective of its partition.
-    double settle(Team& team) {
+    /// A last step. Returns the objective of its partition.
+    double settle(ThreadPool& pool) {
         const Numbers found = tried_.assign(
-            team, rows_, 1,
-            [&](double* sum, int64_t i, Block<T>& block, int r, const Packed<T>& packed, double) {
+            pool, rows_, 1,
+            [&](double* sum, int64_t i, PointBlock<T>& block, int r, const PackedCenters<T>& packed,
+                double) {
                 *sum += rows_.weight(i) *
                         double(squared_distance(block.row(r), packed.row(tried_.labels[i]),
                                                 packed.width));
@@ -158,7 +162,7 @@ class Relocation {
         return found[0] - tried_.to_means();
     }
 
-    /// The places of the numbers that come first, the lower place on ties.
+    /// The indices of the first `count` numbers in an order; on ties the lower index.
     template <class Before>
     static std::vector<int> first_of(size_t count, const std::vector<double>& numbers,
                                      Before before) {
@@ -182,8 +186,22 @@ class Relocation {
     const Rows<T>& rows_;
     Partition<T> kept_, tried_;
     std::vector<T> away_;  // squared distances to the kept centers
-    Numbers errors_;
+    Numbers errors_;       // by cluster
     double objective_ = 0;
 };
+
+/// Relocates centers (k, d) in float64, in place: `moved` of them, each to the best of `draws`
+/// splits. Returns the objectives before and after.
+template <class T>
+void run_relocate(Workspace<T>& work, Call& call) {
+    const auto centers = call.out<double>("centers", "(k, d)", {ANY, work.rows.d});
+    const Moves moves{uint64_t(call.integer("seed")), call.integer("layer"),
+                      int(call.integer("moved")), int(call.integer("draws"))};
+    Call::require(moves.moved > 0, "moved", "pass a number above 0");
+    Call::require(moves.draws > 0, "draws", "pass a number above 0");
+    if (work.relocation == nullptr) work.relocation = std::make_unique<Relocation<T>>(work.rows);
+    const auto found = work.relocation->run(work.pool, centers, int(centers.shape[0]), moves);
+    call.results = {found.first, found.second};
+}
 
 }  // namespace lloydformer::ISA

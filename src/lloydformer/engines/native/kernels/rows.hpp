@@ -1,4 +1,4 @@
-// Points as a fold sees them, and blocks of them with a point in each lane.
+// Rows of points, transformed when they are read, and blocks with one point in each SIMD lane.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,19 @@
 
 namespace lloydformer::ISA {
 
-/// Points in a block: two vectors of lanes, so that each center's number is used twice.
+/// Points in a block: two vectors, so that each number of a center is loaded once for both.
 template <class T>
 constexpr int P = 2 * W<T>;
 
-/// Points (n, d): scaled, then seen from an origin, or divided by their norms.
+/// Points (n, d): scaled, then centered at an origin, or divided by their norms.
 template <class T>
 class Rows {
   public:
-    /// `shift` and `scale` may be null, as may `weights`; so may `origin` of directions.
-    Rows(const T* points, int64_t n, int d, const T* origin, const T* shift, const T* scale,
-         const double* weights, bool directions, bool mapped = false)
+    /// `origin`, `shift`, `scale` and `weights` may be null.
+    Rows(const T* points, int64_t n, int d, int64_t leaf, const T* origin, const T* shift,
+         const T* scale, const double* weights, bool directions, bool mapped = false)
         : n(n),
+          leaf(leaf),
           d(d),
           width(padded<T>(d)),
           points_(points),
@@ -41,30 +42,30 @@ class Rows {
             shift_[f] = shift == nullptr ? 0 : shift[f];
             factor_[f] = scale == nullptr ? 1 : 1 / scale[f];
         }
-        for (int l = 0; l < W<T>; l++) there_[l] = d - (width - W<T>) > l ? -1 : 0;
+        for (int l = 0; l < W<T>; l++) is_feature_[l] = d - (width - W<T>) > l ? -1 : 0;
         if (d < W<T> && !scaled_ && !directions_)
             for (int f = 0; f < P<T> * d; f++) repeated_.push_back(origin_[f % d]);
     }
 
-    const int64_t n;
-    const int d, width;
-    T farthest = 0;  // the largest |x|^2, or more
+    const int64_t n, leaf;  // rows in all, and in a leaf of the tree of sums
+    const int d, width;     // features, and these padded to whole vectors
+    T largest_square = 0;   // upper bound of |x|^2
 
-    /// Row i as it is seen, padded with zeros.
-    void see(int64_t i, T* out) const {
+    /// Row i after the transformation, padded with zeros.
+    void read(int64_t i, T* out) const {
         const T* x = points_ + i * d;
-        if (i * d + width > n * d) x = std::copy_n(x, d, out) - d;  // nothing behind the last row
+        if (i * d + width > n * d) x = std::copy_n(x, d, out) - d;  // do not read past the end
         for (int f = 0; f < width; f += W<T>) {
             V<T> v = load(x + f);
             if (scaled_) v = (v - load(&shift_[f])) * load(&factor_[f]);
             v -= load(&origin_[f]);
-            store(out + f, f + W<T> <= d ? v : (V<T>)((I<T>)v & there_));
+            store(out + f, f + W<T> <= d ? v : (V<T>)((I<T>)v & is_feature_));
         }
         if (directions_) normalise(out);
     }
 
-    /// Rows of this range are about to be read: the system may bring those after them from disk.
-    void reading([[maybe_unused]] int64_t start, [[maybe_unused]] int64_t stop) const {
+    /// Asks the system to load the rows behind a range from disk, twice its length.
+    void prefetch_after([[maybe_unused]] int64_t start, [[maybe_unused]] int64_t stop) const {
 #if defined(__unix__) || defined(__APPLE__)
         if (!mapped_ || stop >= n) return;
         const uintptr_t page = uintptr_t(sysconf(_SC_PAGESIZE));
@@ -72,26 +73,26 @@ class Rows {
         const uintptr_t to =
             reinterpret_cast<uintptr_t>(points_ + std::min(n, stop + 2 * (stop - start)) * d);
         madvise(reinterpret_cast<void*>(from), to - from,
-                MADV_WILLNEED);  // advice: no error if not taken
+                MADV_WILLNEED);  // only a hint: errors are ignored
 #endif
     }
 
-    /// Row i will be seen soon.
-    void fetch(int64_t i) const {
+    /// Prefetches row i into the cache.
+    void prefetch(int64_t i) const {
         const char* x = reinterpret_cast<const char*>(points_ + i * d);
         for (size_t byte = 0; byte < std::min<size_t>(512, d * sizeof(T)); byte += 64)
             __builtin_prefetch(x + byte);
     }
 
-    /// Some rows one after the other, without zeros between them: for few features, and only
-    /// where rows are seen from an origin and nothing else.
-    void see_together(int64_t start, int count, T* out) const {
+    /// Several rows without padding between them. Precondition: narrow().
+    void read_packed(int64_t start, int count, T* out) const {
         const T* x = points_ + start * d;
         int f = 0;
         for (; f + W<T> <= count * d; f += W<T>) store(out + f, load(x + f) - load(&repeated_[f]));
         for (; f < count * d; f++) out[f] = x[f] - repeated_[f];
     }
 
+    /// A row is shorter than a vector, and centering is the only transformation.
     bool narrow() const { return !repeated_.empty(); }
 
     bool directions() const { return directions_; }
@@ -100,7 +101,7 @@ class Rows {
     double weight(int64_t i) const { return weights_ == nullptr ? 1.0 : weights_[i]; }
 
   private:
-    /// The scale of a row is no matter: it is divided by its largest number first.
+    /// Divides by the largest number first, so that squares neither overflow nor vanish.
     void normalise(T* row) const {
         V<T> largest{};
         for (int f = 0; f < width; f += W<T>)
@@ -119,49 +120,49 @@ class Rows {
     const double* weights_;
     bool directions_, mapped_, scaled_;
     std::vector<T> origin_, shift_, factor_, repeated_;
-    I<T> there_{};  // which lanes of a row's last vector are features
+    I<T> is_feature_{};  // mask of the last vector of a row
 };
 
-/// P points: their rows one after the other, and the same with a point in each lane.
+/// P points: as rows, and transposed with one point in each lane.
 template <class T>
-class Block {
+class PointBlock {
   public:
-    explicit Block(const Rows<T>& from)
-        : from_(from),
+    explicit PointBlock(const Rows<T>& from)
+        : from_(&from),
           rows_(P<T> * from.width),
           lanes_((from.d + 3) / 4 * 4 * P<T>),
           one_(from.width) {}
 
-    /// The rows from `start` on, up to P of them.
+    /// Reads up to P rows from `start` on.
     void read(int64_t start, int64_t stop) {
         start_ = start;
         count = static_cast<int>(std::min<int64_t>(P<T>, stop - start));
-        together_ = from_.narrow();
-        if (!together_) return read_rows(start, stop);
-        from_.see_together(start, count, rows_.data());
-        turn(from_.d);
+        packed_ = from_->narrow();
+        if (!packed_) return read_rows(start, stop);
+        from_->read_packed(start, count, rows_.data());
+        transpose_rows(from_->d);
     }
 
-    /// The same, with padded rows whatever the number of features.
+    /// The same, always with padded rows.
     void read_rows(int64_t start, int64_t stop) {
         count = static_cast<int>(std::min<int64_t>(P<T>, stop - start));
-        together_ = false;
-        for (int r = 0; r < count; r++) from_.see(start + r, &rows_[r * from_.width]);
-        turn(from_.width);
+        packed_ = false;
+        for (int r = 0; r < count; r++) from_->read(start + r, &rows_[r * from_->width]);
+        transpose_rows(from_->width);
     }
 
-    /// Rows by their numbers.
+    /// Reads rows by their numbers.
     void gather(const int64_t* rows, int how_many) {
         count = how_many;
-        together_ = false;
-        for (int r = 0; r < count; r++) from_.see(rows[r], &rows_[r * from_.width]);
-        turn(from_.width);
+        packed_ = false;
+        for (int r = 0; r < count; r++) from_->read(rows[r], &rows_[r * from_->width]);
+        transpose_rows(from_->width);
     }
 
-    /// A row of the block, padded; valid until the next one is asked for.
+    /// A padded row of the block; valid until the next call.
     const T* row(int r) {
-        if (!together_) return &rows_[r * from_.width];
-        from_.see(start_ + r, one_.data());
+        if (!packed_) return &rows_[r * from_->width];
+        from_->read(start_ + r, one_.data());
         return one_.data();
     }
 
@@ -170,7 +171,7 @@ class Block {
     /// |x|^2 of each point.
     void squares(T (&out)[P<T>]) const {
         V<T> sum[2]{};
-        for (int f = 0; f < from_.d; f++)
+        for (int f = 0; f < from_->d; f++)
             for (int h = 0; h < 2; h++) {
                 const V<T> x = load(&lanes_[f * P<T> + h * W<T>]);
                 sum[h] += x * x;
@@ -178,19 +179,19 @@ class Block {
         for (int h = 0; h < 2; h++) store(out + h * W<T>, sum[h]);
     }
 
-    int count = 0;  // of P; what is in the lanes behind them means nothing
+    int count = 0;  // points read; the lanes behind them hold old values
 
   private:
-    void turn(int stride) {
+    void transpose_rows(int stride) {
         constexpr int step = 16 / sizeof(T);
-        for (int f = 0; f < from_.d; f += step)
+        for (int f = 0; f < from_->d; f += step)
             for (int half = 0; half < P<T>; half += W<T>)
                 transpose(&rows_[half * stride + f], stride, &lanes_[f * P<T> + half], P<T>);
     }
 
-    const Rows<T>& from_;
+    const Rows<T>* from_;
     int64_t start_ = 0;
-    bool together_ = false;
+    bool packed_ = false;
     Aligned<T> rows_, lanes_, one_;
 };
 

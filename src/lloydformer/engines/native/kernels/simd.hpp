@@ -1,7 +1,7 @@
-// Vectors of floats or doubles, as wide as the instruction set that this file is compiled for.
+// SIMD vectors of float or double, as wide as the instruction set that this file is compiled for.
 //
-// The kernels are compiled once for each instruction set, each time with other flags; ISA names
-// the namespace, and the module chooses at run time.
+// The kernels are compiled once for each instruction set. The macro ISA names their namespace; the
+// module chooses one at run time.
 #pragma once
 
 #include <cstdint>
@@ -51,23 +51,22 @@ constexpr int W = LANE_BYTES / sizeof(T);
 template <class T>
 constexpr T HUGE_SCORE = std::numeric_limits<T>::max();  // instead of infinity
 
-/// Memory that begins at a vector's place: one that lies across two lines of the cache is slow to
-/// write and to read again.
+/// Allocates memory aligned to 64 bytes: vectors that cross cache lines are slow.
 template <class T>
-struct InPlace {
+struct AlignedAllocator {
     typedef T value_type;
-    InPlace() = default;
+    AlignedAllocator() = default;
     template <class U>
-    InPlace(const InPlace<U>&) {}
+    AlignedAllocator(const AlignedAllocator<U>&) {}
     T* allocate(size_t n) {
         return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64)));
     }
     void deallocate(T* at, size_t) { ::operator delete(at, std::align_val_t(64)); }
-    bool operator==(const InPlace&) const { return true; }
-    bool operator!=(const InPlace&) const { return false; }
+    bool operator==(const AlignedAllocator&) const { return true; }
+    bool operator!=(const AlignedAllocator&) const { return false; }
 };
 template <class T>
-using Aligned = std::vector<T, InPlace<T>>;
+using Aligned = std::vector<T, AlignedAllocator<T>>;
 
 template <class T>
 inline V<T> load(const T* from) {
@@ -95,9 +94,9 @@ inline V<T> max(V<T> a, V<T> b) {
     return a < b ? b : a;
 }
 
-/// The lanes, turned by some places.
+/// Rotates the lanes.
 template <class T>
-inline V<T> turned(V<T> v, int places) {
+inline V<T> rotated(V<T> v, int places) {
     V<T> out;
     for (int l = 0; l < W<T>; l++) out[l] = v[(l + places) % W<T>];
     return out;
@@ -106,7 +105,7 @@ inline V<T> turned(V<T> v, int places) {
 template <class T>
 inline T sum(V<T> v) {
 #pragma GCC unroll 4
-    for (int apart = W<T> / 2; apart > 0; apart /= 2) v += turned<T>(v, apart);
+    for (int apart = W<T> / 2; apart > 0; apart /= 2) v += rotated<T>(v, apart);
     return v[0];
 }
 
@@ -114,11 +113,11 @@ inline T sum(V<T> v) {
 template <class T>
 inline T least(V<T> v) {
 #pragma GCC unroll 4
-    for (int apart = W<T> / 2; apart > 0; apart /= 2) v = min<T>(v, turned<T>(v, apart));
+    for (int apart = W<T> / 2; apart > 0; apart /= 2) v = min<T>(v, rotated<T>(v, apart));
     return v[0];
 }
 
-/// Bit l is set where lane l of a mask is.
+/// One bit for each lane of a mask.
 inline unsigned bits(I<float> mask) {
 #if LANE_BYTES == 64
     return _mm512_movepi32_mask((__m512i)mask);
@@ -143,7 +142,7 @@ inline unsigned bits(I<double> mask) {
 #endif
 }
 
-/// Rows are kept with zeros behind them, so that vectors fill them.
+/// Length of a row that is padded with zeros to whole vectors.
 template <class T>
 constexpr int padded(int d) {
     return (d + W<T> - 1) / W<T> * W<T>;
@@ -182,7 +181,7 @@ typedef float Octet __attribute__((vector_size(32)));
 inline Octet join(Quad a, Quad b) { return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7); }
 #endif
 
-/// The 16 bytes at each of some places that are `step` bytes apart, side by side.
+/// Loads 16 bytes at each of several addresses that are `step` bytes apart.
 inline V<float> strided(const char* from, [[maybe_unused]] int64_t step) {
 #if LANE_BYTES == 64
     const Octet a = join(piece(from), piece(from + step));
@@ -195,19 +194,19 @@ inline V<float> strided(const char* from, [[maybe_unused]] int64_t step) {
 #endif
 }
 
-/// Which lanes of two vectors a shuffle takes: within each 16 bytes, those that `of` names.
+/// Lane indices for a shuffle of two vectors: within each 16 bytes, the lanes that `of` names.
 template <class T, class Of>
 inline I<T> lanes(Of of) {
     constexpr int per = 16 / sizeof(T);
     I<T> chosen{};
     for (int l = 0; l < W<T>; l++) {
-        const int place = of(l % per);  // of the first vector; from `per` on, of the second
+        const int place = of(l % per);  // in the first vector; from `per` on, in the second
         chosen[l] = l / per * per + place % per + (place < per ? 0 : W<T>);
     }
     return chosen;
 }
 
-/// Sixteen bytes of features of W rows become vectors with a row in each lane: 4 of floats...
+/// Transposes 16 bytes of W rows into vectors with one row in each lane: 4 features of float.
 inline void transpose(const float* rows, int stride, float* out, int apart) {
     const char* from = reinterpret_cast<const char*>(rows);
     const int64_t row = stride * int64_t(sizeof(float));
@@ -227,7 +226,7 @@ inline void transpose(const float* rows, int stride, float* out, int apart) {
     store(out + 3 * apart, __builtin_shuffle(c, d, odd));
 }
 
-/// ... and 2 of doubles.
+/// The same for 2 features of double.
 inline void transpose(const double* rows, int stride, double* out, int apart) {
     const char* from = reinterpret_cast<const char*>(rows);
     const int64_t row = stride * int64_t(sizeof(double));

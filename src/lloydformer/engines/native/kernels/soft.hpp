@@ -1,70 +1,51 @@
-// Soft assignment: shares of every point in every cluster, and the sums that they give.
+// Soft k-means: the shares of every point in every cluster, and the sums of shares times points.
 #pragma once
 
-#include "assign.hpp"
 #include "exponents.hpp"
-#include "fold.hpp"
-#include "rounds.hpp"
+#include "workspace.hpp"
 
 namespace lloydformer::ISA {
 
-/// Sums (k, d), masses (k), energy and changes of soft-max shares.
+/// The buffers of one thread.
 template <class T>
-class Softly {
+class SoftPass {
   public:
-    Softly(const Rows<T>& rows, const Packed<T>& centers, double gamma, const State& state)
-        : rows_(rows), centers_(centers), gamma_(gamma), state_(state) {}
-
-    Numbers operator()(Team& team) const {
-        const int64_t size = int64_t(centers_.k) * (rows_.d + 1) + 2;
-        return fold(team, rows_.n, size, [&](Numbers& sum, int64_t start, int64_t stop) {
-            Part(*this, sum).run(start, stop);
-        });
-    }
-
-  private:
-    class Part;
-    const Rows<T>& rows_;
-    const Packed<T>& centers_;
-    double gamma_;
-    State state_;
-};
-
-template <class T>
-class Softly<T>::Part {
-  public:
-    Part(const Softly& all, Numbers& sum)
-        : all_(all),
-          k_(all.centers_.k),
-          d_(all.rows_.d),
-          width_(all.rows_.width),
-          sum_(sum),
-          block_(all.rows_),
+    SoftPass(const Rows<T>& rows, const PackedCenters<T>& centers, double gamma, int32_t* labels,
+             const int32_t* previous)
+        : rows_(rows),
+          centers_(centers),
+          gamma_(gamma),
+          labels_(labels),
+          previous_(previous),
+          k_(centers.k),
+          d_(rows.d),
+          width_(rows.width),
+          block_(rows),
           shares_(k_ * P<T>),
           sums_(int64_t(k_) * width_),
           masses_(k_) {}
 
-    void run(int64_t start, int64_t stop) {
-        constexpr int held = 8;  // blocks whose sums are held in T
+    /// Adds sums (k, d), masses (k), energy and changes of a range.
+    void run(Numbers& sum, Range range) {
+        constexpr int held = 8;  // blocks that are added up in T before they are in float64
         int since = 0;
-        all_.rows_.reading(start, stop);
-        for (int64_t i = start; i < stop; i += P<T>) {
-            block_.read_rows(i, stop);
+        for (int64_t i = range.start; i < range.stop; i += P<T>) {
+            block_.read_rows(i, range.stop);
             share(i);
             gather();
-            if (++since == held || i + P<T> >= stop) flush(), since = 0;
+            if (++since == held || i + P<T> >= range.stop) flush(sum), since = 0;
         }
     }
 
   private:
     /// The share of every point in every cluster, times its weight.
     void share(int64_t start) {
-        const Found<T> found = score_all();
+        const BestScores<T> found = score_all();
         V<T> total[2]{};
         for (int j = 0; j < k_; j++)
             for (int h = 0; h < 2; h++) {
                 T* at = &shares_[j * P<T> + h * W<T>];
-                const V<T> share = exponential<T>((found.best[h] - load(at)) * T(all_.gamma_));
+                const V<T> share = exponential<T>((found.best[h] - load(at)) * T(gamma_));
                 total[h] += share;
                 store(at, share);
             }
@@ -76,10 +57,10 @@ class Softly<T>::Part {
         block_.squares(squares);
         for (int r = 0; r < block_.count; r++) {
             const int32_t label = int32_t(found.index[r / W<T>][r % W<T>]);
-            const double weight = all_.rows_.weight(start + r);
+            const double weight = rows_.weight(start + r);
             factor[r] = T(weight) / totals[r];
-            changed_ += weight > 0 && label != all_.state_.before[start + r];
-            all_.state_.labels[start + r] = label;
+            changed_ += weight > 0 && label != previous_[start + r];
+            labels_[start + r] = label;
         }
         note(start, totals, best, squares);
         for (int j = 0; j < k_; j++)
@@ -89,7 +70,7 @@ class Softly<T>::Part {
     /// Adds w (|x|^2 + best - log(total) / gamma). Without weights, the logarithm is taken of the
     /// product of several totals, each at most k.
     void note(int64_t start, const T* totals, const T* best, const T* squares) {
-        if (!all_.rows_.weighted() && block_.count == P<T>) {
+        if (!rows_.weighted() && block_.count == P<T>) {
             constexpr int parts = std::min(8, P<T>);
             for (int r = 0; r < P<T>; r += parts)
                 for (int l = 0; l < parts; l++) {
@@ -99,21 +80,20 @@ class Softly<T>::Part {
             return;
         }
         for (int r = 0; r < block_.count; r++)
-            energy_[0] +=
-                all_.rows_.weight(start + r) *
-                (double(squares[r]) + best[r] - std::log(double(totals[r])) / all_.gamma_);
+            energy_[0] += rows_.weight(start + r) *
+                          (double(squares[r]) + best[r] - std::log(double(totals[r])) / gamma_);
     }
 
-    /// Scores of all centers, written where the shares will be, and the best of them.
-    Found<T> score_all() {
-        Found<T> found;
-        const Packed<T>& centers = all_.centers_;
+    /// Writes the scores of all centers to shares_. Returns the best of them.
+    BestScores<T> score_all() {
+        BestScores<T> found;
+        const PackedCenters<T>& centers = centers_;
         by_eights(0, k_, [&](int first, auto count) {
             V<T> s[count][2];
             score<T, count>(block_.lanes(), d_, centers.eight(first), &centers.squares[first], s);
             for (int j = 0; j < count; j++)
                 for (int h = 0; h < 2; h++) store(&shares_[(first + j) * P<T> + h * W<T>], s[j][h]);
-            found.see(s, first);
+            found.update(s, first);
         });
         return found;
     }
@@ -141,31 +121,53 @@ class Softly<T>::Part {
         }
     }
 
-    void flush() {
+    void flush(Numbers& sums) {
         for (int j = 0; j < k_; j++) {
             for (int f = 0; f < d_; f++)
-                sum_[int64_t(j) * d_ + f] += sums_[int64_t(j) * width_ + f];
-            sum_[int64_t(k_) * d_ + j] += sum<T>(masses_[j]);
+                sums[int64_t(j) * d_ + f] += sums_[int64_t(j) * width_ + f];
+            sums[int64_t(k_) * d_ + j] += sum<T>(masses_[j]);
             masses_[j] = V<T>{};
         }
         std::fill(sums_.begin(), sums_.end(), T(0));
-        double* energy = &sum_[int64_t(k_) * (d_ + 1)];
+        double* energy = &sums[int64_t(k_) * (d_ + 1)];
         for (int l = 0; l < 8; l++) {
-            energy[0] += energy_[l] - std::log(product_[l]) / all_.gamma_;
+            energy[0] += energy_[l] - std::log(product_[l]) / gamma_;
             energy_[l] = 0, product_[l] = 1;
         }
         energy[1] += double(changed_);
         changed_ = 0;
     }
 
-    const Softly& all_;
+    const Rows<T>& rows_;
+    const PackedCenters<T>& centers_;
+    double gamma_;
+    int32_t* labels_;
+    const int32_t* previous_;
     int k_, d_, width_;
-    Numbers& sum_;
-    Block<T> block_;
-    std::vector<T> shares_, sums_;  // by center: of each point; of each feature
+    PointBlock<T> block_;
+    std::vector<T> shares_, sums_;  // (k, P), (k, width)
     std::vector<V<T>> masses_;
     double energy_[8]{}, product_[8]{1, 1, 1, 1, 1, 1, 1, 1};
     int64_t changed_ = 0;
 };
+
+/// Sums (k, d) and masses (k) of soft-max shares; energy. `previous` is only read: the caller
+/// writes it. Returns the number of changed labels.
+template <class T>
+void run_shares(Workspace<T>& work, Call& call) {
+    const PackedCenters<T> centers = work.centers(call);
+    const double gamma = call.number("inverse_temperature");
+    int32_t *labels = work.labels(call), *previous = work.previous(call);
+    const StepArrays out(call, centers.k, work.rows.d, "energy");
+    work.lloyd.reset();
+    const int64_t size = int64_t(centers.k) * (work.rows.d + 1) + 2;
+    out.fill(fold(work.pool, work.rows, size,
+                  [&](Range unit) {
+                      work.rows.prefetch_after(unit.start, unit.stop);
+                      return [pass = SoftPass<T>(work.rows, centers, gamma, labels, previous)](
+                                 Numbers& sum, Range leaf) mutable { pass.run(sum, leaf); };
+                  }),
+             call);
+}
 
 }  // namespace lloydformer::ISA

@@ -1,0 +1,62 @@
+"""How types and shapes are checked while the tests run.
+
+`--jaxtyping-packages` (pyproject.toml) decorates every function of the package with
+`jaxtyping.jaxtyped`. That binds the arguments of each call, checks them twice, and compiles a
+checker whenever a local function is defined; tests of circuits took five times as long. `checked`
+takes its place and makes the same checks once: types with beartype and, where a signature names
+shapes, sizes of one name equal within a call.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, get_type_hints
+
+import jaxtyping
+from beartype import BeartypeConf, beartype
+
+Function = Callable[..., Any]
+TYPES = beartype(conf=BeartypeConf(violation_type=jaxtyping.TypeCheckError))
+SIZES = jaxtyping.jaxtyped("context")
+"""A new table of sizes by name, each time that it is entered."""
+
+
+def checked(target: Any = None, **settings: Any) -> Any:
+    """Decorate a function or dataclass; local functions without shapes are left to mypy."""
+    if target is None:
+        return checked
+    if inspect.isclass(target):
+        if hasattr(target, "__dataclass_fields__") and "__init__" in vars(target):
+            target.__init__ = checked(target.__init__)
+        return target
+    written = target.__annotations__
+    target.__annotations__ = {name: resolved(hint, target) for name, hint in written.items()}
+    try:
+        if "jaxtyping." in str(target.__annotations__):
+            return with_sizes(target, TYPES(target))
+        return target if "<locals>" in target.__qualname__ else TYPES(target)
+    finally:
+        target.__annotations__ = written
+
+
+def resolved(hint: Any, function: Function) -> Any:
+    """The hint with its names in quotes looked up; anything, if one is not defined (yet)."""
+    holder = SimpleNamespace(__annotations__={"hint": hint})
+    try:
+        return get_type_hints(holder, function.__globals__, include_extras=True)["hint"]
+    except NameError:
+        return Any
+
+
+def with_sizes(function: Function, typed: Function) -> Function:
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        __tracebackhide__ = True
+        with SIZES:
+            return typed(*arguments, **named)
+
+    return call
+
+
+jaxtyping.jaxtyped = checked  # what the import hook decorates with

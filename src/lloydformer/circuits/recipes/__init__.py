@@ -1,0 +1,70 @@
+"""The recipes: the seven rows of the table tab:comp-alg, and six beyond it.
+
+Most are the base recipe `lloyd()` with a part replaced; the difference is the algorithm. The
+tuples below are the only lists of recipes; other lists are derived from them.
+"""
+
+from collections.abc import Callable
+
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.recipes.free_weights import learned
+from lloydformer.circuits.recipes.kmeans import lloyd, lloyd_binary, lloyd_dot
+from lloydformer.circuits.recipes.kmedoids import medoids
+from lloydformer.circuits.recipes.robust_kmeans import robust, robust_lifted
+from lloydformer.circuits.recipes.soft_kmeans import soft, soft_dot
+from lloydformer.circuits.recipes.spherical_kmeans import spherical
+from lloydformer.circuits.recipes.trimmed_kmeans import trimmed
+from lloydformer.circuits.relocating import relocating
+from lloydformer.circuits.stages import AnyRecipe
+from lloydformer.circuits.symmetric import symmetric
+
+__all__ = [
+    "learned",
+    "lloyd",
+    "lloyd_binary",
+    "lloyd_dot",
+    "medoids",
+    "relocating",
+    "robust",
+    "robust_lifted",
+    "soft",
+    "soft_dot",
+    "spherical",
+    "symmetric",
+    "table",
+    "trimmed",
+]
+
+IN_TABLE: tuple[Callable[..., Recipe], ...] = (
+    lloyd, lloyd_dot, spherical, soft, trimmed, robust, medoids,
+)  # fmt: skip
+"""Makers of the rows of the table tab:comp-alg, in its order."""
+
+BEYOND_TABLE: tuple[Callable[..., AnyRecipe], ...] = (
+    soft_dot, robust_lifted, lloyd_binary, relocating,
+)  # fmt: skip
+"""Makers of recipes that are constructed too, but are not in the paper's table."""
+
+TRAINED: tuple[Callable[..., Recipe], ...] = (symmetric, learned)
+"""Makers of recipes whose numbers or weights come from training."""
+
+
+def table() -> tuple[Recipe, ...]:
+    """Return the recipes of the paper's table tab:comp-alg, in its order.
+
+    Returns
+    -------
+    tuple of Recipe
+        Seven recipes with their default parameters.
+
+    See Also
+    --------
+    lloydformer.Recipe.row : The row of one recipe.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> [recipe.name for recipe in lf.recipes.table()]
+    ['lloyd', 'lloyd_dot', 'spherical', 'soft', 'trimmed', 'robust', 'medoids']
+    """
+    return tuple(make() for make in IN_TABLE)

@@ -1,0 +1,77 @@
+"""The layer whose weights are learned."""
+
+from typing import Literal
+
+from lloydformer.circuits.heads import Head
+from lloydformer.circuits.projections import Dense
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.recipes.weighting import Weighting, weighting
+from lloydformer.circuits.scores import Euclidean, Scaled
+from lloydformer.circuits.tokens import Binary, plain, positions_only
+
+
+def learned(
+    codes: Literal["onehot", "binary"] | None = "onehot",
+    bias: bool = True,
+    scaled: bool = True,
+    activation: Weighting = "softmax",
+    dropout: float = 0.01,
+) -> Recipe:
+    r"""Return the recipe of the layer whose weights are learned.
+
+    Section sec:results:train: Euclidean scores in all four heads. Tokens are embedded again
+    before each layer.
+
+    Parameters
+    ----------
+    codes : {"onehot", "binary"} or None, default="onehot"
+        How clusters are written into tokens. None leaves these dimensions out: tokens are
+        positions, $d_{emb} = d$.
+    bias : bool, default=True
+        Whether queries, keys and values have a bias.
+    scaled : bool, default=True
+        Whether scores are divided by $\sqrt{d_{emb}}$.
+    activation : {"sparsemax", "softmax"}, default="softmax"
+        Activation of all heads.
+    dropout : float, default=0.01
+        Fraction of the attention weights that are set to zero during training.
+
+    Returns
+    -------
+    Recipe
+        The recipe, without weights. A `Circuit` draws them with its `seed`.
+
+    Raises
+    ------
+    ValueError
+        If `codes` is not one of those named.
+
+    See Also
+    --------
+    symmetric : A learned layer that respects the symmetries of k-means.
+    lloydformer.LearnedKMeans : The estimator.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> circuit = lf.Circuit(lf.recipes.learned(), n_features=2, n_clusters=3, trainable=True)
+    >>> sum(weight.numel() for weight in circuit.parameters())  # 12 matrices and biases
+    360
+    """
+    tokens = {"onehot": plain(), "binary": plain(Binary()), None: positions_only()}
+    if codes not in tokens:
+        raise ValueError(f'codes: found {codes!r}; pass "onehot", "binary" or None')
+    score = Scaled(Euclidean()) if scaled else Euclidean()
+    free = Dense(bias)
+    head = Head(score, weighting(activation, 1.0), free, free, free, dropout=dropout)
+    return Recipe(
+        name="learned",
+        tokens=tokens[codes],
+        encoder_cross=head,
+        encoder_self=head,
+        decoder_cross=head,
+        decoder_self=head,
+        algorithm="learned",
+        appendix="asec:trf-train",
+        embeds_again=True,
+    )

@@ -1,0 +1,42 @@
+"""Options that hold several values: lists between commas, ranges with a colon."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T", int, float)
+
+
+def names_of(text: str | None) -> tuple[str, ...] | None:
+    """Parse "a,b,c"; None if the option is not given.
+
+    >>> names_of("height, weight")
+    ('height', 'weight')
+    """
+    return None if text is None else tuple(name.strip() for name in text.split(","))
+
+
+def count_of(option: str, text: str) -> int | tuple[int, int]:
+    """Parse a number, or a range of numbers, both ends included.
+
+    >>> count_of("points", "512"), count_of("points", "128:1024")
+    (512, (128, 1024))
+    """
+    parts = text.split(":")
+    if not 1 <= len(parts) <= 2 or not all(part.isdecimal() for part in parts):
+        raise ValueError(f"--{option}: found {text!r}; pass a number, or LEAST:GREATEST")
+    numbers = tuple(int(part) for part in parts)
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+def numbers_of(option: str, text: str, kind: Callable[[str], T]) -> list[T]:
+    """Parse a number, or several between commas.
+
+    >>> numbers_of("seed", "0,1,2", int)
+    [0, 1, 2]
+    """
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--{option}: found {text!r}; pass a number, or several as in 0,1,2"
+        ) from None

@@ -1,0 +1,56 @@
+// Labels of the nearest and the second nearest center.
+#pragma once
+
+#include "assign.hpp"
+
+namespace lloydformer::ISA {
+
+/// The two best scores of each point, and the first centers that have them.
+template <class T>
+struct BestTwo : BestScores<T> {
+    I<T> other[2]{};
+
+    template <int J>
+    void update(const V<T> (&s)[J][2], int first) {
+        for (int j = 0; j < J; j++)
+            for (int h = 0; h < 2; h++) {
+                const I<T> here = (first + j) - I<T>{};
+                const auto nearer = s[j][h] < this->best[h];
+                other[h] = nearer ? this->index[h] : s[j][h] < this->second[h] ? here : other[h];
+                this->index[h] = nearer ? here : this->index[h];
+                this->second[h] = min<T>(this->second[h], max<T>(this->best[h], s[j][h]));
+                this->best[h] = min<T>(this->best[h], s[j][h]);
+            }
+    }
+};
+
+/// Calls each(first row number, block, labels, second labels, scores) for the blocks of a range.
+/// The memory of `buffer` is used.
+template <class T, class Each>
+inline void assign_two(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
+                       const PackedCenters<T>& centers, Each each) {
+    PointBlock<T> block = std::move(buffer);
+    int32_t labels[P<T>], others[P<T>];
+    for (int64_t i = range.start; i < range.stop; i += P<T>) {
+        block.read(i, range.stop);
+        BestTwo<T> found;
+        by_eights(0, centers.k, [&](int first, auto count) {
+            V<T> s[count][2];
+            score<T, count>(block.lanes(), centers.d, centers.eight(first), &centers.squares[first],
+                            s);
+            found.update(s, first);
+        });
+        for (int r = 0; r < P<T>; r++) {
+            labels[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);
+            others[r] = static_cast<int32_t>(found.other[r / W<T>][r % W<T>]);
+        }
+        settle_ties(block, centers, rows.largest_square, found, labels);
+        for (int r = 0; r < block.count; r++)
+            if (labels[r] == others[r])
+                others[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);
+        each(i, block, labels, others, found);
+    }
+    buffer = std::move(block);
+}
+
+}  // namespace lloydformer::ISA

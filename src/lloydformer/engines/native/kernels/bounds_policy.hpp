@@ -1,0 +1,46 @@
+// Decides when bounds save time, and when comparing all points with all centers is cheaper.
+#pragma once
+
+#include "bounds.hpp"
+
+namespace lloydformer::ISA {
+
+/// Costs are vector instructions for a point, as measured. Labels and sums are the same either way.
+/// The choice depends on counts alone, so it is the same for any number of threads.
+class BoundsPolicy {
+  public:
+    BoundsPolicy(int64_t n, int d, int k, int width)
+        : n_(double(n)),
+          block_(2.0 * width),
+          groups_((k + GROUP - 1) / GROUP),
+          all_((double(k) * d + 5.0 * k) / width + 0.5 * d + 15),
+          look_(130 + 5.0 * groups_) {}
+
+    /// Where a comparison with all centers is cheap, bounds are never used: reading them would cost
+    /// as much.
+    void begin() { few_ = all_ < 40 ? -1 : n_ / 8 * all_ / (all_ + look_), changed_ = n_; }
+
+    /// Use existing bounds; build them only if few labels changed.
+    bool use_bounds(bool known) const { return known || changed_ <= few_; }
+
+    void set_changed(int64_t changed) { changed_ = double(changed); }
+
+    /// Returns whether a pass with bounds was cheaper than one without. If not, bounds are built
+    /// again when half as many points change.
+    bool keep(const Effort& effort, int64_t changed) {
+        const double comparing = double(effort.comparisons) * block_ * all_ / groups_;
+        const double skipping =
+            n_ * (4 + 1.5 * groups_) + comparing + double(effort.looked_at) * look_;
+        const bool first = double(effort.looked_at) >= n_;
+        if (first || skipping < n_ * all_) return true;
+        few_ = double(changed) / 2;
+        return false;
+    }
+
+  private:
+    double n_, block_, groups_;
+    double all_, look_;  // cost of comparing with all centers; of a point that bounds do not decide
+    double few_ = 0, changed_ = 0;
+};
+
+}  // namespace lloydformer::ISA

@@ -1,0 +1,90 @@
+// Groups of neighbouring centers.
+#pragma once
+
+#include <numeric>
+
+#include "centers.hpp"
+
+namespace lloydformer::ISA {
+
+constexpr int GROUP = 16;  // centers in a group, or a multiple of it
+
+/// Groups of centers that are near to each other. Centers are in slots, those of a group side by
+/// side; unused slots at the end have a huge score.
+template <class T>
+class CenterGroups {
+  public:
+    /// `most`: upper limit of the number of groups.
+    CenterGroups(const PackedCenters<T>& centers, int most)
+        : d_(centers.d),
+          size_(GROUP * ((centers.k + GROUP * most - 1) / (GROUP * most))),
+          count_((centers.k + size_ - 1) / size_),
+          slots_(centers.k),
+          place_(centers.k),
+          numbers_(int64_t(count_) * size_ * d_),
+          squares_(count_ * size_, HUGE_SCORE<T> / 4) {
+        std::iota(slots_.begin(), slots_.end(), 0);
+        split(centers, 0, centers.k);
+        for (int s = 0; s < centers.k; s++) place_[slots_[s]] = s;
+    }
+
+    int count() const { return count_; }
+    int of(int center) const { return place_[center] / size_; }
+    int slot(int center) const { return place_[center]; }
+    int center(int slot) const { return slots_[slot]; }
+
+    void pack(const PackedCenters<T>& centers) {
+        for (size_t s = 0; s < slots_.size(); s++) {
+            T* to = &numbers_[int64_t(s / TOGETHER * TOGETHER) * d_ + s % TOGETHER];
+            for (int f = 0; f < d_; f++) to[f * TOGETHER] = -2 * centers.row(slots_[s])[f];
+            squares_[s] = centers.squares[slots_[s]];
+        }
+    }
+
+    /// The nearest slot of group g for each point of a block.
+    BestScores<T> nearest(const T* lanes, int g) const {
+        BestScores<T> found;
+        for (int s = g * size_; s < (g + 1) * size_; s += TOGETHER) {
+            V<T> scores[TOGETHER][2];
+            score<T, TOGETHER>(lanes, d_, &numbers_[int64_t(s) * d_], &squares_[s], scores);
+            found.update(scores, s);
+        }
+        return found;
+    }
+
+  private:
+    /// Splits slots [begin, end) along their widest feature until they fit in a group.
+    void split(const PackedCenters<T>& centers, int begin, int end) {
+        if (end - begin <= size_) return;
+        const int axis = widest(centers, begin, end);
+        const int middle = begin + ((end - begin + size_ - 1) / size_ + 1) / 2 * size_;
+        std::nth_element(slots_.begin() + begin, slots_.begin() + middle, slots_.begin() + end,
+                         [&](int a, int b) {
+                             return std::make_pair(centers.row(a)[axis], a) <
+                                    std::make_pair(centers.row(b)[axis], b);
+                         });
+        split(centers, begin, middle);
+        split(centers, middle, end);
+    }
+
+    int widest(const PackedCenters<T>& centers, int begin, int end) const {
+        int axis = 0;
+        double most = -1;
+        for (int f = 0; f < d_; f++) {
+            double sum = 0, square = 0;
+            for (int s = begin; s < end; s++) {
+                const double x = centers.row(slots_[s])[f];
+                sum += x, square += x * x;
+            }
+            const double spread = square - sum * sum / (end - begin);
+            if (spread > most) most = spread, axis = f;
+        }
+        return axis;
+    }
+
+    int d_, size_, count_;
+    std::vector<int> slots_, place_;
+    std::vector<T> numbers_, squares_;
+};
+
+}  // namespace lloydformer::ISA

@@ -1,0 +1,54 @@
+// Labels and squared distances by nearest center.
+#pragma once
+
+#include "assign.hpp"
+#include "lloyd.hpp"
+
+namespace lloydformer::ISA {
+
+/// Squared distances to the nearest center, and labels unless they are known; of each cluster the
+/// sum of w d^2, then the mass.
+template <class T>
+Numbers measure(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& centers,
+                int32_t* labels, T* distances, bool labelled) {
+    const auto note = [&](Numbers& sum, int64_t i, int32_t label, const T* row) {
+        distances[i] = squared_distance(row, centers.row(label), centers.width);
+        sum[label] += rows.weight(i) * distances[i];
+        sum[centers.k + label] += rows.weight(i);
+    };
+    return fold(pool, rows, 2 * centers.k, [&](Range unit) {
+        if (!labelled) rows.prefetch_after(unit.start, unit.stop);
+        return [&, block = PointBlock<T>(rows), row = std::vector<T>(rows.width)](
+                   Numbers& sum, Range leaf) mutable {
+            for (int64_t i = leaf.start; i < leaf.stop && labelled; i++)
+                rows.read(i, row.data()), note(sum, i, labels[i], row.data());
+            if (labelled) return;
+            assign(rows, block, leaf, centers,
+                   [&](int64_t i, PointBlock<T>& points, const int32_t* found) {
+                       std::copy_n(found, points.count, labels + i);
+                       for (int r = 0; r < points.count; r++)
+                           note(sum, i + r, found[r], points.row(r));
+                   });
+        };
+    });
+}
+
+/// Labels and distances; the sum of w d^2 and the mass of each cluster, (k) each. Bounds of the
+/// last `nearest` are used: `previous` holds its labels.
+template <class T>
+void run_measure(Workspace<T>& work, Call& call) {
+    const PackedCenters<T> centers = work.centers(call);
+    int32_t *labels = work.labels(call), *previous = work.previous(call);
+    T* distances = work.distances(call);
+    double* spread = call.out<double>("spread", "(k)", {centers.k});
+    double* masses = call.out<double>("masses", "(k)", {centers.k});
+    const bool labelled =
+        work.lloyd != nullptr && work.lloyd->k() == centers.k && work.lloyd->has_bounds();
+    if (labelled) work.lloyd->relabel(work.pool, centers, labels, previous);
+    work.labels_written = true;
+    const Numbers found = measure(work.pool, work.rows, centers, labels, distances, labelled);
+    std::copy_n(found.begin(), centers.k, spread);
+    std::copy_n(found.begin() + centers.k, centers.k, masses);
+}
+
+}  // namespace lloydformer::ISA

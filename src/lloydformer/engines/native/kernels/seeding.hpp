@@ -1,0 +1,217 @@
+// k-means++: distances to the nearest seed, and how much candidates would reduce them.
+#pragma once
+
+#include "workspace.hpp"
+
+namespace lloydformer::ISA {
+
+/// Squared distances of a block to one center, by differences.
+template <class T>
+inline void distances_to(const T* lanes, int d, const T* center, V<T> (&away)[2]) {
+    away[0] = away[1] = V<T>{};
+    for (int f = 0; f < d; f++)
+        for (int h = 0; h < 2; h++) {
+            const V<T> apart = load(lanes + f * P<T> + h * W<T>) - splat(center[f]);
+            away[h] += apart * apart;
+        }
+}
+
+/// The seeds so far. A point keeps its seed if the new seed is at least twice as far from that seed
+/// as the point is, so only points near a new seed are compared with it. `labels` hold the number
+/// of each point's seed.
+template <class T>
+class Seeding {
+  public:
+    explicit Seeding(const Rows<T>& rows) : rows_(rows) {}
+
+    /// Updates the distances to the nearest seed for a new seed; the sum of w d^2 in each range of
+    /// `leaf` rows. first: there are no other seeds.
+    void closer(ThreadPool& pool, const T* seed, bool first, T* distances, int32_t* labels,
+                int64_t leaf, double* masses) {
+        if (first) seeds_.clear();
+        const std::vector<T> reach = reaches(seed, 1);
+        seeds_.insert(seeds_.end(), seed, seed + rows_.d);
+        const int32_t label = int32_t(reach.size());
+        pool.run(int((rows_.n + leaf - 1) / leaf), [&](int number, int) {
+            const int64_t start = number * leaf, stop = std::min(rows_.n, start + leaf);
+            if (first) std::fill(distances + start, distances + stop, HUGE_SCORE<T>);
+            PointBlock<T> block(rows_);
+            const auto near = nearby(reach, distances, labels, {start, stop});
+            each_block(near, block, [&](const int64_t* points, int count) {
+                T away[P<T>];
+                measure(block.lanes(), seed, away);
+                for (int r = 0; r < count; r++)
+                    if (away[r] < distances[points[r]])
+                        distances[points[r]] = away[r], labels[points[r]] = label;
+            });
+            masses[number] = mass(distances, start, stop);
+        });
+    }
+
+    /// By how much the sum of w d^2 would shrink with each of m candidates as a new seed.
+    Numbers gains(ThreadPool& pool, const T* candidates, int m, const T* distances,
+                  const int32_t* labels) const {
+        const std::vector<T> reach = reaches(candidates, m);
+        return fold(pool, rows_, m, [&](Range) {
+            return [&, block = PointBlock<T>(rows_)](Numbers& gain, Range leaf) mutable {
+                const auto near = nearby(reach, distances, labels, leaf);
+                each_block(near, block, [&](const int64_t* points, int count) {
+                    T now[P<T>]{}, weight[P<T>]{};
+                    for (int r = 0; r < count; r++) {
+                        now[r] = distances[points[r]];
+                        weight[r] = T(rows_.weight(points[r]));
+                    }
+                    for (int c = 0; c < m; c++) {
+                        V<T> away[2], less{};
+                        distances_to(block.lanes(), rows_.d, candidates + int64_t(c) * rows_.d,
+                                     away);
+                        for (int h = 0; h < 2; h++)
+                            less += max<T>(load(now + h * W<T>) - away[h], V<T>{}) *
+                                    load(weight + h * W<T>);
+                        gain[c] += sum<T>(less);
+                    }
+                });
+            };
+        });
+    }
+
+    /// Greedy k-means++ from chosen[0] on: each seed is the best of `trials` candidates that are
+    /// drawn with probabilities w d^2. Returns the number of seeds: fewer than k if no mass is
+    /// left.
+    int choose(ThreadPool& pool, int64_t* chosen, int k, const double* draws, int trials,
+               T* distances, int32_t* labels) {
+        std::vector<T> candidates(int64_t(trials) * rows_.width), row(rows_.width);
+        std::vector<int64_t> drawn(trials);
+        for (int j = 1; j < k; j++) {
+            double mass;
+            rows_.read(chosen[j - 1], row.data());
+            closer(pool, row.data(), j == 1, distances, labels, rows_.n, &mass);
+            if (mass <= 0) return j;
+            draw(draws + (j - 1) * trials, trials, distances, drawn.data());
+            for (int t = 0; t < trials; t++) {
+                rows_.read(drawn[t], row.data());
+                std::copy_n(row.data(), rows_.d, &candidates[int64_t(t) * rows_.d]);
+            }
+            const Numbers gain = gains(pool, candidates.data(), trials, distances, labels);
+            chosen[j] = drawn[std::max_element(gain.begin(), gain.end()) - gain.begin()];
+        }
+        return k;
+    }
+
+  private:
+    /// The first rows at which the running sum of w d^2 exceeds fractions of the total.
+    void draw(const double* fractions, int count, const T* distances, int64_t* drawn) const {
+        std::vector<double> reached(rows_.n);
+        double sum = 0;
+        for (int64_t i = 0; i < rows_.n; i++)
+            reached[i] = sum += rows_.weight(i) * double(distances[i]);
+        const auto last = std::lower_bound(reached.begin(), reached.end(), sum);
+        for (int t = 0; t < count; t++) {
+            const auto at = std::upper_bound(reached.begin(), reached.end(), fractions[t] * sum);
+            drawn[t] = std::min(at, last) - reached.begin();
+        }
+    }
+
+    /// For each seed, a quarter of the squared distance to the nearest of m new ones: points
+    /// closer to the seed than that cannot be closer to a new one. Slightly less, for rounding.
+    std::vector<T> reaches(const T* fresh, int m) const {
+        std::vector<T> reach(seeds_.size() / rows_.d, HUGE_SCORE<T>);
+        for (size_t s = 0; s < reach.size(); s++)
+            for (int c = 0; c < m; c++) {
+                const double apart = squared_distance_exactly(
+                    &seeds_[s * rows_.d], fresh + int64_t(c) * rows_.d, rows_.d);
+                reach[s] = std::min(reach[s], T(apart * 0.2499));
+            }
+        return reach;
+    }
+
+    /// Points of a range that may be nearer to a new seed than to their own.
+    std::vector<int64_t> nearby(const std::vector<T>& reach, const T* distances,
+                                const int32_t* labels, Range range) const {
+        std::vector<int64_t> near(range.stop - range.start);
+        int64_t count = 0;
+        for (int64_t i = range.start; i < range.stop; i++) {
+            near[count] = i;
+            count += reach.empty() || distances[i] > reach[labels[i]];
+        }
+        near.resize(count);
+        return near;
+    }
+
+    /// The sum of w d^2, in four independent parts for speed.
+    double mass(const T* distances, int64_t start, int64_t stop) const {
+        double parts[4]{};
+        for (int64_t i = start; i < stop; i++) parts[i % 4] += rows_.weight(i) * distances[i];
+        return (parts[0] + parts[1]) + (parts[2] + parts[3]);
+    }
+
+    template <class Each>
+    void each_block(const std::vector<int64_t>& points, PointBlock<T>& block, Each each) const {
+        for (size_t p = 0; p < points.size(); p += P<T>) {
+            const int count = int(std::min<size_t>(P<T>, points.size() - p));
+            for (size_t next = p + P<T>; next < std::min(p + 2 * P<T>, points.size()); next++)
+                rows_.prefetch(points[next]);
+            block.gather(&points[p], count);
+            each(&points[p], count);
+        }
+    }
+
+    void measure(const T* lanes, const T* center, T (&away)[P<T>]) const {
+        V<T> found[2];
+        distances_to(lanes, rows_.d, center, found);
+        for (int h = 0; h < 2; h++) store(away + h * W<T>, found[h]);
+    }
+
+    const Rows<T>& rows_;
+    std::vector<T> seeds_;
+};
+
+template <class T>
+Seeding<T>& seeding_of(Workspace<T>& work) {
+    if (work.seeding == nullptr) work.seeding = std::make_unique<Seeding<T>>(work.rows);
+    return *work.seeding;
+}
+
+/// Adds a seed; the sum of w d^2 in each leaf.
+template <class T>
+void run_closer(Workspace<T>& work, Call& call) {
+    const Rows<T>& rows = work.rows;
+    const auto seed = call.in<T>("seed", "(d)", {rows.d});
+    const bool first = call.flag("first");
+    int32_t* labels = work.labels(call);
+    T* distances = work.distances(call);
+    const int64_t n_leaves = (rows.n + rows.leaf - 1) / rows.leaf;
+    double* masses = call.out<double>("masses", "(n_leaves)", {n_leaves});
+    work.labels_written = true;
+    seeding_of(work).closer(work.pool, seed, first, distances, labels, rows.leaf, masses);
+}
+
+/// By how much the sum of w d^2 would shrink with each of the candidates (m, d) as a new seed, (m).
+template <class T>
+void run_gains(Workspace<T>& work, Call& call) {
+    const auto candidates = call.in<T>("candidates", "(m, d)", {ANY, work.rows.d});
+    const int32_t* labels = work.labels(call);
+    const T* distances = work.distances(call);
+    const int64_t m = candidates.shape[0];
+    double* gains = call.out<double>("gains", "(m)", {m});
+    const Numbers found = seeding_of(work).gains(work.pool, candidates, int(m), distances, labels);
+    std::copy(found.begin(), found.end(), gains);
+}
+
+/// Greedy k-means++ in one call: rows (k), of which the first one is given, with draws
+/// (k - 1, trials) from [0, 1). Returns the number of seeds.
+template <class T>
+void run_seeds(Workspace<T>& work, Call& call) {
+    const auto rows = call.out<int64_t>("rows", "(k)", {ANY});
+    const int64_t k = rows.shape[0];
+    const auto draws = call.in<double>("draws", "(k - 1, trials)", {k - 1, ANY});
+    Call::require(k > 0 && rows[0] >= 0 && rows[0] < work.rows.n, "rows",
+                  "pass (k) whose first number is a row, from 0 to n - 1");
+    int32_t* labels = work.labels(call);
+    T* distances = work.distances(call);
+    work.labels_written = true;
+    call.results = {int64_t(seeding_of(work).choose(work.pool, rows, int(k), draws,
+                                                    int(draws.shape[1]), distances, labels))};
+}
+
+}  // namespace lloydformer::ISA

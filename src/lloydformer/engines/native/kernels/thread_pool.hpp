@@ -1,0 +1,90 @@
+// A pool of threads that share the items of a loop.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace lloydformer {
+
+/// Threads that wait for work. The caller works as thread 0, so a pool of size 1 starts no thread.
+class ThreadPool {
+  public:
+    typedef std::function<void(int item, int thread)> Work;
+
+    explicit ThreadPool(int size) {
+        for (int t = 1; t < size; t++) threads_.emplace_back([this, t] { serve(t); });
+    }
+
+    ~ThreadPool() {
+        {
+            std::lock_guard<std::mutex> hold(lock_);
+            ended_ = true;
+        }
+        wake_.notify_all();
+        for (std::thread& thread : threads_) thread.join();
+    }
+
+    ThreadPool(const ThreadPool&) = delete;
+    ThreadPool& operator=(const ThreadPool&) = delete;
+
+    /// Number of threads, the caller included.
+    int size() const { return int(threads_.size()) + 1; }
+
+    /// Calls work(item, thread) once for each item from 0 to count - 1, in any order. Returns when
+    /// all are done.
+    void run(int count, const Work& work) {
+        if (threads_.empty() || count == 1) {
+            for (int i = 0; i < count; i++) work(i, 0);
+            return;
+        }
+        {
+            std::lock_guard<std::mutex> hold(lock_);
+            work_ = &work;
+            count_ = count;
+            next_ = 0;
+            busy_ = static_cast<int>(threads_.size());
+            round_++;
+        }
+        wake_.notify_all();
+        take(work, count, 0);
+        std::unique_lock<std::mutex> hold(lock_);
+        done_.wait(hold, [this] { return busy_ == 0; });
+    }
+
+  private:
+    void take(const Work& work, int count, int thread) {
+        for (int i = next_++; i < count; i = next_++) work(i, thread);
+    }
+
+    void serve(int thread) {
+        uint64_t seen = 0;
+        std::unique_lock<std::mutex> hold(lock_);
+        while (true) {
+            wake_.wait(hold, [&] { return ended_ || round_ != seen; });
+            if (ended_) return;
+            seen = round_;
+            const Work& work = *work_;
+            const int count = count_;
+            hold.unlock();
+            take(work, count, thread);
+            hold.lock();
+            if (--busy_ == 0) done_.notify_one();
+        }
+    }
+
+    std::vector<std::thread> threads_;
+    std::mutex lock_;
+    std::condition_variable wake_, done_;
+    const Work* work_ = nullptr;
+    std::atomic<int> next_{0};
+    int count_ = 0, busy_ = 0;
+    uint64_t round_ = 0;
+    bool ended_ = false;
+};
+
+}  // namespace lloydformer

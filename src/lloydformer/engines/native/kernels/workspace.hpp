@@ -1,0 +1,67 @@
+// What the kernels of a session share.
+#pragma once
+
+#include <memory>
+
+#include "call.hpp"
+#include "centers.hpp"
+#include "fold.hpp"
+
+namespace lloydformer::ISA {
+
+template <class T>
+class Lloyd;
+template <class T>
+class Seeding;
+template <class T>
+class Relocation;
+
+/// The points, the threads, and what kernels remember from one call to the next.
+template <class T>
+struct Workspace {
+    ThreadPool pool;
+    Rows<T> rows;
+    int64_t bounds_bytes;
+    std::unique_ptr<Lloyd<T>> lloyd;  // null: `previous` was written by another kernel
+    std::unique_ptr<Seeding<T>> seeding;
+    std::unique_ptr<Relocation<T>> relocation;
+    bool labels_written = false;  // by a kernel other than `nearest` since its last call
+
+    Workspace(int n_threads, const Rows<T>& rows, int64_t bounds_bytes)
+        : pool(n_threads), rows(rows), bounds_bytes(bounds_bytes) {}
+
+    PackedCenters<T> centers(Call& call) const {
+        const auto centers = call.in<T>("centers", "(k, d)", {ANY, rows.d});
+        return PackedCenters<T>(centers, int(centers.shape[0]), rows.d);
+    }
+
+    int32_t* labels(Call& call) const { return call.out<int32_t>("labels", "(n)", {rows.n}); }
+    int32_t* previous(Call& call) const { return call.out<int32_t>("previous", "(n)", {rows.n}); }
+    T* distances(Call& call) const { return call.out<T>("distances", "(n)", {rows.n}); }
+    uint8_t* trimmed(Call& call) const { return call.out<uint8_t>("trimmed", "(n)", {rows.n}); }
+};
+
+/// The arrays of a step: sums (k, d), masses (k) and a number (1).
+struct StepArrays {
+    double *sums, *masses, *number;
+    int64_t n_sums, k;
+
+    /// `name`: what the number is called.
+    StepArrays(Call& call, int k, int d, const char* name)
+        : sums(call.out<double>("sums", "(k, d)", {k, d})),
+          masses(call.out<double>("masses", "(k)", {k})),
+          number(call.out<double>(name, "(1)", {1})),
+          n_sums(int64_t(k) * d),
+          k(k) {}
+
+    /// `found`: the three of them one after the other, and the number of changed points, which is
+    /// the result of the call.
+    void fill(const Numbers& found, Call& call) const {
+        std::copy_n(found.begin(), n_sums, sums);
+        std::copy_n(found.begin() + n_sums, k, masses);
+        *number = found[n_sums + k];
+        call.results.push_back(int64_t(found[n_sums + k + 1]));
+    }
+};
+
+}  // namespace lloydformer::ISA

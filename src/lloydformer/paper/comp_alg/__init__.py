@@ -1,0 +1,20 @@
+"""tab:comp-alg: the rows as the recipes print them, and each circuit against its algorithm."""
+
+from lloydformer.paper.artefact import Artefact
+from lloydformer.paper.comp_alg import claims, experiment, tables
+
+ARTEFACT = Artefact(
+    label="comp-alg",
+    cites=("tab:comp-alg",),
+    title="Architectures and algorithms",
+    about=(
+        "Different configurations of the transformer are different clustering algorithms. The "
+        "table is printed from the recipes, and each recipe's literal circuit is run beside its "
+        "plain algorithm on random problems, with ties, duplicates and data far from the origin."
+    ),
+    pieces=experiment.pieces,
+    result=experiment.result,
+    claims=claims.claims,
+    tables=tables.tables,
+    order=10,
+)

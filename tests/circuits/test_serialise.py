@@ -1,0 +1,84 @@
+"""Recipes are restored from JSON, and JSON that is not a recipe is refused."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import lloydformer as lf
+from lloydformer.circuits.activations import NormMax, TopK
+from lloydformer.circuits.feedforward import Quadratic
+from lloydformer.circuits.serialise import deserialise, serialise
+
+RECIPES = [
+    *lf.recipes.table(),
+    lf.recipes.soft_dot(2.0),
+    lf.recipes.lloyd_binary(),
+    lf.recipes.learned("binary", bias=False, dropout=0.1),
+    lf.recipes.lloyd("average"),
+    lf.recipes.symmetric(),
+    lf.recipes.spherical("layer"),
+    lf.recipes.robust_lifted(0.3, TopK(4), 17.0),
+    lf.recipes.relocating(2, 4, 7, 1.5, 0.25),
+    replace(lf.recipes.lloyd_dot(), name="mine", feedforward=Quadratic("rectified")),
+]
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_a_recipe_is_restored_equal(recipe):
+    again = deserialise(json.loads(json.dumps(serialise(recipe), allow_nan=False)))
+    assert again == recipe
+    assert str(again) == str(recipe)
+
+
+def test_every_named_recipe_is_tested():
+    named = {n for n in lf.recipes.__all__ if n != "table"}
+    assert {r.name for r in RECIPES} >= named
+
+
+def test_an_activation_is_restored_equal():
+    assert deserialise(serialise(NormMax(inverse_temperature=3.0))) == NormMax(
+        inverse_temperature=3.0
+    )
+
+
+def changed(**change):
+    return {**serialise(lf.recipes.lloyd()), **change}
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({"part": "Birch"}, "found part 'Birch'; known parts are Recipe"),
+        ({"name": "lloyd"}, "found part None"),
+        (changed(depth=3), "Recipe: found fields .*'depth'"),
+        (changed(name=3), "Recipe: found name 3"),
+        (changed(tokens=None), "Recipe: found tokens None"),
+        (changed(norm={"part": "OneHot"}), "Recipe: found norm"),
+        ({"part": "TopK", "m": 2.5, "inverse_temperature": 1.0}, "TopK: found m 2.5"),
+        ({"part": "TopK", "m": 0, "inverse_temperature": 1.0}, "m: found 0"),
+        ({"part": "Softmax", "inverse_temperature": "1"}, "found inverse_temperature '1'"),
+        ({"part": "RMSNorm", "epsilon": float("nan")}, "found epsilon nan"),
+        ({"part": "LimitingSoftmax", "ties": "last"}, "found ties 'last'"),
+        (
+            {
+                "part": "Lots",
+                "power": 0.0,
+                "choice": {"part": "Ranked", "rank": None, "in_order": False},
+            },
+            "power: found",
+        ),
+        ({"part": "Counts", "spares": 0, "draws": 1, "candidates": 1}, "spares: found 0"),
+        ({**serialise(lf.recipes.relocating()), "inner": [["position"]]}, "Staged: found inner"),
+    ],
+    ids=str,
+)
+def test_wrong_json_is_refused(found, words):
+    with pytest.raises(ValueError, match=words):
+        deserialise(found)
+
+
+@pytest.mark.parametrize("value", [float("inf"), object(), {1}], ids=type)
+def test_values_without_json_are_refused(value):
+    with pytest.raises(ValueError, match="cannot be serialised"):
+        serialise(value)

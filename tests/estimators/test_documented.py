@@ -1,0 +1,69 @@
+"""What class docstrings say of parameters and attributes is what the code has."""
+
+import ast
+import inspect
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpydoc.docscrape import ClassDoc
+from sklearn.utils._param_validation import StrOptions
+
+import lloydformer as lf
+from lloydformer.engines import ENGINES
+
+ESTIMATORS = [kind for n in lf.__all__ if hasattr(kind := getattr(lf, n), "fit")]
+
+
+def documented(kind: type[Any], section: str) -> dict[str, str]:
+    """The names of a section and their types, as they are written."""
+    return {entry.name: entry.type for entry in ClassDoc(kind)[section]}
+
+
+PARAMETERS = [
+    pytest.param(kind, name, parameter.default, id=f"{kind.__name__}-{name}")
+    for kind in ESTIMATORS
+    for name, parameter in inspect.signature(kind).parameters.items()
+]
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"])
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_every_fitted_attribute_is_documented(kind, frame):
+    model = kind(2, random_state=0).fit(frame)
+    if hasattr(model, "partial_fit"):
+        model.partial_fit(frame)
+    fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    assert fitted == set(documented(kind, "Attributes"))
+
+
+@pytest.mark.parametrize(("kind", "name", "default"), PARAMETERS)
+def test_the_documented_default_is_that_of_the_constructor(kind, name, default):
+    _, _, written = documented(kind, "Parameters")[name].rpartition(", default=")
+    assert ast.literal_eval(written) == default
+
+
+@pytest.mark.parametrize(("kind", "name", "default"), PARAMETERS)
+def test_the_documented_options_are_those_that_fit_accepts(kind, name, default):
+    kinds, _, _ = documented(kind, "Parameters")[name].rpartition(", default=")
+    constraints = kind._parameter_constraints[name]
+    accepted = [c.options for c in constraints if isinstance(c, StrOptions)]
+    assert set(re.findall(r'"(.*?)"', kinds)) == set().union(*accepted)
+
+
+def test_every_engine_is_documented():
+    for kind in ESTIMATORS:
+        written = documented(kind, "Parameters")["engine"]
+        assert set(re.findall(r'"(.*?)"', written)) == {"auto", *ENGINES}
+
+
+def test_all_estimators_are_checked():
+    assert len(ESTIMATORS) >= 9
+    assert len(PARAMETERS) >= 120

@@ -1,0 +1,38 @@
+"""A range of k reads the data's extent once."""
+
+import numpy as np
+import pytest
+
+import lloydformer as lf
+from lloydformer.data import blocks as blocks_module
+from lloydformer.jobs.fit.runs import FitRuns
+from lloydformer.jobs.fit.settings import FitSettings
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The tensors whose extent was computed."""
+    seen = []
+
+    def counted(points, extent=blocks_module.extent):
+        seen.append(points)
+        return extent(points)
+
+    monkeypatch.setattr(blocks_module, "extent", counted)
+    return seen
+
+
+@pytest.mark.parametrize("algorithm", ["kmeans", "trimmed", "spherical", "medoids"])
+def test_the_extent_is_computed_once_for_all_k(calls, algorithm):
+    runs = FitRuns(FitSettings(algorithm, {"max_iter": 3}))
+    runs.fit_each(lf.data.open(X), range(2, 21))
+    assert [run.k for run in runs.done] == list(range(2, 21))
+    assert len(calls) == 1
+
+
+def test_other_data_have_an_extent_of_their_own(calls):
+    model = lf.KMeans(2, random_state=0).fit(lf.data.open(X))
+    model.predict(lf.data.open(100 * X))
+    assert len(calls) == 2

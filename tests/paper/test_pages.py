@@ -1,0 +1,76 @@
+"""A result as Markdown, as a page, and in the documentation."""
+
+from pathlib import Path
+
+import pytest
+
+from lloydformer.paper import markdown, page
+from lloydformer.paper.labels import LABELS, artefact
+from lloydformer.paper.markdown import fill_marks, marks, sheet
+from lloydformer.paper.page import paper_page
+from lloydformer.paper.paper_numbers import numbers, printed
+from lloydformer.paper.run import load_result, make, with_verdicts
+from lloydformer.paper.scope import Scope
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+RESULTS = ROOT / "benchmarks" / "results" / "paper"
+
+
+@pytest.fixture
+def result(sample, tmp_path, monkeypatch):
+    for module in (markdown, page):
+        monkeypatch.setattr(module, "artefact", lambda label: sample)
+    return make(sample, Scope(), tmp_path)
+
+
+def test_a_sheet_has_tables_pictures_and_verdicts(sample, result):
+    text = sheet(sample, result, ["sample.png"])
+    assert "| one | 3 |\n| two | 4 |" in text
+    assert "![sample.png](sample.png)" in text
+    assert "| one is 3 | 3 | 3 | +0 | yes |  |" in text
+    assert "| two \\| is below one | below | 4 |  | **no** | It is not. |" in text
+
+
+def test_a_page_needs_no_other_file_and_counts_the_claims(result):
+    html = paper_page({"sample": result})
+    assert "1 of 2 claims hold" in html
+    assert "<svg" in html
+    assert "http" not in html.replace("http-equiv", "").replace("http://www.w3.org", "")
+
+
+def test_marks_are_filled_from_results(result, tmp_path):
+    text = (
+        "a\n<!-- claims of sample -->\nold\n<!-- end -->\n<!-- runs of sample -->\n<!-- end -->\n"
+    )
+    once = fill_marks(text, tmp_path)
+    assert "stale" not in once
+    assert "| one is 3 |" in once
+    assert "seed 0" in once
+    assert once.count("<!-- end -->") == 2
+    assert fill_marks(once, tmp_path) == once
+    assert marks(text) == [("claims", "sample"), ("runs", "sample")]
+
+
+def test_the_documentation_is_what_the_results_say():
+    assert fill_marks(PAGE, RESULTS) == PAGE, "run: python benchmarks/paper.py"
+
+
+def test_every_label_has_its_claims_in_the_documentation():
+    found = {label for kind, label in marks(PAGE) if kind == "claims"}
+    assert found == set(LABELS)
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_published_verdicts_are_those_of_the_code(label):
+    result = load_result(RESULTS, label)
+    assert result is not None, "a result is published for every label"
+    assert with_verdicts(artefact(label), result) == result, "run: python benchmarks/paper.py"
+
+
+def test_the_papers_numbers_are_there():
+    assert numbers("mix-res")["rows"]["normal"] == [6.343, 5.2636, 5.0052]
+    columns, rows = printed("mix-res")
+    assert columns == ["", "initial", "lloyd", "transformer"]
+    assert rows[0] == ["normal", "6.343", "5.2636", "5.0052"]
+    assert printed("comp-alg") is None

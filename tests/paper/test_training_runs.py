@@ -1,0 +1,102 @@
+"""Training logs: those in the package are whole, and one's own are trained once and resumed."""
+
+import pytest
+import torch
+
+from lloydformer.learning.settings import Settings
+from lloydformer.learning.tasks import Tasks
+from lloydformer.paper import training_runs
+from lloydformer.paper.mix_res.experiment import measured
+from lloydformer.paper.scope import Scope
+from lloydformer.paper.tr_cvg_lambda.settings import HIGH, LOW
+from lloydformer.paper.tr_cvg_vary.settings import ALL
+from lloydformer.paper.trained_layers import PROPOSED, layers, trained
+from lloydformer.paper.training_curves import groups
+from lloydformer.paper.training_curves_claims import ALL_RUNS
+from lloydformer.paper.training_runs import TRIALS, TrainingGroup, logs, shipped_logs, train_group
+
+GROUPS = groups(LOW + HIGH + ALL)
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """Trainings of a moment, kept in a folder of the test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def settings(group: TrainingGroup) -> Settings:
+        tasks = Tasks(group.n_features, group.n_clusters, n_points=24)
+        return Settings(tasks, codes=group.codes, n_steps=4, evaluate_every=2, batch_size=2,
+                        n_validation=2)  # fmt: skip
+
+    monkeypatch.setattr(TrainingGroup, "settings", property(settings))
+
+
+def test_the_package_has_130_runs_of_the_260():
+    assert len(GROUPS) == 14
+    found = [shipped_logs(group) for group in GROUPS]
+    assert sum(len(log["runs"]) for log in found) == 130
+    assert sum(len(group.runs(TRIALS, 0)) for group in GROUPS) == ALL_RUNS
+    for group, log in zip(GROUPS, found, strict=True):
+        of = [(run["seed"], run["loss_temperature"]) for run in log["runs"]]
+        assert of == [(run.seed, run.loss_temperature) for run in group.runs(5, 0)]
+        assert (log["n_features"], log["n_clusters"]) == (group.n_features, group.n_clusters)
+        assert log["codes"] == group.codes
+        assert log["gpu"] == "NVIDIA H200"
+        assert log["steps"] == list(range(50, 10_001, 50))
+        assert all(len(run[name]) == 200 for run in log["runs"] for name in ("loss", "relative"))
+
+
+def test_fewer_trials_are_the_first():
+    found = logs(TrainingGroup(4, 6), Scope(trials=2))
+    assert [run["seed"] for run in found["runs"]] == [0, 1] * 4
+
+
+def test_the_settings_are_the_papers():
+    assert TrainingGroup(32, 10).settings == Settings()
+    assert TrainingGroup(32, 10, None).settings == Settings(codes=None)
+
+
+def test_a_training_is_done_once_and_its_log_has_the_form_of_those_in_the_package(
+    small, monkeypatch
+):
+    scope = Scope(full=True, trials=2, seed=3)
+    found = logs(TrainingGroup(4, 6), scope)
+    there = shipped_logs(TrainingGroup(4, 6))
+    assert found.keys() - {"device"} == there.keys() - {"gpu", "torch"}
+    assert found["runs"][0].keys() == there["runs"][0].keys()
+    assert found["steps"] == [2, 4]
+    assert [run["seed"] for run in found["runs"]] == [3, 4] * 4
+    first = train_group(TrainingGroup(4, 6), scope, 2)
+    assert len(first.history) == 2
+    monkeypatch.setattr("lloydformer.learning.training._advanced", None)  # no step is taken again
+    assert torch.equal(train_group(TrainingGroup(4, 6), scope, 2).weights, first.weights)
+
+
+def test_a_training_that_was_ended_goes_on(small, monkeypatch):
+    group, scope = TrainingGroup(4, 6), Scope(full=True)
+    whole = train_group(group, scope, 1)
+
+    def ended(settings, runs, **rest):
+        def stop(evaluation):
+            raise KeyboardInterrupt
+
+        return train(settings, runs, **rest, checkpoint_every=1, callback=stop)
+
+    train = training_runs.train
+    monkeypatch.setattr(training_runs, "train", ended)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(training_runs.checkpoint_folder() / "other"))
+    with pytest.raises(KeyboardInterrupt):
+        train_group(group, scope, 1)
+    monkeypatch.setattr(training_runs, "train", train)
+    resumed = train_group(group, scope, 1)
+    assert torch.equal(resumed.weights, whole.weights)
+    assert [e.step for e in resumed.history] == [2, 4]
+
+
+def test_the_full_protocol_looks_at_layers_of_its_own(small):
+    scope = Scope(full=True, trials=2)
+    assert trained(scope) == {"trained": "d32-k10-onehot", "seeds": [0, 1, 2]}
+    found = layers(scope)
+    weights = train_group(PROPOSED, scope, TRIALS).weights
+    assert [torch.equal(one.weights[0], weights[n]) for n, one in enumerate(found)] == [True] * 3
+    assert measured("normal", scope)["n_layers"] == 3
