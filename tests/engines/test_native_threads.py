@@ -71,8 +71,9 @@ def test_threads_start_with_a_session_and_end_with_it():
         return len(os.listdir("/proc/self/task"))
 
     before = count()
-    with Native(7).open(data):
-        assert count() - before == 6  # the caller works, too
+    with Native(7).open(data) as session:
+        assert count() - before == 6  # the calling thread works, too
+        assert session.layout.n_rows == N
     assert count() == before
 
 
