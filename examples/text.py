@@ -1,8 +1,8 @@
 """Text: spherical k-means on the documentation of NumPy, SciPy and scikit-learn.
 
-Each public function or class of eight modules is a document, its docstring. TF-IDF turns them
-into a sparse matrix, which stays sparse; spherical k-means compares rows by their direction
-alone, so that long and short documents count the same.
+The docstring of each public function or class of eight modules is a document. TF-IDF turns the
+documents into a matrix, which stays sparse; spherical k-means compares only the direction of rows, so
+that long and short documents count the same.
 
     python text.py [picture.png]
 

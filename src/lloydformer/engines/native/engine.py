@@ -66,9 +66,11 @@ class Native:
         n_threads = self.n_threads or allowed_threads()
         with ExitStack() as resources:
             few = blocks.points.numel() <= _SMALL
-            yield NativeSession(
+            session = NativeSession(
                 blocks, n_threads, resources, self._kernels(blocks, 1 if few else n_threads)
             )
+            resources.callback(session.close)
+            yield session
 
     def _kernels(self, blocks: TensorBlocks, n_threads: int) -> Any:
         scaling = blocks.scaling
@@ -122,6 +124,10 @@ class NativeSession(ChunkedSession):
     def forget(self) -> None:
         super().forget()
         self.points.fresh = True
+
+    def close(self) -> None:
+        """End the threads of the kernels and free their memory."""
+        self.points.kernels = None
 
 
 def allowed_threads() -> int:
