@@ -44,7 +44,7 @@ def test_marks_are_filled_from_results(result, tmp_path):
         "a\n<!-- claims of sample -->\nold\n<!-- end -->\n<!-- runs of sample -->\n<!-- end -->\n"
     )
     once = fill_marks(text, tmp_path)
-    assert "old" not in once
+    assert "\nold\n" not in once
     assert "| one is 3 |" in once
     assert "seed 0" in once
     assert once.count("<!-- end -->") == 2
