@@ -9,7 +9,7 @@ import torch
 import lloydformer as lf
 from lloydformer.data import prefetch, scratch
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.prefetch import ask_for
+from lloydformer.data.prefetch import prefetch_rows
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.state import PointState
 from lloydformer.plans.assign import Moments
@@ -104,7 +104,7 @@ def test_exactly_the_given_rows_are_prefetched(tmp_path, monkeypatch, order):
     np.save(tmp_path / "p.npy", np.asarray(X, order=order))
     points, calls = lf.data.open(tmp_path / "p.npy").points, []
     monkeypatch.setattr(prefetch, "_advise", lambda *span: calls.append(span))
-    ask_for(points[1000:3000])
+    prefetch_rows(points[1000:3000])
     ends = [(points[1000, j].data_ptr(), points[2999, j].data_ptr() + 8) for j in range(3)]
     if order == "C":
         ends = [(ends[0][0], ends[-1][1])]
@@ -113,6 +113,6 @@ def test_exactly_the_given_rows_are_prefetched(tmp_path, monkeypatch, order):
 
 def test_prefetch_of_memory_without_a_file_does_nothing():
     points = torch.tensor(X)
-    ask_for(points)
-    ask_for(points[:0])
+    prefetch_rows(points)
+    prefetch_rows(points[:0])
     assert torch.equal(points, torch.tensor(X))

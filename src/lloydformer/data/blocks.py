@@ -12,7 +12,7 @@ from torch import Tensor
 from lloydformer.data.extent import extent
 from lloydformer.data.layout import Layout
 from lloydformer.data.leaves import LEAF
-from lloydformer.data.prefetch import ask_for
+from lloydformer.data.prefetch import prefetch_rows
 from lloydformer.data.rows import DenseRows, Rows, SparseRows
 from lloydformer.data.scaling import Scaling
 from lloydformer.numerics.origin import middle
@@ -148,7 +148,7 @@ class TensorBlocks:
         return self.points.device
 
     def prefetch(self, start: int, stop: int) -> None:
-        ask_for(self.points[start:stop])
+        prefetch_rows(self.points[start:stop])
 
     def read(self, start: int, stop: int) -> Rows:
         return self._seen(self.points[start:stop])

@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from lloydformer.data.scratch import concatenate, room
+from lloydformer.data.scratch import concatenate
 from lloydformer.data.tables import Table, column_index, read_csv, read_parquet
 
 _ROWS = 1 << 16
@@ -111,7 +111,7 @@ def select_columns(
     width = points.shape[1]
     numbers = columns or [str(number) for number in range(1, width + 1)]
     indices = [column_index(path, number, None, width) for number in numbers]
-    copy = room(len(points), len(indices), dtype=kind)
+    copy = scratch_array(len(points), len(indices), dtype=kind)
     for start in range(0, len(points), _ROWS):
         copy[start : start + _ROWS] = points[start : start + _ROWS, indices]
     return copy

@@ -10,7 +10,7 @@ _WILL_NEED = getattr(mmap, "MADV_WILLNEED", None)
 """None if the system has no such advice; rows are then loaded on first access."""
 
 
-def ask_for(rows: Tensor) -> None:
+def prefetch_rows(rows: Tensor) -> None:
     """Prefetch these rows. Does not wait for the disk, and ignores failures."""
     if _WILL_NEED is None or rows.numel() == 0:
         return

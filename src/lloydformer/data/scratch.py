@@ -16,7 +16,7 @@ _IN_MEMORY = 1 << 28
 """Largest size of an array in memory, in bytes; larger ones use a scratch file."""
 
 
-def room(n_rows: int, *width: int, dtype: DTypeLike, of: int | None = None) -> np.ndarray:
+def scratch_array(n_rows: int, *width: int, dtype: DTypeLike, of: int | None = None) -> np.ndarray:
     """Allocate an uninitialised array (n_rows, *width), on disk if it is large.
 
     `of`: total bytes of the arrays that are used together; by default the bytes of this one.

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.data.layout import Layout
-from lloydformer.data.scratch import room
+from lloydformer.data.scratch import scratch_array
 
 _UNKNOWN = torch.iinfo(torch.int32).min
 """`previous` of a point that has no label of an earlier iteration."""
@@ -66,7 +66,7 @@ class PointState:
             return torch.empty(layout.n_rows, dtype=dtype, device=layout.device)
         everything = layout.n_rows * (2 * torch.int32.itemsize + layout.dtype.itemsize)
         kind = str(dtype).removeprefix("torch.")
-        return torch.from_numpy(room(layout.n_rows, dtype=kind, of=everything))
+        return torch.from_numpy(scratch_array(layout.n_rows, dtype=kind, of=everything))
 
     def _dtype(self, name: str) -> torch.dtype:
         return {"distances": self._layout.dtype, "trimmed": torch.bool}.get(name, torch.int32)

@@ -13,7 +13,7 @@ from torch import Tensor
 from lloydformer.data.blocks import SparseBlocks, TensorBlocks, ranges
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
-from lloydformer.data.scratch import room
+from lloydformer.data.scratch import scratch_array
 from lloydformer.numerics.checks import FLOATS, check_range
 
 
@@ -36,7 +36,9 @@ class Source:
             raise NoDirectionError(int(zero[0]), some=len(zero) < blocks.layout.n_rows)
         weights = blocks.weights(0, blocks.layout.n_rows)
         kept = (
-            torch.from_numpy(room(blocks.layout.n_rows, dtype=np.float64)).fill_(1).to(zero.device)
+            torch.from_numpy(scratch_array(blocks.layout.n_rows, dtype=np.float64))
+            .fill_(1)
+            .to(zero.device)
             if weights is None
             else weights.clone()
         )
