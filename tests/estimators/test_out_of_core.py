@@ -51,6 +51,12 @@ def write(path, n: int, order: str = "C"):
     return path
 
 
+@pytest.fixture(scope="module")
+def million(tmp_path_factory):
+    """A million rows, row by row."""
+    return write(tmp_path_factory.mktemp("million") / "points.npy", 1_000_000)
+
+
 def anonymous_bytes(path, *cases: str) -> list[int]:
     """The peak above what there is after the import, for each case in turn."""
     if not sys.platform.startswith("linux"):
@@ -75,19 +81,18 @@ CASES = {
 
 
 @pytest.mark.parametrize("order", CASES)
-def test_mapped_data_are_not_copied(tmp_path, order):
+def test_mapped_data_are_not_copied(million, tmp_path, order):
     """A million rows are 64 MB, and their state is 12 MB."""
-    path = write(tmp_path / "points.npy", 1_000_000, order)
+    path = million if order == "C" else write(tmp_path / "points.npy", 1_000_000, order)
     found = anonymous_bytes(path, *CASES[order])
     assert all(above <= 12 * 1_000_000 + FIXED for above in found), found
 
 
-def test_beyond_the_threshold_state_and_columns_are_on_disk(tmp_path):
+def test_beyond_the_threshold_state_and_columns_are_on_disk(million):
     """With 1 MB instead of 256 of them nothing of size n is in memory."""
-    path = write(tmp_path / "points.npy", 1_000_000)
     columns = [str(i) for i in range(1, D)]
     (_, above) = anonymous_bytes(
-        path,
+        million,
         "setattr(scratch, '_IN_MEMORY', 10**6)",
         f"lf.TrimmedKMeans(3, init='random', n_init=2, max_iter=2, random_state=0)"
         f".fit(lf.data.open(path, columns={columns}))",
@@ -107,11 +112,10 @@ def test_twenty_million_points_in_500_megabytes(tmp_path):
 
 
 @pytest.mark.parametrize("init", ["k-means||", "random"])
-def test_a_million_mapped_rows_give_what_they_give_in_memory(tmp_path, init):
-    path = write(tmp_path / "points.npy", 1_000_000)
+def test_a_million_mapped_rows_give_what_they_give_in_memory(million, init):
     fit = lf.KMeans(K, init=init, n_init=1, max_iter=5, random_state=0)
-    centers = fit.fit(lf.data.open(path)).cluster_centers_
+    centers = fit.fit(lf.data.open(million)).cluster_centers_
     labels = fit.labels_
-    fit.fit(np.load(path))
+    fit.fit(np.load(million))
     np.testing.assert_array_equal(centers, fit.cluster_centers_)
     np.testing.assert_array_equal(labels, fit.labels_)
