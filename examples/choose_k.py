@@ -1,8 +1,9 @@
 """Choose the number of clusters: a pipeline with a scaler, and a grid search over k.
 
-The data are 178 wines with 13 measurements on very different scales. Each k is fitted on four fifths
-of the wines and scored on the others, with all measurements and with their first two principal
-components. The silhouette is always computed on the scaled measurements, so that both are comparable.
+The data are 178 wines with 13 measurements on very different scales. Each k is fitted on four
+fifths of the wines and scored on the others, with all measurements and with their first two
+principal components. The silhouette is always computed on the scaled measurements, so that both
+are comparable.
 
     python choose_k.py [picture.png]
 

@@ -1,8 +1,9 @@
 """Handwritten digits as medoids: clusters whose centers are real images.
 
 The mean of many digits is blurred; a medoid is one of the images. K-medoids draws medoids with
-probability proportional to exp(-squared distance), so the scale of the data matters: with the original
-grey levels the medoids never move, and divided by a large number the draw is almost uniform.
+probability proportional to exp(-squared distance), so the scale of the data matters: with the
+original grey levels the medoids never move, and divided by a large number the draw is almost
+uniform.
 
     python digit_medoids.py [picture.png]
 

@@ -1,8 +1,8 @@
 """Outliers: what 10 % of far points do to k-means, trimmed k-means and robust k-means.
 
-The data are 450 points around four planted centers, and 50 points far from all of them. K-means moves
-its centers towards the far points. Trimmed k-means leaves out the farthest points of each cluster and
-lists them; robust k-means gives far points weight 0.
+The data are 450 points around four planted centers, and 50 points far from all of them. K-means
+moves its centers towards the far points. Trimmed k-means leaves out the farthest points of each
+cluster and lists them; robust k-means gives far points weight 0.
 
     python outliers.py [picture.png]
 

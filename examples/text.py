@@ -1,8 +1,8 @@
 """Text: spherical k-means on the documentation of NumPy, SciPy and scikit-learn.
 
 The docstring of each public function or class of eight modules is a document. TF-IDF turns the
-documents into a matrix, which stays sparse; spherical k-means compares only the direction of rows, so
-that long and short documents count the same.
+documents into a matrix, which stays sparse; spherical k-means compares only the direction of rows,
+so that long and short documents count the same.
 
     python text.py [picture.png]
 
