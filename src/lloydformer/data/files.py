@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from lloydformer.data.scratch import concatenate
+from lloydformer.data.scratch import concatenate, scratch_array
 from lloydformer.data.tables import Table, column_index, read_csv, read_parquet
 
 _ROWS = 1 << 16

@@ -15,7 +15,7 @@ from lloydformer.estimators.base import Clusterer
 class RegisteredAlgorithm:
     """An algorithm in all its forms.
 
-    Attributes
+    Parameters
     ----------
     name : str
         On the command line and in benchmarks.
@@ -27,6 +27,16 @@ class RegisteredAlgorithm:
         Makes the plain algorithm in NumPy, with the same parameters as the recipe.
     summary : str
         What it is for, in a few words.
+
+    See Also
+    --------
+    register : Enter it.
+
+    Examples
+    --------
+    >>> from lloydformer.estimators import ALGORITHMS
+    >>> ALGORITHMS["trimmed"].estimator.__name__
+    'TrimmedKMeans'
     """
 
     name: str
@@ -41,12 +51,26 @@ ALGORITHMS: dict[str, RegisteredAlgorithm] = {}
 
 
 def register(algorithm: RegisteredAlgorithm) -> None:
-    """Enter an algorithm.
+    """Enter an algorithm in `ALGORITHMS`.
+
+    Parameters
+    ----------
+    algorithm : RegisteredAlgorithm
+        The algorithm, under a name of its own.
 
     Raises
     ------
     ValueError
         If another one has this name.
+
+    See Also
+    --------
+    RegisteredAlgorithm : What an entry holds.
+
+    Examples
+    --------
+    >>> from lloydformer.estimators import ALGORITHMS, register
+    >>> register(ALGORITHMS["soft"])  # the same entry again changes nothing
     """
     known = ALGORITHMS.get(algorithm.name)
     if known is not None and known != algorithm:

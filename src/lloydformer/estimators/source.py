@@ -35,13 +35,11 @@ class Source:
         if policy == "error" or len(zero) == blocks.layout.n_rows:
             raise NoDirectionError(int(zero[0]), some=len(zero) < blocks.layout.n_rows)
         weights = blocks.weights(0, blocks.layout.n_rows)
-        kept = (
-            torch.from_numpy(scratch_array(blocks.layout.n_rows, dtype=np.float64))
-            .fill_(1)
-            .to(zero.device)
-            if weights is None
-            else weights.clone()
-        )
+        if weights is None:
+            ones = torch.from_numpy(scratch_array(blocks.layout.n_rows, dtype=np.float64)).fill_(1)
+            kept = ones.to(zero.device)
+        else:
+            kept = weights.clone()
         kept[zero] = 0
         return replace(self, blocks=replace(blocks, sample_weight=kept))
 
