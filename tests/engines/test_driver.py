@@ -45,6 +45,7 @@ def runs_here(isa: str) -> bool:
         return isa == "portable"
 
 
+@pytest.mark.long
 def test_sanitizers_are_clean_on_small_problems():
     isa = "avx2" if runs_here("avx2") else "portable"
     assert sanitize(isa, "--quick").startswith("448 problems, labels ")

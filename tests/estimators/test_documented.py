@@ -54,7 +54,7 @@ OWN_ENGINES = set(ENGINES) - {"remote"}  # which belongs to the tests
 
 
 def test_an_unknown_engine_is_refused_with_the_names_of_the_others():
-    with pytest.raises(ValueError, match="engine: found 'quick'.*native, chunked"):
+    with pytest.raises(ValueError, match=r"engine: found 'quick'.*native, chunked"):
         lf.KMeans(2, engine="quick").fit([[0.0], [1.0], [2.0]])
 
 
