@@ -13,6 +13,7 @@ from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.norms import zero_sum
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import ENGINES
+from lloydformer.estimators import ALGORITHMS
 from lloydformer.plans.contract import moved
 from lloydformer.plans.lower import lower
 
@@ -38,6 +39,12 @@ LIVES = {
     ),
     "medoids": (recipes.medoids(2.0), algorithms.Medoids(separation=2.0, seed=SEED)),
 }
+LIVES |= {
+    f"registered {known.name}": (known.recipe(), known.oracle())
+    for known in ALGORITHMS.values()
+    if isinstance(known.recipe(), lf.Recipe) and not lower(known.recipe()).draws
+}
+"""With the parameters that are usual. Draws are compared by `medoids` above, with its seed."""
 ESTIMATORS = {
     "lloyd": lf.KMeans(),
     "spherical": lf.SphericalKMeans(),
@@ -49,6 +56,11 @@ ESTIMATORS = {
     **{
         name: lf.CircuitClusterer(recipe=LIVES[name][0])
         for name in ("lloyd_dot", "soft_dot", "robust_lifted", "lloyd_binary", "spherical, layer")
+    },
+    **{
+        f"registered {known.name}": known.estimator()
+        for known in ALGORITHMS.values()
+        if f"registered {known.name}" in LIVES
     },
 }
 
@@ -138,5 +150,6 @@ def test_medoids_draw_for_draw(engine):
 
 
 def test_every_recipe_has_its_three_lives():
-    names = {r.name for r in recipes.table()} | {"soft_dot", "robust_lifted", "lloyd_binary"}
+    made = [make() for make in (*recipes.IN_TABLE, *recipes.BEYOND_TABLE)]
+    names = {recipe.name for recipe in made if isinstance(recipe, lf.Recipe)}
     assert {recipe.name for recipe, _ in LIVES.values()} == names

@@ -98,7 +98,7 @@ FIT = {
     "output exists": ("good.csv -k 2 -o done", "done/labels.csv exists; pass --force"),
     "labels are a folder": ("good.csv -k 2 -o odd --force", "odd/labels.csv is a folder, which"),
     "output would be the data": ("centers.csv -k 2 -o . --force", "centers.csv is the data; pass"),
-    "no name": (" -k 2", "source: found an empty name; pass that of a file"),
+    "no name": (" -k 2", "source: found an empty name; pass a file"),
     "output is the data": ("different -k 2 -o different", "different is the folder of the data"),
     "no permission": ("good.csv -k 2 -o /proc/out", "/proc cannot be written to .*; pass another"),
     "no model": ("good.csv --start-from nothing", "nothing/config.json: there is no such file"),

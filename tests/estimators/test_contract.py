@@ -6,15 +6,14 @@ from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CH
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import lloydformer as lf
+from lloydformer.estimators import ALGORITHMS
 
+PARAMETERS = {
+    "spherical": {"zero_rows": "ignore"},  # a check feeds a row of zeros
+    "medoids": {"max_iter": 30},
+}
 ESTIMATORS = [
-    lf.KMeans(),
-    lf.SoftKMeans(),
-    lf.SphericalKMeans(zero_rows="ignore"),  # a check feeds a row of zeros
-    lf.TrimmedKMeans(),
-    lf.RobustKMeans(),
-    lf.RelocatingKMeans(),
-    lf.KMedoids(max_iter=30),
+    *(known.estimator(**PARAMETERS.get(name, {})) for name, known in ALGORITHMS.items()),
     lf.CircuitClusterer(),
     lf.LearnedKMeans(),
 ]

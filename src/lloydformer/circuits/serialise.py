@@ -1,25 +1,14 @@
 """Serialise recipes and their parts to JSON values, and back."""
 
 import math
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from importlib import import_module
 from numbers import Integral, Real
+from pkgutil import iter_modules
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from lloydformer.circuits.activations import (
-    FirstOfEquals,
-    Gumbel,
-    Identity,
-    LimitingSoftmax,
-    Linear,
-    LogSoftmax,
-    Lots,
-    NormMax,
-    Ranked,
-    Softmax,
-    Sparsemax,
-    TopK,
-)
+from lloydformer.circuits import activations
 from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
@@ -32,11 +21,24 @@ from lloydformer.circuits.subspaces import Subspace
 from lloydformer.circuits.symmetric import Fixed
 from lloydformer.circuits.tokens import Binary, OneHot, Tokens
 
+
+def _activations() -> tuple[type[Any], ...]:
+    """The dataclasses in the modules of the activations, except what a head tells them."""
+    modules = (
+        import_module(f"{activations.__name__}.{found.name}")
+        for found in iter_modules(activations.__path__)
+    )
+    classes = (
+        kind for module in modules for kind in vars(module).values()
+        if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
+    )  # fmt: skip
+    return tuple(kind for kind in classes if kind is not activations.Context)
+
+
 _KINDS: tuple[type[Any], ...] = (
     Recipe, Tokens, OneHot, Binary, Subspace, Head, Projection, Block, Average, Number, Dense,
-    Euclidean, DotProduct, Scaled, Softmax, LogSoftmax, Linear, Identity, LimitingSoftmax, Gumbel,
-    Sparsemax, TopK, NormMax, Ranked, FirstOfEquals, Lots, RMSNorm, LayerNorm, Quadratic, Product,
-    Difference, Fixed, Staged, Sublayer, Stage, Read, Counts,
+    Euclidean, DotProduct, Scaled, RMSNorm, LayerNorm, Quadratic, Product, Difference, Fixed,
+    Staged, Sublayer, Stage, Read, Counts, *_activations(),
 )  # fmt: skip
 PARTS = {kind.__name__: kind for kind in _KINDS}
 """Parts that can be serialised, by class name. A user's own part is code and cannot be."""

@@ -6,9 +6,11 @@ from it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from lloydformer.algorithms import Algorithm, Relocating
+from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.estimators.base import Clusterer
+from lloydformer.plans.lower import RULES, Rule
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class RegisteredAlgorithm:
         Makes the plain algorithm in NumPy, with the same parameters as the recipe.
     summary : str
         What it is for, in a few words.
+    rule : callable, optional
+        Lowers the recipe to its plan, where `lower` does not know it by itself.
 
     See Also
     --------
@@ -41,9 +45,10 @@ class RegisteredAlgorithm:
 
     name: str
     estimator: type[Clusterer]
-    recipe: Callable[..., Any]
-    oracle: Callable[..., Any]
+    recipe: Callable[..., AnyRecipe]
+    oracle: Callable[..., Algorithm | Relocating]
     summary: str
+    rule: Rule | None = None
 
 
 ALGORITHMS: dict[str, RegisteredAlgorithm] = {}
@@ -79,3 +84,5 @@ def register(algorithm: RegisteredAlgorithm) -> None:
             "choose another"
         )
     ALGORITHMS[algorithm.name] = algorithm
+    if algorithm.rule is not None and algorithm.rule not in RULES:
+        RULES.append(algorithm.rule)

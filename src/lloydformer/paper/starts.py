@@ -10,7 +10,7 @@ from lloydformer.learning.lloyd import lloyd_step
 from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.tasks import Batch
 from lloydformer.solving.batch.seeding import kmeans_plusplus, random_rows
-from lloydformer.solving.batch.steps import Dense
+from lloydformer.solving.batch.steps import DenseProblems
 
 PLAIN = 1
 """Candidates for each center in plain k-means++, as published."""
@@ -27,7 +27,7 @@ def plusplus(batch: Batch, candidates: int, seed: int) -> Batch:
     draws = _uniform(seed, len(points), k, candidates)
     weights = torch.ones(points.shape[:2], dtype=torch.float64, device=points.device)
     none = torch.zeros(len(points), dtype=torch.int64, device=points.device)
-    return _from_rows(batch, kmeans_plusplus(Dense(points.double(), weights, none), draws))
+    return _from_rows(batch, kmeans_plusplus(DenseProblems(points.double(), weights, none), draws))
 
 
 def at_random(batch: Batch, seed: int) -> Batch:

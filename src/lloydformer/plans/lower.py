@@ -81,7 +81,24 @@ Rule = Callable[[Recipe], Meaning | None]
 """Recognises the cross-attention of a recipe; None if it is not the one that the rule knows."""
 
 RULES: list[Rule] = []
-"""Rules of further algorithms, tried before the paper's own; see docs/new-algorithm.md."""
+"""Rules of registered algorithms, tried before those of the paper; see docs/new-algorithm.md."""
+
+
+def differs_in_cross_attention_only(recipe: Recipe, known: Recipe) -> bool:
+    """Is the recipe `known`, except for the activations of its two cross-attentions?
+
+    A rule that has checked this has to judge the two activations alone.
+    """
+
+    def parts(one: Recipe) -> tuple[object, ...]:
+        same = LimitingSoftmax()
+        heads = {
+            name: replace(head, activation=same) if "cross" in name else head
+            for name, head in one.heads.items()
+        }
+        return one.tokens, heads, one.norm, one.feedforward
+
+    return parts(recipe) == parts(known)
 
 
 def lower(recipe: AnyRecipe) -> Plan:
@@ -193,7 +210,10 @@ def _assign(recipe: Recipe) -> tuple[str, float | None]:
                 f"encoder_cross: each point is shared by soft-max of {inverse_temperature:g} "
                 f"times the {by}."
             ), float(inverse_temperature)
-    raise LoweringError("encoder_cross", f"no fold is known for {type(head.activation).__name__}")
+    raise LoweringError(
+        "encoder_cross",
+        f"no fold is known for {type(head.activation).__name__} (docs/new-algorithm.md adds one)",
+    )
 
 
 def _measure(recipe: Recipe, slot: str) -> str:

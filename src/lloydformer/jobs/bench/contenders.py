@@ -74,7 +74,7 @@ ELKAN = EstimatorContender(
 )
 OUR_ALGORITHMS = tuple(
     EstimatorContender(known.estimator.__name__, "lloydformer", known.estimator)
-    for known in ALGORITHMS.values()
+    for known in sorted(ALGORITHMS.values(), key=lambda known: known.name != "kmeans")
     if "patience" not in known.estimator().get_params()
 )
 """Algorithms whose fit is a sequence of equal iterations; k-means is the first.

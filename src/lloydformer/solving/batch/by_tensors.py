@@ -14,7 +14,7 @@ from lloydformer.plans.contract import Plan
 from lloydformer.solving.batch.outcome import BatchOutcome, joined
 from lloydformer.solving.batch.problems import TensorProblems
 from lloydformer.solving.batch.seeding import kmeans_plusplus, random_rows
-from lloydformer.solving.batch.steps import Dense, assign, cost, own_distances
+from lloydformer.solving.batch.steps import DenseProblems, assign, cost, own_distances
 from lloydformer.solving.best_seen import BestSeen
 from lloydformer.solving.loop import Loop
 from lloydformer.solving.rules import Rules
@@ -54,10 +54,10 @@ class ByTensors:
         return middle(torch.where((self.weights > 0).unsqueeze(-1), self.x, there))
 
     @cached_property
-    def data(self) -> Dense:
+    def data(self) -> DenseProblems:
         points = self.x.double() - self.origin.double().unsqueeze(1)
         seen = directions("points", points) if self.plan.directions else points
-        return Dense(seen, self.weights, self.seeds.to(self.x.device))
+        return DenseProblems(seen, self.weights, self.seeds.to(self.x.device))
 
     def from_array(self, starts: Float[Tensor, "b k d"]) -> BatchOutcome:
         placed = starts.to(self.x.device).double() - self.origin.double().unsqueeze(1)
@@ -93,7 +93,7 @@ class ByTensors:
             return last
         return last.or_better(self._finished(data, best.centers, loop.n_iter))
 
-    def _finished(self, data: Dense, centers: Tensor, n_iter: np.ndarray) -> BatchOutcome:
+    def _finished(self, data: DenseProblems, centers: Tensor, n_iter: np.ndarray) -> BatchOutcome:
         """Label the points by the last centers."""
         last = assign(self.plan, data, centers, 0)
         trimmed = torch.zeros_like(last.labels).bool() if last.trimmed is None else last.trimmed

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lloydformer.plans.assign import FarthestPoints
 from lloydformer.plans.contract import Plan, Step
-from lloydformer.solving.batch.steps import Assigned, Dense, assign, own_distances, scores
+from lloydformer.solving.batch.steps import Assigned, DenseProblems, assign, own_distances, scores
 
 
 @dataclass
@@ -16,7 +16,7 @@ class TensorProblems:
     """Problems in memory, with the labels of their last iteration."""
 
     plan: Plan
-    data: Dense
+    data: DenseProblems
     last: Assigned | None = field(default=None)
 
     def step(self, centers: Float[Tensor, "b k d"], iteration: int) -> Step:

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lloydformer.solving.batch.steps import Dense, scores
+from lloydformer.solving.batch.steps import DenseProblems, scores
 
 
 def random_rows(
@@ -15,7 +15,9 @@ def random_rows(
     return keys.topk(n_clusters, dim=1).indices
 
 
-def kmeans_plusplus(problems: Dense, draws: Float[Tensor, "b k trials"]) -> Int[Tensor, "b k"]:
+def kmeans_plusplus(
+    problems: DenseProblems, draws: Float[Tensor, "b k trials"]
+) -> Int[Tensor, "b k"]:
     """Greedy k-means++: each seed is the best of some candidates, drawn from [0, 1)."""
     n, draws = problems.points.shape[1], draws.to(problems.points.device)
     rows = _quantiles(problems.weights, draws[:, 0, :1])
@@ -39,6 +41,6 @@ def _quantiles(masses: Float[Tensor, "b n"], draws: Float[Tensor, "b t"]) -> Int
     return torch.searchsorted(reached, draws * whole, right=True).minimum(last)
 
 
-def _distances(problems: Dense, rows: Int[Tensor, "b t"]) -> Float[Tensor, "b n t"]:
+def _distances(problems: DenseProblems, rows: Int[Tensor, "b t"]) -> Float[Tensor, "b n t"]:
     squares = torch.linalg.vecdot(problems.points, problems.points).unsqueeze(-1)
     return (scores(problems, problems.take(rows)) + squares).clamp(min=0)

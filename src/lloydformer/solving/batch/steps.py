@@ -18,7 +18,7 @@ from lloydformer.plans.trimmed import TrimmedPlan
 
 
 @dataclass(frozen=True)
-class Dense:
+class DenseProblems:
     """Points (b, n, d) in float64 around their origins, with weights (b, n), 0 where masked.
 
     seeds: of the noise of each problem, for plans that draw.
@@ -28,8 +28,8 @@ class Dense:
     weights: Float[Tensor, "b n"]
     seeds: Int[Tensor, " b"]
 
-    def __getitem__(self, chosen: Tensor) -> "Dense":
-        return Dense(self.points[chosen], self.weights[chosen], self.seeds[chosen])
+    def __getitem__(self, chosen: Tensor) -> "DenseProblems":
+        return DenseProblems(self.points[chosen], self.weights[chosen], self.seeds[chosen])
 
     def take(self, rows: Int[Tensor, "b m"]) -> Float[Tensor, "b m d"]:
         """Some points of each problem."""
@@ -46,14 +46,14 @@ class Assigned:
     trimmed: Bool[Tensor, "b n"] | None = None
 
 
-def scores(problems: Dense, centers: Float[Tensor, "b k d"]) -> Float[Tensor, "b n k"]:
+def scores(problems: DenseProblems, centers: Float[Tensor, "b k d"]) -> Float[Tensor, "b n k"]:
     """|c|^2 - 2 x c: squared distances, less |x|^2."""
     squares = torch.linalg.vecdot(centers, centers).unsqueeze(-2)
     return torch.baddbmm(squares, problems.points, centers.mT, alpha=-2)
 
 
 def own_distances(
-    problems: Dense, centers: Float[Tensor, "b k d"], labels: Int[Tensor, "b n"]
+    problems: DenseProblems, centers: Float[Tensor, "b k d"], labels: Int[Tensor, "b n"]
 ) -> Float[Tensor, "b n"]:
     """The squared distance of each point to the center with its label."""
     d = centers.shape[-1]
@@ -62,7 +62,10 @@ def own_distances(
 
 
 def cost(
-    plan: Plan, problems: Dense, distances: Float[Tensor, "b n"], trimmed: Tensor | None = None
+    plan: Plan,
+    problems: DenseProblems,
+    distances: Float[Tensor, "b n"],
+    trimmed: Tensor | None = None,
 ) -> Float[Tensor, " b"]:
     """The sum of w d^2 over points that are not trimmed; half of it where points are directions."""
     weights = problems.weights if trimmed is None else problems.weights * ~trimmed
@@ -76,25 +79,25 @@ def _members(labels: Int[Tensor, "b n"], weights: Tensor, k: int) -> Float[Tenso
     return own * weights.unsqueeze(-1)
 
 
-def _sums(problems: Dense, weights: Float[Tensor, "b n k"]) -> Sums:
+def _sums(problems: DenseProblems, weights: Float[Tensor, "b n k"]) -> Sums:
     return Sums(weights.mT @ problems.points, weights.sum(dim=1))
 
 
 @singledispatch
-def assign(plan: Plan, problems: Dense, centers: Tensor, iteration: int) -> Assigned:
+def assign(plan: Plan, problems: DenseProblems, centers: Tensor, iteration: int) -> Assigned:
     """One iteration of the plan for every problem."""
     raise ValueError(f"recipe: no batched step is known for {plan}")
 
 
 @assign.register
-def _means(plan: MeansPlan, problems: Dense, centers: Tensor, iteration: int) -> Assigned:
+def _means(plan: MeansPlan, problems: DenseProblems, centers: Tensor, iteration: int) -> Assigned:
     labels, distances = _nearest(problems, centers)
     own = _members(labels, problems.weights, centers.shape[1])
     return Assigned(_sums(problems, own), cost(plan, problems, distances), labels)
 
 
 @assign.register
-def _soft(plan: SoftPlan, problems: Dense, centers: Tensor, iteration: int) -> Assigned:
+def _soft(plan: SoftPlan, problems: DenseProblems, centers: Tensor, iteration: int) -> Assigned:
     near = scores(problems, centers)
     labels, gamma = near.min(dim=-1).indices, plan.inverse_temperature
     shares = (-gamma * near).softmax(dim=-1) * problems.weights.unsqueeze(-1)
@@ -104,7 +107,9 @@ def _soft(plan: SoftPlan, problems: Dense, centers: Tensor, iteration: int) -> A
 
 
 @assign.register
-def _trimmed(plan: TrimmedPlan, problems: Dense, centers: Tensor, iteration: int) -> Assigned:
+def _trimmed(
+    plan: TrimmedPlan, problems: DenseProblems, centers: Tensor, iteration: int
+) -> Assigned:
     labels, distances = _nearest(problems, centers)
     own = _members(labels, problems.weights, centers.shape[1])  # (b, n, k)
     ordered, order = distances.sort(dim=-1)
@@ -117,7 +122,7 @@ def _trimmed(plan: TrimmedPlan, problems: Dense, centers: Tensor, iteration: int
 
 
 @assign.register
-def _robust(plan: RobustPlan, problems: Dense, centers: Tensor, iteration: int) -> Assigned:
+def _robust(plan: RobustPlan, problems: DenseProblems, centers: Tensor, iteration: int) -> Assigned:
     labels, distances = _nearest(problems, centers)
     own = _members(labels, problems.weights, centers.shape[1])  # (b, n, k)
     weights = own * _weighting(plan, distances, own)
@@ -125,14 +130,14 @@ def _robust(plan: RobustPlan, problems: Dense, centers: Tensor, iteration: int) 
 
 
 def _nearest(
-    problems: Dense, centers: Float[Tensor, "b k d"]
+    problems: DenseProblems, centers: Float[Tensor, "b k d"]
 ) -> tuple[Int[Tensor, "b n"], Float[Tensor, "b n"]]:
     """The nearest center of each point, and the squared distance to it, by differences."""
     labels = scores(problems, centers).min(dim=-1).indices
     return labels, own_distances(problems, centers, labels)
 
 
-def _squares(problems: Dense) -> Float[Tensor, "b n 1"]:
+def _squares(problems: DenseProblems) -> Float[Tensor, "b n 1"]:
     return torch.linalg.vecdot(problems.points, problems.points).unsqueeze(-1)
 
 
@@ -161,7 +166,9 @@ def _weighting(
 
 
 @assign.register
-def _medoids(plan: MedoidsPlan, problems: Dense, centers: Tensor, iteration: int) -> Assigned:
+def _medoids(
+    plan: MedoidsPlan, problems: DenseProblems, centers: Tensor, iteration: int
+) -> Assigned:
     near = scores(problems, centers)
     labels = near.min(dim=-1).indices
     n, k = labels.shape[1], centers.shape[1]
