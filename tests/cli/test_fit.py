@@ -206,7 +206,7 @@ app.main()
 """
 
 
-@pytest.mark.parametrize("k", ["40", "2:40"])
+@pytest.mark.parametrize("k", [pytest.param("40", marks=pytest.mark.long), "2:40"])
 def test_ctrl_c_prints_what_is_done_and_writes_nothing(here, k):
     np.save("large.npy", RNG.normal(size=(100_000, 16)).astype(np.float32))
     endless = ["fit", "large.npy", "-k", k, "--algorithm", "medoids", "--max-iter", "1000000"]

@@ -213,7 +213,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("output", ["disk", "disk/new"])
+@pytest.mark.parametrize("output", ["disk", pytest.param("disk/new", marks=pytest.mark.long)])
 def test_a_full_disk(here, small_disk, output):
     np.save("many.npy", np.random.default_rng(0).normal(size=(5000, 2)))
     found = run("fit", "many.npy", "-k", "3", "-o", output)
@@ -239,7 +239,9 @@ def test_standard_output_on_a_full_disk(here):
     check_complaint((found.returncode, "", found.stderr), words)
 
 
-@pytest.mark.parametrize("more", [[], ["--json"]], ids=["table", "json"])
+@pytest.mark.parametrize(
+    "more", [pytest.param([], marks=pytest.mark.long), ["--json"]], ids=["table", "json"]
+)
 def test_a_closed_pipe_is_no_error_and_the_files_are_written(here, more):
     """The data have enough columns that the JSON does not fit into the buffer of a pipe."""
     np.save("wide.npy", np.random.default_rng(0).normal(size=(300, 100)))

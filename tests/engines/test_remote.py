@@ -91,6 +91,10 @@ def test_a_session_that_sent_its_points_would_be_noticed():
     assert 4 * 10 * N > 4000 + 8 * 4 * (5 + 8) * (4 + 2) * 8
 
 
+ENDLESS = {"medoids": {"patience": None, "return_last": True}}
+"""Parameters with which only `max_iter` ends a fit."""
+
+
 def iterations(model) -> int:
     return len(model.objective_history_) - 1
 
@@ -105,7 +109,7 @@ def test_one_synchronisation_an_iteration(name, monkeypatch):
         X = np.random.default_rng(0).normal(size=(N, 4))
         model = estimator.__class__(**{
             **estimator.get_params(), "engine": "remote", "init": X[:5], "n_init": 1,
-            "max_iter": max_iter, **({"patience": None} if name == "medoids" else {"tol": 0}),
+            "max_iter": max_iter, "random_state": 3, **ENDLESS.get(name, {"tol": 0}),
         }).fit(X)  # fmt: skip
         assert iterations(model) == max_iter
         counts[max_iter] = RemoteEngine.traffic.synchronisations
@@ -120,7 +124,7 @@ def test_one_message_an_iteration(name):
         X, estimator = np.random.default_rng(0).normal(size=(N, 4)), ESTIMATORS[name]
         estimator.__class__(**{
             **estimator.get_params(), "engine": "remote", "init": X[:5], "n_init": 1,
-            "max_iter": max_iter, **({"patience": None} if name == "medoids" else {"tol": 0}),
+            "max_iter": max_iter, "random_state": 3, **ENDLESS.get(name, {"tol": 0}),
         }).fit(X)  # fmt: skip
         calls[max_iter] = len(RemoteEngine.traffic.calls)
     assert calls[14] - calls[4] == 10

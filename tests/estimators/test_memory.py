@@ -25,7 +25,7 @@ rng = np.random.default_rng(0)
 columns = rng.integers(0, 10_000, size=20_000 * 50)
 starts = np.arange(0, 20_000 * 50 + 1, 50)
 X = sparse.csr_matrix((rng.exponential(size=20_000 * 50), columns, starts), shape=(20_000, 10_000))
-model = lf.SphericalKMeans(n_clusters=20, max_iter=10, random_state=0).fit(X)
+model = lf.SphericalKMeans(n_clusters=20, max_iter=4, random_state=0).fit(X)
 assert np.allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
@@ -66,7 +66,7 @@ def test_many_clusters_take_no_memory_of_n_times_k():
     assert growth <= 24 * 50_000 + FIXED
 
 
-@pytest.mark.parametrize("engine", ["chunked", "auto"])
+@pytest.mark.parametrize("engine", [pytest.param("chunked", marks=pytest.mark.long), "auto"])
 def test_learned_steps_take_no_memory_of_n_times_k(engine):
     """60,000 x 100 scores of four heads would be 96 MB in single precision."""
     (above,) = measured(LEARNED, engine)

@@ -80,7 +80,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("order", CASES)
+@pytest.mark.parametrize(
+    "order", [pytest.param(c, marks=pytest.mark.long if c == "F" else ()) for c in CASES]
+)
 def test_mapped_data_are_not_copied(million, tmp_path, order):
     """A million rows are 64 MB, and their state is 12 MB."""
     path = million if order == "C" else write(tmp_path / "points.npy", 1_000_000, order)

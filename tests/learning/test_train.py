@@ -113,7 +113,7 @@ CHILD = """
 import sys, torch
 from lloydformer.learning import Run, Settings, Tasks, train
 torch.set_num_threads(1)
-settings = Settings(Tasks(2, 3, 60), n_steps=160, batch_size=8, evaluate_every=4, n_validation=8)
+settings = Settings(Tasks(2, 3, 60), n_steps=80, batch_size=8, evaluate_every=4, n_validation=8)
 folder = sys.argv[1]
 import pathlib
 resume = (pathlib.Path(folder) / "checkpoint" / "config.json").exists()

@@ -138,7 +138,7 @@ def test_every_engine_follows_the_rules(problem):
 
 
 @NATIVE
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(problems())
 def test_the_kernel_of_whole_loops_follows_the_rules(problem):
     """`Iterations` in one call against the loop in Python, on the same engine."""
@@ -153,7 +153,7 @@ def test_the_kernel_of_whole_loops_follows_the_rules(problem):
 
 
 @NATIVE
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(problems(), problems())
 def test_the_kernel_of_batches_follows_the_rules(one, other):
     """`fit_batch` by kernels and by tensors, which uses the loop in Python."""
