@@ -54,7 +54,9 @@ class PointState:
 
     def forget(self) -> None:
         """Forget the labels of the last iteration."""
-        self.column("previous").fill_(_UNKNOWN)
+        known = self.known("previous")
+        if known is not None:  # a new column begins this way
+            known.fill_(_UNKNOWN)
 
     def _created(self, name: str) -> Tensor:
         start, column = _START[name], self._allocated(name)

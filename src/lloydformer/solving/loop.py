@@ -88,6 +88,8 @@ class Loop:
         problems = self.problems
         for number in range(self.rules.max_iter):
             done = self._advance(number, problems, going)
+            if len(done) == 1 and not done[0]:  # a fit that goes on
+                continue
             if done.all():
                 return
             if done.any():
@@ -123,19 +125,20 @@ class Loop:
         new = moved(update, centers, self.plan.directions)
         numbers = [step.objective, _shift(new, centers)]
         if step.changed is not None:
-            numbers.append(step.changed.double())
+            numbers.append(step.changed)
         fills = isinstance(update, Sums) and "keep" not in (self.rules.empty, self.plan.empties)
         if isinstance(update, Sums) and fills:
-            numbers.append((update.masses == 0).sum(dim=1).double())
-        objective, shift, *others = torch.stack(numbers).cpu().numpy()
-        if isinstance(update, Sums) and fills and others[-1].any():
-            filled = self._filled(problems, update, centers, int(others[-1].max()))
+            numbers.append(update.masses.amin(dim=1))
+        objective, shift, *others = _read(numbers)
+        if isinstance(update, Sums) and fills and others[-1].min() == 0:
+            filled = self._filled(problems, update, centers)
             new = moved(filled, centers, self.plan.directions)
-            shift = _shift(new, centers).cpu().numpy()
+            (shift,) = _read([_shift(new, centers)])
         changed = others[0] if step.changed is not None else np.ones_like(shift)
         return new, objective, changed, shift
 
-    def _filled(self, problems: Problems, update: Sums, centers: Tensor, count: int) -> Sums:
+    def _filled(self, problems: Problems, update: Sums, centers: Tensor) -> Sums:
+        count = int((update.masses == 0).sum(dim=1).max())
         if self.rules.empty == "error":
             lost = int((update.masses == 0).nonzero()[0, 1])
             raise ValueError(
@@ -145,11 +148,20 @@ class Loop:
         return fill_empty(update, problems.farthest(centers, count), self.plan.empties)
 
     def _record(self, active: slice | np.ndarray, objective: np.ndarray) -> None:
-        row = np.full(len(self.n_iter), np.nan)
-        row[active] = objective
+        if isinstance(active, slice):
+            row = objective
+        else:
+            row = np.full(len(self.n_iter), np.nan)
+            row[active] = objective
         self.history.append(row)
         self.n_iter[active] += 1
 
 
 def _shift(new: Tensor, centers: Tensor) -> Tensor:
-    return (new - centers).square().sum(dim=(1, 2))
+    shifts = (new - centers).flatten(1)
+    return torch.linalg.vecdot(shifts, shifts)
+
+
+def _read(numbers: list[Tensor]) -> list[np.ndarray]:
+    """Tensors (b,) on the host, in one synchronisation."""
+    return list(torch.stack([number.double() for number in numbers]).cpu().numpy())
