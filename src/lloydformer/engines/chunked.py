@@ -24,8 +24,8 @@ from lloydformer.plans.session import Fold, PointBlock, Session, Task
 
 Leaves = list[tuple[int, int]]
 
-_GROUP = 8
-"""Neighbouring leaves that one thread maps and merges: a subtree, so a power of two."""
+_GROUP, _GROUPS = 8, 16
+"""A thread maps and merges up to 8 neighbouring leaves, fewer if there are fewer than 16 groups."""
 
 
 class Chunked:
@@ -108,8 +108,11 @@ class ChunkedSession(Session):
 
     @cached_property
     def _groups(self) -> list[Leaves]:
-        leaves = list(ranges(self.layout))
-        return [leaves[i : i + _GROUP] for i in range(0, len(leaves), _GROUP)]
+        """Aligned subtrees of the tree of sums; their size changes no bit."""
+        leaves, size = list(ranges(self.layout)), _GROUP
+        while size > 1 and len(leaves) < size * _GROUPS:
+            size //= 2
+        return [leaves[i : i + size] for i in range(0, len(leaves), size)]
 
     def _prefetched(self) -> Iterator[Leaves]:
         """The groups, while a thread prefetches the one after the next of mapped data."""
