@@ -6,6 +6,7 @@ import sklearn.cluster
 import torch
 
 import lloydformer as lf
+from lloydformer.circuits.activations import TopK
 
 B, N, D, K = 12, 60, 3, 4
 
@@ -40,6 +41,10 @@ CASES = {
     "softmax": (
         lf.recipes.robust(0.2, "softmax"),
         lf.RobustKMeans(K, inverse_temperature=0.2, activation="softmax"),
+    ),
+    "top": (
+        lf.recipes.robust(0.2, TopK(6)),
+        lf.RobustKMeans(K, inverse_temperature=0.2, activation=TopK(6)),
     ),
 }
 
