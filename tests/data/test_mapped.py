@@ -94,7 +94,7 @@ def test_leaves_are_prefetched_in_a_thread_each_once(tmp_path, monkeypatch):
         asked.clear()
         with Chunked(n_threads).open(data) as session:
             session.fold(Moments())
-        expected = [(i, min(i + 8000, 70_000)) for i in range(16_000, 70_000, 8000)]
+        expected = [(i, min(i + 4000, 70_000)) for i in range(8000, 70_000, 4000)]
         assert asked == (expected if mapped else [])
 
 

@@ -232,11 +232,13 @@ def check_singles(case: Case, seed: int) -> None:
             assert torch.equal(state["labels"], columns["labels"]), name
 
 
+@settings(max_examples=35)
 @given(**problems)
 def test_doubles(seed, n, d, k, kind, leaf, weighted):
     check_doubles(problem(seed, n, d, k, torch.float64, kind, leaf, weighted), seed)
 
 
+@settings(max_examples=35)
 @given(**problems)
 def test_singles(seed, n, d, k, kind, leaf, weighted):
     check_singles(problem(seed, n, d, k, torch.float32, kind, leaf, weighted), seed)

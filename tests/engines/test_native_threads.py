@@ -143,7 +143,7 @@ def test_limits_here():
         assert allowed_threads() == 1
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", [pytest.param("loky", marks=pytest.mark.long), "threading"])
 def test_fits_in_workers(backend):
     """Small fits, two at a time, after this process has had threads of its own."""
     x = np.random.default_rng(0).normal(size=(66_000, 4)).astype(np.float32)

@@ -90,6 +90,7 @@ def test_mapped_data_are_not_copied(million, tmp_path, order):
     assert all(above <= 12 * 1_000_000 + FIXED for above in found), found
 
 
+@pytest.mark.long
 def test_beyond_the_threshold_state_and_columns_are_on_disk(million):
     """With 1 MB instead of 256 of them nothing of size n is in memory."""
     columns = [str(i) for i in range(1, D)]
@@ -113,7 +114,7 @@ def test_twenty_million_points_in_500_megabytes(tmp_path):
     assert above <= 12 * 20_000_000 + FIXED, f"{above / 1e6:.0f} MB"
 
 
-@pytest.mark.parametrize("init", ["k-means||", "random"])
+@pytest.mark.parametrize("init", ["k-means||", pytest.param("random", marks=pytest.mark.long)])
 def test_a_million_mapped_rows_give_what_they_give_in_memory(million, init):
     fit = lf.KMeans(K, init=init, n_init=1, max_iter=5, random_state=0)
     centers = fit.fit(lf.data.open(million)).cluster_centers_

@@ -366,6 +366,7 @@ def kill_while_saving(saver, delay):
     assert saver.stdout.readline() == "over\n"
 
 
+@pytest.mark.long
 def test_sigkill_while_saving_leaves_the_old_model_or_the_new_one(tmp_path):
     data = np.random.default_rng(0).normal(size=(100_000, 2))
     models = [lf.KMeans(k, random_state=0, max_iter=2).fit(data) for k in (3, 5)]
@@ -382,7 +383,7 @@ def test_sigkill_while_saving_leaves_the_old_model_or_the_new_one(tmp_path):
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as saver:
-        for _ in range(30):
+        for _ in range(60):
             kill_while_saving(saver, delays.uniform(0, 4 * takes))
             leftovers += len(list(target.iterdir())) > 2
             found = lf.KMeans.from_pretrained(target)
