@@ -193,3 +193,10 @@ def test_a_fit_is_a_batch_of_one(rng):
     batch = lf.fit_batch(X[None], 4, init=init[None], tol=0.0)
     np.testing.assert_allclose(batch.centers[0], model.cluster_centers_, atol=1e-9)
     assert batch.n_iter[0] == model.n_iter_ == len(heard)
+
+
+@pytest.mark.parametrize("kind", [lf.SoftKMeans, lf.RobustKMeans])
+def test_a_shift_of_exactly_the_tolerance_ends_it(kind, engine):
+    """Equal points have no variance, so the tolerance is 0, and a center among them stays."""
+    X = np.ones((6, 2))
+    assert kind(1, init=X[:1], max_iter=7, engine=engine).fit(X).n_iter_ == 1
