@@ -44,11 +44,12 @@ class BestSeen:
         """After a step of the problems `going` (b',): objectives of the last draw, a new draw."""
         active = going.cpu().numpy()
         self.waited[active] += 1
-        if self.last_rows is not None:
-            self._keep_better(active, objective, going)
-            drawn, rows = self._drawn.clone(), self.last_rows.clone()
+        if self.last_rows is None:  # the start is no draw
+            rows = torch.zeros_like(self.rows)
         else:
-            drawn, rows = self._drawn.clone(), torch.zeros_like(self.rows)
+            self._keep_better(active, objective, going)
+            rows = self.last_rows.clone()
+        drawn = self._drawn.clone()
         assert update.rows is not None
         drawn[going], rows[going] = update.centers, update.rows
         self._drawn, self.last_rows = drawn, rows
