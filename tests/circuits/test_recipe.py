@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lloydformer.circuits import recipes
-from lloydformer.circuits.activations import Gumbel, Linear, Softmax
+from lloydformer.circuits.activations import Gumbel, Linear, Reach, Softmax
 from lloydformer.circuits.scores import DotProduct
 
 LLOYD, BINARY, LIFTED = recipes.lloyd(), recipes.lloyd_binary(), recipes.robust_lifted()
@@ -54,16 +54,19 @@ def test_which_recipes_are_translation_invariant():
 
 
 def test_the_separation_is_the_one_given_or_near_its_bound():
-    assert recipes.medoids(3.0).separation(reach=50.0, n_clusters=4, eps=1e-16) == 3.0
-    assert recipes.robust(0.5).separation(reach=50.0, n_clusters=4, eps=1e-16) == (50 + 1 / 0.5) / 2
-    assert LLOYD.separation(reach=50.0, n_clusters=4, eps=1e-16) == 0
+    reach = Reach(nearest=7.0, farthest=50.0)
+    assert recipes.medoids(3.0).separation(reach, n_clusters=4, eps=1e-16) == 3.0
+    assert recipes.robust(0.5).separation(reach, n_clusters=4, eps=1e-16) == (7 + 1 / 0.5) / 2
+    assert recipes.trimmed().separation(reach, n_clusters=4, eps=1e-16) == 50
+    assert LLOYD.separation(reach, n_clusters=4, eps=1e-16) == 0
 
 
 def test_averaged_ties_need_k_squared_times_the_separation():
     first, average = recipes.trimmed(), recipes.trimmed(ties="average")
-    apart = average.separation(9.0, 4, 1e-16)
-    assert apart == 2 * 16 * first.separation(9.0, 4, 1e-16)
-    assert average.gap(apart, 4) == first.gap(first.separation(9.0, 4, 1e-16), 4)
+    reach = Reach(9.0, 9.0)
+    apart = average.separation(reach, 4, 1e-16)
+    assert apart == 2 * 16 * first.separation(reach, 4, 1e-16)
+    assert average.gap(apart, 4) == first.gap(first.separation(reach, 4, 1e-16), 4)
 
 
 def test_a_recipe_with_gumbel_at_a_temperature():

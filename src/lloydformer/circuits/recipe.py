@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lloydformer.circuits.activations import Gumbel, LimitingSoftmax, Linear
+from lloydformer.circuits.activations.contract import Amount, Reach
 from lloydformer.circuits.feedforward import FeedForward
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.modulation import Modulation
@@ -203,7 +204,39 @@ class Recipe:
             isinstance(p, Dense) for head in self.heads.values() for p in head.projections.values()
         )
 
-    def separation(self, reach: float, n_clusters: int, eps: float) -> float:
+    @property
+    def separated(self) -> bool:
+        """Whether a head keeps clusters apart by the separation.
+
+        See Also
+        --------
+        Recipe.separation : The separation of a layer.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.recipes.trimmed().separated, lf.recipes.lloyd().separated
+        (True, False)
+        """
+        return self._separated_head is not None
+
+    @property
+    def given_separation(self) -> float | None:
+        """The separation that the recipe fixes; None if it is chosen from the data.
+
+        See Also
+        --------
+        Recipe.separation : The separation of a layer.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.recipes.medoids().given_separation, lf.recipes.trimmed().given_separation
+        (100.0, None)
+        """
+        return self._separated_head.separation if self._separated_head else None
+
+    def separation(self, reach: Reach, n_clusters: int, eps: float) -> Amount:
         """Return the paper's delta for this layer: the one given, or a value near its lower bound.
 
         A point that is tied between m centers is lowered only by the factor 1 - 1/m, which needs
@@ -211,8 +244,8 @@ class Recipe:
 
         Parameters
         ----------
-        reach : float
-            Upper bound of the squared distance of a point to its own center.
+        reach : Reach
+            Squared distances of points and centers.
         n_clusters : int
             The number of centers k.
         eps : float
@@ -220,7 +253,7 @@ class Recipe:
 
         Returns
         -------
-        float
+        float or torch.Tensor
             The separation; 0 if no head uses it.
 
         See Also
@@ -230,32 +263,35 @@ class Recipe:
         Examples
         --------
         >>> import lloydformer as lf
-        >>> lf.recipes.robust(0.5).separation(reach=50.0, n_clusters=4, eps=1e-16)
-        26.0
+        >>> from lloydformer.circuits.activations import Reach
+        >>> reach = Reach(nearest=1.0, farthest=50.0)
+        >>> lf.recipes.robust(0.5).separation(reach, n_clusters=4, eps=1e-16)
+        1.5
+        >>> lf.recipes.trimmed().separation(reach, n_clusters=4, eps=1e-16)
+        50.0
         """
-        head = self._separated_head
-        if head is None:
+        if not self.separated:
             return 0.0
-        if head.separation is not None:
-            return head.separation
+        if self.given_separation is not None:
+            return self.given_separation
         lowering = self.decoder_cross.activation.lowering(reach, eps)
         return lowering * n_clusters**2 if self.ties == "average" else lowering / 2
 
-    def gap(self, separation: float, n_clusters: int) -> float:
+    def gap(self, separation: Amount, n_clusters: int) -> Amount:
         """Return how far below a cluster's best score the scores of its own points can be.
 
         Scores of points in other clusters are lower.
 
         Parameters
         ----------
-        separation : float
+        separation : float or torch.Tensor
             The separation of the layer.
         n_clusters : int
             The number of centers k.
 
         Returns
         -------
-        float
+        float or torch.Tensor
             The largest difference; infinity if clusters are not separated by scores.
 
         See Also
@@ -268,7 +304,7 @@ class Recipe:
         >>> lf.recipes.trimmed().gap(separation=9.0, n_clusters=4)
         9.0
         """
-        if self._separated_head is None:
+        if not self.separated:
             return math.inf
         return separation / (2 * n_clusters**2) if self.ties == "average" else separation
 

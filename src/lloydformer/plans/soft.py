@@ -1,17 +1,29 @@
 """Soft k-means: one fold with a running maximum, so that no cluster becomes 0/0."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.plans.assign import Measure, count_changed
 from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn, Sums
 from lloydformer.plans.session import PointBlock, Session, total
 
-_VANISHED = math.log(torch.finfo(torch.float64).tiny)
+LOWEST = -1e300
+"""Exponents below this count as this: all points then weigh the same for a center."""
+
+
+def scaled_shares(
+    logs: Float[Tensor, "*b n k"],
+) -> tuple[Float[Tensor, "*b k"], Float[Tensor, "*b n k"]]:
+    """Return the largest logarithm of each cluster, and the shares divided by its exponential.
+
+    Shares can be too small for a float where their ratios are not.
+    """
+    level = logs.amax(dim=-2).clamp(min=2 * LOWEST)  # finite if no point has a weight
+    return level, (logs - level.unsqueeze(-2)).exp()
 
 
 @dataclass(frozen=True)
@@ -27,12 +39,12 @@ class Shares:
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         exponents = -self.inverse_temperature * block.rows.scores(self.centers).double()  # (m, k)
+        exponents = exponents.clamp(min=LOWEST)
         mass = exponents.logsumexp(dim=1, keepdim=True)
         logs = exponents - mass
         if block.weights is not None:
             logs = logs + block.weights.double().log()[:, None]
-        level = logs.amax(dim=0).clamp(min=-1e300)  # (k)
-        shares = (logs - level).exp()
+        level, shares = scaled_shares(logs)
         energy = block.rows.squared_norms().double() - mass[:, 0] / self.inverse_temperature
         block.labels.copy_(exponents.argmax(dim=1))
         changed, sums = count_changed(block), block.rows.mixtures(shares)
@@ -63,11 +75,8 @@ class SoftPlan(StepByStep):
     directions: ClassVar[bool] = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
-        level, sums, masses, energy, changed = session.fold(
-            Shares(centers, self.inverse_temperature)
-        )
-        vanished = level + masses.log() < _VANISHED
-        return Step(Sums(sums, masses.masked_fill(vanished, 0.0)), energy, changed)
+        _, sums, masses, energy, changed = session.fold(Shares(centers, self.inverse_temperature))
+        return Step(Sums(sums, masses), energy, changed)
 
     def finish(self, session: Session, centers: Tensor) -> Final:
         free_energy = self.step(session, centers, 0).objective
