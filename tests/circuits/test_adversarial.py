@@ -208,6 +208,10 @@ def test_problems_of_a_batch_do_not_see_each_other(name, ties, dtype):
             trace.assignments[i, 0], trace.centers[i, 1], mine,
         )  # fmt: skip
         assert undecided + unsure <= N // 8
+        alone = run(name, parameters, points[i], centers[i]).outside[0]
+        for what in ("origin", "separation", "gap", "tolerance"):
+            together, by_itself = own(getattr(outside, what), i), getattr(alone, what)
+            torch.testing.assert_close(together, by_itself, rtol=1e-5, atol=0)
 
 
 def own(values, problem):
