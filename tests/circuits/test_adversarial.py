@@ -174,7 +174,9 @@ def error_bound(name, parameters, x, c, shares, eps, outside):
         rounding = rounding + 8 * parameters.inverse_temperature * squares
     if is_spherical(name):
         rounding = 50 * rounding
-    return np.minimum(rounding, 0.5) * scale + 4 * eps * np.abs(outside.origin.double().numpy()).max()
+    return (
+        np.minimum(rounding, 0.5) * scale + 4 * eps * np.abs(outside.origin.double().numpy()).max()
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -106,7 +106,9 @@ class Exact:
         scores = [-Fraction(int(a)) * self.square for a in self.away[:, j]]
         if self.name == "medoids":
             n, k = assignments.shape
-            noise = gumbel(self.parameters.seed, self.iteration, "decoder_cross", k, torch.arange(n))
+            noise = gumbel(
+                self.parameters.seed, self.iteration, "decoder_cross", k, torch.arange(n)
+            )
             lowered = self.parameters.separation * code_distances(assignments)[j]
             scores = [s - Fraction(float(m)) + Fraction(float(g))
                       for s, m, g in zip(scores, lowered, noise[j].tolist(), strict=True)]  # fmt: skip
@@ -126,7 +128,9 @@ class Exact:
         z = [-gamma * self.square * int(a) for a in self.away[:, j]]
         mine = sorted((s for s, o in zip(z, own, strict=True) if o), reverse=True)
         if self.parameters.activation == "softmax":
-            weights = [mpmath.exp(_mp(s - mine[0])) if o else 0 for s, o in zip(z, own, strict=True)]
+            weights = [
+                mpmath.exp(_mp(s - mine[0])) if o else 0 for s, o in zip(z, own, strict=True)
+            ]
             return [w / sum(weights) for w in weights]
         total, threshold = Fraction(0), None
         for r, s in enumerate(mine, start=1):

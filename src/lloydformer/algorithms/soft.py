@@ -33,7 +33,8 @@ class Soft:
         """Return the logarithm of each point's weight for each center."""
         exponents = -self.inverse_temperature * squared_distances(points, centers)
         exponents -= exponents.max(axis=1, keepdims=True)
-        return exponents - np.log(np.exp(exponents).sum(axis=1, keepdims=True))
+        logs = exponents - np.log(np.exp(exponents).sum(axis=1, keepdims=True))
+        return np.maximum(logs, -1e300)  # beyond this all points weigh the same
 
     def place(self, points: ndarray, weights: ndarray) -> Float[ndarray, "k d"]:
         return mean(points, weights)

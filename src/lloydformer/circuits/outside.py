@@ -132,10 +132,10 @@ class Outside:
     >>> points = torch.tensor([[0.0], [1.0], [5.0], [6.0]])
     >>> trace = lf.Circuit(lf.recipes.trimmed(), 1, 2)(points, points[[0, 3]], n_layers=1)
     >>> print(trace.outside[0])
-    origin            [3.0]
+    origin            [4.0]
     ties              first
-    separation        36.036
-    gap               36.036
+    separation        64.064
+    gap               64.064
     """
 
     origin: Tensor

@@ -12,7 +12,18 @@ from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn
 from lloydformer.plans.session import PointBlock, Session, total
 
 LOWEST = -1e300
-"""Exponents below this count as this: all points then weigh the same for a center."""
+"""Logarithms of shares below this count as this: all points then weigh the same for a center."""
+
+
+def log_shares(
+    scores: Float[Tensor, "*b n k"], inverse_temperature: float
+) -> tuple[Float[Tensor, "*b n k"], Float[Tensor, "*b n"]]:
+    """Return the logarithms of soft-max shares, and -1/gamma log sum exp(-gamma score)."""
+    least = scores.amin(dim=-1, keepdim=True)
+    exponents = -inverse_temperature * (scores - least)
+    mass = exponents.logsumexp(dim=-1, keepdim=True)
+    free = (least - mass / inverse_temperature).squeeze(-1)
+    return (exponents - mass).clamp(min=LOWEST), free
 
 
 def scaled_shares(
@@ -38,15 +49,13 @@ class Shares:
     inverse_temperature: float
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
-        exponents = -self.inverse_temperature * block.rows.scores(self.centers).double()  # (m, k)
-        exponents = exponents.clamp(min=LOWEST)
-        mass = exponents.logsumexp(dim=1, keepdim=True)
-        logs = exponents - mass
+        scores = block.rows.scores(self.centers).double()  # (m, k)
+        logs, free = log_shares(scores, self.inverse_temperature)
         if block.weights is not None:
             logs = logs + block.weights.double().log()[:, None]
         level, shares = scaled_shares(logs)
-        energy = block.rows.squared_norms().double() - mass[:, 0] / self.inverse_temperature
-        block.labels.copy_(exponents.argmax(dim=1))
+        energy = block.rows.squared_norms().double() + free
+        block.labels.copy_(scores.argmin(dim=1))
         changed, sums = count_changed(block), block.rows.mixtures(shares)
         return level, sums, shares.sum(dim=0), total(energy, block.weights), changed
 

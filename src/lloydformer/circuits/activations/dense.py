@@ -56,9 +56,9 @@ class Softmax(Activation):
         return (self.inverse_temperature * scores).softmax(dim=-1)
 
     def logarithms(self, scores: Float[Tensor, "*b q m"]) -> Float[Tensor, "*b q m"]:
-        """Return the logarithms of the weights, in float64; exponents below -1e300 count as it."""
-        exponents = (self.inverse_temperature * scores.double()).clamp(min=-1e300)
-        return exponents.log_softmax(dim=-1)
+        """Return the logarithms of the weights, in float64; those below -1e300 count as it."""
+        below = scores.double() - scores.amax(dim=-1, keepdim=True).double()
+        return (self.inverse_temperature * below).log_softmax(dim=-1).clamp(min=-1e300)
 
     def lowering(self, reach: Reach, eps: float) -> Amount:
         # Not exact: another point keeps eps^2 of the weight of a cluster's nearest point.
