@@ -81,7 +81,7 @@ def _term(
     size = "" if abs(coefficient) == 1 else f"{abs(coefficient):g}"
     root = {0.0: "", 0.5: "√δ", 1.0: "δ"}.get(power, f"δ^{power:g}")
     mean = "" if letter == Block.letter else f"{_name(type(blocks[0]).__name__)} of"
-    factor = " ".join(filter(None, [size + root, f"{number} ·" if number else "", mean]))
+    factor = " ".join(filter(None, [size + root, f"{number}{TIED}·" if number else "", mean]))
     minus, names = "−" if coefficient < 0 else "", _subspaces(blocks)
     alone = len(names) == 1 or not (minus or factor)
     listed = ", ".join(names) if alone else f"({', '.join(names)})"
@@ -94,7 +94,7 @@ def _subspaces(blocks: Iterable[Block]) -> list[str]:
     names = []
     for source, target in pairs:
         if source == target:
-            names.append(subspace_words(source))
+            names.append(subspace_words(source).replace(" ", TIED))
         elif (target, source) not in pairs:
             names.append(_arrow(source, "→", target))
         elif pairs.index((source, target)) < pairs.index((target, source)):
