@@ -9,8 +9,9 @@ from lloydformer.verify.finding import Statement
 from lloydformer.verify.lemmas import LEMMAS
 from lloydformer.verify.remarks import REMARKS
 from lloydformer.verify.theorems import THEOREMS
+from lloydformer.verify.worked_example import WORKED_EXAMPLE
 
-STATEMENTS: tuple[Statement, ...] = (*THEOREMS, *LEMMAS, *REMARKS, *ERRATA)
+STATEMENTS: tuple[Statement, ...] = (*THEOREMS, *WORKED_EXAMPLE, *LEMMAS, *REMARKS, *ERRATA)
 
 
 def generator(statement: Statement, seed: int) -> np.random.Generator:
