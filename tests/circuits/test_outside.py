@@ -18,7 +18,7 @@ def run(recipe, points=POINTS, centers=None, **options):
 
 
 def test_the_trace_records_the_values_of_every_layer():
-    """The origin is 4, a multiple of 2: points and centers are within 4, their distance within 8."""
+    """The origin is 4, a multiple of 2; points and centers are within 4 of it."""
     first, second = run(lf.recipes.trimmed()).outside
     assert first.origin.tolist() == [[4.0]]
     assert first.separation.item() == pytest.approx(64 * 1.001)

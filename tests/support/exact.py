@@ -110,8 +110,9 @@ class Exact:
                 self.parameters.seed, self.iteration, "decoder_cross", k, torch.arange(n)
             )
             lowered = self.parameters.separation * code_distances(assignments)[j]
-            scores = [s - Fraction(float(m)) + Fraction(float(g))
-                      for s, m, g in zip(scores, lowered, noise[j].tolist(), strict=True)]  # fmt: skip
+            moved = [Fraction(g) - Fraction(float(m))
+                     for g, m in zip(noise[j].tolist(), lowered, strict=True)]  # fmt: skip
+            scores = [s + m for s, m in zip(scores, moved, strict=True)]
             own, count = np.ones(n, bool), 1
         else:
             own = members(assignments)[j]

@@ -100,7 +100,7 @@ class Layer(nn.Module):
         chosen: Amount = self.recipe.given_separation or 0.0
         if not self.as_printed:
             chosen = self.recipe.separation(far, k, torch.finfo(x.dtype).eps)
-        apart = self.separation(torch.zeros_like(far.nearest) + chosen)
+        apart = self.separation(x.new_zeros(*x.shape[:-2], 1, 1) + chosen)
         gap = torch.full_like(apart, math.inf) if self.as_printed else self.recipe.gap(apart, k)
         return apart, self.gap(gap)
 

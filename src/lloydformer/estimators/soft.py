@@ -96,10 +96,10 @@ class SoftKMeans(Clusterer):
 
     Notes
     -----
-    A start ends when `tol` is reached or after `max_iter` iterations. Shares are computed from their
-    logarithms where they are too small for a float, so a center far from all points moves to the
-    points that are least far. Where even logarithms overflow (beyond 1e300), all points weigh the
-    same, and the center moves to their mean.
+    A start ends when `tol` is reached or after `max_iter` iterations. Where shares are too small
+    for a float, their logarithms are used: a center far from all points moves to the points that
+    are least far. Where even logarithms overflow (beyond 1e300), all points have the same share,
+    and the center moves to their mean.
 
     References
     ----------

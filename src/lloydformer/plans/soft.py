@@ -27,21 +27,24 @@ def log_shares(
 
 
 def scaled_shares(
-    logs: Float[Tensor, "*b n k"],
+    logs: Float[Tensor, "*b n k"], weights: Float[Tensor, "*b n"] | None
 ) -> tuple[Float[Tensor, "*b k"], Float[Tensor, "*b n k"]]:
-    """Return the largest logarithm of each cluster, and the shares divided by its exponential.
+    """Return the largest logarithm of each cluster, and w times the shares over its exponential.
 
-    Shares can be too small for a float where their ratios are not.
+    Shares can be too small for a float where their ratios are not. Points of weight 0 do not count.
     """
+    if weights is not None:
+        logs = logs.masked_fill((weights == 0).unsqueeze(-1), -torch.inf)
     level = logs.amax(dim=-2).clamp(min=2 * LOWEST)  # finite if no point has a weight
-    return level, (logs - level.unsqueeze(-2)).exp()
+    shares = (logs - level.unsqueeze(-2)).exp()
+    return level, shares if weights is None else shares * weights.unsqueeze(-1)
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Sums of p_ij x_i and p_ij, divided by the largest p_ij of each cluster.
+    """Sums of w_i p_ij x_i and w_i p_ij, divided by the largest p_ij of each cluster.
 
-    p_ij is the soft-max over j of -gamma |x_i - c_j|^2, times the weight of the point. The summary
+    p_ij is the soft-max over j of -gamma |x_i - c_j|^2, w_i the weight of the point. The summary
     is the logarithm of the divisor (k,), sums (k, d), masses (k,), free energy, changed labels.
     """
 
@@ -51,9 +54,8 @@ class Shares:
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         scores = block.rows.scores(self.centers).double()  # (m, k)
         logs, free = log_shares(scores, self.inverse_temperature)
-        if block.weights is not None:
-            logs = logs + block.weights.double().log()[:, None]
-        level, shares = scaled_shares(logs)
+        weights = None if block.weights is None else block.weights.double()
+        level, shares = scaled_shares(logs, weights)
         energy = block.rows.squared_norms().double() + free
         block.labels.copy_(scores.argmin(dim=1))
         changed, sums = count_changed(block), block.rows.mixtures(shares)

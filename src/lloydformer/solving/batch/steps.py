@@ -101,7 +101,7 @@ def _soft(plan: SoftPlan, problems: DenseProblems, centers: Tensor, iteration: i
     near = scores(problems, centers)
     labels = near.min(dim=-1).indices
     logs, free = log_shares(near.double(), plan.inverse_temperature)
-    _, shares = scaled_shares(logs + problems.weights.double().log().unsqueeze(-1))
+    _, shares = scaled_shares(logs, problems.weights.double())
     energy = ((_squares(problems)[..., 0] + free) * problems.weights).sum(dim=-1)
     return Assigned(_sums(problems, shares.to(near.dtype)), energy.to(near.dtype), labels)
 
