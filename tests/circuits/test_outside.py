@@ -1,11 +1,14 @@
 """What stands outside of the transformer: recorded in the trace, and left out as printed."""
 
 import warnings
+from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import torch
 
 import lloydformer as lf
+from lloydformer.circuits.outside import EXPLAINED, Outside
 from lloydformer.circuits.recipes import IN_TABLE
 
 POINTS = torch.tensor([[0.0], [1.0], [5.0], [6.0]], dtype=torch.float64)
@@ -104,3 +107,11 @@ def test_as_printed_shows_what_logarithms_are_for():
 def test_a_recipe_that_no_paper_prints_is_refused():
     with pytest.raises(ValueError, match="as_printed: found True for 'relocating'"):
         lf.Circuit(lf.recipes.relocating(), 1, 2, as_printed=True)
+
+
+def test_the_page_explains_every_number():
+    page = Path(__file__).parents[2] / "docs" / "walk.md"
+    rows = [f"| `{name}` | {what} | {without} |" for name, (what, without) in EXPLAINED.items()]
+    table = page.read_text(encoding="utf-8").split("<!-- outside -->")[1].split("<!-- end -->")[0]
+    assert table.strip().splitlines()[2:] == rows
+    assert set(EXPLAINED) == {field.name for field in fields(Outside)}

@@ -5,6 +5,7 @@ docs/walk.md lists them and what each is for. `Circuit(..., as_printed=True)` ru
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -148,11 +149,11 @@ class Outside:
     noise: int | tuple[int, ...] | None = None
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<18}{words}" for name, words in self._lines())
+        return "\n".join(f"{name:<18}{words}" for name, words in self.values())
 
-    def _lines(self) -> Iterator[tuple[str, str]]:
-        """Yield the name and the value of each number that the layer used."""
-        yield "origin", str(self.origin.squeeze(-2).tolist())
+    def values(self) -> Iterator[tuple[str, str]]:
+        """Yield the name and the value, in words, of each number that the layer used."""
+        yield "origin", str(_rounded(self.origin.squeeze(-2).tolist()))
         if self.ties:
             yield "ties", self.ties
         for name in ("separation", "gap"):
@@ -167,3 +168,47 @@ class Outside:
             yield "log_shares", "yes"
         if self.noise is not None:
             yield "noise", f"seed {self.noise}"
+
+
+def _rounded(numbers: list[Any]) -> list[Any]:
+    return [_rounded(n) if isinstance(n, list) else float(f"{n:.4g}") + 0.0 for n in numbers]
+
+
+EXPLAINED: dict[str, tuple[str, str]] = {
+    "origin": (
+        "A middle of the data, between the quartiles of each column. It is subtracted from points "
+        "and centers, and added to the result.",
+        "Data far from zero lose digits: 1e-9 in each layer at a shift of a million.",
+    ),
+    "ties": (
+        'The rule for a point that is equally near to several centers: "first" is argmin\'s, '
+        '"average" is the paper\'s.',
+        "Ties are averaged, and a center then ignores the points that it shares.",
+    ),
+    "separation": (
+        "The paper's δ. If the recipe does not give it, each layer takes the smallest sufficient "
+        "value from the distances of its points and centers.",
+        "It is 0, and points of other clusters have weight. A very large one would cost digits.",
+    ),
+    "gap": (
+        "The difference of scores within which norm-max counts points as a cluster's own.",
+        "`keep` is a fraction of all points, not of the cluster.",
+    ),
+    "tolerance": (
+        "The rounding error of each score of the assignment, where ties are averaged.",
+        "A point exactly midway between two centers is given to one of them by rounding.",
+    ),
+    "share_tolerance": (
+        "1/(4k²), the uncertainty of the shares that a center compares.",
+        "Duplicates are dropped: m copies of 1/m do not add up to 1.",
+    ),
+    "log_shares": (
+        "The logarithms of soft shares, used for a center whose mean share is below √eps.",
+        "A center far from all points is 0/0: its shares are too small for a float.",
+    ),
+    "noise": (
+        "Gumbel noise, a function of seed, layer, head, cluster and row.",
+        "The same: the paper's algorithm draws it as well.",
+    ),
+}
+"""What each number of `Outside` is, and what happens in a circuit as printed."""
