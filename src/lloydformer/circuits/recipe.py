@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lloydformer.circuits.activations import Gumbel, LimitingSoftmax, Linear
 from lloydformer.circuits.activations.contract import Amount, Reach
@@ -18,13 +18,25 @@ from lloydformer.circuits.tokens import Binary, Tokens
 
 
 @dataclass(frozen=True)
+class Stated:
+    """What the maker of a recipe states: these parts are this algorithm, proved there."""
+
+    parts: tuple[object, ...]
+    algorithm: str
+    appendix: str
+
+
+@dataclass(frozen=True)
 class Recipe:
     r"""One layer of a transformer as a value: tokens, heads, norm and feed-forward network.
 
     $X \leftarrow X + \mathrm{encoder\_self}(X, X) + \mathrm{encoder\_cross}(X, C)$, then
     $C \leftarrow C + \mathrm{decoder\_self}(C, C) + \mathrm{decoder\_cross}(C, X)$, then the
     norm and the feed-forward network (eq:l2-trf-updates). `dataclasses.replace` makes another
-    recipe; recipes with equal parts are equal and hashable.
+    recipe; recipes with equal names and parts are equal and hashable.
+
+    `algorithm` and `appendix` are stated for the parts that a recipe is made with. If `replace`
+    changes a part, they are cleared, except those that are given anew.
 
     Parameters
     ----------
@@ -51,10 +63,13 @@ class Recipe:
     algorithm : str, default=""
         The algorithm, as the table tab:comp-alg names it.
     appendix : str, default=""
-        Where the construction is proved.
+        Where the construction is proved or explained: a label of the paper, a page, or nothing.
     embeds_again : bool, default=False
         Whether tokens are made anew before each layer, so that a layer passes on nothing but its
         centers.
+    stated : Stated or None, default=None
+        The parts that `algorithm` and `appendix` were stated for, which `replace` passes on. Pass
+        None in `replace` to state the same words for other parts.
 
     Attributes
     ----------
@@ -90,10 +105,11 @@ class Recipe:
     ...     name="soft",
     ...     encoder_cross=replace(lloyd.encoder_cross, activation=Softmax(1.0)),
     ...     decoder_cross=replace(lloyd.decoder_cross, activation=Linear()),
-    ...     algorithm="*Soft k-means",
     ... )
     >>> soft == lf.recipes.soft(1.0)
     True
+    >>> soft.algorithm  # "Lloyd's algorithm" was stated for other parts
+    ''
     """
 
     name: str
@@ -106,13 +122,29 @@ class Recipe:
     norm: Norm | None = None
     feedforward: FeedForward | None = None
     numbers: Modulation | None = None
-    algorithm: str = ""
-    appendix: str = ""
+    algorithm: str = field(default="", compare=False)
+    appendix: str = field(default="", compare=False)
     embeds_again: bool = False
+    stated: Stated | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for slot, reason in _problems(self):
             raise ValueError(f"{slot}: {reason} (in recipe {self.name!r})")
+        self._state()
+
+    def _state(self) -> None:
+        """Clear words that were stated for other parts, and remember the parts of the others."""
+        before = self.stated
+        parts = (
+            self.tokens, self.encoder_cross, self.encoder_self, self.decoder_cross,
+            self.decoder_self, self.affinity, self.norm, self.feedforward, self.numbers,
+            self.embeds_again,
+        )  # fmt: skip
+        if before is not None and before.parts != parts:
+            for word in ("algorithm", "appendix"):
+                if getattr(self, word) == getattr(before, word):
+                    object.__setattr__(self, word, "")
+        object.__setattr__(self, "stated", Stated(parts, self.algorithm, self.appendix))
 
     @property
     def heads(self) -> dict[str, Head]:
@@ -409,7 +441,7 @@ class Recipe:
         return (" \\\\\n" if latex else "\n").join(lines)
 
     def __str__(self) -> str:
-        row = " | ".join(self.row().values())
+        row = " | ".join(filter(None, self.row().values()))
         return f"{self.name}: {row}\n{self.equation()}"
 
 
