@@ -27,7 +27,8 @@ def test_the_trace_records_the_values_of_every_layer():
     assert first.separation.item() == pytest.approx(64 * 1.001)
     assert second.separation.item() == pytest.approx((4 + 3.5) ** 2 * 1.001)
     assert first.gap.item() == first.separation.item()
-    assert (first.ties, first.noise, first.log_shares) == ("first", 3, False)
+    assert (first.ties, first.noise, first.log_shares) == ("first", None, False)
+    assert run(lf.recipes.medoids()).outside[0].noise == 3
 
 
 def test_a_separation_that_is_given_is_recorded():
@@ -54,7 +55,7 @@ def test_only_soft_recipes_keep_logarithms():
 def test_printing():
     words = str(run(lf.recipes.trimmed(ties="average")).outside[0])
     assert [line.split()[0] for line in words.splitlines()] == [
-        "origin", "ties", "separation", "gap", "tolerance", "noise",
+        "origin", "ties", "separation", "gap", "tolerance",
     ]  # fmt: skip
 
 

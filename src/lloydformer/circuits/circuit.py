@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from lloydformer.circuits.layer import Layer, LayerContext
 from lloydformer.circuits.layer_noise import Seed, layer_noise
-from lloydformer.circuits.outside import Outside, printed_ties
+from lloydformer.circuits.outside import Outside, draws_noise, printed_ties
 from lloydformer.circuits.patches import Patch, Replacement
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.schedule import as_schedule
@@ -349,15 +349,20 @@ def _outside(layer: AnyLayer, origin: Tensor, recorder: Recorder, seed: Seed) ->
     found = recorder.outside
     recorder.outside = {}
     shares = found.pop("share_tolerance", None)
-    noise = tuple(int(s) for s in seed) if isinstance(seed, Iterable) else seed
     return Outside(
         origin,
         getattr(layer.recipe, "ties", None),
         share_tolerance=None if shares is None else shares.max().item(),
         log_shares=getattr(layer, "log_shares", False),
-        noise=noise if noise is None or isinstance(noise, tuple) else int(noise),
+        noise=_whole(seed) if draws_noise(layer.recipe) else None,
         **found,
     )
+
+
+def _whole(seed: Seed) -> int | tuple[int, ...] | None:
+    if seed is None:
+        return None
+    return tuple(map(int, seed)) if isinstance(seed, Iterable) else int(seed)
 
 
 def _warn_if_not_finite(history: list[Tensor]) -> None:

@@ -11,11 +11,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.activations import LimitingSoftmax, Linear, Reach, Softmax
+from lloydformer.circuits.activations import Gumbel, LimitingSoftmax, Linear, Lots, Reach, Softmax
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.projections import on
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, rounding_error
+from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.subspaces import ASSIGNMENT, POSITION, Space
 from lloydformer.circuits.tokens import Binary, OneHot
 from lloydformer.numerics.distances import squared_distances
@@ -92,6 +93,13 @@ def keeps_logarithms(recipe: Recipe) -> bool:
     )
 
 
+def draws_noise(recipe: AnyRecipe) -> bool:
+    """Whether a head of the recipe draws noise."""
+    if isinstance(recipe, Recipe):
+        return any(isinstance(h.activation, Gumbel | Lots) for h in recipe.heads.values())
+    return any(read.lots for stage in recipe.stages.values() for read in stage.reads)
+
+
 def printed_ties(recipe: Recipe) -> Recipe:
     """Return the recipe with the paper's rule for ties, if its codes can be averaged."""
     head = recipe.encoder_cross
@@ -121,7 +129,7 @@ class Outside:
     log_shares : bool
         Whether the layer has the logarithms of soft shares, for centers with tiny ones.
     noise : int, tuple of int or None
-        The seed of the noise.
+        The seed of the noise; None if the layer draws none.
 
     See Also
     --------

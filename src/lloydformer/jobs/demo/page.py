@@ -114,7 +114,7 @@ def _outside(runs: Sequence[CircuitRun]) -> list[report.Part]:
     rows = []
     for name, (what, without) in EXPLAINED.items():
         found = [f"`{recipe}` {own[name]}" for recipe, own in used.items() if name in own]
-        rows.append([f"`{name}`", what, without, "; ".join(_shortened(found))])
+        rows.append([f"`{name}`", what, without, "; ".join(_shortened(found)) or "not used"])
     columns = ("number", "what it is", "as printed, without it", "in the first layer here")
     return [
         report.heading("What stands outside of the transformer"),
