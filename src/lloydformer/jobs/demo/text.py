@@ -57,8 +57,8 @@ OBJECTIVE = (
 )
 
 OUTSIDE = (
-    "The equations of the paper are for exact numbers. A computer rounds, so a few numbers come from "
-    "outside: no attention computes them. `trace.outside` holds them for every layer, and "
+    "The equations of the paper are for exact numbers. A computer rounds, so a few numbers come "
+    "from outside: no attention computes them. `trace.outside` holds them for every layer, and "
     "`Circuit(..., as_printed=True)` runs without them."
 )
 
