@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from lloydformer.circuits.activations import Context, Softmax
 from lloydformer.circuits.activations.contract import Amount
+from lloydformer.circuits.activations.dense import log_weights
 from lloydformer.circuits.heads import Attended, Attention, Numbers
 from lloydformer.circuits.outside import keeps_logarithms, measure_of, reach
 from lloydformer.circuits.recipe import Recipe
@@ -158,4 +159,4 @@ class _Running:
     def _logarithms(self, scores: Tensor) -> Tensor:
         activation = self.layer.recipe.encoder_cross.activation
         assert isinstance(activation, Softmax)
-        return activation.logarithms(scores).mT
+        return log_weights(activation, scores).mT

@@ -55,14 +55,15 @@ class Softmax(Activation):
     ) -> Float[Tensor, "*b q m"]:
         return (self.inverse_temperature * scores).softmax(dim=-1)
 
-    def logarithms(self, scores: Float[Tensor, "*b q m"]) -> Float[Tensor, "*b q m"]:
-        """Return the logarithms of the weights, in float64; those below -1e300 count as it."""
-        below = scores.double() - scores.amax(dim=-1, keepdim=True).double()
-        return (self.inverse_temperature * below).log_softmax(dim=-1).clamp(min=-1e300)
-
     def lowering(self, reach: Reach, eps: float) -> Amount:
         # Not exact: another point keeps eps^2 of the weight of a cluster's nearest point.
         return reach.nearest + 2 * math.log(1 / eps) / self.inverse_temperature
+
+
+def log_weights(softmax: Softmax, scores: Float[Tensor, "*b q m"]) -> Float[Tensor, "*b q m"]:
+    """Return the logarithms of soft-max weights, in float64; those below -1e300 count as it."""
+    below = scores.double() - scores.amax(dim=-1, keepdim=True).double()
+    return (softmax.inverse_temperature * below).log_softmax(dim=-1).clamp(min=-1e300)
 
 
 @dataclass(frozen=True)
