@@ -116,3 +116,10 @@ class StraightThrough(Activation):
 def forward_of(activation: Activation) -> Activation:
     """Return the activation of the forward pass."""
     return activation.activation if isinstance(activation, StraightThrough) else activation
+
+
+def with_forward(activation: Activation, forward: Activation) -> Activation:
+    """Return the activation with another forward pass, and the backward pass that it has."""
+    if isinstance(activation, StraightThrough):
+        return StraightThrough(forward, activation.backward)
+    return forward
