@@ -28,6 +28,11 @@ class FlatLayer(ABC):
     """Whether a call can be captured as a CUDA graph: it reads no numbers on the host."""
 
     @cached_property
+    def dim(self) -> int:
+        """Dimension of the tokens."""
+        return self.recipe.tokens.space(self.n_features, self.n_clusters).dim
+
+    @cached_property
     def shapes(self) -> dict[str, torch.Size]:
         """Name and shape of each weight, in the order of the flat rows."""
         return {name: weight.shape for name, weight in self.circuit(0).named_parameters()}

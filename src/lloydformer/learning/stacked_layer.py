@@ -5,7 +5,7 @@ of matrices, all runs in one batched product.
 """
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import ClassVar
 
 import torch
@@ -59,11 +59,6 @@ class StackedLayer(FlatLayer):
         k2, v2 = heads.projected(x, "decoder_cross.key", "decoder_cross.value")
         c = c + heads("decoder_self", q3, k3, v3) + heads("decoder_cross", q2, k2, v2)
         return c[..., : self.n_features]
-
-    @cached_property
-    def dim(self) -> int:
-        """Dimension of the tokens."""
-        return self.recipe.tokens.space(self.n_features, self.n_clusters).dim
 
     def _dropped(
         self, x: Tensor, c: Tensor, dropout: Dropout | None, depth: int

@@ -63,6 +63,5 @@ def _roots(layer: FlatLayer) -> dict[str, float]:
     apart = APART["sparsemax" if isinstance(head.activation, Sparsemax) else "softmax"] / nearest
     gammas = {"encoder_cross": ASSIGN, "encoder_self": NEIGHBOURS, "decoder_cross": apart,
               "decoder_self": apart}  # fmt: skip
-    dim = layer.recipe.tokens.space(layer.n_features, layer.n_clusters).dim
-    divided_by = math.sqrt(dim) if isinstance(head.score, Scaled) else 1.0
+    divided_by = math.sqrt(layer.dim) if isinstance(head.score, Scaled) else 1.0
     return {slot: math.sqrt(gamma * divided_by) for slot, gamma in gammas.items()}
