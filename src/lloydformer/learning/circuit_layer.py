@@ -8,9 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import functional_call
 
-from lloydformer.circuits.activations import Gumbel, Lots
-from lloydformer.circuits.activations.straight_through import forward_of
 from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.outside import draws_noise
 from lloydformer.learning.dropout import Dropout
 from lloydformer.learning.flat_layer import FlatLayer
 
@@ -31,8 +30,7 @@ class CircuitLayer(FlatLayer):
         """Return why the recipe cannot be trained on tasks; an empty text if it can."""
         if self.recipe.norm is not None:
             return "needs unit vectors, and those of the tasks are not; train one without a norm"
-        kinds = (forward_of(head.activation) for head in self.recipe.heads.values())
-        if any(isinstance(kind, Gumbel | Lots) for kind in kinds):
+        if draws_noise(self.recipe):
             return "draws noise, and training gives it none; train a recipe that does not draw"
         return ""
 
