@@ -4,9 +4,9 @@ import copy
 import json
 
 import pytest
+from lloydformer.paper.comp_alg.claims import differences
 
 from lloydformer.paper.comp_alg import ARTEFACT
-from lloydformer.paper.comp_alg.claims import differences
 from lloydformer.paper.comp_alg.settings import BEYOND, paper_table
 from lloydformer.paper.scope import Scope
 

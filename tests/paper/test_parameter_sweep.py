@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from lloydformer.paper.mixture import MixtureSize
 from lloydformer.paper.parameter_sweep import ARTEFACT, experiment, runs
 from lloydformer.paper.parameter_sweep.runs import N_STEPS, draw, outcome
 from lloydformer.paper.parameter_sweep.settings import AXES, GAMMAS, authors_losses, layer, levels
 from lloydformer.paper.parameter_sweep.summary import agreement
 from lloydformer.paper.scope import Scope
+from lloydformer.verify.mixture import MixtureSize
 
 TABLE = Path(__file__).parents[3] / "shared" / "paper" / "parameter_sweep_authors.csv.gz"
 

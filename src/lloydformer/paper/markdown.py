@@ -7,10 +7,11 @@ from pathlib import Path
 from lloydformer.paper.artefact import Artefact, Record, TextTable
 from lloydformer.paper.labels import LABELS, artefact
 from lloydformer.paper.run import load_result
-from lloydformer.paper.verdicts import summary, verdicts
+from lloydformer.paper.verdict_tables import summary, verdict_tables
 
 _MARK = re.compile(
-    r"(<!-- (overview|tables|claims|pictures|runs) of ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL
+    r"(<!-- (overview|tables|verdicts|pictures|runs) of ([\w-]+) -->\n)(.*?)(<!-- end -->)",
+    re.DOTALL,
 )
 
 
@@ -19,7 +20,7 @@ def sheet(of: Artefact, result: Record, pictures: Iterable[str] = ()) -> str:
     shown = [
         f"# {of.title} ({', '.join(of.cites)})", of.about,
         *map(grid, of.tables(result)), *(f"![{name}]({name})" for name in pictures),
-        grid(verdicts(of.claims(result), loud=True)),
+        *map(grid, verdict_tables(of.verdicts(result), loud=True)),
     ]  # fmt: skip
     return "\n\n".join(part.strip() for part in shown) + "\n"
 
@@ -57,7 +58,7 @@ def _overview(results: Path) -> str:
     """One row for each label that has a result."""
     found = [(artefact(label), load_result(results, label)) for label in LABELS]
     rows = [
-        [of.label, of.title, summary(of.claims(result))]
+        [of.label, of.title, summary(of.verdicts(result))]
         for of, result in found
         if result is not None
     ]
@@ -68,8 +69,8 @@ def _tables(of: Artefact, result: Record, pictures: str) -> str:
     return "\n\n".join(map(grid, of.tables(result))) + "\n"
 
 
-def _claims(of: Artefact, result: Record, pictures: str) -> str:
-    return grid(verdicts(of.claims(result), loud=True)) + "\n"
+def _verdicts(of: Artefact, result: Record, pictures: str) -> str:
+    return "\n\n".join(map(grid, verdict_tables(of.verdicts(result), loud=True))) + "\n"
 
 
 def _pictures(of: Artefact, result: Record, pictures: str) -> str:
@@ -90,7 +91,7 @@ def _runs(of: Artefact, result: Record, pictures: str) -> str:
 
 
 _PARTS: dict[str, Callable[[Artefact, Record, str], str]] = {
-    "tables": _tables, "claims": _claims, "pictures": _pictures, "runs": _runs,
+    "tables": _tables, "verdicts": _verdicts, "pictures": _pictures, "runs": _runs,
 }  # fmt: skip
 
 
