@@ -9,7 +9,7 @@ from lloydformer.cli import reproduce
 from lloydformer.paper import page
 from lloydformer.paper.artefact import Artefact, Picture, TextTable
 from lloydformer.paper.labels import LABELS
-from lloydformer.paper.verdict import beyond, claim, judged, number
+from lloydformer.paper.verdict import Tolerance, beyond, claim, judged, number
 
 
 def drawn(name: str) -> Picture:
@@ -26,7 +26,7 @@ QUICK = Artefact(
     result=lambda found: {"rows": {"a": [found["only"]["value"]]}},
     verdicts=lambda result: [
         claim("It is five.", "sec:one", "it is", judged(result["rows"]["a"][0] == 5.0), "A note."),
-        number("a", "tab:one", 5.0, result["rows"]["a"][0], 0.1, "A reason."),
+        number("a", "tab:one", 5.0, result["rows"]["a"][0], Tolerance(0.1, "A reason.")),
         beyond("And six?", "no"),
     ],
     tables=lambda result: [TextTable("Numbers", ["name", "value"], [["a", "5"]])],

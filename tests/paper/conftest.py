@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, TextTable
 from lloydformer.paper.scope import Scope
-from lloydformer.paper.verdict import Verdict, beyond, claim, judged, number
+from lloydformer.paper.verdict import Tolerance, Verdict, beyond, claim, judged, number
 
 RUNS: list[str] = []
 """The pieces that were really run, in order."""
@@ -31,7 +31,7 @@ def result(found: Mapping[str, Record]) -> Record:
 def verdicts(result: Record) -> list[Verdict]:
     one, two = (result["rows"][name][0] for name in ("one", "two"))
     return [
-        number("one", "tab:sample", 3.0, one, 0.5, "A round number."),
+        number("one", "tab:sample", 3.0, one, Tolerance(0.5, "A round number.")),
         claim("two | is below one", "sec:sample", f"{two:g}", judged(two < one), "It is not."),
         beyond("And three?", "not asked"),
     ]

@@ -47,6 +47,18 @@ def test_a_page_needs_no_other_file_and_counts_the_kinds_apart(result):
     assert "http" not in html.replace("http-equiv", "").replace("http://www.w3.org", "")
 
 
+def test_the_overview_ends_with_all_labels_together(result, tmp_path, monkeypatch):
+    monkeypatch.setattr(markdown, "LABELS", ("sample", "sample"))
+    text = fill_marks("<!-- overview of all -->\n<!-- end -->\n", tmp_path)
+    last = text.splitlines()[-2]
+    assert last == (
+        "| all |  | 0 of 2 claims hold (2 do not hold); 2 of 2 numbers within 0.5; beyond the "
+        "paper: 2 findings |"
+    )
+    html = paper_page({"one": result, "two": result})
+    assert "0 of 2 claims hold (2 do not hold); 2 of 2 numbers within 0.5" in html
+
+
 def test_marks_are_filled_from_results(result, tmp_path):
     text = (
         "a\n<!-- verdicts of sample -->\nold\n<!-- end -->\n<!-- runs of sample -->\n<!-- end -->\n"

@@ -7,6 +7,7 @@ import pytest
 from lloydformer.paper.verdict import (
     Answer,
     Kind,
+    Tolerance,
     Verdict,
     beyond,
     claim,
@@ -18,7 +19,7 @@ from lloydformer.paper.verdict import (
 from lloydformer.paper.verdict_tables import summary, verdict_tables
 
 HELD = claim("It is so.", "sec:x", "it is", Answer.HOLDS)
-WITHIN = number("a", "tab:x", 1.0, 1.04, 0.05, "Printed to one digit.")
+WITHIN = number("a", "tab:x", 1.0, 1.04, Tolerance(0.05, "Printed to one digit."))
 FOUND = beyond("And elsewhere?", "no")
 
 
@@ -66,13 +67,17 @@ def test_what_the_paper_does_not_say_cannot_hold_or_fail(answer):
 def test_a_number_is_within_its_tolerance_outside_or_too_uncertain():
     assert WITHIN.answer is Answer.HOLDS
     assert WITHIN.difference == pytest.approx(0.04)
-    assert number("a", "tab:x", 1.0, 1.05, 0.05, "why").answer is Answer.HOLDS  # the last digit
-    assert number("a", "tab:x", 1.0, 1.06, 0.05, "why").answer is Answer.FAILS
-    assert number("a", "tab:x", 1.0, 0.94, 0.05, "why").answer is Answer.FAILS
-    assert number("a", "tab:x", 1.0, 1.06, 0.05, "why", error=0.01).answer is Answer.UNDECIDED
-    assert number("a", "tab:x", 1.0, 1.08, 0.05, "why", error=0.01).answer is Answer.FAILS
-    told = number("a", "tab:x", 1.0, 9.0, 0.05, "other data", answer=Answer.OPEN)
-    assert told.answer is Answer.OPEN
+    assert answer(1.05) is Answer.HOLDS  # the last digit
+    assert answer(1.06) is answer(0.94) is Answer.FAILS
+    assert answer(1.06, error=0.01) is Answer.UNDECIDED
+    assert answer(1.08, error=0.01) is Answer.FAILS
+    assert answer(9.0, is_open=True) is Answer.OPEN
+    assert answer(1.0, is_open=True) is Answer.HOLDS
+
+
+def answer(here: float, **more) -> Answer | None:
+    """The answer to a number that is 1 in the paper."""
+    return number("a", "tab:x", 1.0, here, Tolerance(0.05, "why"), **more).answer
 
 
 def test_answers_from_trials():
@@ -119,15 +124,19 @@ def test_every_answer_is_named_in_the_summary():
         "1 of 6 claims hold (2 do not hold, 1 depends on what the text leaves open, 2 are "
         "undecided by these trials)"
     )
-    outside = number("b", "tab:x", 1.0, 2.0, 0.05, "why")
-    wide = number("c", "tab:x", 10.0, 10.5, 1.0, "why")
+    outside = number("b", "tab:x", 1.0, 2.0, Tolerance(0.05, "why"))
+    wide = number("c", "tab:x", 10.0, 10.5, Tolerance(1.0, "why"))
     assert summary([WITHIN, outside, wide]) == (
         "1 of 2 numbers within 0.05 (1 is not), 1 of 1 within 1"
+    )
+    many = [number("d", "tab:x", 1.0, 1.0, Tolerance(0.1 * i, "why")) for i in range(1, 4)]
+    assert summary([WITHIN, outside, *many]) == (
+        "4 of 5 numbers within their tolerances (1 is not)"
     )
 
 
 def test_tables_by_kind():
-    outside = number("b", "tab:x", 1.0, 2.0, 0.05, "Printed to one digit.")
+    outside = number("b", "tab:x", 1.0, 2.0, Tolerance(0.05, "Printed to one digit."))
     claims, numbers, found = verdict_tables([HELD, WITHIN, outside, FOUND], loud=True)
     assert claims.columns == ("the paper says", "here", "answer", "note")
     assert claims.rows == [["“It is so.” (sec:x)", "it is", "holds", ""]]
@@ -152,13 +161,13 @@ def test_many_numbers_are_one_row_which_names_those_outside():
     many = [replace(WITHIN, about=f"n{i}") for i in range(9)]
     ((row,),) = [table.rows for table in verdict_tables(many)]
     assert row[:3] == ["9 numbers of tab:x", "9 of 9 within 0.05", "+0.04 (n0)"]
-    lost = number("far", "tab:x", 1.0, 7.0, 0.05, "Printed to one digit.")
+    lost = number("far", "tab:x", 1.0, 7.0, Tolerance(0.05, "Printed to one digit."))
     ((row,),) = [table.rows for table in verdict_tables([*many, lost])]
     assert row[0] == "10 numbers of tab:x; not within: far 7 (1)"
 
 
 def test_numbers_with_different_reasons_are_different_rows():
-    other = number("b", "tab:x", 1.0, 2.0, 0.05, "Other data.", answer=Answer.OPEN)
+    other = number("b", "tab:x", 1.0, 2.0, Tolerance(0.05, "Other data."), is_open=True)
     (table,) = verdict_tables([WITHIN, other])
     assert [row[1] for row in table.rows] == [
         "1 of 1 within 0.05", "0 of 1 within 0.05 (1 depends on what the text leaves open)",

@@ -18,11 +18,15 @@ _LABEL = re.compile(r"\\label\{([^}]*)\}")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
-def words(text: str) -> str:
-    """Text without what LaTeX adds: commands, braces, dollars and all white space.
+def plain_words(text: str) -> str:
+    """A quotation without white space and braces."""
+    return re.sub(r"[{}\s]", "", text)
 
-    Symbols become letters, and references the labels that they name, so that a plain quotation
-    and its LaTeX are equal.
+
+def words(text: str) -> str:
+    """LaTeX without commands, dollars, braces and white space: equal to its `plain_words`.
+
+    Symbols become letters, and references the labels that they name.
     """
     text = re.sub(r"(?<!\\)%.*", "", text)
     text = _DROPPED.sub("", text)
@@ -32,7 +36,7 @@ def words(text: str) -> str:
     text = text.replace(r"\|", "‖").replace("``", "“").replace("''", "”").replace("’", "'")
     text = re.sub(r"\\([a-zA-Z]+)", lambda m: _SYMBOLS.get(m[1], ""), text)
     text = re.sub(r"\\([%{}_&$#])", r"\1", text)
-    return re.sub(r"\\[!,; ]|\\\\|[{}$\s~]", "", text)
+    return plain_words(re.sub(r"\\[!,; ]|\\\\|[$~]", "", text))
 
 
 def passages(tex: str) -> dict[str, list[str]]:
@@ -57,10 +61,11 @@ def quotes(paragraph: str, quote: str) -> bool:
     """Whether a paragraph holds a quotation; `[...]` stands for words that are left out."""
     text, place = words(paragraph), 0
     for part in quote.split("[...]"):
-        place = text.find(words(part), place)
+        part = plain_words(part)
+        place = text.find(part, place)
         if place < 0:
             return False
-        place += len(words(part))
+        place += len(part)
     return True
 
 

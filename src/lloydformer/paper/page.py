@@ -24,10 +24,15 @@ def paper_page(results: Mapping[str, Record]) -> str:
 
 
 def _overview(results: Mapping[str, Record]) -> Part:
-    rows = []
-    for label, result in results.items():
-        of = artefact(label)
-        rows.append([label, of.title, summary(of.verdicts(result)), f"{result['seconds']:.0f} s"])
+    judged = {label: artefact(label).verdicts(result) for label, result in results.items()}
+    rows = [
+        [label, artefact(label).title, summary(found), f"{results[label]['seconds']:.0f} s"]
+        for label, found in judged.items()
+    ]
+    if len(rows) > 1:
+        took = sum(result["seconds"] for result in results.values())
+        every = [verdict for found in judged.values() for verdict in found]
+        rows.append(["all", "", summary(every), f"{took:.0f} s"])
     return table(("label", "what it shows", "verdict", "took"), rows)
 
 

@@ -32,6 +32,14 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True)
+class Tolerance:
+    """How far a number may be from the paper's, and why so far."""
+
+    within: float
+    why: str
+
+
+@dataclass(frozen=True)
 class Verdict:
     """One line of `lloydformer reproduce`.
 
@@ -93,19 +101,20 @@ def claim(quote: str, label: str, here: str, answer: Answer, note: str = "") -> 
 
 
 def number(
-    about: str, label: str, paper: float, here: float, tolerance: float, why: str,
-    error: float = 0.0, answer: Answer | None = None,
+    about: str, label: str, paper: float, here: float, tolerance: Tolerance,
+    error: float = 0.0, is_open: bool = False,
 ) -> Verdict:  # fmt: skip
     """A verdict on a number of the paper: whether ours is within the tolerance.
 
-    Outside of it by less than two standard errors (`error`, of ours) is undecided. `answer`
-    replaces all that where it is known why the numbers differ.
+    Outside of it by less than two standard errors (`error`, of ours) is undecided, and outside for
+    a reason that the text leaves open (`is_open`) is OPEN.
     """
-    outside = abs(here - paper) - tolerance * (1 + 1e-9)
-    found = judged(outside <= 0, enough=outside > 2 * error)
-    return Verdict(
-        Kind.NUMBER, here, answer or found, "", label, about, paper, tolerance, why
-    )  # fmt: skip
+    outside = abs(here - paper) - tolerance.within * (1 + 1e-9)
+    answer = judged(outside <= 0, enough=outside > 2 * error)
+    if outside > 0 and is_open:
+        answer = Answer.OPEN
+    return Verdict(Kind.NUMBER, here, answer, "", label, about, paper, tolerance.within,
+                   tolerance.why)  # fmt: skip
 
 
 def beyond(question: str, here: str, note: str = "", undecided: bool = False) -> Verdict:

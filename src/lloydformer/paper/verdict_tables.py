@@ -1,13 +1,15 @@
 """Verdicts as text: one table for each kind, and a summary that counts the kinds apart."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lloydformer.paper.artefact import TextTable
 from lloydformer.paper.verdict import Answer, Kind, Verdict
 
 _FEW = 5
 """Up to this many numbers are listed, more are counted."""
+_FEW_TOLERANCES = 3
+"""Up to so many are named in a summary."""
 _OTHERS: Mapping[Answer, tuple[str, str]] = {
     Answer.FAILS: ("does not hold", "do not hold"),
     Answer.OPEN: (str(Answer.OPEN), "depend on what the text leaves open"),
@@ -32,7 +34,7 @@ def verdict_tables(verdicts: Sequence[Verdict], loud: bool = False) -> list[Text
                   [_claim_row(verdict, loud) for verdict in claims]),
         TextTable("Numbers of the paper (here, and in brackets the paper's)",
                   ("numbers", "answer", "largest difference", "why this tolerance"),
-                  [_number_row(group, loud) for group in _groups(numbers)]),
+                  [_number_row(group, loud) for group in _grouped(numbers, _reason)]),
         TextTable("Beyond the paper", ("we ask", "here", "note"),
                   [_beyond_row(verdict) for verdict in found]),
     ]  # fmt: skip
@@ -48,13 +50,12 @@ def _claims_summary(claims: Sequence[Verdict]) -> str:
 
 
 def _numbers_summary(numbers: Sequence[Verdict]) -> str:
-    """The counts for each tolerance."""
-    by_tolerance: dict[float | None, list[Verdict]] = {}
-    for verdict in numbers:
-        by_tolerance.setdefault(verdict.tolerance, []).append(verdict)
-    return ", ".join(_within(group) for group in by_tolerance.values()).replace(
-        " within", " numbers within", 1
-    )
+    """The counts for each tolerance, or of all if there are many tolerances."""
+    groups = _grouped(numbers, lambda verdict: verdict.tolerance)
+    if len(groups) > _FEW_TOLERANCES:
+        others = _others(numbers, _NUMBERS)
+        return f"{_held(numbers)} of {len(numbers)} numbers within their tolerances{others}"
+    return ", ".join(map(_within, groups)).replace(" within", " numbers within", 1)
 
 
 def _beyond_summary(found: Sequence[Verdict]) -> str:
@@ -97,12 +98,17 @@ def _beyond_row(verdict: Verdict) -> list[str]:
     return [verdict.about, f"{undecided}{_here(verdict)}", verdict.note]
 
 
-def _groups(numbers: Sequence[Verdict]) -> Iterator[list[Verdict]]:
-    """Numbers of one label with one tolerance for one reason."""
-    groups: dict[tuple[object, ...], list[Verdict]] = {}
-    for verdict in numbers:
-        groups.setdefault((verdict.label, verdict.tolerance, verdict.note), []).append(verdict)
-    yield from groups.values()
+def _reason(verdict: Verdict) -> tuple[object, ...]:
+    """The numbers of a row have one label, and one tolerance for one reason."""
+    return verdict.label, verdict.tolerance, verdict.note
+
+
+def _grouped(verdicts: Sequence[Verdict], key: Callable[[Verdict], object]) -> list[list[Verdict]]:
+    """Verdicts with the same key, in the order of their first."""
+    groups: dict[object, list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault(key(verdict), []).append(verdict)
+    return list(groups.values())
 
 
 def _number_row(group: Sequence[Verdict], loud: bool) -> list[str]:

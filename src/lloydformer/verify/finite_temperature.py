@@ -94,7 +94,7 @@ def median_weight_on_itself(trace: Trace) -> float:
     return trace[ITSELF].diagonal().median().item()
 
 
-def lloyd_difference(lloyd: History, found: History | Trace, side: float = 1.0) -> LloydDifference:
+def lloyd_difference(lloyd: History, found: History | Trace, side: int = 1) -> LloydDifference:
     """The difference of a run to Lloyd's; `side`: of the square that holds the points."""
     centers, labels = np.asarray(_array(found.centers)), np.asarray(_array(found.labels))
     away = np.abs(centers - lloyd.centers).max() / side

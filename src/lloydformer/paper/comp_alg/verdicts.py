@@ -15,12 +15,13 @@ CLAIMS: Mapping[str, tuple[str, str, str]] = {
     "lloyd_dot": (
         "such that the output of the T-th transformer layer exactly matches the output of Lloyd's "
         "algorithm (alg:lloyds) with the same input after T iterations.", "thm:l2-clus ip",
-        "With quadratic activations, as the theorem says.",
+        "With quadratic activations, as the theorem says. On the rectified ones of the main text, "
+        "see errata.md.",
     ),
     "spherical_layer": (
         "such that the output of the T-th transformer layer exactly matches the output of "
         "spherical Lloyd's algorithm (alg:lloyds-sphere) with the same input after T iterations.",
-        "thm:sp-clus ip", "With V_4 = -V_3, which the proof uses.",
+        "thm:sp-clus ip", "With V_4 = -V_3, as the proof uses it (errata.md).",
     ),
     "spherical": (
         "the root-mean-square or RMS normalization defined as (z/‖z‖·γ + β) which one can use in "
@@ -42,7 +43,7 @@ CLAIMS: Mapping[str, tuple[str, str, str]] = {
         "The norm α-negative entropy regularized arg-max produces the “norm-max” attention, and "
         "results in the classical trimmed k-means algorithm (alg:trim-kmeans in "
         "sec:methods:robust).", "sec:results:general",
-        "Compared with alg:trim-kmeans; with an inverse temperature for each cluster.",
+        "Compared with alg:trim-kmeans; with an inverse temperature for each cluster (errata.md).",
     ),
     "robust": (
         "This transformer architecture can be also be expressed as an algorithm as shown in "
@@ -51,8 +52,8 @@ CLAIMS: Mapping[str, tuple[str, str, str]] = {
     "robust_lifted": (
         "such that the output of the T-th transformer layer exactly matches the behavior described "
         "above.", "sec:methods:new:robust",
-        "The appendix's circuit, with dot products; with V_5 = -I^{:d+2} for the printed "
-        "-I^{:d+1}.",
+        "The appendix's circuit, with dot products, and with V_5 = -I^{:d+2} for the printed "
+        "-I^{:d+1} (errata.md).",
     ),
     "medoids": (
         "This transformer architecture is thus equivalent to a novel randomized k-medoids "
@@ -97,7 +98,8 @@ def _cells(rows: Mapping[str, list[str]]) -> Verdict:
 
 def _binary(found: Record) -> Verdict:
     algorithm, how = BEYOND["lloyd_binary"]
-    return beyond(f"{algorithm}, {how} (a later result by the authors)?", _measured(found))
+    question = f"Is it still {algorithm} with {how} (a later result by the authors)?"
+    return beyond(question, _measured(found))
 
 
 def differences(rows: Mapping[str, list[str]]) -> list[str]:

@@ -8,14 +8,21 @@ from lloydformer.paper.artefact import Record
 from lloydformer.paper.lloyd_comparison import N_STEPS
 from lloydformer.paper.mix_res.settings import COLUMNS, LABEL, TITLES
 from lloydformer.paper.paper_numbers import paper_row
-from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, less, number, together
+from lloydformer.paper.verdict import (
+    Answer,
+    Tolerance,
+    Verdict,
+    beyond,
+    claim,
+    less,
+    number,
+    together,
+)
 
-_NEAR, _WHY = (
+_NEAR = Tolerance(
     0.05,
-    (
-        "Other tasks and another training: two means over 320 tasks differ by 0.02 (one standard "
-        "error) by chance."
-    ),
+    "Other tasks and another training: two means over 320 tasks differ by 0.02 (one standard "
+    "error) by chance.",
 )
 
 
@@ -52,7 +59,7 @@ def _number(result: Record, family: str, column: str) -> Verdict:
     """One number of the table."""
     return number(
         f"{TITLES[family]}, {COLUMNS[column]}", "tab:mix-res", paper_row(LABEL, family)[column],
-        result["rows"][family][column], _NEAR, _WHY, _error(result, family, column),
+        result["rows"][family][column], _NEAR, _error(result, family, column),
     )  # fmt: skip
 
 

@@ -7,26 +7,24 @@ import numpy as np
 from lloydformer.paper.artefact import Record
 from lloydformer.paper.openml_trf.settings import COLUMNS, LABEL, MOST_COLUMNS, N_STEPS
 from lloydformer.paper.paper_numbers import paper_row, row_names
-from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judged, number
+from lloydformer.paper.verdict import Answer, Tolerance, Verdict, beyond, claim, judged, number
 
 _TEXT = "asec:trf-train"
 _TRIALS = 40
 """The paper's number of trials; fewer refute nothing."""
-_MEANS = (
+_MEANS = Tolerance(
     0.15,
-    (
-        "A trial varies by up to 0.3, so that two means of 40 trials differ by up to 0.07 (one "
-        "standard error) by chance."
-    ),
+    "Means: a trial varies by up to 0.3, so that two means of 40 trials differ by up to 0.07 (one "
+    "standard error) by chance.",
 )
-_SPREADS = (
+_SPREADS = Tolerance(
     0.1,
-    (
-        "A standard deviation of 40 trials is uncertain by a ninth, 0.03 for one of 0.3, and so is "
-        "the paper's."
-    ),
+    "Standard deviations: from 40 trials they are uncertain by a ninth, 0.03 for one of 0.3, here "
+    "and in the paper.",
 )
-_RELATIVE = 1.0, "One percent, the unit in which the text speaks of it."
+_RELATIVE = Tolerance(
+    1.0, "Relative differences in percent, of which the text speaks in whole percent."
+)
 
 
 def verdicts(result: Record) -> Sequence[Verdict]:
@@ -84,8 +82,8 @@ def _numbers(rows: Record) -> Iterator[Verdict]:
         yield _number(f"{name}, relative diff", paper[column], ours[column], _RELATIVE)
 
 
-def _number(about: str, paper: float, ours: float, near: tuple[float, str]) -> Verdict:
-    return number(about, "tab:openml-trf", paper, ours, *near)
+def _number(about: str, paper: float, ours: float, near: Tolerance) -> Verdict:
+    return number(about, "tab:openml-trf", paper, ours, near)
 
 
 def _beyond(rows: Record) -> list[Verdict]:

@@ -88,7 +88,7 @@ def _gap(result: Record) -> list[Verdict]:
             f"{100 * gaps[-1]:.1f} % (k = 25), and {elsewhere} where it is "
             f"{100 * result['gaps'][wide.name]:.0f} % (d = 4, k = 6)",
             Answer.UNDECIDED,
-            "'This' are the failed trials. So few cannot tell why they failed.",
+            "'This' refers to the failed trials. So few of them do not tell why they failed.",
         ),
     ]  # fmt: skip
 

@@ -5,10 +5,21 @@ from collections.abc import Sequence
 from lloydformer.paper.artefact import Record
 from lloydformer.paper.paper_numbers import numbers
 from lloydformer.paper.trf_train.settings import LABEL, SIZES_ROW
-from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, less, number, together
+from lloydformer.paper.verdict import (
+    Answer,
+    Tolerance,
+    Verdict,
+    beyond,
+    claim,
+    less,
+    number,
+    together,
+)
 
 _TEXT = "sec:results:train"
-_ABOUT, _WHY = 0.05, "The text gives these numbers in steps of 0.05, most of them with a tilde."
+_ABOUT = Tolerance(
+    0.05, "The text gives these numbers in steps of 0.05, most of them with a tilde."
+)
 _START, _ABLATION, _PLAIN = "random init", "random init, d_emb=d", "k-means++ init"
 
 
@@ -86,11 +97,11 @@ def _numbers(result: Record) -> list[Verdict]:
         ("(a) Lloyd's", _START, "lloyd", paper[_START]["lloyd"]),
         ("(a) transformer", _START, "transformer", paper[_START]["transformer"]),
         ("(b) transformer", _ABLATION, "transformer", paper[_ABLATION]["transformer"]),
-        ("(c) Lloyd's, 'less than'", _PLAIN, "lloyd", 5.0),
+        ("(c) Lloyd's, 'less than 5.0',", _PLAIN, "lloyd", 5.0),
         ("(c) transformer", _PLAIN, "transformer", paper[_PLAIN]["transformer"]),
     ]
     return [
-        number(about, _TEXT, theirs, result["rows"][name][who], _ABOUT, _WHY,
+        number(about, _TEXT, theirs, result["rows"][name][who], _ABOUT,
                _error(result, name, who))
         for about, name, who, theirs in wanted
     ]  # fmt: skip
