@@ -1,5 +1,6 @@
 """Every statement that `lloydformer verify` measures holds; wrong ones are detected."""
 
+import json
 import re
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from lloydformer.verify.statements import STATEMENTS, generator
 from lloydformer.verify.theorems import THEOREMS
 
 PAGE = Path(__file__).parents[2] / "docs" / "errata.md"
+PUBLISHED = PAGE.parents[1] / "benchmarks" / "results" / "paper" / "numerical-validation.json"
 LONG = (finite_temperature, all_finite)
 """These compute the self-attention of ten thousand points."""
 
@@ -42,10 +44,17 @@ def test_theorem_holds_on_all_problems(number):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("statement", LONG, ids=lambda s: s.__name__)
-def test_ten_thousand_points(statement):
+@pytest.mark.parametrize(
+    ("statement", "part"), zip(LONG, ("run", "every_head"), strict=True),
+    ids=[statement.__name__ for statement in LONG],
+)  # fmt: skip
+def test_ten_thousand_points_give_the_published_numbers(statement, part):
+    """Those of `reproduce numerical-validation`, on smaller problems in its own test."""
     finding = statement(np.random.default_rng(2))
+    published = json.loads(PUBLISHED.read_text(encoding="utf-8"))[part]
     assert finding.holds, finding
+    assert finding.deviation == pytest.approx(published["centers"], rel=0.01)
+    assert finding.labels == published["labels"][-1]
 
 
 @pytest.mark.parametrize("statement", ERRATA, ids=lambda s: s.__name__)

@@ -10,7 +10,8 @@ from lloydformer.verify.finding import TOLERANCE
 CLAIMS: Mapping[str, tuple[str, str, str]] = {
     "lloyd": (
         "the output of the T^th transformer layer exactly matches the output of Lloyd's algorithm "
-        "(fig:overviewA) after T iterations.", "thm:l2-clus-eu", "",
+        "(fig:overview A) after T iterations.", "thm:l2-clus-eu",
+        "Tied points go to the first center, or are shared, on both sides alike (errata.md).",
     ),
     "lloyd_dot": (
         "such that the output of the T-th transformer layer exactly matches the output of Lloyd's "

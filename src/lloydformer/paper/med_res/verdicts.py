@@ -23,7 +23,7 @@ _READINGS = Tolerance(
     "depends on that; here stands the one that is farther off.",
 )
 _OTHER = Tolerance(
-    _NEAR, "pendigits, ringnorm, sylvine: not the authors' rows or values, see tab:rob-res."
+    _NEAR, "pendigits, ringnorm, sylvine: probably not the authors' data, see tab:rob-res."
 )
 
 

@@ -27,16 +27,17 @@ def _figure(result: Record) -> list[Verdict]:
         claim(
             "Specifically, for very large, yet finite γ = 10^4, we find that each layer of the "
             "k-means transformer exactly matches Lloyd's algorithm across 10 iterations (i.e., 10 "
-            "transformer layers) (fig:numerical_validationA,D).",
+            "transformer layers) (fig:numerical_validation A,D).",
             "sec:results:lloyds",
-            f"the objective is off by {_objectives(run):.1e} of its value at most",
+            f"the same to the eye: the objective is off by {_objectives(run):.1e} of its value at "
+            "most",
             _exact(found, found.same_labels),
             _OPEN,
         ),
         claim(
-            "In fig:numerical_validationB,E we demonstrate that the trajectories of the cluster "
+            "In fig:numerical_validation B,E we demonstrate that the trajectories of the cluster "
             "centers evolve identically across Lloyd's algorithm and the k-means transformer, "
-            "resulting in identical final cluster assignments (fig:numerical_validationC,F).",
+            "resulting in identical final cluster assignments (fig:numerical_validation C,F).",
             "sec:results:lloyds",
             f"paths are off by {found.centers:.1e} of the picture's side at most; "
             f"{found.labels[-1]} of {found.of:,} final labels differ",

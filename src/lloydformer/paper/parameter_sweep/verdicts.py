@@ -63,7 +63,7 @@ def _dimensions(result: Record) -> Verdict:
     return _trend(
         result, {"Dimensions": -1},
         "We also find that as the dimension d of samples increases, the k-means transformer "
-        "behaves more closely to Lloyd's algorithm independent of γ (fig:parameter_sweepA,F,G).",
+        "behaves more closely to Lloyd's algorithm independent of γ (fig:parameter_sweep A,F,G).",
     )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def _more(result: Record) -> Verdict:
     return _trend(
         result, {"Points": 1, "Clusters": 1},
         "We also find that as the number of points and clusters increases, divergence between "
-        "Lloyd's and k-means transformer increases (fig:parameter_sweepB,C).",
+        "Lloyd's and k-means transformer increases (fig:parameter_sweep B,C).",
     )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def _ameliorated(result: Record) -> Verdict:
     }
     return claim(
         "However, this can be ameliorated by increasing γ, and/or multiplying all samples x ∈ X by "
-        "a fixed positive scalar (fig:parameter_sweepD,E).",
+        "a fixed positive scalar (fig:parameter_sweep D,E).",
         _TEXT, f"Loss {_corners(corners['ours'])}", _answer(result, holds), _authors(holds),
     )  # fmt: skip
 
