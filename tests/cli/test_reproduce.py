@@ -97,6 +97,18 @@ def test_missing_data_stop_their_label_only(command, tmp_path):
 
 
 @pytest.mark.usefixtures("labels")
+def test_several_labels_end_with_all_of_them_together(command, tmp_path, monkeypatch):
+    known = {"one": QUICK, "three": replace(QUICK, label="three")}
+    monkeypatch.setattr(reproduce, "artefact", known.__getitem__)
+    monkeypatch.setattr(reproduce, "LABELS", tuple(known))
+    status, out, _ = command("reproduce", "all", "-o", str(tmp_path))
+    assert status == 0
+    assert out.splitlines()[-1] == (
+        "all: 2 of 2 claims hold; 2 of 2 numbers within 0.1; beyond the paper: 2 findings"
+    )
+
+
+@pytest.mark.usefixtures("labels")
 def test_results_of_other_settings_are_not_replaced(command, tmp_path):
     assert command("reproduce", "one", "-o", str(tmp_path))[0] == 0
     before = (tmp_path / "one.json").read_text()

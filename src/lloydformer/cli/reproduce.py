@@ -18,6 +18,7 @@ from lloydformer.paper.artefact import Artefact
 from lloydformer.paper.labels import LABELS, artefact
 from lloydformer.paper.reproduce import PAGE, count_pieces, reproduce_all, write_page
 from lloydformer.paper.scope import Scope
+from lloydformer.paper.verdict import Verdict
 from lloydformer.paper.verdict_tables import summary, verdict_tables
 from lloydformer.plots.axes import require_matplotlib
 from lloydformer.storage.atomic import check_writable
@@ -85,18 +86,25 @@ def _made(
 def _show(results: Results, several: bool, json: bool) -> None:
     if json:
         return print_json({"labels": results} if several else next(iter(results.values()), {}))
+    every: list[Verdict] = []
     for name, result in results.items():
         of = artefact(name)
         for table in [] if several else of.tables(result):
             print_table(table.columns, table.rows, title=table.caption)
             stdout.print()
-        verdicts = of.verdicts(result)
-        heading = f"{of.title} ({', '.join(of.cites)}): {summary(verdicts)}"
-        stdout.print(heading, markup=False, soft_wrap=True)
-        for table in verdict_tables(verdicts):
-            print_records(table.columns, table.rows, table.caption)
-        stdout.print()
+        every += _show_verdicts(of, of.verdicts(result))
+    if len(results) > 1:
+        stdout.print(f"all: {summary(every)}", markup=False, soft_wrap=True)
     return None
+
+
+def _show_verdicts(of: Artefact, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+    heading = f"{of.title} ({', '.join(of.cites)}): {summary(verdicts)}"
+    stdout.print(heading, markup=False, soft_wrap=True)
+    for table in verdict_tables(verdicts):
+        print_records(table.columns, table.rows, table.caption)
+    stdout.print()
+    return verdicts
 
 
 def _require_matplotlib() -> None:

@@ -100,7 +100,8 @@ def _trend(result: Record, signs: Mapping[str, int], quote: str) -> Verdict:
 def _ends(found: Record, name: str) -> str:
     """The means at the first and the last level, for each gamma."""
     first, last = found[name]["mean"][0], found[name]["mean"][-1]
-    ends = ", ".join(f"{a:.3f} to {b:.3f}" for a, b in zip(first, last, strict=True))
+    pairs = zip(first, last, strict=True)
+    ends = ", ".join(f"{a:.3f} to {b:.3f}" for a, b in pairs).replace("-0.000", "0.000")
     levels = AXES[name]
     return f"{ends} from {levels[0]} to {levels[-1]} ({name.lower()})"
 

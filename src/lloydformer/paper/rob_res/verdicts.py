@@ -48,8 +48,8 @@ def _counts(result: Record) -> Verdict:
         f"{'a run' if len(result['runs']['trimmed']) == 1 else 'runs'} of {RUN} trials; over all "
         f"{result['n_trials']} trials on {below[0]} and {below[1]}",
         together(_at_least(4, result, TRIMMED), _at_least(6, result, ROBUST)),
-        "The paper's own table has these counts. Differences within two standard errors are not "
-        "decided: see below.",
+        "The paper's own table has these counts (on ringnorm robust and Lloyd's are equal as "
+        "printed). Differences within two standard errors are not decided: see below.",
     )  # fmt: skip
 
 
