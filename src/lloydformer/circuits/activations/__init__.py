@@ -1,6 +1,6 @@
 """Activations: from the scores of a query to the weights of the keys."""
 
-from lloydformer.circuits.activations.contract import NOTHING, Activation, Context
+from lloydformer.circuits.activations.contract import NOTHING, Activation, Context, Reach
 from lloydformer.circuits.activations.dense import Identity, Linear, LogSoftmax, Softmax
 from lloydformer.circuits.activations.hard import Gumbel, LimitingSoftmax, Ties
 from lloydformer.circuits.activations.ranked import FirstOfEquals, Lots, Ranked
@@ -19,6 +19,7 @@ __all__ = [
     "Lots",
     "NormMax",
     "Ranked",
+    "Reach",
     "Softmax",
     "Sparsemax",
     "Ties",

@@ -78,8 +78,8 @@ def robust_lifted(
     r"""Return the recipe of robust k-means in the appendix's form, with five attentions.
 
     Equation eq rob update, corrected. Identity attention writes $\hat Y = DP(C, X) + 2\delta Y$
-    into the affinity of the points, and the decoder reads its scores from there. `HALF` is
-    cancelled as well (docs/errata.md, 10).
+    into the affinity of the points, and the decoder reads its scores from there. The text has
+    $\delta$ for $2\delta$, and does not cancel `HALF` (docs/errata.md, 10).
 
     Parameters
     ----------

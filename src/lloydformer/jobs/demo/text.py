@@ -56,6 +56,12 @@ OBJECTIVE = (
     "curve of the dot-product form lies on that of the Euclidean form."
 )
 
+OUTSIDE = (
+    "The equations of the paper are for exact numbers. A computer rounds, so a few numbers come "
+    "from outside: no attention computes them. `trace.outside` holds them for every layer, and "
+    "`Circuit(..., as_printed=True)` runs without them."
+)
+
 WEIGHTS = (
     "The twelve matrices of the first circuit. A matrix reads subspaces of a token (columns) and "
     "writes subspaces (rows): blue is 1, red is −1, white is 0. Every layer has the same ones."
