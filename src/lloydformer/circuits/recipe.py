@@ -307,7 +307,7 @@ class Recipe:
         Returns
         -------
         dict of str to str
-            The cells by column.
+            The cells by column. A cell that ends in … is that of the first of several heads.
 
         See Also
         --------
@@ -382,7 +382,7 @@ def _named(slot: str, head: Head) -> dict[str, Head]:
 
 
 def _cell(head: Head) -> str:
-    return head.cell + (f" and {len(head.beside)} beside" if head.beside else "")
+    return head.cell + (" …" if head.beside else "")  # as in the table of staged recipes
 
 
 def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
