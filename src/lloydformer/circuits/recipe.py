@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
-from lloydformer.circuits.activations import Gumbel, LimitingSoftmax, Linear
+from lloydformer.circuits.activations import Activation, Gumbel, LimitingSoftmax, Linear
 from lloydformer.circuits.feedforward import FeedForward
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.modulation import Modulation
@@ -238,7 +239,8 @@ class Recipe:
             return 0.0
         if head.separation is not None:
             return head.separation
-        lowering = self.decoder_cross.activation.lowering(reach, eps)
+        activation = cast(Activation, self.decoder_cross.activation)  # checked in `_problems`
+        lowering = activation.lowering(reach, eps)
         return lowering * n_clusters**2 if self.ties == "average" else lowering / 2
 
     def gap(self, separation: float, n_clusters: int) -> float:
@@ -403,6 +405,13 @@ def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
             recipe.numbers.kinds if recipe.numbers else ()
         ):
             yield slot, f"no part sets its numbers {sorted(open_)}; pass numbers= that does"
+    separated, weighing = recipe._separated_head, recipe.decoder_cross.activation
+    if separated and separated.separation is None and not isinstance(weighing, Activation):
+        yield (
+            "decoder_cross",
+            f"{weighing!r} has no lowering(reach, eps), by which the separation is chosen from the "
+            "data; add it, or give the head a separation",
+        )
     if recipe.numbers and (missing := recipe.numbers.subspaces - has):
         names = ", ".join(sorted(s.name for s in missing))
         yield "numbers", f"they write {names}, which these tokens do not have"
