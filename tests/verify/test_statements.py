@@ -78,6 +78,12 @@ def test_a_wrong_circuit_does_not_agree():
     assert not equality("", "", [0.0, 1e-3]).holds
 
 
+def test_a_center_that_is_not_a_number_does_not_agree():
+    assert not Deviation(np.nan).within(1e-9)
+    assert not (Deviation(0.0) + Deviation(np.nan)).within(1e-9)
+    assert not (Deviation(np.nan) + Deviation(0.0)).within(1e-9)
+
+
 def test_an_erratum_must_fail_as_printed_and_hold_as_repaired():
     assert erratum(0, "", printed=[0.5], repaired=[0.0]).holds
     assert not erratum(0, "", printed=[0.0], repaired=[0.0]).holds
