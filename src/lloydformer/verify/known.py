@@ -67,8 +67,7 @@ def _read(recipe: Recipe) -> dict[str, Any]:
 def _soft_step(recipe: Recipe) -> StepFunction:
     """Return a step of soft k-means, if that is what the numbers of the symmetric layer are."""
     numbers = recipe.numbers
-    plain = isinstance(numbers, Fixed) and numbers == Fixed(sharpness=numbers.sharpness)
-    if not isinstance(numbers, Fixed) or not plain or len(numbers.sharpness) > 1:
+    if not isinstance(numbers, Fixed) or numbers != Fixed(sharpness=numbers.sharpness[:1]):
         raise _unknown(recipe, "its numbers are not those of soft k-means")
     soft = algorithms.Soft(numbers.sharpness[0])
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from lloydformer.algorithms import Algorithm
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.stages import AnyRecipe
@@ -17,7 +16,7 @@ from lloydformer.verify.checking.result import CheckResult
 from lloydformer.verify.checking.trial import TOLERANCE, Trial, quiet
 from lloydformer.verify.known import known_algorithm
 from lloydformer.verify.problems import Family
-from lloydformer.verify.user_algorithm import StepFunction, as_algorithm
+from lloydformer.verify.user_algorithm import as_algorithm
 
 _NUMPY: dict[torch.dtype, type[np.floating[Any]]] = {
     torch.float64: np.float64, torch.float32: np.float32,
@@ -25,8 +24,8 @@ _NUMPY: dict[torch.dtype, type[np.floating[Any]]] = {
 
 
 def check(
-    recipe: AnyRecipe | Any,
-    algorithm: Algorithm | StepFunction | None = None,
+    recipe: Any,
+    algorithm: Any = None,
     *,
     n_problems: int = 4,
     n_layers: int = 10,

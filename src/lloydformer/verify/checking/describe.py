@@ -108,14 +108,16 @@ def _circuit_scores(trial: Trial, start: ndarray) -> ndarray | None:
     return scores
 
 
-def _shares(shares: ndarray) -> str:
+def _shares(given: ndarray | float) -> str:
+    shares = np.asarray(given)
     if sorted(shares) == [0.0] * (len(shares) - 1) + [1.0]:
         return f"center {shares.argmax()}"
     return f"shares {row(shares)} in the centers"
 
 
-def row(values: ndarray) -> str:
+def row(given: ndarray | float) -> str:
     """Return the first numbers of a row."""
+    values = np.atleast_1d(given)
     more = f" ... ({len(values)} in all)" if len(values) > MANY else ""
     return " ".join(map(number, values[:MANY])) + more
 

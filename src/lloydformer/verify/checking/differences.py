@@ -84,8 +84,8 @@ def _weight(trial: Trial, layer: ComparedLayer) -> FirstDifference | None:
         return None
     j, i = np.argwhere(layer.wrong)[0].tolist()
     return FirstDifference(
-        "weight", layer.number, i, j, layer.weights[j, i], layer.decoder[j, i], layer.start, trial,
-        layer,
+        "weight", layer.number, i, j, float(layer.weights[j, i]), float(layer.decoder[j, i]),
+        layer.start, trial, layer,
     )  # fmt: skip
 
 

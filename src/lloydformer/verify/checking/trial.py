@@ -54,8 +54,8 @@ class FirstDifference:
     layer: int
     point: int | None
     center: int | None
-    expected: ndarray
-    found: ndarray
+    expected: ndarray | float
+    found: ndarray | float
     start: ndarray
     trial: Trial
     compared: ComparedLayer | None = None

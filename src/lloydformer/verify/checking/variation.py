@@ -26,10 +26,11 @@ def share_variation(
 ) -> Float[ndarray, " n"]:
     """Return how much the shares of each point may differ because of rounding."""
     expected = algorithm.assign(problem.points, centers)
-    return _largest(
+    changes = [
         np.abs(algorithm.assign(points, moved) - expected).max(axis=1)
         for points, moved in _perturbed(problem, centers, dtype)
-    )
+    ]
+    return FACTOR * np.max(changes, axis=0)
 
 
 def center_variation(
@@ -43,16 +44,11 @@ def center_variation(
     update: the new centers, from points and centers.
     """
     expected = update(problem.points, centers)
-    return float(
-        _largest(
-            np.abs(update(points, moved) - expected).max() / problem.spread
-            for points, moved in _perturbed(problem, centers, dtype)
-        )
-    )
-
-
-def _largest(changes: Iterator[ndarray]) -> ndarray:
-    return FACTOR * np.max(np.stack(list(changes)), axis=0)
+    changes = [
+        np.abs(update(points, moved) - expected).max()
+        for points, moved in _perturbed(problem, centers, dtype)
+    ]
+    return FACTOR * float(np.max(changes)) / problem.spread
 
 
 def _perturbed(
