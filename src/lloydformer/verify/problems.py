@@ -1,8 +1,8 @@
 """Random clustering problems: clustered, uniform, integers with ties, far from the origin.
 
-`HARD` families have what goes wrong most often: equal points, points between two centers, equal
-centers, an outlier, a center without points, points that are almost equal, other units. `axes`
-are unit vectors with many equal dot products.
+`HARD` families have what goes wrong most often: centers that are no points, equal points, points
+between two centers, equal centers, an outlier, a center without points, points that are almost
+equal, other units. `axes` are unit vectors with many equal dot products.
 """
 
 from dataclasses import dataclass, replace
@@ -14,14 +14,14 @@ from numpy import ndarray
 
 Family = Literal[
     "clustered", "uniform", "integer", "shifted",
-    "duplicates", "ties", "coincident", "outlier", "empty", "near", "scaled", "axes",
+    "between", "duplicates", "ties", "coincident", "outlier", "empty", "near", "scaled", "axes",
 ]  # fmt: skip
 FAMILIES: tuple[Family, ...] = ("clustered", "uniform", "integer", "shifted")
 CONTINUOUS: tuple[Family, ...] = ("clustered", "uniform")
 HARD: tuple[Family, ...] = (
-    "duplicates", "ties", "coincident", "outlier", "empty", "near", "scaled",
+    "between", "duplicates", "ties", "coincident", "outlier", "empty", "near", "scaled",
 )  # fmt: skip
-"""Points with a difficulty. `tied`, `coincident` and `with_empty_cluster` add that of centers."""
+"""Points and centers with a difficulty; functions below add that of the centers."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,12 @@ def _scaled(rng: np.random.Generator, problem: Problem) -> Problem:
 
 
 _HARDER = {"duplicates": _duplicates, "outlier": _outlier, "near": _near, "scaled": _scaled}
+
+
+def between(rng: np.random.Generator, problem: Problem) -> Problem:
+    """Return the problem with centers at a third of the way between two points."""
+    ends = problem.points[rng.integers(len(problem.points), size=(2, len(problem.centers)))]
+    return replace(problem, centers=ends[0] + (ends[1] - ends[0]) / 3)
 
 
 def tied(problem: Problem) -> Problem:

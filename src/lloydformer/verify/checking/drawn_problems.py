@@ -1,5 +1,8 @@
 """The problems of `lloydformer check`: those of `problems` that suit a recipe."""
 
+from dataclasses import replace
+from zlib import crc32
+
 import numpy as np
 
 from lloydformer.circuits.stages import AnyRecipe
@@ -10,6 +13,7 @@ from lloydformer.verify.problems import (
     HARD,
     Family,
     Problem,
+    between,
     coincident,
     draw,
     rounded,
@@ -17,10 +21,13 @@ from lloydformer.verify.problems import (
     with_empty_cluster,
 )
 
-EVERY_FAMILY: tuple[Family, ...] = (*FAMILIES, *HARD, "axes")
-ON_SPHERE: tuple[Family, ...] = ("clustered", "uniform", "integer", "duplicates", "coincident")
+ON_SPHERE: tuple[Family, ...] = (
+    "clustered", "uniform", "integer", "between", "duplicates", "coincident",
+)  # fmt: skip
 N_POINTS, N_CLUSTERS = (5, 100), (1, 8)
-"""Sizes of the problems, both ends included. Problems with ties have two centers or more."""
+"""Sizes of the problems, both ends included."""
+TWO_CENTERS = ("ties", "coincident", "empty", "axes")
+"""Families that make no sense with one center."""
 MOST_FEATURES = {"integer": 4, "ties": 4, "axes": 6}
 """The largest number of features, 16 in other families."""
 
@@ -44,15 +51,25 @@ def drawn_problem(
     dtype: type[np.floating] = np.float64,
 ) -> Problem:
     """Return the problem of this family and number, as the recipe needs it."""
-    rng = np.random.default_rng([seed, number, EVERY_FAMILY.index(family)])
+    rng = np.random.default_rng([seed, number, crc32(family.encode())])
     n_features = (1 if recipe.norm is None else 2, MOST_FEATURES.get(family, 16))
-    n_clusters = (2, N_CLUSTERS[1]) if family in ("ties", "axes") else N_CLUSTERS
+    n_clusters = (2, N_CLUSTERS[1]) if family in TWO_CENTERS else N_CLUSTERS
     problem = draw(rng, family, N_POINTS, n_features, n_clusters)
     problem = suited(rng, recipe, problem, dtype)
-    if family == "ties":
-        problem = tied(problem)
-    if family == "coincident":
-        problem = coincident(problem)
-    if family == "empty":
-        problem = with_empty_cluster(rng, problem)
-    return rounded(problem, dtype)
+    return rounded(_with_hard_centers(rng, recipe, problem), dtype)
+
+
+def _with_hard_centers(rng: np.random.Generator, recipe: AnyRecipe, problem: Problem) -> Problem:
+    """Return the problem with the centers of its family, unit vectors if the recipe has a norm."""
+    match problem.family:
+        case "between":
+            moved = between(rng, problem)
+            lengths = np.linalg.norm(moved.centers, axis=1, keepdims=True)
+            return moved if recipe.norm is None else replace(moved, centers=moved.centers / lengths)
+        case "ties":
+            return tied(problem)
+        case "coincident":
+            return coincident(problem)
+        case "empty":
+            return with_empty_cluster(rng, problem)
+    return problem
