@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 import lloydformer as lf
-from lloydformer.algorithms import Lloyd, Medoids, Trimmed
+from lloydformer.algorithms import Lloyd, Medoids, Soft, Trimmed
 from lloydformer.circuits import recipes
 from lloydformer.circuits.projections import on
 from lloydformer.circuits.subspaces import POSITION
+from lloydformer.verify.checking.differences import outcome_of
+from lloydformer.verify.checking.trial import Trial
+from lloydformer.verify.problems import Problem
+from lloydformer.verify.user_algorithm import as_algorithm
 
 LLOYD = recipes.lloyd()
 FEW = {"n_problems": 1, "families": ("clustered", "ties", "duplicates")}
@@ -83,6 +87,20 @@ def test_an_object_need_not_say_its_decisions():
 
     assert not hasattr(Silent(), "decision")
     assert lf.check(recipes.trimmed(0.5), Silent(), n_problems=2)
+
+
+def test_shares_that_rounding_changes_are_not_differences():
+    """So cold that the last digits of the point between the centers decide its shares."""
+    points = np.array([[0.3], [0.8 + 1e-13], [1.3]])
+    cold = Soft(1e13)
+    trial = Trial(
+        recipes.soft(1e13), as_algorithm(cold), Problem(points, points[[0, 2]], ""), n_layers=1
+    )
+    shares = lf.Circuit(trial.recipe, 1, 2)(points, points[[0, 2]], 1).assignments[0].numpy()
+    assert np.abs(shares - cold.assign(points, points[[0, 2]])).max() > 1e-4
+    outcome = outcome_of(trial)
+    assert outcome.difference is None
+    assert outcome.undecided > 0
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def _with_layer(outcome: TrialOutcome, layer: ComparedLayer) -> TrialOutcome:
     away = np.abs(layer.found - layer.expected).max(axis=1) / trial.problem.spread
     far = ~(away <= TOLERANCE[trial.dtype])
     if far.any() and found is None:
-        if away.max() <= _variation(trial, layer.number, layer.start, layer.chosen):
+        if away.max() <= _variation(trial, layer.number, layer.start, layer.chosen, layer.sure):
             return replace(outcome, undecided=outcome.undecided + 1)
         found = _center(trial, layer, int(far.argmax()))
     worst = float(np.maximum(outcome.deviation, away.max()))
@@ -133,21 +133,26 @@ def _is_decided(
             _case(trial, trial.recipe), history, i, trial.dtype
         ):
             return False
-        if away <= _variation(trial, i, history.centers[i], history.assignments[i]):
+        sure = np.ones(len(trial.problem.points), bool)
+        if away <= _variation(trial, i, history.centers[i], history.assignments[i], sure):
             return False
     return True
 
 
-def _variation(trial: Trial, t: int, centers: ndarray, assignments: ndarray) -> float:
-    """Return how much rounding may change the new centers, the assignments being given.
+def _variation(
+    trial: Trial, t: int, centers: ndarray, assignments: ndarray, sure: ndarray
+) -> float:
+    """Return how much rounding may change the new centers.
 
-    Nothing, if all scores are exact: ties are then ties in every computation.
+    Assignments that are not sure are given. Nothing changes if all scores are exact: ties are then
+    ties in every computation.
     """
     points, algorithm = trial.problem.points, trial.algorithm
     if isinstance(trial.recipe, Recipe) and are_exact(algorithm, points, centers, trial.dtype):
         return 0.0
 
     def update(points: ndarray, centers: ndarray) -> ndarray:
-        return algorithm.place(points, algorithm.weigh(points, centers, assignments, t))
+        shares = np.where(sure[:, None], algorithm.assign(points, centers), assignments)
+        return algorithm.place(points, algorithm.weigh(points, centers, shares, t))
 
     return center_variation(update, trial.problem, centers, trial.dtype)
