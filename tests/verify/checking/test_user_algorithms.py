@@ -50,6 +50,12 @@ def test_a_step_function_may_take_the_iteration():
     assert not lf.check(recipes.medoids(), lambda p, c: step(p, c, 0), **FEW | {"n_problems": 2})
 
 
+def test_the_rule_for_ties_of_a_step_function_counts_where_numbers_are_exact():
+    result = lf.check(recipes.lloyd("average"), lloyd, families="ties")
+    assert result.difference.kind == "center"
+    assert len(result.smallest.trial.problem.points) <= 3
+
+
 def test_a_step_function_gets_copies():
     def careless(points, centers):
         new = lloyd(points, centers)
