@@ -80,8 +80,7 @@ class StepAlgorithm:
     """
 
     def __init__(self, step: StepFunction) -> None:
-        self.step, self.seed = step, getattr(step, "seed", 0)
-        self.counts = _takes_iteration(step)
+        self.step, self.counts = step, _takes_iteration(step)
 
     def __repr__(self) -> str:
         return getattr(self.step, "__name__", None) or repr(self.step)

@@ -186,6 +186,7 @@ def test_noise_is_drawn_with_the_seed_of_the_algorithm():
     seedless = Medoids(seed=5)
 
     class AnotherSeed:
+        seed = None  # as 0
         assign, weigh, place = seedless.assign, seedless.weigh, seedless.place
 
     assert not lf.check(medoids, AnotherSeed(), n_problems=1, families="uniform")

@@ -1,6 +1,7 @@
 """Compare a user's recipe with a user's plain algorithm on the project's problems."""
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,8 @@ def _trial(
     dtype: torch.dtype,
 ) -> Trial:  # fmt: skip
     """Return a problem with the algorithm and the seed of its noise."""
-    noise = number if algorithm is None else int(getattr(algorithm, "seed", 0))
+    given = getattr(algorithm, "seed", None)
+    noise = number if algorithm is None else int(given) if isinstance(given, Integral) else 0
     plain = as_algorithm(known_algorithm(recipe, noise) if algorithm is None else algorithm)
     problem = drawn_problem(recipe, family, seed, number, _NUMPY[dtype])
     return Trial(recipe, plain, problem, n_layers, noise, dtype, (seed, number))
