@@ -53,6 +53,13 @@ def test_relocation_agrees():
     assert result, result
 
 
+def test_a_relocation_that_rounding_decides_is_not_undefined():
+    result = lf.check(recipes.relocating(), families="ties")
+    assert result, result
+    assert sum(o.undecided for o in result.outcomes) > 0
+    assert sum(o.undefined for o in result.outcomes) == 0
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("recipe", [*(recipes.MAKERS[n]() for n in PAIRED), *VARIANTS.values()])
 def test_recipes_agree_on_many_problems(recipe):

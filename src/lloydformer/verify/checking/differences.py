@@ -30,10 +30,10 @@ def outcome_of(trial: Trial) -> TrialOutcome:
     The run is compared in float64 only, and as far as rounding cannot change a decision.
     """
     with quiet():
-        layers: list[ComparedLayer] = []
+        outcome, layers = TrialOutcome(trial), []
         if isinstance(trial.recipe, Recipe):
             layers = compared_layers(_case(trial, trial.recipe), trial.n_layers, trial.dtype)
-        outcome = TrialOutcome(trial, undefined=trial.n_layers - len(layers))
+            outcome = TrialOutcome(trial, undefined=trial.n_layers - len(layers))
         for layer in layers:
             outcome = _with_layer(outcome, layer)
         if outcome.difference is None and trial.dtype == torch.float64:
@@ -119,7 +119,7 @@ def _with_run(outcome: TrialOutcome, layers: list[ComparedLayer]) -> TrialOutcom
             j = int(far.argmax())
             found = FirstDifference("center", t, None, j, expected[j], run[t + 1, j], start, trial)
             return replace(outcome, difference=found)
-    return replace(outcome, undefined=0)
+    return outcome
 
 
 def _is_decided(
