@@ -64,3 +64,9 @@ def test_a_wrong_circuit_does_not_agree():
     assert not agreement("", "", Deviation(0.0, labels=1)).holds
     assert not agreement("", "", Deviation(0.0, weights=1)).holds
     assert not equality("", "", [0.0, 1e-3]).holds
+
+
+def test_a_center_that_is_not_a_number_does_not_agree():
+    assert not Deviation(np.nan).within(1e-9)
+    assert not (Deviation(0.0) + Deviation(np.nan)).within(1e-9)
+    assert not (Deviation(np.nan) + Deviation(0.0)).within(1e-9)

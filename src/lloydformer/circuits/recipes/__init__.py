@@ -48,6 +48,11 @@ BEYOND_TABLE: tuple[Callable[..., AnyRecipe], ...] = (
 TRAINED: tuple[Callable[..., Recipe], ...] = (symmetric, learned)
 """Makers of recipes whose numbers or weights come from training."""
 
+MAKERS: dict[str, Callable[..., AnyRecipe]] = {
+    make.__name__: make for make in (*IN_TABLE, *BEYOND_TABLE, *TRAINED)
+}
+"""Makers of all recipes, by the name of the recipe."""
+
 
 def table() -> tuple[Recipe, ...]:
     """Return the recipes of the paper's table tab:comp-alg, in its order.
