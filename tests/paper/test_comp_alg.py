@@ -6,9 +6,10 @@ import json
 import pytest
 
 from lloydformer.paper.comp_alg import ARTEFACT
-from lloydformer.paper.comp_alg.claims import differences
 from lloydformer.paper.comp_alg.settings import BEYOND, paper_table
+from lloydformer.paper.comp_alg.verdicts import CLAIMS, differences
 from lloydformer.paper.scope import Scope
+from lloydformer.paper.verdict import Answer, Kind
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +22,9 @@ def result():
 
 
 def test_circuits_agree_with_their_algorithms(result):
-    assert all(claim.holds for claim in ARTEFACT.claims(result))
-    assert len(ARTEFACT.claims(result)) == 1 + 7 + len(BEYOND)
+    claims = [verdict for verdict in ARTEFACT.verdicts(result) if verdict.kind is Kind.CLAIM]
+    assert [claim.answer for claim in claims] == [Answer.HOLDS] * 10
+    assert {*CLAIMS, "lloyd_binary"} == {*paper_table()["rows"], *BEYOND}
     assert result["compared"]["soft"]["layers"]["problems"] == 4
     assert result["compared"]["soft"]["free"]["problems"] == 2
     assert 0 < result["compared"]["soft"]["layers"]["deviation"] < 1e-9
@@ -40,11 +42,10 @@ def test_rows_are_those_of_the_paper(result):
 def test_a_wrong_cell_is_named(result, column):
     doctored = copy.deepcopy(result)
     doctored["rows"]["trimmed"][column] += "?"
-    first, *others = ARTEFACT.claims(doctored)
-    assert not first.holds
-    assert paper_table()["columns"][column] in first.note
-    assert first.ours == "55 of them"
-    assert all(claim.holds for claim in others)
+    *claims, cells, _ = ARTEFACT.verdicts(doctored)
+    assert paper_table()["columns"][column] in cells.note
+    assert cells.here == "55 of 56 cells"
+    assert claims == ARTEFACT.verdicts(result)[:-2]
 
 
 def test_a_missing_row_is_eight_wrong_cells(result):
@@ -57,6 +58,5 @@ def test_a_missing_row_is_eight_wrong_cells(result):
 def test_a_circuit_that_differs_does_not_hold(result, part, key, value):
     doctored = copy.deepcopy(result)
     doctored["compared"]["robust"][part][key] = value
-    wrong = [claim.says for claim in ARTEFACT.claims(doctored) if not claim.holds]
-    assert len(wrong) == 1
-    assert wrong[0].endswith(": Robust k-means")
+    wrong = [v for v in ARTEFACT.verdicts(doctored) if v.answer is Answer.FAILS]
+    assert [verdict.here.split(":")[0] for verdict in wrong] == ["robust"]

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
-from lloydformer.circuits.activations import Gumbel, LimitingSoftmax, Linear
+from lloydformer.circuits.activations import Activation, Gumbel, LimitingSoftmax, Linear
 from lloydformer.circuits.activations.contract import Amount, Reach
 from lloydformer.circuits.activations.straight_through import forward_of
 from lloydformer.circuits.feedforward import FeedForward
@@ -307,7 +308,8 @@ class Recipe:
             return 0.0
         if self.given_separation is not None:
             return self.given_separation
-        lowering = self.decoder_cross.activation.lowering(reach, eps)
+        activation = cast(Activation, self.decoder_cross.activation)  # checked in `_problems`
+        lowering = activation.lowering(reach, eps)
         return lowering * n_clusters**2 if self.ties == "average" else lowering / 2
 
     def gap(self, separation: Amount, n_clusters: int) -> Amount:
@@ -376,7 +378,7 @@ class Recipe:
         Returns
         -------
         dict of str to str
-            The cells by column.
+            The cells by column. A cell that ends in … is that of the first of several heads.
 
         See Also
         --------
@@ -451,7 +453,7 @@ def _named(slot: str, head: Head) -> dict[str, Head]:
 
 
 def _cell(head: Head) -> str:
-    return head.cell + (f" and {len(head.beside)} beside" if head.beside else "")
+    return head.cell + (" …" if head.beside else "")  # as in the table of staged recipes
 
 
 def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
@@ -472,6 +474,13 @@ def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
             recipe.numbers.kinds if recipe.numbers else ()
         ):
             yield slot, f"no part sets its numbers {sorted(open_)}; pass numbers= that does"
+    separated, weighing = recipe._separated_head, recipe.decoder_cross.activation
+    if separated and separated.separation is None and not isinstance(weighing, Activation):
+        yield (
+            "decoder_cross",
+            f"{weighing!r} has no lowering(reach, eps), by which the separation is chosen from the "
+            "data; add it, or give the head a separation",
+        )
     if recipe.numbers and (missing := recipe.numbers.subspaces - has):
         names = ", ".join(sorted(s.name for s in missing))
         yield "numbers", f"they write {names}, which these tokens do not have"

@@ -52,6 +52,11 @@ BEYOND_TABLE: tuple[Callable[..., AnyRecipe], ...] = (
 TRAINED: tuple[Callable[..., Recipe], ...] = (symmetric, learned)
 """Makers of recipes whose numbers or weights come from training."""
 
+MAKERS: dict[str, Callable[..., AnyRecipe]] = {
+    make.__name__: make for make in (*IN_TABLE, *BEYOND_TABLE, *TRAINED)
+}
+"""Makers of all recipes, by the name of the recipe."""
+
 
 CHANGES: tuple[Callable[..., AnyRecipe], ...] = (softened, straight_through)
 """Functions that take a recipe and return another one."""

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 
 from lloydformer.paper.artefact import Piece, Record
-from lloydformer.paper.mixture import MixtureSize
 from lloydformer.paper.parameter_sweep.runs import SweepOutcome, outcome
 from lloydformer.paper.parameter_sweep.settings import (
     AXES,
@@ -27,6 +26,7 @@ from lloydformer.paper.parameter_sweep.summary import (
     on_the_grid,
 )
 from lloydformer.paper.scope import Scope
+from lloydformer.verify.mixture import MixtureSize
 
 _AGAIN_UP_TO = 16681
 """Data sets with at most this many points are drawn twice, to measure the effect of chance."""
