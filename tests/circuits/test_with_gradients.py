@@ -11,6 +11,7 @@ from lloydformer.circuits.activations import (
     Gumbel,
     LimitingSoftmax,
     Linear,
+    Reach,
     Softmax,
     StraightThrough,
 )
@@ -97,6 +98,16 @@ def test_straight_through_changes_hard_heads_only():
     assert recipe.ties == "first"
     assert recipe.name == "robust_straight_through"
     assert lf.recipes.straight_through(recipe, 3.0) == recipe
+
+
+@pytest.mark.parametrize("name", ["trimmed", "robust", "robust_lifted"])
+def test_the_separation_is_that_of_the_forward_pass(name):
+    reach = Reach(nearest=2.0, farthest=7.0)
+    plain, through = (
+        recipe.separation(reach, n_clusters=3, eps=1e-16)
+        for recipe in (ALL[name], lf.recipes.straight_through(ALL[name], 2.0))
+    )
+    assert plain == through > 0
 
 
 def test_draws_keep_their_noise_in_the_backward_pass():

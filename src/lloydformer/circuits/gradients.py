@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from lloydformer.circuits.activations import Activation, Context
+from lloydformer.circuits.activations import Context
+from lloydformer.circuits.activations.contract import HeadActivation
 from lloydformer.circuits.heads import Attention
 
 _LISTED = 20
@@ -60,7 +61,7 @@ class NoGradientWarning(UserWarning):
         )
 
 
-def has_gradient(activation: Activation) -> bool:
+def has_gradient(activation: HeadActivation) -> bool:
     """Whether weights of keys change smoothly with the scores, somewhere.
 
     Found by differentiation of the activation itself, at scores of very different sizes without

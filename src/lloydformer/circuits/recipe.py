@@ -308,7 +308,7 @@ class Recipe:
             return 0.0
         if self.given_separation is not None:
             return self.given_separation
-        activation = cast(Activation, self.decoder_cross.activation)  # checked in `_problems`
+        activation = cast(Activation, forward_of(self.decoder_cross.activation))  # `_problems`
         lowering = activation.lowering(reach, eps)
         return lowering * n_clusters**2 if self.ties == "average" else lowering / 2
 
@@ -474,7 +474,7 @@ def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
             recipe.numbers.kinds if recipe.numbers else ()
         ):
             yield slot, f"no part sets its numbers {sorted(open_)}; pass numbers= that does"
-    separated, weighing = recipe._separated_head, recipe.decoder_cross.activation
+    separated, weighing = recipe._separated_head, forward_of(recipe.decoder_cross.activation)
     if separated and separated.separation is None and not isinstance(weighing, Activation):
         yield (
             "decoder_cross",

@@ -9,10 +9,8 @@ from torch import Tensor
 
 from lloydformer.circuits.activations.contract import (
     NOTHING,
-    Activation,
-    Amount,
     Context,
-    Reach,
+    HeadActivation,
     require,
 )
 from lloydformer.circuits.activations.dense import Softmax
@@ -31,7 +29,7 @@ class ForwardWithGradientOf(torch.autograd.Function):
 
 
 @dataclass(frozen=True)
-class StraightThrough(Activation):
+class StraightThrough(HeadActivation):
     """Weights of one activation, with the gradient of another.
 
     The forward pass is that of `activation`, bit for bit. The backward pass uses the derivative
@@ -68,14 +66,14 @@ class StraightThrough(Activation):
     tensor([[ 0.2100, -0.2100]])
     """
 
-    activation: Activation
-    backward: Activation = field(default_factory=Softmax)
+    activation: HeadActivation
+    backward: HeadActivation = field(default_factory=Softmax)
     short = ""  # that of `activation`
 
     def __post_init__(self) -> None:
         for name in ("activation", "backward"):
             part = getattr(self, name)
-            require(isinstance(part, Activation), name, part, "pass an activation")
+            require(isinstance(part, HeadActivation), name, part, "pass an activation")
         object.__setattr__(self, "short", self.activation.short)
 
     @property
@@ -109,16 +107,13 @@ class StraightThrough(Activation):
         )
         return weights
 
-    def lowering(self, reach: Reach, eps: float) -> Amount:
-        return self.activation.lowering(reach, eps)
 
-
-def forward_of(activation: Activation) -> Activation:
+def forward_of(activation: HeadActivation) -> HeadActivation:
     """Return the activation of the forward pass."""
     return activation.activation if isinstance(activation, StraightThrough) else activation
 
 
-def with_forward(activation: Activation, forward: Activation) -> Activation:
+def with_forward(activation: HeadActivation, forward: HeadActivation) -> HeadActivation:
     """Return the activation with another forward pass, and the backward pass that it has."""
     if isinstance(activation, StraightThrough):
         return StraightThrough(forward, activation.backward)

@@ -3,13 +3,7 @@
 from dataclasses import replace
 from typing import TypeVar
 
-from lloydformer.circuits.activations import (
-    Activation,
-    Gumbel,
-    Linear,
-    Softmax,
-    StraightThrough,
-)
+from lloydformer.circuits.activations import Gumbel, Linear, Softmax, StraightThrough
 from lloydformer.circuits.activations.straight_through import forward_of
 from lloydformer.circuits.gradients import has_gradient
 from lloydformer.circuits.head_mapping import map_heads
@@ -84,7 +78,7 @@ def softened(
     return _named(map_heads(recipe, change), recipe, "softened")
 
 
-def _soft(slot: str, head: Head, gamma: float) -> Activation:
+def _soft(slot: str, head: Head, gamma: float) -> Gumbel | Linear | Softmax:
     """Return the activation with this inverse temperature that takes the place of a hard one."""
     if isinstance(head.activation, Gumbel):
         return Gumbel(1 / gamma)
@@ -135,7 +129,7 @@ def straight_through(recipe: R, inverse_temperature: float) -> R:
     def change(slot: str, head: Head) -> Head:
         if has_gradient(head.activation):
             return head
-        backward: Activation = Softmax(inverse_temperature)
+        backward: Gumbel | Softmax = Softmax(inverse_temperature)
         if isinstance(head.activation, Gumbel):
             backward = Gumbel(1 / inverse_temperature)
         return replace(head, activation=StraightThrough(head.activation, backward))
