@@ -9,6 +9,7 @@ import torch
 from numpy import ndarray
 from torch import Tensor, nn
 
+from lloydformer.circuits.gradients import warn_without_gradient
 from lloydformer.circuits.layer import Layer, LayerContext
 from lloydformer.circuits.layer_noise import Seed, layer_noise
 from lloydformer.circuits.outside import Outside, draws_noise, printed_ties
@@ -58,7 +59,10 @@ class Circuit(nn.Module):
         Number of centers k.
     trainable : bool, default=False
         Whether the weights are parameters, which start at the values of the recipe. If the
-        recipe has a modulation (`Recipe.numbers`), only the modulation is trainable.
+        recipe has a modulation (`Recipe.numbers`), only the modulation is trainable. Queries and
+        keys of heads that select keys, as those of `lf.recipes.lloyd()` do, get no gradient: a
+        `NoGradientWarning` names them. `lf.recipes.softened` and `lf.recipes.straight_through`
+        return recipes whose queries and keys get one.
     seed : int, default=0
         Seed of the weights that the recipe leaves free, as `lloydformer.recipes.learned` does.
     as_printed : bool, default=False
@@ -128,6 +132,7 @@ class Circuit(nn.Module):
         if trainable:
             for layer in cast(list[Layer], list(self.layers)):
                 _make_trainable(layer if layer.numbers is None else layer.numbers)
+            warn_without_gradient(self)
 
     def forward(
         self,

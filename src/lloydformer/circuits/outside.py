@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from lloydformer.circuits.activations import Gumbel, LimitingSoftmax, Linear, Lots, Reach, Softmax
+from lloydformer.circuits.activations.straight_through import forward_of, with_forward
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.projections import on
 from lloydformer.circuits.recipe import Recipe
@@ -62,7 +63,8 @@ def measure_of(slot: str, head: Head) -> Uncertainty | None:
 
     Self-attention compares exactly: a point is at distance 0 from itself.
     """
-    if not isinstance(head.activation, LimitingSoftmax) or head.activation.ties == "first":
+    activation = forward_of(head.activation)
+    if not isinstance(activation, LimitingSoftmax) or activation.ties == "first":
         return None
     by_code = isinstance(head.score, DotProduct) and head.query.subspaces == {ASSIGNMENT}
     if slot == "decoder_cross" and by_code:
@@ -101,16 +103,21 @@ def keeps_logarithms(recipe: Recipe) -> bool:
 def draws_noise(recipe: AnyRecipe) -> bool:
     """Whether a head of the recipe draws noise."""
     if isinstance(recipe, Recipe):
-        return any(isinstance(h.activation, Gumbel | Lots) for h in recipe.heads.values())
+        return any(
+            isinstance(forward_of(h.activation), Gumbel | Lots) for h in recipe.heads.values()
+        )
     return any(read.lots for stage in recipe.stages.values() for read in stage.reads)
 
 
 def printed_ties(recipe: Recipe) -> Recipe:
     """Return the recipe with the paper's rule for ties, if its codes can be averaged."""
-    head = recipe.encoder_cross
-    if head.activation != LimitingSoftmax("first") or isinstance(recipe.tokens.codes, Binary):
+    head, average = recipe.encoder_cross, LimitingSoftmax("average")
+    first = forward_of(head.activation) == LimitingSoftmax("first")
+    if not first or isinstance(recipe.tokens.codes, Binary):
         return recipe
-    return replace(recipe, encoder_cross=replace(head, activation=LimitingSoftmax("average")))
+    return replace(
+        recipe, encoder_cross=replace(head, activation=with_forward(head.activation, average))
+    )
 
 
 @dataclass(frozen=True)

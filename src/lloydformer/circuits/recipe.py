@@ -7,6 +7,7 @@ from typing import cast
 
 from lloydformer.circuits.activations import Activation, Gumbel, LimitingSoftmax, Linear
 from lloydformer.circuits.activations.contract import Amount, Reach
+from lloydformer.circuits.activations.straight_through import forward_of
 from lloydformer.circuits.feedforward import FeedForward
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.modulation import Modulation
@@ -463,11 +464,11 @@ def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
         if missing := head.subspaces - has:
             names = ", ".join(sorted(s.name for s in missing))
             yield slot, f"it uses {names}, which these tokens do not have; use lifted tokens"
-        if isinstance(head.activation, Linear) and (
+        if isinstance(forward_of(head.activation), Linear) and (
             isinstance(head.score, Euclidean) or AFFINITY in head.key.subspaces
         ):
             yield slot, "linear attention on negative scores favours far keys; use soft-max"
-        if isinstance(head.activation, Gumbel) and slot not in recipe.slots:
+        if isinstance(forward_of(head.activation), Gumbel) and slot not in recipe.slots:
             yield slot, "only the first head of a slot can draw noise; use another activation"
         if open_ := {n.kind for n in head.numbers} - set(
             recipe.numbers.kinds if recipe.numbers else ()
@@ -506,7 +507,7 @@ def _wrong_parts(recipe: Recipe) -> Iterator[tuple[str, str]]:
 
 def _binary_problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Binary codes can only be compared for equality."""
-    if recipe.encoder_cross.activation != LimitingSoftmax(ties="first"):
+    if forward_of(recipe.encoder_cross.activation) != LimitingSoftmax(ties="first"):
         yield (
             "encoder_cross",
             (
@@ -516,7 +517,7 @@ def _binary_problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
         )
     cross = recipe.decoder_cross
     alone = cross.query.subspaces == {ASSIGNMENT} and isinstance(cross.score, DotProduct)
-    if not (alone and cross.activation == LimitingSoftmax()):
+    if not (alone and forward_of(cross.activation) == LimitingSoftmax()):
         yield (
             "decoder_cross",
             (
