@@ -47,7 +47,8 @@ def test_a_verdict_without_what_its_kind_needs_is_refused(verdict, without):
     [
         (HELD, {"about": "x"}), (HELD, {"paper": 1.0}), (WITHIN, {"quote": "It is so."}),
         (FOUND, {"quote": "It is so."}), (FOUND, {"label": "sec:x"}),
-        (FOUND, {"tolerance": 0.1}), (FOUND, {"paper": 1.0}), (FOUND, {"what": "means"}), (HELD, {"what": "means"}),
+        (FOUND, {"tolerance": 0.1}), (FOUND, {"paper": 1.0}), (FOUND, {"what": "means"}),
+        (HELD, {"what": "means"}),
     ],
 )  # fmt: skip
 def test_a_verdict_with_what_belongs_to_another_kind_is_refused(verdict, more):
