@@ -10,7 +10,7 @@ center kept, the recipe agrees with the algorithm.
 
 It prints:
 
-    mistaken: differs on 48 of 48 problems; the first at layer 0, center 0
+    mistaken: differs on 46 of 48 problems; the first at layer 0, center 0
         point (1), center (0): the algorithm moves it to 0.5, the circuit to 1.0
     repaired: agrees on 48 problems, centers to 1e-9 of the spread
 """

@@ -79,6 +79,9 @@ def test_matrices_as_text():
 
 def test_all_points_of_the_text_hold_for_the_layer_in_the_package(result):
     assert wrong(result, Answer.FAILS) == []
+    value = matrices(load("d32-k10").circuit())["encoder_self"]["V"][:32, :32]
+    known = float((value * torch.eye(32)).sum() / value.norm() / 32**0.5)
+    assert ARTEFACT.verdicts(result)[3].here.endswith(f"of the position {known:.2f}")
     assert len(result["rows"]) == 4 * 4 + 1
 
 

@@ -89,7 +89,7 @@ def answers(result: Record, kind: Kind) -> list[Answer | None]:
 
 
 def test_the_papers_own_numbers_fulfil_its_claims():
-    assert answers(as_printed(), Kind.CLAIM) == [Answer.HOLDS] * 3
+    assert answers(as_printed(), Kind.CLAIM) == [Answer.HOLDS] * 2
     assert answers(as_printed(), Kind.NUMBER) == [Answer.HOLDS] * 105
     assert answers(as_printed(), Kind.BEYOND) == [None] * 3
 
@@ -106,22 +106,16 @@ def test_the_papers_own_numbers_fulfil_its_claims():
 def test_claims_can_fail_and_fewer_trials_do_not_refute_them(name, column, value, broken):
     result = as_printed()
     result["rows"][name][column] = value
-    expected = [Answer.HOLDS] * 3
+    expected = [Answer.HOLDS] * 2
     expected[broken] = Answer.FAILS
     assert answers(result, Kind.CLAIM) == expected
     expected[broken] = Answer.UNDECIDED
     assert answers(result | {"n_trials": 16}, Kind.CLAIM) == expected
 
 
-def test_narrow_sets_fail_the_caption():
-    result = as_printed()
-    result["sizes"]["pc3"] = [1000, 31]
-    assert answers(result, Kind.CLAIM)[2] is Answer.FAILS
-
-
 @pytest.mark.parametrize(
     ("column", "off"),
-    [("lloyd", 0.2), ("transformer", -0.2), ("initial_std", 0.11), ("relative_diff_percent", 1.1)],
+    [("lloyd", 0.2), ("transformer", -0.2), ("initial_std", 0.11), ("relative_diff_percent", 0.31)],
 )
 def test_numbers_can_be_outside(column, off):
     result = as_printed()

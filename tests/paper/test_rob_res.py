@@ -9,7 +9,7 @@ from lloydformer.algorithms.robust import Robust
 from lloydformer.paper.artefact import Record
 from lloydformer.paper.datasets import in_folder
 from lloydformer.paper.paper_numbers import numbers
-from lloydformer.paper.rob_res import ARTEFACT, experiment
+from lloydformer.paper.rob_res import ARTEFACT, experiment, verdicts
 from lloydformer.paper.rob_res.experiment import measured, one_trial
 from lloydformer.paper.rob_res.quantile_trim import quantile_trimmed
 from lloydformer.paper.scope import Scope
@@ -95,7 +95,7 @@ def answers(result: Record, kind: Kind) -> list[Answer | None]:
 
 def test_the_papers_own_numbers_are_its_own():
     assert answers(as_printed(), Kind.NUMBER) == [Answer.HOLDS] * 60
-    assert answers(as_printed(), Kind.BEYOND) == [None] * 2
+    assert answers(as_printed(), Kind.BEYOND) == [Answer.UNDECIDED, None]
 
 
 def with_differences(trimmed: float, robust: float, error: float, sets: int = 10) -> Record:
@@ -109,31 +109,43 @@ def with_differences(trimmed: float, robust: float, error: float, sets: int = 10
     return result
 
 
+def other_starts(result: Record):
+    return next(v for v in ARTEFACT.verdicts(result) if v.kind is Kind.BEYOND)
+
+
 @pytest.mark.parametrize(
-    ("trimmed", "robust", "sets", "answer"),
+    ("trimmed", "robust", "sets", "answer", "decided"),
     [
-        (-0.3, -0.3, 6, Answer.HOLDS),
-        (-0.3, -0.3, 5, Answer.FAILS),  # five of six can be below at most
-        (-0.1, -0.1, 10, Answer.UNDECIDED),
-        (0.1, -0.3, 10, Answer.UNDECIDED),
-        (0.3, -0.3, 10, Answer.FAILS),
+        (-0.3, -0.3, 6, Answer.HOLDS, True),
+        (-0.3, -0.3, 5, Answer.FAILS, False),  # five of six can be below at most
+        (-0.1, -0.1, 10, Answer.HOLDS, False),
+        (0.1, -0.3, 10, Answer.HOLDS, False),
+        (0.3, -0.3, 10, Answer.FAILS, False),
     ],
     ids=["below", "too few", "within errors", "one within", "above"],
 )
-def test_counts_are_decided_beyond_two_standard_errors(trimmed, robust, sets, answer):
+def test_counts_are_refuted_beyond_two_standard_errors(trimmed, robust, sets, answer, decided):
     result = with_differences(trimmed, robust, 0.1, sets)
     assert answers(result, Kind.CLAIM) == [answer]
-    found = next(v for v in ARTEFACT.verdicts(result) if v.kind is Kind.BEYOND)
     expected = [sets if off == -0.3 else 0 for off in (trimmed, robust)]
-    assert found.here.startswith(
-        f"trimmed below on {expected[0]}, robust below on {expected[1]} of 10"
-    )
+    found = other_starts(result)
+    assert found.here.endswith(f"two standard errors on {expected[0]} and {expected[1]}")
+    assert found.answer is (None if decided else Answer.UNDECIDED)
+
+
+@pytest.mark.parametrize("who", ["trimmed", "robust"])
+@pytest.mark.parametrize("count", [3, 8])
+def test_a_table_with_other_counts_refutes_the_sentence(monkeypatch, who, count):
+    result = with_differences(-0.3, -0.3, 0.1)
+    assert answers(result, Kind.CLAIM) == [Answer.HOLDS]
+    monkeypatch.setitem(verdicts.CLAIMED, who, count)
+    assert answers(result, Kind.CLAIM) == [Answer.FAILS]
 
 
 def test_every_run_of_ten_trials_is_reported():
     result = as_printed() | {"runs": {"trimmed": [2, 6, 3], "robust": [6, 7, 6]}}
-    here = ARTEFACT.verdicts(result)[0].here
-    assert here.startswith("trimmed on 2, 6, 3 and robust on 6, 7, 6 of 10 sets, in runs of 10")
+    here = other_starts(result).here
+    assert here.startswith("trimmed below on 2, 6, 3 and robust on 6, 7, 6 of 10 sets, in runs of")
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,9 @@ def test_ribbons_are_quartiles_over_trials(result):
 def test_the_claims_hold(result):
     assert failing(result) == []
     assert len(ARTEFACT.verdicts(result)) == 5
+    note = ARTEFACT.verdicts(result)[4].note
+    assert "At d = 4, λ = 1 it is better than the layer with d + k (3.306 against 3.504)." in note
+    assert note.count("it is better") == 1
 
 
 @pytest.mark.parametrize(
@@ -66,6 +69,7 @@ def test_the_claims_hold(result):
     [
         (LOW[0], "proposed", [0.9] * 5, [0]),
         (LOW[2], "proposed", [0.9] * 4 + [1.1], [1]),
+        (LOW[2], "proposed", [0.96] * 5, [1]),  # not by a significant margin
         (HIGH[0], "proposed", [1.05] * 5, [2]),
         (HIGH[2], "ablation", [1.1] * 4 + [0.99], [4]),
         (LOW[2], "proposed", [0.9] * 4 + [None], [1]),  # lost its numbers

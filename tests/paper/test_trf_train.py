@@ -25,7 +25,7 @@ def as_printed(result):
     rows = found["rows"]
     for name, lloyd, transformer in (
         ("random init", 5.25, 5.0), ("random init, d_emb=d", 5.25, 5.35),
-        ("k-means++ init", 4.99, 4.85), ("greedy k-means++ init", 4.67, 4.69),
+        ("k-means++ init", 4.95, 4.85), ("greedy k-means++ init", 4.67, 4.69),
     ):  # fmt: skip
         rows[name] |= {"lloyd": lloyd, "transformer": transformer, "error": 0.01}
     for row in rows["n in 128,256,1024,2048"].values():
@@ -65,7 +65,7 @@ def test_panels_with_512_points_have_the_same_tasks(result):
 
 def test_the_papers_numbers_fulfil_its_claims_and_greedy_starts_are_beyond_them(as_printed):
     assert answers(as_printed, Kind.CLAIM) == [Answer.HOLDS] * 6
-    assert answers(as_printed, Kind.NUMBER) == [Answer.HOLDS] * 5
+    assert answers(as_printed, Kind.NUMBER) == [Answer.HOLDS] * 4
     assert answers(as_printed, Kind.BEYOND) == [None]
     assert ARTEFACT.verdicts(as_printed)[-1].here.endswith(": the order turns")
     as_printed["rows"]["greedy k-means++ init"]["transformer"] = 4.6
@@ -77,8 +77,9 @@ def test_the_papers_numbers_fulfil_its_claims_and_greedy_starts_are_beyond_them(
     [
         ("random init", {"transformer": 5.29}, [0], [1]),
         ("random init, d_emb=d", {"transformer": 5.2}, [2], [2]),
-        ("k-means++ init", {"lloyd": 5.35, "transformer": 4.85}, [3], [3]),
-        ("k-means++ init", {"transformer": 5.1}, [4, 5], [4]),
+        ("k-means++ init", {"lloyd": 5.35, "transformer": 4.85}, [3], []),
+        ("k-means++ init", {"lloyd": 5.1}, [3], []),
+        ("k-means++ init", {"transformer": 5.1}, [4, 5], [3]),
     ],
 )
 def test_claims_and_numbers_can_fail(as_printed, name, change, claims, numbers):
@@ -91,7 +92,10 @@ def test_what_is_within_two_standard_errors_is_undecided(as_printed):
     as_printed["rows"]["random init"]["error"] = 0.2
     assert wrong(as_printed, Kind.CLAIM, Answer.UNDECIDED) == [0]
     as_printed["rows"]["k-means++ init"]["transformer"] = 4.785
-    assert wrong(as_printed, Kind.NUMBER, Answer.UNDECIDED) == [4]
+    assert wrong(as_printed, Kind.NUMBER, Answer.UNDECIDED) == [3]
+    as_printed["rows"]["random init"]["error"] = 0.01
+    as_printed["rows"]["k-means++ init"]["lloyd"] = 4.993  # below 5.0, by less than an error
+    assert wrong(as_printed, Kind.CLAIM, Answer.UNDECIDED) == [3]
 
 
 def test_the_claim_of_sizes_can_fail(as_printed):

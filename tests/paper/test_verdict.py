@@ -32,7 +32,7 @@ def answers(*found: Answer) -> list[Verdict]:
     [
         (HELD, "quote"), (HELD, "label"), (HELD, "answer"),
         (WITHIN, "about"), (WITHIN, "label"), (WITHIN, "paper"), (WITHIN, "tolerance"),
-        (WITHIN, "note"), (FOUND, "about"),
+        (WITHIN, "note"), (WITHIN, "what"), (FOUND, "about"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.kind,
 )  # fmt: skip
@@ -47,7 +47,8 @@ def test_a_verdict_without_what_its_kind_needs_is_refused(verdict, without):
     [
         (HELD, {"about": "x"}), (HELD, {"paper": 1.0}), (WITHIN, {"quote": "It is so."}),
         (FOUND, {"quote": "It is so."}), (FOUND, {"label": "sec:x"}),
-        (FOUND, {"tolerance": 0.1}), (FOUND, {"paper": 1.0}),
+        (FOUND, {"tolerance": 0.1}), (FOUND, {"paper": 1.0}), (FOUND, {"what": "means"}),
+        (HELD, {"what": "means"}),
     ],
 )  # fmt: skip
 def test_a_verdict_with_what_belongs_to_another_kind_is_refused(verdict, more):
@@ -127,12 +128,24 @@ def test_every_answer_is_named_in_the_summary():
     outside = number("b", "tab:x", 1.0, 2.0, Tolerance(0.05, "why"))
     wide = number("c", "tab:x", 10.0, 10.5, Tolerance(1.0, "why"))
     assert summary([WITHIN, outside, wide]) == (
-        "1 of 2 numbers within 0.05 (1 is not), 1 of 1 within 1"
+        "1 of 2 numbers within 0.05 (1 is not), 1 of 1 numbers within 1"
     )
+    means = number("m", "tab:x", 1.0, 1.0, Tolerance(0.05, "why", "means"))
+    assert summary([WITHIN, means]) == ("1 of 1 numbers within 0.05, 1 of 1 means within 0.05")
     many = [number("d", "tab:x", 1.0, 1.0, Tolerance(0.1 * i, "why")) for i in range(1, 4)]
     assert summary([WITHIN, outside, *many]) == (
         "4 of 5 numbers within their tolerances (1 is not)"
     )
+
+
+def test_no_claim_that_holds_is_no_failure():
+    undecided = answers(Answer.UNDECIDED, Answer.UNDECIDED, Answer.OPEN)
+    assert summary(undecided) == (
+        "3 claims: 1 depends on what the text leaves open, 2 are undecided by these trials"
+    )
+    assert summary(undecided[:2]) == "2 claims: 2 are undecided by these trials"
+    assert summary(undecided[:1]) == "1 claim: 1 is undecided by these trials"
+    assert summary(answers(Answer.FAILS, Answer.UNDECIDED)).startswith("0 of 2 claims hold (1 does")
 
 
 def test_tables_by_kind():
@@ -178,7 +191,7 @@ def test_as_json():
     assert WITHIN.written() == {
         "kind": "number", "here": 1.04, "answer": "holds", "quote": "", "label": "tab:x",
         "about": "a", "paper": 1.0, "tolerance": 0.05, "note": "Printed to one digit.",
-        "difference": pytest.approx(0.04),
+        "what": "numbers", "difference": pytest.approx(0.04),
     }  # fmt: skip
     assert FOUND.written()["answer"] is None
     assert HELD.written()["difference"] is None

@@ -27,7 +27,7 @@ from lloydformer.numerics.checks import (
     check_unit,
     check_zero_sum,
 )
-from lloydformer.numerics.origin import middle
+from lloydformer.numerics.origin import median
 
 AnyLayer = Layer | StagedLayer
 _LAYERS: dict[type[AnyRecipe], Callable[..., AnyLayer]] = {Recipe: Layer, Staged: StagedLayer}
@@ -66,9 +66,10 @@ class Circuit(nn.Module):
     seed : int, default=0
         Seed of the weights that the recipe leaves free, as `lloydformer.recipes.learned` does.
     as_printed : bool, default=False
-        Whether to run the paper's equations alone, without what stands outside of the transformer:
-        no origin is subtracted, no separation chosen from the data, scores are compared exactly,
-        ties are averaged. Shows what these are for (docs/walk.md).
+        Whether to run without what stands outside of the transformer (docs/walk.md): no origin
+        is subtracted, scores are compared exactly, ties are averaged if the codes allow it, shares
+        have no logarithms, and a separation that the recipe does not give is 0 (the paper has 'a
+        large positive constant').
 
     Attributes
     ----------
@@ -293,7 +294,7 @@ class Circuit(nn.Module):
         """
         origin = torch.zeros_like(points[..., :1, :])
         if not self.as_printed and all(r.translation_invariant for r in self.schedule):
-            origin = middle(points).unsqueeze(-2)
+            origin = median(points).unsqueeze(-2)
         if assignments is None:
             assignments = points.new_zeros(*points.shape[:-1], self.n_clusters)
         x, c = points - origin, centers - origin
@@ -319,6 +320,9 @@ class Circuit(nn.Module):
                 if norm.zero_sum:
                     check_zero_sum(name, rows)
         return x, c
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_patches": []}  # copies are not patched
 
     def extra_repr(self) -> str:
         """Return the sizes, which `repr` shows.

@@ -135,9 +135,9 @@ class Attention(nn.Module):
 
     Every intermediate passes through a named point (`queries`, `keys`, `scores`, `attention`,
     `values`, `output`, and `tolerance` if scores are uncertain), so an ordinary forward hook can
-    read or replace it. The matrices are
-    buffers named `query`, `key` and `value`. The part of a matrix that is multiplied by a power
-    of the separation is a buffer of its own, for example `query_separated`; so is a bias, for
+    read or replace it. The matrices are buffers named `query`, `key` and `value`. The part of a
+    matrix that is multiplied by a power of the separation is a buffer of its own, for example
+    `query_separated`; so is a bias, for
     example `query_bias`. Numbers of a modulation multiply the queries and the output.
     """
 
@@ -184,7 +184,7 @@ class Attention(nn.Module):
         scores = self._sharpened(self.head.score(queries, keys), numbers)
         scores = self.scores(scores)  # (q, m)
         if self.measure is not None:
-            tolerance = self.tolerance(self.measure(self.head, queries, keys))
+            tolerance = self.tolerance(self.measure(self.head, queries.detach(), keys.detach()))
             context = replace(context, tolerance=tolerance)
         attention = self.attention(self.head.activation(scores, context))  # (q, m)
         if self.head.dropout:

@@ -7,6 +7,8 @@ from lloydformer.paper.artefact import Record
 from lloydformer.paper.training_curves import TrainingSetting
 from lloydformer.paper.verdict import Answer, judged
 
+AHEAD = 0.95
+"""A setting outperforms a Lloyd step significantly if its median is below this."""
 _ENOUGH = 5
 """Fewer trials of a setting than half the paper's refute nothing."""
 
@@ -17,9 +19,12 @@ def ends(result: Record, setting: TrainingSetting, which: str = "proposed") -> l
     return [float("inf") if end is None else end for end in each]
 
 
-def medians(result: Record, settings: Sequence[TrainingSetting], names: Sequence[str]) -> str:
+def medians(
+    result: Record, settings: Sequence[TrainingSetting], names: Sequence[str],
+    which: str = "proposed",
+) -> str:  # fmt: skip
     """The median of each setting, with the range of its trials."""
-    found = [ends(result, setting) for setting in settings]
+    found = [ends(result, setting, which) for setting in settings]
     return ", ".join(
         f"{median(each):.3f} ({min(each):.3f} to {max(each):.3f}) for {name}"
         for each, name in zip(found, names, strict=True)

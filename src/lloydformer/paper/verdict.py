@@ -33,10 +33,11 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a number may be from the paper's, and why so far."""
+    """How far numbers may be from the paper's, why so far, and what numbers they are."""
 
     within: float
     why: str
+    what: str = "numbers"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Verdict:
     says nothing about the paper. quote, label: the sentence of the paper word for word, with its
     symbols as plain text, and the LaTeX label of where it stands; numbers have a label, too. about:
     which number, or the question beyond the paper. paper, tolerance: the paper's number, and how
-    far ours may be from it. note: an explanation; for a number, why it has this tolerance.
+    far ours may be from it. note: an explanation; for a number, why it has this tolerance. what:
+    the plural word for such numbers, such as "means".
 
     Raises ValueError if a field is missing that the kind needs, or set that belongs to another.
     """
@@ -61,6 +63,7 @@ class Verdict:
     paper: float | None = None
     tolerance: float | None = None
     note: str = ""
+    what: str = ""
 
     def __post_init__(self) -> None:
         given = {name for name, value in asdict(self).items() if value not in ("", None)}
@@ -85,13 +88,13 @@ class Verdict:
 
 _NEEDED: Mapping[Kind, tuple[str, ...]] = {
     Kind.CLAIM: ("quote", "label", "answer"),
-    Kind.NUMBER: ("about", "label", "answer", "paper", "tolerance", "note"),
+    Kind.NUMBER: ("about", "label", "answer", "paper", "tolerance", "note", "what"),
     Kind.BEYOND: ("about",),
 }
 _FOREIGN: Mapping[Kind, tuple[str, ...]] = {
-    Kind.CLAIM: ("about", "paper", "tolerance"),
+    Kind.CLAIM: ("about", "paper", "tolerance", "what"),
     Kind.NUMBER: ("quote",),
-    Kind.BEYOND: ("quote", "label", "paper", "tolerance"),
+    Kind.BEYOND: ("quote", "label", "paper", "tolerance", "what"),
 }
 
 
@@ -114,7 +117,7 @@ def number(
     if outside > 0 and is_open:
         answer = Answer.OPEN
     return Verdict(Kind.NUMBER, here, answer, "", label, about, paper, tolerance.within,
-                   tolerance.why)  # fmt: skip
+                   tolerance.why, tolerance.what)  # fmt: skip
 
 
 def beyond(question: str, here: str, note: str = "", undecided: bool = False) -> Verdict:

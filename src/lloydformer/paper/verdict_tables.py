@@ -46,16 +46,19 @@ def _by_kind(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
 
 
 def _claims_summary(claims: Sequence[Verdict]) -> str:
+    """How many hold; or, if none holds and none fails, how many have each answer."""
+    if not {Answer.HOLDS, Answer.FAILS} & {verdict.answer for verdict in claims}:
+        return f"{len(claims)} claim{'s' if len(claims) > 1 else ''}: {_counts(claims, _OTHERS)}"
     return f"{_held(claims)} of {len(claims)} claims hold{_others(claims, _OTHERS)}"
 
 
 def _numbers_summary(numbers: Sequence[Verdict]) -> str:
     """The counts for each tolerance, or of all if there are many tolerances."""
-    groups = _grouped(numbers, lambda verdict: verdict.tolerance)
+    groups = _grouped(numbers, lambda verdict: (verdict.what, verdict.tolerance))
     if len(groups) > _FEW_TOLERANCES:
         others = _others(numbers, _NUMBERS)
         return f"{_held(numbers)} of {len(numbers)} numbers within their tolerances{others}"
-    return ", ".join(map(_within, groups)).replace(" within", " numbers within", 1)
+    return ", ".join(_within(group, group[0].what) for group in groups)
 
 
 def _beyond_summary(found: Sequence[Verdict]) -> str:
@@ -66,9 +69,10 @@ def _beyond_summary(found: Sequence[Verdict]) -> str:
     return f"beyond the paper: {', '.join(words)}"
 
 
-def _within(group: Sequence[Verdict], loud: bool = False) -> str:
+def _within(group: Sequence[Verdict], what: str = "", loud: bool = False) -> str:
     others = _others(group, _NUMBERS, loud)
-    return f"{_held(group)} of {len(group)} within {group[0].tolerance:g}{others}"
+    words = f"{len(group)} {what}".strip()
+    return f"{_held(group)} of {words} within {group[0].tolerance:g}{others}"
 
 
 def _held(verdicts: Sequence[Verdict]) -> int:
@@ -79,13 +83,21 @@ def _others(
     verdicts: Sequence[Verdict], words: Mapping[Answer, tuple[str, str]], loud: bool = False
 ) -> str:
     """How many have each of the other answers, in brackets; empty if all hold."""
+    counts = _counts(verdicts, words, loud)
+    return f" ({counts})" if counts else ""
+
+
+def _counts(
+    verdicts: Sequence[Verdict], words: Mapping[Answer, tuple[str, str]], loud: bool = False
+) -> str:
+    """How many have each of these answers."""
     counts = Counter(verdict.answer for verdict in verdicts)
     found = {answer: counts[answer] for answer in words if counts[answer]}
     parts = [
         _bold(f"{count} {words[answer][count > 1]}", loud and answer is Answer.FAILS)
         for answer, count in found.items()
     ]
-    return f" ({', '.join(parts)})" if parts else ""
+    return ", ".join(parts)
 
 
 def _claim_row(verdict: Verdict, loud: bool) -> list[str]:
@@ -99,8 +111,8 @@ def _beyond_row(verdict: Verdict) -> list[str]:
 
 
 def _reason(verdict: Verdict) -> tuple[object, ...]:
-    """The numbers of a row have one label, and one tolerance for one reason."""
-    return verdict.label, verdict.tolerance, verdict.note
+    """The numbers of a row have one label, one meaning, and one tolerance for one reason."""
+    return verdict.label, verdict.what, verdict.tolerance, verdict.note
 
 
 def _grouped(verdicts: Sequence[Verdict], key: Callable[[Verdict], object]) -> list[list[Verdict]]:
@@ -114,7 +126,7 @@ def _grouped(verdicts: Sequence[Verdict], key: Callable[[Verdict], object]) -> l
 def _number_row(group: Sequence[Verdict], loud: bool) -> list[str]:
     largest = max(group, key=lambda verdict: abs(verdict.difference or 0.0))
     difference = f"{largest.difference:+.3g} ({largest.about})"
-    return [_listed(group), _within(group, loud), difference, group[0].note]
+    return [_listed(group), _within(group, loud=loud), difference, group[0].note]
 
 
 def _listed(group: Sequence[Verdict]) -> str:
@@ -123,7 +135,7 @@ def _listed(group: Sequence[Verdict]) -> str:
         return f"{group[0].label}: {_cells(group)}"
     failed = [verdict for verdict in group if verdict.answer is Answer.FAILS]
     named = f"; not within: {_cells(failed)}" if 0 < len(failed) <= _FEW else ""
-    return f"{len(group)} numbers of {group[0].label}{named}"
+    return f"{len(group)} {group[0].what} of {group[0].label}{named}"
 
 
 def _cells(group: Sequence[Verdict]) -> str:

@@ -11,7 +11,7 @@ from lloydformer.verify.compare import Deviation
 TOLERANCE = 1e-9
 """Largest allowed difference of centers from the algorithm's, in spreads, in float64."""
 
-ErratumKind = Literal["error", "open", "notation", "rounding", "citation"]
+ErratumKind = Literal["error", "open", "notation", "rounding", "citation", "runs"]
 """What an item of docs/errata.md is.
 
 - error: the text states something that is not so, and a reader who follows it gets a wrong result.
@@ -19,6 +19,7 @@ ErratumKind = Literal["error", "open", "notation", "rounding", "citation"]
 - notation: a slip; the lines around it show what is meant.
 - rounding: right in exact arithmetic, not in floating-point arithmetic.
 - citation: the cited work has another algorithm.
+- runs: the text describes an experiment otherwise than its numbers show.
 """
 
 

@@ -21,7 +21,7 @@ class Reach(NamedTuple):
         Upper bound, over the clusters, of the squared distance of a cluster's nearest own point
         to its center. A tensor has one number for each problem of a batch, (..., 1, 1).
     farthest : float or torch.Tensor
-        Upper bound of all squared distances of points and centers.
+        Upper bound of the squared distances of points to their own centers.
 
     See Also
     --------

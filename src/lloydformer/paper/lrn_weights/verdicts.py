@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from lloydformer.paper.artefact import Record
+from lloydformer.paper.attention_heads import HEADS
+from lloydformer.paper.matrix_text import read
 from lloydformer.paper.verdict import Verdict, beyond, claim, judged
 
 _TEXT = "sec:results:train"
@@ -17,7 +19,7 @@ ALIKE, UNLIKE = 0.6, 0.2
 def verdicts(result: Record) -> Sequence[Verdict]:
     """The points of the text, then whether other trained layers show them too."""
     enough = bool(result["others"])
-    found = (_form(result["rows"]), _diffuse(result["rows"]), *_values(result["rows"]))
+    found = (_form(result["rows"]), _diffuse(result["rows"]), *_values(result))
     sentences = [
         claim(quote, _TEXT, here, judged(holds, enough), note) for quote, here, holds, note in found
     ]
@@ -39,8 +41,8 @@ def _form(rows: Record) -> _Point:
         f"{len(dominant)} of 4: dominance {values}; Q and K have cosines of at most {alike:.2f}",
         dominant == [1, 2, 4] and alike < UNLIKE,
         "Dominance: mean size on the constructed diagonal over that of the rest of its block; "
-        f"above {DOMINANT:g} counts as dominant. Euclidean scores also depend on |K z + b|^2, "
-        "which the figure does not show.",
+        f"above {DOMINANT:g} counts as dominant. Our layer has Euclidean scores in all heads "
+        "and maps with a bias, so that its scores also depend on |K z + b|^2.",
     )
 
 
@@ -57,7 +59,8 @@ def _diffuse(rows: Record) -> _Point:
     )
 
 
-def _values(rows: Record) -> list[_Point]:
+def _values(result: Record) -> list[_Point]:
+    rows = result["rows"]
     cosine = {head: rows[f"V_{head}"]["cosine"] for head in range(1, 5)}
     second = rows["V_2 and position"]
     return [
@@ -74,13 +77,23 @@ def _values(rows: Record) -> list[_Point]:
             "diagonal form (close to I_{d+k}^{:d}) that is orthogonal to the constructed "
             "-I_{d+k}^{d+1:}.",
             f"cosines {cosine[1]:+.2f} and {cosine[2]:+.2f}; on the diagonal of the position V_2 "
-            f"has dominance {second['dominance']:.1f}",
+            f"has dominance {second['dominance']:.1f}; its cosine with I^{{:d}} is "
+            f"{second['cosine']:.2f}, in the d rows and columns of the position "
+            f"{_position_cosine(result):.2f}",
             max(abs(cosine[1]), abs(cosine[2])) < UNLIKE and second["dominance"] > DOMINANT,
-            "Tokens are embedded anew before each step, so the points' scratch dimensions are "
-            "zero, and the columns of V_2 that read them have no effect and keep their initial "
-            "values.",
+            "Dominant: yes. Close to I^{:d}: in the rows and columns of the position, but as a "
+            f"whole below our threshold of {ALIKE:g}. Tokens are embedded anew before each step, "
+            "so the points' scratch dimensions are zero, and the columns of V_2 that read them "
+            "have no effect and keep their initial values.",
         ),
     ]
+
+
+def _position_cosine(result: Record) -> float:
+    """The cosine of V_2 with the identity, in the block of the position."""
+    d = result["n_features"]
+    block = read(result["lrn"][HEADS[1]]["V"])[:d, :d]
+    return float(block.trace() / (block.norm() * d**0.5))
 
 
 def _all_layers(result: Record) -> Verdict:

@@ -9,9 +9,9 @@ from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, less
 from lloydformer.verify.finite_temperature import FEWER_LAYERS, LloydDifference
 
 _OPEN = (
-    "The text gives neither the data nor the heads in which γ stands. Here: data as in "
-    "asec:num-val, random points as initial centers, and γ in the encoder's cross-attention, as in "
-    "thm:l2-clus eu."
+    "The text gives neither the data nor the heads in which γ stands. Here: data as in the "
+    "authors' code for fig:parameter_sweep, random points as initial centers, and γ in the "
+    "encoder's cross-attention only, as in thm:l2-clus eu, which has self-attention in the limit."
 )
 
 

@@ -21,14 +21,20 @@ _NEAR = Tolerance(
     0.1,
     "The paper's means are over ten starts; the initial objective of ten starts varies by up to "
     "0.05 (one standard error). The text gives neither the scaling of the data (here each column "
-    "to [0, 1]) nor the number of steps (here ten).",
+    "to [0, 1]) nor the number of steps (here ten), nor what replaces a cluster of which trimming "
+    "leaves nothing (here a random point), which may be why trimming differs on pc3. twonorm is "
+    "among these sets although its initial objective differs by more than chance, because all its "
+    "numbers are within 0.1.",
 )
 _OTHER = Tolerance(
     0.1,
     "pendigits, ringnorm and sylvine. Before any algorithm runs, the initial objectives differ by "
-    "more than chance: rows, values or scaling are not the authors'. The text does not say which "
-    "versions they used; the public copy of ringnorm has lost decimal points.",
+    "more than chance and by more than 0.1: rows, values or scaling are not the authors'. The text "
+    "does not say which versions they used; the public copy of ringnorm has lost decimal points.",
 )
+CLAIMED = {"trimmed": 4, "robust": 6}
+"""On how many sets they are below Lloyd's, as the text counts the emphasized cells."""
+_COLUMNS = {"trimmed": TRIMMED, "robust": ROBUST}
 
 
 def verdicts(result: Record) -> Sequence[Verdict]:
@@ -37,20 +43,29 @@ def verdicts(result: Record) -> Sequence[Verdict]:
 
 
 def _counts(result: Record) -> Verdict:
-    runs = {who: ", ".join(map(str, counts)) for who, counts in result["runs"].items()}
-    below = [count_below(result["rows"], columns) for columns in (TRIMMED, ROBUST)]
+    """A sentence on the paper's table: it holds unless the table or our trials refute it."""
+    ours = together(*(_at_least(count, result, _COLUMNS[who]) for who, count in CLAIMED.items()))
+    table = judged(all(low <= CLAIMED[who] <= high for who, (low, high) in _printed().items()))
     return claim(
-        "Across all settings, alg:trim-kmeans outperforms Lloyd's (italics in tab:rob-res) on 4/10 "
-        "datasets, while the new alg:rob-kmeans does so for 6/10 datasets, demonstrating "
-        "competitive behavior.",
+        "We present some preliminary results here. However, we qualify that evaluation of robust "
+        "clustering typically considers datasets with outliers. [...] Across all settings, "
+        "alg:trim-kmeans outperforms Lloyd's (italics in tab:rob-res) on 4/10 datasets, while the "
+        "new alg:rob-kmeans does so for 6/10 datasets, demonstrating competitive behavior.",
         "sec:methods:new:robust",
-        f"trimmed on {runs['trimmed']} and robust on {runs['robust']} of 10 sets, in "
-        f"{'a run' if len(result['runs']['trimmed']) == 1 else 'runs'} of {RUN} trials; over all "
-        f"{result['n_trials']} trials on {below[0]} and {below[1]}",
-        together(_at_least(4, result, TRIMMED), _at_least(6, result, ROBUST)),
-        "The paper's own table has these counts (on ringnorm robust and Lloyd's are equal as "
-        "printed). Differences within two standard errors are not decided: see below.",
+        "the paper's table has these counts",
+        together(table, ours) if ours is Answer.FAILS else table,
+        "A count of the emphasized cells; on ringnorm robust and Lloyd's are equal as printed. "
+        "Whether other starts give these counts: see below.",
     )  # fmt: skip
+
+
+def _printed() -> dict[str, tuple[int, int]]:
+    """On how many sets of the paper's table one is below Lloyd's, without and with equal ones."""
+    rows = {name: paper_row(LABEL, name) for name in row_names(LABEL)}
+    equal = {n: {c: value - 1e-9 for c, value in row.items()} for n, row in rows.items()}
+    for name, row in equal.items():
+        row["lloyd"] = rows[name]["lloyd"]
+    return {w: (count_below(rows, c), count_below(equal, c)) for w, c in _COLUMNS.items()}
 
 
 def _at_least(count: int, result: Record, columns: Mapping[str, float]) -> Answer:
@@ -81,15 +96,7 @@ def _numbers(result: Record) -> Iterator[Verdict]:
 
 
 def _beyond(result: Record) -> list[Verdict]:
-    clear = [_sets(result, columns, -2.0) for columns in (TRIMMED, ROBUST)]
-    found = [
-        beyond(
-            "On how many sets is a difference to Lloyd's beyond two standard errors?",
-            f"trimmed below on {clear[0]}, robust below on {clear[1]} of 10, over "
-            f"{result['n_trials']} trials",
-        ),
-        _same_trimming(result["rows"]),
-    ]  # fmt: skip
+    found = [_other_starts(result), _same_trimming(result["rows"])]
     if (repaired := result["repaired"]) is not None:
         paper = paper_row(LABEL, "ringnorm")
         found.append(beyond(
@@ -100,13 +107,28 @@ def _beyond(result: Record) -> list[Verdict]:
     return found
 
 
+def _other_starts(result: Record) -> Verdict:
+    """The counts of our runs; undecided unless differences beyond two errors give the claimed."""
+    runs = {who: ", ".join(map(str, counts)) for who, counts in result["runs"].items()}
+    below = {who: count_below(result["rows"], columns) for who, columns in _COLUMNS.items()}
+    clear = {who: _sets(result, columns, -2.0) for who, columns in _COLUMNS.items()}
+    return beyond(
+        "Do other starts give these counts, too?",
+        f"trimmed below on {runs['trimmed']} and robust on {runs['robust']} of 10 sets, in "
+        f"{'a run' if len(result['runs']['trimmed']) == 1 else 'runs'} of {RUN} trials; over all "
+        f"{result['n_trials']} trials on {below['trimmed']} and {below['robust']}, by more than "
+        f"two standard errors on {clear['trimmed']} and {clear['robust']}",
+        undecided=any(clear[who] < count for who, count in CLAIMED.items()),
+    )  # fmt: skip
+
+
 def _same_trimming(rows: Record) -> Verdict:
-    """The quantile of the authors' code against that of their algorithm."""
+    """The quantile of the authors' code against this package's percentile."""
     pairs = list(zip(TRIMMED, KEPT, strict=True))
     most, where = max((abs(row[t] - row[k]), name) for name, row in rows.items() for t, k in pairs)
     return beyond(
-        "Do the strict quantile of the authors' code and alg:trim-kmeans (`keep`) give the same "
-        "objective?",
+        "Do the strict quantile of the authors' code and this package's reading of "
+        "alg:trim-kmeans (`keep`) give the same objective?",
         f"within {most:.3f} ({where})",
         "The strict quantile drops one point more, and all of a cluster of one.",
     )  # fmt: skip

@@ -18,14 +18,14 @@ from lloydformer.verify.problems import Problem, small_problems
 def fuzzy_step(
     points: Float[ndarray, "n d"], centers: Float[ndarray, "k d"]
 ) -> Float[ndarray, "k d"]:
-    """One iteration of fuzzy c-means with exponent 2: u = d^-2, normalised; means with u^2."""
+    """One iteration of fuzzy c-means, exponent 2: u = distance^-2, normalised; means with u^2."""
     inverse = 1 / np.maximum(squared_distances(points, centers), 1e-300)
     weights = (inverse / inverse.sum(axis=1, keepdims=True)) ** 2
     return weights.T @ points / weights.sum(axis=0)[:, None]
 
 
 def e_17_soft_citation(rng: np.random.Generator) -> Finding:
-    """alg:soft-kmeans has weights exp(-gamma d^2); fuzzy c-means has others for every gamma."""
+    """alg:soft-kmeans is not fuzzy c-means for any gamma."""
     problems = small_problems(rng, 30)
     away = [_from_fuzzy(p) for p in problems]
     soft = [deviation_from(circuit_for(recipes.soft(gamma), p), algorithms.Soft(gamma), p, 1)
@@ -63,7 +63,8 @@ def e_18_trimming_citation(rng: np.random.Generator) -> Finding:
     return erratum(
         18, "citation", "trimming is by cluster; that of Cuesta-Albertos et al. is overall",
         [n / N_OUTLIERS for n in kept], [n / N_OUTLIERS for n in others],
-        "outliers remain in {count} problems, a share of up to {worst} of them",
+        "with all outliers near one cluster some remain in {count} problems, a share of up to "
+        "{worst} of them",
         f"10 % trimmed, {N_OUTLIERS} outliers near one cluster: by cluster {min(kept)} to "
         f"{max(kept)} of them are kept, overall {max(others)}",
     )  # fmt: skip

@@ -18,14 +18,17 @@ from lloydformer.verify.finding import Finding, Statement, erratum
 def e_02_separation(rng: np.random.Generator) -> Finding:
     """delta in Q_3 and K_3 lowers other clusters by 2 delta^2; its root lowers by 2 delta."""
     deltas = [float(d) for d in 10 ** rng.uniform(0.1, 3, size=20)]
-    printed = [abs(_lowering(on(POSITION) + d * on(ASSIGNMENT), 1.0) / (2 * d) - 1) for d in deltas]
+    lowered = [_lowering(on(POSITION) + d * on(ASSIGNMENT), 1.0) for d in deltas]
+    printed = [abs(low / (2 * d) - 1) for low, d in zip(lowered, deltas, strict=True)]
+    squares = [abs(low / (2 * d**2) - 1) for low, d in zip(lowered, deltas, strict=True)]
     root = on(POSITION) + separated(ASSIGNMENT)
     repaired = [abs(_lowering(root, d) / (2 * d) - 1) for d in deltas]
     leaks = [Softmax()(torch.tensor([[0.0, -lowered]]))[0, 1].item() for lowered in (20.0, 40.0)]
     return erratum(
         2, "error",
         "Q_3 = K_3 = I + delta I lowers scores by 2 delta^2, not 2 delta; use sqrt(delta)",
-        printed, repaired, "as printed {count} values of delta lower by delta times as much",
+        printed, repaired + squares,
+        "as printed the lowering is 2 delta^2, and not 2 delta, for {count} values of delta",
         f"soft-max lowered by 20 leaks {leaks[0]:.0e}, by 40 {leaks[1]:.0e} per pair of points",
     )  # fmt: skip
 
