@@ -46,6 +46,11 @@ def test_a_recipe_agrees_in_float32(name):
     assert result, result
 
 
+def test_cuts_that_rounding_decides_are_no_differences():
+    result = lf.check(recipes.trimmed(0.5), n_problems=8, families=("uniform", "integer", "ties"))
+    assert result, result
+
+
 def test_relocation_agrees():
     """Not with an outlier: the plain algorithm has another rule for equal costs then."""
     families = ("clustered", "uniform", "integer", "shifted", "duplicates", "empty", "scaled")

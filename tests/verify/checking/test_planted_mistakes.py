@@ -136,8 +136,13 @@ def test_the_code_runs_both_on_the_small_problem(found):
     np.testing.assert_array_equal(names["centers"], result.smallest.trial.problem.centers)
     last = "assignments" if kind == "assignment" else "centers"
     circuit, plain = getattr(names["trace"], last)[-1].numpy(), getattr(names["history"], last)[-1]
-    assert not np.allclose(circuit, plain, atol=1e-7)
     assert printed.getvalue() == f"{circuit}\n{plain}\n"
+    if kind == "weight":
+        assert not np.allclose(circuit, plain, atol=1e-7)
+        return
+    number = result.smallest.point if kind == "assignment" else result.smallest.center
+    np.testing.assert_allclose(circuit[number], result.smallest.found, atol=1e-9)
+    np.testing.assert_allclose(plain[number], result.smallest.expected, atol=1e-9)
 
 
 def test_the_text_says_where_and_what(found):
@@ -161,6 +166,15 @@ def test_a_mistake_that_one_layer_does_not_show_is_found_in_the_run():
     assert result.difference.layer > 0
     assert "of a run over all layers" in repr(result)
     assert len(result.smallest.trial.problem.points) <= 6
+
+
+def test_of_two_mistakes_the_small_problem_shows_the_first():
+    """Ties are another one, which smaller problems show."""
+    both = recipes.trimmed(0.9, ties="average")
+    result = lf.check(both, Trimmed("first", 0.8), n_problems=1, families=("clustered", "ties"))
+    assert result.difference.nature == result.smallest.nature
+    assert result.smallest.kind == "weight"
+    assert result.outcomes[-1].difference.kind == "assignment"
 
 
 def test_the_hint_says_that_no_point_belongs_to_the_center():

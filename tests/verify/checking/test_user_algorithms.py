@@ -62,7 +62,10 @@ def test_a_step_function_gets_copies():
         points[:], centers[:] = 0.0, 0.0
         return new
 
-    assert lf.check(LLOYD, careless, **FEW)
+    result = lf.check(LLOYD, careless, **FEW)
+    assert result
+    for found, drawn in zip(result.outcomes, lf.check(LLOYD, **FEW).outcomes, strict=True):
+        np.testing.assert_array_equal(found.trial.problem.points, drawn.trial.problem.points)
 
 
 def test_the_code_of_a_step_function_runs(capsys):
@@ -139,6 +142,7 @@ def test_an_algorithm_may_have_scores_of_its_own():
 
 def test_layers_after_a_center_that_is_not_a_number_are_left_out():
     def undefined(points, centers):  # 0/0 for an empty cluster
+        assert np.isfinite(centers).all()  # it is not called again after that
         labels = ((points[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
         return np.stack([points[labels == j].mean(axis=0) for j in range(len(centers))])
 
