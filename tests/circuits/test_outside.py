@@ -21,9 +21,9 @@ def run(recipe, points=POINTS, centers=None, **options):
 
 
 def test_the_trace_records_the_values_of_every_layer():
-    """Medians: 1, and 1 away from it. The farthest own points are at 1, then at 1/2."""
+    """The median 3 becomes 4, a multiple of 2. The farthest own points are 1, then 1/2 away."""
     first, second = run(lf.recipes.trimmed()).outside
-    assert first.origin.tolist() == [[1.0]]
+    assert first.origin.tolist() == [[4.0]]
     assert first.separation.item() == pytest.approx(1.001)
     assert second.separation.item() == pytest.approx(0.25 * 1.001)
     assert first.gap.flatten().tolist() == 2 * [first.separation.item()]

@@ -154,7 +154,7 @@ class Outside:
     >>> points = torch.tensor([[0.0], [1.0], [5.0], [6.0]])
     >>> trace = lf.Circuit(lf.recipes.trimmed(), 1, 2)(points, points[[0, 3]], n_layers=1)
     >>> print(trace.outside[0])
-    origin            [1.0]
+    origin            [4.0]
     ties              first
     separation        1.001
     gap               1.001, 1.001

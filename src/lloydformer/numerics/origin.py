@@ -23,11 +23,17 @@ def median(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
     Around an origin that is far from most points, those would lose digits.
     """
     fixed = points.detach()
-    center = fixed.median(dim=-2, keepdim=True).values
-    spread = (fixed - center).abs().median(dim=-2).values
+    center = _median(fixed)
+    spread = _median((fixed - center.unsqueeze(-2)).abs())
     half = fixed.amax(dim=-2) / 2 - fixed.amin(dim=-2) / 2
     spread = torch.where(spread > 0, spread, half)  # 0 if most numbers are equal
-    return torch.where(spread > 0, _rounded(center.squeeze(-2), spread), center.squeeze(-2))
+    return torch.where(spread > 0, _rounded(center, spread), center)
+
+
+def _median(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
+    """Return the middle number of each column, or the mean of the two middle ones."""
+    ordered, n = points.sort(dim=-2).values, points.shape[-2]
+    return ordered[..., (n - 1) // 2, :] / 2 + ordered[..., n // 2, :] / 2
 
 
 def _rounded(center: Tensor, spread: Tensor) -> Tensor:
