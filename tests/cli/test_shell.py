@@ -51,7 +51,8 @@ def test_recipes_as_json(command):
 
 
 def test_every_public_recipe_is_known(command):
-    names = [name for name in recipes.__all__ if name != "table"]
+    changes = {make.__name__ for make in recipes.CHANGES}  # they take a recipe
+    names = [name for name in recipes.__all__ if name != "table" and name not in changes]
     assert sorted(json.loads(command("recipes", "--json")[1])["rows"]) == sorted(names)
     for name in names:
         status, out, err = command("recipes", name)

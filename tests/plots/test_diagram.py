@@ -197,6 +197,8 @@ def mutants(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, Subspace("another", "?")
     elif is_dataclass(part):
         for field in fields(part):
+            if field.name == "stated":  # the parts that its words are about, not its own
+                continue
             for where, value in mutants(getattr(part, field.name), f"{path}.{field.name}"):
                 changed = copy.copy(part)
                 object.__setattr__(changed, field.name, value)

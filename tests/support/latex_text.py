@@ -6,7 +6,7 @@ _SYMBOLS = {
     "gamma": "γ", "lambda": "λ", "delta": "δ", "mu": "μ", "alpha": "α", "beta": "β", "tau": "τ",
     "sigma": "σ", "ell": "ℓ", "in": "∈", "sim": "∼", "times": "×", "top": "⊤", "infty": "∞",
     "demb": "d_emb", "lin": "lin", "cdot": "·", "geq": "≥", "leq": "≤", "to": "→", "lnorm": "LN",
-    "DistPairs": "DP",
+    "DistPairs": "DP", "ldots": "…",
 }  # fmt: skip
 _DROPPED = re.compile(r"~?\\(?:citep|citet|label|vskip|textcolor\{[^}]*\})(?:\{[^}]*\})?")
 _ENVIRONMENT = re.compile(

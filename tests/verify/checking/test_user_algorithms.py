@@ -100,12 +100,13 @@ def test_an_object_need_not_say_its_decisions():
 
 def test_shares_that_rounding_changes_are_not_differences():
     """So cold that the last digits of the point between the centers decide its shares."""
-    points = np.array([[0.3], [0.8 + 1e-13], [1.3]])
+    first, second = np.array([0.7, -1.0, -1.6]), np.array([-2.9, -0.4, 1.2])
+    points = np.stack([first, (first + second) / 2 + 1e-13, second])
     cold = Soft(1e13)
     trial = Trial(
         recipes.soft(1e13), as_algorithm(cold), Problem(points, points[[0, 2]], ""), n_layers=1
     )
-    shares = lf.Circuit(trial.recipe, 1, 2)(points, points[[0, 2]], 1).assignments[0].numpy()
+    shares = lf.Circuit(trial.recipe, 3, 2)(points, points[[0, 2]], 1).assignments[0].numpy()
     assert np.abs(shares - cold.assign(points, points[[0, 2]])).max() > 1e-4
     outcome = outcome_of(trial)
     assert outcome.difference is None
