@@ -20,6 +20,8 @@ from lloydformer.estimators import (
 from lloydformer.learning.estimator import LearnedKMeans
 from lloydformer.solving.batch.fit import BatchResult, fit_batch
 from lloydformer.solving.progress import ProgressBar
+from lloydformer.verify.checking.check import check
+from lloydformer.verify.checking.result import CheckResult
 
 try:
     __version__ = version("lloydformer")
@@ -28,6 +30,7 @@ except PackageNotFoundError:  # run from a source tree that is not installed
 
 __all__ = [
     "BatchResult",
+    "CheckResult",
     "Circuit",
     "CircuitClusterer",
     "KMeans",
@@ -42,6 +45,7 @@ __all__ = [
     "Trace",
     "TrimmedKMeans",
     "__version__",
+    "check",
     "data",
     "fit_batch",
     "learning",

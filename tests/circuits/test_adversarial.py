@@ -29,6 +29,8 @@ RECIPES = [
     for ties in (("first", "average") if has_average_ties(name) else ("first",))
 ]
 N, D, K = 40, 3, 4
+MOST = 0.05
+"""No new center may be off by more than this part of its points' distance from the origin."""
 
 
 def blobs(rng, n=N):
@@ -40,6 +42,19 @@ def outlier(rng, dtype):
     points = blobs(rng)
     points[-1] = 1e3 if dtype == torch.float32 else 1e8
     return points, points[:K]
+
+
+def many_outliers(rng, dtype):
+    """Two fifths of the points are far away, on one side."""
+    points = blobs(rng)
+    points[-2 * N // 5 :] += 1e3 if dtype == torch.float32 else 1e8
+    return points, points[[0, 1, 2, -1]]
+
+
+def far_and_empty(rng, dtype):
+    points = blobs(rng)
+    far = 1e3 if dtype == torch.float32 else 1e8
+    return points, np.concatenate([points[: K - 1], np.full((1, D), far)])
 
 
 def tiny(rng, dtype):
@@ -81,7 +96,8 @@ def exact_ties(rng, dtype):
 
 
 ATTACKS = [
-    outlier, tiny, huge, far_start, farther_start, coincident_centers, duplicates, exact_ties,
+    outlier, many_outliers, far_and_empty, tiny, huge, far_start, farther_start,
+    coincident_centers, duplicates, exact_ties,
 ]  # fmt: skip
 
 
@@ -123,7 +139,7 @@ def check(name, parameters, points, centers, assignments, after, outside, layer=
         undecided = check_assignments(exact, shares, margins, parameters.ties)
     apart = 0.0 if outside.separation is None else float(outside.separation.max())
     new, sure = exact.new_centers(shares, 4 * margins + 64 * eps * (apart + 1) * lowered(shares))
-    allowed = error_bound(name, parameters, x, c, shares, eps, outside)
+    allowed = error_bound(name, parameters, x, margins, exact.weights, eps, outside)
     wrong = np.abs(after.double().numpy() - new).max(axis=1) > allowed
     assert not (wrong & sure).any(), (np.abs(after.double().numpy() - new).max(axis=1), allowed)
     return undecided, (~sure).sum()
@@ -160,23 +176,20 @@ def uncertainty(name, x, c, eps):
     return 16 * (x.shape[1] + 2) * eps * away * (lengths[0] + lengths[1])
 
 
-def error_bound(name, parameters, x, c, shares, eps, outside):
-    """How far rounding may move each new center."""
-    size = np.linalg.norm(x, axis=1)
-    own = shares > 0 if name not in ("soft", "soft_dot") else np.ones_like(shares, bool)
-    scale = np.where(own, size[:, None], 0).max(axis=0)
-    scale = np.where(own.any(axis=0), scale, size.max())
-    rounding = 200 * len(x) * eps
+def error_bound(name, parameters, x, margins, weights, eps, outside):
+    """How far rounding may move each new center, from the points that it is made of."""
+    counted = weights > 1e-3 * eps  # (k, n)
+    size = np.where(counted, np.linalg.norm(x, axis=1), 0).max(axis=1)
+    rounding = np.full(len(weights), 4.0 * len(x) ** 0.5 * eps)
     if name.startswith(("soft", "robust")):
-        squares = uncertainty(name, x, c, eps).max()
+        scores = np.where(counted, margins.T, 0).max(axis=1)
         if outside.separation is not None:
-            squares = squares + 64 * eps * float(outside.separation.max())
-        rounding = rounding + 8 * parameters.inverse_temperature * squares
+            scores = scores + 16 * eps * float(outside.separation.max())
+        rounding = rounding + parameters.inverse_temperature * scores
     if is_spherical(name):
-        rounding = 50 * rounding
-    return (
-        np.minimum(rounding, 0.5) * scale + 4 * eps * np.abs(outside.origin.double().numpy()).max()
-    )
+        rounding = 4 * rounding / np.linalg.norm(weights @ x, axis=1)
+    origin = np.abs(outside.origin.double().numpy()).max()
+    return np.minimum(rounding, MOST) * size + 2 * eps * origin
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

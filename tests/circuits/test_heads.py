@@ -1,6 +1,9 @@
 """Heads as values, and their attention."""
 
 import math
+import subprocess
+import sys
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -86,3 +89,64 @@ def test_subspaces_and_separation_of_a_head():
 def test_printing():
     assert str(CROSS) == "ℓ2-LSMA (∞; Q = I[x], K = I[x], V = I[y])"
     assert Head(DotProduct(), Softmax(), APART, APART, APART).cell == "⟨,⟩-SMA"
+
+
+@dataclass(frozen=True)
+class Halves:
+    """An activation with what a head needs and nothing else: half of the best, half of all."""
+
+    short = "HA"
+    symbol = "½"
+
+    def __call__(self, scores, context=None):
+        best = LimitingSoftmax("first")(scores)
+        return best / 2 + 1 / (2 * scores.shape[-1])
+
+
+def test_a_head_runs_an_activation_that_cannot_separate_clusters():
+    attention = Attention(replace(CROSS, activation=Halves()), SPACE)
+    assert attention(POINTS, CENTERS).tolist() == [[0, 0.75, 0.25], [0, 0.25, 0.75]]
+    base = recipes.lloyd()
+    recipe = replace(base, encoder_cross=replace(base.encoder_cross, activation=Halves()))
+    assert recipe.separation(reach=1.0, n_clusters=2, eps=1e-16) == 0
+
+
+def test_clusters_cannot_be_separated_without_knowing_by_how_much():
+    base = recipes.trimmed()
+    with pytest.raises(ValueError, match=r"decoder_cross: Halves\(\) has no lowering"):
+        replace(base, decoder_cross=replace(base.decoder_cross, activation=Halves()))
+    given = replace(base.decoder_cross, activation=Halves(), separation=5.0)
+    assert replace(base, decoder_cross=given).separation(1.0, 2, 1e-16) == 5.0
+
+
+TRY = """
+from dataclasses import dataclass, replace
+import lloydformer as lf
+from lloydformer.circuits.activations import Softmax
+from lloydformer.circuits.scores import Euclidean
+@dataclass(frozen=True)
+class Mine:
+    def __call__(self, *scores): return scores[0]
+head = lf.recipes.lloyd().encoder_cross
+for slot, part in (("activation", Mine()), ("activation", None), ("activation", Softmax),
+                   ("score", Mine()), ("score", "dot"), ("score", Euclidean)):
+    try: print(replace(head, **{slot: part}))
+    except ValueError as error: print(error)
+"""
+COMPLAINTS = (
+    "activation: found Mine(), which has no short (its name in tables, a text), no symbol (its",
+    "activation: found None, which has no short (its name in tables, a text), no symbol (its sign "
+    "in equations, a text), no __call__ ((scores, context) -> weights of the keys, the last axis);",
+    "activation: found <class 'lloydformer.circuits.activations.dense.Softmax'>, a class; pass an",
+    "score: found Mine(), which has no symbol (its sign in tables and equations, a text); pass a "
+    "part, for example Euclidean(), or add what is missing",
+    "score: found 'dot', which has no symbol",
+    "score: found <class 'lloydformer.circuits.scores.Euclidean'>, a class; pass an instance, Eucl",
+)
+
+
+def test_a_part_that_lacks_something_is_refused_with_what_it_lacks():
+    """In a process without type checks, as users have it."""
+    found = subprocess.run([sys.executable, "-c", TRY], capture_output=True, text=True, check=True)
+    for line, complaint in zip(found.stdout.splitlines(), COMPLAINTS, strict=True):
+        assert line.startswith(complaint)

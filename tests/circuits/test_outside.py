@@ -21,14 +21,20 @@ def run(recipe, points=POINTS, centers=None, **options):
 
 
 def test_the_trace_records_the_values_of_every_layer():
-    """The origin is 4, a multiple of 2; points and centers are within 4 of it."""
+    """Medians: 1, and 1 away from it. The farthest own points are at 1, then at 1/2."""
     first, second = run(lf.recipes.trimmed()).outside
-    assert first.origin.tolist() == [[4.0]]
-    assert first.separation.item() == pytest.approx(64 * 1.001)
-    assert second.separation.item() == pytest.approx((4 + 3.5) ** 2 * 1.001)
-    assert first.gap.item() == first.separation.item()
+    assert first.origin.tolist() == [[1.0]]
+    assert first.separation.item() == pytest.approx(1.001)
+    assert second.separation.item() == pytest.approx(0.25 * 1.001)
+    assert first.gap.flatten().tolist() == 2 * [first.separation.item()]
     assert (first.ties, first.noise, first.log_shares) == ("first", None, False)
     assert run(lf.recipes.medoids()).outside[0].noise == 3
+
+
+def test_a_center_without_points_uses_all_of_them():
+    centers = torch.tensor([[0.0], [0.0], [6.0]], dtype=torch.float64)
+    gap = run(lf.recipes.trimmed(), centers=centers).outside[0].gap
+    assert gap.isinf().flatten().tolist() == [False, True, False]
 
 
 def test_a_separation_that_is_given_is_recorded():
@@ -70,19 +76,22 @@ def test_as_printed_nothing_comes_from_outside(make):
     assert outside.tolerance is None
     assert outside.share_tolerance is None
     assert not outside.log_shares
-    assert outside.gap is None or outside.gap.item() == torch.inf
+    assert outside.gap is None or outside.gap.flatten().tolist() == [torch.inf, torch.inf]
     given = make().given_separation or 0.0
     assert outside.separation is None or outside.separation.item() == given
 
 
 def test_as_printed_shows_what_the_origin_is_for():
     """Data far from zero: the residual stream loses digits without an origin."""
-    points = POINTS / 3 + 1e6
-    exact = run(lf.recipes.lloyd(), points).centers[-1] - 1e6
-    printed = run(lf.recipes.lloyd(), points, as_printed=True).centers[-1] - 1e6
-    true = torch.tensor([[0.5], [5.5]], dtype=torch.float64) / 3
-    assert (exact - true).abs().max() < 2e-10
-    assert (printed - true).abs().max() >= (exact - true).abs().max()
+    near = torch.randn(200, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    points = near + 1e6
+    true = run(lf.recipes.lloyd(), points - 1e6).centers[-1]
+    exact, printed = (
+        (run(lf.recipes.lloyd(), points, as_printed=out).centers[-1] - 1e6 - true).abs().max()
+        for out in (False, True)
+    )
+    assert exact < 2e-10
+    assert printed > 2 * exact
 
 
 def test_as_printed_shows_what_the_separation_is_for():
@@ -105,7 +114,7 @@ def test_as_printed_shows_what_logarithms_are_for():
         run(lf.recipes.soft(), centers=far, as_printed=True)
 
 
-def test_a_recipe_that_no_paper_prints_is_refused():
+def test_a_staged_recipe_cannot_do_without():
     with pytest.raises(ValueError, match="as_printed: found True for 'relocating'"):
         lf.Circuit(lf.recipes.relocating(), 1, 2, as_printed=True)
 

@@ -1,5 +1,8 @@
 """Patches act in the layers that they name, and only while they last."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 
@@ -44,6 +47,33 @@ def test_patches_apply_in_order_and_the_trace_keeps_the_result(circuit):
         trace = circuit(POINTS, POINTS[:2], 1, keep=name)
     unpatched = circuit(POINTS, POINTS[:2], 1, keep=name)
     assert torch.equal(trace[name], 2 * (unpatched[name] + 1))
+
+
+def test_two_tensors_under_one_name_come_off_in_turn(circuit):
+    name = "layers.0.encoder_cross.attention"
+    ones, others = (torch.tensor([row]).expand(4, 2) for row in ([1.0, 0.0], [0.0, 1.0]))
+    with circuit.patch(name, ones):
+        with circuit.patch(name, others):
+            assert circuit(POINTS, POINTS[:2], 1).labels.tolist() == [[1, 1, 1, 1]]
+        assert circuit(POINTS, POINTS[:2], 1).labels.tolist() == [[0, 0, 0, 0]]
+    assert circuit(POINTS, POINTS[:2], 1).labels.tolist() == [[0, 1, 1, 1]]
+
+
+def test_copies_are_not_patched(circuit):
+    with circuit.patch("layers.0.encoder_cross.attention", lambda a: a.flip(-1)):
+        copied = copy.deepcopy(circuit), pickle.loads(pickle.dumps(circuit))
+    plain = circuit(POINTS, POINTS[:2], 1).centers
+    assert all(torch.equal(one(POINTS, POINTS[:2], 1).centers, plain) for one in copied)
+
+
+def test_a_patch_is_not_undone_by_logarithms():
+    """A center far from all points moves by the logarithms of its shares, unless patched."""
+    circuit = lf.Circuit(lf.recipes.soft(), n_features=1, n_clusters=2)
+    far = torch.tensor([[0.0], [40.0]])
+    with circuit.patch("layers.0.encoder_cross.attention", lambda a: a + torch.tensor([0, 1e-4])):
+        trace = circuit(POINTS, far, 1)
+    assert trace.centers[1, 1].item() == pytest.approx(5.75)
+    assert circuit(POINTS, far, 1).centers[1, 1].item() == pytest.approx(12.0)
 
 
 def test_numbers_from_outside_can_be_patched():

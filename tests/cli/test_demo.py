@@ -125,6 +125,23 @@ def test_an_existing_page_is_not_replaced(invoke: partial[Result], tmp_path: Pat
     assert output.read_text() != "mine"
 
 
+def test_without_output_the_page_is_in_the_current_folder(
+    invoke: partial[Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "page: lloydformer-demo.html\n" in invoke(["demo"]).stderr
+    again = invoke(["demo"])
+    assert "lloydformer-demo.html exists; pass --force to replace it" in str(again.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["lloydformer-demo.html"]
+
+
+def test_the_short_option_is_that_of_the_other_commands(
+    invoke: partial[Result], tmp_path: Path
+) -> None:
+    assert invoke(["demo", "-o", str(tmp_path / "page.html")]).exit_code == 0
+    assert (tmp_path / "page.html").exists()
+
+
 def test_without_matplotlib_it_prints_how_to_get_the_page(
     invoke: partial[Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

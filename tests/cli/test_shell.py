@@ -9,6 +9,7 @@ from importlib.metadata import version
 import pytest
 
 from lloydformer import engines
+from lloydformer.circuits import recipes
 from lloydformer.cli import app, doctor, terminal
 from lloydformer.jobs import doctor as examination
 from lloydformer.storage.overwrite import refuse_to_overwrite
@@ -47,6 +48,22 @@ def test_recipes_as_json(command):
     rows = json.loads(out)["rows"]  # nothing else stands there, or it would not parse
     assert list(rows) == ["soft_dot"]
     assert rows["soft_dot"]["equation"].startswith("X ← X + A⟨⟩[1](X, C; π")
+
+
+def test_every_public_recipe_is_known(command):
+    names = [name for name in recipes.__all__ if name != "table"]
+    assert sorted(json.loads(command("recipes", "--json")[1])["rows"]) == sorted(names)
+    for name in names:
+        status, out, err = command("recipes", name)
+        assert (status, err) == (0, "")
+        assert out.split("\n")[1].startswith(name)
+
+
+def test_the_table_of_recipes_fits_into_80_columns(command, monkeypatch):
+    narrow = terminal.Terminal(width=80, force_terminal=True, highlight=False)
+    monkeypatch.setattr(terminal, "stdout", narrow)
+    monkeypatch.setattr("lloydformer.cli.recipes.stdout", narrow)
+    assert "Enc-SA:" not in command("recipes")[1]  # a record, one value a line
 
 
 def test_a_recipe_that_does_not_lower_says_why(command):

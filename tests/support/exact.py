@@ -74,22 +74,23 @@ class Exact:
         A center is not sure if it chooses points by a cut, and rounding by `margins` (n, k) may
         move a point across it.
         """
+        self.weights = np.zeros((len(self.c), len(self.x)))  # as floats, (k, n)
         found = [self._center(j, assignments, margins[:, j]) for j in range(len(self.c))]
         return np.array([center for center, _ in found]), np.array([sure for _, sure in found])
 
     def _center(self, j, assignments, margin):
         if self.name.startswith("soft"):
             column = [row[j] for row in self.shares()]
-            return self._mean([w / sum(column) for w in column]), True
+            return self._mean(j, [w / sum(column) for w in column]), True
         if self.name in ("trimmed", "medoids"):
             return self._chosen(j, assignments, margin)
         own = self._own(assignments)[j]
         if self.name.startswith("robust"):
-            return self._mean(self._robust_weights(j, own)), True
+            return self._mean(j, self._robust_weights(j, own)), True
         weights = [Fraction(int(o), int(own.sum())) for o in own]
         if self.name.startswith("spherical"):
-            return self._direction(weights), True
-        return self._mean(weights), True
+            return self._direction(j, weights), True
+        return self._mean(j, weights), True
 
     def _own(self, assignments):
         """The points of each cluster, (k, n); of an empty cluster what its circuit takes."""
@@ -122,7 +123,7 @@ class Exact:
         kept = [o and s >= cut for s, o in zip(scores, own, strict=True)]
         sure = all(s == cut or abs(s - cut) > m
                    for s, o, m in zip(scores, own, margin.tolist(), strict=True) if o)  # fmt: skip
-        return self._mean([Fraction(int(m), int(sum(kept))) for m in kept]), sure
+        return self._mean(j, [Fraction(int(m), int(sum(kept))) for m in kept]), sure
 
     def _robust_weights(self, j, own):
         gamma = Fraction(self.parameters.inverse_temperature)
@@ -140,13 +141,15 @@ class Exact:
                 threshold = (total - 1) / r
         return [max(s - threshold, 0) if o else Fraction(0) for s, o in zip(z, own, strict=True)]
 
-    def _mean(self, weights):
+    def _mean(self, j, weights):
+        self.weights[j] = [float(w) for w in weights]
         fractions = all(isinstance(w, Fraction | int) for w in weights)
         unit = self.unit if fractions else mpmath.mpf(1) / self.unit.denominator
         return [float(sum(w * int(v) for w, v in zip(weights, column, strict=True)) * unit)
                 for column in self.x.T]  # fmt: skip
 
-    def _direction(self, weights):
+    def _direction(self, j, weights):
+        self.weights[j] = [float(w) for w in weights]
         mean = [_mp(sum(w * int(v) for w, v in zip(weights, col, strict=True))) for col in self.x.T]
         length = mpmath.sqrt(sum(m**2 for m in mean))
         return [float(m / length) for m in mean]

@@ -1,5 +1,8 @@
 """Every statement that `lloydformer verify` measures holds; wrong ones are detected."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,9 @@ from lloydformer.verify.remarks import all_finite, finite_temperature
 from lloydformer.verify.statements import STATEMENTS, generator
 from lloydformer.verify.theorems import THEOREMS
 
+PUBLISHED = (
+    Path(__file__).parents[2] / "benchmarks" / "results" / "paper" / "numerical-validation.json"
+)
 LONG = (finite_temperature, all_finite)
 """These compute the self-attention of ten thousand points."""
 
@@ -38,10 +44,18 @@ def test_theorem_holds_on_all_problems(number):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("statement", LONG, ids=lambda s: s.__name__)
-def test_ten_thousand_points(statement):
+@pytest.mark.parametrize(
+    ("statement", "part"),
+    [(finite_temperature, "run"), (all_finite, "every_head")],
+    ids=["encoder_cross", "every head"],
+)
+def test_ten_thousand_points_give_the_published_numbers(statement, part):
+    """Those of `reproduce numerical-validation`, on smaller problems in its own test."""
     finding = statement(np.random.default_rng(2))
+    published = json.loads(PUBLISHED.read_text(encoding="utf-8"))[part]
     assert finding.holds, finding
+    assert finding.deviation == pytest.approx(published["centers"], rel=0.01)
+    assert finding.labels == published["labels"][-1]
 
 
 def test_a_wrong_circuit_does_not_agree():
@@ -50,3 +64,9 @@ def test_a_wrong_circuit_does_not_agree():
     assert not agreement("", "", Deviation(0.0, labels=1)).holds
     assert not agreement("", "", Deviation(0.0, weights=1)).holds
     assert not equality("", "", [0.0, 1e-3]).holds
+
+
+def test_a_center_that_is_not_a_number_does_not_agree():
+    assert not Deviation(np.nan).within(1e-9)
+    assert not (Deviation(0.0) + Deviation(np.nan)).within(1e-9)
+    assert not (Deviation(np.nan) + Deviation(0.0)).within(1e-9)

@@ -91,6 +91,14 @@ class Relocating:
             np.stack(course), np.array([problem.objective(c) for c in course]), tuple(kept)
         )
 
+    def relocated(
+        self, points: Float[ndarray, "n d"], centers: Float[ndarray, "k d"], layer: int
+    ) -> Float[ndarray, "k d"]:
+        """Return the centers after one relocation with the noise of this layer, if it is kept."""
+        problem, n_moved = WeightedPoints(points, np.ones(len(points))), self.n_moved
+        found, after = self._relocated(problem, centers, layer, min(n_moved, len(centers)))
+        return found if after < (1 - GAIN) * problem.objective(centers) else centers
+
     def _relocated(
         self, problem: "WeightedPoints", centers: ndarray, layer: int, n_moved: int
     ) -> tuple[ndarray, float]:

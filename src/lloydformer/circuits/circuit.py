@@ -9,6 +9,7 @@ import torch
 from numpy import ndarray
 from torch import Tensor, nn
 
+from lloydformer.circuits.gradients import warn_without_gradient
 from lloydformer.circuits.layer import Layer, LayerContext
 from lloydformer.circuits.layer_noise import Seed, layer_noise
 from lloydformer.circuits.outside import Outside, draws_noise, printed_ties
@@ -26,7 +27,7 @@ from lloydformer.numerics.checks import (
     check_unit,
     check_zero_sum,
 )
-from lloydformer.numerics.origin import middle
+from lloydformer.numerics.origin import median
 
 AnyLayer = Layer | StagedLayer
 _LAYERS: dict[type[AnyRecipe], Callable[..., AnyLayer]] = {Recipe: Layer, Staged: StagedLayer}
@@ -58,13 +59,17 @@ class Circuit(nn.Module):
         Number of centers k.
     trainable : bool, default=False
         Whether the weights are parameters, which start at the values of the recipe. If the
-        recipe has a modulation (`Recipe.numbers`), only the modulation is trainable.
+        recipe has a modulation (`Recipe.numbers`), only the modulation is trainable. Queries and
+        keys of heads that select keys, as those of `lf.recipes.lloyd()` do, get no gradient: a
+        `NoGradientWarning` names them. `lf.recipes.softened` and `lf.recipes.straight_through`
+        return recipes whose queries and keys get one.
     seed : int, default=0
         Seed of the weights that the recipe leaves free, as `lloydformer.recipes.learned` does.
     as_printed : bool, default=False
-        Whether to run the paper's equations alone, without what stands outside of the transformer:
-        no origin is subtracted, no separation chosen from the data, scores are compared exactly,
-        ties are averaged. Shows what these are for (docs/walk.md).
+        Whether to run without what stands outside of the transformer (docs/walk.md): no origin
+        is subtracted, scores are compared exactly, ties are averaged if the codes allow it, shares
+        have no logarithms, and a separation that the recipe does not give is 0 (the paper has 'a
+        large positive constant').
 
     Attributes
     ----------
@@ -127,6 +132,7 @@ class Circuit(nn.Module):
         if trainable:
             for layer in cast(list[Layer], list(self.layers)):
                 _make_trainable(layer if layer.numbers is None else layer.numbers)
+            warn_without_gradient(self)
 
     def forward(
         self,
@@ -288,7 +294,7 @@ class Circuit(nn.Module):
         """
         origin = torch.zeros_like(points[..., :1, :])
         if not self.as_printed and all(r.translation_invariant for r in self.schedule):
-            origin = middle(points).unsqueeze(-2)
+            origin = median(points).unsqueeze(-2)
         if assignments is None:
             assignments = points.new_zeros(*points.shape[:-1], self.n_clusters)
         x, c = points - origin, centers - origin
@@ -314,6 +320,9 @@ class Circuit(nn.Module):
                 if norm.zero_sum:
                     check_zero_sum(name, rows)
         return x, c
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_patches": []}  # copies are not patched
 
     def extra_repr(self) -> str:
         """Return the sizes, which `repr` shows.

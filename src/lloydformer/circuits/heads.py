@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lloydformer.circuits.activations import NOTHING, Activation, Context
-from lloydformer.circuits.activations.contract import require
+from lloydformer.circuits.activations import NOTHING, Context
+from lloydformer.circuits.activations.contract import HeadActivation, require
 from lloydformer.circuits.projections import Block, Dense, Number, Projection
 from lloydformer.circuits.scores import Score
 from lloydformer.circuits.subspaces import Space, Subspace
@@ -21,6 +21,18 @@ Numbers = Mapping[str, Tensor]
 """Numbers of a modulation by kind, (*b, q, count); q is the number of queries, or 1 for all."""
 
 _EXAMPLES = {"score": "Euclidean()", "activation": "LimitingSoftmax()"}
+_MEMBERS = {
+    "score": {
+        "symbol": "its sign in tables and equations, a text",
+        "__call__": "(queries, keys) -> scores, larger is better",
+    },
+    "activation": {
+        "short": "its name in tables, a text",
+        "symbol": "its sign in equations, a text",
+        "__call__": "(scores, context) -> weights of the keys, the last axis",
+    },
+}
+"""What a head needs of its parts, and what for."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +49,7 @@ class Head:
     """
 
     score: Score
-    activation: Activation
+    activation: HeadActivation
     query: Projection | Dense
     key: Projection | Dense
     value: Projection | Dense
@@ -47,11 +59,8 @@ class Head:
     beside: tuple["Head", ...] = ()
 
     def __post_init__(self) -> None:
-        for name, kind in (("score", Score), ("activation", Activation)):
-            part = getattr(self, name)
-            require(
-                isinstance(part, kind), name, part, f"pass a part, for example {_EXAMPLES[name]}"
-            )
+        for name in _MEMBERS:
+            _check_part(name, getattr(self, name))
         given = self.separation
         require(
             given is None or (isinstance(given, Real) and 0 <= given < math.inf),
@@ -94,6 +103,18 @@ class Head:
         return f"{self.cell} ({self.activation.symbol}; {parts})"
 
 
+def _check_part(name: str, part: object) -> None:
+    """Raise a ValueError that lists what the part lacks."""
+    if isinstance(part, type):
+        raise ValueError(f"{name}: found {part!r}, a class; pass an instance, {part.__name__}()")
+    lacking = [f"no {m} ({use})" for m, use in _MEMBERS[name].items() if not hasattr(part, m)]
+    if lacking:
+        raise ValueError(
+            f"{name}: found {part!r}, which has {', '.join(lacking)}; "
+            f"pass a part, for example {_EXAMPLES[name]}, or add what is missing"
+        )
+
+
 def sum_of_heads(*heads: Head) -> Head:
     """Return several heads as one slot: their outputs are added."""
     return replace(heads[0], beside=heads[1:])
@@ -114,9 +135,9 @@ class Attention(nn.Module):
 
     Every intermediate passes through a named point (`queries`, `keys`, `scores`, `attention`,
     `values`, `output`, and `tolerance` if scores are uncertain), so an ordinary forward hook can
-    read or replace it. The matrices are
-    buffers named `query`, `key` and `value`. The part of a matrix that is multiplied by a power
-    of the separation is a buffer of its own, for example `query_separated`; so is a bias, for
+    read or replace it. The matrices are buffers named `query`, `key` and `value`. The part of a
+    matrix that is multiplied by a power of the separation is a buffer of its own, for example
+    `query_separated`; so is a bias, for
     example `query_bias`. Numbers of a modulation multiply the queries and the output.
     """
 
@@ -163,7 +184,7 @@ class Attention(nn.Module):
         scores = self._sharpened(self.head.score(queries, keys), numbers)
         scores = self.scores(scores)  # (q, m)
         if self.measure is not None:
-            tolerance = self.tolerance(self.measure(self.head, queries, keys))
+            tolerance = self.tolerance(self.measure(self.head, queries.detach(), keys.detach()))
             context = replace(context, tolerance=tolerance)
         attention = self.attention(self.head.activation(scores, context))  # (q, m)
         if self.head.dropout:

@@ -58,9 +58,9 @@ class Layer(nn.Module):
                 measure = None if as_printed else measure_of(slot, head)
                 self.add_module(name, Attention(head, space, generator, measure))
         self.log_shares = not as_printed and keeps_logarithms(recipe)
+        order = ("encoder_self", "encoder_cross", "affinity", "decoder_self", "decoder_cross")
         self.separated_slot = next(
-            (s for s, heads in recipe.slots.items() if any(h.separated for h in heads.values())),
-            None,
+            (s for s in order if any(h.separated for h in recipe.slots.get(s, {}).values())), None
         )
         if self.separated_slot:
             self.separation, self.gap = nn.Identity(), nn.Identity()
@@ -97,13 +97,13 @@ class Layer(nn.Module):
 
     def separate(self, x: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         """Return the separation and the gap for these tokens, for each problem of a batch."""
-        far, k = reach(self.space, x, c), c.shape[-2]
+        (far, everyone), k = reach(self.space, x, c), c.shape[-2]
         chosen: Amount = self.recipe.given_separation or 0.0
         if not self.as_printed:
             chosen = self.recipe.separation(far, k, torch.finfo(x.dtype).eps)
         apart = self.separation(x.new_zeros(*x.shape[:-2], 1, 1) + chosen)
-        gap = torch.full_like(apart, math.inf) if self.as_printed else self.recipe.gap(apart, k)
-        return apart, self.gap(gap)
+        within = math.inf if self.as_printed else self.recipe.gap(apart, k)
+        return apart, self.gap(torch.where(everyone, math.inf, within).to(x))
 
 
 @dataclass

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from lloydformer.circuits.activations import Gumbel, LimitingSoftmax, Linear, Lots, Reach, Softmax
+from lloydformer.circuits.activations.straight_through import forward_of, with_forward
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.projections import on
 from lloydformer.circuits.recipe import Recipe
@@ -21,7 +22,7 @@ from lloydformer.circuits.subspaces import ASSIGNMENT, POSITION, Space
 from lloydformer.circuits.tokens import Binary, OneHot
 from lloydformer.numerics.distances import squared_distances
 
-Measure = Callable[[Head, Tensor, Tensor], Tensor]
+Uncertainty = Callable[[Head, Tensor, Tensor], Tensor]
 """Returns the uncertainty of scores, from the head, its queries and its keys."""
 
 
@@ -36,28 +37,34 @@ def farthest(
 
 def reach(
     space: Space, encoder: Float[Tensor, "*b n dim"], decoder: Float[Tensor, "*b k dim"]
-) -> Reach:
+) -> tuple[Reach, Bool[Tensor, "*b k 1"]]:
     """Return the squared distances that a separation depends on, for each problem of a batch.
 
     A cluster's own points have the code that is nearest to its own, by distance or by product.
+    Also returns which clusters have all points as their own, as empty ones do: they need no
+    separation, and their distances do not count.
     """
     x, c = encoder.detach(), decoder.detach()
     codes = space.read(x, ASSIGNMENT), space.read(c, ASSIGNMENT)
     squares = squared_distances(space.read(x, POSITION), space.read(c, POSITION))  # (n, k)
-    nearest = torch.zeros_like(squares[..., :1, :1])
+    near, far, everyone = [], [], []
     for away in (squared_distances(*codes), -codes[0] @ codes[1].mT):
         own = away <= away.amin(dim=-2, keepdim=True) + 1 / (4 * squares.shape[-1] ** 2)
-        each = squares.masked_fill(~own, torch.inf).amin(dim=-2, keepdim=True)  # (1, k)
-        nearest = torch.maximum(nearest, each.amax(dim=-1, keepdim=True))
-    return Reach(1.001 * nearest, farthest(space, x, c))
+        everyone.append(own.all(dim=-2, keepdim=True))  # (1, k)
+        counted = squares.masked_fill(everyone[-1], 0.0)
+        near.append(counted.masked_fill(~own, torch.inf).amin(dim=-2, keepdim=True))
+        far.append(counted.masked_fill(~own, 0.0).amax(dim=-2, keepdim=True))
+    largest = [torch.cat(each, dim=-1).amax(dim=-1, keepdim=True) for each in (near, far)]
+    return Reach(*(1.001 * each for each in largest)), everyone[0].mT
 
 
-def measure_of(slot: str, head: Head) -> Measure | None:
+def measure_of(slot: str, head: Head) -> Uncertainty | None:
     """Return how uncertain the scores of a head are; None if they are compared exactly.
 
     Self-attention compares exactly: a point is at distance 0 from itself.
     """
-    if not isinstance(head.activation, LimitingSoftmax) or head.activation.ties == "first":
+    activation = forward_of(head.activation)
+    if not isinstance(activation, LimitingSoftmax) or activation.ties == "first":
         return None
     by_code = isinstance(head.score, DotProduct) and head.query.subspaces == {ASSIGNMENT}
     if slot == "decoder_cross" and by_code:
@@ -96,16 +103,21 @@ def keeps_logarithms(recipe: Recipe) -> bool:
 def draws_noise(recipe: AnyRecipe) -> bool:
     """Whether a head of the recipe draws noise."""
     if isinstance(recipe, Recipe):
-        return any(isinstance(h.activation, Gumbel | Lots) for h in recipe.heads.values())
+        return any(
+            isinstance(forward_of(h.activation), Gumbel | Lots) for h in recipe.heads.values()
+        )
     return any(read.lots for stage in recipe.stages.values() for read in stage.reads)
 
 
 def printed_ties(recipe: Recipe) -> Recipe:
     """Return the recipe with the paper's rule for ties, if its codes can be averaged."""
-    head = recipe.encoder_cross
-    if head.activation != LimitingSoftmax("first") or isinstance(recipe.tokens.codes, Binary):
+    head, average = recipe.encoder_cross, LimitingSoftmax("average")
+    first = forward_of(head.activation) == LimitingSoftmax("first")
+    if not first or isinstance(recipe.tokens.codes, Binary):
         return recipe
-    return replace(recipe, encoder_cross=replace(head, activation=LimitingSoftmax("average")))
+    return replace(
+        recipe, encoder_cross=replace(head, activation=with_forward(head.activation, average))
+    )
 
 
 @dataclass(frozen=True)
@@ -120,8 +132,9 @@ class Outside:
         The rule for tied points, "first" or "average"; None if assignments are soft.
     separation : torch.Tensor of shape (..., 1, 1) or None
         The paper's delta; None if no head uses it.
-    gap : torch.Tensor of shape (..., 1, 1) or None
-        Scores lower than a center's best by more than this belong to other clusters.
+    gap : torch.Tensor of shape (..., k, 1) or None
+        Scores lower than a center's best by more than this belong to other clusters; infinite
+        for a center without points of its own, which uses all of them.
     tolerance : torch.Tensor of shape (..., n, k) or None
         Uncertainty of each score of the assignment; None if they are compared exactly.
     share_tolerance : float or None
@@ -141,10 +154,10 @@ class Outside:
     >>> points = torch.tensor([[0.0], [1.0], [5.0], [6.0]])
     >>> trace = lf.Circuit(lf.recipes.trimmed(), 1, 2)(points, points[[0, 3]], n_layers=1)
     >>> print(trace.outside[0])
-    origin            [4.0]
+    origin            [1.0]
     ties              first
-    separation        64.064
-    gap               64.064
+    separation        1.001
+    gap               1.001, 1.001
     """
 
     origin: Tensor
@@ -157,9 +170,9 @@ class Outside:
     noise: int | tuple[int, ...] | None = None
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<18}{words}" for name, words in self.values())
+        return "\n".join(f"{name:<18}{words}" for name, words in self.items())
 
-    def values(self) -> Iterator[tuple[str, str]]:
+    def items(self) -> Iterator[tuple[str, str]]:
         """Yield the name and the value, in words, of each number that the layer used."""
         yield "origin", str(_rounded(self.origin.squeeze(-2).tolist()))
         if self.ties:
@@ -184,9 +197,9 @@ def _rounded(numbers: list[Any]) -> list[Any]:
 
 EXPLAINED: dict[str, tuple[str, str]] = {
     "origin": (
-        "A middle of the data, between the quartiles of each column. It is subtracted from points "
-        "and centers, and added to the result.",
-        "Data far from zero lose digits: 1e-9 in each layer at a shift of a million.",
+        "The median of each column, rounded so that subtracting it is exact. Points and centers "
+        "are relative to it; it is added to the result.",
+        "Data far from zero lose digits: about 1e-10 in each layer at a shift of a million.",
     ),
     "ties": (
         'The rule for a point that is equally near to several centers: "first" is argmin\'s, '
@@ -194,9 +207,10 @@ EXPLAINED: dict[str, tuple[str, str]] = {
         "Ties are averaged, and a center then ignores the points that it shares.",
     ),
     "separation": (
-        "The paper's δ. If the recipe does not give it, each layer takes the smallest sufficient "
-        "value from the distances of its points and centers.",
-        "It is 0, and points of other clusters have weight. A very large one would cost digits.",
+        "The paper's δ. If the recipe does not give it, each layer takes a value near the smallest "
+        "sufficient one, from the distances of the points to their centers.",
+        "It is the recipe's own, or 0, and points of other clusters have weight. The paper has 'a "
+        "large positive constant'; too large a one costs digits.",
     ),
     "gap": (
         "The difference of scores within which norm-max counts points as a cluster's own.",

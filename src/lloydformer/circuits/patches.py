@@ -10,7 +10,7 @@ Replacement = Tensor | Callable[[Tensor], Tensor]
 """The new value of an intermediate, or a function of the old one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Patch:
     """Replaces the intermediates whose names match a shell pattern."""
 

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
-from lloydformer.circuits.activations import Gumbel, LimitingSoftmax, Linear
+from lloydformer.circuits.activations import Activation, Gumbel, LimitingSoftmax, Linear
 from lloydformer.circuits.activations.contract import Amount, Reach
+from lloydformer.circuits.activations.straight_through import forward_of
 from lloydformer.circuits.feedforward import FeedForward
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.modulation import Modulation
@@ -306,7 +308,8 @@ class Recipe:
             return 0.0
         if self.given_separation is not None:
             return self.given_separation
-        lowering = self.decoder_cross.activation.lowering(reach, eps)
+        activation = cast(Activation, forward_of(self.decoder_cross.activation))  # `_problems`
+        lowering = activation.lowering(reach, eps)
         return lowering * n_clusters**2 if self.ties == "average" else lowering / 2
 
     def gap(self, separation: Amount, n_clusters: int) -> Amount:
@@ -375,7 +378,7 @@ class Recipe:
         Returns
         -------
         dict of str to str
-            The cells by column.
+            The cells by column. A cell that ends in … is that of the first of several heads.
 
         See Also
         --------
@@ -450,7 +453,7 @@ def _named(slot: str, head: Head) -> dict[str, Head]:
 
 
 def _cell(head: Head) -> str:
-    return head.cell + (f" and {len(head.beside)} beside" if head.beside else "")
+    return head.cell + (" …" if head.beside else "")  # as in the table of staged recipes
 
 
 def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
@@ -461,16 +464,23 @@ def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
         if missing := head.subspaces - has:
             names = ", ".join(sorted(s.name for s in missing))
             yield slot, f"it uses {names}, which these tokens do not have; use lifted tokens"
-        if isinstance(head.activation, Linear) and (
+        if isinstance(forward_of(head.activation), Linear) and (
             isinstance(head.score, Euclidean) or AFFINITY in head.key.subspaces
         ):
             yield slot, "linear attention on negative scores favours far keys; use soft-max"
-        if isinstance(head.activation, Gumbel) and slot not in recipe.slots:
+        if isinstance(forward_of(head.activation), Gumbel) and slot not in recipe.slots:
             yield slot, "only the first head of a slot can draw noise; use another activation"
         if open_ := {n.kind for n in head.numbers} - set(
             recipe.numbers.kinds if recipe.numbers else ()
         ):
             yield slot, f"no part sets its numbers {sorted(open_)}; pass numbers= that does"
+    separated, weighing = recipe._separated_head, forward_of(recipe.decoder_cross.activation)
+    if separated and separated.separation is None and not isinstance(weighing, Activation):
+        yield (
+            "decoder_cross",
+            f"{weighing!r} has no lowering(reach, eps), by which the separation is chosen from the "
+            "data; add it, or give the head a separation",
+        )
     if recipe.numbers and (missing := recipe.numbers.subspaces - has):
         names = ", ".join(sorted(s.name for s in missing))
         yield "numbers", f"they write {names}, which these tokens do not have"
@@ -497,7 +507,7 @@ def _wrong_parts(recipe: Recipe) -> Iterator[tuple[str, str]]:
 
 def _binary_problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Binary codes can only be compared for equality."""
-    if recipe.encoder_cross.activation != LimitingSoftmax(ties="first"):
+    if forward_of(recipe.encoder_cross.activation) != LimitingSoftmax(ties="first"):
         yield (
             "encoder_cross",
             (
@@ -507,7 +517,7 @@ def _binary_problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
         )
     cross = recipe.decoder_cross
     alone = cross.query.subspaces == {ASSIGNMENT} and isinstance(cross.score, DotProduct)
-    if not (alone and cross.activation == LimitingSoftmax()):
+    if not (alone and forward_of(cross.activation) == LimitingSoftmax()):
         yield (
             "decoder_cross",
             (

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.numerics.distances import live_columns, squared_distances
+from lloydformer.numerics.distances import squared_distances
 
 
 @runtime_checkable
@@ -37,13 +37,13 @@ class Euclidean:
         """Return an upper bound of each score's rounding error.
 
         Squaring and adding d differences is right to (d + 2) eps of the distance. Queries and
-        keys are rounded themselves, keys are means: moving them by a few eps of their length
-        changes the score by the second term.
+        keys are rounded themselves, and keys are means of up to n queries, off by some sqrt(n)
+        eps of their length: this changes the score by the second term.
         """
         squares = squared_distances(queries, keys)
-        terms = int(live_columns(queries, keys).sum()) + 2
         lengths = queries.norm(dim=-1).unsqueeze(-1) + keys.norm(dim=-1).unsqueeze(-2)
-        return torch.finfo(keys.dtype).eps * (terms * squares + 8 * squares.sqrt() * lengths)
+        moved = (8 + queries.shape[-2] ** 0.5) * squares.sqrt() * lengths
+        return torch.finfo(keys.dtype).eps * ((_terms(queries, keys) + 2) * squares + moved)
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class DotProduct:
     def rounding(
         self, queries: Float[Tensor, "*b q d"], keys: Float[Tensor, "*b m d"]
     ) -> Float[Tensor, "*b q m"]:
-        """Return an upper bound of each score's rounding error: (d + 8) eps of its terms."""
-        terms = int(live_columns(queries, keys).sum()) + 8
-        return terms * torch.finfo(keys.dtype).eps * (queries.abs() @ keys.abs().mT)
+        """Return an upper bound of each score's rounding error, a multiple of its terms."""
+        factor = _terms(queries, keys) + 8 + queries.shape[-2] ** 0.5
+        return factor * torch.finfo(keys.dtype).eps * (queries.abs() @ keys.abs().mT)
 
 
 def rounding_error(
@@ -92,12 +92,20 @@ def rounding_error(
 ) -> Float[Tensor, "*b q m"]:
     """Return an upper bound of each score's rounding error, from the numbers compared.
 
-    It is the score's own `rounding`. A score without this method is taken to be made of squares
-    and products of its numbers.
+    It is the score's own `rounding`. A score without this method is taken to be a sum of one term
+    for each column, all of one sign.
     """
     own = getattr(score, "rounding", None)
     if own is not None:
         bound: Tensor = own(queries, keys)
         return bound
-    squares = queries.square().sum(-1, keepdim=True) + keys.square().sum(-1).unsqueeze(-2)
-    return (queries.shape[-1] + 8) * torch.finfo(keys.dtype).eps * squares
+    factor = _terms(queries, keys) + 8 + queries.shape[-2] ** 0.5
+    return factor * torch.finfo(keys.dtype).eps * score(queries, keys).abs()
+
+
+def _terms(
+    queries: Float[Tensor, "*b q d"], keys: Float[Tensor, "*b m d"]
+) -> Float[Tensor, "*b 1 1"]:
+    """Return the number of columns of each problem that are not 0 in all queries and keys."""
+    live = (queries != 0).any(dim=-2) | (keys != 0).any(dim=-2)
+    return live.sum(dim=-1)[..., None, None].to(queries.dtype)

@@ -37,7 +37,10 @@ class StagedLayer(nn.Module):
     ) -> None:
         super().__init__()
         if as_printed:
-            raise ValueError(f"as_printed: found True for {recipe.name!r}, which no paper prints")
+            raise ValueError(
+                f"as_printed: found True for {recipe.name!r}, whose stages need a separation; use "
+                "as_printed=False"
+            )
         self.recipe, self.space = recipe, space
         self.n_clusters = space.size(ASSIGNMENT)
         self.inner = recipe.space(space.size(POSITION), self.n_clusters)

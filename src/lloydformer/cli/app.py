@@ -13,7 +13,7 @@ import typer
 from lloydformer import __version__
 
 COMMANDS = (
-    "bench", "demo", "doctor", "fit", "predict", "recipes", "reproduce", "train", "verify",
+    "bench", "check", "demo", "doctor", "fit", "predict", "recipes", "reproduce", "train", "verify",
 )  # fmt: skip
 """Each names a module of this package and the function in it."""
 

@@ -22,7 +22,8 @@ LEGEND = (
 
 def demo(
     output: Annotated[
-        Path, typer.Option(help="The page to write: one HTML file, for a browser.")
+        Path,
+        typer.Option("-o", "--output", help="The page to write: one HTML file, for a browser."),
     ] = Path("lloydformer-demo.html"),
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of the points, the first centers and the noise.")

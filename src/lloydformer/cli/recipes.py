@@ -35,14 +35,13 @@ def recipes(
     if explain and name and explain != name:
         raise ValueError(f"--explain: found {explain!r} together with {name!r}; name one recipe")
     name = explain or name
-    known = {r.name: r for r in (make() for make in (*library.IN_TABLE, *library.BEYOND_TABLE))}
-    if name is not None and name not in known:
-        raise ValueError(f"recipe: found {name!r}; pass one of {', '.join(known)}")
-    chosen = [known[name]] if name else list(known.values())
+    if name is not None and name not in library.MAKERS:
+        raise ValueError(f"recipe: found {name!r}; pass one of {', '.join(library.MAKERS)}")
+    chosen = [library.MAKERS[one]() for one in ([name] if name else library.MAKERS)]
     if diagram:
         if name is None:
             raise ValueError("--diagram: found no recipe; name one, as in: recipes lloyd --diagram")
-        _draw(known[name], diagram, force)
+        _draw(chosen[0], diagram, force)
     if json:
         row_of = {
             r.name: {**r.row(), "equation": r.equation(), "derivation": _derivation(r)}

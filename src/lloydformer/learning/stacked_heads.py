@@ -8,7 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from lloydformer.circuits.activations import Activation, Softmax
+from lloydformer.circuits.activations import Softmax
+from lloydformer.circuits.activations.contract import HeadActivation
 from lloydformer.circuits.projections import Dense
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import Scaled
@@ -83,7 +84,9 @@ def _lifted(queries: Tensor, keys: Tensor, scale: float) -> tuple[Tensor, Tensor
     return F.pad(2 * scale * queries, (0, 1), value=-scale), lifted
 
 
-def _in_chunks(activation: Activation, asking: Tensor, lifted: Tensor, values: Tensor) -> Tensor:
+def _in_chunks(
+    activation: HeadActivation, asking: Tensor, lifted: Tensor, values: Tensor
+) -> Tensor:
     """Attention over chunks of queries, for when no gradient is needed."""
     rows = max(1, _CELLS // max(1, lifted.shape[:2].numel()))
     parts = [activation(part @ lifted.mT) @ values for part in torch.split(asking, rows, dim=1)]

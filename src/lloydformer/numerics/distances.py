@@ -14,21 +14,15 @@ def squared_distances(
 
     The expansion |q|^2 - 2 qk + |k|^2 is faster but not exact (docs/errata.md, 8).
     """
-    live = live_columns(queries, keys)  # the others add exactly 0
+    live = _live(queries) | _live(keys)  # columns that are 0 in both add exactly 0
     queries, keys = queries[..., live], keys[..., live]
     rows = max(1, _BLOCK // max(1, keys.shape[-2]))
     blocks = [_differences_squared(block, keys) for block in torch.split(queries, rows, dim=-2)]
     return torch.cat(blocks, dim=-2)
 
 
-def live_columns(
-    queries: Float[Tensor, "*b q d"], keys: Float[Tensor, "*b m d"]
-) -> Bool[Tensor, " d"]:
-    """Return which columns are not 0 in all queries and keys."""
-    return _not_zero(queries) | _not_zero(keys)
-
-
-def _not_zero(tokens: Float[Tensor, "*b m d"]) -> Bool[Tensor, " d"]:
+def _live(tokens: Float[Tensor, "*b m d"]) -> Bool[Tensor, " d"]:
+    """Columns that are not all 0."""
     return (tokens != 0).flatten(0, -2).any(dim=0)
 
 

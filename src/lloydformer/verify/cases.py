@@ -9,12 +9,12 @@ from lloydformer import algorithms
 from lloydformer.circuits.activations import Ties
 from lloydformer.circuits.norms import zero_sum
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.verify.pairs import (
     PAIRS,
     PairParameters,
-    is_by_dot_product,
+    finds_points_by_dot_product,
     is_spherical,
-    needs_zero_sum,
 )
 from lloydformer.verify.problems import Family, Problem, draw, on_sphere, rounded, thinned
 
@@ -41,16 +41,26 @@ def case(
     dtype: type[np.floating] = np.float64,
 ) -> Case:
     """Draw a problem of the family that suits the recipe, and its parameters."""
-    spherical = is_spherical(name)
-    problem = draw(rng, family, d=(2, 40) if spherical else (1, 40))
-    if spherical:
+    problem = draw(rng, family, d=(2, 40) if is_spherical(name) else (1, 40))
+    made = PAIRS[name][0](PairParameters())
+    return pair(rng, name, ties, suited(rng, made, problem, dtype))
+
+
+def suited(
+    rng: np.random.Generator, recipe: AnyRecipe, problem: Problem, dtype: type[np.floating]
+) -> Problem:
+    """Return the problem as the recipe needs it.
+
+    Unit vectors if it has a norm, in coordinates that sum to zero for layer norm; no points that
+    its dot products cannot tell apart; numbers of this dtype.
+    """
+    if recipe.norm is not None:
         problem = on_sphere(rng, problem)
-    if is_by_dot_product(name):
+    if finds_points_by_dot_product(recipe):
         problem = thinned(rng, problem, _RESOLUTION[dtype])
-    if needs_zero_sum(name):
+    if recipe.norm is not None and recipe.norm.zero_sum:
         problem = zero_summed(problem)
-    problem = rounded(problem, dtype)
-    return pair(rng, name, ties, problem)
+    return rounded(problem, dtype)
 
 
 def pair(rng: np.random.Generator, name: str, ties: Ties, problem: Problem) -> Case:

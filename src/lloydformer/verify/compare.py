@@ -7,13 +7,13 @@ import torch
 from numpy import ndarray
 
 from lloydformer import algorithms
-from lloydformer.algorithms.contract import squared_distances
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.layer import LayerContext
 from lloydformer.circuits.subspaces import POSITION
 from lloydformer.circuits.trace import Recorder
 from lloydformer.numerics import noise
 from lloydformer.verify.cases import Case
+from lloydformer.verify.margins import rounding, sure_assignments
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Deviation:
 
     def __add__(self, other: "Deviation") -> "Deviation":
         return Deviation(
-            max(self.centers, other.centers),
+            float(np.maximum(self.centers, other.centers)),  # unlike max, it keeps a NaN
             self.labels + other.labels,
             self.weights + other.weights,
             self.problems + other.problems,
@@ -43,43 +43,94 @@ class Deviation:
         return self.centers <= tolerance and self.labels == 0 and self.weights == 0
 
 
+@dataclass(frozen=True)
+class ComparedLayer:
+    """One layer of a circuit and one iteration of its algorithm, from the same centers.
+
+    start: these centers. sure: mask of the points whose assignment rounding cannot change.
+    assignments: the algorithm's. chosen: the same, but the circuit's where rounding decides;
+    weights and expected, the new centers of the algorithm, follow from it. attention, decoder,
+    found: the cross-attention of encoder and decoder, and the new centers of the circuit. wrong:
+    mask of the decoder's decisions that differ though rounding cannot change them.
+    """
+
+    number: int
+    start: ndarray
+    sure: ndarray
+    assignments: ndarray
+    chosen: ndarray
+    attention: ndarray
+    weights: ndarray
+    decoder: ndarray
+    wrong: ndarray
+    expected: ndarray
+    found: ndarray
+
+    def deviation(self, spread: float) -> Deviation:
+        """Return the difference of this layer, in these spreads."""
+        away = float(np.abs(self.found - self.expected).max()) / spread
+        differ = self.attention.argmax(axis=1) != self.assignments.argmax(axis=1)
+        return Deviation(away, int((differ & self.sure).sum()), int(self.wrong.sum()))
+
+
 def layer_by_layer(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) -> Deviation:
     """Compare each layer, started from the algorithm's centers at that iteration."""
-    points = case.problem.points
-    history = algorithms.run(case.algorithm, points, case.problem.centers, n_layers)
-    starts = _rounded(history.centers[:-1], dtype)
-    before = np.concatenate([np.zeros_like(history.assignments[:1]), history.assignments[:-1]])
-    attention, decoder, after = _one_layer_each(case, starts, before, dtype)
-    total = Deviation(problems=0)
-    for t in range(n_layers):
-        if np.isfinite(history.centers[t : t + 2]).all():
-            total += _layer(case, starts[t], t, attention[t], decoder[t], after[t], dtype)
+    layers = compared_layers(case, n_layers, dtype)
+    total = sum((a.deviation(case.problem.spread) for a in layers), Deviation(problems=0))
     return Deviation(total.centers, total.labels, total.weights)
 
 
+def compared_layers(case: Case, n_layers: int, dtype: torch.dtype) -> list[ComparedLayer]:
+    """Compare each layer, started from the algorithm's centers at that iteration.
+
+    Layers from the first one on whose new centers the algorithm leaves undefined are left out.
+    """
+    points = case.problem.points
+    history = algorithms.run(case.algorithm, points, case.problem.centers, n_layers)
+    finite = np.isfinite(history.centers).all(axis=(1, 2))
+    n_layers = n_layers if finite.all() else int(finite.argmin()) - 1
+    if n_layers == 0:
+        return []
+    starts = _rounded(history.centers[:n_layers], dtype)
+    before = np.concatenate([np.zeros_like(history.assignments[:1]), history.assignments])
+    attention, decoder, found = _one_layer_each(case, starts, before[:n_layers], dtype)
+    return [
+        _layer(case, t, starts[t], attention[t], decoder[t], found[t], dtype)
+        for t in range(n_layers)
+    ]
+
+
 def _layer(
-    case: Case, start: ndarray, t: int, attention: ndarray, decoder: ndarray, after: ndarray,
+    case: Case, t: int, start: ndarray, attention: ndarray, decoder: ndarray, found: ndarray,
     dtype: torch.dtype,
-) -> Deviation:  # fmt: skip
+) -> ComparedLayer:  # fmt: skip
     """Compare one layer with one iteration; if rounding decides, use the circuit's choice."""
     points, algorithm = case.problem.points, case.algorithm
     assignments = algorithm.assign(points, start)
-    bound = rounding(points, start, dtype)
-    sure = margins(case, start) > bound
-    differ = (attention.argmax(axis=1) != assignments.argmax(axis=1)) & sure
-    if case.recipe.ties is not None:  # a tied point is split evenly
-        support = attention[~sure] > 0
-        assignments[~sure] = support / support.sum(axis=1, keepdims=True)
-    weights = algorithm.weigh(points, start, assignments, t)
-    wrong = 0
+    sure = sure_assignments(algorithm, points, start, dtype)
+    chosen = assignments.copy()
+    if case.recipe.ties is not None or _splits_evenly(assignments):  # a tied point is split evenly
+        support = attention > 0
+        follow = ~sure & support.any(axis=1)
+        chosen[follow] = support[follow] / support[follow].sum(axis=1, keepdims=True)
+    weights = algorithm.weigh(points, start, chosen, t)
+    wrong = np.zeros_like(decoder, bool)
     if hasattr(algorithm, "decision"):
-        scores, cuts = algorithm.decision(points, start, assignments, t)
-        near = np.abs(scores - cuts[:, None]) <= 4 * bound
-        wrong = int((((weights > 0) != (decoder > 0)) & ~near).sum())
-        chosen = np.where(near, decoder > 0, weights > 0)
-        weights = chosen / chosen.sum(axis=1, keepdims=True)
-    away = np.abs(after - algorithm.place(points, weights)).max() / case.problem.spread
-    return Deviation(float(away), int(differ.sum()), wrong)
+        scores, cuts = algorithm.decision(points, start, chosen, t)
+        near = np.abs(scores - cuts[:, None]) <= 4 * rounding(points, start, dtype)
+        wrong = ((weights > 0) != (decoder > 0)) & ~near
+        kept = np.where(near, decoder > 0, weights > 0)
+        weights = kept / kept.sum(axis=1, keepdims=True)
+    return ComparedLayer(
+        t, start, sure, assignments, chosen, attention, weights, decoder, wrong,
+        expected=algorithm.place(points, weights), found=found,
+    )  # fmt: skip
+
+
+def _splits_evenly(assignments: ndarray) -> bool:
+    """Does every point belong in equal shares to some centers, usually to one?"""
+    shares = assignments.max(axis=1, keepdims=True)
+    return bool(((assignments == 0) | (assignments == shares)).all())
 
 
 def free_running(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) -> Deviation | None:
@@ -90,7 +141,7 @@ def free_running(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) 
     """
     problem = case.problem
     history = algorithms.run(case.algorithm, problem.points, problem.centers, n_layers)
-    if not all(_decided(case, history, t, dtype) for t in range(n_layers)):
+    if not all(is_decided(case, history, t, dtype) for t in range(n_layers)):
         return None
     circuit = Circuit(case.recipe, problem.points.shape[1], len(problem.centers))
     trace = circuit(
@@ -99,11 +150,14 @@ def free_running(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) 
     )  # fmt: skip
     away = np.abs(trace.centers.double().numpy() - history.centers).max() / problem.spread
     differ = trace.labels.numpy() != history.labels
-    sure = [margins(case, c) > rounding(problem.points, c, dtype) for c in history.centers[:-1]]
+    sure = [
+        sure_assignments(case.algorithm, problem.points, start, dtype)
+        for start in history.centers[:-1]
+    ]
     return Deviation(float(away), int((differ & np.stack(sure)).sum()))
 
 
-def _decided(case: Case, history: algorithms.History, t: int, dtype: torch.dtype) -> bool:
+def is_decided(case: Case, history: algorithms.History, t: int, dtype: torch.dtype) -> bool:
     """Is the best score below the cut lower than the cut by more than the rounding error?"""
     if not hasattr(case.algorithm, "decision"):
         return True
@@ -111,21 +165,6 @@ def _decided(case: Case, history: algorithms.History, t: int, dtype: torch.dtype
     scores, cuts = case.algorithm.decision(points, centers, history.assignments[t], t)
     below = np.where(scores < cuts[:, None], scores, -np.inf).max(axis=1)
     return bool((cuts - below > 4 * rounding(points, centers, dtype)).all())
-
-
-def rounding(points: ndarray, centers: ndarray, dtype: torch.dtype) -> float:
-    """Return the rounding error of a difference of scores: 16 (d + 3) eps max(|x|^2 + |c|^2)."""
-    origin = points.mean(axis=0)
-    largest = ((points - origin) ** 2).sum(axis=1).max() + ((centers - origin) ** 2).sum(
-        axis=1
-    ).max()
-    return 16 * (points.shape[1] + 3) * torch.finfo(dtype).eps * float(largest)
-
-
-def margins(case: Case, centers: ndarray) -> ndarray:
-    """Return the difference of each point's two smallest squared distances to centers."""
-    scores = np.sort(squared_distances(case.problem.points, centers), axis=1)
-    return scores[:, 1] - scores[:, 0] if scores.shape[1] > 1 else np.full(len(scores), np.inf)
 
 
 def _one_layer_each(

@@ -8,7 +8,8 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import Ties
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes.weighting import Weighting
-from lloydformer.circuits.scores import DotProduct
+from lloydformer.circuits.scores import DotProduct, Scaled
+from lloydformer.circuits.stages import AnyRecipe
 
 
 @dataclass(frozen=True)
@@ -84,4 +85,10 @@ def needs_zero_sum(name: str) -> bool:
 
 def is_by_dot_product(name: str) -> bool:
     """Do points find themselves by dot products, which cannot tell near points apart?"""
-    return isinstance(PAIRS[name][0](PairParameters()).encoder_self.score, DotProduct)
+    return finds_points_by_dot_product(PAIRS[name][0](PairParameters()))
+
+
+def finds_points_by_dot_product(recipe: AnyRecipe) -> bool:
+    """Does the encoder's self-attention compare points by dot products, scaled or not?"""
+    score = recipe.encoder_self.score if isinstance(recipe, Recipe) else None
+    return isinstance(score.score if isinstance(score, Scaled) else score, DotProduct)

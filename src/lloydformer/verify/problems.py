@@ -1,4 +1,9 @@
-"""Random clustering problems: clustered, uniform, integers with ties, far from the origin."""
+"""Random clustering problems: clustered, uniform, integers with ties, far from the origin.
+
+`HARD` families have what goes wrong most often: centers that are no points, equal points, points
+between two centers, equal centers, an outlier, a center without points, points that are almost
+equal, other units. `axes` are unit vectors with many equal dot products.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -7,9 +12,16 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-Family = Literal["clustered", "uniform", "integer", "shifted"]
+Family = Literal[
+    "clustered", "uniform", "integer", "shifted",
+    "between", "duplicates", "ties", "coincident", "outlier", "empty", "near", "scaled", "axes",
+]  # fmt: skip
 FAMILIES: tuple[Family, ...] = ("clustered", "uniform", "integer", "shifted")
 CONTINUOUS: tuple[Family, ...] = ("clustered", "uniform")
+HARD: tuple[Family, ...] = (
+    "between", "duplicates", "ties", "coincident", "outlier", "empty", "near", "scaled",
+)  # fmt: skip
+"""Points and centers with a difficulty; functions below add that of the centers."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +50,8 @@ def draw(
     n_points, n_features = rng.integers(*n, endpoint=True), rng.integers(*d, endpoint=True)
     n_clusters = rng.integers(k[0], min(k[1], int(n_points)), endpoint=True)
     points = _points(rng, family, int(n_points), int(n_features))
-    return with_centers(rng, points, int(n_clusters), family)
+    problem = with_centers(rng, points, int(n_clusters), family)
+    return _HARDER[family](rng, problem) if family in _HARDER else problem
 
 
 def small_problems(rng: np.random.Generator, count: int = 60) -> list[Problem]:
@@ -55,13 +68,78 @@ def with_centers(
 
 
 def _points(rng: np.random.Generator, family: Family, n: int, d: int) -> ndarray:
-    if family == "integer":
+    if family in ("integer", "ties"):
         return rng.integers(-3, 3, size=(n, d), endpoint=True).astype(float)
+    if family == "axes":
+        return np.eye(d)[rng.integers(d, size=n)] * rng.choice([-1.0, 1.0], size=(n, 1))
     if family == "uniform":
         return rng.uniform(-1, 1, size=(n, d))
     middles = rng.uniform(-5, 5, size=(rng.integers(2, 8), d))
     points = middles[rng.integers(len(middles), size=n)] + rng.normal(size=(n, d))
     return points + (1e6 if family == "shifted" else 0.0)
+
+
+def _duplicates(rng: np.random.Generator, problem: Problem) -> Problem:
+    """Return the problem with a third of its points, each several times; centers may be equal."""
+    n = len(problem.points)
+    points = problem.points[rng.integers(-(-n // 3), size=n)]
+    return with_centers(rng, points, len(problem.centers), problem.family)
+
+
+def _outlier(rng: np.random.Generator, problem: Problem) -> Problem:
+    """Return the problem with a point a thousand spreads away."""
+    points, away = problem.points.copy(), rng.normal(size=problem.points.shape[1])
+    points[rng.integers(len(points))] += 1000 * problem.spread * away / np.linalg.norm(away)
+    return with_centers(rng, points, len(problem.centers), problem.family)
+
+
+def _near(rng: np.random.Generator, problem: Problem) -> Problem:
+    """Return the problem with half of its points a billionth of the spread beside others."""
+    points = problem.points.copy()
+    half = len(points) // 2
+    beside = 1e-9 * problem.spread * rng.normal(size=points[:half].shape)
+    points[half : 2 * half] = points[:half] + beside
+    return with_centers(rng, points, len(problem.centers), problem.family)
+
+
+def _scaled(rng: np.random.Generator, problem: Problem) -> Problem:
+    """Return the problem in other units, from a thousandth to a thousand."""
+    unit = 10 ** rng.uniform(-3, 3)
+    return replace(problem, points=unit * problem.points, centers=unit * problem.centers)
+
+
+_HARDER = {"duplicates": _duplicates, "outlier": _outlier, "near": _near, "scaled": _scaled}
+
+
+def between(rng: np.random.Generator, problem: Problem) -> Problem:
+    """Return the problem with centers at a third of the way between two points."""
+    ends = problem.points[rng.integers(len(problem.points), size=(2, len(problem.centers)))]
+    return replace(problem, centers=ends[0] + (ends[1] - ends[0]) / 3)
+
+
+def tied(problem: Problem) -> Problem:
+    """Return the problem of whole numbers, doubled, with points between the two nearest centers.
+
+    Every third point is in the middle of the two centers that are nearest to each other.
+    """
+    points, centers = 2 * problem.points, 2 * problem.centers
+    apart = ((centers[:, None] - centers) ** 2).sum(axis=2) + np.diag(np.full(len(centers), np.inf))
+    first, second = np.unravel_index(apart.argmin(), apart.shape)
+    points[::3] = (centers[first] + centers[second]) / 2
+    return replace(problem, points=points, centers=centers)
+
+
+def coincident(problem: Problem) -> Problem:
+    """Return the problem with its last center equal to the first."""
+    return replace(problem, centers=np.concatenate([problem.centers[:-1], problem.centers[:1]]))
+
+
+def with_empty_cluster(rng: np.random.Generator, problem: Problem) -> Problem:
+    """Return the problem with a center ten spreads away from all points."""
+    centers, away = problem.centers.copy(), rng.normal(size=problem.points.shape[1])
+    chosen = rng.integers(len(centers))
+    centers[chosen] += 10 * problem.spread * away / np.linalg.norm(away)
+    return replace(problem, centers=centers)
 
 
 def thinned(rng: np.random.Generator, problem: Problem, separation: float) -> Problem:

@@ -33,7 +33,7 @@ def test_scores_that_may_both_be_the_largest_are_tied(tolerance, shares):
 
 
 def test_each_score_has_its_own_tolerance():
-    """-8 +- 6 and -3 +- 1 may both be -2 or less; -4 +- 0.5 is certainly below -3.5."""
+    """-8 +- 6 and -3 +- 1 may both be -2 or less; -4.6 +- 0.5 is certainly below -4."""
     scores, tolerance = torch.tensor([[-3.0, -4.6, -8.0]]), torch.tensor([[1.0, 0.5, 6.0]])
     assert LimitingSoftmax()(scores, Context(tolerance=tolerance)).tolist() == [[0.5, 0.0, 0.5]]
 

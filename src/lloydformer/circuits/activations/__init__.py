@@ -5,6 +5,7 @@ from lloydformer.circuits.activations.dense import Identity, Linear, LogSoftmax,
 from lloydformer.circuits.activations.hard import Gumbel, LimitingSoftmax, Ties
 from lloydformer.circuits.activations.ranked import FirstOfEquals, Lots, Ranked
 from lloydformer.circuits.activations.sparse import NormMax, Sparsemax, TopK
+from lloydformer.circuits.activations.straight_through import StraightThrough
 
 __all__ = [
     "NOTHING",
@@ -22,6 +23,7 @@ __all__ = [
     "Reach",
     "Softmax",
     "Sparsemax",
+    "StraightThrough",
     "Ties",
     "TopK",
 ]

@@ -21,7 +21,7 @@ class Reach(NamedTuple):
         Upper bound, over the clusters, of the squared distance of a cluster's nearest own point
         to its center. A tensor has one number for each problem of a batch, (..., 1, 1).
     farthest : float or torch.Tensor
-        Upper bound of all squared distances of points and centers.
+        Upper bound of the squared distances of points to their own centers.
 
     See Also
     --------
@@ -78,11 +78,37 @@ NOTHING = Context()
 
 
 @runtime_checkable
-class Activation(Protocol):
+class HeadActivation(Protocol):
+    """Protocol of what a head needs of its activation; `Activation` adds `lowering`."""
+
+    short: str
+
+    @property
+    def symbol(self) -> str:
+        """The sign in equations.
+
+        See Also
+        --------
+        lloydformer.Recipe.equation : Uses it.
+
+        Examples
+        --------
+        >>> from lloydformer.circuits.activations import Sparsemax
+        >>> Sparsemax(0.5).symbol
+        'sparsemax 0.5'
+        """
+        ...
+
+    def __call__(self, scores: Tensor, context: Context = NOTHING) -> Tensor: ...
+
+
+@runtime_checkable
+class Activation(HeadActivation, Protocol):
     """Protocol of a part that turns the scores of each query into weights of the keys.
 
     The last axis of scores and weights is the keys. Any frozen dataclass with these members is
-    an activation.
+    an activation. Only a decoder whose separation is chosen from the data needs `lowering`: in
+    other heads an activation of your own may leave it out.
 
     Parameters
     ----------
@@ -106,26 +132,6 @@ class Activation(Protocol):
     >>> isinstance(Softmax(), Activation)
     True
     """
-
-    short: str
-
-    @property
-    def symbol(self) -> str:
-        """The sign in equations.
-
-        See Also
-        --------
-        lloydformer.Recipe.equation : Uses it.
-
-        Examples
-        --------
-        >>> from lloydformer.circuits.activations import Sparsemax
-        >>> Sparsemax(0.5).symbol
-        'sparsemax 0.5'
-        """
-        ...
-
-    def __call__(self, scores: Tensor, context: Context = NOTHING) -> Tensor: ...
 
     def lowering(self, reach: Reach, eps: float) -> Amount:
         """Return by how much the scores of other clusters' points must be lowered.

@@ -61,7 +61,7 @@ class Softmax(Activation):
 
 
 def log_weights(softmax: Softmax, scores: Float[Tensor, "*b q m"]) -> Float[Tensor, "*b q m"]:
-    """Return the logarithms of soft-max weights, in float64; those below -1e300 count as it."""
+    """Return the logarithms of soft-max weights, in float64, clamped to -1e300."""
     below = scores.double() - scores.amax(dim=-1, keepdim=True).double()
     return (softmax.inverse_temperature * below).log_softmax(dim=-1).clamp(min=-1e300)
 
@@ -141,11 +141,11 @@ class Linear(Activation):
     def _faint(self, scores: Tensor, logs: Tensor) -> Tensor:
         """Return which queries have a mean score below sqrt(eps), whose digits are rounding.
 
-        Scores that are not the exponentials of the logarithms have been changed on the way.
+        None if a score is not the exponential of its logarithm: it was patched on the way.
         """
-        small = torch.finfo(scores.dtype).eps ** 0.5
-        changed = (scores - logs.exp()).abs().amax(dim=-1, keepdim=True) > small
-        return (scores.mean(dim=-1, keepdim=True) < small) & ~changed
+        eps = torch.finfo(scores.dtype).eps
+        patched = ((scores - logs.exp()).abs() > 16 * eps).any(dim=-1).any(dim=-1)
+        return (scores.mean(dim=-1, keepdim=True) < eps**0.5) & ~patched[..., None, None]
 
     def lowering(self, reach: Reach, eps: float) -> Amount:
         raise ValueError(

@@ -4,11 +4,9 @@ import numpy as np
 from numpy import ndarray
 from sklearn.datasets import load_digits
 
-from lloydformer import algorithms
 from lloydformer.circuits import recipes
-from lloydformer.circuits.activations import Gumbel, NormMax, Softmax, Sparsemax
-from lloydformer.circuits.recipe import Recipe
 from lloydformer.verify.cases import Case
+from lloydformer.verify.known import paired_algorithm
 from lloydformer.verify.problems import Problem, with_centers
 
 PLANE, DIGITS = "plane", "digits"
@@ -42,23 +40,9 @@ def directions(problem: Problem) -> Problem:
 def cases(problem: Problem, seed: int) -> list[Case]:
     """Every row of the table on this problem, with the algorithm that it must equal."""
     return [
-        Case(r, _algorithm(r, seed), directions(problem) if r.norm else problem, seed)
+        Case(r, paired_algorithm(r, seed), directions(problem) if r.norm else problem, seed)
         for r in recipes.table()
     ]
-
-
-def _algorithm(recipe: Recipe, seed: int) -> algorithms.Algorithm:
-    """The plain algorithm of a recipe, with the parameters of the recipe's parts."""
-    match recipe.encoder_cross.activation, recipe.decoder_cross.activation:
-        case Softmax(inverse_temperature), _:
-            return algorithms.Soft(inverse_temperature)
-        case _, NormMax(keep=float(keep)):
-            return algorithms.Trimmed("first", keep)
-        case _, Sparsemax(inverse_temperature):
-            return algorithms.Robust("first", inverse_temperature)
-        case _, Gumbel():
-            return algorithms.Medoids("first", recipe.decoder_cross.separation or 0.0, seed)
-    return algorithms.Spherical() if recipe.norm else algorithms.Lloyd()
 
 
 def _unit(rows: ndarray) -> ndarray:

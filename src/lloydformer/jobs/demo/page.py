@@ -110,7 +110,7 @@ def _check(runs: Sequence[CircuitRun]) -> list[report.Part]:
 
 def _outside(runs: Sequence[CircuitRun]) -> list[report.Part]:
     """What each number from outside of the transformer is, and its values in the first layers."""
-    used = {run.case.recipe.name: dict(run.trace.outside[0].values()) for run in runs}
+    used = {run.case.recipe.name: dict(run.trace.outside[0].items()) for run in runs}
     rows = []
     for name, (what, without) in EXPLAINED.items():
         found = [f"`{recipe}` {own[name]}" for recipe, own in used.items() if name in own]

@@ -57,9 +57,9 @@ OBJECTIVE = (
 )
 
 OUTSIDE = (
-    "The equations of the paper are for exact numbers. A computer rounds, so a few numbers come "
-    "from outside: no attention computes them. `trace.outside` holds them for every layer, and "
-    "`Circuit(..., as_printed=True)` runs without them."
+    "Some numbers come from outside: no attention computes them. Most are there because a computer "
+    "rounds, and the paper's equations are for exact numbers. `trace.outside` holds them for every "
+    "layer, and `Circuit(..., as_printed=True)` runs without them."
 )
 
 WEIGHTS = (

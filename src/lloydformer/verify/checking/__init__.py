@@ -1,0 +1,1 @@
+"""`lloydformer check`: a user's recipe against a user's plain algorithm."""
