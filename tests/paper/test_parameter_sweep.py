@@ -180,9 +180,9 @@ def test_other_claims_can_fail(perfect, path, value, broken):
 
 def test_a_change_within_chance_is_named(perfect):
     doctored = copy.deepcopy(perfect)
-    note = ARTEFACT.verdicts(doctored)[3].note
-    assert "within chance" not in note
     points = doctored["by_level"]["ours"]["Points"]
+    points["deviation"] = [[0.0, 0.0, 0.0]] * 10
+    assert "within chance" not in ARTEFACT.verdicts(doctored)[3].note
     points["deviation"] = [[0.0, 0.0, 9.0]] * 10
     note = ARTEFACT.verdicts(doctored)[3].note
     assert "Here the change with points at γ = 100, +0.012 ± " in note

@@ -190,7 +190,7 @@ def _agreement(result: Record) -> list[Verdict]:
         ),
         beyond(
             "And all settings?",
-            f"rank correlation {whole['correlation']:.2f} on {whole['runs']:,} settings, as much as "
+            f"rank correlation {whole['correlation']:.2f} on {whole['runs']:,} settings, as "
             "between two draws of ours",
             "Where both algorithms end at the same objective, a Loss is noise around 0. On the "
             f"{chance['ours']['runs']:,} settings that were drawn twice, two draws of ours "
