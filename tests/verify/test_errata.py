@@ -77,7 +77,8 @@ def test_the_item_on_finite_temperatures_has_the_published_numbers():
     run, every = found["run"], found["every_head"]
     same = [sum(d["labels"][-1] == 0 for d in found["draws"][scale]) for scale in ("1", "10")]
     for words in (
-        f"off by {run['centers']:.1e} of the picture's side", f"{run['labels'][-1]} of 10,000 final",
+        f"off by {run['centers']:.1e} of the picture's side",
+        f"{run['labels'][-1]} of 10,000 final",
         f"agree in {same[0]} of 100, and in {same[1]} of 100",
         f"weight on itself is {every['itself']:.2g})",
         f"off by {every['centers']:.2f} of the picture's side after five",
