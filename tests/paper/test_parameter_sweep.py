@@ -180,13 +180,13 @@ def test_other_claims_can_fail(perfect, path, value, broken):
 
 def test_a_change_within_chance_is_named(perfect):
     doctored = copy.deepcopy(perfect)
-    before = ARTEFACT.verdicts(doctored)[3].note
-    assert "Here the change with points" not in before
     points = doctored["by_level"]["ours"]["Points"]
+    points["deviation"] = [[0.0, 0.0, 0.0]] * 10
+    assert "within chance" not in ARTEFACT.verdicts(doctored)[3].note
     points["deviation"] = [[0.0, 0.0, 9.0]] * 10
     note = ARTEFACT.verdicts(doctored)[3].note
     assert "Here the change with points at γ = 100, +0.012 ± " in note
-    assert note.count("within chance") == before.count("within chance") + 1
+    assert note.count("within chance") == 1
 
 
 def test_a_mean_far_from_the_authors_is_outside_unless_the_runs_are_few(perfect):

@@ -19,6 +19,7 @@ from lloydformer.verify.statements import generator
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if re.match(r"\| \d+ \|", line)]
+PUBLISHED = ROOT / "benchmarks" / "results" / "paper" / "numerical-validation.json"
 ELSEWHERE = 11
 """The item on finite temperatures, which is among the remarks: it needs ten thousand points."""
 
@@ -69,6 +70,23 @@ def test_every_item_has_rows_and_a_paragraph_with_its_kind():
     assert len(ROWS) == len(ERRATA) + 1
     for number, (kind, *_) in kinds.items():
         assert re.match(rf"\*\*{number}\. [^*]+\*\* \({kind}[);]", prose(number))
+
+
+def test_the_item_on_finite_temperatures_has_the_published_numbers():
+    """Those of docs/paper.md, which are made from the same file."""
+    found = json.loads(PUBLISHED.read_text(encoding="utf-8"))
+    run, every = found["run"], found["every_head"]
+    same = [sum(d["labels"][-1] == 0 for d in found["draws"][scale]) for scale in ("1", "10")]
+    for words in (
+        f"off by {run['centers']:.1e} of the picture's side",
+        f"{run['labels'][-1]} of 10,000 final",
+        f"agree in {same[0]} of 100, and in {same[1]} of 100",
+        f"weight on itself is {every['itself']:.2g})",
+        f"off by {every['centers']:.2f} of the picture's side after five",
+    ):  # fmt: skip
+        assert words in prose(ELSEWHERE)
+    (line,) = [line for line in ROWS if line.startswith(f"| {ELSEWHERE} |")]
+    assert f"centers off by {every['centers']:.2f} of the picture's side" in line
 
 
 def test_the_page_lists_the_items_of_each_kind():

@@ -86,7 +86,7 @@ def _pictures(of: Artefact, result: Record, pictures: str) -> str:
 def _runs(of: Artefact, result: Record, pictures: str) -> str:
     """Protocol, seed, device, duration, date and versions, in one line."""
     source, scope = result["provenance"], result["scope"]
-    protocol = "the paper's protocol" if scope["full"] else "the quick protocol"
+    protocol = "the full protocol" if scope["full"] else "the quick protocol"
     trials = "" if scope["trials"] is None else f", {scope['trials']} trials"
     return (
         f"*{protocol}{trials}, seed {scope['seed']}, {scope['device']}, {result['seconds']:.0f} s; "

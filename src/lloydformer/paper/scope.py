@@ -10,9 +10,10 @@ import torch
 class Scope:
     """How much to run, on which device, from which seed.
 
-    full: run the paper's own protocol, training included; otherwise a short version that takes
-    minutes and uses the weights and training logs in the package. trials: number of trials of
-    each setting; None for the default of the label. seed: of all random numbers.
+    full: run the paper's protocol as far as the text gives it, training included; otherwise a short
+    version that takes minutes and uses the weights and training logs in the package. trials:
+    number of trials of each setting; None for the default of the label. seed: of all
+    random numbers.
     """
 
     full: bool = False

@@ -28,10 +28,10 @@ CLAIMS: Sequence[tuple[str, str, str, str]] = (
     (
         "informal",
         "Given as input a set of points X and initial centers C, there exists a T layer "
-        "transformer with shared attention parameters {(Q_μ, K_μ, V_μ), "
-        "μ = 1, …, 4} and FFN parameters (W_1, W_2) using the updates in eq:l2-trf-ip-updates such "
-        "that the output of the T^th transformer layer exactly matches the output of Lloyd's "
-        "algorithm with the same input after T iterations.", "thm:l2-clus-ip-informal",
+        "transformer with shared attention parameters [...] and FFN parameters (W_1, W_2) using "
+        "the updates in eq:l2-trf-ip-updates such that the output of the T^th transformer layer "
+        "exactly matches the output of Lloyd's algorithm with the same input after T iterations.",
+        "thm:l2-clus-ip-informal",
         "With d rectified units and weights for the given data: the code rows of W_1 add a shift "
         "that makes every coordinate positive, V_3 and V_4 take off what it adds to the norms.",
     ),

@@ -24,7 +24,7 @@ def _above(result: Record) -> Verdict:
     chance = len(result["rows"]) * (len(GAPS) - 1) / len(GAPS)
     return claim(
         "The best objectives (emphasized in tab:med-res) are found by values of δ>0, thereby "
-        "lowering the selection probability from outside the current cluster",
+        "lowering the selection probability from outside the current cluster [...]",
         _TEXT,
         f"the best δ is above 0 on {_counted(result, ENDS[:1])}; by more than two standard errors "
         f"on {better}",

@@ -191,7 +191,7 @@ def _agreement(result: Record) -> list[Verdict]:
         beyond(
             "And all settings?",
             f"rank correlation {whole['correlation']:.2f} on {whole['runs']:,} settings, as "
-            "much as between two draws of ours",
+            "between two draws of ours",
             "Where both algorithms end at the same objective, a Loss is noise around 0. On the "
             f"{chance['ours']['runs']:,} settings that were drawn twice, two draws of ours "
             f"correlate to {chance['ours']['correlation']:.2f}, and ours and the authors' to "
