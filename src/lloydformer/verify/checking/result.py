@@ -153,7 +153,7 @@ class CheckResult:
         --------
         >>> import lloydformer as lf
         >>> list(lf.check(lf.recipes.spherical(), n_problems=1).families)
-        ['clustered', 'uniform', 'integer', 'duplicates', 'coincident', 'axes']
+        ['clustered', 'uniform', 'integer', 'between', 'duplicates', 'coincident', 'axes']
         """
         names = dict.fromkeys(o.trial.problem.family for o in self.outcomes)
         of = {name: [o for o in self.outcomes if o.trial.problem.family == name] for name in names}
