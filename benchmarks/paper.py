@@ -1,6 +1,6 @@
 """Generate docs/paper.md and its pictures from the results in results/paper.
 
-The results come from `lloydformer reproduce`; their claims are evaluated again.
+The results come from `lloydformer reproduce`; their verdicts are evaluated again.
 """
 
 import json

@@ -118,7 +118,7 @@ def test_an_import_of_a_later_room_is_noticed():
         ("learning.symmetric.layer", "learning.symmetric.model"),
         ("jobs.fit.settings", "jobs.fit.job"),
         ("paper.run", "paper.trf_train.experiment"),
-        ("paper.trf_train.settings", "paper.trf_train.claims"),
+        ("paper.trf_train.settings", "paper.trf_train.verdicts"),
         ("cli.terminal", "cli.app"),
     ],
 )

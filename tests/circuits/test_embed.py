@@ -19,7 +19,7 @@ def embedded(recipe, points, *assignments):
 
 
 def test_positions_are_relative_to_the_origin():
-    space, (encoder, decoder, origin, _) = embedded(lf.recipes.lloyd_dot(), POINTS)
+    space, (encoder, decoder, origin) = embedded(lf.recipes.lloyd_dot(), POINTS)
     assert torch.equal(space.read(encoder, POSITION) + origin, POINTS)
     assert torch.equal(space.read(decoder, POSITION) + origin, POINTS[:2])
     squares = (POINTS - origin).square().sum(dim=-1, keepdim=True)
@@ -46,7 +46,7 @@ def test_initial_assignments_are_those_given_or_zero():
 
 
 def subtracts_exactly(points):
-    _, (encoder, _, origin, _) = embedded(lf.recipes.lloyd(), points)
+    _, (encoder, _, origin) = embedded(lf.recipes.lloyd(), points)
     pairs = zip(points[:, 0].tolist(), encoder[:, 0].tolist(), strict=True)
     return all(Fraction(x) - Fraction(origin.item()) == Fraction(moved) for x, moved in pairs)
 

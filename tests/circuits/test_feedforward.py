@@ -36,7 +36,7 @@ def test_number_of_hidden_units(unit, hidden):
 
 
 def test_rectified_units_without_the_negated_ones_lose_coordinates():
-    """As in the main text: 16 for (-3, 4)."""
+    """With the weights for plain squares: 16 for (-3, 4)."""
     network = Quadratic("rectified").build(SPACE)
     network.inward, network.outward = network.inward[:2], network.outward[:, :2]
     tokens = torch.tensor([[-3.0, 4.0, 0.0, 0.0, 0.0, 1.0, 0.0]])

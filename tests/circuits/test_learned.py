@@ -8,6 +8,7 @@ from torch.autograd import gradcheck
 from torch.func import functional_call
 
 import lloydformer as lf
+from lloydformer.circuits.gradients import NoGradientWarning
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.projections import Dense
 from lloydformer.circuits.scores import Euclidean, Scaled
@@ -66,7 +67,8 @@ def test_gradients_of_the_weights(problem, codes, activation):
 def test_a_constructed_circuit_can_be_trained_from_its_weights(problem, name):
     recipe = getattr(lf.recipes, name)()
     fixed = lf.Circuit(recipe, n_features=2, n_clusters=3)
-    free = lf.Circuit(recipe, n_features=2, n_clusters=3, trainable=True).double()
+    with pytest.warns(NoGradientWarning):
+        free = lf.Circuit(recipe, n_features=2, n_clusters=3, trainable=True).double()
     assert [n for n, _ in free.named_parameters()] == [n for n, _ in fixed.named_buffers()]
     moved = free(*problem, 2).centers
     torch.testing.assert_close(moved, fixed(*problem, 2).centers)

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from lloydformer.circuits import recipes
-from lloydformer.circuits.activations import Gumbel, Linear, Softmax
+from lloydformer.circuits.activations import Gumbel, Linear, Reach, Softmax
 from lloydformer.circuits.scores import DotProduct
+from lloydformer.circuits.serialise import deserialise, serialise
 
 LLOYD, BINARY, LIFTED = recipes.lloyd(), recipes.lloyd_binary(), recipes.robust_lifted()
 
@@ -21,9 +22,31 @@ def test_a_new_recipe_is_made_by_replacing_a_part():
         name="soft",
         encoder_cross=replace(LLOYD.encoder_cross, activation=Softmax(1.0)),
         decoder_cross=replace(LLOYD.decoder_cross, activation=Linear()),
-        algorithm="*Soft k-means",
     )
     assert soft == recipes.soft(1.0)
+
+
+def test_a_replaced_part_clears_what_was_stated_for_the_others():
+    mine = replace(LLOYD, name="mine", decoder_cross=recipes.trimmed().decoder_cross)
+    assert (mine.algorithm, mine.appendix) == ("", "")
+    assert str(mine).splitlines()[0] == "mine: ℓ2-LSMA | ℓ2-LSMA | ⟨,⟩-LSMA | ℓ2-NMA | - | -"
+    back = replace(mine, decoder_cross=LLOYD.decoder_cross)  # words do not return by themselves
+    assert (back.algorithm, back.appendix) == ("", "")
+    again = deserialise(serialise(mine))
+    assert (again.algorithm, again.appendix) == ("", "")
+
+
+def test_words_that_are_given_stay():
+    head = recipes.trimmed().decoder_cross
+    mine = replace(LLOYD, decoder_cross=head, algorithm="My k-means")
+    assert (mine.algorithm, mine.appendix) == ("My k-means", "")
+    same = replace(LLOYD, decoder_cross=head, stated=None)
+    assert (same.algorithm, same.appendix) == (LLOYD.algorithm, LLOYD.appendix)
+
+
+def test_a_new_name_for_the_same_parts_keeps_the_words():
+    renamed = replace(LLOYD, name="k-means")
+    assert (renamed.algorithm, renamed.appendix) == (LLOYD.algorithm, LLOYD.appendix)
 
 
 def test_recipes_are_equal_by_their_parts_and_hashable():
@@ -54,16 +77,19 @@ def test_which_recipes_are_translation_invariant():
 
 
 def test_the_separation_is_the_one_given_or_near_its_bound():
-    assert recipes.medoids(3.0).separation(reach=50.0, n_clusters=4, eps=1e-16) == 3.0
-    assert recipes.robust(0.5).separation(reach=50.0, n_clusters=4, eps=1e-16) == (50 + 1 / 0.5) / 2
-    assert LLOYD.separation(reach=50.0, n_clusters=4, eps=1e-16) == 0
+    reach = Reach(nearest=7.0, farthest=50.0)
+    assert recipes.medoids(3.0).separation(reach, n_clusters=4, eps=1e-16) == 3.0
+    assert recipes.robust(0.5).separation(reach, n_clusters=4, eps=1e-16) == (7 + 1 / 0.5) / 2
+    assert recipes.trimmed().separation(reach, n_clusters=4, eps=1e-16) == 50
+    assert LLOYD.separation(reach, n_clusters=4, eps=1e-16) == 0
 
 
 def test_averaged_ties_need_k_squared_times_the_separation():
     first, average = recipes.trimmed(), recipes.trimmed(ties="average")
-    apart = average.separation(9.0, 4, 1e-16)
-    assert apart == 2 * 16 * first.separation(9.0, 4, 1e-16)
-    assert average.gap(apart, 4) == first.gap(first.separation(9.0, 4, 1e-16), 4)
+    reach = Reach(9.0, 9.0)
+    apart = average.separation(reach, 4, 1e-16)
+    assert apart == 2 * 16 * first.separation(reach, 4, 1e-16)
+    assert average.gap(apart, 4) == first.gap(first.separation(reach, 4, 1e-16), 4)
 
 
 def test_a_recipe_with_gumbel_at_a_temperature():

@@ -3,12 +3,15 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import lloydformer as lf
 from lloydformer.circuits.activations import Softmax, Sparsemax, TopK
 
+ROOT = Path(__file__).parents[2]
+TEX = ROOT.parent / "shared" / "paper" / "paper.tex"
 MAKERS = (*lf.recipes.IN_TABLE, *lf.recipes.BEYOND_TABLE, *lf.recipes.TRAINED)
 
 
@@ -24,7 +27,36 @@ def test_a_recipe_has_the_name_of_its_function(make):
 
 
 def test_all_lists_every_recipe():
-    assert sorted(lf.recipes.__all__) == sorted([*(m.__name__ for m in MAKERS), "table"])
+    assert sorted(lf.recipes.__all__) == sorted(
+        [*(m.__name__ for m in (*MAKERS, *lf.recipes.CHANGES)), "table"]
+    )
+
+
+APPENDICES = {
+    "soft_dot": "sec:methods:icll:dp",  # stated after thm:l2-clus ip
+    "robust_lifted": "sec:methods:new:robust",
+    "lloyd_binary": "",  # a later result, not in the paper
+    "relocating": "docs/relocating-circuit.md",
+    "symmetric": "docs/symmetric.md",
+    "learned": "asec:trf-train",
+}
+
+
+def test_where_the_recipes_beyond_the_table_are_constructed():
+    """tests/test_table.py compares those of the table with the paper."""
+    beyond = (*lf.recipes.BEYOND_TABLE, *lf.recipes.TRAINED)
+    assert {make.__name__: make().appendix for make in beyond} == APPENDICES
+    for page in APPENDICES.values():
+        assert not page.startswith("docs/") or (ROOT / page).exists()
+
+
+@pytest.mark.skipif(not TEX.exists(), reason="the paper is not at hand")
+def test_appendices_are_labels_of_the_paper():
+    tex = TEX.read_text(encoding="utf-8")
+    places = {make().appendix for make in MAKERS}
+    labels = [place for place in places if place and not place.startswith("docs/")]
+    assert len(labels) == 7
+    assert [label for label in labels if rf"\label{{{label}}}" not in tex] == []
 
 
 def test_parameters_reach_the_parts():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import lloydformer as lf
 from lloydformer.algorithms import relocating as plainly
 from lloydformer.algorithms.contract import squared_distances
+from lloydformer.circuits.gradients import NoGradientWarning
 from lloydformer.circuits.relocating import GAIN, OBJECTIVE, UTILITY
 from lloydformer.circuits.subspaces import ABSENT, ASSIGNMENT, POSITION
 from lloydformer.plans.lower import LoweringError, lower
@@ -276,7 +277,8 @@ def test_the_layer_writes_the_assignment_of_points(relocation_trace):
 
 def test_weights_can_be_trained(rng):
     points = torch.tensor(rng.normal(size=(20, 2)))
-    circuit = lf.Circuit(schedule_of(1), 2, 3, trainable=True).double()
+    with pytest.warns(NoGradientWarning):
+        circuit = lf.Circuit(schedule_of(1), 2, 3, trainable=True).double()
     circuit(points, points[:3], 3, seed=0).objective[-1].backward()
     weights = dict(circuit.layers[2].named_parameters())
     assert weights["keep.move.mean.value"].grad.isfinite().all()

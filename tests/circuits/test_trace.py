@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import lloydformer as lf
+from lloydformer.circuits.activations import LimitingSoftmax
 from lloydformer.circuits.subspaces import ASSIGNMENT
 
 POINTS = torch.tensor([[0.0], [1.0], [5.0], [9.0]])
@@ -18,11 +19,20 @@ def circuit():
     return lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
 
 
+def uncertain(recipe):
+    """The heads whose scores are compared with a tolerance."""
+    averaged = ("encoder_cross",) if recipe.ties == "average" else ()
+    shares = recipe.decoder_cross.activation == LimitingSoftmax()
+    return (*averaged, "decoder_cross") if shares else averaged
+
+
 def test_names_of_all_intermediates(recipe, batch):
     points, centers = batch
     circuit = lf.Circuit(recipe, points.shape[-1], centers.shape[-2])
     trace = circuit(points, centers, n_layers=2, keep=("*",), seed=0)
     expected = {f"{slot}.{point}" for slot in recipe.heads for point in HEAD} | set(TOKENS)
+    expected |= {f"{name}.tolerance" for name in uncertain(recipe)}
+    expected |= {"separation", "gap"} if recipe.separated else set()
     expected |= {"feedforward.hidden", "feedforward.output"} if recipe.feedforward else set()
     expected |= {f"numbers.{kind}" for kind in recipe.numbers.kinds} if recipe.numbers else set()
     assert set(trace.names) == {f"layers.{t}.{name}" for t in range(2) for name in expected}
@@ -48,7 +58,7 @@ def test_shapes(batch_size):
 
 PATTERNS = {
     (): 0,
-    ("layers.1.*",): 31,
+    ("layers.1.*",): 32,
     ("layers.0.encoder_cross.*", "layers.1.encoder_cross.attention"): 7,
     ("*.attention",): 8,
     "*.scores": 8,
@@ -91,7 +101,7 @@ def test_a_name_that_does_not_exist(circuit):
 
 def test_printing(circuit):
     assert repr(circuit(POINTS, CENTERS, 2, keep=("*.keys",))) == (
-        "Trace(2 layers, 4 points, 2 centers, 1 features, 8 of 62 intermediates kept)"
+        "Trace(2 layers, 4 points, 2 centers, 1 features, 8 of 64 intermediates kept)"
     )
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from lloydformer.cli import reproduce
 from lloydformer.paper import page
-from lloydformer.paper.artefact import Artefact, Claim, Picture, TextTable
+from lloydformer.paper.artefact import Artefact, Picture, TextTable
 from lloydformer.paper.labels import LABELS
+from lloydformer.paper.verdict import Tolerance, beyond, claim, judged, number
 
 
 def drawn(name: str) -> Picture:
@@ -23,8 +24,10 @@ QUICK = Artefact(
     "one", ("tab:one",), "One", "A number.",
     pieces=lambda scope: {"only": lambda: {"value": 5.0 + scope.seed}},
     result=lambda found: {"rows": {"a": [found["only"]["value"]]}},
-    claims=lambda result: [
-        Claim("it is 5", 5.0, result["rows"]["a"][0], result["rows"]["a"][0] == 5.0, "A note.")
+    verdicts=lambda result: [
+        claim("It is five.", "sec:one", "it is", judged(result["rows"]["a"][0] == 5.0), "A note."),
+        number("a", "tab:one", 5.0, result["rows"]["a"][0], Tolerance(0.1, "A reason.")),
+        beyond("And six?", "no"),
     ],
     tables=lambda result: [TextTable("Numbers", ["name", "value"], [["a", "5"]])],
     pictures=lambda result: [drawn("one")],
@@ -51,12 +54,19 @@ def test_a_label_writes_its_files_and_prints_its_verdict(command, tmp_path):
     folder = tmp_path / "out"
     status, out, _ = command("reproduce", "one", "-o", str(folder), "--page")
     assert status == 0
-    assert "1 of 1 claims hold" in out
-    assert "A note." in out
+    lines = [line.strip() for line in out.splitlines()]
+    assert (
+        "One (tab:one): 1 of 1 claims hold; 1 of 1 numbers within 0.1; beyond the paper: 1 finding"
+        in lines
+    )
+    first = lines.index("“It is five.” (sec:one)")
+    assert lines[first + 1 : first + 4] == ["here: it is", "answer: holds", "note: A note."]
+    assert "tab:one: a 5 (5)" in lines
+    assert lines[lines.index("And six?") + 1] == "here: no"
     assert sorted(p.name for p in folder.iterdir() if p.is_file()) == [
         "one.json", "one.md", "one.png", "paper.html",
     ]  # fmt: skip
-    assert "it is 5" in (folder / "paper.html").read_text()
+    assert "It is five." in (folder / "paper.html").read_text()
 
 
 @pytest.mark.usefixtures("labels")
@@ -64,7 +74,17 @@ def test_json_is_one_object_with_rows_as_in_the_paper(command, tmp_path):
     status, out, _ = command("reproduce", "one", "--json", "-o", str(tmp_path), "--seed", "2")
     assert status == 0
     assert json.loads(out)["rows"] == {"a": [7.0]}
-    assert json.loads(out)["claims"][0]["holds"] is False
+    answers = [verdict["answer"] for verdict in json.loads(out)["verdicts"]]
+    assert answers == ["does not hold", "does not hold", None]
+    assert json.loads(out)["summary"].startswith("0 of 1 claims hold (1 does not hold);")
+
+
+@pytest.mark.usefixtures("labels")
+def test_a_claim_that_does_not_hold_is_a_result_and_no_error(command, tmp_path):
+    status, out, error = command("reproduce", "one", "-o", str(tmp_path), "--seed", "2")
+    assert status == 0
+    assert "answer: does not hold" in out
+    assert error.strip() == f"written: {tmp_path}"
 
 
 @pytest.mark.usefixtures("labels")
@@ -74,6 +94,18 @@ def test_missing_data_stop_their_label_only(command, tmp_path):
     assert list(json.loads(out)["labels"]) == ["one"]
     assert "lloydformer: two: wine: no such set; set LLOYDFORMER_DATA" in error
     assert (tmp_path / "paper.html").exists()
+
+
+@pytest.mark.usefixtures("labels")
+def test_several_labels_end_with_all_of_them_together(command, tmp_path, monkeypatch):
+    known = {"one": QUICK, "three": replace(QUICK, label="three")}
+    monkeypatch.setattr(reproduce, "artefact", known.__getitem__)
+    monkeypatch.setattr(reproduce, "LABELS", tuple(known))
+    status, out, _ = command("reproduce", "all", "-o", str(tmp_path))
+    assert status == 0
+    assert out.splitlines()[-1] == (
+        "all: 2 of 2 claims hold; 2 of 2 numbers within 0.1; beyond the paper: 2 findings"
+    )
 
 
 @pytest.mark.usefixtures("labels")

@@ -60,6 +60,25 @@ def test_json_is_one_object(command, tmp_path):
     assert found["settings"]["codes"] is None
 
 
+def test_it_starts_from_constructed_weights(command, tmp_path):
+    start = ("--start", "constructed", "--start-noise", "0.01")
+    status, out, _ = command(*SMALL, *start, "-o", str(tmp_path), "--json")
+    assert status == 0
+    settings = json.loads(out)["settings"]
+    assert (settings["start"], settings["start_noise"]) == ("constructed", 0.01)
+    first = (tmp_path / "log.csv").read_text().splitlines()[1].split(",")
+    assert first[0] == "0"
+    assert 0.8 < float(first[5]) < 1.3  # from random weights it is above 2
+    like = ("train", "--like", str(tmp_path / "d2-k3.json"), "--device", "cpu")
+    assert command(*like, "-o", str(tmp_path / "again"))[0] == 0
+    assert (tmp_path / "again" / "log.csv").read_text() == (tmp_path / "log.csv").read_text()
+
+
+def test_a_start_that_there_is_not_is_refused(command, tmp_path):
+    status, _, error = command(*SMALL, "--start", "warm", "-o", str(tmp_path))
+    assert (status, "start: found 'warm'" in error) == (2, True)
+
+
 def test_it_resumes(command, tmp_path):
     folder = str(tmp_path / "o")
     assert command(*SMALL, "-o", folder)[0] == 0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lloydformer.circuits.activations import Gumbel
+from lloydformer.circuits.activations import Gumbel, Reach
 from lloydformer.numerics.noise import HEADS, _fraction, gumbel, philox, row_uniform, uniform
 
 KNOWN_ANSWERS = {  # Random123, kat_vectors, philox4x32 10: counter, key, four words
@@ -69,7 +69,7 @@ def test_extreme_words_give_numbers_inside_0_1():
 def test_the_range_of_draws_is_below_the_bound_of_separations():
     words = torch.tensor([0, 0xFFFFFFFF])
     lowest, highest = -torch.log(-torch.log(_fraction(words, words)))
-    assert highest - lowest < Gumbel().lowering(reach=0.0, eps=1e-16)
+    assert highest - lowest < Gumbel().lowering(Reach(0.0, 0.0), eps=1e-16)
 
 
 def test_gumbel_is_gumbel():

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import pytest
 from matplotlib.figure import Figure
 
-from lloydformer.paper.artefact import Artefact, Claim, Picture, Piece, Record, TextTable
+from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, TextTable
 from lloydformer.paper.scope import Scope
+from lloydformer.paper.verdict import Tolerance, Verdict, beyond, claim, judged, number
 
 RUNS: list[str] = []
 """The pieces that were really run, in order."""
@@ -27,11 +28,12 @@ def result(found: Mapping[str, Record]) -> Record:
     return {"rows": {name: [piece["value"]] for name, piece in found.items()}}
 
 
-def claims(result: Record) -> list[Claim]:
+def verdicts(result: Record) -> list[Verdict]:
     one, two = (result["rows"][name][0] for name in ("one", "two"))
     return [
-        Claim("one is 3", 3.0, one, abs(one - 3.0) < 0.5),
-        Claim("two | is below one", "below", f"{two:g}", two < one, "It is not."),
+        number("one", "tab:sample", 3.0, one, Tolerance(0.5, "A round number.")),
+        claim("two | is below one", "sec:sample", f"{two:g}", judged(two < one), "It is not."),
+        beyond("And three?", "not asked"),
     ]
 
 
@@ -49,7 +51,7 @@ def pictures(result: Record) -> list[Picture]:
     return [Picture("sample", figure, "A line.")]
 
 
-SAMPLE = Artefact("sample", ("tab:sample",), "A sample", "Two numbers.", pieces, result, claims,
+SAMPLE = Artefact("sample", ("tab:sample",), "A sample", "Two numbers.", pieces, result, verdicts,
                   tables, pictures)  # fmt: skip
 
 

@@ -2,27 +2,35 @@
 
 import copy
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from lloydformer.paper.comp_alg import ARTEFACT
-from lloydformer.paper.comp_alg.claims import differences
+from lloydformer.paper.comp_alg import ARTEFACT, informal
 from lloydformer.paper.comp_alg.settings import BEYOND, paper_table
+from lloydformer.paper.comp_alg.verdicts import CLAIMS, differences
 from lloydformer.paper.scope import Scope
+from lloydformer.paper.verdict import Answer, Kind
+from lloydformer.verify.problems import small_problems
 
 
 @pytest.fixture(scope="module")
 def result():
     pieces = ARTEFACT.pieces(Scope(trials=4))
     assert list(pieces) == [*paper_table()["rows"], *BEYOND]
-    measured = {name: pieces[name]() for name in ("soft", "spherical", "medoids")}
+    measured = {name: pieces[name]() for name in ("soft", "spherical", "medoids", "informal")}
     found = {name: measured.get(name, measured["soft"]) for name in pieces}
     return json.loads(json.dumps(ARTEFACT.result(found), allow_nan=False))
 
 
 def test_circuits_agree_with_their_algorithms(result):
-    assert all(claim.holds for claim in ARTEFACT.claims(result))
-    assert len(ARTEFACT.claims(result)) == 1 + 7 + len(BEYOND)
+    claims = [verdict for verdict in ARTEFACT.verdicts(result) if verdict.kind is Kind.CLAIM]
+    answers = {claim.here.split(":")[0]: claim.answer for claim in claims}
+    assert len(claims) == 12
+    assert answers.pop("trimmed") is Answer.OPEN  # a gamma for each cluster
+    assert set(answers.values()) == {Answer.HOLDS}
+    assert {*(name for name, *_ in CLAIMS), "lloyd_binary"} == {*paper_table()["rows"], *BEYOND}
     assert result["compared"]["soft"]["layers"]["problems"] == 4
     assert result["compared"]["soft"]["free"]["problems"] == 2
     assert 0 < result["compared"]["soft"]["layers"]["deviation"] < 1e-9
@@ -40,11 +48,10 @@ def test_rows_are_those_of_the_paper(result):
 def test_a_wrong_cell_is_named(result, column):
     doctored = copy.deepcopy(result)
     doctored["rows"]["trimmed"][column] += "?"
-    first, *others = ARTEFACT.claims(doctored)
-    assert not first.holds
-    assert paper_table()["columns"][column] in first.note
-    assert first.ours == "55 of them"
-    assert all(claim.holds for claim in others)
+    *claims, cells, _ = ARTEFACT.verdicts(doctored)
+    assert paper_table()["columns"][column] in cells.note
+    assert cells.here == "55 of 56 cells"
+    assert claims == ARTEFACT.verdicts(result)[:-2]
 
 
 def test_a_missing_row_is_eight_wrong_cells(result):
@@ -56,7 +63,28 @@ def test_a_missing_row_is_eight_wrong_cells(result):
 @pytest.mark.parametrize(("key", "value"), [("deviation", 1e-8), ("decisions", 1)])
 def test_a_circuit_that_differs_does_not_hold(result, part, key, value):
     doctored = copy.deepcopy(result)
-    doctored["compared"]["robust"][part][key] = value
-    wrong = [claim.says for claim in ARTEFACT.claims(doctored) if not claim.holds]
-    assert len(wrong) == 1
-    assert wrong[0].endswith(": Robust k-means")
+    for name in ("robust", "trimmed"):
+        doctored["compared"][name][part][key] = value
+    wrong = [v for v in ARTEFACT.verdicts(doctored) if v.answer is Answer.FAILS]
+    assert [verdict.here.split(":")[0] for verdict in wrong] == ["trimmed", "robust"]
+
+
+def test_the_informal_theorem_has_d_rectified_units_and_needs_their_shift(rng):
+    (problem,) = small_problems(rng, 1)
+    d, k = problem.points.shape[1], len(problem.centers)
+    weights = informal.informal_weights(problem)
+    assert weights.w1.shape == weights.w2.shape == (d, d + k + 2)
+    assert informal.compared(problem, 10).within(1e-12)
+    positive = replace(problem, points=problem.points + 9, centers=problem.centers + 9)
+    assert informal.informal_weights(positive).w1[:, -k:].max() == 0  # nothing to shift
+    assert informal.compared(positive, 10).within(1e-9)
+
+
+def test_without_the_shift_the_informal_circuit_is_wrong(rng, monkeypatch):
+    problems = small_problems(rng, 5)
+    plain = informal.informal_weights
+    monkeypatch.setattr(
+        informal, "informal_weights",
+        lambda p: plain(replace(p, points=np.abs(p.points), centers=np.abs(p.centers))),
+    )  # fmt: skip
+    assert not any(informal.compared(problem, 10).within(1e-3) for problem in problems)

@@ -12,7 +12,7 @@ from lloydformer.paper.labels import LABELS, artefact
 ROOT = Path(lloydformer.paper.__file__).parent
 PREFIX = "lloydformer.paper."
 FOLDERS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
-REQUIRED = {"__init__", "experiment", "claims", "tables"}
+REQUIRED = {"__init__", "experiment", "verdicts", "tables"}
 
 
 def module_name(path: Path) -> str:
@@ -65,8 +65,10 @@ def test_no_module_imports_itself_through_others():
 
 
 def test_imports_are_seen():
-    assert "artefact" in IMPORTS["mix_res.claims"]
-    assert imports("from lloydformer.paper.mix_res import claims, ARTEFACT") == {
-        "mix_res.claims", "mix_res",
+    assert "artefact" in IMPORTS["mix_res.verdicts"]
+    assert imports("from lloydformer.paper.mix_res import verdicts, ARTEFACT") == {
+        "mix_res.verdicts", "mix_res",
     }  # fmt: skip
-    assert imports("from lloydformer.paper.mix_res.claims import claims") == {"mix_res.claims"}
+    assert imports("from lloydformer.paper.mix_res.verdicts import verdicts") == {
+        "mix_res.verdicts"
+    }

@@ -14,9 +14,7 @@ from lloydformer.paper.lrn_attn_map import ARTEFACT
 from lloydformer.paper.lrn_attn_map.experiment import similarity
 from lloydformer.paper.matrix_text import read
 from lloydformer.paper.scope import Scope
-
-NOT_DIAGONAL = 4
-"""Index of the one claim that does not hold: the encoder's self-attention is diagonal."""
+from lloydformer.paper.verdict import Answer, Kind
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +28,11 @@ def result(made):
     return deepcopy(made)
 
 
-def failing(result) -> list[int]:
-    return [number for number, claim in enumerate(ARTEFACT.claims(result)) if not claim.holds]
+def undecided(result) -> list[int]:
+    """Claims that do not hold: one layer cannot refute what the paper saw in its own."""
+    claims = [v for v in ARTEFACT.verdicts(result) if v.kind is Kind.CLAIM]
+    assert {claim.answer for claim in claims} <= {Answer.HOLDS, Answer.OPEN, Answer.UNDECIDED}
+    return [n for n, claim in enumerate(claims) if claim.answer is Answer.UNDECIDED]
 
 
 @pytest.fixture(scope="module")
@@ -90,28 +91,36 @@ def test_four_tasks_are_saved_with_the_shapes_of_the_caption(result):
     torch.testing.assert_close(kept, torch.eye(64).double() / 8, atol=0.01, rtol=0)
 
 
-def test_all_claims_hold_except_that_the_encoders_self_attention_is_diagonal(result):
-    assert failing(result) == [NOT_DIAGONAL]
+def test_claims_hold_and_a_diagonal_to_the_eye_depends_on_the_measure(result):
+    assert undecided(result) == []
+    diagonal = ARTEFACT.verdicts(result)[1]
+    assert diagonal.answer is Answer.OPEN
+    assert diagonal.here.endswith("total variation 0.96 and 0.01")
     row = result["rows"]["encoder_self"]
     assert row["agreement"] > 0.9
     assert row["mass"] < 0.1
+    weight = ARTEFACT.verdicts(result)[4]
+    assert weight.kind is Kind.BEYOND
+    row["distance"] = 0.1
+    assert ARTEFACT.verdicts(result)[1].answer is Answer.HOLDS
+    assert weight.kind is Kind.BEYOND
+    assert weight.here.startswith(f"encoder {row['mass']:.2f}, decoder 0.99")
 
 
 @pytest.mark.parametrize(
     ("head", "change", "broken"),
     [
         ("encoder_cross", {"keys": 6.0}, [0]),
-        ("decoder_cross", {"keys": 300.0}, [2]),
-        ("decoder_self", {"mass": 0.5}, [5]),
-        ("encoder_cross", {"distance": 0.1}, [6]),
-        ("encoder_cross", {"distance": 0.9}, [7]),
+        ("decoder_cross", {"keys": 300.0}, [0]),
+        ("encoder_self", {"agreement": 0.5}, [1]),
+        ("decoder_self", {"agreement": 0.5}, [1]),
+        ("encoder_cross", {"distance": 0.1}, [2]),
+        ("encoder_cross", {"distance": 0.9}, [3]),
     ],
 )
-def test_claims_can_fail(result, head, change, broken):
-    result["rows"]["encoder_self"]["mass"] = 0.95
-    assert failing(result) == []
+def test_claims_can_be_wrong(result, head, change, broken):
     result["rows"][head] |= change
-    assert failing(result) == broken
+    assert undecided(result) == broken
 
 
 def test_tables_and_pictures(result):

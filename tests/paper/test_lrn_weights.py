@@ -12,6 +12,8 @@ from lloydformer.paper.lrn_weights.experiment import similarity
 from lloydformer.paper.lrn_weights.pictures import matrix
 from lloydformer.paper.matrix_text import read, written
 from lloydformer.paper.scope import Scope
+from lloydformer.paper.verdict import Answer, Kind
+from lloydformer.plots.palette import SIGNED_WORDS
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +27,11 @@ def result(made):
     return deepcopy(made)
 
 
-def failing(result) -> list[int]:
-    return [number for number, claim in enumerate(ARTEFACT.claims(result)) if not claim.holds]
+def wrong(result, answer: Answer) -> list[int]:
+    """The claims that do not hold, all with this answer."""
+    claims = [v for v in ARTEFACT.verdicts(result) if v.kind is Kind.CLAIM]
+    assert {claim.answer for claim in claims} <= {Answer.HOLDS, answer}
+    return [n for n, claim in enumerate(claims) if claim.answer is answer]
 
 
 def test_similarity_by_hand():
@@ -73,39 +78,50 @@ def test_matrices_as_text():
 
 
 def test_all_points_of_the_text_hold_for_the_layer_in_the_package(result):
-    assert failing(result) == []
+    assert wrong(result, Answer.FAILS) == []
+    value = matrices(load("d32-k10").circuit())["encoder_self"]["V"][:32, :32]
+    known = float((value * torch.eye(32)).sum() / value.norm() / 32**0.5)
+    assert ARTEFACT.verdicts(result)[3].here.endswith(f"of the position {known:.2f}")
     assert len(result["rows"]) == 4 * 4 + 1
 
 
 @pytest.mark.parametrize(
     ("name", "change", "broken"),
     [
-        ("QtK_1", {"dominance": 1.0}, [0, 8]),
-        ("QtK_3", {"dominance": 9.0}, [0, 2, 8]),
-        ("K_4", {"cosine": -0.9}, [1]),
-        ("V_3", {"cosine": 0.1}, [3]),
-        ("V_4", {"cosine": -0.9}, [4]),
-        ("V_1", {"cosine": 0.8}, [5]),
-        ("V_2", {"cosine": 0.8}, [6]),
-        ("V_2 and position", {"dominance": 1.0}, [7]),
+        ("QtK_1", {"dominance": 1.0}, [0]),
+        ("QtK_3", {"dominance": 9.0}, [0, 1]),
+        ("K_4", {"cosine": -0.9}, [0]),
+        ("V_3", {"cosine": 0.1}, [2]),
+        ("V_4", {"cosine": -0.9}, [2]),
+        ("V_1", {"cosine": 0.8}, [3]),
+        ("V_2", {"cosine": 0.8}, [3]),
+        ("V_2 and position", {"dominance": 1.0}, [3]),
     ],
 )
-def test_claims_can_fail(result, name, change, broken):
+def test_claims_can_fail_with_several_layers_and_are_undecided_with_one(
+    result, name, change, broken
+):
     result["rows"][name] |= change
-    assert failing(result) == broken
+    assert wrong(result, Answer.UNDECIDED) == broken
+    result["others"] = [deepcopy(result["rows"])]
+    assert wrong(result, Answer.FAILS) == broken
 
 
-def test_another_layer_without_the_pattern_fails_the_last_claim(result):
+def test_one_layer_is_no_evidence_for_others(result):
+    last = ARTEFACT.verdicts(result)[-1]
+    assert (last.kind, last.answer) == (Kind.BEYOND, Answer.UNDECIDED)
     other = deepcopy(result["rows"])
     other["QtK_2"]["dominance"] = 1.0
     result["others"] = [other]
-    assert failing(result) == [8]
+    last = ARTEFACT.verdicts(result)[-1]
+    assert (last.here, last.answer) == ("1 of 2 layers have them", None)
 
 
 def test_tables_and_pictures(result):
     (table,) = ARTEFACT.tables(result)
     assert len(table.rows) == 17
     (picture,) = ARTEFACT.pictures(result)
+    assert SIGNED_WORDS in picture.caption
     axes = picture.figure.axes
     assert len(axes) == 32
     assert axes[0].get_title() == "$Q_1$ [Thm]"

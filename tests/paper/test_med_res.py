@@ -12,6 +12,7 @@ from lloydformer.paper.med_res.experiment import measured
 from lloydformer.paper.med_res.settings import GAPS
 from lloydformer.paper.paper_numbers import numbers
 from lloydformer.paper.scope import Scope
+from lloydformer.paper.verdict import Answer, Kind
 
 PAPER = numbers("med-res")
 
@@ -39,8 +40,8 @@ def objective(points, centers) -> float:
     return np.log(((points[:, None] - centers) ** 2).sum(axis=2).min(axis=1).sum())
 
 
-def failed(result: Record) -> list[str]:
-    return [claim.says for claim in ARTEFACT.claims(result) if not claim.holds]
+def answers(result: Record, kind: Kind) -> list[Answer | None]:
+    return [v.answer for v in ARTEFACT.verdicts(result) if v.kind is kind]
 
 
 def test_last_and_best_agree_with_the_plain_algorithm(points):
@@ -84,7 +85,9 @@ def test_without_the_package_kmedoids_the_column_says_so(points, monkeypatch):
     result = ARTEFACT.result(dict.fromkeys(pieces, pieces["pc3"]()))
     assert result["rows"]["pc3"]["fasterpam"] is None
     assert ARTEFACT.tables(result)[1].rows[0][-1] == "the package kmedoids is not installed"
-    assert ARTEFACT.claims(result)[-1].ours == "the package kmedoids is not installed"
+    last = ARTEFACT.verdicts(result)[-1]
+    assert "the package kmedoids is not installed" in last.here
+    assert last.answer is Answer.UNDECIDED
 
 
 def test_rows_are_the_papers(points):
@@ -96,32 +99,83 @@ def test_rows_are_the_papers(points):
     assert {len(table.rows) for table in ARTEFACT.tables(result)} == {10}
 
 
-def test_the_papers_own_numbers_fulfil_its_claims():
-    assert failed(as_printed()) == []
+def test_the_papers_own_numbers_are_its_own():
+    assert answers(as_printed(), Kind.NUMBER) == [Answer.HOLDS] * 80
+    expected = [Answer.HOLDS, Answer.OPEN, Answer.HOLDS]  # with errors of 0
+    assert answers(as_printed(), Kind.CLAIM) == expected
+    assert answers(as_printed(), Kind.BEYOND) == [None] * 3
 
 
-def test_in_the_papers_own_table_one_set_has_its_best_at_gap_zero():
-    above = ARTEFACT.claims(as_printed())[0]
-    assert (above.paper, above.ours) == ("9 of 10", "9 of 10")
+def test_counts_of_the_paper_and_of_chance():
+    above, large, _ = ARTEFACT.verdicts(as_printed())[:3]
+    assert above.here.startswith("the best δ is above 0 on 9 (best medoids of a run) and 9 (last")
+    assert "8.6 of 10" in above.note
+    assert "In the paper's table on 9 of 10 (not on ringnorm)." in above.note
+    assert "below 100 on 5 (best" in large.here
+    assert "below 100 on 5 of 10 sets, and below 10^15 on 10." in large.note
+
+
+def test_what_is_within_two_standard_errors_is_undecided():
+    result = as_printed()
+    result["errors"] = {name: {c: [1.0, 1.0] for c in e} for name, e in result["errors"].items()}
+    expected = [Answer.UNDECIDED, Answer.OPEN, Answer.UNDECIDED]
+    assert answers(result, Kind.CLAIM) == expected
+
+
+def test_ends_that_are_clearly_better_refute_the_claims():
+    result = as_printed()
+    for row in result["rows"].values():
+        row |= {"best_0": 1.0, "best_1e15": 1.0}
+    expected = [Answer.FAILS, Answer.OPEN, Answer.FAILS]  # 100 to 10^8 are not better
+    assert answers(result, Kind.CLAIM) == expected
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "says"),
-    [("best_0", 1.0, "delta above 0"), ("best_1e15", 1.0, "too large"),
-     ("initial", 1.0, "initial column"), ("1", 20.0, "Every setting"), ("1", 20.0, "last"),
-     ("best_1", 20.0, "best medoids seen"), ("fasterpam", 1.0, "FasterPAM")],
-    ids=["zero", "large", "initial", "every", "last", "best", "pam"],
-)  # fmt: skip
-def test_claims_can_fail(column, value, says):
+    ("value", "answer"), [(1.0, Answer.HOLDS), (20.0, Answer.FAILS)], ids=["better", "worse"]
+)
+def test_small_gaps_that_are_clearly_better_or_worse_decide_what_is_too_large(value, answer):
     result = as_printed()
     for row in result["rows"].values():
-        row[column] = value
-    assert any(says in words for words in failed(result))
+        row |= {"best_0.01": value, "best_1": value}
+    assert answers(result, Kind.CLAIM)[1] is answer
 
 
-def test_claims_of_balance_and_equal_gaps_can_fail():
+def wrong_numbers(result: Record) -> dict[str, Answer | None]:
+    found = [v for v in ARTEFACT.verdicts(result) if v.kind is Kind.NUMBER]
+    return {v.about: v.answer for v in found if v.answer is not Answer.HOLDS}
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "fit"),
+    [("", {}, "48 of 49"), ("best_", {"pc3, delta = 1": Answer.OPEN}, "49 of 49")],
+    ids=["last", "best"],
+)
+def test_numbers_are_those_of_the_best_medoids_and_may_be_the_last(kind, wrong, fit):
     result = as_printed()
-    result["errors"] = {name: {c: [1.0, 1.0] for c in e} for name, e in result["errors"].items()}
-    assert any("balance" in says for says in failed(result))
-    result["one_algorithm"] = ["pc3"]
-    assert any("same medoids" in says for says in failed(result))
+    result["rows"]["pc3"][f"{kind}1"] += 0.2
+    assert wrong_numbers(result) == wrong
+    (cell,) = [v for v in ARTEFACT.verdicts(result) if v.about == "pc3, delta = 1"]
+    assert f"by the last, {fit} are within 0.1" in cell.note
+
+
+def test_a_number_that_fits_neither_reading_is_wrong():
+    result = as_printed()
+    result["rows"]["pc3"]["1"] += 0.2
+    result["rows"]["pc3"]["best_1"] -= 0.3
+    assert wrong_numbers(result) == {"pc3, delta = 1": Answer.FAILS}
+
+
+def test_an_initial_objective_can_be_wrong_and_depends_on_the_data_of_three_sets():
+    result = as_printed()
+    for row in result["rows"].values():
+        row["initial"] += 0.2
+    found = list(wrong_numbers(result).values())
+    assert (found.count(Answer.FAILS), found.count(Answer.OPEN)) == (7, 3)
+
+
+def test_equal_gaps_are_counted_beyond_the_paper():
+    result = as_printed() | {"one_algorithm": ["pc3"]}
+    gaps = ARTEFACT.verdicts(result)[-2]
+    assert gaps.kind is Kind.BEYOND
+    assert "on 1 of 10 sets" in gaps.here
+    assert "its own random numbers" in gaps.note

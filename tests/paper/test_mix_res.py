@@ -14,6 +14,7 @@ from lloydformer.paper.mix_res.settings import BEYOND
 from lloydformer.paper.paper_numbers import numbers
 from lloydformer.paper.scope import Scope
 from lloydformer.paper.trained_layers import layers
+from lloydformer.paper.verdict import Answer, Kind
 
 N_TASKS = 2
 
@@ -26,15 +27,18 @@ def result():
 
 @pytest.fixture
 def as_printed(result):
-    """The result with the paper's numbers in place of ours."""
+    """The result with the paper's numbers in place of ours, and their standard errors."""
     found, paper = deepcopy(result), numbers("mix-res")
+    for family in paper["rows"]:
+        for who in ("lloyd", "transformer"):
+            found["curves"][family][who]["error"] = [0.015] * 21
     for family, row in paper["rows"].items():
         found["rows"][family] |= dict(zip(paper["columns"], row, strict=True))
     return found
 
 
-def held(result) -> list[bool]:
-    return [claim.holds for claim in ARTEFACT.claims(result)]
+def answers(result, kind: Kind) -> list[Answer]:
+    return [v.answer for v in ARTEFACT.verdicts(result) if v.kind is kind]
 
 
 def test_rows_and_columns_are_the_papers_and_the_columns_beyond(result):
@@ -74,14 +78,25 @@ def test_ribbons_go_from_the_minimum_to_the_maximum_of_the_tasks():
 
 
 def test_the_papers_numbers_fulfil_the_papers_claims_and_others_do_not(as_printed):
-    assert held(as_printed)[:3] == [True] * 3
-    assert all(held(as_printed)[5:])
-    assert len(held(as_printed)) == 5 + 15
+    assert answers(as_printed, Kind.CLAIM) == [Answer.HOLDS]
+    assert answers(as_printed, Kind.NUMBER) == [Answer.HOLDS] * 15
+    assert answers(as_printed, Kind.BEYOND) == [None] * 2
     as_printed["rows"]["cauchy"]["transformer"] = 3.2  # no longer behind Lloyd's
-    assert held(as_printed)[:3] == [True, False, False]
-    as_printed["rows"]["normal"]["transformer"] = 7.0  # no better than the start
-    assert held(as_printed)[0] is False
-    assert [claim.holds for claim in ARTEFACT.claims(as_printed)].count(False) >= 4
+    assert answers(as_printed, Kind.CLAIM) == [Answer.FAILS]
+    assert answers(as_printed, Kind.NUMBER).count(Answer.FAILS) == 1
+
+
+@pytest.mark.parametrize("value", [5.35, 7.0], ids=["behind Lloyd's", "no better than the start"])
+def test_a_transformer_that_is_behind_refutes_the_claim(as_printed, value):
+    as_printed["rows"]["normal"]["transformer"] = value
+    assert answers(as_printed, Kind.CLAIM) == [Answer.FAILS]
+
+
+def test_what_is_within_chance_is_undecided(as_printed):
+    as_printed["rows"]["normal"]["transformer"] = 5.25
+    assert answers(as_printed, Kind.CLAIM) == [Answer.UNDECIDED]
+    as_printed["rows"]["normal"]["transformer"] = 5.0752  # 0.07, of which 0.03 are two errors
+    assert answers(as_printed, Kind.NUMBER).count(Answer.UNDECIDED) == 1
 
 
 def test_tables_and_pictures(result):

@@ -28,36 +28,56 @@ def test_a_sheet_has_tables_pictures_and_verdicts(sample, result):
     text = sheet(sample, result, ["sample.png"])
     assert "| one | 3 |\n| two | 4 |" in text
     assert "![sample.png](sample.png)" in text
-    assert "| one is 3 | 3 | 3 | +0 | yes |  |" in text
-    assert "| two \\| is below one | below | 4 |  | **no** | It is not. |" in text
+    assert "| “two \\| is below one” (sec:sample) | 4 | **does not hold** | It is not. |" in text
+    assert "| tab:sample: one 3 (3) | 1 of 1 within 0.5 | +0 (one) | A round number. |" in text
+    assert "| And three? | not asked |  |" in text
+    assert text.index("Claims of") < text.index("Numbers of") < text.index("Beyond the paper")
 
 
-def test_a_page_needs_no_other_file_and_counts_the_claims(result):
+SUMMARY = (
+    "0 of 1 claims hold (1 does not hold); 1 of 1 numbers within 0.5; beyond the paper: 1 finding"
+)
+
+
+def test_a_page_needs_no_other_file_and_counts_the_kinds_apart(result):
     html = paper_page({"sample": result})
-    assert "1 of 2 claims hold" in html
+    assert html.count(SUMMARY) == 2  # in the overview and above the tables
+    assert "<strong>does not hold</strong>" in html
     assert "<svg" in html
     assert "http" not in html.replace("http-equiv", "").replace("http://www.w3.org", "")
 
 
+def test_the_overview_ends_with_all_labels_together(result, tmp_path, monkeypatch):
+    monkeypatch.setattr(markdown, "LABELS", ("sample", "sample"))
+    text = fill_marks("<!-- overview of all -->\n<!-- end -->\n", tmp_path)
+    last = text.splitlines()[-2]
+    assert last == (
+        "| all |  | 0 of 2 claims hold (2 do not hold); 2 of 2 numbers within 0.5; beyond the "
+        "paper: 2 findings |"
+    )
+    html = paper_page({"one": result, "two": result})
+    assert "0 of 2 claims hold (2 do not hold); 2 of 2 numbers within 0.5" in html
+
+
 def test_marks_are_filled_from_results(result, tmp_path):
     text = (
-        "a\n<!-- claims of sample -->\nold\n<!-- end -->\n<!-- runs of sample -->\n<!-- end -->\n"
+        "a\n<!-- verdicts of sample -->\nold\n<!-- end -->\n<!-- runs of sample -->\n<!-- end -->\n"
     )
     once = fill_marks(text, tmp_path)
     assert "\nold\n" not in once
-    assert "| one is 3 |" in once
+    assert "| And three? |" in once
     assert "seed 0" in once
     assert once.count("<!-- end -->") == 2
     assert fill_marks(once, tmp_path) == once
-    assert marks(text) == [("claims", "sample"), ("runs", "sample")]
+    assert marks(text) == [("verdicts", "sample"), ("runs", "sample")]
 
 
 def test_the_documentation_is_generated_from_the_results():
     assert fill_marks(PAGE, RESULTS) == PAGE, "run: python benchmarks/paper.py"
 
 
-def test_every_label_has_its_claims_in_the_documentation():
-    found = {label for kind, label in marks(PAGE) if kind == "claims"}
+def test_every_label_has_its_verdicts_in_the_documentation():
+    found = {label for kind, label in marks(PAGE) if kind == "verdicts"}
     assert found == set(LABELS)
 
 

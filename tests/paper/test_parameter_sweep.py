@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from lloydformer.paper.mixture import MixtureSize
 from lloydformer.paper.parameter_sweep import ARTEFACT, experiment, runs
 from lloydformer.paper.parameter_sweep.runs import N_STEPS, draw, outcome
 from lloydformer.paper.parameter_sweep.settings import AXES, GAMMAS, authors_losses, layer, levels
 from lloydformer.paper.parameter_sweep.summary import agreement
 from lloydformer.paper.scope import Scope
+from lloydformer.paper.verdict import Answer, Kind
+from lloydformer.verify.mixture import MixtureSize
 
 TABLE = Path(__file__).parents[3] / "shared" / "paper" / "parameter_sweep_authors.csv.gz"
 
@@ -118,12 +119,14 @@ def perfect():
     return json.loads(json.dumps(ARTEFACT.result(found), allow_nan=False))
 
 
-def held(result):
-    return {claim.says: claim.holds for claim in ARTEFACT.claims(result)}
+def answers(result, kind: Kind = Kind.CLAIM) -> list[Answer | None]:
+    return [v.answer for v in ARTEFACT.verdicts(result) if v.kind is kind]
 
 
 def test_all_claims_hold_for_the_authors_own_runs(perfect):
-    assert [says for says, holds in held(perfect).items() if not holds] == []
+    assert answers(perfect) == [Answer.HOLDS] * 6
+    assert answers(perfect, Kind.NUMBER) == [Answer.HOLDS] * 120
+    assert answers(perfect, Kind.BEYOND) == [None] * 4
     assert perfect["agreement"]["worth"]["correlation"] == 1.0
     assert perfect["by_level"]["ours"] == perfect["by_level"]["authors"]
     assert len(perfect["rows"]) == 40
@@ -138,36 +141,60 @@ def test_means_by_level_are_means(perfect):
     assert cell == pytest.approx(np.nanmean(authors_losses()[3, 1]), abs=1e-5)
 
 
-@pytest.mark.parametrize("name", AXES)
-def test_a_reversed_trend_does_not_hold(perfect, name):
+@pytest.mark.parametrize(
+    ("name", "broken"), [("Dimensions", 1), ("Points", 3), ("Clusters", 3), ("Scale", 5)]
+)
+def test_a_reversed_trend_does_not_hold(perfect, name, broken):
     doctored = copy.deepcopy(perfect)
     doctored["by_level"]["ours"][name]["mean"].reverse()
-    turned = [says for says, holds in held(doctored).items() if not holds]
-    letter = {"Dimensions": "A", "Points": "B", "Clusters": "C", "Scale": "D"}[name]
-    assert [says[0] for says in turned] == [letter]
+    expected = [Answer.HOLDS] * 6
+    expected[broken] = Answer.FAILS
+    assert answers(doctored) == expected
+    assert Answer.FAILS in answers(doctored, Kind.NUMBER)
+    doctored["counts"]["ours"] = 300  # a hundredth of the authors' runs
+    expected[broken] = Answer.UNDECIDED
+    assert answers(doctored) == expected
+    doctored["by_level"]["authors"][name]["mean"].reverse()
+    expected[broken] = Answer.FAILS
+    assert answers(doctored) == expected
 
 
 @pytest.mark.parametrize(
-    ("path", "value"),
+    ("path", "value", "broken"),
     [
-        (("agreement", "worth", "correlation"), 0.89),
-        (("agreement", "all", "correlation"), 0.89),
-        (("corners", "ours", "many points, gamma 100"), 9.0),
-        (("corners", "ours", "scale 10, gamma 1"), None),
-        (("without_loss", "ours"), 3000),
-        (("apart", 0), 11.0),
-        (("by_level", "ours", "Points", "mean", 4, 2), 5.0),
+        (("corners", "ours", "many points, gamma 100"), 9.0, 4),
+        (("corners", "ours", "many clusters, scale 10"), None, 4),
+        (("apart", 0), 11.0, 2),
+        (("by_level", "ours", "Points", "mean", 4, 2), 5.0, 0),
     ],
     ids=lambda value: ".".join(map(str, value)) if isinstance(value, tuple) else "",
 )
-def test_other_claims_can_fail(perfect, path, value):
+def test_other_claims_can_fail(perfect, path, value, broken):
     doctored = copy.deepcopy(perfect)
     part = doctored
     for key in path[:-1]:
         part = part[key]
     part[path[-1]] = value
-    before, after = held(perfect), held(doctored)
-    assert sum(before.values()) > sum(after.values())
+    assert answers(doctored)[broken] is Answer.FAILS
+
+
+def test_a_change_within_chance_is_named(perfect):
+    doctored = copy.deepcopy(perfect)
+    note = ARTEFACT.verdicts(doctored)[3].note
+    assert "within chance" not in note
+    points = doctored["by_level"]["ours"]["Points"]
+    points["deviation"] = [[0.0, 0.0, 9.0]] * 10
+    note = ARTEFACT.verdicts(doctored)[3].note
+    assert "Here the change with points at γ = 100, +0.012 ± " in note
+    assert note.count("within chance") == 1
+
+
+def test_a_mean_far_from_the_authors_is_outside_unless_the_runs_are_few(perfect):
+    doctored = copy.deepcopy(perfect)
+    doctored["by_level"]["ours"]["Scale"]["mean"][0][0] += 0.2
+    assert answers(doctored, Kind.NUMBER).count(Answer.FAILS) == 1
+    doctored["counts"]["ours"] = 30
+    assert answers(doctored, Kind.NUMBER).count(Answer.UNDECIDED) == 1
 
 
 def test_rank_correlation_is_that_of_ranks():

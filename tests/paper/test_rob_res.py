@@ -9,10 +9,11 @@ from lloydformer.algorithms.robust import Robust
 from lloydformer.paper.artefact import Record
 from lloydformer.paper.datasets import in_folder
 from lloydformer.paper.paper_numbers import numbers
-from lloydformer.paper.rob_res import ARTEFACT, experiment
+from lloydformer.paper.rob_res import ARTEFACT, experiment, verdicts
 from lloydformer.paper.rob_res.experiment import measured, one_trial
 from lloydformer.paper.rob_res.quantile_trim import quantile_trimmed
 from lloydformer.paper.scope import Scope
+from lloydformer.paper.verdict import Answer, Kind
 
 PAPER = numbers("rob-res")
 
@@ -74,7 +75,7 @@ def test_rows_are_the_papers_and_runs_have_ten_trials(points):
     assert set(PAPER["columns"]) <= set(result["rows"]["pc3"])
     assert len(result["runs"]["trimmed"]) == 2
     assert {len(table.rows) for table in ARTEFACT.tables(result)} == {10}
-    assert ARTEFACT.claims(result)
+    assert ARTEFACT.verdicts(result)
 
 
 def test_means_errors_and_counts_by_hand():
@@ -88,44 +89,90 @@ def test_means_errors_and_counts_by_hand():
     assert result["runs"] == {"trimmed": [0], "robust": [1]}
 
 
-def test_the_papers_own_numbers_fulfil_its_claims():
-    assert [claim.says for claim in ARTEFACT.claims(as_printed()) if not claim.holds] == []
+def answers(result: Record, kind: Kind) -> list[Answer | None]:
+    return [v.answer for v in ARTEFACT.verdicts(result) if v.kind is kind]
 
 
-def test_the_median_run_must_reach_the_count():
+def test_the_papers_own_numbers_are_its_own():
+    assert answers(as_printed(), Kind.NUMBER) == [Answer.HOLDS] * 60
+    assert answers(as_printed(), Kind.BEYOND) == [Answer.UNDECIDED, None]
+
+
+def with_differences(trimmed: float, robust: float, error: float, sets: int = 10) -> Record:
+    """The result with these differences to Lloyd's on the first sets, and none on the others."""
     result = as_printed()
-    result["runs"] = {"trimmed": [2, 6, 3, 3, 2], "robust": [6, 7, 6, 2, 3]}
-    trimmed, robust = ARTEFACT.claims(result)[:2]
-    assert not trimmed.holds
-    assert robust.holds
+    for place, (name, row) in enumerate(result["rows"].items()):
+        for column in ("trimmed_0.95", "trimmed_0.99", "robust_0.01", "robust_0.001"):
+            off = trimmed if column.startswith("trimmed") else robust
+            row[column] = row["lloyd"] + (off if place < sets else 1.0)
+            result["errors"][name][column] = error
+    return result
 
 
-def test_claims_of_counts_can_fail():
-    result = as_printed()
-    result["runs"] = {"trimmed": [3, 2], "robust": [2, 2]}
-    failed = [claim.says for claim in ARTEFACT.claims(result) if not claim.holds]
-    assert len(failed) == 3
-    assert all("sets" in says for says in failed)
+def other_starts(result: Record):
+    return next(v for v in ARTEFACT.verdicts(result) if v.kind is Kind.BEYOND)
 
 
 @pytest.mark.parametrize(
-    ("name", "column", "says"),
-    [("pc3", "lloyd", "Initial and Lloyd columns"),
-     ("pc4", "robust_0.01", "trimmed and robust columns"), ("sylvine", "initial", "sylvine"),
-     ("pc4", "keep_0.95", "strict quantile")],
-    ids=["lloyd", "robust", "sylvine", "keep"],
+    ("trimmed", "robust", "sets", "answer", "decided"),
+    [
+        (-0.3, -0.3, 6, Answer.HOLDS, True),
+        (-0.3, -0.3, 5, Answer.FAILS, False),  # five of six can be below at most
+        (-0.1, -0.1, 10, Answer.HOLDS, False),
+        (0.1, -0.3, 10, Answer.HOLDS, False),
+        (0.3, -0.3, 10, Answer.FAILS, False),
+    ],
+    ids=["below", "too few", "within errors", "one within", "above"],
+)
+def test_counts_are_refuted_beyond_two_standard_errors(trimmed, robust, sets, answer, decided):
+    result = with_differences(trimmed, robust, 0.1, sets)
+    assert answers(result, Kind.CLAIM) == [answer]
+    expected = [sets if off == -0.3 else 0 for off in (trimmed, robust)]
+    found = other_starts(result)
+    assert found.here.endswith(f"two standard errors on {expected[0]} and {expected[1]}")
+    assert found.answer is (None if decided else Answer.UNDECIDED)
+
+
+@pytest.mark.parametrize("who", ["trimmed", "robust"])
+@pytest.mark.parametrize("count", [3, 8])
+def test_a_table_with_other_counts_refutes_the_sentence(monkeypatch, who, count):
+    result = with_differences(-0.3, -0.3, 0.1)
+    assert answers(result, Kind.CLAIM) == [Answer.HOLDS]
+    monkeypatch.setitem(verdicts.CLAIMED, who, count)
+    assert answers(result, Kind.CLAIM) == [Answer.FAILS]
+
+
+def test_every_run_of_ten_trials_is_reported():
+    result = as_printed() | {"runs": {"trimmed": [2, 6, 3], "robust": [6, 7, 6]}}
+    here = other_starts(result).here
+    assert here.startswith("trimmed below on 2, 6, 3 and robust on 6, 7, 6 of 10 sets, in runs of")
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "answer"),
+    [("pc3", "lloyd", Answer.FAILS), ("pc4", "robust_0.01", Answer.FAILS),
+     ("sylvine", "initial", Answer.OPEN)],
+    ids=["lloyd", "robust", "other data"],
 )  # fmt: skip
-def test_claims_of_numbers_can_fail(name, column, says):
+def test_numbers_can_be_outside(name, column, answer):
     result = as_printed()
     result["rows"][name][column] += 0.2
-    assert any(says in c.says and not c.holds for c in ARTEFACT.claims(result))
+    found = [v for v in ARTEFACT.verdicts(result) if v.kind is Kind.NUMBER]
+    outside = [(v.about.split(",")[0], v.answer) for v in found if v.answer is not Answer.HOLDS]
+    assert outside == [(name, answer)]
 
 
-def test_the_repaired_ringnorm_gets_a_claim():
+def test_the_largest_difference_of_the_two_trimmings_is_found():
+    result = as_printed()
+    result["rows"]["pc4"]["keep_0.95"] += 0.2
+    assert ARTEFACT.verdicts(result)[-1].here == "within 0.200 (pc4)"
+
+
+def test_the_repaired_ringnorm_is_reported():
     result = as_printed() | {"repaired": {"initial": 7.6, "lloyd": 7.35}}
-    last = ARTEFACT.claims(result)[-1]
-    assert "repaired" in last.says
-    assert not last.holds
+    last = ARTEFACT.verdicts(result)[-1]
+    assert last.kind is Kind.BEYOND
+    assert "7.600 (7.739)" in last.here
 
 
 @pytest.mark.skipif(

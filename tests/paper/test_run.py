@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from lloydformer.paper.artefact import Claim
 from lloydformer.paper.labels import LABELS, artefact
 from lloydformer.paper.run import load_result, make
 from lloydformer.paper.scope import Scope
+from lloydformer.paper.verdict import beyond
 
 
 def stopping(sample, at: str):
@@ -23,12 +23,15 @@ def stopping(sample, at: str):
     return replace(sample, pieces=pieces)
 
 
-def test_a_label_writes_its_numbers_claims_and_provenance(sample, tmp_path):
+def test_a_label_writes_its_numbers_verdicts_and_provenance(sample, tmp_path):
     result = make(sample, Scope(), tmp_path)
     assert result["rows"] == {"one": [3.0], "two": [4.0]}
-    assert [c["holds"] for c in result["claims"]] == [True, False]
-    assert result["claims"][0]["difference"] == 0.0
-    assert result["claims"][1]["difference"] is None
+    assert [v["kind"] for v in result["verdicts"]] == ["number", "claim", "beyond"]
+    assert [v["answer"] for v in result["verdicts"]] == ["holds", "does not hold", None]
+    assert [v["difference"] for v in result["verdicts"]] == [0.0, None, None]
+    assert result["verdicts"][1]["quote"] == "two | is below one"
+    assert result["verdicts"][1]["label"] == "sec:sample"
+    assert result["summary"].startswith("0 of 1 claims hold (1 does not hold); 1 of 1 numbers")
     assert {"commit", "machine", "versions", "command"} <= result["provenance"].keys()
     assert (
         json.loads((tmp_path / "sample.json").read_text())
@@ -44,6 +47,14 @@ def test_a_saved_result_is_not_computed_again(sample, ran, tmp_path):
     assert ran == ["one", "two"]
     make(sample, Scope(), tmp_path, force=True)
     assert ran == ["one", "two"] * 2
+
+
+def test_a_saved_result_is_judged_again(sample, ran, tmp_path):
+    make(sample, Scope(), tmp_path)
+    other = replace(sample, verdicts=lambda result: [beyond("Is it so?", "yes")])
+    assert make(other, Scope(), tmp_path)["summary"] == "beyond the paper: 1 finding"
+    assert load_result(tmp_path, "sample")["verdicts"][0]["about"] == "Is it so?"
+    assert ran == ["one", "two"]
 
 
 def test_an_interrupted_run_continues(sample, ran, tmp_path):
@@ -93,8 +104,3 @@ def test_every_label_has_a_description_and_pieces(label):
     assert all(cite.split(":")[0] in ("tab", "fig", "asec") for cite in found.cites)
     assert list(found.pieces(Scope())), "a label has pieces"
     assert list(found.pieces(Scope(full=True)))
-
-
-def test_the_difference_is_ours_minus_the_papers():
-    assert Claim("", 2.0, 5.0, False).difference == 3.0
-    assert Claim("", "two", 5.0, False).difference is None

@@ -6,6 +6,7 @@ import torch
 
 import lloydformer as lf
 from lloydformer import plots
+from lloydformer.plots.palette import SIGNED, SIGNED_WORDS
 
 
 def test_both_axes_name_the_subspaces() -> None:
@@ -40,3 +41,17 @@ def test_an_unknown_head_is_refused_with_those_that_exist() -> None:
     circuit = lf.Circuit(lf.recipes.lloyd(), n_features=2, n_clusters=3)
     with pytest.raises(ValueError, match="head: found 'cross'; this circuit has encoder_cross"):
         plots.weights(circuit, head="cross")
+
+
+def test_the_words_for_the_colours_are_those_that_one_sees():
+    """Each end of SIGNED is nearest to the basic colour that SIGNED_WORDS names."""
+    from matplotlib.colors import to_rgb
+
+    basic = ("red", "brown", "orange", "yellow", "green", "blue", "purple", "white", "black")
+
+    def seen(colour: str) -> str:
+        return min(basic, key=lambda name: np.abs(np.subtract(to_rgb(name), to_rgb(colour))).sum())
+
+    negative, zero, positive = (seen(SIGNED[place]) for place in (0, 2, 4))
+    assert f"{positive} is positive, {negative} negative, {zero} 0" == SIGNED_WORDS
+    assert SIGNED_WORDS in plots.weights.__doc__.lower().replace("\n", " ")

@@ -1,15 +1,19 @@
 """The circuit: runs a recipe, T layers for T iterations."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, cast
 
 import torch
 from numpy import ndarray
 from torch import Tensor, nn
 
+from lloydformer.circuits.gradients import warn_without_gradient
 from lloydformer.circuits.layer import Layer, LayerContext
 from lloydformer.circuits.layer_noise import Seed, layer_noise
+from lloydformer.circuits.outside import Outside, draws_noise, printed_ties
+from lloydformer.circuits.patches import Patch, Replacement
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.schedule import as_schedule
 from lloydformer.circuits.staged_layer import StagedLayer
@@ -23,20 +27,18 @@ from lloydformer.numerics.checks import (
     check_unit,
     check_zero_sum,
 )
-from lloydformer.numerics.origin import middle
+from lloydformer.numerics.origin import median
 
 AnyLayer = Layer | StagedLayer
 _LAYERS: dict[type[AnyRecipe], Callable[..., AnyLayer]] = {Recipe: Layer, Staged: StagedLayer}
 
 
 class Embedded(NamedTuple):
-    """The tokens of a problem, their origin, and a bound of squared distances."""
+    """The tokens of a problem, and the origin that was subtracted from it."""
 
     encoder: Tensor
     decoder: Tensor
     origin: Tensor
-    reach: float
-    """Upper bound of the squared distance of a point to a center in all layers."""
 
 
 class Circuit(nn.Module):
@@ -57,16 +59,25 @@ class Circuit(nn.Module):
         Number of centers k.
     trainable : bool, default=False
         Whether the weights are parameters, which start at the values of the recipe. If the
-        recipe has a modulation (`Recipe.numbers`), only the modulation is trainable.
+        recipe has a modulation (`Recipe.numbers`), only the modulation is trainable. Queries and
+        keys of heads that select keys, as those of `lf.recipes.lloyd()` do, get no gradient: a
+        `NoGradientWarning` names them. `lf.recipes.softened` and `lf.recipes.straight_through`
+        return recipes whose queries and keys get one.
     seed : int, default=0
         Seed of the weights that the recipe leaves free, as `lloydformer.recipes.learned` does.
+    as_printed : bool, default=False
+        Whether to run without what stands outside of the transformer (docs/walk.md): no origin
+        is subtracted, scores are compared exactly, ties are averaged if the codes allow it, shares
+        have no logarithms, and a separation that the recipe does not give is 0 (the paper has 'a
+        large positive constant').
 
     Attributes
     ----------
     schedule : tuple of Recipe or Staged
         The recipes of the layers.
     layers : torch.nn.ModuleList
-        One module for each recipe of the schedule.
+        One module for each recipe of the schedule. Layers with the same recipe share it: use
+        `patch` to change something in one of them.
     tokens : Tokens
         How points and centers are embedded.
     space : Space
@@ -100,20 +111,28 @@ class Circuit(nn.Module):
         n_clusters: int,
         trainable: bool = False,
         seed: int = 0,
+        as_printed: bool = False,
     ) -> None:
         super().__init__()
+        self.as_printed = as_printed
         self.schedule = as_schedule(recipe)
+        if as_printed:
+            self.schedule = tuple(
+                printed_ties(r) if isinstance(r, Recipe) else r for r in self.schedule
+            )
         self.n_features = check_count("n_features", n_features)
         self.n_clusters = check_count("n_clusters", n_clusters)
         self.tokens = self.schedule[0].tokens
         self.space = self.tokens.space(n_features, n_clusters)
         generator = torch.Generator().manual_seed(check_count("seed", seed, least=0))
         self.layers = nn.ModuleList(
-            _LAYERS[type(r)](r, self.space, generator) for r in self.schedule
+            _LAYERS[type(r)](r, self.space, generator, as_printed) for r in self.schedule
         )
+        self._patches: list[Patch] = []
         if trainable:
             for layer in cast(list[Layer], list(self.layers)):
                 _make_trainable(layer if layer.numbers is None else layer.numbers)
+            warn_without_gradient(self)
 
     def forward(
         self,
@@ -166,17 +185,20 @@ class Circuit(nn.Module):
         layers = self._order(check_count("n_layers", n_layers))
         names = names_of(layers)
         patterns = check_patterns(keep, names)
-        x, c, origin, reach = self.embed(points, centers)
-        history, depth = [centers], 0
-        with Recorder(patterns).watching(layers) as recorder:
+        patches = tuple(self._patches)
+        check_patterns([patch.pattern for patch in patches], names, "patch")
+        x, c, origin = self.embed(points, centers)
+        history, outside, depth = [centers], list[Outside](), 0
+        with Recorder(patterns, patches).watching(layers) as recorder:
             for recorder.layer, layer in enumerate(layers):
                 if recorder.layer and layer.recipe.embeds_again:
-                    x, c, origin, reach = self.embed(points, history[-1])
+                    x, c, origin = self.embed(points, history[-1])
                 draw = layer_noise(seed, depth, points)
                 depth += layer.recipe.depth(self.n_clusters)
                 time = recorder.layer / max(1, n_layers - 1)
-                x, c = layer(x, c, LayerContext.for_reach(reach, layer.recipe, c, draw, time))
+                x, c = layer(x, c, LayerContext(draw, time))
                 history.append(self.space.read(c, POSITION) + origin)
+                outside.append(_outside(layer, origin, recorder, seed))
         _warn_if_not_finite(history)
         return Trace(
             points=points,
@@ -185,12 +207,64 @@ class Circuit(nn.Module):
             origin=origin,
             names=names,
             kept=recorder.kept,
+            outside=tuple(outside),
         )
+
+    @contextmanager
+    def patch(self, name: str, replacement: Replacement) -> Iterator[None]:
+        """Replace an intermediate in the runs inside of a `with` block.
+
+        Layers share their modules, so an ordinary hook acts in all of them. A patch acts in those
+        that it names.
+
+        Parameters
+        ----------
+        name : str
+            A name of `Trace.names`, or a shell pattern (`"layers.3.*.attention"`).
+        replacement : torch.Tensor or callable
+            The new value, of the same shape, or a function from the old value to the new one.
+
+        Yields
+        ------
+        None
+            While the block runs, calls of the circuit are patched.
+
+        Raises
+        ------
+        ValueError
+            In the run: if `name` matches no intermediate, or the new value has another shape.
+
+        See Also
+        --------
+        Trace.names : The names of all intermediates.
+
+        Examples
+        --------
+        Swap the two centers between the first and the second layer:
+
+        >>> import torch, lloydformer as lf
+        >>> from lloydformer.circuits.subspaces import POSITION
+        >>> points = torch.tensor([[0.0], [1.0], [10.0], [12.0]])
+        >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
+        >>> def swap(tokens):
+        ...     places = circuit.space.read(tokens, POSITION)
+        ...     return circuit.space.write(tokens, POSITION, places.flip(0))
+        >>> with circuit.patch("layers.1.decoder_tokens", swap):
+        ...     trace = circuit(points, points[:2], n_layers=2)
+        >>> trace.centers[-1].flatten().tolist()
+        [11.0, 0.5]
+        """
+        patch = Patch(name, replacement)
+        self._patches.append(patch)
+        try:
+            yield
+        finally:
+            self._patches.remove(patch)
 
     def embed(self, points: Tensor, centers: Tensor, assignments: Tensor | None = None) -> Embedded:
         """Return the tokens that the first layer receives.
 
-        The data are centered if all recipes are translation invariant.
+        The data are centered if all recipes are translation invariant, unless `as_printed`.
 
         Parameters
         ----------
@@ -204,8 +278,7 @@ class Circuit(nn.Module):
         Returns
         -------
         Embedded
-            Encoder tokens, decoder tokens, the origin that was subtracted, and an upper bound of
-            the squared distances.
+            Encoder tokens, decoder tokens, and the origin that was subtracted.
 
         See Also
         --------
@@ -220,13 +293,12 @@ class Circuit(nn.Module):
         [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
         """
         origin = torch.zeros_like(points[..., :1, :])
-        if all(r.translation_invariant for r in self.schedule):
-            origin = middle(points).unsqueeze(-2)
+        if not self.as_printed and all(r.translation_invariant for r in self.schedule):
+            origin = median(points).unsqueeze(-2)
         if assignments is None:
             assignments = points.new_zeros(*points.shape[:-1], self.n_clusters)
         x, c = points - origin, centers - origin
-        encoder, decoder = self.tokens.encoder(x, assignments), self.tokens.decoder(c)
-        return Embedded(encoder, decoder, origin, _largest_squared_distance(x, c))
+        return Embedded(self.tokens.encoder(x, assignments), self.tokens.decoder(c), origin)
 
     def _order(self, n_layers: int) -> list[AnyLayer]:
         layers = cast(list[AnyLayer], list(self.layers))
@@ -248,6 +320,9 @@ class Circuit(nn.Module):
                 if norm.zero_sum:
                     check_zero_sum(name, rows)
         return x, c
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_patches": []}  # copies are not patched
 
     def extra_repr(self) -> str:
         """Return the sizes, which `repr` shows.
@@ -278,10 +353,25 @@ def _make_trainable(part: nn.Module) -> None:
             module.register_parameter(name, nn.Parameter(buffer.to(torch.get_default_dtype())))
 
 
-def _largest_squared_distance(points: Tensor, centers: Tensor) -> float:
-    """Upper bound for all layers: a center stays among the points or at its initial position."""
-    radius = points.norm(dim=-1).max().item()
-    return (radius + max(radius, centers.norm(dim=-1).max().item())) ** 2 * 1.001 or 1.0
+def _outside(layer: AnyLayer, origin: Tensor, recorder: Recorder, seed: Seed) -> Outside:
+    """Return what the layer that has just run used from outside of the transformer."""
+    found = recorder.outside
+    recorder.outside = {}
+    shares = found.pop("share_tolerance", None)
+    return Outside(
+        origin,
+        getattr(layer.recipe, "ties", None),
+        share_tolerance=None if shares is None else shares.max().item(),
+        log_shares=getattr(layer, "log_shares", False),
+        noise=_whole(seed) if draws_noise(layer.recipe) else None,
+        **found,
+    )
+
+
+def _whole(seed: Seed) -> int | tuple[int, ...] | None:
+    if seed is None:
+        return None
+    return tuple(map(int, seed)) if isinstance(seed, Iterable) else int(seed)
 
 
 def _warn_if_not_finite(history: list[Tensor]) -> None:

@@ -33,8 +33,8 @@ class Quadratic:
     r"""Writes $\lVert c \rVert^2$ into `SQUARED_NORM` and -1/2 into `HALF` (thm:l2-clus ip).
 
     unit: "square" is the appendix's $z^2$ with d hidden units. "rectified" is the main text's
-    $[z]_+^2$, which needs 2d hidden units, for z and -z: with d it drops negative coordinates
-    (docs/errata.md, 1).
+    $[z]_+^2$, here with 2d hidden units, for z and -z, which are right for any data; d are enough
+    with a shift that depends on the data (docs/errata.md, 1).
     """
 
     unit: Literal["square", "rectified"] = "square"

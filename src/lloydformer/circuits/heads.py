@@ -1,9 +1,10 @@
 """Heads: a score, an activation, and the projections to query, key and value."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -119,49 +120,87 @@ def sum_of_heads(*heads: Head) -> Head:
     return replace(heads[0], beside=heads[1:])
 
 
+class Attended(NamedTuple):
+    """The output of a head, and the scores that it came from."""
+
+    output: Float[Tensor, "*b q dim"]
+    scores: Float[Tensor, "*b q m"]
+
+
 class Attention(nn.Module):
     """The module of a head, with constructed weights, or with free ones from the generator.
 
+    measure: returns the uncertainty of the scores, from the head, its queries and its keys; None
+    if scores are compared exactly.
+
     Every intermediate passes through a named point (`queries`, `keys`, `scores`, `attention`,
-    `values`, `output`), so an ordinary forward hook can read or replace it. The matrices are
-    buffers named `query`, `key` and `value`. The part of a matrix that is multiplied by a power
-    of the separation is a buffer of its own, for example `query_separated`; so is a bias, for
+    `values`, `output`, and `tolerance` if scores are uncertain), so an ordinary forward hook can
+    read or replace it. The matrices are buffers named `query`, `key` and `value`. The part of a
+    matrix that is multiplied by a power of the separation is a buffer of its own, for example
+    `query_separated`; so is a bias, for
     example `query_bias`. Numbers of a modulation multiply the queries and the output.
     """
 
-    def __init__(self, head: Head, space: Space, generator: torch.Generator | None = None) -> None:
+    def __init__(
+        self,
+        head: Head,
+        space: Space,
+        generator: torch.Generator | None = None,
+        measure: Callable[[Head, Tensor, Tensor], Tensor] | None = None,
+    ) -> None:
         super().__init__()
-        self.head, self.space = head, space
+        self.head, self.space, self.measure = head, space, measure
         for name, projection in head.projections.items():
             for suffix, weight in _weights(projection, space, generator):
                 self.register_buffer(name + suffix, weight)
         self.queries, self.keys, self.values = nn.Identity(), nn.Identity(), nn.Identity()
         self.scores, self.attention, self.output = nn.Identity(), nn.Identity(), nn.Identity()
+        if measure is not None:
+            self.tolerance = nn.Identity()
 
     def forward(
         self,
         tokens: Float[Tensor, "*b q dim"],
         sources: Float[Tensor, "*b m dim"],
         context: Context = NOTHING,
-        separation: float = 0.0,
+        separation: float | Tensor = 0.0,
         numbers: Numbers | None = None,
     ) -> Float[Tensor, "*b q dim"]:
+        return self.attend(tokens, sources, context, separation, numbers).output
+
+    def attend(
+        self,
+        tokens: Float[Tensor, "*b q dim"],
+        sources: Float[Tensor, "*b m dim"],
+        context: Context = NOTHING,
+        separation: float | Tensor = 0.0,
+        numbers: Numbers | None = None,
+    ) -> Attended:
+        """Return output and scores; `forward` returns the output only."""
         queries = self._projected("query", tokens, separation)
         queries = self.queries(self._multiplied("query", queries, numbers))
         keys = self.keys(self._projected("key", sources, separation))
         values = self.values(self._projected("value", sources, separation))
         scores = self._sharpened(self.head.score(queries, keys), numbers)
         scores = self.scores(scores)  # (q, m)
+        if self.measure is not None:
+            tolerance = self.tolerance(self.measure(self.head, queries.detach(), keys.detach()))
+            context = replace(context, tolerance=tolerance)
         attention = self.attention(self.head.activation(scores, context))  # (q, m)
         if self.head.dropout:
             attention = F.dropout(attention, self.head.dropout, self.training)
-        return self.output(self._multiplied("value", attention @ values, numbers))  # (q, dim)
+        output = self._multiplied("value", attention @ values, numbers)  # (q, dim)
+        return Attended(self.output(output), scores)
 
-    def _projected(self, name: str, tokens: Tensor, separation: float) -> Tensor:
+    def _projected(self, name: str, tokens: Tensor, separation: float | Tensor) -> Tensor:
+        """Apply a matrix; the separation is a number, or one for each problem of a batch."""
         bias: Tensor | None = getattr(self, f"{name}_bias", None)
-        return F.linear(
-            tokens, self.weight(name, tokens, separation), None if bias is None else bias.to(tokens)
-        )
+        matrix: Tensor = getattr(self, name)
+        out = F.linear(tokens, matrix.to(tokens), None if bias is None else bias.to(tokens))
+        if power := self.head.projections[name].power:
+            apart = F.linear(tokens, getattr(self, f"{name}_separated").to(tokens))
+            out = out + separation**power * apart
+        return out
 
     def _multiplied(self, name: str, tokens: Tensor, numbers: Numbers | None) -> Tensor:
         """Multiply each subspace by its number."""

@@ -1,23 +1,35 @@
 """The layer: one iteration of the algorithm, as the paper's equation."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import add
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lloydformer.circuits.activations import Context
-from lloydformer.circuits.heads import Attention, Head, Numbers
+from lloydformer.circuits.activations import Context, Softmax
+from lloydformer.circuits.activations.contract import Amount
+from lloydformer.circuits.activations.dense import log_weights
+from lloydformer.circuits.heads import Attended, Attention, Numbers
+from lloydformer.circuits.outside import keeps_logarithms, measure_of, reach
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.scores import DotProduct
-from lloydformer.circuits.stages import AnyRecipe
-from lloydformer.circuits.subspaces import ASSIGNMENT, POSITION, Space
+from lloydformer.circuits.subspaces import POSITION, Space
 
 Noise = Callable[[str, Tensor], Tensor]
 """Returns the noise of a slot, of the shape of the scores."""
+
+
+@dataclass(frozen=True)
+class LayerContext:
+    """What a layer uses in addition to the tokens.
+
+    noise: for activations that draw. time: from 0 in the first layer to 1 in the last.
+    """
+
+    noise: Noise | None = None
+    time: float = 0.0
 
 
 class Layer(nn.Module):
@@ -27,16 +39,31 @@ class Layer(nn.Module):
     $C \leftarrow C + \mathcal{A}(C, C) + \mathcal{A}(C, X)$ (eq:l2-trf-updates). Self-attention
     is added first: it makes the residual exactly zero where cross-attention writes. If a slot has
     several heads, $\mathcal{A}$ is their sum.
+
+    as_printed: without what stands outside of the transformer (see `outside`).
     """
 
     def __init__(
-        self, recipe: Recipe, space: Space, generator: torch.Generator | None = None
+        self,
+        recipe: Recipe,
+        space: Space,
+        generator: torch.Generator | None = None,
+        as_printed: bool = False,
     ) -> None:
         super().__init__()
-        self.recipe, self.space = recipe, space
+        self.recipe, self.space, self.as_printed = recipe, space, as_printed
         self.assigning = "encoder_cross.attention"
-        for name, head in recipe.heads.items():
-            self.add_module(name, Attention(head, space, generator))
+        for slot, heads in recipe.slots.items():
+            for name, head in heads.items():
+                measure = None if as_printed else measure_of(slot, head)
+                self.add_module(name, Attention(head, space, generator, measure))
+        self.log_shares = not as_printed and keeps_logarithms(recipe)
+        order = ("encoder_self", "encoder_cross", "affinity", "decoder_self", "decoder_cross")
+        self.separated_slot = next(
+            (s for s in order if any(h.separated for h in recipe.slots.get(s, {}).values())), None
+        )
+        if self.separated_slot:
+            self.separation, self.gap = nn.Identity(), nn.Identity()
         self.numbers = recipe.numbers.build(space) if recipe.numbers else None
         self.feedforward = recipe.feedforward.build(space) if recipe.feedforward else None
         self.encoder_tokens, self.decoder_tokens = nn.Identity(), nn.Identity()
@@ -48,88 +75,88 @@ class Layer(nn.Module):
         self,
         encoder: Float[Tensor, "*b n dim"],
         decoder: Float[Tensor, "*b k dim"],
-        layer_context: "LayerContext",
+        layer_context: LayerContext,
     ) -> tuple[Float[Tensor, "*b n dim"], Float[Tensor, "*b k dim"]]:
         x, c = self.encoder_tokens(encoder), self.decoder_tokens(decoder)
         numbers: Numbers | None = None
         if self.numbers is not None:
             x, numbers = self.numbers(x, c, layer_context.time)
-        attend = layer_context.bind(self, numbers)
-        residual = self.encoder_residual(x + attend("encoder_self", x, x))
-        x = residual + attend("encoder_cross", x, c)
+        run = _Running(self, x, c, numbers, layer_context.noise)
+        residual = self.encoder_residual(x + run("encoder_self", x, x))
+        x = residual + run("encoder_cross", x, c)
         if self.recipe.affinity:
-            x = x + attend("affinity", x, c)
+            x = x + run("affinity", x, c)
         x = self.encoder_next(x)
-        residual = self.decoder_residual(c + attend("decoder_self", c, c))
-        c = self.decoder_middle(residual + attend("decoder_cross", c, x))
+        residual = self.decoder_residual(c + run("decoder_self", c, c))
+        c = self.decoder_middle(residual + run("decoder_cross", c, x))
         if self.recipe.norm:
             c = self.space.write(c, POSITION, self.recipe.norm(self.space.read(c, POSITION)))
         if self.feedforward is not None:
             c = c + self.feedforward(c)
         return x, self.decoder_next(c)
 
+    def separate(self, x: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the separation and the gap for these tokens, for each problem of a batch."""
+        (far, everyone), k = reach(self.space, x, c), c.shape[-2]
+        chosen: Amount = self.recipe.given_separation or 0.0
+        if not self.as_printed:
+            chosen = self.recipe.separation(far, k, torch.finfo(x.dtype).eps)
+        apart = self.separation(x.new_zeros(*x.shape[:-2], 1, 1) + chosen)
+        within = math.inf if self.as_printed else self.recipe.gap(apart, k)
+        return apart, self.gap(torch.where(everyone, math.inf, within).to(x))
 
-@dataclass(frozen=True)
-class LayerContext:
-    """What the heads of one layer use in addition to the tokens.
 
-    separation: the paper's delta. rounding: scores that differ by less than this may be equal
-    except for rounding. time: from 0 in the first layer to 1 in the last.
+@dataclass
+class _Running:
+    """A layer while it runs: calls the heads of a slot with their context.
+
+    separation, gap: decided when the separated head runs, from the tokens at that time.
+    log_shares: logarithms of the assignments, (k, n), once encoder_cross has run.
     """
 
-    n_clusters: int
-    separation: float = 0.0
-    rounding: float = 0.0
-    noise: Noise | None = None
-    time: float = 0.0
+    layer: Layer
+    points: Tensor
+    centers: Tensor
+    numbers: Numbers | None
+    noise: Noise | None
+    separation: Amount = 0.0
+    gap: Amount = math.inf
+    log_shares: Tensor | None = None
 
-    @classmethod
-    def for_reach(
-        cls,
-        reach: float,
-        recipe: AnyRecipe,
-        decoder: Tensor,
-        noise: Noise | None = None,
-        time: float = 0.0,
-    ) -> "LayerContext":
-        """Return the context for squared distances up to `reach` and the dtype of the tokens."""
-        n_clusters = decoder.shape[-2]
-        eps = torch.finfo(decoder.dtype).eps
-        separation = recipe.separation(reach, n_clusters, eps)
-        return cls(n_clusters, separation, 4 * eps * reach, noise, time)
-
-    def bind(
-        self, layer: Layer, numbers: Numbers | None = None
-    ) -> Callable[[str, Tensor, Tensor], Tensor]:
-        """Return a function that runs the heads of a slot of this layer with their context."""
-        recipe = layer.recipe
-
-        def attend(slot: str, tokens: Tensor, sources: Tensor) -> Tensor:
-            def output(name: str, head: Head) -> Tensor:
-                attention: Attention = getattr(layer, name)
-                context = self.context(recipe, slot, head)
-                return attention(tokens, sources, context, self.separation, numbers)
-
-            return reduce(add, (output(*named) for named in recipe.slots[slot].items()))
-
-        return attend
-
-    def context(self, recipe: Recipe, slot: str, head: Head) -> Context:
-        """Return the context of a head's activation."""
-        noise = self.noise
-        return Context(
-            gap=recipe.gap(self.separation, self.n_clusters),
-            tolerance=self._tolerance(slot, head),
-            noise=partial(noise, slot) if noise else None,
+    def __call__(self, slot: str, tokens: Tensor, sources: Tensor) -> Tensor:
+        """Return the sum of the outputs of a slot's heads."""
+        self._note(slot, tokens, sources)
+        if slot == self.layer.separated_slot:
+            self.separation, self.gap = self.layer.separate(self.points, self.centers)
+        context = Context(
+            gap=self.gap,
+            log_scores=self.log_shares if slot == "decoder_cross" else None,
+            noise=partial(self.noise, slot) if self.noise else None,
         )
+        heads = self.layer.recipe.slots[slot]
+        found = [self._attend(name, tokens, sources, context) for name in heads]
+        if slot == "encoder_cross" and self.layer.log_shares:
+            self.log_shares = self._logarithms(found[0].scores)
+        total = found[0].output
+        for other in found[1:]:
+            total = total + other.output
+        return total
 
-    def _tolerance(self, slot: str, head: Head) -> float:
-        """Return the difference up to which maxima of limiting soft-max count as equal.
+    def _note(self, slot: str, tokens: Tensor, sources: Tensor) -> None:
+        """Keep the current tokens of points and centers."""
+        match slot:
+            case "decoder_cross":
+                self.centers, self.points = tokens, sources
+            case "decoder_self":
+                self.centers = tokens
+            case _:
+                self.points = tokens
 
-        Between a point and two centers: the rounding error. Between memberships: they are 1/m
-        with m at most k, so different ones differ by at least 1/k^2; smaller differences are
-        rounding (docs/errata.md, 7). Between points: zero.
-        """
-        if isinstance(head.score, DotProduct) and head.query.subspaces == {ASSIGNMENT}:
-            return 1 / (2 * self.n_clusters**2)
-        return self.rounding if slot == "encoder_cross" else 0.0
+    def _attend(self, name: str, tokens: Tensor, sources: Tensor, context: Context) -> Attended:
+        attention: Attention = getattr(self.layer, name)
+        return attention.attend(tokens, sources, context, self.separation, self.numbers)
+
+    def _logarithms(self, scores: Tensor) -> Tensor:
+        activation = self.layer.recipe.encoder_cross.activation
+        assert isinstance(activation, Softmax)
+        return log_weights(activation, scores).mT

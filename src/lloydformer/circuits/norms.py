@@ -23,10 +23,10 @@ class Norm(Protocol):
 
 @dataclass(frozen=True)
 class RMSNorm:
-    r"""RMS norm: $z / \mathrm{rms}(z) / \sqrt d = z / \lVert z \rVert$ (rem:lnorm-rmsnorm).
+    r"""RMS norm: $z / \lVert z \rVert$, as rem:lnorm-rmsnorm defines it.
 
-    The gain $1/\sqrt d$, which the remark omits, makes it a projection onto the unit sphere. Of a
-    zero vector it is 0/0, not a number.
+    Torch's `rms_norm` divides by the root mean square, so it needs the gain $1/\sqrt d$ to be this
+    projection onto the unit sphere. Of a zero vector it is 0/0, not a number.
 
     Parameters
     ----------

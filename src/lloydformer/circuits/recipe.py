@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from lloydformer.circuits.activations import Activation, Gumbel, LimitingSoftmax, Linear
+from lloydformer.circuits.activations.contract import Amount, Reach
+from lloydformer.circuits.activations.straight_through import forward_of
 from lloydformer.circuits.feedforward import FeedForward
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.modulation import Modulation
@@ -18,13 +20,25 @@ from lloydformer.circuits.tokens import Binary, Tokens
 
 
 @dataclass(frozen=True)
+class Stated:
+    """What the maker of a recipe states: these parts are this algorithm, proved there."""
+
+    parts: tuple[object, ...]
+    algorithm: str
+    appendix: str
+
+
+@dataclass(frozen=True)
 class Recipe:
     r"""One layer of a transformer as a value: tokens, heads, norm and feed-forward network.
 
     $X \leftarrow X + \mathrm{encoder\_self}(X, X) + \mathrm{encoder\_cross}(X, C)$, then
     $C \leftarrow C + \mathrm{decoder\_self}(C, C) + \mathrm{decoder\_cross}(C, X)$, then the
     norm and the feed-forward network (eq:l2-trf-updates). `dataclasses.replace` makes another
-    recipe; recipes with equal parts are equal and hashable.
+    recipe; recipes with equal names and parts are equal and hashable.
+
+    `algorithm` and `appendix` are stated for the parts that a recipe is made with. If `replace`
+    changes a part, they are cleared, except those that are given anew.
 
     Parameters
     ----------
@@ -51,10 +65,13 @@ class Recipe:
     algorithm : str, default=""
         The algorithm, as the table tab:comp-alg names it.
     appendix : str, default=""
-        Where the construction is proved.
+        Where the construction is proved or explained: a label of the paper, a page, or nothing.
     embeds_again : bool, default=False
         Whether tokens are made anew before each layer, so that a layer passes on nothing but its
         centers.
+    stated : Stated or None, default=None
+        The parts that `algorithm` and `appendix` were stated for, which `replace` passes on. Pass
+        None in `replace` to state the same words for other parts.
 
     Attributes
     ----------
@@ -90,10 +107,11 @@ class Recipe:
     ...     name="soft",
     ...     encoder_cross=replace(lloyd.encoder_cross, activation=Softmax(1.0)),
     ...     decoder_cross=replace(lloyd.decoder_cross, activation=Linear()),
-    ...     algorithm="*Soft k-means",
     ... )
     >>> soft == lf.recipes.soft(1.0)
     True
+    >>> soft.algorithm  # "Lloyd's algorithm" was stated for other parts
+    ''
     """
 
     name: str
@@ -106,13 +124,29 @@ class Recipe:
     norm: Norm | None = None
     feedforward: FeedForward | None = None
     numbers: Modulation | None = None
-    algorithm: str = ""
-    appendix: str = ""
+    algorithm: str = field(default="", compare=False)
+    appendix: str = field(default="", compare=False)
     embeds_again: bool = False
+    stated: Stated | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for slot, reason in _problems(self):
             raise ValueError(f"{slot}: {reason} (in recipe {self.name!r})")
+        self._state()
+
+    def _state(self) -> None:
+        """Clear words that were stated for other parts, and remember the parts of the others."""
+        before = self.stated
+        parts = (
+            self.tokens, self.encoder_cross, self.encoder_self, self.decoder_cross,
+            self.decoder_self, self.affinity, self.norm, self.feedforward, self.numbers,
+            self.embeds_again,
+        )  # fmt: skip
+        if before is not None and before.parts != parts:
+            for word in ("algorithm", "appendix"):
+                if getattr(self, word) == getattr(before, word):
+                    object.__setattr__(self, word, "")
+        object.__setattr__(self, "stated", Stated(parts, self.algorithm, self.appendix))
 
     @property
     def heads(self) -> dict[str, Head]:
@@ -204,7 +238,39 @@ class Recipe:
             isinstance(p, Dense) for head in self.heads.values() for p in head.projections.values()
         )
 
-    def separation(self, reach: float, n_clusters: int, eps: float) -> float:
+    @property
+    def separated(self) -> bool:
+        """Whether a head keeps clusters apart by the separation.
+
+        See Also
+        --------
+        Recipe.separation : The separation of a layer.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.recipes.trimmed().separated, lf.recipes.lloyd().separated
+        (True, False)
+        """
+        return self._separated_head is not None
+
+    @property
+    def given_separation(self) -> float | None:
+        """The separation that the recipe fixes; None if it is chosen from the data.
+
+        See Also
+        --------
+        Recipe.separation : The separation of a layer.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.recipes.medoids().given_separation, lf.recipes.trimmed().given_separation
+        (100.0, None)
+        """
+        return self._separated_head.separation if self._separated_head else None
+
+    def separation(self, reach: Reach, n_clusters: int, eps: float) -> Amount:
         """Return the paper's delta for this layer: the one given, or a value near its lower bound.
 
         A point that is tied between m centers is lowered only by the factor 1 - 1/m, which needs
@@ -212,8 +278,8 @@ class Recipe:
 
         Parameters
         ----------
-        reach : float
-            Upper bound of the squared distance of a point to its own center.
+        reach : Reach
+            Squared distances of points and centers.
         n_clusters : int
             The number of centers k.
         eps : float
@@ -221,7 +287,7 @@ class Recipe:
 
         Returns
         -------
-        float
+        float or torch.Tensor
             The separation; 0 if no head uses it.
 
         See Also
@@ -231,33 +297,36 @@ class Recipe:
         Examples
         --------
         >>> import lloydformer as lf
-        >>> lf.recipes.robust(0.5).separation(reach=50.0, n_clusters=4, eps=1e-16)
-        26.0
+        >>> from lloydformer.circuits.activations import Reach
+        >>> reach = Reach(nearest=1.0, farthest=50.0)
+        >>> lf.recipes.robust(0.5).separation(reach, n_clusters=4, eps=1e-16)
+        1.5
+        >>> lf.recipes.trimmed().separation(reach, n_clusters=4, eps=1e-16)
+        50.0
         """
-        head = self._separated_head
-        if head is None:
+        if not self.separated:
             return 0.0
-        if head.separation is not None:
-            return head.separation
-        activation = cast(Activation, self.decoder_cross.activation)  # checked in `_problems`
+        if self.given_separation is not None:
+            return self.given_separation
+        activation = cast(Activation, forward_of(self.decoder_cross.activation))  # `_problems`
         lowering = activation.lowering(reach, eps)
         return lowering * n_clusters**2 if self.ties == "average" else lowering / 2
 
-    def gap(self, separation: float, n_clusters: int) -> float:
+    def gap(self, separation: Amount, n_clusters: int) -> Amount:
         """Return how far below a cluster's best score the scores of its own points can be.
 
         Scores of points in other clusters are lower.
 
         Parameters
         ----------
-        separation : float
+        separation : float or torch.Tensor
             The separation of the layer.
         n_clusters : int
             The number of centers k.
 
         Returns
         -------
-        float
+        float or torch.Tensor
             The largest difference; infinity if clusters are not separated by scores.
 
         See Also
@@ -270,7 +339,7 @@ class Recipe:
         >>> lf.recipes.trimmed().gap(separation=9.0, n_clusters=4)
         9.0
         """
-        if self._separated_head is None:
+        if not self.separated:
             return math.inf
         return separation / (2 * n_clusters**2) if self.ties == "average" else separation
 
@@ -375,7 +444,7 @@ class Recipe:
         return (" \\\\\n" if latex else "\n").join(lines)
 
     def __str__(self) -> str:
-        row = " | ".join(self.row().values())
+        row = " | ".join(filter(None, self.row().values()))
         return f"{self.name}: {row}\n{self.equation()}"
 
 
@@ -395,17 +464,17 @@ def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
         if missing := head.subspaces - has:
             names = ", ".join(sorted(s.name for s in missing))
             yield slot, f"it uses {names}, which these tokens do not have; use lifted tokens"
-        if isinstance(head.activation, Linear) and (
+        if isinstance(forward_of(head.activation), Linear) and (
             isinstance(head.score, Euclidean) or AFFINITY in head.key.subspaces
         ):
             yield slot, "linear attention on negative scores favours far keys; use soft-max"
-        if isinstance(head.activation, Gumbel) and slot not in recipe.slots:
+        if isinstance(forward_of(head.activation), Gumbel) and slot not in recipe.slots:
             yield slot, "only the first head of a slot can draw noise; use another activation"
         if open_ := {n.kind for n in head.numbers} - set(
             recipe.numbers.kinds if recipe.numbers else ()
         ):
             yield slot, f"no part sets its numbers {sorted(open_)}; pass numbers= that does"
-    separated, weighing = recipe._separated_head, recipe.decoder_cross.activation
+    separated, weighing = recipe._separated_head, forward_of(recipe.decoder_cross.activation)
     if separated and separated.separation is None and not isinstance(weighing, Activation):
         yield (
             "decoder_cross",
@@ -438,7 +507,7 @@ def _wrong_parts(recipe: Recipe) -> Iterator[tuple[str, str]]:
 
 def _binary_problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Binary codes can only be compared for equality."""
-    if recipe.encoder_cross.activation != LimitingSoftmax(ties="first"):
+    if forward_of(recipe.encoder_cross.activation) != LimitingSoftmax(ties="first"):
         yield (
             "encoder_cross",
             (
@@ -448,7 +517,7 @@ def _binary_problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
         )
     cross = recipe.decoder_cross
     alone = cross.query.subspaces == {ASSIGNMENT} and isinstance(cross.score, DotProduct)
-    if not (alone and cross.activation == LimitingSoftmax()):
+    if not (alone and forward_of(cross.activation) == LimitingSoftmax()):
         yield (
             "decoder_cross",
             (

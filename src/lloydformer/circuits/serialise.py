@@ -47,7 +47,7 @@ PARTS = {kind.__name__: kind for kind in _KINDS}
 def serialise(part: Any) -> Any:
     """Return a part as {"part": class name, **fields}; numbers, texts and None unchanged."""
     if type(part) in _KINDS:
-        values = {field.name: serialise(getattr(part, field.name)) for field in fields(part)}
+        values = {name: serialise(getattr(part, name)) for name in _serialised(type(part))}
         return {"part": type(part).__name__, **values}
     if isinstance(part, tuple):
         return [serialise(one) for one in part]
@@ -58,6 +58,11 @@ def serialise(part: Any) -> Any:
     if isinstance(part, Real) and math.isfinite(part):
         return float(part)
     raise ValueError(f"found {part!r}, which is not a part of lloydformer and cannot be serialised")
+
+
+def _serialised(kind: type[Any]) -> list[str]:
+    """Return the names of the fields that are written: not what a recipe remembers of its maker."""
+    return [field.name for field in fields(kind) if field.repr]
 
 
 def deserialise(found: Any) -> Any:
@@ -75,7 +80,7 @@ def deserialise(found: Any) -> Any:
 
 
 def _check_fields(kind: type[Any], values: dict[str, Any]) -> None:
-    expected = [field.name for field in fields(kind)]
+    expected = _serialised(kind)
     if values.keys() != set(expected):
         raise ValueError(f"{kind.__name__}: found fields {sorted(values)}; expected {expected}")
     hints = get_type_hints(kind)

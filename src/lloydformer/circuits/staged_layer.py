@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from lloydformer.circuits.activations import Context
 from lloydformer.circuits.heads import Attention
 from lloydformer.circuits.layer import LayerContext, Noise
+from lloydformer.circuits.outside import farthest
 from lloydformer.circuits.stages import Read, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import (
     ABSENT,
@@ -28,9 +29,18 @@ class StagedLayer(nn.Module):
     """Embeds points and centers in wider tokens, runs the stages, and reads the new centers."""
 
     def __init__(
-        self, recipe: Staged, space: Space, generator: torch.Generator | None = None
+        self,
+        recipe: Staged,
+        space: Space,
+        generator: torch.Generator | None = None,
+        as_printed: bool = False,
     ) -> None:
         super().__init__()
+        if as_printed:
+            raise ValueError(
+                f"as_printed: found True for {recipe.name!r}, whose stages need a separation; use "
+                "as_printed=False"
+            )
         self.recipe, self.space = recipe, space
         self.n_clusters = space.size(ASSIGNMENT)
         self.inner = recipe.space(space.size(POSITION), self.n_clusters)
@@ -38,6 +48,7 @@ class StagedLayer(nn.Module):
         self.assigning, self.numbers = _assigning(recipe), None
         for part in recipe.sublayers:
             self.add_module(part.name, self._built(part))
+        self.separation = nn.Identity()
         self.encoder_tokens, self.decoder_tokens = nn.Identity(), nn.Identity()
         self.encoder_next, self.decoder_next = nn.Identity(), nn.Identity()
 
@@ -49,7 +60,8 @@ class StagedLayer(nn.Module):
     ) -> tuple[Float[Tensor, "*b n dim"], Float[Tensor, "*b k dim"]]:
         x, c = self.encoder_tokens(encoder), self.decoder_tokens(decoder)
         sets = self.embed(x, c)
-        separation = layer_context.separation * x.shape[-2]  # above any sum of squared distances
+        # above any sum of squared distances
+        separation = self.separation(2 * x.shape[-2] * farthest(self.space, x, c))
         for stage in self.stages():
             stage(sets, separation, layer_context.noise)
         codes = self.inner.read(sets["assigned"], ASSIGNMENT)[..., : self.n_clusters]
@@ -103,14 +115,17 @@ class RunningStage(nn.Module):
         self.networks = nn.ModuleList(network.build(space) for network in stage.networks)
         self.tokens, self.next = nn.Identity(), nn.Identity()
 
-    def forward(self, sets: Sets, separation: float, noise: Noise | None) -> None:
+    def forward(self, sets: Sets, separation: Tensor, noise: Noise | None) -> None:
         """Write the tokens of the target into the sets."""
         before = self.tokens(self._initial(sets))
         tokens = before
         for read in self.stage.reads:
             head = self.get_submodule(read.name)
             queries, keys = _sides(read, before, {**sets, self.stage.target: before})
-            output = head(queries, keys, _context(read, sets["points"], noise), separation)
+            context = _context(read, sets["points"], noise)
+            extra = queries.ndim - separation.ndim  # axes of proposals
+            apart = separation.reshape(*separation.shape, *[1] * extra)
+            output = head(queries, keys, context, apart)
             tokens = tokens + (output.squeeze(-2) if read.across else output)
         for network in self.networks:
             tokens = tokens + network(tokens)

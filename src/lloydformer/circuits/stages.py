@@ -147,10 +147,6 @@ class Staged:
         spares = self.counts.within(n_clusters)["spares"]
         return sum(spares if part.repeated else 1 for part in self.sublayers)
 
-    def separation(self, reach: float, n_clusters: int, eps: float) -> float:
-        """Return a number above every squared distance; the layer multiplies it by n."""
-        return 2 * reach
-
     def row(self) -> dict[str, str]:
         """Return its row in the table tab:comp-alg; … marks columns with several kinds of heads."""
         kinds: dict[str, dict[str, None]] = {"Enc-SA": {}, "Enc-CA": {}, "Dec-SA": {}, "Dec-CA": {}}

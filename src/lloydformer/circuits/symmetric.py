@@ -108,6 +108,7 @@ def symmetric(numbers: Modulation | None = None) -> Recipe:
         ),
         numbers=numbers,
         algorithm="symmetric, learned",
+        appendix="docs/symmetric.md",
     )  # fmt: skip
 
 

@@ -10,7 +10,17 @@ from functools import cached_property, partial
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from lloydformer.circuits.outside import Outside
+from lloydformer.circuits.patches import Patch
 from lloydformer.numerics.objectives import kmeans_objective
+
+_OUTSIDE = {
+    "separation": "separation",
+    "gap": "gap",
+    "encoder_cross.tolerance": "tolerance",
+    "decoder_cross.tolerance": "share_tolerance",
+}
+"""Points of a layer through which numbers from outside pass, and their names in `Outside`."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,9 @@ class Trace:
         The names of all intermediates of the run.
     kept : dict of str to torch.Tensor
         The intermediates that were kept, by name.
+    outside : tuple of Outside
+        What each layer used from outside of the transformer: origin, separation, tolerances,
+        rule for ties, noise.
 
     Attributes
     ----------
@@ -55,7 +68,7 @@ class Trace:
     >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
     >>> trace = circuit(points, points[:2], n_layers=2, keep=("*.attention",))
     >>> trace
-    Trace(2 layers, 4 points, 2 centers, 1 features, 8 of 62 intermediates kept)
+    Trace(2 layers, 4 points, 2 centers, 1 features, 8 of 64 intermediates kept)
     >>> trace.labels.tolist()
     [[0, 1, 1, 1], [0, 0, 1, 1]]
     >>> trace.objective.tolist()
@@ -68,6 +81,7 @@ class Trace:
     origin: Float[Tensor, "*b 1 d"]
     names: tuple[str, ...] = field(repr=False)
     kept: dict[str, Tensor] = field(repr=False)
+    outside: tuple[Outside, ...] = field(default=(), repr=False)
 
     @property
     def n_layers(self) -> int:
@@ -173,16 +187,19 @@ class Trace:
 
 @dataclass
 class Recorder:
-    """Reads intermediates by ordinary forward hooks on the named points of the layers.
+    """Reads and patches intermediates by forward hooks on the named points of the layers.
 
-    It keeps those whose names match a shell pattern (`layers.3.*`), and the assignments of every
-    layer. One module may run as several layers: `layer` is the number of the running one.
+    It keeps those whose names match a shell pattern (`layers.3.*`), the assignments of every
+    layer, and the numbers from outside of the running layer. One module may run as several
+    layers: `layer` is the number of the running one.
     """
 
     patterns: tuple[str, ...]
+    patches: tuple[Patch, ...] = ()
     layer: int = 0
     kept: dict[str, Tensor] = field(default_factory=dict)
     assignments: list[Tensor] = field(default_factory=list)
+    outside: dict[str, Tensor] = field(default_factory=dict)
 
     @contextmanager
     def watching(self, layers: Iterable[nn.Module]) -> Iterator["Recorder"]:
@@ -196,12 +213,18 @@ class Recorder:
 
     def _read(
         self, point: str, assigning: bool, module: nn.Module, inputs: object, output: Tensor
-    ) -> None:
+    ) -> Tensor:
         name = f"layers.{self.layer}.{point}"
+        for patch in self.patches:
+            if patch.matches(name):
+                output = patch(name, output)
         if assigning:
             self.assignments.append(output)
+        if point in _OUTSIDE:
+            self.outside[_OUTSIDE[point]] = output
         if any(fnmatchcase(name, pattern) for pattern in self.patterns):
             self.kept[name] = output
+        return output
 
 
 def points_of(layer: nn.Module) -> list[tuple[str, nn.Module]]:
@@ -216,14 +239,16 @@ def names_of(layers: Iterable[nn.Module]) -> tuple[str, ...]:
     )
 
 
-def check_patterns(keep: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+def check_patterns(
+    keep: Sequence[str], names: Sequence[str], argument: str = "keep"
+) -> tuple[str, ...]:
     """Return the patterns as a tuple; raise ValueError if one matches no intermediate."""
     patterns = (keep,) if isinstance(keep, str) else tuple(keep)
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
             near = get_close_matches(pattern, names, n=1)
             raise ValueError(
-                f"keep: found {pattern!r}, which matches none of {len(names)} intermediates; "
+                f"{argument}: found {pattern!r}, which matches none of {len(names)} intermediates; "
                 f"try {near[0] if near else names[0]!r}"
             )
     return patterns

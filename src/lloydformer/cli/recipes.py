@@ -1,13 +1,17 @@
 """`lloydformer recipes`: print the paper's table from the recipes."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lloydformer.circuits import recipes as library
 from lloydformer.circuits.stages import AnyRecipe
-from lloydformer.cli.terminal import print_json, print_table, stdout
+from lloydformer.cli.terminal import print_json, print_table, stderr, stdout
 from lloydformer.plans.lower import LoweringError, derive
+from lloydformer.plots.diagrams import diagram as drawn
+from lloydformer.storage.atomic import write_whole
+from lloydformer.storage.overwrite import refuse_to_overwrite
 
 
 def recipes(
@@ -17,11 +21,16 @@ def recipes(
     explain: Annotated[
         str, typer.Option(metavar="NAME", help="Print the derivation of a recipe's plan.")
     ] = "",
+    diagram: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the recipe's layer: an SVG file.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Print the table of recipes, or one recipe in detail.
 
     One recipe is printed with its equation, and with --explain the derivation of its plan.
+    --diagram draws its layer: the streams of tokens, and each head with its parts.
     """
     if explain and name and explain != name:
         raise ValueError(f"--explain: found {explain!r} together with {name!r}; name one recipe")
@@ -29,6 +38,10 @@ def recipes(
     if name is not None and name not in library.MAKERS:
         raise ValueError(f"recipe: found {name!r}; pass one of {', '.join(library.MAKERS)}")
     chosen = [library.MAKERS[one]() for one in ([name] if name else library.MAKERS)]
+    if diagram:
+        if name is None:
+            raise ValueError("--diagram: found no recipe; name one, as in: recipes lloyd --diagram")
+        _draw(chosen[0], diagram, force)
     if json:
         row_of = {
             r.name: {**r.row(), "equation": r.equation(), "derivation": _derivation(r)}
@@ -56,3 +69,11 @@ def _derivation(recipe: AnyRecipe) -> tuple[str, ...]:
 def _explain(recipe: AnyRecipe) -> None:
     for number, step in enumerate(_derivation(recipe), start=1):
         stdout.print(f"\n{number}. {step}", markup=False)
+
+
+def _draw(recipe: AnyRecipe, path: Path, force: bool) -> None:
+    if path.suffix.lower() != ".svg":
+        raise ValueError(f"--diagram: found {str(path)!r}; pass a name that ends in .svg")
+    refuse_to_overwrite(path, force, "--diagram")
+    write_whole(path, drawn(recipe))
+    stderr.print(f"diagram: {path}", markup=False, soft_wrap=True)

@@ -6,12 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
-from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
+from lloydformer.cli.terminal import (
+    print_json,
+    print_records,
+    print_table,
+    progress,
+    stderr,
+    stdout,
+)
 from lloydformer.paper.artefact import Artefact
 from lloydformer.paper.labels import LABELS, artefact
 from lloydformer.paper.reproduce import PAGE, count_pieces, reproduce_all, write_page
 from lloydformer.paper.scope import Scope
-from lloydformer.paper.verdicts import summary, verdicts
+from lloydformer.paper.verdict import Verdict
+from lloydformer.paper.verdict_tables import summary, verdict_tables
 from lloydformer.plots.axes import require_matplotlib
 from lloydformer.storage.atomic import check_writable
 
@@ -38,6 +46,10 @@ def reproduce(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Make the paper's tables and figures again, with verdicts.
+
+    A verdict is on a claim that the paper makes (its sentence is quoted), on a number of it, or a
+    finding beyond it; these are counted apart. A claim that does not hold is a result and no
+    error: the status is 0 if all was made, and 2 if a label could not be made.
 
     Each label writes LABEL.json, LABEL.md and its pictures. --quick takes minutes on two cores and
     uses the weights and training logs in the package; --full trains and samples as much as the
@@ -74,20 +86,25 @@ def _made(
 def _show(results: Results, several: bool, json: bool) -> None:
     if json:
         return print_json({"labels": results} if several else next(iter(results.values()), {}))
+    every: list[Verdict] = []
     for name, result in results.items():
         of = artefact(name)
-        claims = of.claims(result)
         for table in [] if several else of.tables(result):
             print_table(table.columns, table.rows, title=table.caption)
             stdout.print()
-        found = verdicts(claims)
-        heading = f"{of.title} ({', '.join(of.cites)}): {summary(claims)}"
-        print_table(found.columns[:-1], [row[:-1] for row in found.rows], heading, found.columns[0])
-        for claim in claims:
-            if claim.note:
-                stdout.print(f"  {claim.note}", markup=False, soft_wrap=True)
-        stdout.print()
+        every += _show_verdicts(of, of.verdicts(result))
+    if len(results) > 1:
+        stdout.print(f"all: {summary(every)}", markup=False, soft_wrap=True)
     return None
+
+
+def _show_verdicts(of: Artefact, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+    heading = f"{of.title} ({', '.join(of.cites)}): {summary(verdicts)}"
+    stdout.print(heading, markup=False, soft_wrap=True)
+    for table in verdict_tables(verdicts):
+        print_records(table.columns, table.rows, table.caption)
+    stdout.print()
+    return verdicts
 
 
 def _require_matplotlib() -> None:

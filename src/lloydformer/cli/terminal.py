@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -58,6 +59,20 @@ def print_table(
         console.print(Text(f"{columns[0]} {row[0]}", style="bold"))
         for column, cell in zip(columns[1:], row[1:], strict=True):
             console.print(Text(f"  {column}: {cell}"))
+
+
+def print_records(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:
+    """Print each row of a table as a record for reading: its first cell, then the named others.
+
+    Empty cells are left out. If the output is not a terminal, no line is wrapped.
+    """
+    console = stdout if stdout.is_terminal else Terminal(width=100_000)
+    console.print(Text(f"\n{title}", style="bold"))
+    for first, *others in rows:
+        console.print(Padding.indent(Text(first), 2))
+        for column, cell in zip(columns[1:], others, strict=True):
+            if cell:
+                console.print(Padding.indent(Text(f"{column}: {cell}"), 6))
 
 
 @contextmanager

@@ -62,6 +62,12 @@ def train(
         ),
     ] = "0.1",
     seed: Annotated[str, typer.Option(metavar="S", help="A seed, or several: 0,1,2.")] = "0",
+    start: Annotated[
+        str, typer.Option(help="Weights before training: random, or constructed (a Lloyd step).")
+    ] = "random",
+    start_noise: Annotated[
+        float, typer.Option("--start-noise", help="Noise added to constructed weights.")
+    ] = 0.0,
     steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 10_000,
     batch: Annotated[int, typer.Option(min=1, help="Tasks in a step.")] = 32,
     unrolled: Annotated[int, typer.Option(min=1, help="Layers before the loss.")] = 1,
@@ -115,7 +121,7 @@ def train(
         tasks, None if codes == "none" else codes, bias, scaled,
         activation, dropout, smoothing, unrolled, steps, batch,
         learning_rate, schedule, clip=clip, evaluate_every=evaluate_every,
-        n_validation=validation,
+        n_validation=validation, start=start, start_noise=start_noise,
     )  # fmt: skip
     runs = [
         Run(one, temperature, name)

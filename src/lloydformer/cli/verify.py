@@ -15,8 +15,8 @@ def verify(
 ) -> int:
     """Measure every statement of the paper.
 
-    These are its theorems, lemmas and remarks, and the errors in its text. Status 1 if one does
-    not hold. Takes about a minute.
+    These are its theorems, lemmas and remarks, and the items of the errata, each with its kind.
+    Status 1 if one does not hold. Takes about a minute.
     """
     findings = _measured(seed)
     good = all(f.holds for f in findings)
@@ -57,4 +57,6 @@ def _print(findings: list[Finding]) -> None:
 
 
 def _sentence(finding: Finding) -> str:
-    return f"{finding.statement}: {finding.printed}" if finding.printed else finding.statement
+    if not finding.kind:
+        return finding.statement
+    return f"({finding.kind}) {finding.statement}: {finding.measured}"

@@ -96,8 +96,10 @@ class SoftKMeans(Clusterer):
 
     Notes
     -----
-    A start ends when `tol` is reached or after `max_iter` iterations. A cluster whose shares are
-    all too small for a float (below 1e-308) keeps its center.
+    A start ends when `tol` is reached or after `max_iter` iterations. Where shares are too small
+    for a float, their logarithms are used: a center far from all points moves to the points that
+    are least far. Where even logarithms overflow (beyond 1e300), all points have the same share,
+    and the center moves to their mean.
 
     References
     ----------

@@ -87,6 +87,7 @@ def dense_steps(trained: Pretrained, session: Session, n_steps: int) -> Rough:
     points = session.gather(torch.arange(layout.n_rows, device=layout.device))
     scaling = scaling_of(points.cpu(), "minmax")
     weights, scaled = trained.weights.to(points), scaling.apply(points)[None, None]
+    layer = trained.layer
 
     @torch.no_grad()
     def steps(descent: Descent, number: int, centers: Tensor) -> Outcome:
@@ -94,7 +95,7 @@ def dense_steps(trained: Pretrained, session: Session, n_steps: int) -> Rough:
         for step in range(n_steps):
             history.append(float(smoothed_objective(points, now.to(points), smoothing="exact")))
             seen = scaling.apply(now.to(points))[None, None]
-            moved = scaling.undo(trained.layer(weights, scaled, seen)[0, 0].double())
+            moved = scaling.undo(layer(weights, scaled, seen)[0, 0].double())
             if descent.callback is not None:
                 shift = (moved - now).square().sum().item()
                 descent.callback(Progress(number, step, history[-1], shift))

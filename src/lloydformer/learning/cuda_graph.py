@@ -16,15 +16,16 @@ _WARM_UPS = 2
 class GraphedTrainer:
     """`step` and `evaluate` of a trainer: CUDA graphs where possible, else the plain methods.
 
-    Graphs need a CUDA device, and tasks that have the same shape in every step. The capture
-    leaves the state of the trainer unchanged.
+    Graphs need a CUDA device, tasks that have the same shape in every step, and a layer that can
+    be captured. The capture leaves the state of the trainer unchanged.
     """
 
     def __init__(self, trainer: Trainer) -> None:
         self.trainer = trainer
         self.step: Callable[[], None] = trainer.step
         self.evaluate: Callable[[], None] = trainer.evaluate
-        if trainer.device.type == "cuda" and trainer.settings.tasks.of_one_shape:
+        regular = trainer.settings.tasks.of_one_shape and trainer.layer.capturable
+        if trainer.device.type == "cuda" and regular:
             before = {name: t.clone() for name, t in trainer.state.tensors().items()}
             (self.step,) = capture_graphs(trainer.step)
             (self.evaluate,) = capture_graphs(trainer.evaluate)

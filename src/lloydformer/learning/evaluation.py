@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from lloydformer.learning.flat_layer import FlatLayer
 from lloydformer.learning.lloyd import lloyd_step
 from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.random_numbers import stream_keys
-from lloydformer.learning.stacked_layer import StackedLayer
 from lloydformer.learning.tasks import Batch, Tasks
 
 _CELLS = 1 << 27
@@ -129,7 +129,7 @@ class Comparison:
 
 
 def compare(
-    layer: StackedLayer,
+    layer: FlatLayer,
     weights: Float[Tensor, "r p"],
     tasks: Tasks,
     family: str = "normal",
@@ -143,7 +143,7 @@ def compare(
 
     Parameters
     ----------
-    layer : StackedLayer
+    layer : FlatLayer
         The layer, for example `load("d32-k10").layer`.
     weights : Tensor of shape (r, p)
         Weights of each run; their device is used.
@@ -197,7 +197,7 @@ def unseen(
 @torch.no_grad()
 def compare_on(
     batch: Batch,
-    layer: StackedLayer,
+    layer: FlatLayer,
     weights: Float[Tensor, "r p"],
     n_steps: int = 20,
     seed: int = 0,

@@ -10,7 +10,6 @@ from torch import Tensor
 from lloydformer.learning.evaluation import Comparison, compare
 from lloydformer.learning.pretrained import save
 from lloydformer.learning.settings import Run
-from lloydformer.learning.stacked_layer import StackedLayer
 from lloydformer.learning.training import Trained
 
 TEST_SEED = 1
@@ -37,9 +36,8 @@ def scores(
 ) -> Comparison:
     """Compare all runs with Lloyd's algorithm on new tasks of the first run's family."""
     s = trained.settings
-    layer = StackedLayer(s.recipe, s.n_features, s.n_clusters)
     weights = trained.weights.to(device)
-    return compare(layer, weights, s.tasks, trained.runs[0].family, n_tasks, n_steps, TEST_SEED)
+    return compare(s.layer, weights, s.tasks, trained.runs[0].family, n_tasks, n_steps, TEST_SEED)
 
 
 def export_runs(

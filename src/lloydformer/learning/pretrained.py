@@ -16,8 +16,8 @@ from torch import Tensor
 
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.learning.cards import FORMAT, SYMMETRIC, located, not_a_card, read_card
+from lloydformer.learning.flat_layer import FlatLayer
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.learning.stacked_layer import StackedLayer
 from lloydformer.storage.atomic import replacing, write_whole
 
 
@@ -59,7 +59,7 @@ class Pretrained:
     card: dict[str, Any]
 
     @property
-    def layer(self) -> StackedLayer:
+    def layer(self) -> FlatLayer:
         """Return the layer: a function of weights, points and centers.
 
         See Also
@@ -75,8 +75,7 @@ class Pretrained:
         >>> found.layer(found.weights, points, points[:, :, :6]).shape
         torch.Size([1, 2, 6, 4])
         """
-        s = self.settings
-        return StackedLayer(s.recipe, s.n_features, s.n_clusters)
+        return self.settings.layer
 
     def circuit(self) -> Circuit:
         """Build a circuit with these weights, whose intermediate values can be read.
@@ -99,10 +98,7 @@ class Pretrained:
         >>> circuit(points, points[:6], n_layers=3).centers.shape
         torch.Size([4, 6, 4])
         """
-        circuit = self.layer.circuit(0)
-        named = {name: part[0] for name, part in self.layer.named(self.weights).items()}
-        circuit.load_state_dict(named)
-        return circuit.eval()
+        return self.layer.circuit_of(self.weights[0])
 
 
 def load(pretrained: str | Path) -> Pretrained:
@@ -142,8 +138,7 @@ def load(pretrained: str | Path) -> Pretrained:
 
 def save(path: Path, settings: Settings, run: Run, weights: Tensor, notes: dict[str, Any]) -> None:
     """Write PATH.safetensors, then the card PATH.json with the hash of the former."""
-    layer = StackedLayer(settings.recipe, settings.n_features, settings.n_clusters)
-    parts = layer.named(weights.reshape(1, -1)).items()
+    parts = settings.layer.named(weights.reshape(1, -1)).items()
     data = save_tensors({name: part[0].detach().cpu().contiguous() for name, part in parts})
     card = {
         "library": "lloydformer",
@@ -174,14 +169,13 @@ def _read(folder: Traversable, name: str) -> Pretrained:
         )
     try:
         settings, run = Settings.read(card["settings"]), Run(**card["run"])
-        weights = _flat(StackedLayer(settings.recipe, settings.n_features, settings.n_clusters),
-                        load_tensors(data))  # fmt: skip
+        weights = _flat(settings.layer, load_tensors(data))
     except (KeyError, TypeError, AttributeError, ValueError, SafetensorError) as error:
         raise not_a_card(where, error) from None
     return Pretrained(name, settings, run, weights, card)
 
 
-def _flat(layer: StackedLayer, tensors: dict[str, Tensor]) -> Float[Tensor, "1 p"]:
+def _flat(layer: FlatLayer, tensors: dict[str, Tensor]) -> Float[Tensor, "1 p"]:
     found = {name: tensor.shape for name, tensor in tensors.items()}
     if found != layer.shapes:
         raise ValueError("its weights are not those of its settings")

@@ -2,21 +2,25 @@
 
 import math
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.serialise import deserialise, serialise
+from lloydformer.circuits.stages import AnyRecipe, Staged
+from lloydformer.circuits.subspaces import ASSIGNMENT
+from lloydformer.learning.circuit_layer import CircuitLayer
+from lloydformer.learning.flat_layer import FlatLayer
+from lloydformer.learning.learned_fields import ACTIVATIONS, CODES, learned_fields
 from lloydformer.learning.objective import SMOOTHINGS
+from lloydformer.learning.stacked_layer import StackedLayer
 from lloydformer.learning.tasks import FAMILIES, Tasks
 
-CODES: dict[str | None, Literal["onehot", "binary"] | None] = {
-    "onehot": "onehot", "binary": "binary", None: None,
-}  # fmt: skip
-ACTIVATIONS: dict[str, Literal["softmax", "sparsemax"]] = {
-    "softmax": "softmax", "sparsemax": "sparsemax",
-}  # fmt: skip
 SCHEDULES = ("plateau", "cosine", "constant")
+STARTS = ("random", "constructed")
+_LATER: dict[str, Any] = {"base": None, "start": "random", "start_noise": 0.0}
+"""Fields that cards of earlier versions do not have."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +111,21 @@ class Settings:
         Steps between evaluations.
     n_validation : int, default=320
         Validation tasks of each run.
+    base : Recipe or None, default=None
+        A recipe with constructed weights, which are trained. None trains the learned layer that
+        `codes`, `bias`, `scaled`, `activation` and `dropout` describe.
+    start : {"random", "constructed"}, default="random"
+        Weights before the first step. "constructed" are those of `base`, or for the learned layer
+        weights with which it does nearly a step of Lloyd's algorithm.
+    start_noise : float, default=0.0
+        Standard deviation of normal noise that is added to constructed weights, by the seed of
+        each run.
 
     Raises
     ------
     ValueError
-        If an argument is out of range, or if `codes` name clusters whose number is a range.
+        If an argument is out of range, if `codes` name clusters whose number is a range, or if
+        there is no such start.
 
     See Also
     --------
@@ -143,6 +157,9 @@ class Settings:
     clip: float | None = None
     evaluate_every: int = 50
     n_validation: int = 320
+    base: Recipe | None = None
+    start: str = "random"
+    start_noise: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("n_unrolled", "n_steps", "batch_size", "patience", "evaluate_every",
@@ -155,7 +172,7 @@ class Settings:
                 raise ValueError(f"{name}: found {value!r}; pass a positive finite number")
         choices: dict[str, Collection[str | None]] = {
             "codes": CODES, "activation": ACTIVATIONS, "smoothing": SMOOTHINGS,
-            "schedule": SCHEDULES,
+            "schedule": SCHEDULES, "start": STARTS,
         }  # fmt: skip
         for name, known in choices.items():
             if getattr(self, name) not in known:
@@ -163,12 +180,32 @@ class Settings:
                 raise ValueError(
                     f"{name}: found {found!r}; pass one of {', '.join(map(str, known))}"
                 )
-        if self.codes is not None and not isinstance(self.tasks.n_clusters, int):
+        names = ASSIGNMENT in self.recipe.tokens.subspaces
+        if names and not isinstance(self.tasks.n_clusters, int):
             raise ValueError(
                 "codes: a circuit that names its clusters has a fixed number of them; pass "
                 "n_clusters as one number, or codes=None"
             )
-        _ = self.recipe  # raises ValueError for values that no recipe accepts
+        _ = self.layer  # raises ValueError for a recipe that cannot be trained
+        self._check_start(names)
+
+    def _check_start(self, names: bool) -> None:
+        if not 0 <= self.start_noise < math.inf:
+            raise ValueError(
+                f"start_noise: found {self.start_noise!r}; pass 0 or a positive finite number"
+            )
+        if self.start == "random" and self.base is not None:
+            raise ValueError(
+                f"start: found 'random' for the recipe {self.base.name!r}, whose weights are "
+                "constructed; pass start='constructed'"
+            )
+        if self.start == "random" and self.start_noise:
+            raise ValueError("start_noise: is for start='constructed'; random weights have noise")
+        if self.start == "constructed" and not names:
+            raise ValueError(
+                "start: there is no construction with codes=None, where points cannot hold their "
+                "assignment; pass codes='onehot' or 'binary', or start='random'"
+            )
 
     @property
     def recipe(self) -> Recipe:
@@ -184,8 +221,68 @@ class Settings:
         >>> lf.learning.Settings().recipe.name
         'learned'
         """
+        if self.base is not None:
+            return self.base
         codes, activation = CODES[self.codes], ACTIVATIONS[self.activation]
         return recipes.learned(codes, self.bias, self.scaled, activation, self.dropout)
+
+    @property
+    def layer(self) -> FlatLayer:
+        """Build the layer that is trained: a function of weights, points and centers.
+
+        See Also
+        --------
+        compare : Compare a layer with Lloyd's algorithm.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> sum(shape.numel() for shape in lf.learning.Settings().layer.shapes.values())
+        21672
+        """
+        kind = StackedLayer if self.base is None else CircuitLayer
+        return kind(self.recipe, self.n_features, self.n_clusters)
+
+    def with_recipe(self, recipe: AnyRecipe, start: str | None = None) -> "Settings":
+        """Return these settings for another recipe.
+
+        Parameters
+        ----------
+        recipe : Recipe
+            `lf.recipes.learned(...)`, or a recipe with constructed weights.
+        start : {"random", "constructed"} or None, default=None
+            Weights before the first step; None for that of these settings.
+
+        Returns
+        -------
+        Settings
+            The settings.
+
+        Raises
+        ------
+        ValueError
+            If the recipe cannot be trained.
+
+        See Also
+        --------
+        lloydformer.recipes.straight_through : Makes hard choices trainable.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> settings = lf.learning.Settings(n_steps=7)
+        >>> settings.with_recipe(lf.recipes.learned("binary", dropout=0.0)).codes
+        'binary'
+        >>> settings.with_recipe(lf.recipes.soft(30.0), start="constructed").recipe.name
+        'soft'
+        """
+        if isinstance(recipe, Staged):
+            raise ValueError(
+                f"recipe: found {recipe.name!r}, which has several sub-layers; pass a recipe of "
+                "one layer"
+            )
+        changes = learned_fields(recipe) if recipe.free else {"base": recipe}
+        return replace(self, start=start or self.start, **changes)
 
     @property
     def n_features(self) -> int:
@@ -255,7 +352,9 @@ class Settings:
         >>> lf.learning.Settings().written()["batch_size"]
         32
         """
-        return asdict(self)
+        base = None if self.base is None else serialise(self.base)
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**plain, "tasks": asdict(self.tasks), "base": base}
 
     @classmethod
     def read(cls, found: dict[str, Any]) -> "Settings":
@@ -264,7 +363,7 @@ class Settings:
         Parameters
         ----------
         found : dict
-            The fields by name, all of them.
+            The fields by name, all of them; cards of earlier versions lack those of the start.
 
         Returns
         -------
@@ -288,10 +387,11 @@ class Settings:
         True
         """
         known = {f.name for f in fields(cls)}
-        if not isinstance(found, dict) or found.keys() != known:
+        if not isinstance(found, dict) or (_LATER | found).keys() != known:
             raise ValueError(f"settings: found {sorted(found)}; pass {sorted(known)}")
         tasks: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in found["tasks"].items()
         }
-        return cls(**{**found, "tasks": Tasks(**tasks)})
+        base = None if found.get("base") is None else deserialise(found["base"])
+        return cls(**{**found, "tasks": Tasks(**tasks), "base": base})

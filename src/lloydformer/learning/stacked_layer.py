@@ -4,59 +4,33 @@ The same equation as `Circuit` with `recipes.learned()`, arranged for speed: sco
 of matrices, all runs in one batched product.
 """
 
-import math
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from lloydformer.circuits.circuit import Circuit
-from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import ASSIGNMENT
 from lloydformer.circuits.tokens import Tokens
 from lloydformer.learning.dropout import Dropout
+from lloydformer.learning.flat_layer import FlatLayer
 from lloydformer.learning.stacked_heads import StackedHeads
 
 
 @dataclass(frozen=True)
-class StackedLayer:
+class StackedLayer(FlatLayer):
     """The layer of a learned recipe as a function of flat weights, one row for each run."""
 
-    recipe: Recipe
-    n_features: int
-    n_clusters: int
+    capturable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.recipe.free or not self.recipe.embeds_again:
             raise ValueError(
                 f"recipe: found {self.recipe.name!r}; a stacked layer needs lf.recipes.learned()"
             )
-
-    @cached_property
-    def shapes(self) -> dict[str, torch.Size]:
-        """Name and shape of each weight, in the order of the flat rows."""
-        return {name: weight.shape for name, weight in self.circuit(0).named_parameters()}
-
-    def circuit(self, seed: int) -> Circuit:
-        """Return an untrained circuit of the same recipe and sizes."""
-        return Circuit(self.recipe, self.n_features, self.n_clusters, trainable=True, seed=seed)
-
-    def begin(self, seeds: list[int]) -> Float[Tensor, "r p"]:
-        """Return the weights of untrained circuits with these seeds."""
-        rows = [[w.detach().flatten() for w in self.circuit(seed).parameters()] for seed in seeds]
-        return torch.stack([torch.cat(row) for row in rows])
-
-    def named(self, weights: Float[Tensor, "r p"]) -> dict[str, Tensor]:
-        """Return views of the weights by name, each (r, *shape)."""
-        sizes = [math.prod(shape) for shape in self.shapes.values()]
-        parts = torch.split(weights, sizes, dim=1)
-        return {
-            name: part.reshape(-1, *shape)
-            for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
-        }
 
     def __call__(
         self,
@@ -85,11 +59,6 @@ class StackedLayer:
         k2, v2 = heads.projected(x, "decoder_cross.key", "decoder_cross.value")
         c = c + heads("decoder_self", q3, k3, v3) + heads("decoder_cross", q2, k2, v2)
         return c[..., : self.n_features]
-
-    @cached_property
-    def dim(self) -> int:
-        """Dimension of the tokens."""
-        return self.recipe.tokens.space(self.n_features, self.n_clusters).dim
 
     def _dropped(
         self, x: Tensor, c: Tensor, dropout: Dropout | None, depth: int

@@ -13,7 +13,7 @@ from lloydformer.learning.objective import relative_objective, smoothed_objectiv
 from lloydformer.learning.optimiser import TrainingState, adam_step, update_learning_rate
 from lloydformer.learning.random_numbers import stream_keys
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.learning.stacked_layer import StackedLayer
+from lloydformer.learning.starts import start_weights
 from lloydformer.learning.tasks import Batch
 
 _CELLS = 1 << 28
@@ -36,12 +36,12 @@ class Trainer:
 
     def __post_init__(self) -> None:
         s = self.settings
-        self.layer = StackedLayer(s.recipe, s.n_features, s.n_clusters)
+        self.layer = s.layer
         self.families = tuple(run.family for run in self.runs)
         self.seeds = torch.tensor([run.seed for run in self.runs], device=self.device)
         lambdas = [run.loss_temperature for run in self.runs]
         self.temperatures = torch.tensor(lambdas, device=self.device, dtype=self.dtype)
-        weights = self.layer.begin([run.seed for run in self.runs]).to(self.device, self.dtype)
+        weights = start_weights(s, self.runs).to(self.device, self.dtype)
         self.state = TrainingState.begin(weights, s.learning_rate)
         self.measured = torch.zeros_like(self.temperatures)
         self.validation = self._validation()
@@ -51,7 +51,8 @@ class Trainer:
         s, state = self.settings, self.state
         batch = self._draw(self.seeds, state.step, s.batch_size)
         weights = state.weights.detach().requires_grad_()
-        dropout = Dropout(self.seeds, state.step, s.dropout) if s.dropout else None
+        probability = s.recipe.encoder_cross.dropout
+        dropout = Dropout(self.seeds, state.step, probability) if probability else None
         with torch.enable_grad():
             losses = self.losses(weights, batch, dropout)
             (gradient,) = torch.autograd.grad(losses.sum(), weights)
@@ -67,6 +68,12 @@ class Trainer:
             centers = self.layer(weights, points, centers, dropout, depth)
         lambdas = self.temperatures[:, None, None, None]
         return smoothed_objective(points, centers, lambdas, self.settings.smoothing).mean(dim=1)
+
+    @torch.no_grad()
+    def next_losses(self) -> Float[Tensor, " r"]:
+        """Return the loss of each run on the tasks of the next step, without dropout."""
+        batch = self._draw(self.seeds, self.state.step, self.settings.batch_size)
+        return self.losses(self.state.weights, batch)
 
     @torch.no_grad()
     def evaluate(self) -> None:

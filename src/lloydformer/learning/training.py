@@ -12,6 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.gradients import warn_without_gradient
+from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.learning.checkpoint import Checkpoint, Row, load_checkpoint, save_checkpoint
 from lloydformer.learning.cuda_graph import GraphedTrainer
 from lloydformer.learning.settings import Run, Settings
@@ -119,11 +122,43 @@ class Trained:
         """
         return _csv(self.runs, self.history)
 
+    def circuit(self, number: int = 0) -> Circuit:
+        """Build a circuit with the weights of a run, whose intermediate values can be read.
+
+        Parameters
+        ----------
+        number : int, default=0
+            Number of the run.
+
+        Returns
+        -------
+        Circuit
+            The circuit in evaluation mode; its weights are parameters.
+
+        See Also
+        --------
+        Pretrained.circuit : The same for weights of a file.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import lloydformer as lf
+        >>> tasks = lf.learning.Tasks(n_features=2, n_clusters=3, n_points=20)
+        >>> settings = lf.learning.Settings(tasks, n_steps=2, evaluate_every=1, n_validation=4)
+        >>> trained = lf.learning.train(settings, device="cpu")
+        >>> points = torch.rand(50, 2)
+        >>> trained.circuit()(points, points[:3], n_layers=4).centers.shape
+        torch.Size([5, 3, 2])
+        """
+        return self.settings.layer.circuit_of(self.weights[number])
+
 
 def train(
     settings: Settings | None = None,
     runs: Sequence[Run] = (Run(),),
     *,
+    recipe: AnyRecipe | None = None,
+    start: str | None = None,
     device: str | torch.device | None = None,
     folder: str | Path | None = None,
     resume: bool = False,
@@ -141,6 +176,12 @@ def train(
         Settings of all runs; None for the defaults, the paper's protocol.
     runs : sequence of Run, default=(Run(),)
         The runs.
+    recipe : Recipe or None, default=None
+        The recipe whose weights are trained, in place of the one of the settings:
+        `lf.recipes.learned(...)`, or a recipe with constructed weights.
+    start : {"random", "constructed"} or None, default=None
+        Weights before the first step, in place of the start of the settings. The history of a
+        training from constructed weights begins with an evaluation at step 0.
     device : str, torch.device or None, default=None
         Device; None for CUDA if available, else the CPU.
     folder : str, Path or None, default=None
@@ -162,7 +203,13 @@ def train(
     Raises
     ------
     ValueError
-        If there are no runs, or if `resume` and `force` do not fit what `folder` holds.
+        If there are no runs, if the recipe cannot be trained from this start, or if `resume` and
+        `force` do not fit what `folder` holds.
+
+    Warns
+    -----
+    NoGradientWarning
+        If no gradient reaches some of the recipe's weights.
 
     See Also
     --------
@@ -179,8 +226,14 @@ def train(
     >>> trained = lf.learning.train(settings, runs, device="cpu")
     >>> len(trained.weights), trained.history[-1].step
     (2, 4)
+    >>> trained = lf.learning.train(settings, start="constructed", device="cpu")
+    >>> trained.history[0].step, trained.history[0].relative[0] < 1.1  # nearly a Lloyd step
+    (0, True)
     """
     settings = settings or Settings()
+    if recipe is not None or start is not None:
+        settings = settings.with_recipe(recipe or settings.recipe, start)
+    warn_without_gradient(settings.layer.circuit(0))
     trainer = make_trainer(
         settings, runs, device or ("cuda" if torch.cuda.is_available() else "cpu")
     )
@@ -188,6 +241,10 @@ def train(
     history = _resumed_history(trainer, place, resume, force)
     began = perf_counter()
     graphed = GraphedTrainer(trainer)
+    if not history and settings.start == "constructed":
+        history.append(_first(trainer, graphed))
+        if callback:
+            callback(history[-1])
     while int(trainer.state.step) < settings.n_steps:
         history.append(_advanced(trainer, graphed))
         done = history[-1].step >= settings.n_steps
@@ -197,6 +254,14 @@ def train(
             callback(history[-1])
     return Trained(settings, trainer.runs, trainer.state.weights.detach().cpu(), tuple(history),
                    perf_counter() - began)  # fmt: skip
+
+
+def _first(trainer: Trainer, graphed: GraphedTrainer) -> Evaluation:
+    """Evaluate before the first step."""
+    loss, rate = trainer.next_losses(), tuple(trainer.state.rate.tolist())
+    graphed.evaluate()
+    relative = tuple(trainer.measured.tolist())
+    return Evaluation(0, trainer.settings.n_steps, tuple(loss.tolist()), relative, rate)
 
 
 def _advanced(trainer: Trainer, graphed: GraphedTrainer) -> Evaluation:

@@ -68,10 +68,12 @@ def as_problem(points: object, centers: object) -> tuple[Tensor, Tensor]:
 
 def check_range(name: str, rows: Tensor) -> None:
     """Raise `ValueError` if the squares of the values overflow or underflow."""
-    flat = rows.detach().reshape(-1, rows.shape[-1])
-    span = (flat.amax(dim=0) / 2 - flat.amin(dim=0) / 2).max().item()
+    still = rows.detach()
+    spans = (still.amax(dim=-2) / 2 - still.amin(dim=-2) / 2).amax(dim=-1)  # of each problem
     info = torch.finfo(rows.dtype)
-    if span > 0 and not (1e3 * info.tiny**0.5 < span < 1e-3 * info.max**0.5):
+    good = (spans > 1e3 * info.tiny**0.5) & (spans < 1e-3 * info.max**0.5) | (spans == 0)
+    if not good.all():
+        span = spans[~good].flatten()[0].item()
         raise ValueError(
             f"{name}: found values that span {2 * span:.2g}, whose squares {rows.dtype} cannot "
             "hold; rescale them, for example with sklearn.preprocessing.StandardScaler"

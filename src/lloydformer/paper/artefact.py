@@ -1,10 +1,11 @@
-"""One table or figure of the paper: how to measure it, what the paper claims, how to show it."""
+"""One table or figure of the paper: how to measure it, how to judge it, how to show it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lloydformer.paper.scope import Scope
+from lloydformer.paper.verdict import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -13,32 +14,6 @@ Record = dict[str, Any]
 """A JSON object: the output of one piece, or the result of a whole label."""
 Piece = Callable[[], Record]
 """One part of the work. It runs in one go, and its output is saved when it ends."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One statement of the paper and its verdict.
-
-    says: the statement, in one sentence. paper, ours: the two numbers, or words where there is
-    no single number. holds: the verdict. note: a sentence of explanation, if needed.
-    """
-
-    says: str
-    paper: float | str
-    ours: float | str
-    holds: bool
-    note: str = ""
-
-    @property
-    def difference(self) -> float | None:
-        """Ours minus the paper's; None unless both are numbers."""
-        if isinstance(self.paper, str) or isinstance(self.ours, str):
-            return None
-        return self.ours - self.paper
-
-    def written(self) -> Record:
-        """As JSON."""
-        return {**asdict(self), "difference": self.difference}
 
 
 @dataclass(frozen=True)
@@ -66,7 +41,7 @@ class Artefact:
     label: its name on the command line. cites: its LaTeX labels. about: what the paper shows
     there, in one or two sentences. pieces: for a scope, the parts of the work by name, in order;
     each takes minutes at most. result: combines the outputs of all pieces; `rows` has the keys of
-    the paper's table, if there is one. claims, tables, pictures: need only the result, so a saved
+    the paper's table, if there is one. verdicts, tables, pictures: need only the result, so a saved
     file is enough for them. order: position in the paper, by which labels are sorted.
     """
 
@@ -76,7 +51,7 @@ class Artefact:
     about: str
     pieces: Callable[[Scope], Mapping[str, Piece]]
     result: Callable[[Mapping[str, Record]], Record]
-    claims: Callable[[Record], Sequence[Claim]]
+    verdicts: Callable[[Record], Sequence[Verdict]]
     tables: Callable[[Record], Sequence[TextTable]] = lambda result: ()
     pictures: Callable[[Record], Sequence[Picture]] = lambda result: ()
     order: int = 0

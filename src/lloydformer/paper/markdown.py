@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from lloydformer.paper.artefact import Artefact, Record, TextTable
 from lloydformer.paper.labels import LABELS, artefact
 from lloydformer.paper.run import load_result
-from lloydformer.paper.verdicts import summary, verdicts
+from lloydformer.paper.verdict_tables import summary, verdict_tables
 
 _MARK = re.compile(
-    r"(<!-- (overview|tables|claims|pictures|runs) of ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL
+    r"(<!-- (overview|tables|verdicts|pictures|runs) of ([\w-]+) -->\n)(.*?)(<!-- end -->)",
+    re.DOTALL,
 )
 
 
@@ -19,7 +21,7 @@ def sheet(of: Artefact, result: Record, pictures: Iterable[str] = ()) -> str:
     shown = [
         f"# {of.title} ({', '.join(of.cites)})", of.about,
         *map(grid, of.tables(result)), *(f"![{name}]({name})" for name in pictures),
-        grid(verdicts(of.claims(result), loud=True)),
+        *_verdict_grids(of, result),
     ]  # fmt: skip
     return "\n\n".join(part.strip() for part in shown) + "\n"
 
@@ -54,13 +56,11 @@ def marks(page: str) -> list[tuple[str, str]]:
 
 
 def _overview(results: Path) -> str:
-    """One row for each label that has a result."""
+    """One row for each label that has a result, and one for all."""
     found = [(artefact(label), load_result(results, label)) for label in LABELS]
-    rows = [
-        [of.label, of.title, summary(of.claims(result))]
-        for of, result in found
-        if result is not None
-    ]
+    judged = [(of, of.verdicts(result)) for of, result in found if result is not None]
+    rows = [[of.label, of.title, summary(verdicts)] for of, verdicts in judged]
+    rows.append(["all", "", summary([one for _, verdicts in judged for one in verdicts])])
     return grid(TextTable("", ["label", "what it shows", "verdict"], rows)) + "\n"
 
 
@@ -68,8 +68,14 @@ def _tables(of: Artefact, result: Record, pictures: str) -> str:
     return "\n\n".join(map(grid, of.tables(result))) + "\n"
 
 
-def _claims(of: Artefact, result: Record, pictures: str) -> str:
-    return grid(verdicts(of.claims(result), loud=True)) + "\n"
+def _verdicts(of: Artefact, result: Record, pictures: str) -> str:
+    return "\n\n".join(_verdict_grids(of, result)) + "\n"
+
+
+def _verdict_grids(of: Artefact, result: Record) -> list[str]:
+    """A table for each kind, with its caption in bold."""
+    tables = verdict_tables(of.verdicts(result), loud=True)
+    return [grid(replace(table, caption=f"**{table.caption}**")) for table in tables]
 
 
 def _pictures(of: Artefact, result: Record, pictures: str) -> str:
@@ -90,7 +96,7 @@ def _runs(of: Artefact, result: Record, pictures: str) -> str:
 
 
 _PARTS: dict[str, Callable[[Artefact, Record, str], str]] = {
-    "tables": _tables, "claims": _claims, "pictures": _pictures, "runs": _runs,
+    "tables": _tables, "verdicts": _verdicts, "pictures": _pictures, "runs": _runs,
 }  # fmt: skip
 
 

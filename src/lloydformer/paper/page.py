@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from lloydformer.paper.artefact import Artefact, Picture, Record, TextTable
 from lloydformer.paper.labels import artefact
 from lloydformer.paper.paper_numbers import printed
-from lloydformer.paper.verdicts import summary, verdicts
+from lloydformer.paper.verdict_tables import summary, verdict_tables
 from lloydformer.report import Part, details, figure, heading, page, section, table, text
 
 LEAD = (
     "Transformer Circuits Can Realize Clustering Algorithms, table by table and figure by "
-    "figure: the paper's numbers, those measured here, and for each claim whether it holds."
+    "figure: for each claim whether it holds, the paper's numbers and those measured here, and "
+    "what was found beyond the paper."
 )
 
 
@@ -23,24 +24,29 @@ def paper_page(results: Mapping[str, Record]) -> str:
 
 
 def _overview(results: Mapping[str, Record]) -> Part:
-    rows = []
-    for label, result in results.items():
-        of = artefact(label)
-        rows.append([label, of.title, summary(of.claims(result)), f"{result['seconds']:.0f} s"])
+    judged = {label: artefact(label).verdicts(result) for label, result in results.items()}
+    rows = [
+        [label, artefact(label).title, summary(found), f"{results[label]['seconds']:.0f} s"]
+        for label, found in judged.items()
+    ]
+    if len(rows) > 1:
+        took = sum(result["seconds"] for result in results.values())
+        every = [verdict for found in judged.values() for verdict in found]
+        rows.append(["all", "", summary(every), f"{took:.0f} s"])
     return table(("label", "what it shows", "verdict", "took"), rows)
 
 
 def _label(of: Artefact, result: Record) -> list[Part]:
-    claims = of.claims(result)
-    theirs = [_table(TextTable("The paper", *found))] if (found := printed(of.label)) else []
-    ours = [_table(found) for found in of.tables(result)]
+    found = of.verdicts(result)
+    theirs = [_table(TextTable("The paper", *rows))] if (rows := printed(of.label)) else []
+    ours = [_table(one) for one in of.tables(result)]
     return [
         heading(f"{of.title} ({', '.join(of.cites)})"),
         text(of.about),
         section(*theirs, *ours, kind="columns" if theirs and _narrow(of, result) else ""),
-        section(*(_picture(found) for found in of.pictures(result)), kind="broad"),
-        heading(f"Verdict: {summary(claims)}", level=3),
-        _table(verdicts(claims, loud=True)),
+        section(*(_picture(one) for one in of.pictures(result)), kind="broad"),
+        heading(f"Verdict: {summary(found)}", level=3),
+        *(_table(one) for one in verdict_tables(found, loud=True)),
         details("How it was made", table(("", ""), _made(result))),
     ]
 

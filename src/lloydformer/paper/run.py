@@ -9,6 +9,7 @@ from time import perf_counter
 from lloydformer.jobs.bench.provenance import provenance
 from lloydformer.paper.artefact import Artefact, Piece, Record
 from lloydformer.paper.scope import Scope
+from lloydformer.paper.verdict_tables import summary
 from lloydformer.storage.atomic import write_whole
 
 PIECES = "pieces"
@@ -29,7 +30,8 @@ def make(
 ) -> Record:
     """Run the pieces that are not saved yet, and write the result to LABEL.json.
 
-    An interrupted run continues after its last saved piece. `force` runs everything again; `done`
+    An interrupted run continues after its last saved piece, and a saved result is only judged
+    again, by the current code. `force` runs everything again; `done`
     is called with a description after each piece. Raises ValueError if the saved result or a piece
     belongs to another scope.
     """
@@ -37,7 +39,7 @@ def make(
     if force:
         shutil.rmtree(saved, ignore_errors=True)
     elif (earlier := _read_for_scope(path, scope)) is not None:
-        return earlier
+        return _save(path, with_verdicts(artefact, earlier))
     found: dict[str, Record] = {}
     for name, piece in artefact.pieces(scope).items():
         file = saved / f"{name}.json"
@@ -49,8 +51,10 @@ def make(
 
 
 def with_verdicts(artefact: Artefact, result: Record) -> Record:
-    """The result with its claims evaluated by the current code."""
-    return {**result, "claims": [claim.written() for claim in artefact.claims(result)]}
+    """The result with its verdicts and their summary, by the current code."""
+    verdicts = artefact.verdicts(result)
+    written = [verdict.written() for verdict in verdicts]
+    return {**result, "summary": summary(verdicts), "verdicts": written}
 
 
 def _result(artefact: Artefact, scope: Scope, found: dict[str, Record]) -> Record:

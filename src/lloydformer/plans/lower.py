@@ -22,6 +22,7 @@ from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
 from lloydformer.circuits.projections import Block, Dense, Projection, lifting, on, separated
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.recipes.with_gradients import forward_only
 from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.stages import AnyRecipe, Staged
 from lloydformer.circuits.subspaces import (
@@ -113,6 +114,7 @@ def derive(recipe: AnyRecipe) -> Lowering:
             recipe.name,
             "one plan has no folds for its proposals; the estimator is RelocatingKMeans",
         )
+    recipe = forward_only(recipe)
     _constructed(recipe)
     _measure(recipe, "encoder_self")
     _cancels(recipe, "encoder_self", _written(recipe.encoder_cross, recipe))

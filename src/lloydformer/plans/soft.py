@@ -1,24 +1,50 @@
 """Soft k-means: one fold with a running maximum, so that no cluster becomes 0/0."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.plans.assign import Measure, count_changed
 from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn, Sums
 from lloydformer.plans.session import PointBlock, Session, total
 
-_VANISHED = math.log(torch.finfo(torch.float64).tiny)
+LOWEST = -1e300
+"""Logarithms of shares below this count as this: all points then weigh the same for a center."""
+
+
+def log_shares(
+    scores: Float[Tensor, "*b n k"], inverse_temperature: float
+) -> tuple[Float[Tensor, "*b n k"], Float[Tensor, "*b n"]]:
+    """Return the logarithms of soft-max shares, and -1/gamma log sum exp(-gamma score)."""
+    least = scores.amin(dim=-1, keepdim=True)
+    exponents = -inverse_temperature * (scores - least)
+    mass = exponents.logsumexp(dim=-1, keepdim=True)
+    free = (least - mass / inverse_temperature).squeeze(-1)
+    return (exponents - mass).clamp(min=LOWEST), free
+
+
+def scaled_shares(
+    logs: Float[Tensor, "*b n k"], weights: Float[Tensor, "*b n"] | None
+) -> tuple[Float[Tensor, "*b k"], Float[Tensor, "*b n k"]]:
+    """Return the largest logarithm of each cluster, and w times the shares over its exponential.
+
+    Shares can be too small for a float where their ratios are not. Points of weight 0 do not count.
+    """
+    if weights is not None:
+        logs = logs.masked_fill((weights == 0).unsqueeze(-1), -torch.inf)
+    level = logs.amax(dim=-2).clamp(min=2 * LOWEST)  # finite if no point has a weight
+    shares = (logs - level.unsqueeze(-2)).exp()
+    return level, shares if weights is None else shares * weights.unsqueeze(-1)
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Sums of p_ij x_i and p_ij, divided by the largest p_ij of each cluster.
+    """Sums of w_i p_ij x_i and w_i p_ij, divided by the largest p_ij of each cluster.
 
-    p_ij is the soft-max over j of -gamma |x_i - c_j|^2, times the weight of the point. The summary
+    p_ij is the soft-max over j of -gamma |x_i - c_j|^2, w_i the weight of the point. The summary
     is the logarithm of the divisor (k,), sums (k, d), masses (k,), free energy, changed labels.
     """
 
@@ -26,15 +52,12 @@ class Shares:
     inverse_temperature: float
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
-        exponents = -self.inverse_temperature * block.rows.scores(self.centers).double()  # (m, k)
-        mass = exponents.logsumexp(dim=1, keepdim=True)
-        logs = exponents - mass
-        if block.weights is not None:
-            logs = logs + block.weights.double().log()[:, None]
-        level = logs.amax(dim=0).clamp(min=-1e300)  # (k)
-        shares = (logs - level).exp()
-        energy = block.rows.squared_norms().double() - mass[:, 0] / self.inverse_temperature
-        block.labels.copy_(exponents.argmax(dim=1))
+        scores = block.rows.scores(self.centers).double()  # (m, k)
+        logs, free = log_shares(scores, self.inverse_temperature)
+        weights = None if block.weights is None else block.weights.double()
+        level, shares = scaled_shares(logs, weights)
+        energy = block.rows.squared_norms().double() + free
+        block.labels.copy_(scores.argmin(dim=1))
         changed, sums = count_changed(block), block.rows.mixtures(shares)
         return level, sums, shares.sum(dim=0), total(energy, block.weights), changed
 
@@ -63,11 +86,8 @@ class SoftPlan(StepByStep):
     directions: ClassVar[bool] = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
-        level, sums, masses, energy, changed = session.fold(
-            Shares(centers, self.inverse_temperature)
-        )
-        vanished = level + masses.log() < _VANISHED
-        return Step(Sums(sums, masses.masked_fill(vanished, 0.0)), energy, changed)
+        _, sums, masses, energy, changed = session.fold(Shares(centers, self.inverse_temperature))
+        return Step(Sums(sums, masses), energy, changed)
 
     def finish(self, session: Session, centers: Tensor) -> Final:
         free_energy = self.step(session, centers, 0).objective

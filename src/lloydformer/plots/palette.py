@@ -18,6 +18,9 @@ WEIGHT = ("#FFFFFF", "#9CC4E4", "#0072B2", "#00304D")
 SIGNED = ("#B24A00", "#F3B78C", "#FFFFFF", "#8FBFE0", "#0072B2")
 """From the most negative weight over 0 to the most positive one."""
 
+SIGNED_WORDS = "blue is positive, brown negative, white 0"
+"""SIGNED in words, for captions."""
+
 INK = "#444444"
 """Lines and texts that do not belong to a cluster."""
 

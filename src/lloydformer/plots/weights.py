@@ -29,7 +29,7 @@ def weights(
 ) -> "Axes":
     """Draw a matrix of a circuit's first layer: it reads columns and writes rows.
 
-    Blue is positive, red negative, white 0.
+    Blue is positive, brown negative, white 0.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ def _one_layer_each(
     n_layers, k, d = starts.shape
     circuit = Circuit(case.recipe, d, k)
     points = torch.tensor(case.problem.points, dtype=dtype).expand(n_layers, -1, -1)
-    x, c, origin, reach = circuit.embed(
+    x, c, origin = circuit.embed(
         points, torch.tensor(starts, dtype=dtype), torch.tensor(before, dtype=dtype)
     )
 
@@ -185,7 +185,7 @@ def _one_layer_each(
 
     layer = circuit.layers[0]
     with Recorder(("*.decoder_cross.attention",)).watching([layer]) as recorder:
-        _, c = layer(x, c, LayerContext.for_reach(reach, case.recipe, c, draw))
+        _, c = layer(x, c, LayerContext(draw))
     after = circuit.space.read(c, POSITION) + origin
     (decoder,) = recorder.kept.values()
     return (

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,6 +11,17 @@ from lloydformer.verify.compare import Deviation
 TOLERANCE = 1e-9
 """Largest allowed difference of centers from the algorithm's, in spreads, in float64."""
 
+ErratumKind = Literal["error", "open", "notation", "rounding", "citation", "runs"]
+"""What an item of docs/errata.md is.
+
+- error: the text states something that is not so, and a reader who follows it gets a wrong result.
+- open: the text leaves a condition or a case open, and the answer matters.
+- notation: a slip; the lines around it show what is meant.
+- rounding: right in exact arithmetic, not in floating-point arithmetic.
+- citation: the cited work has another algorithm.
+- runs: the text describes an experiment otherwise than its numbers show.
+"""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -18,7 +29,8 @@ class Finding:
 
     label: the paper's LaTeX label, or the number in docs/errata.md. problems: number of problems
     tried. deviation: the largest difference of centers, in spreads. labels: number of labels that
-    differ. holds: the verdict. printed: for an erratum, how the printed text fails.
+    differ. holds: the verdict; for an item of the errata, that it was measured as the page says.
+    kind, measured: of an item of the errata, what it is and how often it matters.
     """
 
     label: str
@@ -28,7 +40,8 @@ class Finding:
     labels: int
     holds: bool
     note: str = ""
-    printed: str = ""
+    kind: ErratumKind | Literal[""] = ""
+    measured: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary."""
@@ -54,15 +67,26 @@ def equality(label: str, statement: str, deviations: list[float], note: str = ""
 
 
 def erratum(
-    number: int, statement: str, printed: list[float], repaired: list[float], note: str = ""
+    number: int,
+    kind: ErratumKind,
+    statement: str,
+    printed: list[float],
+    repaired: list[float],
+    measured: str = "as printed {count} wrong, by up to {worst} of the spread",
+    note: str = "",
 ) -> Finding:
-    """Return the finding of an error in the text: it fails as printed and holds as repaired."""
+    """Return the finding of an item of the errata: `printed` deviates and `repaired` does not.
+
+    printed: the deviations of what the text prints or, where it leaves something open, of the
+    other choice. measured: a sentence on these deviations; {count} is '3 of 60', {worst} the
+    largest.
+    """
     wrong = sum(not d <= 1e-6 for d in printed)  # a NaN is wrong as well
     worst = _worst(repaired)
+    sentence = measured.format(count=f"{wrong} of {len(printed)}", worst=f"{_worst(printed):.2g}")
     return Finding(
         f"errata {number}", statement, len(printed) + len(repaired), worst, 0,
-        wrong > 0 and worst <= TOLERANCE, note,
-        f"as printed {wrong} of {len(printed)} wrong, by up to {_worst(printed):.2g}",
+        wrong > 0 and worst <= TOLERANCE, note, kind, sentence,
     )  # fmt: skip
 
 

@@ -54,6 +54,11 @@ def draw(
     return _HARDER[family](rng, problem) if family in _HARDER else problem
 
 
+def small_problems(rng: np.random.Generator, count: int = 60) -> list[Problem]:
+    """Draw uniform problems that are small enough to run many circuits on each."""
+    return [draw(rng, "uniform", n=(20, 120), d=(2, 8), k=(2, 6)) for _ in range(count)]
+
+
 def with_centers(
     rng: np.random.Generator, points: ndarray, n_clusters: int, family: str
 ) -> Problem:

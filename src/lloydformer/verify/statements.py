@@ -1,16 +1,20 @@
-"""All statements in the paper's order, then the errors of its text."""
+"""All statements: theorems, definitions, lemmas and remarks, then the items of the errata."""
 
 from zlib import crc32
 
 import numpy as np
 
+from lloydformer.verify.definitions import DEFINITIONS
 from lloydformer.verify.errata import ERRATA
 from lloydformer.verify.finding import Statement
 from lloydformer.verify.lemmas import LEMMAS
 from lloydformer.verify.remarks import REMARKS
 from lloydformer.verify.theorems import THEOREMS
+from lloydformer.verify.worked_example import WORKED_EXAMPLE
 
-STATEMENTS: tuple[Statement, ...] = (*THEOREMS, *LEMMAS, *REMARKS, *ERRATA)
+STATEMENTS: tuple[Statement, ...] = (
+    *THEOREMS, *WORKED_EXAMPLE, *DEFINITIONS, *LEMMAS, *REMARKS, *ERRATA,
+)  # fmt: skip
 
 
 def generator(statement: Statement, seed: int) -> np.random.Generator:

@@ -16,6 +16,7 @@ from lloydformer.circuits.activations import (
     LimitingSoftmax,
     Linear,
     NormMax,
+    Reach,
     Softmax,
     Sparsemax,
     TopK,
@@ -99,7 +100,7 @@ def test_points_lowered_by_lowering_have_no_weight(name):
     """An own point at distance `reach`; points of other clusters at the center, lowered."""
     eps = torch.finfo(torch.float64).eps
     for reach in (0.1, 1.0, 50.0):
-        lowered = -ACTIVATIONS[name].lowering(reach, eps) - 1e-6
+        lowered = -ACTIVATIONS[name].lowering(Reach(reach, 10 * reach), eps) - 1e-6
         strangers = torch.full((4,), lowered, dtype=torch.float64)
         scores = torch.cat([torch.tensor([-reach], dtype=torch.float64), strangers])[None]
         assert weights(name, scores)[0, 1:].sum() <= 4 * eps**2
@@ -108,7 +109,7 @@ def test_points_lowered_by_lowering_have_no_weight(name):
 @pytest.mark.parametrize("part", [Linear(), Identity()], ids=str)
 def test_activations_without_lowering_raise(part):
     with pytest.raises(ValueError, match=r"activation: \w+ attention"):
-        part.lowering(1.0, 1e-16)
+        part.lowering(Reach(1.0, 1.0), 1e-16)
 
 
 NOT_POSITIVE = (0.0, -1.0, math.nan, math.inf)

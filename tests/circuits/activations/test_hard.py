@@ -25,10 +25,17 @@ def test_ties_go_to_the_first():
     assert LimitingSoftmax("first")(TIED).tolist() == expected
 
 
-@pytest.mark.parametrize(("tolerance", "shares"), [(0.0, [1, 0, 0]), (0.1, [0.5, 0.5, 0])])
-def test_scores_within_the_tolerance_are_tied(tolerance, shares):
+@pytest.mark.parametrize(("tolerance", "shares"), [(0.0, [1, 0, 0]), (0.05, [0.5, 0.5, 0])])
+def test_scores_that_may_both_be_the_largest_are_tied(tolerance, shares):
+    """0.95 +- 0.05 and 1 +- 0.05 overlap, 0.85 +- 0.05 and 1 +- 0.05 do not."""
     scores = torch.tensor([[1.0, 0.95, 0.85]])
     assert LimitingSoftmax()(scores, Context(tolerance=tolerance)).tolist() == [shares]
+
+
+def test_each_score_has_its_own_tolerance():
+    """-8 +- 6 and -3 +- 1 may both be -2 or less; -4.6 +- 0.5 is certainly below -4."""
+    scores, tolerance = torch.tensor([[-3.0, -4.6, -8.0]]), torch.tensor([[1.0, 0.5, 6.0]])
+    assert LimitingSoftmax()(scores, Context(tolerance=tolerance)).tolist() == [[0.5, 0.0, 0.5]]
 
 
 @given(st.lists(st.integers(-20, 20), min_size=1, max_size=8))

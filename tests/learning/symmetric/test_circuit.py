@@ -1,6 +1,7 @@
 """Three versions of the learned layer agree: fast, literal circuit, and plain loops."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,6 +160,27 @@ def test_hooks_can_replace_numbers():
     assert torch.equal(trace.centers[-1], trace.centers[0])
     assert trace["layers.1.numbers.invariants"].shape == (3, len(INVARIANTS))
     assert trace["layers.1.numbers.belonging"].shape == (3, 16)
+
+
+def test_only_the_temperatures_of_repulsion_differ_between_centers():
+    g = torch.Generator().manual_seed(3)
+    points = torch.randn(60, 2, generator=g, dtype=torch.float64)
+    kept = MODEL.circuit(2, 4)(points, points[:4], 2, keep="layers.1.numbers.*")
+    assert kept["layers.1.numbers.sharpness"].shape == (1, 4)  # one row for all centers
+    own = kept["layers.1.numbers.apart_sharpness"]
+    assert own.shape == (4, 2)
+    assert (own.amax(dim=0) > 1.01 * own.amin(dim=0)).all()
+    for row in MODEL.card["numbers"]["sharpness"]:
+        assert row["members"] == row["share"] == 0
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/symmetric.md", "docs/learning.md"])
+def test_pages_count_the_invariants(page):
+    text = " ".join((Path(__file__).parents[3] / page).read_text(encoding="utf-8").split())
+    assert (MODEL.numbers.count, len(RANGES), MODEL.weights.numel()) == (44, 8, 396)
+    for words in ("44 numbers", "eight invariants", "396"):
+        assert words in text
+    assert "nine invariants" not in text
 
 
 def test_weights_that_do_not_fit_are_refused():

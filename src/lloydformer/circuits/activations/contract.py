@@ -4,9 +4,38 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
+
+Amount = float | Tensor
+"""A number, or a tensor of one number for each problem of a batch, (..., 1, 1)."""
+
+
+class Reach(NamedTuple):
+    """The squared distances that a separation depends on.
+
+    Parameters
+    ----------
+    nearest : float or torch.Tensor
+        Upper bound, over the clusters, of the squared distance of a cluster's nearest own point
+        to its center. A tensor has one number for each problem of a batch, (..., 1, 1).
+    farthest : float or torch.Tensor
+        Upper bound of the squared distances of points to their own centers.
+
+    See Also
+    --------
+    Activation.lowering : Depends on it.
+
+    Examples
+    --------
+    >>> from lloydformer.circuits.activations import Reach, Sparsemax
+    >>> Sparsemax(0.5).lowering(Reach(nearest=1.0, farthest=50.0), eps=1e-16)
+    3.0
+    """
+
+    nearest: Amount
+    farthest: Amount
 
 
 @dataclass(frozen=True)
@@ -15,10 +44,14 @@ class Context:
 
     Parameters
     ----------
-    gap : float, default=inf
-        Scores that are lower than a query's best by more than this belong to other clusters.
-    tolerance : float, default=0.0
-        Maxima of limiting soft-max that differ by no more than this count as equal.
+    gap : float or torch.Tensor, default=inf
+        Scores that are lower than a query's best by more than this belong to other clusters. A
+        tensor has one number for each problem of a batch, (..., 1, 1).
+    tolerance : float or torch.Tensor, default=0.0
+        Uncertainty of the scores, one number or one for each score. Scores that may both be the
+        largest count as equal in limiting soft-max.
+    log_scores : torch.Tensor or None, default=None
+        Logarithms of the scores, in float64, for scores that are too small for a float.
     noise : callable or None, default=None
         Takes scores of shape (..., q, m) and returns standard Gumbel noise of this shape.
 
@@ -30,12 +63,13 @@ class Context:
     --------
     >>> import torch
     >>> from lloydformer.circuits.activations import Context, LimitingSoftmax
-    >>> LimitingSoftmax()(torch.tensor([[1.0, 0.95, 0.5]]), Context(tolerance=0.1)).tolist()
+    >>> LimitingSoftmax()(torch.tensor([[1.0, 0.95, 0.5]]), Context(tolerance=0.05)).tolist()
     [[0.5, 0.5, 0.0]]
     """
 
-    gap: float = math.inf
-    tolerance: float = 0.0
+    gap: float | Tensor = math.inf
+    tolerance: float | Tensor = 0.0
+    log_scores: Tensor | None = None
     noise: Callable[[Tensor], Tensor] | None = None
 
 
@@ -99,7 +133,7 @@ class Activation(HeadActivation, Protocol):
     True
     """
 
-    def lowering(self, reach: float, eps: float) -> float:
+    def lowering(self, reach: Reach, eps: float) -> Amount:
         """Return by how much the scores of other clusters' points must be lowered.
 
         Points whose scores are lowered by more than this have no weight, or at most eps^2 of the
@@ -107,14 +141,14 @@ class Activation(HeadActivation, Protocol):
 
         Parameters
         ----------
-        reach : float
-            Upper bound of the squared distance of a cluster's own points.
+        reach : Reach
+            The squared distances of a cluster's nearest and farthest points.
         eps : float
             Relative precision of the scores.
 
         Returns
         -------
-        float
+        float or torch.Tensor
             The difference of scores.
 
         Raises
@@ -128,9 +162,9 @@ class Activation(HeadActivation, Protocol):
 
         Examples
         --------
-        >>> from lloydformer.circuits.activations import Sparsemax
-        >>> Sparsemax(0.5).lowering(reach=50.0, eps=1e-16)
-        52.0
+        >>> from lloydformer.circuits.activations import NormMax, Reach
+        >>> NormMax(keep=0.9).lowering(Reach(nearest=1.0, farthest=50.0), eps=1e-16)
+        100.0
         """
         ...
 

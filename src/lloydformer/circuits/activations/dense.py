@@ -3,10 +3,18 @@
 import math
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.activations.contract import NOTHING, Activation, Context, positive
+from lloydformer.circuits.activations.contract import (
+    NOTHING,
+    Activation,
+    Amount,
+    Context,
+    Reach,
+    positive,
+)
 
 
 @dataclass(frozen=True)
@@ -47,9 +55,15 @@ class Softmax(Activation):
     ) -> Float[Tensor, "*b q m"]:
         return (self.inverse_temperature * scores).softmax(dim=-1)
 
-    def lowering(self, reach: float, eps: float) -> float:
+    def lowering(self, reach: Reach, eps: float) -> Amount:
         # Not exact: another point keeps eps^2 of the weight of a cluster's nearest point.
-        return reach + 2 * math.log(1 / eps) / self.inverse_temperature
+        return reach.nearest + 2 * math.log(1 / eps) / self.inverse_temperature
+
+
+def log_weights(softmax: Softmax, scores: Float[Tensor, "*b q m"]) -> Float[Tensor, "*b q m"]:
+    """Return the logarithms of soft-max weights, in float64, clamped to -1e300."""
+    below = scores.double() - scores.amax(dim=-1, keepdim=True).double()
+    return (softmax.inverse_temperature * below).log_softmax(dim=-1).clamp(min=-1e300)
 
 
 @dataclass(frozen=True)
@@ -88,7 +102,7 @@ class LogSoftmax(Activation):
     ) -> Float[Tensor, "*b q m"]:
         return (self.inverse_temperature * scores).log_softmax(dim=-1)
 
-    def lowering(self, reach: float, eps: float) -> float:
+    def lowering(self, reach: Reach, eps: float) -> Amount:
         raise ValueError("activation: logarithms are not weights of points; use Softmax")
 
 
@@ -96,7 +110,8 @@ class LogSoftmax(Activation):
 class Linear(Activation):
     r"""Linear attention: $\sigma_{lin}(a)^i = a^i / \sum_j a^j$.
 
-    Weights are 0/0, not a number, if all scores are 0.
+    Weights are 0/0, not a number, if all scores are 0. Where scores are shares of soft-max that are
+    too small for a float, `Context.log_scores` gives the weights instead.
 
     See Also
     --------
@@ -116,9 +131,23 @@ class Linear(Activation):
     def __call__(
         self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
     ) -> Float[Tensor, "*b q m"]:
-        return scores / scores.sum(dim=-1, keepdim=True)
+        total = scores.sum(dim=-1, keepdim=True)
+        if context.log_scores is None:
+            return scores / total
+        faint = self._faint(scores, context.log_scores)
+        weights = context.log_scores.softmax(dim=-1).to(scores.dtype)
+        return torch.where(faint, weights, scores / total.masked_fill(faint, 1.0))
 
-    def lowering(self, reach: float, eps: float) -> float:
+    def _faint(self, scores: Tensor, logs: Tensor) -> Tensor:
+        """Return which queries have a mean score below sqrt(eps), whose digits are rounding.
+
+        None if a score is not the exponential of its logarithm: it was patched on the way.
+        """
+        eps = torch.finfo(scores.dtype).eps
+        patched = ((scores - logs.exp()).abs() > 16 * eps).any(dim=-1).any(dim=-1)
+        return (scores.mean(dim=-1, keepdim=True) < eps**0.5) & ~patched[..., None, None]
+
+    def lowering(self, reach: Reach, eps: float) -> Amount:
         raise ValueError(
             "activation: linear attention cannot keep clusters apart by a separation; "
             "use Sparsemax, Softmax, TopK or NormMax"
@@ -149,5 +178,5 @@ class Identity(Activation):
     ) -> Float[Tensor, "*b q m"]:
         return scores
 
-    def lowering(self, reach: float, eps: float) -> float:
+    def lowering(self, reach: Reach, eps: float) -> Amount:
         raise ValueError("activation: identity attention does not give weights of points")

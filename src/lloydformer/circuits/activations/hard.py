@@ -9,7 +9,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.activations.contract import NOTHING, Activation, Context, require
+from lloydformer.circuits.activations.contract import (
+    NOTHING,
+    Activation,
+    Amount,
+    Context,
+    Reach,
+    require,
+)
 
 Ties = Literal["first", "average"]
 
@@ -28,8 +35,9 @@ class LimitingSoftmax(Activation):
     ----------
     ties : {"first", "average"}, default="average"
         "average" splits the weight evenly over the best keys, as the paper does (averaging hard
-        attention). Keys within `Context.tolerance` of the best count as equal (docs/errata.md,
-        7). "first" gives it to the first one, as argmin does (leftmost hard attention).
+        attention). Scores that may be the best within their `Context.tolerance` count as equal
+        (docs/errata.md, 7). "first" gives it to the first one, as argmin does (leftmost hard
+        attention).
 
     See Also
     --------
@@ -57,12 +65,12 @@ class LimitingSoftmax(Activation):
     ) -> Float[Tensor, "*b q m"]:
         if self.ties == "first":
             return one_hot_of_best(scores)
-        best = scores.amax(dim=-1, keepdim=True)
-        chosen = (scores >= best - context.tolerance).to(scores.dtype)
+        certain = (scores - context.tolerance).amax(dim=-1, keepdim=True)  # the best is not below
+        chosen = (scores + context.tolerance >= certain).to(scores.dtype)
         return chosen / chosen.sum(dim=-1, keepdim=True)
 
-    def lowering(self, reach: float, eps: float) -> float:
-        return reach
+    def lowering(self, reach: Reach, eps: float) -> Amount:
+        return reach.nearest
 
 
 @dataclass(frozen=True)
@@ -114,7 +122,7 @@ class Gumbel(Activation):
             return one_hot_of_best(perturbed)
         return (perturbed / self.temperature).softmax(dim=-1)
 
-    def lowering(self, reach: float, eps: float) -> float:
+    def lowering(self, reach: Reach, eps: float) -> Amount:
         # Gumbel noise of 52 bits lies in (-3.7, 36.8): beyond this, no other point is drawn.
         # At a positive temperature the weight of other points is at most eps^2, but never 0.
-        return reach + 41.0 + 2 * math.log(1 / eps) * self.temperature
+        return reach.nearest + 41.0 + 2 * math.log(1 / eps) * self.temperature

@@ -7,7 +7,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.activations.contract import NOTHING, Activation, Context, require
+from lloydformer.circuits.activations.contract import (
+    NOTHING,
+    Activation,
+    Amount,
+    Context,
+    Reach,
+    require,
+)
 from lloydformer.circuits.activations.hard import LimitingSoftmax, one_hot_of_best
 
 
@@ -73,8 +80,8 @@ class Ranked(Activation):
         key = order.gather(-1, ranks[:, None].expand(*scores.shape[:-1], 1))
         return torch.zeros_like(scores).scatter_(-1, key, 1.0)
 
-    def lowering(self, reach: float, eps: float) -> float:
-        return reach
+    def lowering(self, reach: Reach, eps: float) -> Amount:
+        return reach.farthest
 
 
 @dataclass(frozen=True)
@@ -116,8 +123,8 @@ class FirstOfEquals(Activation):
         best = scores.amax(dim=-1, keepdim=True)
         return one_hot_of_best((scores >= best - self.within * best.abs()).to(scores.dtype))
 
-    def lowering(self, reach: float, eps: float) -> float:
-        return reach
+    def lowering(self, reach: Reach, eps: float) -> Amount:
+        return reach.farthest
 
 
 @dataclass(frozen=True)
@@ -173,5 +180,5 @@ class Lots(Activation):
             raise ValueError("seed: found None; this attention draws noise, pass an integer seed")
         return self.choice(self.power * scores.log() + context.noise(scores), context)
 
-    def lowering(self, reach: float, eps: float) -> float:
+    def lowering(self, reach: Reach, eps: float) -> Amount:
         raise ValueError("activation: Lots needs non-negative scores; use Gumbel")

@@ -11,7 +11,9 @@ from torch import Tensor
 from lloydformer.circuits.activations.contract import (
     NOTHING,
     Activation,
+    Amount,
     Context,
+    Reach,
     positive,
     require,
 )
@@ -62,8 +64,8 @@ class Sparsemax(Activation):
         support = (ordered > thresholds).sum(dim=-1, keepdim=True)
         return (z - thresholds.gather(-1, support - 1)).clamp(min=0)
 
-    def lowering(self, reach: float, eps: float) -> float:
-        return reach + 1 / self.inverse_temperature
+    def lowering(self, reach: Reach, eps: float) -> Amount:
+        return reach.nearest + 1 / self.inverse_temperature
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,8 @@ class TopK(Activation):
         kept = scores.masked_fill(scores < last, -math.inf)
         return (self.inverse_temperature * kept).softmax(dim=-1)
 
-    def lowering(self, reach: float, eps: float) -> float:
-        return reach + 2 * math.log(1 / eps) / self.inverse_temperature
+    def lowering(self, reach: Reach, eps: float) -> Amount:
+        return reach.nearest + 2 * math.log(1 / eps) / self.inverse_temperature
 
 
 @dataclass(frozen=True)
@@ -172,17 +174,17 @@ class NormMax(Activation):
         chosen = (scores >= ordered.gather(-1, count - 1)).to(scores.dtype)
         return chosen / chosen.sum(dim=-1, keepdim=True)
 
-    def _n_kept(self, ordered: Float[Tensor, "*b q m"], gap: float) -> Tensor:
+    def _n_kept(self, ordered: Float[Tensor, "*b q m"], gap: float | Tensor) -> Tensor:
         """Return how many keys of each query's cluster are kept: ceil(keep * size - 1e-9)."""
         assert self.keep is not None
         size = (ordered > ordered[..., :1] - gap).sum(dim=-1, keepdim=True)
         return (self.keep * size.to(torch.float64) - 1e-9).ceil().long().clamp(min=1)
 
-    def lowering(self, reach: float, eps: float) -> float:
+    def lowering(self, reach: Reach, eps: float) -> Amount:
         # With one gamma, a key has weight only if it is less than 1/gamma below the best.
         if self.inverse_temperature is not None:
-            return reach + 1 / self.inverse_temperature
-        return 2 * reach
+            return reach.nearest + 1 / self.inverse_temperature
+        return 2 * reach.farthest
 
 
 def ends(ordered: Float[Tensor, "*b q m"]) -> Float[Tensor, "*b q less"]:

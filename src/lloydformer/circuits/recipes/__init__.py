@@ -1,7 +1,8 @@
 """The recipes: the seven rows of the table tab:comp-alg, and six beyond it.
 
 Most are the base recipe `lloyd()` with a part replaced; the difference is the algorithm. The
-tuples below are the only lists of recipes; other lists are derived from them.
+tuples below are the only lists of recipes; other lists are derived from them. `softened` and
+`straight_through` make the queries and keys of any recipe trainable.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from lloydformer.circuits.recipes.robust_kmeans import robust, robust_lifted
 from lloydformer.circuits.recipes.soft_kmeans import soft, soft_dot
 from lloydformer.circuits.recipes.spherical_kmeans import spherical
 from lloydformer.circuits.recipes.trimmed_kmeans import trimmed
+from lloydformer.circuits.recipes.with_gradients import softened, straight_through
 from lloydformer.circuits.relocating import relocating
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.symmetric import symmetric
@@ -29,7 +31,9 @@ __all__ = [
     "robust_lifted",
     "soft",
     "soft_dot",
+    "softened",
     "spherical",
+    "straight_through",
     "symmetric",
     "table",
     "trimmed",
@@ -52,6 +56,10 @@ MAKERS: dict[str, Callable[..., AnyRecipe]] = {
     make.__name__: make for make in (*IN_TABLE, *BEYOND_TABLE, *TRAINED)
 }
 """Makers of all recipes, by the name of the recipe."""
+
+
+CHANGES: tuple[Callable[..., AnyRecipe], ...] = (softened, straight_through)
+"""Functions that take a recipe and return another one."""
 
 
 def table() -> tuple[Recipe, ...]:

@@ -106,6 +106,7 @@ def lloyd_dot(ties: Ties = "first") -> Recipe:
         decoder_self=replace(base.decoder_self, value=-on(*LIFTED)),
         feedforward=Quadratic(),
         appendix="sec:methods:icll:dp",
+        stated=None,
     )
 
 
@@ -131,7 +132,13 @@ def lloyd_binary() -> Recipe:
     >>> lf.Circuit(lf.recipes.lloyd_binary(), n_features=32, n_clusters=1000).space.dim
     42
     """
-    return replace(lloyd("first"), name="lloyd_binary", tokens=plain(Binary()))
+    return replace(
+        lloyd("first"),
+        name="lloyd_binary",
+        tokens=plain(Binary()),
+        appendix="",  # it is not in the paper
+        stated=None,
+    )
 
 
 def lifted_score(head: Head, *others: Subspace) -> Head:

@@ -77,9 +77,10 @@ def robust_lifted(
 ) -> Recipe:
     r"""Return the recipe of robust k-means in the appendix's form, with five attentions.
 
-    Equation eq rob update, corrected. Identity attention writes $\hat Y = DP(C, X) + 2\delta Y$
-    into the affinity of the points, and the decoder reads its scores from there. `HALF` is
-    cancelled as well (docs/errata.md, 10).
+    Equation eq rob update. Identity attention writes $\hat Y = DP(C, X) + 2\delta Y$ into the
+    affinity of the points, and the decoder reads its scores from there. Two choices differ from
+    the text: it has $\delta$ for $2\delta$, and keeps `HALF`, which here is cancelled and written
+    again by the bias of the network (docs/errata.md, 10).
 
     Parameters
     ----------

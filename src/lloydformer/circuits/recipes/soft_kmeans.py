@@ -75,4 +75,5 @@ def _softened(base: Recipe, name: str, inverse_temperature: float) -> Recipe:
         encoder_cross=replace(base.encoder_cross, activation=Softmax(inverse_temperature)),
         decoder_cross=replace(base.decoder_cross, activation=Linear()),
         algorithm="*Soft k-means",
+        stated=None,  # the appendix of the base holds for this construction as well
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lloydformer import __version__, plots, report
 from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.outside import EXPLAINED
 from lloydformer.circuits.trace import Trace
 from lloydformer.jobs.demo.data import DIGITS, PLANE
 from lloydformer.jobs.demo.run import CircuitRun, one_digit
@@ -16,6 +17,7 @@ from lloydformer.jobs.demo.text import (
     LEAD,
     MAPS,
     OBJECTIVE,
+    OUTSIDE,
     POINTS,
     SNIPPET,
     WEIGHTS,
@@ -48,6 +50,7 @@ def demo_page(runs: Sequence[CircuitRun], seed: int) -> str:
         report.details("How to read maps, row and equation", report.text(*MAPS)),
         report.section(*[_card(*pair) for pair in pairs], stepper(n_layers)),
         *_check(runs),
+        *_outside(by_data[PLANE]),
         *_objectives(by_data),
         *_weights(by_data[PLANE][0]),
         report.heading("Look for yourself"),
@@ -103,6 +106,27 @@ def _check(runs: Sequence[CircuitRun]) -> list[report.Part]:
         report.text(CHECKED),
         report.table(columns, [[f"`{run.case.recipe.name}`", *run.measured] for run in runs]),
     ]
+
+
+def _outside(runs: Sequence[CircuitRun]) -> list[report.Part]:
+    """What each number from outside of the transformer is, and its values in the first layers."""
+    used = {run.case.recipe.name: dict(run.trace.outside[0].items()) for run in runs}
+    rows = []
+    for name, (what, without) in EXPLAINED.items():
+        found = [f"`{recipe}` {own[name]}" for recipe, own in used.items() if name in own]
+        rows.append([f"`{name}`", what, without, "; ".join(_shortened(found)) or "not used"])
+    columns = ("number", "what it is", "as printed, without it", "in the first layer here")
+    return [
+        report.heading("What stands outside of the transformer"),
+        report.text(OUTSIDE),
+        report.table(columns, rows),
+    ]
+
+
+def _shortened(values: list[str]) -> list[str]:
+    """One value for all recipes, if they have the same one."""
+    same = {words.split(" ", 1)[1] for words in values}
+    return [f"all: {same.pop()}"] if len(same) == 1 and len(values) > 2 else values
 
 
 def _objectives(by_data: dict[str, list[CircuitRun]]) -> list[report.Part]:

@@ -56,6 +56,12 @@ OBJECTIVE = (
     "curve of the dot-product form lies on that of the Euclidean form."
 )
 
+OUTSIDE = (
+    "Some numbers come from outside: no attention computes them. Most are there because a computer "
+    "rounds, and the paper's equations are for exact numbers. `trace.outside` holds them for every "
+    "layer, and `Circuit(..., as_printed=True)` runs without them."
+)
+
 WEIGHTS = (
     "The twelve matrices of the first circuit. A matrix reads subspaces of a token (columns) and "
     "writes subspaces (rows): blue is 1, red is −1, white is 0. Every layer has the same ones."

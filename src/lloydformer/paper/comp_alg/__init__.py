@@ -1,7 +1,7 @@
 """tab:comp-alg: the rows as the recipes print them, and each circuit against its algorithm."""
 
 from lloydformer.paper.artefact import Artefact
-from lloydformer.paper.comp_alg import claims, experiment, tables
+from lloydformer.paper.comp_alg import experiment, tables, verdicts
 
 ARTEFACT = Artefact(
     label="comp-alg",
@@ -14,7 +14,7 @@ ARTEFACT = Artefact(
     ),
     pieces=experiment.pieces,
     result=experiment.result,
-    claims=claims.claims,
+    verdicts=verdicts.verdicts,
     tables=tables.tables,
     order=10,
 )

@@ -9,21 +9,25 @@ import numpy as np
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import Ties
 from lloydformer.paper.artefact import Piece, Record
+from lloydformer.paper.comp_alg import informal
 from lloydformer.paper.comp_alg.settings import BEYOND, paper_table
 from lloydformer.paper.scope import Scope
 from lloydformer.verify.cases import case
 from lloydformer.verify.compare import Deviation, free_running, layer_by_layer
 from lloydformer.verify.pairs import has_average_ties
-from lloydformer.verify.problems import CONTINUOUS, FAMILIES
+from lloydformer.verify.problems import CONTINUOUS, FAMILIES, small_problems
 
 N_LAYERS = 10
+INFORMAL = "informal"
+"""The circuit of thm:l2-clus-ip-informal, which is no recipe."""
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
     """One piece for each circuit."""
     count = scope.count(quick=40, full=400)
     names = (*paper_table()["rows"], *BEYOND)
-    return {name: partial(_compared, name, count, scope.seed) for name in names}
+    found = {name: partial(_compared, name, count, scope.seed) for name in names}
+    return {**found, INFORMAL: partial(_informal, count, scope.seed)}
 
 
 def _compared(name: str, count: int, seed: int) -> Record:
@@ -43,6 +47,14 @@ def _compared(name: str, count: int, seed: int) -> Record:
         if family in CONTINUOUS:
             free += free_running(case(rng, name, family), N_LAYERS) or Deviation(problems=0)
     return {"layers": _written(layers), "free": _written(free)}
+
+
+def _informal(count: int, seed: int) -> Record:
+    """Compare the theorem's circuit with Lloyd's algorithm, on small problems, free-running."""
+    rng = np.random.default_rng([seed, crc32(INFORMAL.encode())])
+    each = (informal.compared(problem, N_LAYERS) for problem in small_problems(rng, count))
+    none = Deviation(problems=0)
+    return {"layers": _written(none), "free": _written(sum(each, none))}
 
 
 def _written(found: Deviation) -> Record:

@@ -7,12 +7,13 @@ from importlib.resources import files
 from lloydformer.paper.artefact import Record
 
 BEYOND = {
+    "informal": ("Lloyd's algorithm", "dot products, and d rectified units with a shift"),
     "soft_dot": ("*Soft k-means", "dot-product scores in place of Euclidean ones"),
     "spherical_layer": ("Spherical k-means", "LayerNorm, for points whose coordinates sum to 0"),
     "robust_lifted": ("*Robust k-means", "dot-product scores in place of Euclidean ones"),
     "lloyd_binary": ("Lloyd's algorithm", "clusters as binary codes, d + log2 k dimensions"),
 }
-"""By recipe, algorithm and description: the starred variations, and a later result."""
+"""By name, algorithm and description: what the table does not list."""
 
 
 @cache

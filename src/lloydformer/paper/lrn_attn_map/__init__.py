@@ -1,7 +1,7 @@
 """fig:lrn-attn-map: the attention maps of the learned heads next to the constructed ones."""
 
 from lloydformer.paper.artefact import Artefact
-from lloydformer.paper.lrn_attn_map import claims, experiment, pictures, tables
+from lloydformer.paper.lrn_attn_map import experiment, pictures, tables, verdicts
 
 ARTEFACT = Artefact(
     label="lrn-attn-map",
@@ -13,7 +13,7 @@ ARTEFACT = Artefact(
     ),
     pieces=experiment.pieces,
     result=experiment.result,
-    claims=claims.claims,
+    verdicts=verdicts.verdicts,
     tables=tables.tables,
     pictures=pictures.pictures,
     order=4,

@@ -1,7 +1,7 @@
 """fig:lrn-weights: the learned matrices next to the constructed ones."""
 
 from lloydformer.paper.artefact import Artefact
-from lloydformer.paper.lrn_weights import claims, experiment, pictures, tables
+from lloydformer.paper.lrn_weights import experiment, pictures, tables, verdicts
 
 ARTEFACT = Artefact(
     label="lrn-weights",
@@ -13,7 +13,7 @@ ARTEFACT = Artefact(
     ),
     pieces=experiment.pieces,
     result=experiment.result,
-    claims=claims.claims,
+    verdicts=verdicts.verdicts,
     tables=tables.tables,
     pictures=pictures.pictures,
     order=3,

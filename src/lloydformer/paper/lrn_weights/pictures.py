@@ -10,7 +10,7 @@ from lloydformer.paper.artefact import Picture, Record
 from lloydformer.paper.attention_heads import HEADS, MATRICES
 from lloydformer.paper.matrix_text import read
 from lloydformer.plots.axes import require_matplotlib
-from lloydformer.plots.palette import INK
+from lloydformer.plots.palette import INK, SIGNED_WORDS
 from lloydformer.plots.weights import weights
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Constructed [Thm] and learned [Lrn] weights of the four attentions, d = 32, k = 10, each "
-    "42 x 42 and with its own scale: blue is positive, red negative, white 0. The thin lines "
-    "separate the 32 dimensions of the position from the 10 of the assignment."
+    f"42 x 42 and with its own scale: {SIGNED_WORDS}. The thin lines separate the 32 dimensions of "
+    "the position from the 10 of the assignment."
 )
 
 

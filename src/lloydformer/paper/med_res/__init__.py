@@ -1,7 +1,7 @@
 """tab:med-res: randomised k-medoids on ten whole data sets, by sampling gap, and FasterPAM."""
 
 from lloydformer.paper.artefact import Artefact
-from lloydformer.paper.med_res import claims, experiment, tables
+from lloydformer.paper.med_res import experiment, tables, verdicts
 from lloydformer.paper.med_res.settings import LABEL
 
 ARTEFACT = Artefact(
@@ -14,7 +14,7 @@ ARTEFACT = Artefact(
     ),
     pieces=experiment.pieces,
     result=experiment.result,
-    claims=claims.claims,
+    verdicts=verdicts.verdicts,
     tables=tables.tables,
     order=12,
 )

@@ -1,7 +1,7 @@
 """tab:mix-res and fig:mix-res: a trained layer on mixtures of families that it has not seen."""
 
 from lloydformer.paper.artefact import Artefact
-from lloydformer.paper.mix_res import claims, experiment, pictures, tables
+from lloydformer.paper.mix_res import experiment, pictures, tables, verdicts
 from lloydformer.paper.mix_res.settings import LABEL
 
 ARTEFACT = Artefact(
@@ -14,7 +14,7 @@ ARTEFACT = Artefact(
     ),
     pieces=experiment.pieces,
     result=experiment.result,
-    claims=claims.claims,
+    verdicts=verdicts.verdicts,
     tables=tables.tables,
     pictures=pictures.pictures,
     order=8,

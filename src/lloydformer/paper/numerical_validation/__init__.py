@@ -1,7 +1,7 @@
 """fig:numerical_validation: Lloyd's algorithm and the transformer with gamma = 10^4."""
 
 from lloydformer.paper.artefact import Artefact
-from lloydformer.paper.numerical_validation import claims, experiment, pictures, tables
+from lloydformer.paper.numerical_validation import experiment, pictures, tables, verdicts
 
 ARTEFACT = Artefact(
     label="numerical-validation",
@@ -13,7 +13,7 @@ ARTEFACT = Artefact(
     ),
     pieces=experiment.pieces,
     result=experiment.result,
-    claims=claims.claims,
+    verdicts=verdicts.verdicts,
     tables=tables.tables,
     pictures=pictures.pictures,
     order=1,

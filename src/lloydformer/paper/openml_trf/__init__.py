@@ -1,7 +1,7 @@
 """tab:openml-trf: the trained layer on 15 real data sets, next to Lloyd's algorithm."""
 
 from lloydformer.paper.artefact import Artefact
-from lloydformer.paper.openml_trf import claims, experiment, tables
+from lloydformer.paper.openml_trf import experiment, tables, verdicts
 from lloydformer.paper.openml_trf.settings import LABEL
 
 ARTEFACT = Artefact(
@@ -14,7 +14,7 @@ ARTEFACT = Artefact(
     ),
     pieces=experiment.pieces,
     result=experiment.result,
-    claims=claims.claims,
+    verdicts=verdicts.verdicts,
     tables=tables.tables,
     order=9,
 )

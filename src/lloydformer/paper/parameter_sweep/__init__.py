@@ -1,7 +1,7 @@
 """fig:parameter_sweep: how close soft k-means is to Lloyd's as the size of the problem changes."""
 
 from lloydformer.paper.artefact import Artefact
-from lloydformer.paper.parameter_sweep import claims, experiment, pictures, tables
+from lloydformer.paper.parameter_sweep import experiment, pictures, tables, verdicts
 
 ARTEFACT = Artefact(
     label="parameter-sweep",
@@ -15,7 +15,7 @@ ARTEFACT = Artefact(
     ),
     pieces=experiment.pieces,
     result=experiment.result,
-    claims=claims.claims,
+    verdicts=verdicts.verdicts,
     tables=tables.tables,
     pictures=pictures.pictures,
     order=5,

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 
 from lloydformer.paper.artefact import Piece, Record
-from lloydformer.paper.mixture import MixtureSize
 from lloydformer.paper.parameter_sweep.runs import SweepOutcome, outcome
 from lloydformer.paper.parameter_sweep.settings import (
     AXES,
@@ -27,6 +26,7 @@ from lloydformer.paper.parameter_sweep.summary import (
     on_the_grid,
 )
 from lloydformer.paper.scope import Scope
+from lloydformer.verify.mixture import MixtureSize
 
 _AGAIN_UP_TO = 16681
 """Data sets with at most this many points are drawn twice, to measure the effect of chance."""
@@ -94,11 +94,13 @@ def _rows(means: dict[str, dict[str, Record]]) -> Record:
 def _corners(losses: Losses) -> dict[str, float | None]:
     """Means at the ends of the ranges, which the claims about scaling and gamma compare."""
     return {
-        "few clusters, scale 1": corner(losses, 1, Clusters=0, Scale=0),
+        "many clusters, scale 1": corner(losses, 1, Clusters=-1, Scale=0),
         "many clusters, scale 10": corner(losses, 1, Clusters=-1, Scale=-1),
-        "few points, scale 1": corner(losses, 1, Points=0, Scale=0),
+        "many points, scale 1": corner(losses, 1, Points=-1, Scale=0),
         "many points, scale 10": corner(losses, 1, Points=-1, Scale=-1),
+        "many clusters, gamma 1": corner(losses, 1, Clusters=-1),
         "many clusters, gamma 100": corner(losses, 100, Clusters=-1),
+        "many points, gamma 1": corner(losses, 1, Points=-1),
         "many points, gamma 100": corner(losses, 100, Points=-1),
         "scale 10, gamma 1": corner(losses, 1, Scale=-1),
         "scale 1, gamma 100": corner(losses, 100, Scale=0),

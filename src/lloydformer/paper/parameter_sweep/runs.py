@@ -11,12 +11,12 @@ from lloydformer.circuits import recipes
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.leaves import leaf_rows
 from lloydformer.engines import choose
-from lloydformer.paper.mixture import MixtureSize, mixture
 from lloydformer.paper.parameter_sweep.settings import GAMMAS, levels
 from lloydformer.plans.assign import Measure
 from lloydformer.plans.contract import Plan, Sums, moved
 from lloydformer.plans.lower import lower
 from lloydformer.plans.session import Session
+from lloydformer.verify.mixture import MixtureSize, mixture
 
 N_STEPS = 10
 

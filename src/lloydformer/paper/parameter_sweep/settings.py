@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from lloydformer.paper.mixture import MixtureSize
+from lloydformer.verify.mixture import MixtureSize
 
 CLUSTERS = tuple(range(5, 55, 5))
 DIMENSIONS = tuple(range(1, 11))

@@ -1,7 +1,7 @@
 """tab:rob-res: trimmed and robust k-means next to Lloyd's algorithm, on ten whole data sets."""
 
 from lloydformer.paper.artefact import Artefact
-from lloydformer.paper.rob_res import claims, experiment, tables
+from lloydformer.paper.rob_res import experiment, tables, verdicts
 from lloydformer.paper.rob_res.settings import LABEL
 
 ARTEFACT = Artefact(
@@ -14,7 +14,7 @@ ARTEFACT = Artefact(
     ),
     pieces=experiment.pieces,
     result=experiment.result,
-    claims=claims.claims,
+    verdicts=verdicts.verdicts,
     tables=tables.tables,
     order=11,
 )

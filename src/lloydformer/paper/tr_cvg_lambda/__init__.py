@@ -1,7 +1,7 @@
 """fig:tr-cvg-lambda: how training converges, by the temperature of the smoothed loss."""
 
 from lloydformer.paper.artefact import Artefact
-from lloydformer.paper.tr_cvg_lambda import claims, experiment, pictures, tables
+from lloydformer.paper.tr_cvg_lambda import experiment, pictures, tables, verdicts
 from lloydformer.paper.tr_cvg_lambda.settings import LABEL
 
 ARTEFACT = Artefact(
@@ -14,7 +14,7 @@ ARTEFACT = Artefact(
     ),
     pieces=experiment.pieces,
     result=experiment.result,
-    claims=claims.claims,
+    verdicts=verdicts.verdicts,
     tables=tables.tables,
     pictures=pictures.pictures,
     order=6,

@@ -1,7 +1,7 @@
 """fig:tr-cvg-vary: how training converges, by the numbers of clusters and dimensions."""
 
 from lloydformer.paper.artefact import Artefact
-from lloydformer.paper.tr_cvg_vary import claims, experiment, pictures, tables
+from lloydformer.paper.tr_cvg_vary import experiment, pictures, tables, verdicts
 from lloydformer.paper.tr_cvg_vary.settings import LABEL
 
 ARTEFACT = Artefact(
@@ -14,7 +14,7 @@ ARTEFACT = Artefact(
     ),
     pieces=experiment.pieces,
     result=experiment.result,
-    claims=claims.claims,
+    verdicts=verdicts.verdicts,
     tables=tables.tables,
     pictures=pictures.pictures,
     order=7,

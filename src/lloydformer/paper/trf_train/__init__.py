@@ -1,7 +1,7 @@
 """fig:trf-train: the trained layer against Lloyd's algorithm, by embedding, start and size."""
 
 from lloydformer.paper.artefact import Artefact
-from lloydformer.paper.trf_train import claims, experiment, pictures, tables
+from lloydformer.paper.trf_train import experiment, pictures, tables, verdicts
 from lloydformer.paper.trf_train.settings import LABEL
 
 ARTEFACT = Artefact(
@@ -15,7 +15,7 @@ ARTEFACT = Artefact(
     ),
     pieces=experiment.pieces,
     result=experiment.result,
-    claims=claims.claims,
+    verdicts=verdicts.verdicts,
     tables=tables.tables,
     pictures=pictures.pictures,
     order=2,

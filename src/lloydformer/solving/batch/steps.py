@@ -13,7 +13,7 @@ from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.medoids import MedoidsPlan
 from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.selection import holding
-from lloydformer.plans.soft import SoftPlan
+from lloydformer.plans.soft import SoftPlan, log_shares, scaled_shares
 from lloydformer.plans.trimmed import TrimmedPlan
 
 
@@ -99,11 +99,11 @@ def _means(plan: MeansPlan, problems: DenseProblems, centers: Tensor, iteration:
 @assign.register
 def _soft(plan: SoftPlan, problems: DenseProblems, centers: Tensor, iteration: int) -> Assigned:
     near = scores(problems, centers)
-    labels, gamma = near.min(dim=-1).indices, plan.inverse_temperature
-    shares = (-gamma * near).softmax(dim=-1) * problems.weights.unsqueeze(-1)
-    energies = _squares(problems)[..., 0] - (-gamma * near).logsumexp(dim=-1) / gamma
-    energy = (energies * problems.weights).sum(dim=-1)
-    return Assigned(_sums(problems, shares), energy, labels)
+    labels = near.min(dim=-1).indices
+    logs, free = log_shares(near.double(), plan.inverse_temperature)
+    _, shares = scaled_shares(logs, problems.weights.double())
+    energy = ((_squares(problems)[..., 0] + free) * problems.weights).sum(dim=-1)
+    return Assigned(_sums(problems, shares.to(near.dtype)), energy.to(near.dtype), labels)
 
 
 @assign.register

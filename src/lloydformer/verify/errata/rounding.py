@@ -1,4 +1,4 @@
-"""Errors that only show with rounding: duplicates, and distances far from the origin."""
+"""Items that only show with rounding: duplicates, and distances far from the origin."""
 
 from dataclasses import dataclass, replace
 
@@ -52,9 +52,11 @@ def e_07_duplicates(rng: np.random.Generator) -> Finding:
     problems = [_duplicated(rng) for _ in range(60)]
     oracle = algorithms.Lloyd("average")
     return erratum(
-        7, "with duplicates an exact maximum drops points; use the tolerance 1/(2 k^2)",
+        7, "rounding",
+        "with duplicates an exact maximum drops points; use the tolerance 1/(2 k^2)",
         [deviation_from(circuit_for(printed, p), oracle, p) for p in problems],
         [deviation_from(circuit_for(recipe, p), oracle, p) for p in problems],
+        "with an exact maximum {count} wrong, by up to {worst} of the spread",
     )  # fmt: skip
 
 
@@ -75,8 +77,10 @@ def e_08_expansion(rng: np.random.Generator) -> Finding:
     ]
     wrong = [sum(d > 1e-6 for d in part) for part in (printed[:30], printed[30:])]
     return erratum(
-        8, "|x|^2 - 2xx' + |x'|^2 loses the diagonal's maximum; use differences, centered",
+        8, "rounding",
+        "|x|^2 - 2xx' + |x'|^2 loses the diagonal's maximum; use differences, centered",
         printed, [deviation_from(circuit_for(base, p), oracle, p) for p in far + near],
+        "by expansion {count} wrong, by up to {worst} of the spread",
         f"{wrong[0]} of 30 at shift 10^6, {wrong[1]} of 30 with points 10^-9 apart",
     )  # fmt: skip
 

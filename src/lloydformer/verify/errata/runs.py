@@ -12,16 +12,14 @@ from lloydformer.circuits.subspaces import POSITION
 from lloydformer.verify.problems import Problem
 
 
-def run_unchecked(
-    circuit: Circuit, problem: Problem, n_layers: int = 10, separation: float = 0.0
-) -> ndarray:
+def run_unchecked(circuit: Circuit, problem: Problem, n_layers: int = 10) -> ndarray:
     """Return the centers before each layer and after the last, without centering or checks."""
     points, centers = torch.tensor(problem.points), torch.tensor(problem.centers)
     assignments = points.new_zeros(len(points), len(centers))
     x, c = circuit.tokens.encoder(points, assignments), circuit.tokens.decoder(centers)
     history = [problem.centers]
     for _ in range(n_layers):
-        x, c = circuit.layers[0](x, c, LayerContext(len(centers), separation))
+        x, c = circuit.layers[0](x, c, LayerContext())
         history.append(circuit.space.read(c, POSITION).numpy())
     return np.stack(history)
 

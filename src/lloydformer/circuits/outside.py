@@ -1,0 +1,236 @@
+"""What stands outside of the transformer: numbers from the data that no attention computes.
+
+docs/walk.md lists them and what each is for. `Circuit(..., as_printed=True)` runs without them.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from lloydformer.circuits.activations import Gumbel, LimitingSoftmax, Linear, Lots, Reach, Softmax
+from lloydformer.circuits.activations.straight_through import forward_of, with_forward
+from lloydformer.circuits.heads import Head
+from lloydformer.circuits.projections import on
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.scores import DotProduct, rounding_error
+from lloydformer.circuits.stages import AnyRecipe
+from lloydformer.circuits.subspaces import ASSIGNMENT, POSITION, Space
+from lloydformer.circuits.tokens import Binary, OneHot
+from lloydformer.numerics.distances import squared_distances
+
+Uncertainty = Callable[[Head, Tensor, Tensor], Tensor]
+"""Returns the uncertainty of scores, from the head, its queries and its keys."""
+
+
+def farthest(
+    space: Space, encoder: Float[Tensor, "*b n dim"], decoder: Float[Tensor, "*b k dim"]
+) -> Float[Tensor, "*b 1 1"]:
+    """Return an upper bound of the squared distances of points and centers, for each problem."""
+    far = [space.read(tokens.detach(), POSITION).norm(dim=-1) for tokens in (encoder, decoder)]
+    bound = 1.001 * (far[0].amax(dim=-1) + far[1].amax(dim=-1)).square()
+    return torch.where(bound > 0, bound, 1.0)[..., None, None]
+
+
+def reach(
+    space: Space, encoder: Float[Tensor, "*b n dim"], decoder: Float[Tensor, "*b k dim"]
+) -> tuple[Reach, Bool[Tensor, "*b k 1"]]:
+    """Return the squared distances that a separation depends on, for each problem of a batch.
+
+    A cluster's own points have the code that is nearest to its own, by distance or by product.
+    Also returns which clusters have all points as their own, as empty ones do: they need no
+    separation, and their distances do not count.
+    """
+    x, c = encoder.detach(), decoder.detach()
+    codes = space.read(x, ASSIGNMENT), space.read(c, ASSIGNMENT)
+    squares = squared_distances(space.read(x, POSITION), space.read(c, POSITION))  # (n, k)
+    near, far, everyone = [], [], []
+    for away in (squared_distances(*codes), -codes[0] @ codes[1].mT):
+        own = away <= away.amin(dim=-2, keepdim=True) + 1 / (4 * squares.shape[-1] ** 2)
+        everyone.append(own.all(dim=-2, keepdim=True))  # (1, k)
+        counted = squares.masked_fill(everyone[-1], 0.0)
+        near.append(counted.masked_fill(~own, torch.inf).amin(dim=-2, keepdim=True))
+        far.append(counted.masked_fill(~own, 0.0).amax(dim=-2, keepdim=True))
+    largest = [torch.cat(each, dim=-1).amax(dim=-1, keepdim=True) for each in (near, far)]
+    return Reach(*(1.001 * each for each in largest)), everyone[0].mT
+
+
+def measure_of(slot: str, head: Head) -> Uncertainty | None:
+    """Return how uncertain the scores of a head are; None if they are compared exactly.
+
+    Self-attention compares exactly: a point is at distance 0 from itself.
+    """
+    activation = forward_of(head.activation)
+    if not isinstance(activation, LimitingSoftmax) or activation.ties == "first":
+        return None
+    by_code = isinstance(head.score, DotProduct) and head.query.subspaces == {ASSIGNMENT}
+    if slot == "decoder_cross" and by_code:
+        return of_shares
+    return of_scores if slot == "encoder_cross" else None
+
+
+def of_scores(head: Head, queries: Tensor, keys: Tensor) -> Tensor:
+    """The rounding error of each score."""
+    return rounding_error(head.score, queries, keys)
+
+
+def of_shares(head: Head, queries: Tensor, keys: Tensor) -> Tensor:
+    """1/(4 k^2): different shares of points, 1/m with m at most k, are 1/k^2 or more apart."""
+    *batch, k, _ = queries.shape
+    return queries.new_full((*batch, 1, 1), 1 / (4 * k**2))
+
+
+def keeps_logarithms(recipe: Recipe) -> bool:
+    """Whether linear attention of the decoder reads the shares of soft-max in the encoder.
+
+    Shares can be too small for a float where their ratios are not; a layer then uses their
+    logarithms.
+    """
+    assigns, updates = recipe.encoder_cross, recipe.decoder_cross
+    return (
+        isinstance(assigns.activation, Softmax)
+        and isinstance(updates.activation, Linear)
+        and isinstance(updates.score, DotProduct)
+        and isinstance(recipe.tokens.codes, OneHot)
+        and assigns.value == updates.query == updates.key == on(ASSIGNMENT)
+        and not (assigns.beside or updates.beside)
+    )
+
+
+def draws_noise(recipe: AnyRecipe) -> bool:
+    """Whether a head of the recipe draws noise."""
+    if isinstance(recipe, Recipe):
+        return any(
+            isinstance(forward_of(h.activation), Gumbel | Lots) for h in recipe.heads.values()
+        )
+    return any(read.lots for stage in recipe.stages.values() for read in stage.reads)
+
+
+def printed_ties(recipe: Recipe) -> Recipe:
+    """Return the recipe with the paper's rule for ties, if its codes can be averaged."""
+    head, average = recipe.encoder_cross, LimitingSoftmax("average")
+    first = forward_of(head.activation) == LimitingSoftmax("first")
+    if not first or isinstance(recipe.tokens.codes, Binary):
+        return recipe
+    return replace(
+        recipe, encoder_cross=replace(head, activation=with_forward(head.activation, average))
+    )
+
+
+@dataclass(frozen=True)
+class Outside:
+    """The numbers from outside of the transformer that one layer used.
+
+    Parameters
+    ----------
+    origin : torch.Tensor of shape (..., 1, d)
+        The vector that is subtracted from points and centers.
+    ties : str or None
+        The rule for tied points, "first" or "average"; None if assignments are soft.
+    separation : torch.Tensor of shape (..., 1, 1) or None
+        The paper's delta; None if no head uses it.
+    gap : torch.Tensor of shape (..., k, 1) or None
+        Scores lower than a center's best by more than this belong to other clusters; infinite
+        for a center without points of its own, which uses all of them.
+    tolerance : torch.Tensor of shape (..., n, k) or None
+        Uncertainty of each score of the assignment; None if they are compared exactly.
+    share_tolerance : float or None
+        Uncertainty of the shares that the decoder compares; None if it compares none.
+    log_shares : bool
+        Whether the layer has the logarithms of soft shares, for centers with tiny ones.
+    noise : int, tuple of int or None
+        The seed of the noise; None if the layer draws none.
+
+    See Also
+    --------
+    lloydformer.Trace : Holds one for each layer, as `outside`.
+
+    Examples
+    --------
+    >>> import torch, lloydformer as lf
+    >>> points = torch.tensor([[0.0], [1.0], [5.0], [6.0]])
+    >>> trace = lf.Circuit(lf.recipes.trimmed(), 1, 2)(points, points[[0, 3]], n_layers=1)
+    >>> print(trace.outside[0])
+    origin            [4.0]
+    ties              first
+    separation        1.001
+    gap               1.001, 1.001
+    """
+
+    origin: Tensor
+    ties: str | None = None
+    separation: Tensor | None = None
+    gap: Tensor | None = None
+    tolerance: Tensor | None = None
+    share_tolerance: float | None = None
+    log_shares: bool = False
+    noise: int | tuple[int, ...] | None = None
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<18}{words}" for name, words in self.items())
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """Yield the name and the value, in words, of each number that the layer used."""
+        yield "origin", str(_rounded(self.origin.squeeze(-2).tolist()))
+        if self.ties:
+            yield "ties", self.ties
+        for name in ("separation", "gap"):
+            value: Tensor | None = getattr(self, name)
+            if value is not None:
+                yield name, ", ".join(f"{v:g}" for v in value.flatten().tolist())
+        if self.tolerance is not None:
+            yield "tolerance", f"at most {self.tolerance.max().item():.2g}"
+        if self.share_tolerance is not None:
+            yield "share_tolerance", f"{self.share_tolerance:.2g}"
+        if self.log_shares:
+            yield "log_shares", "yes"
+        if self.noise is not None:
+            yield "noise", f"seed {self.noise}"
+
+
+def _rounded(numbers: list[Any]) -> list[Any]:
+    return [_rounded(n) if isinstance(n, list) else float(f"{n:.4g}") + 0.0 for n in numbers]
+
+
+EXPLAINED: dict[str, tuple[str, str]] = {
+    "origin": (
+        "The median of each column, rounded so that subtracting it is exact. Points and centers "
+        "are relative to it; it is added to the result.",
+        "Data far from zero lose digits: about 1e-10 in each layer at a shift of a million.",
+    ),
+    "ties": (
+        'The rule for a point that is equally near to several centers: "first" is argmin\'s, '
+        '"average" is the paper\'s.',
+        "Ties are averaged, and a center then ignores the points that it shares.",
+    ),
+    "separation": (
+        "The paper's δ. If the recipe does not give it, each layer takes a value near the smallest "
+        "sufficient one, from the distances of the points to their centers.",
+        "It is the recipe's own, or 0, and points of other clusters have weight. The paper has 'a "
+        "large positive constant'; too large a one costs digits.",
+    ),
+    "gap": (
+        "The difference of scores within which norm-max counts points as a cluster's own.",
+        "`keep` is a fraction of all points, not of the cluster.",
+    ),
+    "tolerance": (
+        "The rounding error of each score of the assignment, where ties are averaged.",
+        "A point exactly midway between two centers is given to one of them by rounding.",
+    ),
+    "share_tolerance": (
+        "1/(4k²), the uncertainty of the shares that a center compares.",
+        "Duplicates are dropped: m copies of 1/m do not add up to 1.",
+    ),
+    "log_shares": (
+        "The logarithms of soft shares, used for a center whose mean share is below √eps.",
+        "A center far from all points is 0/0: its shares are too small for a float.",
+    ),
+    "noise": (
+        "Gumbel noise, a function of seed, layer, head, cluster and row.",
+        "The same: the paper's algorithm draws it as well.",
+    ),
+}
+"""What each number of `Outside` is, and what happens in a circuit as printed."""
