@@ -10,7 +10,7 @@ center kept, the recipe agrees with the algorithm.
 
 It prints:
 
-    mistaken: differs on 46 of 48 problems; the first at layer 0, center 0
+    mistaken: differs, first in layer 0 of a clustered problem, center 0
         point (1), center (0): the algorithm moves it to 0.5, the circuit to 1.0
     repaired: agrees on 48 problems, centers to 1e-9 of the spread
 """
@@ -41,9 +41,10 @@ repaired = replace(mistaken, decoder_self=replace(lloyd.decoder_self, value=-hal
 
 result = lf.check(mistaken, damped_kmeans)
 first, small = result.difference, result.smallest
-differing = sum(outcome.difference is not None for outcome in result.outcomes)
-print(f"mistaken: differs on {differing} of {len(result.outcomes)} problems; the first at layer "
-      f"{first.layer}, center {first.center}")  # fmt: skip
+family = first.trial.problem.family
+print(
+    f"mistaken: differs, first in layer {first.layer} of a {family} problem, center {first.center}"
+)
 (point,), (center,) = small.trial.problem.points, small.trial.problem.centers
 print(f"    point ({point[0]:g}), center ({center[0]:g}): the algorithm moves it to "
       f"{small.expected[0]}, the circuit to {small.found[0]}")  # fmt: skip

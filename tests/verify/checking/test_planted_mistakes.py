@@ -16,6 +16,7 @@ from lloydformer.circuits.activations import Linear
 from lloydformer.circuits.projections import on
 from lloydformer.circuits.scores import Euclidean
 from lloydformer.circuits.subspaces import ASSIGNMENT, HALF, POSITION
+from lloydformer.verify.checking.snippet import snippet
 from lloydformer.verify.checking.trial import quiet
 
 LLOYD, TRIMMED, DOT = recipes.lloyd(), recipes.trimmed(), recipes.lloyd_dot()
@@ -143,6 +144,17 @@ def test_the_code_runs_both_on_the_small_problem(found):
     number = result.smallest.point if kind == "assignment" else result.smallest.center
     np.testing.assert_allclose(circuit[number], result.smallest.found, atol=1e-9)
     np.testing.assert_allclose(plain[number], result.smallest.expected, atol=1e-9)
+
+
+def test_code_of_a_large_problem_has_all_digits_and_layers(found):
+    result, *_ = found
+    trial = result.difference.trial
+    names = {"recipe": trial.recipe, "algorithm": trial.algorithm.algorithm}
+    with contextlib.redirect_stdout(io.StringIO()), quiet():
+        exec(snippet(result.difference, known=False), names)
+    np.testing.assert_array_equal(names["points"], trial.problem.points)
+    np.testing.assert_array_equal(names["centers"], trial.problem.centers)
+    assert names["trace"].n_layers == len(names["history"].assignments) == trial.n_layers == 10
 
 
 def test_the_text_says_where_and_what(found):

@@ -98,15 +98,27 @@ def test_an_object_need_not_say_its_decisions():
     assert lf.check(recipes.trimmed(0.5), Silent(), n_problems=2)
 
 
+class Expanded(Soft):
+    """Squared distances by the binomial formula, which rounds in another way."""
+
+    def assign(self, points, centers):
+        squares = (points**2).sum(axis=1)[:, None] - 2 * points @ centers.T
+        exponents = -self.inverse_temperature * (squares + (centers**2).sum(axis=1))
+        shares = np.exp(exponents - exponents.max(axis=1, keepdims=True))
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def weigh(self, points, centers, assignments, iteration):
+        return assignments.T / assignments.T.sum(axis=1, keepdims=True)
+
+
 def test_shares_that_rounding_changes_are_not_differences():
     """So cold that the last digits of the point between the centers decide its shares."""
-    first, second = np.array([0.7, -1.0, -1.6]), np.array([-2.9, -0.4, 1.2])
-    points = np.stack([first, (first + second) / 2 + 1e-13, second])
-    cold = Soft(1e13)
+    points = np.array([[0.3], [0.8 + 1e-13], [1.3]])
+    cold = Expanded(1e13)
     trial = Trial(
         recipes.soft(1e13), as_algorithm(cold), Problem(points, points[[0, 2]], ""), n_layers=1
     )
-    shares = lf.Circuit(trial.recipe, 3, 2)(points, points[[0, 2]], 1).assignments[0].numpy()
+    shares = lf.Circuit(trial.recipe, 1, 2)(points, points[[0, 2]], 1).assignments[0].numpy()
     assert np.abs(shares - cold.assign(points, points[[0, 2]])).max() > 1e-4
     outcome = outcome_of(trial)
     assert outcome.difference is None
