@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lloydformer.circuits import recipes
-from lloydformer.circuits.activations import LimitingSoftmax, Softmax
+from lloydformer.circuits.activations import LimitingSoftmax, Reach, Softmax
 from lloydformer.circuits.heads import Attention, Head
 from lloydformer.circuits.projections import on, separated
 from lloydformer.circuits.scores import DotProduct, Euclidean
@@ -108,7 +108,7 @@ def test_a_head_runs_an_activation_that_cannot_separate_clusters():
     assert attention(POINTS, CENTERS).tolist() == [[0, 0.75, 0.25], [0, 0.25, 0.75]]
     base = recipes.lloyd()
     recipe = replace(base, encoder_cross=replace(base.encoder_cross, activation=Halves()))
-    assert recipe.separation(reach=1.0, n_clusters=2, eps=1e-16) == 0
+    assert recipe.separation(Reach(1.0, 1.0), n_clusters=2, eps=1e-16) == 0
 
 
 def test_clusters_cannot_be_separated_without_knowing_by_how_much():
@@ -116,7 +116,7 @@ def test_clusters_cannot_be_separated_without_knowing_by_how_much():
     with pytest.raises(ValueError, match=r"decoder_cross: Halves\(\) has no lowering"):
         replace(base, decoder_cross=replace(base.decoder_cross, activation=Halves()))
     given = replace(base.decoder_cross, activation=Halves(), separation=5.0)
-    assert replace(base, decoder_cross=given).separation(1.0, 2, 1e-16) == 5.0
+    assert replace(base, decoder_cross=given).separation(Reach(1.0, 1.0), 2, 1e-16) == 5.0
 
 
 TRY = """
