@@ -113,7 +113,7 @@ class Expanded(Soft):
 
 def test_shares_that_rounding_changes_are_not_differences():
     """So cold that the last digits of the point between the centers decide its shares."""
-    points = np.array([[0.3], [0.8 + 1e-13], [1.3]])
+    points = np.array([[3.3], [3.8 + 1e-13], [4.3]])
     cold = Expanded(1e13)
     trial = Trial(
         recipes.soft(1e13), as_algorithm(cold), Problem(points, points[[0, 2]], ""), n_layers=1
