@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from lloydformer.circuits.activations import Context, Softmax
 from lloydformer.circuits.activations.contract import Amount
-from lloydformer.circuits.activations.dense import log_weights
 from lloydformer.circuits.heads import Attended, Attention, Numbers
 from lloydformer.circuits.outside import keeps_logarithms, measure_of, reach
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import POSITION, Space
+from lloydformer.numerics.shares import log_shares
 
 Noise = Callable[[str, Tensor], Tensor]
 """Returns the noise of a slot, of the shape of the scores."""
@@ -159,4 +159,5 @@ class _Running:
     def _logarithms(self, scores: Tensor) -> Tensor:
         activation = self.layer.recipe.encoder_cross.activation
         assert isinstance(activation, Softmax)
-        return log_weights(activation, scores).mT
+        logs, _ = log_shares(-scores.double(), activation.inverse_temperature)
+        return logs.mT

@@ -60,12 +60,6 @@ class Softmax(Activation):
         return reach.nearest + 2 * math.log(1 / eps) / self.inverse_temperature
 
 
-def log_weights(softmax: Softmax, scores: Float[Tensor, "*b q m"]) -> Float[Tensor, "*b q m"]:
-    """Return the logarithms of soft-max weights, in float64, clamped to -1e300."""
-    below = scores.double() - scores.amax(dim=-1, keepdim=True).double()
-    return (softmax.inverse_temperature * below).log_softmax(dim=-1).clamp(min=-1e300)
-
-
 @dataclass(frozen=True)
 class LogSoftmax(Activation):
     r"""Logarithm of soft-max: $\gamma a^i - \log \sum_j \exp(\gamma a^j)$.

@@ -1,7 +1,9 @@
 """The circuit of thm:l2-clus-ip-informal: d rectified quadratic units, for given data.
 
 The units see each center plus a shift, through the code rows of W_1, so that no coordinate is
-negative; V_3 and V_4 take off what the shift adds to the squared norm.
+negative; V_3 and V_4 take off what the shift adds to the squared norm. Written out from the
+equations alone: `verify.errata.networks.with_shift` has the same weights in a circuit, as a second
+truth.
 """
 
 from dataclasses import dataclass

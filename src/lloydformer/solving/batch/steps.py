@@ -8,12 +8,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from lloydformer.numerics.noise import gumbel
+from lloydformer.numerics.shares import log_shares, scaled_shares
 from lloydformer.plans.contract import Placed, Plan, Sums
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.medoids import MedoidsPlan
 from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.selection import holding
-from lloydformer.plans.soft import SoftPlan, log_shares, scaled_shares
+from lloydformer.plans.soft import SoftPlan
 from lloydformer.plans.trimmed import TrimmedPlan
 
 
