@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --quiet
 
-.PHONY: demo test test-all lint types check instructions clean
+.PHONY: demo test test-all chaos lint types check instructions clean
 
 demo: $(VENV)/plots.installed
 	$(BIN)/lloydformer demo --output build/demo.html --force
@@ -15,6 +15,9 @@ test: $(VENV)/test.installed
 
 test-all: $(VENV)/test.installed
 	$(PYTEST)
+
+chaos: $(VENV)/test.installed # concurrent writers, kills, full disks, random kernel problems
+	$(PYTEST) tests/chaos --chaos --durations 0
 
 lint: $(VENV)/test.installed
 	$(BIN)/ruff check .

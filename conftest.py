@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, get_type_hints
 
 import jaxtyping
+import pytest
 from beartype import BeartypeConf, beartype
 
 Function = Callable[..., Any]
@@ -60,3 +61,9 @@ def with_sizes(function: Function, typed: Function) -> Function:
 
 
 jaxtyping.jaxtyped = checked  # what the import hook decorates with
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--chaos", action="store_true", help="run the tests of tests/chaos in full: minutes each"
+    )
