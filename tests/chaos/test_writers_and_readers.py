@@ -17,6 +17,7 @@ from lloydformer.learning import load
 Writer: TypeAlias = "subprocess.Popen[str]"
 Amount = Callable[[int, int], int]
 WRITER = Path(__file__).parents[1] / "support" / "writer.py"
+SHIPPED = load("d4-k6")
 NUMBERS = (3, 4)
 """Each writer has its own number of clusters."""
 
@@ -31,7 +32,7 @@ def read_run(folder: Path) -> int:
 
 def read_card(folder: Path) -> int:
     found = load(folder / "card.json")
-    assert found.weights.equal(load("d4-k6").weights * found.card["k"])
+    assert found.weights.equal(SHIPPED.weights * found.card["k"])
     return int(found.card["k"])
 
 

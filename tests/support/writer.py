@@ -28,10 +28,11 @@ def writes_runs(folder: Path, k: int) -> None:
 
 def writes_cards(folder: Path, k: int) -> None:
     """Weights and a card, as `lloydformer train` writes them."""
-    shipped = load("d4-k6")
+    shipped = SHIPPED
     save(folder / "card", shipped.settings, shipped.run, shipped.weights[0] * k, {"k": k})
 
 
+SHIPPED = load("d4-k6")
 MODELS: dict[int, lf.KMeans] = {}
 KINDS = {"models": writes_models, "runs": writes_runs, "cards": writes_cards}
 
