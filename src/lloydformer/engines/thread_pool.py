@@ -1,11 +1,24 @@
-"""A pool of threads in which torch uses one core each; other threads keep theirs."""
+"""How many threads to use, and a pool in which torch uses one core for each of them."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
 import torch
+from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
+
+
+def allowed_threads() -> int:
+    """As many threads as torch and OpenMP (`threadpoolctl`) both allow, at most one for each core.
+
+    `OMP_NUM_THREADS` may ask for more threads than there are cores.
+    """
+    limits = [library.get_num_threads() for library in _openmp_libraries()]
+    if not os.environ.get("OMP_NUM_THREADS"):
+        limits.append(_cores())
+    return min(torch.get_num_threads(), *limits)
 
 
 def single_core_pool(n_threads: int) -> ThreadPoolExecutor:
@@ -26,3 +39,9 @@ def _use_one_core() -> None:
 @cache
 def _openmp_libraries() -> list[Any]:
     return list(ThreadpoolController().select(user_api="openmp").lib_controllers)
+
+
+@cache
+def _cores() -> int:
+    """Physical cores that this process may use, by its affinity and its share in a container."""
+    return int(cpu_count(only_physical_cores=True))

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import torch
 from scipy import sparse
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from lloydformer.data.blocks import SparseBlocks, TensorBlocks, ranges
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
+from lloydformer.estimators.sample_weight import checked_weights
 from lloydformer.numerics.checks import FLOATS, check_range
 
 
@@ -173,7 +174,4 @@ def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> Tensor | 
         return None
     if isinstance(sample_weight, Tensor):
         sample_weight = sample_weight.detach().cpu().numpy()
-    checked = _check_sample_weight(
-        sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True
-    )
-    return torch.from_numpy(checked).to(device)
+    return torch.from_numpy(checked_weights(sample_weight, n_rows)).to(device)

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from torch import Tensor
 
 from lloydformer.data.layout import Layout
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.parameter_checks import checked_fit
 from lloydformer.estimators.source import Source, View
 from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan, Sums, moved
@@ -32,7 +32,7 @@ class Streaming(Clusterer):
     [True, True, False]
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checked_fit
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Streaming":
         r"""Update the centers with a batch of rows, as scikit-learn's `MiniBatchKMeans` does.
 

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeGuard
 
-import torch
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, TensorBlocks
@@ -16,6 +14,7 @@ from lloydformer.engines.native.folds import FOLDS
 from lloydformer.engines.native.installed import kernels
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.native.tasks import TASKS
+from lloydformer.engines.thread_pool import allowed_threads
 from lloydformer.plans.session import Fold, Task
 
 _SMALL = 1 << 18
@@ -128,8 +127,3 @@ class NativeSession(ChunkedSession):
     def close(self) -> None:
         """End the threads of the kernels and free their memory."""
         self.points.kernels = None
-
-
-def allowed_threads() -> int:
-    """As many threads as torch and OpenMP both allow."""
-    return min(torch.get_num_threads(), _openmp_effective_n_threads())

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.engines.native import instruction_set
-from lloydformer.engines.native.engine import allowed_threads
 from lloydformer.engines.native.installed import kernels
+from lloydformer.engines.thread_pool import allowed_threads
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
 from lloydformer.solving.batch.by_tensors import directions
