@@ -1,13 +1,12 @@
-"""Atomic writes of files and folders."""
+"""Atomic writes of files."""
 
-import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from lloydformer.storage import atomic
-from lloydformer.storage.atomic import check_writable, filling
+from lloydformer.storage.atomic import check_writable
 
 
 def test_write_whole_writes(tmp_path):
@@ -28,52 +27,25 @@ def test_write_whole_keeps_the_old_file_after_an_error(tmp_path, monkeypatch):
 
 
 def names(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+    return {path.name for path in folder.iterdir()}
 
 
-def test_a_new_folder_appears_with_all_its_files(tmp_path: Path) -> None:
-    goal = tmp_path / "deep" / "new"
-    with filling(goal) as folder:
-        (folder / "inner").mkdir()
-        (folder / "inner" / "one").write_text("1")
-        assert not goal.parent.exists()
-    assert names(tmp_path) == {"deep", "deep/new", "deep/new/inner", "deep/new/inner/one"}
+def test_files_of_killed_processes_are_removed_by_the_next_write(tmp_path: Path) -> None:
+    ours, others = [".page.html.0123abcd"], [".page.html.swp", ".other.html.0123abcd"]
+    for name in (*ours, *others):
+        (tmp_path / name).write_text("half")
+    atomic.write_whole(tmp_path / "page.html", "new")
+    assert names(tmp_path) == {"page.html", *others}
 
 
-def test_other_files_of_an_existing_folder_stay(tmp_path: Path) -> None:
-    (tmp_path / "kept").write_text("old")
-    (tmp_path / "one").write_text("old")
-    with filling(tmp_path) as folder:
-        (folder / "one").write_text("new")
-        assert (tmp_path / "one").read_text() == "old"
-    assert names(tmp_path) == {"kept", "one"}
-    assert (tmp_path / "one").read_text() == "new"
-
-
-@pytest.mark.parametrize("there", [True, False])
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("words")])
-def test_after_an_error_the_folder_is_unchanged(
-    tmp_path: Path, there: bool, error: BaseException
-) -> None:
-    goal = tmp_path / "out"
-    if there:
-        goal.mkdir()
-    before = names(tmp_path)
-
-    def half() -> None:
-        with filling(goal) as folder:
-            (folder / "one").write_text("half")
-            raise error
-
-    with pytest.raises(type(error)):
-        half()
-    assert names(tmp_path) == before
-
-
-def test_a_failed_write_names_the_folder(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="out") as error, filling(tmp_path / "out"):
-        raise OSError(errno.ENOSPC, "No space left on device")
-    assert error.value.filename == str(tmp_path / "out")
+def test_files_of_running_processes_stay(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    with atomic.replacing(path) as file:
+        file.write(b"first")
+        atomic.write_whole(path, "second")
+        assert len(names(tmp_path)) == 2
+    assert path.read_text() == "first"  # the last one to end wins
+    assert names(tmp_path) == {"page.html"}
 
 
 def test_check_writable(tmp_path: Path) -> None:
@@ -88,12 +60,9 @@ def test_permissions_are_those_of_new_files(tmp_path: Path, mask: int) -> None:
     before = os.umask(mask)
     try:
         atomic.write_whole(tmp_path / "file", "words")
-        with filling(tmp_path / "folder") as folder:
-            (folder / "one").write_text("1")
     finally:
         os.umask(before)
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o666 & ~mask
-    assert (tmp_path / "folder").stat().st_mode & 0o777 == 0o777 & ~mask
 
 
 def test_output_must_not_be_in_the_data(tmp_path: Path) -> None:

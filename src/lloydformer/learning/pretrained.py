@@ -18,7 +18,8 @@ from lloydformer.circuits.circuit import Circuit
 from lloydformer.learning.cards import FORMAT, SYMMETRIC, located, not_a_card, read_card
 from lloydformer.learning.flat_layer import FlatLayer
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.storage.atomic import replacing, write_whole
+from lloydformer.storage.card_and_weights import read_weights, write_card_and_weights
+from lloydformer.storage.locks import locked
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def load(pretrained: str | Path) -> Pretrained:
 
 
 def save(path: Path, settings: Settings, run: Run, weights: Tensor, notes: dict[str, Any]) -> None:
-    """Write PATH.safetensors, then the card PATH.json with the hash of the former."""
+    """Write PATH.safetensors and its card, PATH.json, which has the hash of the former."""
     parts = settings.layer.named(weights.reshape(1, -1)).items()
     data = save_tensors({name: part[0].detach().cpu().contiguous() for name, part in parts})
     card = {
@@ -149,21 +150,16 @@ def save(path: Path, settings: Settings, run: Run, weights: Tensor, notes: dict[
         "run": asdict(run),
         **notes,
     }
-    with replacing(path.with_name(f"{path.name}.safetensors")) as file:
-        file.write(data)
-    write_whole(path.with_name(f"{path.name}.json"), json.dumps(card, indent=1) + "\n")
+    write_card_and_weights(path, json.dumps(card, indent=1) + "\n", data)
 
 
 def _read(folder: Traversable, name: str) -> Pretrained:
     where = f"{folder}/{name}"
-    card = read_card(folder, name)
-    if card.get("kind") == SYMMETRIC:
-        raise ValueError(f"{where}.json: is symmetric, for every d and k; use load_symmetric")
-    try:
-        data = (folder / f"{name}.safetensors").read_bytes()
-    except FileNotFoundError:
-        raise ValueError(f"{where}.safetensors: there is no such file beside its card") from None
-    if sha256(data).hexdigest() != card.get("sha256"):
+    card, data = _read_files(folder, name)
+    if data is None and isinstance(folder, Path):  # another process may be writing them
+        with locked(folder, shared=True):
+            card, data = _read_files(folder, name)
+    if data is None:
         raise ValueError(
             f"{where}.safetensors: is damaged (its hash differs from the one in its card)"
         )
@@ -173,6 +169,17 @@ def _read(folder: Traversable, name: str) -> Pretrained:
     except (KeyError, TypeError, AttributeError, ValueError, SafetensorError) as error:
         raise not_a_card(where, error) from None
     return Pretrained(name, settings, run, weights, card)
+
+
+def _read_files(folder: Traversable, name: str) -> tuple[dict[str, Any], bytes | None]:
+    """Read a card and its weights; None if they do not belong together."""
+    where, card = f"{folder}/{name}", read_card(folder, name)
+    if card.get("kind") == SYMMETRIC:
+        raise ValueError(f"{where}.json: is symmetric, for every d and k; use load_symmetric")
+    try:
+        return card, read_weights(folder, name, str(card.get("sha256")))
+    except FileNotFoundError:
+        raise ValueError(f"{where}.safetensors: there is no such file beside its card") from None
 
 
 def _flat(layer: FlatLayer, tensors: dict[str, Tensor]) -> Float[Tensor, "1 p"]:

@@ -1,35 +1,39 @@
-"""Atomic writes: a file is the old one or the new one, even if the process is killed."""
+"""Atomic writes of files: a file is the old one or the new one, even if the process is killed.
+
+A write goes to a temporary file beside its target, `.NAME.` and eight digits, which is renamed at
+the end. The temporary files of killed processes are removed by the next write of the same target.
+"""
 
 import os
+import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
 
+from lloydformer.storage import locks
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file next to `path`, which replaces `path` unless an error occurs."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / _hidden(path.name)
-    file = temporary.open("xb")  # with the default permissions of new files
+    temporary, file = _new_file(path)
     try:
         with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+            if os.name == "posix":  # renamed while it is locked
+                temporary.replace(path)
+        if os.name != "posix":
+            temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def _hidden(name: str) -> str:
-    """A unique hidden name."""
-    return f".{name}.{token_hex(4)}"
+    sweep_hidden(path)
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -38,28 +42,25 @@ def write_whole(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
-@contextmanager
-def filling(folder: Path) -> Iterator[Path]:
-    """Open a temporary folder; at the end its files are moved to `folder`.
+def hidden(path: Path) -> Path:
+    """A unique hidden name beside `path`."""
+    return path.parent / f".{path.name}.{token_hex(4)}"
 
-    A new folder appears with all its files at once. In an existing folder each file is replaced
-    atomically, JSON files last, because they refer to the others. After an error `folder` is
-    unchanged, or does not exist if it did not before.
-    """
-    temporary = existing(folder) / _hidden(folder.name)
-    temporary.mkdir()
-    try:
-        yield temporary
-        files = [path for path in sorted(temporary.rglob("*")) if path.is_file()]
-        for file in files:
-            _sync(file)
-        _move(temporary, files, folder)
-    except OSError as error:
-        if error.filename is None:  # a failed write does not name its file
-            error.filename = str(folder)
-        raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+
+def is_hidden(name: str, target: str) -> bool:
+    """Whether `name` is a hidden name of a file or folder that is called `target`."""
+    return re.fullmatch(rf"\.{re.escape(target)}\.[0-9a-f]{{8}}", name) is not None
+
+
+def sweep_hidden(path: Path) -> None:
+    """Remove the files and folders with hidden names of `path` that killed processes have left."""
+    for other in path.parent.iterdir():
+        if is_hidden(other.name, path.name):
+            locks.sweep(other, _remove)
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def check_writable(path: Path) -> None:
@@ -69,8 +70,9 @@ def check_writable(path: Path) -> None:
     """
     folder = existing(path.absolute() if path.is_dir() else path.absolute().parent)
     try:
-        with tempfile.TemporaryDirectory(dir=folder, prefix=f".{path.name}."):
-            pass
+        temporary, file = _new_file(folder / path.name)
+        file.close()
+        temporary.unlink()
     except OSError as error:
         raise ValueError(
             f"{folder} cannot be written to ({error.strerror}); pass another --output"
@@ -91,18 +93,11 @@ def existing(path: Path) -> Path:
     return next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
 
 
-def _move(temporary: Path, files: list[Path], folder: Path) -> None:
-    """Rename the temporary folder, or move its files into an existing folder."""
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary.rename(folder)
-        return
-    for file in sorted(files, key=lambda file: file.suffix == ".json"):
-        goal = folder / file.relative_to(temporary)
-        goal.parent.mkdir(parents=True, exist_ok=True)
-        file.replace(goal)
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+def _new_file(path: Path) -> tuple[Path, BinaryIO]:
+    """A temporary file for `path`, with the default permissions of new files."""
+    while True:
+        temporary = hidden(path)
+        file = temporary.open("xb")
+        if locks.claim(file.fileno()):
+            return temporary, file
+        file.close()

@@ -2,11 +2,14 @@
 
 The tensors are written first, to a file named by their hash; then config.json is replaced; then
 old tensors are removed. If the process is killed at any point, config.json and the file that it
-names belong to the same model.
+names belong to the same model. Writers hold the lock of the folder. Readers do not need it, unless
+a file is removed while they read.
 """
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,8 +19,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from lloydformer.storage.atomic import replacing, write_whole
+from lloydformer.storage.locks import locked
 
 CONFIG = "config.json"
+TENSORS = "model-*.safetensors"
 FORMAT = 1
 """Version of the format; increased when older models cannot be read any more."""
 _TENSORS = r"model-[0-9a-f]{16}\.safetensors"
@@ -33,35 +38,62 @@ def write_folder(folder: Path, config: Config, tensors: Arrays, *, force: bool) 
 
     Raises `ValueError` if the folder holds a model and `force` is False.
     """
-    _check_target(folder, force)
     data = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
     name = _name_of(data)
-    with replacing(folder / name) as file:
-        file.write(data)
     whole = {"library": "lloydformer", "format": FORMAT, "tensors": name, **config}
-    write_whole(folder / CONFIG, json.dumps(whole, indent=2, allow_nan=False) + "\n")
-    for other in folder.iterdir():
-        if _OURS.fullmatch(other.name) and other.name != name:
-            other.unlink(missing_ok=True)
+    text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
+    with _locked_folder(folder):
+        _check_target(folder, force)
+        with replacing(folder / name) as file:
+            file.write(data)
+        write_whole(folder / CONFIG, text)
+        for other in folder.iterdir():
+            if _OURS.fullmatch(other.name) and other.name != name:
+                other.unlink(missing_ok=True)
 
 
 def read_folder(folder: Path) -> tuple[Config, Arrays]:
     """Read what `write_folder` wrote; raises `ValueError` if a file is missing or damaged."""
-    config = _read_config(folder)
     while True:
-        try:
-            return config, _read_tensors(folder / config["tensors"])
-        except FileNotFoundError:
-            newer = _read_config(folder)  # another process may have just replaced the model
-            if newer == config:
-                path = folder / config["tensors"]
-                raise ValueError(f"{path}: there is no such file; save the model again") from None
-            config = newer
+        with suppress(FileNotFoundError):
+            return _read_both(folder)
+        before = _state(folder)  # another process has just replaced the model, or a file is missing
+        with suppress(FileNotFoundError), locked(folder, shared=True):
+            return _read_both(folder)
+        if before == _state(folder):
+            path = folder / _read_config(folder)["tensors"]
+            raise ValueError(f"{path}: there is no such file; save the model again")
+
+
+def _state(folder: Path) -> tuple[int, int] | None:
+    """Equal as long as the folder is the same one and no file in it is added or removed."""
+    with suppress(FileNotFoundError):
+        found = folder.stat()
+        return found.st_ino, found.st_ctime_ns
+    return None
+
+
+def _read_both(folder: Path) -> tuple[Config, Arrays]:
+    """Raises `FileNotFoundError` if the tensors that config.json names are not there."""
+    config = _read_config(folder)
+    return config, _read_tensors(folder / config["tensors"])
+
+
+@contextmanager
+def _locked_folder(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which is made; after an error a new folder is removed again."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: is a file; pass the name of a folder")
+    try:
+        with locked(folder, create=True):
+            yield
+    except BaseException:
+        with suppress(OSError):  # it has files
+            folder.rmdir()
+        raise
 
 
 def _check_target(folder: Path, force: bool) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder}: is a file; pass the name of a folder")
     path = folder / CONFIG
     if not path.exists():
         return

@@ -14,10 +14,13 @@ from lloydformer import __version__
 from lloydformer.jobs.fit.label_file import KINDS, check_kind, write_labels
 from lloydformer.jobs.fit.result import FitResult
 from lloydformer.plots.axes import require_matplotlib
-from lloydformer.storage.atomic import check_apart, check_writable, filling
+from lloydformer.storage.atomic import check_apart, check_writable
+from lloydformer.storage.model_folder import CONFIG, TENSORS
+from lloydformer.storage.whole_folder import filling
 
-OPTIONAL = (*(f"labels.{kind}" for kind in KINDS), "report.html")
-"""Files that depend on the options; those of an earlier fit are removed if not written again."""
+FILES = (*(f"labels.{kind}" for kind in KINDS), "report.html", "centers.csv",
+         f"model/{TENSORS}", f"model/{CONFIG}", "summary.json")  # fmt: skip
+"""What a fit may write; some depend on the options. summary.json completes a run."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,10 @@ class FitOutputs:
             _check_matplotlib()
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"{self.folder} is a file; pass the name of a folder with --output")
-        for name in (*self.names, *OPTIONAL):
+        names = sorted({Path(file).parts[0] for file in FILES})
+        for name in names:
             check_apart(self.folder / name, data)
-        there = [name for name in (*self.names, *OPTIONAL) if (self.folder / name).exists()]
+        there = [name for name in names if (self.folder / name).exists()]
         if there and not self.force:
             raise ValueError(f"{self.folder / there[0]} exists; pass --force to replace it, or "
                              "--output for another folder")  # fmt: skip
@@ -57,8 +61,8 @@ class FitOutputs:
         check_writable(self.folder)
 
     def write(self, result: FitResult, summary: dict[str, Any], page: str | None) -> None:
-        """Write all files, or none if one fails; then remove old files of earlier fits."""
-        with filling(self.folder) as folder:
+        """Write all files, or none if one fails, in place of those of an earlier fit."""
+        with filling(self.folder, FILES, force=self.force) as folder:
             with (folder / f"labels.{self.labels}").open("wb") as file:
                 write_labels(file, self.labels, result.assignment)
             write_centers(folder / "centers.csv", result)
@@ -67,15 +71,6 @@ class FitOutputs:
             result.model.save_pretrained(folder / "model")
             if page is not None:
                 (folder / "report.html").write_text(page, encoding="utf-8")
-            tensors = {path.name for path in (folder / "model").iterdir()}
-        self._remove_old(tensors)
-
-    def _remove_old(self, tensors: set[str]) -> None:
-        """Remove optional files and tensor files that this fit did not write."""
-        stored = (self.folder / "model").glob("model-*.safetensors")
-        old = [path for path in stored if path.name not in tensors]
-        for path in (*old, *(self.folder / name for name in set(OPTIONAL) - set(self.names))):
-            path.unlink(missing_ok=True)
 
 
 def _check_matplotlib() -> None:

@@ -1,0 +1,49 @@
+"""Two files that belong together: NAME.json, a card, and NAME.safetensors, whose hash is in it.
+
+New weights are first written under a hidden name that is made from their hash; then the card is
+replaced; then the weights get their own name. If the process is killed at any point, the card is
+the old one or the new one, and its weights are under one of the two names.
+"""
+
+import os
+from hashlib import sha256
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from lloydformer.storage.atomic import sweep_hidden, write_whole
+from lloydformer.storage.locks import locked
+
+
+def write_card_and_weights(path: Path, card: str, weights: bytes) -> None:
+    """Write PATH.json and PATH.safetensors; the card holds the SHA-256 hash of the weights."""
+    goal = path.with_name(f"{path.name}.safetensors")
+    waiting = path.with_name(_waiting(path.name, sha256(weights).hexdigest()))
+    with locked(path.parent, create=True):
+        try:
+            with waiting.open("wb") as file:
+                file.write(weights)
+                file.flush()
+                os.fsync(file.fileno())
+            write_whole(path.with_name(f"{path.name}.json"), card)
+        except BaseException:
+            waiting.unlink(missing_ok=True)
+            raise
+        waiting.replace(goal)
+        sweep_hidden(goal)
+
+
+def read_weights(folder: Traversable, name: str, digest: str) -> bytes | None:
+    """Read the weights with this hash; None if there are other ones.
+
+    Raises `FileNotFoundError` if there are none.
+    """
+    for file in (folder / f"{name}.safetensors", folder / _waiting(name, digest)):
+        if file.is_file() and sha256(data := file.read_bytes()).hexdigest() == digest:
+            return data
+    if not (folder / f"{name}.safetensors").is_file():
+        raise FileNotFoundError(f"{folder}/{name}.safetensors")
+    return None
+
+
+def _waiting(name: str, digest: str) -> str:
+    return f".{name}.safetensors.{digest[:8]}"
