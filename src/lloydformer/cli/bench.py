@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from lloydformer.cli.options import LARGEST_SEED, integer
 from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
 from lloydformer.engines.thread_pool import allowed_threads
 from lloydformer.jobs.bench.files import check_file, write_file
@@ -20,10 +21,11 @@ def bench(
         str, typer.Option(metavar="NAME", help=f"What to measure: {', '.join(QUESTIONS)}.")
     ] = "iteration",
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads of each contender.  [default: all cores]")
+        int | None,
+        integer(most=1024, help="Threads of each contender.  [default: all cores]"),
     ] = None,
     repeats: Annotated[
-        int, typer.Option(min=2, help="Samples of each contender, taken in turns.")
+        int, integer(least=2, help="Samples of each contender, taken in turns.")
     ] = 5,
     only: Annotated[
         list[str] | None,
@@ -36,7 +38,9 @@ def bench(
         Path | None,
         typer.Option(envvar="LLOYDFORMER_DATA", help="Folder of .npz sets, for convergence."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the points and the starts.")] = 0,
+    seed: Annotated[
+        int, integer(least=0, most=LARGEST_SEED, help="Seed of the points and the starts.")
+    ] = 0,
     result: Annotated[
         Path | None, typer.Option(help="Show a result from a file; measure nothing.")
     ] = None,

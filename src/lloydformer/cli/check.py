@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from lloydformer.cli.options import names_of
+from lloydformer.cli.options import LARGEST_SEED, integer, names_of
 from lloydformer.cli.terminal import print_json, progress, stderr, stdout, working
 from lloydformer.jobs.check import CheckJob, load_algorithm, load_recipe
 from lloydformer.verify.checking.result import CheckResult
@@ -27,15 +27,17 @@ def check(
             "[default: the one that the recipe is named after]",
         ),
     ] = None,
-    problems: Annotated[int, typer.Option(min=1, help="Problems of each family.")] = 4,
-    layers: Annotated[int, typer.Option(min=1, help="Layers on each problem.")] = 10,
+    problems: Annotated[int, integer(help="Problems of each family.")] = 4,
+    layers: Annotated[int, integer(help="Layers on each problem.")] = 10,
     families: Annotated[
         str | None, typer.Option(metavar="a,b,c", help="Families of problems.  [default: all]")
     ] = None,
     dtype: Annotated[
         str, typer.Option(help="Precision of the circuit: float64 or float32.")
     ] = "float64",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random problems.")] = 0,
+    seed: Annotated[
+        int, integer(least=0, most=LARGEST_SEED, help="Seed of the random problems.")
+    ] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Compare a recipe with a plain algorithm.

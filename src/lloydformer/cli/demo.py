@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from lloydformer.cli.options import LARGEST_SEED, integer
 from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
 from lloydformer.jobs.demo.page import write_page
 from lloydformer.jobs.demo.run import CircuitRun, as_rows, demo_cases, run_circuits
@@ -26,7 +27,10 @@ def demo(
         typer.Option("-o", "--output", help="The page to write: one HTML file, for a browser."),
     ] = Path("lloydformer-demo.html"),
     seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the points, the first centers and the noise.")
+        int,
+        integer(
+            least=0, most=LARGEST_SEED, help="Seed of the points, the first centers and the noise."
+        ),
     ] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

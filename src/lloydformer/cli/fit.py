@@ -14,7 +14,7 @@ from lloydformer.cli.fit_words import (
     print_runs,
     report_interrupt,
 )
-from lloydformer.cli.options import names_of
+from lloydformer.cli.options import LARGEST_SEED, integer, names_of
 from lloydformer.cli.terminal import print_json, working
 from lloydformer.estimators import ALGORITHMS
 from lloydformer.jobs.fit.job import FitJob
@@ -68,16 +68,18 @@ def fit(
     ] = None,
     n_init: Annotated[
         int | None,
-        typer.Option("--n-init", min=1, help="Number of starts; the best is kept."),
+        integer("--n-init", help="Number of starts; the best is kept."),
     ] = None,
     max_iter: Annotated[
         int | None,
-        typer.Option("--max-iter", min=1, help="Maximum number of iterations of a start."),
+        integer("--max-iter", help="Maximum number of iterations of a start."),
     ] = None,
     tol: Annotated[
         float | None, typer.Option(min=0, help="Stop when the centers move less than this.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    seed: Annotated[
+        int, integer(least=0, most=LARGEST_SEED, help="Seed of all random numbers.")
+    ] = 0,
     keep: Annotated[
         float | None, typer.Option(help="trimmed: fraction of each cluster that is kept.")
     ] = None,
@@ -90,7 +92,7 @@ def fit(
     ] = None,
     patience: Annotated[
         int | None,
-        typer.Option(min=1, help="relocating, medoids: stop after this many tries without gain."),
+        integer(help="relocating, medoids: stop after this many tries without gain."),
     ] = None,
     start_from: Annotated[
         Path | None,

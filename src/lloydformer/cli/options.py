@@ -1,9 +1,27 @@
 """Options that hold several values: lists between commas, ranges with a colon."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import typer
 
 T = TypeVar("T", int, float)
+
+LARGEST = 2**63 - 1
+"""The largest integer of 64 bits, an upper bound of integer options."""
+LARGEST_SEED = 2**32 - 1
+"""Upper bound of seeds: NumPy's random states take no larger ones."""
+
+
+def integer(*names: str, least: int = 1, most: int = LARGEST, help: str) -> Any:
+    """Return a typer option for an integer; a larger one than `most` ends the command."""
+
+    def check(value: int | None) -> int | None:
+        if value is not None and value > most:
+            raise typer.BadParameter(f"found {value}; pass at most {most}")
+        return value
+
+    return typer.Option(*names, min=least, callback=check, help=help)
 
 
 def names_of(text: str | None) -> tuple[str, ...] | None:
@@ -24,6 +42,8 @@ def count_of(option: str, text: str) -> int | tuple[int, int]:
     parts = text.split(":")
     if not 1 <= len(parts) <= 2 or not all(part.isdecimal() for part in parts):
         raise ValueError(f"--{option}: found {text!r}; pass a number, or LEAST:GREATEST")
+    if any(len(part) > 19 or int(part) > LARGEST for part in parts):
+        raise ValueError(f"--{option}: found {text}; pass numbers below 2^63")
     numbers = tuple(int(part) for part in parts)
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lloydformer.cli.options import LARGEST_SEED, integer
 from lloydformer.cli.terminal import (
     print_json,
     print_records,
@@ -34,10 +35,12 @@ def reproduce(
         typer.Option("--full/--quick", help="The paper's whole protocol, or a few minutes of it."),
     ] = False,
     trials: Annotated[
-        int | None, typer.Option(min=1, help="Number of trials or tasks of each setting.")
+        int | None, integer(help="Number of trials or tasks of each setting.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    seed: Annotated[
+        int, integer(least=0, most=LARGEST_SEED, help="Seed of all random numbers.")
+    ] = 0,
     page: Annotated[bool, typer.Option("--page", help="Also write one page, paper.html.")] = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="Output folder.")] = Path(
         "paper-again"

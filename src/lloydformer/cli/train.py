@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lloydformer.cli.options import count_of, numbers_of
+from lloydformer.cli.options import count_of, integer, numbers_of
 from lloydformer.cli.train_words import TrainingProgress, like_progress, print_rows
 from lloydformer.jobs.train import TrainingPlot, choose_device, train_and_export
 from lloydformer.jobs.train_like import SymmetricTraining, is_symmetric
@@ -68,9 +68,9 @@ def train(
     start_noise: Annotated[
         float, typer.Option("--start-noise", help="Noise added to constructed weights.")
     ] = 0.0,
-    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 10_000,
-    batch: Annotated[int, typer.Option(min=1, help="Tasks in a step.")] = 32,
-    unrolled: Annotated[int, typer.Option(min=1, help="Layers before the loss.")] = 1,
+    steps: Annotated[int, integer(help="Training steps.")] = 10_000,
+    batch: Annotated[int, integer(help="Tasks in a step.")] = 32,
+    unrolled: Annotated[int, integer(help="Layers before the loss.")] = 1,
     learning_rate: Annotated[
         float, typer.Option("--learning-rate", help="Learning rate of Adam.")
     ] = 0.01,
@@ -79,9 +79,9 @@ def train(
     ] = "plateau",
     clip: Annotated[float | None, typer.Option(help="Maximum norm of a gradient.")] = None,
     evaluate_every: Annotated[
-        int, typer.Option("--evaluate-every", min=1, help="Steps between evaluations.")
+        int, integer("--evaluate-every", help="Steps between evaluations.")
     ] = 50,
-    validation: Annotated[int, typer.Option(min=1, help="Validation tasks.")] = 320,
+    validation: Annotated[int, integer(help="Validation tasks.")] = 320,
     device: Annotated[
         str | None, typer.Option(help="cpu or cuda.  [default: cuda if available]")
     ] = None,

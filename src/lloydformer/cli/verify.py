@@ -4,13 +4,16 @@ from typing import Annotated
 
 import typer
 
+from lloydformer.cli.options import LARGEST_SEED, integer
 from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
 from lloydformer.jobs.verify import N_STATEMENTS, measure_statements
 from lloydformer.verify.finding import Finding
 
 
 def verify(
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random problems.")] = 0,
+    seed: Annotated[
+        int, integer(least=0, most=LARGEST_SEED, help="Seed of the random problems.")
+    ] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Measure every statement of the paper.

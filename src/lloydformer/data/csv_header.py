@@ -4,7 +4,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from lloydformer.data.csv_errors import MISSING_VALUES, UNCLOSED_QUOTE, is_number
+from lloydformer.data.csv_errors import MISSING_VALUES, CsvLines, field_fault, is_number
 
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 """Separators that a file may use instead of the expected one, with their names."""
@@ -43,13 +43,16 @@ def delimiter_of(path: Path) -> str:
 
 
 def read_header(path: Path) -> CsvHeader:
-    """Read the header; raises `ValueError` for an unclosed quote, or text that is not UTF-8."""
+    """Read the header; raises `ValueError` for an open quote, a huge line, or another encoding."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter_of(path))
+        lines = CsvLines(file)
+        reader = csv.reader(lines, delimiter=delimiter_of(path))
         try:
             fields = next((row for row in reader if row), [])
         except csv.Error:
-            raise ValueError(f"{path}: line 1: {UNCLOSED_QUOTE}") from None
+            raise ValueError(f"{path}: line 1: {field_fault(lines)}") from None
+        except ValueError as error:
+            raise ValueError(f"{path}: line 1: {error}") from None
     if any("\0" in field for field in fields):
         raise ValueError(f"{path}: is not text in UTF-8; save it as UTF-8")
     return CsvHeader([field.strip() for field in fields], reader.line_num)

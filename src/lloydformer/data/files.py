@@ -12,7 +12,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from lloydformer.data.scratch import concatenate, scratch_array
-from lloydformer.data.tables import Table, column_index, read_csv, read_parquet
+from lloydformer.data.tables import ColumnFinder, Table, read_csv, read_parquet
 
 _ROWS = 1 << 16
 """Rows of a chunk; bounds temporary memory."""
@@ -109,8 +109,7 @@ def select_columns(
     if columns is None and points.dtype == kind:
         return points
     width = points.shape[1]
-    numbers = columns or [str(number) for number in range(1, width + 1)]
-    indices = [column_index(path, number, None, width) for number in numbers]
+    indices = ColumnFinder(path, None, width).indices(columns)
     copy = scratch_array(len(points), len(indices), dtype=kind)
     for start in range(0, len(points), _ROWS):
         copy[start : start + _ROWS] = points[start : start + _ROWS, indices]

@@ -4,17 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from lloydformer.data.tables import Table, column_index
+from lloydformer.data.tables import ColumnFinder, Table
 
 
 def from_frame(source: Any, columns: tuple[str, ...] | None) -> Table:
     """Convert a frame: float32 if every column is, else float64; with names if all are strings."""
     named = all(isinstance(name, str) for name in source.columns)
     names, width = list(source.columns) if named else None, source.shape[1]
-    indices = list(range(width))
-    if columns:
-        indices = [column_index("source", c, names, width) for c in columns]
-    frame = source.iloc[:, indices]
+    indices = ColumnFinder("source", names, width).indices(columns)
+    frame = source.iloc[:, list(indices)]
     for name, kind in frame.dtypes.items():
         if kind.kind not in "iubf":
             raise ValueError(f"source: column {name} holds no numbers; choose columns of numbers")

@@ -1,6 +1,8 @@
 """CSV files, Parquet files and pyarrow tables as tables of points."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from lloydformer.data.csv_errors import MISSING_VALUES, first_error
-from lloydformer.data.csv_header import delimiter_of, read_header
+from lloydformer.data.csv_header import CsvHeader, delimiter_of, read_header
 from lloydformer.data.scratch import concatenate
+
+_BLOCK = 1 << 24
+"""Bytes of a CSV file that are parsed at a time, unless it has many columns."""
 
 
 @dataclass(frozen=True)
@@ -20,14 +25,45 @@ class Table:
     names: tuple[str, ...] | None
 
 
-def column_index(path: Path | str, column: str, names: list[str] | None, count: int) -> int:
-    """Return the index of a column, given by name, or by number from 1 if there are no names."""
-    if names and column in names:
-        return names.index(column)
-    if column.isdigit() and 1 <= int(column) <= count and not names:
-        return int(column) - 1
-    known = ", ".join(names) if names else f"1 to {count}"
-    raise ValueError(f"{path}: columns: found {column!r}; there are {known}")
+class ColumnFinder:
+    """Finds columns by name, or by number from 1 if there are no names.
+
+    Parameters
+    ----------
+    path : Path or str
+        Named in errors.
+    names : sequence of str or None
+        Names of all columns.
+    count : int
+        Number of columns.
+    """
+
+    def __init__(self, path: Path | str, names: Sequence[str] | None, count: int) -> None:
+        self.path, self.names, self.count = path, names, count
+        self._index = {name: i for i, name in reversed(list(enumerate(names or ())))}
+
+    def indices(self, columns: Sequence[str] | None) -> Sequence[int]:
+        """Return the index of each column; None, or an empty sequence, stands for all."""
+        return [self._find(c) for c in columns] if columns else range(self.count)
+
+    def _find(self, column: str) -> int:
+        if column in self._index:
+            return self._index[column]
+        number = int(column) if re.fullmatch(r"\d{1,18}", column, re.ASCII) else 0
+        if not self.names and 1 <= number <= self.count:
+            return number - 1
+        known = shortened(self.names) if self.names else f"1 to {self.count}"
+        raise ValueError(f"{self.path}: columns: found {column!r}; there are {known}")
+
+
+def shortened(names: Sequence[str], most: int = 20) -> str:
+    """List names for an error message: the first ones, and how many there are.
+
+    >>> shortened(["a", "b", "c"]), shortened(["a", "b", "c"], most=2)
+    ('a, b, c', 'a, b and 1 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def import_pyarrow() -> Any:
@@ -48,11 +84,13 @@ def read_csv(path: Path, columns: tuple[str, ...] | None) -> Table:
     arrow, delimiter, header = import_pyarrow(), delimiter_of(path), read_header(path)
     names, width = header.names, len(header.fields)
     labels = names or [f"number {i + 1}" for i in range(width)]
-    indices = [column_index(path, c, names, width) for c in columns] if columns else range(width)
+    indices = ColumnFinder(path, names, width).indices(columns)
     wanted = [labels[i] for i in indices]
     _refuse_unnamed(path, wanted)
     _refuse_duplicates(path, labels, wanted)
-    read = arrow.csv.ReadOptions(column_names=labels, skip_rows=header.lines if names else 0)
+    read = arrow.csv.ReadOptions(
+        column_names=labels, skip_rows=header.lines if names else 0, block_size=_block(width)
+    )
     parse = arrow.csv.ParseOptions(delimiter=delimiter)
     convert = arrow.csv.ConvertOptions(
         column_types={label: arrow.float64() for label in wanted}, include_columns=wanted,
@@ -62,12 +100,25 @@ def read_csv(path: Path, columns: tuple[str, ...] | None) -> Table:
         with arrow.csv.open_csv(path, read, parse, convert) as stream:
             points = concatenate(_rows(path, stream, wanted))
     except arrow.ArrowInvalid as error:
-        if "Empty CSV" in str(error):
-            raise ValueError(f"{path}: found no rows; points are rows of numbers") from None
         chosen = dict(zip(indices, wanted, strict=True))
-        found = header.wrong_separator or first_error(path, delimiter, chosen, width)
-        raise ValueError(f"{path}: {found or str(error).splitlines()[0]}") from None
+        raise ValueError(f"{path}: {_csv_fault(path, header, chosen, str(error))}") from None
     return Table(points, tuple(wanted) if names else None)
+
+
+def _block(width: int) -> int:
+    """Bytes that are parsed at a time; a line of the file must fit in them."""
+    return max(_BLOCK, 64 * width)
+
+
+def _csv_fault(path: Path, header: CsvHeader, columns: dict[int, str], error: str) -> str:
+    """What is wrong with a CSV file that pyarrow could not read; `error` is its message."""
+    width = len(header.fields)
+    if "Empty CSV" in error:
+        return "found no rows; points are rows of numbers"
+    found = header.wrong_separator or first_error(path, delimiter_of(path), columns, width)
+    if found is None and "straddling" in error:
+        return f"found a line of more than {_block(width):,} bytes; write shorter ones"
+    return found or error.splitlines()[0][:300]
 
 
 def _refuse_unnamed(path: Path, wanted: list[str]) -> None:
@@ -79,9 +130,10 @@ def _refuse_unnamed(path: Path, wanted: list[str]) -> None:
         )
 
 
-def _refuse_duplicates(path: Path, labels: list[str], wanted: list[str]) -> None:
+def _refuse_duplicates(path: Path | str, labels: list[str], wanted: list[str]) -> None:
+    found, chosen = Counter(labels), Counter(wanted)
     for label in wanted:
-        if labels.count(label) > 1 or wanted.count(label) > 1:
+        if found[label] > 1 or chosen[label] > 1:
             raise ValueError(
                 f"{path}: column {label} appears twice; give each column its own name, and "
                 "choose it once"
@@ -111,13 +163,25 @@ def from_arrow(source: Any, columns: tuple[str, ...] | None) -> Table:
 def _wanted(path: Path | str, schema: Any, columns: tuple[str, ...] | None) -> list[str]:
     """The names of the columns to read; raises `ValueError` if one is not numeric."""
     names: list[str] = schema.names
-    index = (schema.pandas_metadata or {}).get("index_columns", [])  # usually row numbers
-    own = [name for name in names if name not in index]
-    wanted = [names[column_index(path, c, names, len(names))] for c in columns] if columns else own
-    for name in wanted:
-        if not _numeric(import_pyarrow(), schema.field(name).type):
-            raise ValueError(f"{path}: column {name} holds no numbers; choose columns of numbers")
+    indices = ColumnFinder(path, names, len(names)).indices(columns)
+    if not columns:
+        rows = _row_numbers(schema)
+        indices = [i for i in indices if names[i] not in rows]
+    wanted = [names[i] for i in indices]
+    _refuse_duplicates(path, names, wanted)
+    kinds = schema.types
+    for i in indices:
+        if not _numeric(import_pyarrow(), kinds[i]):
+            raise ValueError(
+                f"{path}: column {names[i]} holds no numbers; choose columns of numbers"
+            )
     return wanted
+
+
+def _row_numbers(schema: Any) -> set[str]:
+    """Columns that are the index of a pandas data frame, usually row numbers."""
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return {name for name in index if isinstance(name, str)}
 
 
 def _numeric(arrow: Any, kind: Any) -> bool:

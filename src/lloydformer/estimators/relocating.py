@@ -129,8 +129,8 @@ class RelocatingKMeans(Clusterer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{k: v for k, v in Clusterer._parameter_constraints.items() if k != "empty"},
         "patience": [Interval(Integral, 0, None, closed="left")],
-        "n_moved": [Interval(Integral, 1, None, closed="left")],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_moved": [Interval(Integral, 1, 2**31 - 1, closed="both")],
+        "n_draws": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "rest": [None, Interval(Integral, 0, None, closed="left")],
     }
 

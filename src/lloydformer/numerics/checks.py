@@ -105,8 +105,10 @@ def _slack(rows: Tensor) -> float:
 
 
 def check_count(name: str, value: object, least: int = 1) -> int:
-    """Return an integer that is at least `least`; raises `ValueError` otherwise."""
+    """Return an integer of at least `least`, below 2^63; raises `ValueError` otherwise."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < least:  # type: ignore[operator]
         raise ValueError(f"{name}: found {value!r}; pass an integer, {least} or more")
+    if value >= 2**63:  # type: ignore[operator]
+        raise ValueError(f"{name}: found {value!r}; pass an integer below 2^63")
     return int(value)  # type: ignore[call-overload]

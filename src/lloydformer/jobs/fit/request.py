@@ -42,20 +42,21 @@ class FitRequest:
         return None if self.start_from is None else load_model(self.start_from)
 
     @cached_property
-    def numbers(self) -> tuple[int, ...]:
+    def numbers(self) -> range:
         """The numbers of clusters to fit; with --start-from, the number of that model."""
         if self.start_model is None and self.clusters is None:
             raise ValueError("-k: missing; pass a number such as -k 8, or a range such as -k 2:20")
-        numbers = () if self.clusters is None else numbers_of_clusters(self.clusters)
         if self.start_model is None:
-            return numbers
+            assert self.clusters is not None
+            return numbers_of_clusters(self.clusters)
         own = len(self.start_model.cluster_centers_)
-        if numbers not in ((), (own,)):
+        only = range(own, own + 1)
+        if self.clusters is not None and numbers_of_clusters(self.clusters) != only:
             raise ValueError(
                 f"-k: found {self.clusters}, but the model of --start-from has {own} clusters; "
                 "leave one of the two out"
             )
-        return (own,)
+        return only
 
     @cached_property
     def start_settings(self) -> FitSettings:
@@ -71,9 +72,9 @@ class FitRequest:
         if self.start_model is not None and columns is None:
             columns = columns_of_model(self.start_model, self.data)
         blocks = data.open(self.data, columns=columns, scale=cast("Scale | None", self.scale))
-        if max(self.numbers) > blocks.n_rows:
+        if self.numbers[-1] > blocks.n_rows:
             raise ValueError(
-                f"-k: found {max(self.numbers)} clusters for the {blocks.n_rows} rows of "
+                f"-k: found {self.numbers[-1]} clusters for the {blocks.n_rows} rows of "
                 f"{self.data}; pass at most {blocks.n_rows}"
             )
         if self.start_model is not None and blocks.n_features != self.start_model.n_features_in_:

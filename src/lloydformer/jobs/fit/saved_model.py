@@ -5,6 +5,7 @@ from pathlib import Path
 from lloydformer import data
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.column_names import column_names
+from lloydformer.data.tables import shortened
 from lloydformer.estimators.base import Clusterer
 
 
@@ -45,10 +46,11 @@ def columns_of_model(model: Clusterer, source: str) -> tuple[str, ...] | None:
     names = column_names(Path(source))
     if fitted is None or names is None:
         return None
-    missing = [name for name in fitted if name not in names]
+    there = set(names)
+    missing = [name for name in fitted if name not in there]
     if missing:
         raise ValueError(
             f"{source}: column {missing[0]} is missing, and the model was fitted on it; the "
-            f"columns are {', '.join(names)}"
+            f"columns are {shortened(names)}"
         )
     return tuple(fitted)

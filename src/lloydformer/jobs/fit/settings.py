@@ -56,18 +56,23 @@ def option_of(parameter: str) -> str:
     return "--seed" if parameter == "random_state" else f"--{parameter.replace('_', '-')}"
 
 
-def numbers_of_clusters(text: str) -> tuple[int, ...]:
+def numbers_of_clusters(text: str) -> range:
     """Parse "10", "2:20" or "2:20:3" (first:last:step, both ends included).
 
-    >>> numbers_of_clusters("10"), numbers_of_clusters("2:5"), numbers_of_clusters("2:9:3")
-    ((10,), (2, 3, 4, 5), (2, 5, 8))
+    A range takes no memory, so that it can be compared with the number of rows.
+
+    >>> numbers_of_clusters("10"), numbers_of_clusters("2:5"), list(numbers_of_clusters("2:9:3"))
+    (range(10, 11), range(2, 6), [2, 5, 8])
     """
     if not re.fullmatch(r"\d+(:\d+){0,2}", text, re.ASCII):
         raise ValueError(f"-k: found {text!r}; pass a number such as 8, or a range such as 2:20")
-    first, *rest = map(int, text.split(":"))
+    parts = text.split(":")
+    if any(len(part) > 19 or int(part) >= 2**63 for part in parts):
+        raise ValueError(f"-k: found {text!r}; pass numbers below 2^63")
+    first, *rest = map(int, parts)
     last, step = rest[0] if rest else first, rest[1] if len(rest) > 1 else 1
     if not (1 <= first <= last and step >= 1):
         raise ValueError(
             f"-k: found {text!r}; pass 1 or more, and ranges from a smaller to a larger number"
         )
-    return tuple(range(first, last + 1, step))
+    return range(first, last + 1, step)

@@ -56,8 +56,8 @@ class ByKernels:
         inertia = torch.empty(b, dtype=torch.float64)
         given = (None if t is None else t.contiguous().numpy() for t in (self.weights, draws))
         kernels().solve(
-            self.x.contiguous().numpy(), *given, self.rules.tol, self.rules.max_iter,
-            self.plan.directions,
+            self.x.contiguous().numpy(), *given, self.rules.tol,
+            min(self.rules.max_iter, 2**31 - 1), self.plan.directions,
             centers.numpy(), labels.numpy(), inertia.numpy(), n_iter.numpy(), allowed_threads(),
         )  # fmt: skip
         trimmed = torch.zeros(b, n, dtype=torch.bool)

@@ -1,0 +1,117 @@
+"""Many columns take time in proportion to their number; long fields and lines are named."""
+
+import time
+
+import numpy as np
+import pyarrow
+import pytest
+
+import lloydformer as lf
+from lloydformer.data import csv_errors, tables
+from lloydformer.data.column_names import column_names
+from lloydformer.data.tables import ColumnFinder
+from lloydformer.jobs.fit import saved_model
+
+COUNT = 2000
+
+
+class Compared(str):
+    """A name that counts how often it is compared."""
+
+    times = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+
+@pytest.fixture
+def names():
+    Compared.times = 0
+    yield [Compared(f"column{i}") for i in range(COUNT)]
+    assert Compared.times < 20 * COUNT
+
+
+def test_columns_are_found_without_comparing_each_with_all(names):
+    wanted = [str(name) for name in names[::-1]]
+    assert ColumnFinder("p", names, COUNT).indices(wanted) == [*range(COUNT)][::-1]
+
+
+def test_duplicates_are_found_without_comparing_each_with_all(names):
+    tables._refuse_duplicates("p", names, names)
+    with pytest.raises(ValueError, match="column column7 appears twice"):
+        tables._refuse_duplicates("p", [*names, "column7"], names)
+
+
+def test_columns_of_a_model_are_found_without_comparing_each_with_all(names, monkeypatch):
+    model = lf.KMeans(2)
+    model.feature_names_in_ = np.array([str(name) for name in names[::-1]], dtype=object)
+    monkeypatch.setattr(saved_model, "column_names", lambda path: tuple(names))
+    assert saved_model.columns_of_model(model, "p") == tuple(str(name) for name in names[::-1])
+
+
+def test_twenty_thousand_columns_take_seconds(tmp_path):
+    """The time of the processor, which does not depend on other work on the machine."""
+    count = 20_000
+    names = [f"column{i}" for i in range(count)]
+    row = ",".join(["0.12345678901234567", *map(str, range(1, count))])
+    (tmp_path / "p.csv").write_text("\n".join([",".join(names), row, row]))
+    began = time.process_time()
+    assert lf.data.open(tmp_path / "p.csv").names == tuple(names)
+    backwards = lf.data.open(tmp_path / "p.csv", columns=names[::-1]).points
+    table = pyarrow.table({name: [1.0] for name in names})
+    lf.data.open(table, columns=names[::-1])
+    assert time.process_time() - began < 8
+    assert backwards[0, -1] == 0.12345678901234567
+
+
+def test_lines_longer_than_a_megabyte_are_read(tmp_path):
+    row = ",".join(f"{i}.{'0' * 60_000}" for i in range(30))
+    names = ",".join(f"c{i}" for i in range(30))
+    (tmp_path / "p.csv").write_text("\n".join([names, row, row]))
+    assert lf.data.open(tmp_path / "p.csv").points.tolist() == [[*range(30)]] * 2
+
+
+def test_errors_name_some_of_many_columns(tmp_path):
+    (tmp_path / "p.csv").write_text(",".join(f"c{i}" for i in range(500)) + "\n")
+    with pytest.raises(ValueError, match="found 'z'; there are c0, .*, c19 and 480 more"):
+        lf.data.open(tmp_path / "p.csv", columns=["z"])
+
+
+LONG = "x" * 200_000
+FIELDS = {
+    "a name": (f"a,{LONG}\n1,2\n", "line 1: found a field of more than 131,072 characters"),
+    "a quoted name": (f'a,"{LONG}"\n1,2\n', "line 1: found a field of more than 131,072 char"),
+    "a fault after it": (f"a,b\n1,{LONG}\nfour,2\n", "invalid value 'four'"),
+    "an open quote": (f'a,"{LONG}\n1,2\n', "line 1: found a quote that is not closed"),
+}
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_long_fields_are_not_called_open_quotes(tmp_path, kind):
+    text, words = FIELDS[kind]
+    (tmp_path / "p.csv").write_text(text)
+    with pytest.raises(ValueError, match=words) as error:
+        lf.data.open(tmp_path / "p.csv", columns=["a"])
+    assert len(str(error.value)) < 1000
+
+
+def test_a_long_text_in_another_column_is_no_fault(tmp_path):
+    (tmp_path / "p.csv").write_text(f'a,b\n1,{LONG}\n2,"{LONG},\n{LONG}"\n')
+    assert lf.data.open(tmp_path / "p.csv", columns=["a"]).points.tolist() == [[1], [2]]
+
+
+def test_a_file_without_ends_of_lines_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_errors, "_LONGEST", 1 << 20)
+    (tmp_path / "p.csv").write_text("1," * (1 << 20))
+    for read in (lf.data.open, column_names):
+        with pytest.raises(ValueError, match="line 1: found a line of more than 1 million char"):
+            read(tmp_path / "p.csv")
+
+
+def test_a_line_longer_than_a_block_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_BLOCK", 1 << 16)
+    (tmp_path / "p.csv").write_text(f"a,b\n1,{LONG}\n2,{LONG}\n")
+    with pytest.raises(ValueError, match="found a line of more than"):
+        lf.data.open(tmp_path / "p.csv", columns=["a"])
