@@ -14,6 +14,7 @@ from lloydformer.data.blocks import SparseBlocks, TensorBlocks, ranges
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
+from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.sample_weight import checked_weights
 from lloydformer.numerics.checks import FLOATS, check_range
 
@@ -26,6 +27,7 @@ class Source:
     tensors: bool
     """Did tensors come in? Then tensors go out, on the same device."""
 
+    @one_core()
     def without_zero_rows(self, policy: str) -> "Source":
         """Rows of zeros have no direction: refuse them, or let them count for nothing."""
         blocks = self.blocks

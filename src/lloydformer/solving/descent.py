@@ -126,7 +126,8 @@ class Descent:
             ran = self.plan.iterate(self.session, centers, self.tolerance, left)
             if ran is None:
                 return None
-            centers, history = ran.centers, history + ran.history
+            centers = ran.centers
+            history += ran.history
             if ran.settled:
                 break
         return self.finish(centers, history) if history else None

@@ -46,8 +46,8 @@ def _measure(points: OpenPoints, fold: Measure) -> Summary:
     spread, masses = _zeros(len(fold.centers)), _zeros(len(fold.centers))
     points.kernels.run(
         "measure", centers=_array(fold.centers),
-        **points.columns("labels", "previous", "distances"), spread=spread.numpy(),
-        masses=masses.numpy(),
+        **points.columns("labels", "previous", "distances"), fresh=points.fresh,
+        spread=spread.numpy(), masses=masses.numpy(),
     )  # fmt: skip
     return spread.sum(), masses - spread / 2 if isinstance(fold, Cosines) else masses
 
