@@ -116,6 +116,19 @@ def _use_one_core() -> None:
         library.set_num_threads(1)
 
 
+def _leave_the_threads_of_the_parent() -> None:
+    """Run torch on one thread in a forked child.
+
+    OpenMP keeps the threads of its last parallel loop. A fork does not copy them, and the child's
+    first parallel loop would wait for them for ever.
+    """
+    torch.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_leave_the_threads_of_the_parent)
+
+
 @cache
 def _openmp_libraries() -> list[Any]:
     return list(ThreadpoolController().select(user_api="openmp").lib_controllers)
