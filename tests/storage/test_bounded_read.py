@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import tracemalloc
 
 import pytest
 
@@ -139,12 +140,20 @@ def test_sizes_and_levels_up_to_the_limits_are_read(tmp_path):
         read_json(path)
 
 
+def test_a_small_file_takes_little_memory(tmp_path):
+    (tmp_path / "a").write_bytes(bytes(100))
+    tracemalloc.start()
+    assert read_bounded(tmp_path / "a", 1 << 40) == bytes(100)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
 def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "a.json"
     path.write_bytes(bytes(300))
     small = os.stat_result((*os.stat(path)[:6], 100, *os.stat(path)[7:]))
     monkeypatch.setattr(bounded_read.os, "fstat", lambda descriptor: small)
-    with pytest.raises(ValueError, match=r"a.json: holds 201 bytes; at most 200 are read"):
+    with pytest.raises(ValueError, match=r"a.json: grew while it was read"):
         read_bounded(path, 200)
 
 

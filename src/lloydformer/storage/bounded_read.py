@@ -23,11 +23,11 @@ def read_bounded(path: Path, limit: int) -> bytes:
         raise ValueError(f"{path}: is a pipe, a device or a folder; pass a regular file")
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        data = file.read(limit + 1) if size <= limit else b""
-    if max(size, len(data)) > limit:
-        raise ValueError(
-            f"{path}: holds {max(size, len(data)):,} bytes; at most {limit:,} are read"
-        )
+        if size > limit:
+            raise ValueError(f"{path}: holds {size:,} bytes; at most {limit:,} are read")
+        data = file.read(size + 1)
+    if len(data) > size:
+        raise ValueError(f"{path}: grew while it was read; try again")
     return data
 
 
