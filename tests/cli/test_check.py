@@ -117,7 +117,7 @@ WRONG = {
     "not a recipe": (("mine.py:number",), "RECIPE: mine.py:number is 3, and not a recipe"),
     "not a maker": (("mine.py:lloyd_step",), "lloyd_step() raised TypeError: lloyd_step() missing"),
     "no JSON": (("no.json",), "RECIPE: there is no file 'no.json'"),
-    "half of a JSON": (("cut.json",), "RECIPE: cut.json: Expecting property name"),
+    "half of a JSON": (("cut.json",), "RECIPE: cut.json: is not JSON (Expecting property name"),
     "a list": (("list.json",), "RECIPE: list.json is (1, 2), and not a recipe"),
     "a head": (("head.json",), "and not a recipe"),
     "a learned recipe": (("learned",), "recipe: found 'learned', whose matrices are learned"),

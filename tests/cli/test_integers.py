@@ -104,3 +104,17 @@ def test_a_range_holds_both_ends(first, more, step):
     assert list(numbers_of_clusters(f"{first}:{first + more}")) == [*range(first, first + more + 1)]
     wanted = [k for k in range(first, first + more + 1) if (k - first) % step == 0]
     assert list(numbers_of_clusters(f"{first}:{first + more}:{step}")) == wanted
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--features", "tasks: found 999999999999 features and 10 clusters; pass at most 16384"),
+        ("--points", "batch_size: found 32 tasks of .* numbers; pass fewer or smaller tasks"),
+        ("--batch", "batch_size: found 999999999999 tasks of .* numbers; pass fewer"),
+        ("--validation", "n_validation: found 999999999999 tasks of .* numbers; pass fewer"),
+        ("--components", "batch_size: found 32 tasks of .* numbers; pass fewer or smaller tasks"),
+    ],
+)
+def test_training_that_no_memory_holds_is_refused_before_it_begins(command, here, option, words):
+    assert re.search(words, complaint(command("train", option, "999999999999")))

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from importlib.metadata import version
 
+import numpy as np
 import pytest
+import torch
 
 from lloydformer import engines
 from lloydformer.circuits import recipes
@@ -113,6 +115,16 @@ def test_errors_end_a_command_with_one_line(command, monkeypatch, error, status,
     assert (found, out) == (status, "")
     assert line in err
     assert err.strip().count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    "allocate",
+    [lambda: np.empty(1 << 57), lambda: torch.empty(1 << 58), lambda: torch.empty(1 << 62, 9)],
+    ids=["numpy", "torch", "beyond 64 bits"],
+)
+def test_missing_memory_is_one_line(command, monkeypatch, allocate):
+    monkeypatch.setattr(doctor, "examine", allocate)
+    check_complaint(command("doctor"), "not enough memory (")
 
 
 def test_ctrl_c_is_status_130_without_a_traceback(command, monkeypatch):

@@ -75,7 +75,7 @@ def test_lines_longer_than_a_megabyte_are_read(tmp_path):
 
 def test_errors_name_some_of_many_columns(tmp_path):
     (tmp_path / "p.csv").write_text(",".join(f"c{i}" for i in range(500)) + "\n")
-    with pytest.raises(ValueError, match="found 'z'; there are c0, .*, c19 and 480 more"):
+    with pytest.raises(ValueError, match=r"found 'z'; there are c0, .*, c19 and 480 more"):
         lf.data.open(tmp_path / "p.csv", columns=["z"])
 
 

@@ -26,5 +26,5 @@ def test_draws_beyond_32_bits_are_refused(parameter):
 def test_a_batch_with_a_large_max_iter_stops_by_itself():
     found = lf.fit_batch(X[None], 2, max_iter=2**40, random_state=0)
     assert np.array_equal(found.labels, lf.fit_batch(X[None], 2, random_state=0).labels)
-    with pytest.raises(ValueError, match="max_iter: found 1.*; pass an integer below"):
+    with pytest.raises(ValueError, match=r"max_iter: found 1.*; pass an integer below"):
         lf.fit_batch(X[None], 2, max_iter=10**30)

@@ -77,7 +77,7 @@ def test_pieces_of_other_settings_are_not_mixed(sample, tmp_path):
 
 def test_a_damaged_file_is_refused(sample, tmp_path):
     (tmp_path / "sample.json").write_text("{")
-    with pytest.raises(ValueError, match=r"sample\.json is not JSON .*--force"):
+    with pytest.raises(ValueError, match=r"sample\.json: is not JSON .*--force"):
         make(sample, Scope(), tmp_path)
 
 

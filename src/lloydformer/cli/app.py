@@ -71,9 +71,20 @@ def main() -> None:
         status = _complain(_words(error))
     except ValueError as error:
         status = _complain(str(error))
+    except (MemoryError, RuntimeError) as error:
+        if not _is_about_memory(error):
+            raise
+        words = " ".join(str(error).split())[:200]
+        status = _complain(f"not enough memory ({words}); use smaller data or numbers")
     except KeyboardInterrupt:
         status = 130
     _leave(status if isinstance(status, int) else 0)
+
+
+def _is_about_memory(error: BaseException) -> bool:
+    """Whether NumPy or torch could not allocate an array; torch has no exception of its own."""
+    signs = ("can't allocate memory", "Storage size calculation overflowed")
+    return isinstance(error, MemoryError) or any(sign in str(error) for sign in signs)
 
 
 def _complain(message: str) -> int:

@@ -4,13 +4,12 @@ The result is one array (n, d) of floats. NPY files are memory-mapped. Small tab
 memory; large ones are written to a scratch file on disk and mapped from there.
 """
 
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
+from lloydformer.data.numpy_files import map_npy, read_npz
 from lloydformer.data.scratch import concatenate, scratch_array
 from lloydformer.data.tables import ColumnFinder, Table, read_csv, read_parquet
 
@@ -24,6 +23,8 @@ def read_table(path: Path, columns: tuple[str, ...] | None) -> Table:
         return _read_folder(path, columns)
     if not path.exists():
         raise ValueError(f"{path}: no such file or folder; check the path")
+    if not path.is_file():
+        raise ValueError(f"{path}: is a pipe or a device; pass a regular file")
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file is empty; pass one with rows of numbers")
     reader = {".csv": read_csv, ".tsv": read_csv, ".txt": read_csv, ".parquet": read_parquet,
@@ -75,24 +76,11 @@ def check_table(path: Path | str, table: Table) -> Table:
 
 
 def _read_npy(path: Path, columns: tuple[str, ...] | None) -> Table:
-    try:
-        points = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"{path}: not a readable .npy file ({error})") from None
-    return Table(select_columns(path, points, columns), None)
+    return Table(select_columns(path, map_npy(path), columns), None)
 
 
 def _read_npz(path: Path, columns: tuple[str, ...] | None) -> Table:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            names = [n for n in archive.files if archive[n].ndim == 2]
-            name = "X" if "X" in names else names[0] if len(names) == 1 else None
-            if name is None:
-                raise ValueError(f"it holds {archive.files}, and none of them is called X")
-            points = archive[name]
-    except (ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path}: not a readable .npz file ({error})") from None
-    return Table(select_columns(path, points, columns), None)
+    return Table(select_columns(path, read_npz(path), columns), None)
 
 
 def select_columns(

@@ -1,7 +1,6 @@
 """`lloydformer check`: find recipe and algorithm by name, and compare them."""
 
 import inspect
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.serialise import deserialise
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.jobs.named_objects import load_object
+from lloydformer.storage.bounded_read import read_json
 from lloydformer.verify.checking.check import check
 from lloydformer.verify.checking.drawn_problems import families_for
 from lloydformer.verify.checking.result import CheckResult
@@ -74,11 +74,11 @@ def load_algorithm(text: str) -> object:
 def _from_json(text: str) -> object:
     """Return the part that a JSON file describes."""
     try:
-        return deserialise(json.loads(Path(text).read_text(encoding="utf-8")))
+        return deserialise(read_json(Path(text)))
     except FileNotFoundError:
         raise ValueError(f"RECIPE: there is no file {text!r}") from None
     except ValueError as error:  # not JSON, or not a part
-        raise ValueError(f"RECIPE: {text}: {error}") from None
+        raise ValueError(f"RECIPE: {text}: {str(error).removeprefix(f'{text}: ')}") from None
 
 
 def _makes_something(found: object) -> bool:

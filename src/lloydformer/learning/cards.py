@@ -1,10 +1,11 @@
 """Model cards: JSON files that describe trained weights and how they were trained."""
 
-import json
-from importlib.resources import files
+from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
+
+from lloydformer.storage.bounded_read import read_json
 
 FORMAT = 1
 SYMMETRIC = "symmetric"
@@ -52,11 +53,10 @@ def located(pretrained: str | Path) -> tuple[Traversable, str]:
 def read_card(folder: Traversable, name: str) -> dict[str, Any]:
     """Read the card NAME.json of a folder; raises `ValueError` for a file that is no card."""
     try:
-        card = json.loads((folder / f"{name}.json").read_bytes())
+        with as_file(folder / f"{name}.json") as path:
+            card = read_json(path)
     except (FileNotFoundError, NotADirectoryError):
         raise ValueError(f"{folder}/{name}.json: there is no such file") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{folder}/{name}.json: is not JSON ({error})") from None
     if not isinstance(card, dict) or card.get("library") != "lloydformer":
         raise ValueError(f"{folder}/{name}.json: is not a card of lloydformer")
     if card.get("format") != FORMAT:

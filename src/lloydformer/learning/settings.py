@@ -21,6 +21,10 @@ SCHEDULES = ("plateau", "cosine", "constant")
 STARTS = ("random", "constructed")
 _LATER: dict[str, Any] = {"base": None, "start": "random", "start_noise": 0.0}
 """Fields that cards of earlier versions do not have."""
+_WIDEST = 1 << 14
+"""The largest number of features and clusters together."""
+_NUMBERS = 1 << 40
+"""The most numbers that a batch of tasks may have."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +184,7 @@ class Settings:
                 raise ValueError(
                     f"{name}: found {found!r}; pass one of {', '.join(map(str, known))}"
                 )
+        self._check_sizes()
         names = ASSIGNMENT in self.recipe.tokens.subspaces
         if names and not isinstance(self.tasks.n_clusters, int):
             raise ValueError(
@@ -188,6 +193,21 @@ class Settings:
             )
         _ = self.layer  # raises ValueError for a recipe that cannot be trained
         self._check_start(names)
+
+    def _check_sizes(self) -> None:
+        """Refuse what no memory holds, before a layer is built or tasks are drawn."""
+        if self.n_features + self.n_clusters > _WIDEST:
+            raise ValueError(
+                f"tasks: found {self.n_features} features and {self.n_clusters} clusters; pass at "
+                f"most {_WIDEST} together, as a layer has the square of that many weights"
+            )
+        for name in ("batch_size", "n_validation"):
+            numbers = getattr(self, name) * self.tasks.n_numbers
+            if numbers > _NUMBERS:
+                raise ValueError(
+                    f"{name}: found {getattr(self, name)} tasks of {self.tasks.n_numbers} "
+                    "numbers; pass fewer or smaller tasks"
+                )
 
     def _check_start(self, names: bool) -> None:
         if not 0 <= self.start_noise < math.inf:

@@ -112,6 +112,23 @@ class Tasks:
         """
         return isinstance(self.n_points, int) and isinstance(self.n_clusters, int)
 
+    @property
+    def n_numbers(self) -> int:
+        """Return an upper bound of the numbers of a task: coordinates of points and components.
+
+        See Also
+        --------
+        Tasks.draw : Draw tasks.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.learning.Tasks(n_features=2, n_clusters=3, n_points=(20, 50)).n_numbers
+        106
+        """
+        most = self._most_components(_ends(self.n_clusters)[1])
+        return (_ends(self.n_points)[1] + most) * _ends(self.n_features)[1]
+
     def draw(
         self, families: tuple[str, ...], seeds: Int[Tensor, " r"], step: Int[Tensor, ""], size: int
     ) -> Batch:

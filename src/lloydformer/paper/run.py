@@ -11,6 +11,7 @@ from lloydformer.paper.artefact import Artefact, Piece, Record
 from lloydformer.paper.scope import Scope
 from lloydformer.paper.verdict_tables import summary
 from lloydformer.storage.atomic import write_whole
+from lloydformer.storage.bounded_read import read_json
 
 PIECES = "pieces"
 """The folder of saved pieces, until they are combined."""
@@ -88,9 +89,11 @@ def _read(path: Path) -> Record | None:
     if not path.exists():
         return None
     try:
-        found: Record = json.loads(path.read_text(encoding="utf-8"))
+        found: Record = read_json(path)
     except ValueError as error:
-        raise ValueError(f"{path} is not JSON ({error}); pass --force to make it again") from None
+        raise ValueError(f"{error}; pass --force to make it again") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: is not a result; pass --force to make it again")
     return found
 
 

@@ -7,10 +7,12 @@ the old one or the new one, and its weights are under one of the two names.
 
 import os
 from hashlib import sha256
+from importlib.resources import as_file
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from lloydformer.storage.atomic import sweep_hidden, write_whole
+from lloydformer.storage.bounded_read import read_bounded, tensor_limit
 from lloydformer.storage.locks import locked
 
 
@@ -38,7 +40,11 @@ def read_weights(folder: Traversable, name: str, digest: str) -> bytes | None:
     Raises `FileNotFoundError` if there are none.
     """
     for file in (folder / f"{name}.safetensors", folder / _waiting(name, digest)):
-        if file.is_file() and sha256(data := file.read_bytes()).hexdigest() == digest:
+        if not file.is_file():
+            continue
+        with as_file(file) as path:
+            data = read_bounded(path, tensor_limit())
+        if sha256(data).hexdigest() == digest:
             return data
     if not (folder / f"{name}.safetensors").is_file():
         raise FileNotFoundError(f"{folder}/{name}.safetensors")

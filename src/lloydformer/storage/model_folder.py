@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from lloydformer.storage.atomic import replacing, write_whole
+from lloydformer.storage.bounded_read import JSON_LIMIT, read_bounded, read_json, tensor_limit
 from lloydformer.storage.locks import locked
 
 CONFIG = "config.json"
@@ -42,6 +43,9 @@ def write_folder(folder: Path, config: Config, tensors: Arrays, *, force: bool) 
     name = _name_of(data)
     whole = {"library": "lloydformer", "format": FORMAT, "tensors": name, **config}
     text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
+    if len(text) > JSON_LIMIT:
+        raise ValueError(f"{folder}: found {len(text):,} characters of settings and names, more "
+                         f"than are read; save a model with fewer or shorter names")  # fmt: skip
     with _locked_folder(folder):
         _check_target(folder, force)
         with replacing(folder / name) as file:
@@ -122,18 +126,16 @@ def _read_config(folder: Path) -> Config:
 
 def _read_json(path: Path) -> Config:
     try:
-        config = json.loads(path.read_bytes())
+        config = read_json(path)
     except (FileNotFoundError, NotADirectoryError):
         raise ValueError(f"{path}: there is no such file; pass the folder of a model") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{path}: is not JSON ({error})") from None
     if not isinstance(config, dict) or config.get("library") != "lloydformer":
         raise ValueError(f"{path}: is not a model of lloydformer")
     return config
 
 
 def _read_tensors(path: Path) -> Arrays:
-    data = path.read_bytes()
+    data = read_bounded(path, tensor_limit())
     if _name_of(data) != path.name:
         raise ValueError(f"{path}: is damaged (its content does not match its name)")
     try:

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from lloydformer.data.numpy_files import read_npz
+
 Points = Float[np.ndarray, "n d"]
 
 BOX = 3.0
@@ -36,7 +38,7 @@ def noise(n: int, d: int, k: int, seed: int) -> Points:
 def repeated(path: Path, n: int, seed: int) -> Points:
     """Rows of a data set, columns scaled to [0, 1], repeated to n rows, with jitter."""
     rng = np.random.default_rng(seed)
-    X = np.load(path)["X"].astype(np.float64)
+    X = read_npz(path).astype(np.float64)
     X = X[:, np.ptp(X, axis=0) > 0]
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     points = X[rng.permutation(n) % len(X)].astype(np.float32)

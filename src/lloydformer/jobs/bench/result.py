@@ -1,6 +1,5 @@
 """The result of a question: measurements with their provenance, and tables made of them."""
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from lloydformer.jobs.bench.measure import measure
 from lloydformer.jobs.bench.problem import BenchCase, Contender
 from lloydformer.jobs.bench.provenance import provenance
 from lloydformer.jobs.bench.questions import Question
+from lloydformer.storage.bounded_read import read_json
 
 Result = dict[str, Any]
 
@@ -56,9 +56,9 @@ def mean_ahead(rows: dict[str, Any]) -> float | None:
 def load(path: Path) -> Result:
     """Read a result from a file of `bench -o`."""
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
+        result = read_json(path)
     except ValueError as error:
-        raise ValueError(f"{path} is not JSON ({error}); pass a file that bench -o wrote") from None
+        raise ValueError(f"{error}; pass a file that bench -o wrote") from None
     if not isinstance(result, dict) or "question" not in result:
         raise ValueError(f"{path} is not a result of a benchmark; pass a file that bench -o wrote")
     return result
