@@ -224,7 +224,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         source = self._read(X, sample_weight, reset=False)
         with self._open(source.blocks) as session:
             final = self._plan().finish(session, self._centers(session.layout))
-            return source.out(session.labels()), final.inertia
+            (inertia,) = session.layout.in_given_units(final.inertia)
+            return source.out(session.labels()), inertia
 
     def predict(self, X: Any) -> Any:
         """Find the nearest center of each row.

@@ -10,9 +10,9 @@ from torch import Tensor
 from lloydformer.engines.native import instruction_set
 from lloydformer.engines.native.installed import kernels
 from lloydformer.engines.thread_pool import allowed_threads
+from lloydformer.numerics.directions import directions
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
-from lloydformer.solving.batch.by_tensors import directions
 from lloydformer.solving.batch.outcome import BatchOutcome
 from lloydformer.solving.batch.seeding import random_rows
 from lloydformer.solving.rules import Rules
