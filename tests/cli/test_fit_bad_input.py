@@ -59,6 +59,7 @@ def here(tmp_path, monkeypatch):
 
 FIT = {
     "missing file": ("nowhere.csv -k 2", "nowhere.csv: no such file or folder; check the path"),
+    "a name": ("goood -k 2", "goood: no such .*did you mean good.csv. Or pass openml:goood to"),
     "empty file": ("empty.csv -k 2", "empty.csv: the file is empty; pass one with rows"),
     "names and no rows": ("names.csv -k 2", "names.csv: .*rows of numbers"),
     "empty lines": ("blank.csv -k 2", "blank.csv: .*rows of numbers"),

@@ -7,9 +7,9 @@ import pyarrow
 import pytest
 
 import lloydformer as lf
-from lloydformer.data import csv_errors, tables
+from lloydformer.data import columns, csv_errors, tables
 from lloydformer.data.column_names import column_names
-from lloydformer.data.tables import ColumnFinder
+from lloydformer.data.columns import ColumnFinder
 from lloydformer.jobs.fit import saved_model
 
 COUNT = 2000
@@ -39,9 +39,9 @@ def test_columns_are_found_without_comparing_each_with_all(names):
 
 
 def test_duplicates_are_found_without_comparing_each_with_all(names):
-    tables._refuse_duplicates("p", names, names)
+    columns.refuse_duplicates("p", names, names)
     with pytest.raises(ValueError, match="column column7 appears twice"):
-        tables._refuse_duplicates("p", [*names, "column7"], names)
+        columns.refuse_duplicates("p", [*names, "column7"], names)
 
 
 def test_columns_of_a_model_are_found_without_comparing_each_with_all(names, monkeypatch):

@@ -26,7 +26,7 @@ def test_a_set_that_is_not_in_the_folder_is_downloaded_by_number(tmp_path, monke
     monkeypatch.setattr(datasets, "open_points", answer)
     with pytest.raises(ValueError, match=r"pc3: .*the network is away.*LLOYDFORMER_DATA .*pc3.npz"):
         scaled("pc3")
-    assert asked == ["1050"]
+    assert asked == ["openml:1050"]
 
 
 def test_unavailable_and_unknown_sets_raise_with_the_repair(monkeypatch):

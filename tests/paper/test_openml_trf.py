@@ -5,9 +5,9 @@ import pytest
 import torch
 from sklearn.cluster import KMeans
 
+from lloydformer.data.openml import in_data_folder
 from lloydformer.learning import load
 from lloydformer.paper.artefact import Record
-from lloydformer.paper.datasets import in_folder
 from lloydformer.paper.openml_trf import ARTEFACT, experiment
 from lloydformer.paper.openml_trf.experiment import drawn, measured
 from lloydformer.paper.paper_numbers import numbers
@@ -132,7 +132,7 @@ def test_findings_beyond_the_paper_are_counts():
     assert found[1:] == ["on 0 of 15 sets"] * 2
 
 
-@pytest.mark.skipif(in_folder("sonar") is None, reason="LLOYDFORMER_DATA has no sonar.npz")
+@pytest.mark.skipif(in_data_folder("sonar") is None, reason="LLOYDFORMER_DATA has no sonar.npz")
 def test_sonar_agrees_with_the_paper():
     found = measured("sonar", Scope(trials=20))["mean"]
     paper = dict(zip(PAPER["columns"], PAPER["rows"]["sonar"], strict=True))

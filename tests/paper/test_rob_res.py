@@ -6,8 +6,8 @@ import torch
 
 from lloydformer.algorithms.contract import run
 from lloydformer.algorithms.robust import Robust
+from lloydformer.data.openml import in_data_folder
 from lloydformer.paper.artefact import Record
-from lloydformer.paper.datasets import in_folder
 from lloydformer.paper.paper_numbers import numbers
 from lloydformer.paper.rob_res import ARTEFACT, experiment, verdicts
 from lloydformer.paper.rob_res.experiment import measured, one_trial
@@ -176,7 +176,7 @@ def test_the_repaired_ringnorm_is_reported():
 
 
 @pytest.mark.skipif(
-    in_folder("mfeat-karhunen") is None, reason="LLOYDFORMER_DATA has no mfeat-karhunen.npz"
+    in_data_folder("mfeat-karhunen") is None, reason="LLOYDFORMER_DATA has no mfeat-karhunen.npz"
 )
 def test_mfeat_karhunen_agrees_with_the_paper():
     found = measured("mfeat-karhunen", Scope(trials=3))

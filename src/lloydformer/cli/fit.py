@@ -14,7 +14,7 @@ from lloydformer.cli.fit_words import (
     print_runs,
     report_interrupt,
 )
-from lloydformer.cli.options import LARGEST_SEED, integer, names_of
+from lloydformer.cli.options import LARGEST_SEED, integer, names_of, stem_of
 from lloydformer.cli.terminal import print_json, working
 from lloydformer.estimators import ALGORITHMS
 from lloydformer.jobs.fit.job import FitJob
@@ -28,7 +28,7 @@ def fit(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A .csv, .tsv, .parquet, .npy or .npz file, a folder of them, or an OpenML name.",
+            help="A .csv, .tsv, .parquet, .npy or .npz file, a folder of them, or openml:NAME.",
         ),
     ],
     clusters: Annotated[
@@ -114,7 +114,7 @@ def fit(
     settings = FitSettings(algorithm, options)
     command = shlex.join(["lloydformer", *sys.argv[1:]])
     request = FitRequest(data, settings, clusters, names_of(columns), scale, start_from, command)
-    folder = output or Path(f"{Path(data).resolve().stem}-clusters")
+    folder = output or Path(f"{stem_of(data)}-clusters")
     job = FitJob(request, FitOutputs(folder, labels, report, force), seed)
     with report_interrupt(job.runs):
         with working("reading"):

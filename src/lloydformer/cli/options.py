@@ -1,9 +1,12 @@
 """Options that hold several values: lists between commas, ranges with a colon."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
+
+from lloydformer.data.openml import PREFIX
 
 T = TypeVar("T", int, float)
 
@@ -31,6 +34,15 @@ def names_of(text: str | None) -> tuple[str, ...] | None:
     ('height', 'weight')
     """
     return None if text is None else tuple(name.strip() for name in text.split(","))
+
+
+def stem_of(data: str) -> str:
+    """The name of some data, for outputs: of a file, a folder or a set of OpenML.
+
+    >>> stem_of("folder/points.csv"), stem_of("openml:iris@1")
+    ('points', 'iris@1')
+    """
+    return Path(data.removeprefix(PREFIX)).resolve().stem
 
 
 def count_of(option: str, text: str) -> int | tuple[int, int]:

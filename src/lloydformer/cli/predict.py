@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lloydformer.cli.fit_words import print_clusters, report_interrupt
-from lloydformer.cli.options import names_of
+from lloydformer.cli.options import names_of, stem_of
 from lloydformer.cli.terminal import print_json, stdout, working
 from lloydformer.jobs.predict import PredictJob
 
@@ -37,7 +37,7 @@ def predict(
     Columns are found by the names that the model was fitted on, and scaled as in the fit. The
     file, .csv or .parquet, has the columns row (from 1), cluster, and distance to the center.
     """
-    path = output or Path(f"{Path(data).resolve().stem}-labels.csv")
+    path = output or Path(f"{stem_of(data)}-labels.csv")
     job = PredictJob(model, data, path, names_of(columns))
     job.check(force)
     with report_interrupt(), working("labelling"):

@@ -5,16 +5,21 @@ memory; large ones are written to a scratch file on disk and mapped from there.
 """
 
 from collections.abc import Iterator
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from lloydformer.data.columns import ColumnFinder, Table
 from lloydformer.data.numpy_files import map_npy, read_npz
 from lloydformer.data.scratch import concatenate, scratch_array
-from lloydformer.data.tables import ColumnFinder, Table, read_csv, read_parquet
+from lloydformer.data.tables import read_csv, read_parquet
 
 _ROWS = 1 << 16
 """Rows of a chunk; bounds temporary memory."""
+_NAMES = 1000
+"""Files of a folder that are compared with a missing one."""
 
 
 def read_table(path: Path, columns: tuple[str, ...] | None) -> Table:
@@ -22,7 +27,9 @@ def read_table(path: Path, columns: tuple[str, ...] | None) -> Table:
     if path.is_dir():
         return _read_folder(path, columns)
     if not path.exists():
-        raise ValueError(f"{path}: no such file or folder; check the path")
+        near = near_name(path)
+        repair = f"did you mean {near}?" if near else "check the path"
+        raise ValueError(f"{path}: no such file or folder; {repair}")
     if not path.is_file():
         raise ValueError(f"{path}: is a pipe or a device; pass a regular file")
     if path.stat().st_size == 0:
@@ -33,6 +40,17 @@ def read_table(path: Path, columns: tuple[str, ...] | None) -> Table:
         raise ValueError(f"{path}: {path.suffix or 'extensionless'} files are not supported; "
                          "pass .csv, .tsv, .parquet, .npy, .npz or a folder of them")  # fmt: skip
     return check_table(path, reader(path, columns))
+
+
+def near_name(path: Path) -> str | None:
+    """A file or folder beside a missing one with a similar name, with or without its ending."""
+    if not path.parent.is_dir():
+        return None
+    names: dict[str, str] = {}
+    for other in islice(path.parent.iterdir(), _NAMES):
+        names |= {other.name: other.name, other.stem: other.name}
+    found = get_close_matches(path.name, names, n=1, cutoff=0.75)
+    return str(path.with_name(names[found[0]])) if found else None
 
 
 def _read_folder(path: Path, columns: tuple[str, ...] | None) -> Table:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from lloydformer.data.tables import ColumnFinder, Table
+from lloydformer.data.columns import ColumnFinder, Table
 
 
 def from_frame(source: Any, columns: tuple[str, ...] | None) -> Table:

@@ -10,10 +10,12 @@ import numpy as np
 import torch
 
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.files import check_table, read_table, select_columns
+from lloydformer.data.columns import Table
+from lloydformer.data.files import check_table, near_name, read_table, select_columns
 from lloydformer.data.frames import from_frame
+from lloydformer.data.openml import PREFIX, in_data_folder, is_name, read_openml
 from lloydformer.data.scaling import Scale, scaling_of
-from lloydformer.data.tables import Table, from_arrow
+from lloydformer.data.tables import from_arrow
 
 
 def open(
@@ -32,9 +34,10 @@ def open(
     ----------
     source : str, path, array, data frame or pyarrow.Table
         A .csv, .tsv, .txt, .parquet, .npy or .npz file, or a folder of these; or a NumPy array, a
-        pandas data frame or a pyarrow Table; or the name or number of an OpenML data set. If the
-        environment variable LLOYDFORMER_DATA names a folder with NAME.npz, that is used in place
-        of OpenML.
+        pandas data frame or a pyarrow Table; or a data set of OpenML: "openml:NAME",
+        "openml:NAME@VERSION" or "openml:NUMBER". It is fetched once, and kept in the cache folder
+        with its version and hash. If the environment variable LLOYDFORMER_DATA names a folder with
+        NAME.npz, that is used in place of OpenML; nothing else uses the network.
     columns : sequence of str or None, default=None
         Columns to use: names, or numbers counted from 1 if columns have no names. None for all.
     scale : {"minmax", "standard"} or None, default=None
@@ -87,30 +90,26 @@ def _table(source: Any, columns: tuple[str, ...] | None) -> Table:
         return check_table("source", from_arrow(source, columns))
     if not isinstance(source, str | os.PathLike):
         raise ValueError(f"source: found {type(source).__name__}; pass a path, an array, a data "
-                         "frame, a pyarrow Table or the name of an OpenML set")  # fmt: skip
+                         "frame, a pyarrow Table or openml:NAME")  # fmt: skip
     if not str(source):
-        raise ValueError("source: found an empty name; pass a file, a folder or an OpenML set")
+        raise ValueError("source: found an empty name; pass a file, a folder or openml:NAME")
+    if str(source).startswith(PREFIX):
+        return read_openml(str(source), columns)
     path = Path(source)
-    if not path.exists() and not path.suffix and path.name == str(source):
-        return _from_openml(str(source), columns)
-    return read_table(path, columns)
-
-
-def _from_openml(name: str, columns: tuple[str, ...] | None) -> Table:
-    """Read NAME.npz in the folder LLOYDFORMER_DATA, else fetch the set from OpenML, cached."""
-    folder = os.environ.get("LLOYDFORMER_DATA")
-    if folder and (path := Path(folder) / f"{name}.npz").exists():
+    if path.exists() or path.suffix or path.name != str(source):
         return read_table(path, columns)
-    from sklearn.datasets import fetch_openml
+    return _read_named(path, columns)
 
-    which = {"data_id": int(name)} if name.isdigit() else {"name": name}
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "A network error occurred")  # the error below says so
-            found = fetch_openml(**which, as_frame=False, parser="liac-arff")
-    except (ValueError, OSError) as error:  # unknown name; network or server
-        raise ValueError(
-            f"{name}: no such file, and OpenML returned no data set of this name "
-            f"({type(error).__name__}); check the path, or set LLOYDFORMER_DATA to a folder of .npz"
-        ) from None
-    return Table(np.asarray(found.data, dtype=np.float64), tuple(found.feature_names))
+
+def _read_named(path: Path, columns: tuple[str, ...] | None) -> Table:
+    """Read a set of the folder LLOYDFORMER_DATA by its name; the network is not asked."""
+    own = in_data_folder(path.name)
+    if own is not None:
+        return read_table(own, columns)
+    near = near_name(path)
+    did_you_mean = f"did you mean {near}? Or " if near else ""
+    name = path.name if is_name(path.name) else "NAME"
+    raise ValueError(
+        f"{path}: no such file or folder; {did_you_mean}pass {PREFIX}{name} to fetch a data set "
+        "of this name from OpenML"
+    )

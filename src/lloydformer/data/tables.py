@@ -1,69 +1,18 @@
 """CSV files, Parquet files and pyarrow tables as tables of points."""
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lloydformer.data.columns import ColumnFinder, Table, refuse_duplicates
 from lloydformer.data.csv_errors import MISSING_VALUES, first_error
 from lloydformer.data.csv_header import CsvHeader, delimiter_of, read_header
 from lloydformer.data.scratch import concatenate
 
 _BLOCK = 1 << 24
 """Bytes of a CSV file that are parsed at a time, unless it has many columns."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """An array of points (n, d), and the names of its columns if it has names."""
-
-    points: np.ndarray
-    names: tuple[str, ...] | None
-
-
-class ColumnFinder:
-    """Finds columns by name, or by number from 1 if there are no names.
-
-    Parameters
-    ----------
-    path : Path or str
-        Named in errors.
-    names : sequence of str or None
-        Names of all columns.
-    count : int
-        Number of columns.
-    """
-
-    def __init__(self, path: Path | str, names: Sequence[str] | None, count: int) -> None:
-        self.path, self.names, self.count = path, names, count
-        self._index = {name: i for i, name in reversed(list(enumerate(names or ())))}
-
-    def indices(self, columns: Sequence[str] | None) -> Sequence[int]:
-        """Return the index of each column; None, or an empty sequence, stands for all."""
-        return [self._find(c) for c in columns] if columns else range(self.count)
-
-    def _find(self, column: str) -> int:
-        if column in self._index:
-            return self._index[column]
-        number = int(column) if re.fullmatch(r"\d{1,18}", column, re.ASCII) else 0
-        if not self.names and 1 <= number <= self.count:
-            return number - 1
-        known = shortened(self.names) if self.names else f"1 to {self.count}"
-        raise ValueError(f"{self.path}: columns: found {column!r}; there are {known}")
-
-
-def shortened(names: Sequence[str], most: int = 20) -> str:
-    """List names for an error message: the first ones, and how many there are.
-
-    >>> shortened(["a", "b", "c"]), shortened(["a", "b", "c"], most=2)
-    ('a, b, c', 'a, b and 1 more')
-    """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def import_pyarrow() -> Any:
@@ -87,7 +36,7 @@ def read_csv(path: Path, columns: tuple[str, ...] | None) -> Table:
     indices = ColumnFinder(path, names, width).indices(columns)
     wanted = [labels[i] for i in indices]
     _refuse_unnamed(path, wanted)
-    _refuse_duplicates(path, labels, wanted)
+    refuse_duplicates(path, labels, wanted)
     read = arrow.csv.ReadOptions(
         column_names=labels, skip_rows=header.lines if names else 0, block_size=_block(width)
     )
@@ -130,16 +79,6 @@ def _refuse_unnamed(path: Path, wanted: list[str]) -> None:
         )
 
 
-def _refuse_duplicates(path: Path | str, labels: list[str], wanted: list[str]) -> None:
-    found, chosen = Counter(labels), Counter(wanted)
-    for label in wanted:
-        if found[label] > 1 or chosen[label] > 1:
-            raise ValueError(
-                f"{path}: column {label} appears twice; give each column its own name, and "
-                "choose it once"
-            )
-
-
 def read_parquet(path: Path, columns: tuple[str, ...] | None) -> Table:
     """Read a Parquet file, or some of its columns."""
     arrow = import_pyarrow()
@@ -168,7 +107,7 @@ def _wanted(path: Path | str, schema: Any, columns: tuple[str, ...] | None) -> l
         rows = _row_numbers(schema)
         indices = [i for i in indices if names[i] not in rows]
     wanted = [names[i] for i in indices]
-    _refuse_duplicates(path, names, wanted)
+    refuse_duplicates(path, names, wanted)
     kinds = schema.types
     for i in indices:
         if not _numeric(import_pyarrow(), kinds[i]):

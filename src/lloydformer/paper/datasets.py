@@ -1,13 +1,11 @@
 """The real data sets of the paper by name, from a folder or from OpenML, scaled to [0, 1]."""
 
-import os
-from pathlib import Path
-
 from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.data import open as open_points
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.openml import in_data_folder
 
 OPENML = {
     "gina-agnostic": "1038", "musk": "1116", "mfeat-factors": "12", "mfeat-fourier": "14",
@@ -25,18 +23,11 @@ OTHER_DATA = ("pendigits", "ringnorm", "sylvine")
 """Sets for which the authors seem to have used other rows or other values."""
 
 
-def in_folder(name: str) -> Path | None:
-    """The file NAME.npz in the folder LLOYDFORMER_DATA, or None if there is no such file."""
-    folder = os.environ.get("LLOYDFORMER_DATA")
-    path = Path(folder) / f"{name}.npz" if folder else None
-    return path if path is not None and path.exists() else None
-
-
 def scaled(name: str) -> Float[Tensor, "n d"]:
     """The points of a set in float64, each column scaled to [0, 1]; constant columns are 0."""
     if name not in (*OPENML, REPAIRED):
         raise ValueError(f"name: found {name!r}; pass one of {', '.join((*OPENML, REPAIRED))}")
-    path = in_folder(name)
+    path = in_data_folder(name)
     blocks = _from_openml(name) if path is None else open_points(path, scale="minmax")
     assert blocks.scaling is not None
     return blocks.scaling.apply(blocks.points.double())
@@ -48,6 +39,6 @@ def _from_openml(name: str) -> TensorBlocks:
     if name not in OPENML:
         raise ValueError(f"{name}: neither in LLOYDFORMER_DATA nor on OpenML; {repair}")
     try:
-        return open_points(OPENML[name], scale="minmax")
+        return open_points(f"openml:{OPENML[name]}", scale="minmax")
     except ValueError as error:
         raise ValueError(f"{name}: not in LLOYDFORMER_DATA, and {error}; {repair}") from None

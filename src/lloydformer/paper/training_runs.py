@@ -5,7 +5,6 @@ trials of each setting; the paper's protocol has ten.
 """
 
 import json
-import os
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -15,6 +14,7 @@ from lloydformer.learning.tasks import Tasks
 from lloydformer.learning.training import CHECKPOINT, Trained, train
 from lloydformer.paper.artefact import Record
 from lloydformer.paper.scope import Scope
+from lloydformer.storage.cache_folder import cache_folder
 from lloydformer.storage.model_folder import CONFIG
 
 TRIALS = 10
@@ -89,8 +89,7 @@ def train_group(
 
 def checkpoint_folder() -> Path:
     """The folder of all training checkpoints; delete it to train again."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "lloydformer" / "trainings"
+    return cache_folder("trainings")
 
 
 def written(group: TrainingGroup, trained: Trained, device: str) -> Record:

@@ -33,16 +33,20 @@ def read_bounded(path: Path, limit: int) -> bytes:
 
 def read_json(path: Path) -> Any:
     """Read a JSON file; raises `ValueError` as `read_bounded`, or if it is damaged or too deep."""
-    data = read_bounded(path, JSON_LIMIT)
+    return parse_json(read_bounded(path, JSON_LIMIT), str(path))
+
+
+def parse_json(data: bytes, where: str) -> Any:
+    """Parse JSON; raises `ValueError`, which begins with `where`, if it is damaged or too deep."""
     try:
         found = json.loads(data)
         deep = _is_deep(found)
     except RecursionError:
         deep = True
     except ValueError as error:  # not JSON, or not Unicode
-        raise ValueError(f"{path}: is not JSON ({error})") from None
+        raise ValueError(f"{where}: is not JSON ({error})") from None
     if deep:
-        raise ValueError(f"{path}: is not JSON that can be read (more than {_DEPTH} levels)")
+        raise ValueError(f"{where}: is not JSON that can be read (more than {_DEPTH} levels)")
     return found
 
 

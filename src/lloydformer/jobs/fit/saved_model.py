@@ -5,7 +5,7 @@ from pathlib import Path
 from lloydformer import data
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.column_names import column_names
-from lloydformer.data.tables import shortened
+from lloydformer.data.columns import shortened
 from lloydformer.estimators.base import Clusterer
 
 

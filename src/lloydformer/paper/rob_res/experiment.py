@@ -16,10 +16,11 @@ import torch
 from jaxtyping import Float
 from numpy import ndarray
 
+from lloydformer.data.openml import in_data_folder
 from lloydformer.estimators import KMeans, RobustKMeans, TrimmedKMeans
 from lloydformer.numerics.objectives import log_kmeans_objective
 from lloydformer.paper.artefact import Piece, Record
-from lloydformer.paper.datasets import REPAIRED, in_folder, scaled
+from lloydformer.paper.datasets import REPAIRED, scaled
 from lloydformer.paper.paper_numbers import row_names
 from lloydformer.paper.rob_res.quantile_trim import quantile_trimmed
 from lloydformer.paper.rob_res.settings import (
@@ -37,7 +38,7 @@ from lloydformer.paper.scope import Scope
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
     """One piece for each data set, and one for the repaired ringnorm if it is in the folder."""
-    sets = [*row_names(LABEL), *([REPAIRED] if in_folder(REPAIRED) else [])]
+    sets = [*row_names(LABEL), *([REPAIRED] if in_data_folder(REPAIRED) else [])]
     return {name: partial(measured, name, scope) for name in sets}
 
 

@@ -1,0 +1,98 @@
+"""Data sets of OpenML by name, as `openml:NAME`, fetched once and kept in a cache.
+
+The cache has two files for each name: NAME.npz, and NAME.json with the version and the SHA-256 hash
+of the former. What is in the cache is read without the network, always in the same version.
+"""
+
+import io
+import json
+import os
+import re
+from dataclasses import asdict
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lloydformer.data.columns import ColumnFinder, Table
+from lloydformer.data.files import check_table, read_table
+from lloydformer.data.numpy_files import read_npz
+from lloydformer.data.openml_server import OpenmlSet
+from lloydformer.storage.atomic import replacing, write_whole
+from lloydformer.storage.bounded_read import read_json
+from lloydformer.storage.cache_folder import cache_folder
+
+PREFIX = "openml:"
+_NAME = re.compile(r"(?P<name>\w[\w.,()+' -]*)(@(?P<version>\d{1,9}))?")
+
+
+def read_openml(source: str, columns: tuple[str, ...] | None) -> Table:
+    """Read `openml:NAME`, `openml:NAME@VERSION` or `openml:NUMBER`.
+
+    In this order: from the folder LLOYDFORMER_DATA, from the cache, from the network.
+    """
+    text = source.removeprefix(PREFIX)
+    parts = _NAME.fullmatch(text)
+    if parts is None:
+        raise ValueError(f"{source}: pass openml:NAME, openml:NAME@VERSION or openml:NUMBER")
+    own = in_data_folder(text)
+    if own is not None:
+        return read_table(own, columns)
+    path = cache_folder("openml") / f"{text}.npz"
+    if not path.with_suffix(".json").exists():
+        version = parts["version"]
+        _fetch(source, parts["name"], None if version is None else int(version), path)
+    return check_table(source, _chosen(source, _cached(path), columns))
+
+
+def in_data_folder(name: str) -> Path | None:
+    """The file NAME.npz in the folder LLOYDFORMER_DATA, or None if there is no such file."""
+    folder = os.environ.get("LLOYDFORMER_DATA")
+    path = Path(folder) / f"{name}.npz" if folder else None
+    return path if path is not None and path.exists() else None
+
+
+def is_name(text: str) -> bool:
+    """Whether the text can be the name of a set."""
+    return _NAME.fullmatch(text) is not None
+
+
+def _fetch(source: str, name: str, version: int | None, path: Path) -> None:
+    """Download a set to the cache; the card is written last."""
+    try:
+        found = OpenmlSet.find(name, version)
+        table = found.fetch()
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
+    packed = io.BytesIO()
+    np.savez(packed, X=table.points)
+    with replacing(path) as file:
+        file.write(packed.getvalue())
+    card = {**asdict(found), "sha256": sha256(packed.getvalue()).hexdigest()}
+    write_whole(path.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
+
+
+def _cached(path: Path) -> Table:
+    """Read a set from the cache; raises `ValueError` if its content is not what was fetched."""
+    card = path.with_suffix(".json")
+    try:
+        about: dict[str, Any] = read_json(card)
+        with path.open("rb") as file:
+            same = file_digest(file, "sha256").hexdigest() == about["sha256"]
+        names = tuple(map(str, about["columns"]))
+        points = read_npz(path) if same else np.empty((0, 0))
+        if points.shape[1] != len(names):
+            raise ValueError("its hash or its columns differ from those in its card")
+    except (OSError, LookupError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path}: is damaged ({error}); remove it and {card.name} to fetch the set again"
+        ) from None
+    return Table(points, names)
+
+
+def _chosen(source: str, table: Table, columns: tuple[str, ...] | None) -> Table:
+    if columns is None or table.names is None:
+        return table
+    indices = list(ColumnFinder(source, table.names, len(table.names)).indices(columns))
+    return Table(table.points[:, indices], tuple(table.names[i] for i in indices))
