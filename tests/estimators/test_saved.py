@@ -174,6 +174,22 @@ def test_parameters_that_cannot_be_saved_are_named(wrong, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_model_that_could_not_be_read_is_not_saved(tmp_path):
+    model = lf.KMeans(3).fit(X).set_params(n_clusters=4)
+    with pytest.raises(ValueError, match=r"n_clusters: found 4, .* 3 rows; fit the model again"):
+        model.save_pretrained(tmp_path / "model")
+    with pytest.raises(
+        ValueError, match=r"device: found device\(type='meta'\), which holds no num"
+    ):
+        lf.KMeans(3, device=torch.device("meta")).save_pretrained(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_for_a_device_that_is_not_here_is_read(tmp_path):
+    lf.KMeans(3, device="cuda:7").save_pretrained(tmp_path)
+    assert lf.KMeans.from_pretrained(tmp_path).device == "cuda:7"
+
+
 def test_a_callback_is_left_out(tmp_path):
     lf.KMeans(3, callback=print).fit(X).save_pretrained(tmp_path)
     assert lf.KMeans.from_pretrained(tmp_path).callback is None
@@ -284,6 +300,12 @@ WRONG = [
     ({"parameters": {"init": {"array": ["init"]}}}, "init: found .* not in the tensors"),
     ({"parameters": {"init": {"pickle": "gASV"}}}, "init: found .* no value"),
     ({"parameters": {"init": {"recipe": {"part": "os.system"}}}}, "found part 'os.system'"),
+    ({"parameters": {"n_clusters": 4}}, "n_clusters: found 4, but cluster_centers_ has 3 rows"),
+    ({"parameters": {"n_clusters": 10**30}}, "n_clusters: found 1000.* has 3 rows"),
+    ({"parameters": {"max_iter": 10**30}}, "'max_iter' parameter of KMeans must be"),
+    ({"parameters": {"device": "meta"}}, "device: found 'meta', which holds no numbers; pass cpu"),
+    ({"parameters": {"device": "meta:3"}}, "device: found 'meta:3', which holds no numbers"),
+    ({"parameters": {"device": "toaster"}}, "device: found 'toaster' .*; pass cpu or cuda"),
     ({"attributes": {"n_features_in_": 4}}, r"shape \(3, 3\); it is \(3, 4\)"),
     ({"attributes": {"_n_features_out": 2}}, r"shape \(3, 3\); it is \(2, 3\)"),
     ({"attributes": {"_n_features_out": True}}, "_n_features_out: found True; it is a int"),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lloydformer.data.csv_errors import MISSING_VALUES, CsvLines, field_fault, is_number
+from lloydformer.data.spreadsheet_names import unguarded
 
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 """Separators that a file may use instead of the expected one, with their names."""
@@ -19,9 +20,12 @@ class CsvHeader:
 
     @property
     def names(self) -> list[str] | None:
-        """Column names: the fields, or None if all are numbers or missing values."""
+        """Column names: the fields, or None if all are numbers or missing values.
+
+        An apostrophe that guards a name against spreadsheets does not belong to it.
+        """
         numbers = all(field in MISSING_VALUES or is_number(field) for field in self.fields)
-        return None if numbers else self.fields
+        return None if numbers else [unguarded(field) for field in self.fields]
 
     @property
     def wrong_separator(self) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from lloydformer.estimators.doc_link import DocLinked
 from lloydformer.estimators.fitted import attributes_of, check_fitted, view_arrays, view_of
+from lloydformer.estimators.source import device_of
 from lloydformer.estimators.values import parameter_written, value_read, value_written
 from lloydformer.storage.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
 
@@ -68,6 +69,7 @@ class Saved(DocLinked):
         array([0, 1], dtype=int32)
         """
         self._validate_params()
+        _check_consistent(self)
         tensors: Arrays = {}
         config = {
             "class": type(self).__name__,
@@ -162,7 +164,20 @@ def _restored(kind: type[S], config: Config, tensors: Arrays) -> S:
     if attributes:
         check_fitted(attributes, view)
         model.__dict__.update(attributes, _view=view_of(view))
+    _check_consistent(model)
     return model
+
+
+def _check_consistent(model: Any) -> None:
+    """Raise `ValueError` for parameters that contradict the fitted centers, or name no device."""
+    if model.device is not None:
+        device_of(model.device)
+    centers = getattr(model, "cluster_centers_", None)
+    if centers is not None and len(centers) != model.n_clusters:
+        raise ValueError(
+            f"n_clusters: found {model.n_clusters}, but cluster_centers_ has {len(centers)} rows; "
+            "fit the model again"
+        )
 
 
 def _section_read(config: Config, name: str, tensors: Arrays) -> Config:

@@ -160,9 +160,21 @@ def _as_tensor(X: np.ndarray, device: Any) -> Tensor:
         return torch.from_numpy(X).to(_device(device or "cpu"))
 
 
-def _device(name: Any) -> torch.device:
+def device_of(name: Any) -> torch.device:
+    """Return the device; raises `ValueError` for an unknown one, or one that holds no numbers."""
     try:
         device = torch.device(name)
+    except RuntimeError as error:
+        words = str(error).split("\n")[0]
+        raise ValueError(f"device: found {name!r} ({words}); pass cpu or cuda") from None
+    if device.type == "meta":
+        raise ValueError(f"device: found {name!r}, which holds no numbers; pass cpu or cuda")
+    return device
+
+
+def _device(name: Any) -> torch.device:
+    device = device_of(name)
+    try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         words = str(error).split("\n")[0]

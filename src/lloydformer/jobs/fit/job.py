@@ -5,7 +5,7 @@ from typing import Any
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.jobs.fit.data_errors import errors_about
-from lloydformer.jobs.fit.outputs import FitOutputs
+from lloydformer.jobs.fit.outputs import FitOutputs, notes_on_names
 from lloydformer.jobs.fit.request import FitRequest
 from lloydformer.jobs.fit.result import FitResult
 from lloydformer.jobs.fit.runs import FitRun, FitRuns
@@ -40,7 +40,9 @@ class FitJob:
         after each number of clusters.
         """
         with errors_about(self.request.data):
-            return self.runs.fit_each(blocks, self.request.numbers, callback, after)
+            result = self.runs.fit_each(blocks, self.request.numbers, callback, after)
+        self.runs.notes += notes_on_names(result.columns)
+        return result
 
     def write(self, result: FitResult) -> dict[str, Any]:
         """Write the files; returns the content of summary.json."""

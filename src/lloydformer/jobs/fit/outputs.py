@@ -3,6 +3,7 @@
 import csv
 import json
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 
 from lloydformer import __version__
+from lloydformer.data.spreadsheet_names import guarded
 from lloydformer.jobs.fit.label_file import KINDS, check_kind, write_labels
 from lloydformer.jobs.fit.result import FitResult
 from lloydformer.plots.axes import require_matplotlib
@@ -82,11 +84,26 @@ def _check_matplotlib() -> None:
 
 def write_centers(path: Path, result: FitResult) -> None:
     """Write a line for each cluster: its number, its size, its center in the data's units."""
+    names = ["cluster", "size", *map(guarded, result.columns)]
+    returns = any("\r" in name for name in names)  # csv does not quote them by itself
     with path.open("w", encoding="utf-8", newline="") as file:
+        quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+        csv.writer(file, lineterminator="\n", quoting=quoting).writerow(names)
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["cluster", "size", *result.columns])
         for number, center in enumerate(np.asarray(result.model.cluster_centers_).tolist()):
             writer.writerow([number, result.sizes[number], *center])
+
+
+def notes_on_names(columns: Sequence[str]) -> list[str]:
+    """Say which names are written in another way, in one line."""
+    changed = [name for name in columns if guarded(name) != name]
+    if not changed:
+        return []
+    more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+    return [
+        f"centers.csv: an apostrophe is written before the name {changed[0]!r}{more}, so that "
+        "spreadsheets do not run it as a formula"
+    ]
 
 
 def versions() -> dict[str, str]:
