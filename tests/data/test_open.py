@@ -1,12 +1,14 @@
 """Files of points: values are read as written, and errors are one line."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.data import files, scratch
+from lloydformer.data import files, scratch, tables
 from lloydformer.data.scaling import scaling_of
 
 X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 10.0, 1000.0] + 5
@@ -50,6 +52,32 @@ def test_large_tables_are_copied_to_a_scratch_file(tmp_path, monkeypatch):
     points = files.read_table(written(tmp_path / "p.parquet", "parquet"), None).points
     assert isinstance(points, np.memmap)
     assert np.array_equal(points, X)
+
+
+def test_a_parquet_file_that_no_disk_holds_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    """Equal rows take next to no room in such a file."""
+    path = written(tmp_path / "p.parquet", "parquet")
+    monkeypatch.setattr(scratch, "_IN_MEMORY", 500)
+    monkeypatch.setattr(scratch.shutil, "disk_usage", lambda folder: SimpleNamespace(free=500))
+    with pytest.raises(ValueError, match=r"no room for a scratch file of .*; set TMPDIR to a fold"):
+        lf.data.open(path)
+    monkeypatch.setattr(scratch.shutil, "disk_usage", lambda folder: SimpleNamespace(free=5000))
+    assert lf.data.open(path).mapped
+
+
+def test_a_parquet_file_is_read_in_batches_of_few_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_BATCH", 20)
+    read = []
+    rows = tables._rows
+
+    def seen(path, batches, names):
+        for part in rows(path, batches, names):
+            read.append(part.size)
+            yield part
+
+    monkeypatch.setattr(tables, "_rows", seen)
+    assert np.array_equal(lf.data.open(written(tmp_path / "p.parquet", "parquet")).points, X)
+    assert max(read) <= 20
 
 
 def test_columns_by_name_and_by_number(tmp_path):

@@ -5,6 +5,7 @@ memory; large ones are written to a scratch file on disk and mapped from there.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -44,11 +45,10 @@ def read_table(path: Path, columns: tuple[str, ...] | None) -> Table:
 
 def near_name(path: Path) -> str | None:
     """A file or folder beside a missing one with a similar name, with or without its ending."""
-    if not path.parent.is_dir():
-        return None
     names: dict[str, str] = {}
-    for other in islice(path.parent.iterdir(), _NAMES):
-        names |= {other.name: other.name, other.stem: other.name}
+    with suppress(OSError):
+        for other in islice(path.parent.iterdir(), _NAMES):
+            names |= {other.name: other.name, other.stem: other.name}
     found = get_close_matches(path.name, names, n=1, cutoff=0.75)
     return str(path.with_name(names[found[0]])) if found else None
 

@@ -4,7 +4,9 @@ Scratch files are unnamed files in the folder for temporary files (`TMPDIR`). Th
 released with the array, however the process ends.
 """
 
+import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
@@ -43,6 +45,13 @@ def _reserve(file: IO[Any], size: int) -> None:
             file.truncate(size)
     except OSError as error:
         raise _no_room(size, error) from None
+
+
+def check_room(size: int) -> None:
+    """Raise `ValueError` if a scratch file of at least `size` bytes is needed and does not fit."""
+    folder = os.environ.get("TMPDIR") or tempfile.gettempdir()
+    if size > max(_IN_MEMORY, shutil.disk_usage(folder).free):
+        raise _no_room(size, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
 
 
 def _no_room(size: int, error: OSError) -> ValueError:

@@ -6,7 +6,7 @@ An apostrophe before such a name makes it text. It is removed when the file is r
 import re
 
 _SIGNS = "=+\\-@\t\r\n＝＋－＠"
-"""Signs with which a formula begins, in full width as well; spaces before it are skipped."""
+"""Signs with which a formula begins, in full width as well."""
 _FORMULA = re.compile(f"'*[{_SIGNS}]")
 _GUARDED = re.compile(f"'+[{_SIGNS}]")
 

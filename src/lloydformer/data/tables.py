@@ -9,10 +9,12 @@ import numpy as np
 from lloydformer.data.columns import ColumnFinder, Table, refuse_duplicates
 from lloydformer.data.csv_errors import MISSING_VALUES, first_error
 from lloydformer.data.csv_header import CsvHeader, delimiter_of, read_header
-from lloydformer.data.scratch import concatenate
+from lloydformer.data.scratch import check_room, concatenate
 
 _BLOCK = 1 << 24
 """Bytes of a CSV file that are parsed at a time, unless it has many columns."""
+_BATCH = 1 << 22
+"""Numbers of a Parquet file that are read at a time."""
 
 
 def import_pyarrow() -> Any:
@@ -85,7 +87,9 @@ def read_parquet(path: Path, columns: tuple[str, ...] | None) -> Table:
     try:
         file = arrow.parquet.ParquetFile(path)
         wanted = _wanted(path, file.schema_arrow, columns)
-        batches = file.iter_batches(columns=wanted)
+        check_room(file.metadata.num_rows * len(wanted) * 4)
+        rows = max(1, min(_BATCH // max(len(wanted), 1), 1 << 16))
+        batches = file.iter_batches(columns=wanted, batch_size=rows)
         points = concatenate(_rows(path, batches, wanted))
     except (arrow.ArrowException, OSError) as error:
         raise ValueError(f"{path}: not a readable Parquet file ({error})") from None

@@ -87,8 +87,10 @@ def write_centers(path: Path, result: FitResult) -> None:
     names = ["cluster", "size", *map(guarded, result.columns)]
     returns = any("\r" in name for name in names)  # csv does not quote them by itself
     with path.open("w", encoding="utf-8", newline="") as file:
-        quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
-        csv.writer(file, lineterminator="\n", quoting=quoting).writerow(names)
+        header = csv.writer(
+            file, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+        )
+        header.writerow(names)
         writer = csv.writer(file, lineterminator="\n")
         for number, center in enumerate(np.asarray(result.model.cluster_centers_).tolist()):
             writer.writerow([number, result.sizes[number], *center])
