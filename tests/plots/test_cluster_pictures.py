@@ -33,6 +33,13 @@ def test_a_map_has_every_point_and_each_center_with_its_number(ax):
     ]
 
 
+def test_a_map_of_large_numbers(ax):
+    """Beyond what float32 holds."""
+    points = 1e147 * torch.tensor([[0.0, 0.0], [1.0, 2.0]], dtype=torch.float64)
+    cluster_map(points, torch.tensor([0, 1]), {0: (0.0, 0.0), 1: (1e147, 2e147)}, ax)
+    assert ax.get_xlim()[1] > 1e147
+
+
 def test_clusters_of_one_colour_have_different_markers():
     signs = {(cluster_colour(j), cluster_marker(j)) for j in range(64)}
     assert len(signs) == 64

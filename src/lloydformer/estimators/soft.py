@@ -3,12 +3,16 @@
 from numbers import Real
 from typing import Any, ClassVar
 
+from torch import Tensor
+
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.data.rows import Rows
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
+from lloydformer.numerics.shares import log_shares
 from lloydformer.solving.rules import Rules
 
 
@@ -183,7 +187,15 @@ class SoftKMeans(Clusterer):
         array([[0.5, 0.5]])
         """
         gamma = float(self.inverse_temperature)
-        return self._by_leaf(X, lambda rows, centers: (-gamma * rows.scores(centers)).softmax(1))
+
+        def shares(rows: Rows, centers: Tensor) -> Tensor:
+            scores = rows.scores(centers)
+            found = (-gamma * scores).softmax(1)
+            if bool(found.isfinite().all()):
+                return found
+            return log_shares(scores.double(), gamma)[0].exp().to(scores.dtype)
+
+        return self._by_leaf(X, shares)
 
 
 register(

@@ -65,7 +65,7 @@ def cluster_map(
                 ha="center", va="center", zorder=5,
                 bbox={"boxstyle": "circle,pad=0.25", "edgecolor": "white", "facecolor": colour}
                 )  # fmt: skip
-    low, high = _edges(points, torch.tensor(list(centers.values())).to(points))
+    low, high = _edges(points, torch.tensor(list(centers.values()), dtype=points.dtype).to(points))
     ax.set(xlabel="component 1", ylabel="component 2", xlim=(low[0], high[0]))
     ax.set_ylim(low[1], high[1])
     return ax

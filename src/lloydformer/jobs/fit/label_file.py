@@ -3,6 +3,7 @@
 from typing import Any, BinaryIO
 
 import numpy as np
+from torch import Tensor
 
 from lloydformer.jobs.fit.assignment import Assignment
 
@@ -26,13 +27,14 @@ def write_labels(file: BinaryIO, kind: str, assignment: Assignment) -> None:
 
     If the algorithm leaves rows out, the column `outlier` is 1 for those rows, else 0.
     """
-    first = _table(assignment, 0)
+    precision = _precision(assignment.distances)
+    first = _table(assignment, 0, precision)
     if kind == "csv":
         file.write(f"{','.join(first.column_names)}\n".encode())
     with _writer(file, kind, first.schema) as writer:
         writer.write_table(first)
         for start in range(_CHUNK, len(assignment.clusters), _CHUNK):
-            writer.write_table(_table(assignment, start))
+            writer.write_table(_table(assignment, start, precision))
 
 
 def _writer(file: BinaryIO, kind: str, schema: Any) -> Any:
@@ -45,14 +47,20 @@ def _writer(file: BinaryIO, kind: str, schema: Any) -> Any:
     return CSVWriter(file, schema, write_options=WriteOptions(include_header=False))
 
 
-def _table(assignment: Assignment, start: int) -> Any:
+def _precision(distances: Tensor) -> type[np.floating[Any]]:
+    """float32, or float64 for distances that float32 cannot hold."""
+    largest = float(distances.max()) if len(distances) else 0.0
+    return np.float32 if largest == 0 or 1e-30 < largest < 1e38 else np.float64
+
+
+def _table(assignment: Assignment, start: int, precision: type[np.floating[Any]]) -> Any:
     """A chunk of rows as a pyarrow Table."""
     part = slice(start, start + _CHUNK)
     clusters = assignment.clusters[part].numpy().astype(np.int32)
     columns = {
         "row": np.arange(start + 1, start + 1 + len(clusters)),
         "cluster": clusters,
-        "distance": assignment.distances[part].numpy().astype(np.float32),
+        "distance": assignment.distances[part].numpy().astype(precision),
     }
     if assignment.left_out is not None:
         columns["outlier"] = assignment.left_out[part].numpy().astype(np.int8)
