@@ -1,7 +1,12 @@
-"""Compiles the driver of the kernels and runs it under sanitizers, or counts instructions.
+"""Compiles the driver of the kernels and runs it under sanitizers, or counts lines or instructions.
 
 python benchmarks/native/driver.py sanitize ISA [--quick] [--sanitizers address,undefined]
+python benchmarks/native/driver.py coverage [ISA]
+python benchmarks/native/driver.py mutants [NAME ...] [--isa ISA]
 python benchmarks/native/driver.py instructions [N D K]
+
+`coverage` prints how many lines of the kernels the driver runs (needs gcov). `mutants` compiles
+kernels with a planted mistake, and fails if the driver does not find it.
 """
 
 import argparse
@@ -11,16 +16,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 KERNELS = ROOT / "src" / "lloydformer" / "engines" / "native" / "kernels"
 NAMES = ("nearest", "bounded", "measure", "shares", "symmetric", "trimmed", "robust", "seeding",
-         "moments", "batch")  # fmt: skip
+         "moments", "batch", "relocate")  # fmt: skip
 SMALL = ("1,31,33,200", "1,2,3,7,16,17,33", "1,2,5,8,9,16,17,40")
 LARGER = ("5000", "1,7,16,33", "1,8,17,40")
 QUICK = ("5000", "3,17", "5,17")
+FEW = ("1,33,200", "1,2,17", "1,5,9,40")
 """n, d and k. A leaf of the driver has 1,000 points: with fewer, only one thread works."""
 
 
@@ -34,11 +41,64 @@ def flags(isa: str) -> list[str]:
     return [*shared[1].split(), *own[isa].split()]
 
 
-def build(isa: str, folder: str, *more: str) -> str:
+@dataclass(frozen=True)
+class Mutant:
+    """A mistake in a kernel: `old` in a file is replaced by `new`. `found` is what finds it."""
+
+    file: str
+    old: str
+    new: str
+    found: str
+
+
+MUTANTS = {
+    "upper bound too tight": Mutant(
+        "bounds.hpp", "own[l] = upper_[i + l] + path_[labels[l]]", "own[l] = upper_[i + l]",
+        "bounds change a label or a sum",
+    ),
+    "lower bound too tight": Mutant(
+        "bounds.hpp", "low[g * P<T> + l] - group_path_[g]", "low[g * P<T> + l]",
+        "bounds change a label or a sum",
+    ),
+    "group skipped too early": Mutant(
+        "group_search.hpp", "needed_[g] = low_[r][g * P<T>] - bounds_.group_path_[g] <= reach[r]",
+        "needed_[g] = low_[r][g * P<T>] <= reach[r]", "bounds change a label or a sum",
+    ),
+    "bounds of a label that has gone": Mutant(
+        "group_search.hpp", "lost = std::min(", "lost = std::max(",
+        "bounds change a label or a sum",
+    ),
+    "first center pruned": Mutant(
+        "relocation.hpp", "while (costs[best] > least + TIE * objective_) best++;",
+        "(void)least;", "a relocation does not find two blobs without a center",
+    ),
+    "nearest point as refill": Mutant(
+        "iterate.hpp", "return away[a] > away[b];", "return away[a] < away[b];",
+        "an empty cluster without the farthest point",
+    ),
+    "a seed that reaches too few points": Mutant(
+        "seeding.hpp", "T(apart * 0.2499)", "T(apart * 0.5)",
+        "not the distance to the nearest seed",
+    ),
+    "ties by rounding": Mutant(
+        "assign.hpp", "labels[r] = nearest_exactly(block.row(r), centers);", ";",
+        "not the nearest center",
+    ),
+    "an exception that is lost": Mutant(
+        "thread_pool.hpp", "if (error_ == nullptr) error_ = std::current_exception();", "",
+        "an exception that is lost",
+    ),
+    "sums kept after a failure": Mutant(
+        "kernels.cpp", "work_.reset();", "", "another result after memory has ended",
+    ),
+}  # fmt: skip
+
+
+def build(isa: str, folder: str, *more: str, kernels: Path = KERNELS) -> str:
     """Compiles the driver for an instruction set; `more` flags override the others."""
     compiler = os.environ.get("CXX") or shutil.which("c++") or "c++"
     program = f"{folder}/driver_{isa}"
-    command = [compiler, "-std=c++17", "-pthread", *flags(isa), *more, f"-I{KERNELS}",
+    command = [compiler, "-std=c++17", "-pthread", *flags(isa), *more, f"-I{kernels}",
                str(HERE / "driver.cpp"), "-o", program]  # fmt: skip
     subprocess.run(command, check=True)
     return program
@@ -51,6 +111,57 @@ def sanitize(isa: str, sanitizers: str, quick: bool) -> None:
         program = build(isa, folder, *watch)
         for sizes in (SMALL, QUICK if quick else LARGER):
             subprocess.run([program, "sweep", *sizes], check=True)
+        subprocess.run([program, "faults"], check=True)
+
+
+def coverage(isa: str) -> None:
+    """Prints the share of lines of each file of kernels that the driver runs, and of all."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(isa, folder, "-O0", "--coverage")
+        for arguments in (["sweep", *FEW], ["sweep", *QUICK], ["faults"]):
+            subprocess.run([program, *arguments], check=True, cwd=folder, stdout=subprocess.DEVNULL)
+        notes = [str(path) for path in Path(folder).glob("*.gcda")]
+        command = ["gcov", "--no-output", *notes]
+        said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    lines = re.findall(r"File '(.*)'\nLines executed:([\d.]+)% of (\d+)", said.stdout)
+    found = {Path(file).name: (float(share), int(count)) for file, share, count in lines
+             if Path(file).resolve().parent == KERNELS}  # fmt: skip
+    for name, (share, count) in sorted(found.items(), key=lambda one: one[1][0]):
+        print(f"{share:6.2f} % of {count:4d} lines  {name}")
+    total = sum(count for _, count in found.values())
+    run = sum(share * count for share, count in found.values())
+    print(f"{run / total:6.2f} % of {total:4d} lines")
+
+
+def plant(names: list[str], isa: str) -> None:
+    """Compiles kernels with each mistake in turn; ends with an error if the driver misses one."""
+    missed = []
+    for name in names or list(MUTANTS):
+        with tempfile.TemporaryDirectory() as folder:
+            program = build(isa, folder, "-O1", kernels=_mutated(MUTANTS[name], folder))
+            said = _complaint(program)
+        print(f"{name}: {said or 'not found'}", flush=True)
+        missed += [] if said else [name]
+    if missed:
+        raise ValueError(f"mistakes that the driver does not find: {', '.join(missed)}")
+
+
+def _mutated(mutant: Mutant, folder: str) -> Path:
+    kernels = Path(shutil.copytree(KERNELS, f"{folder}/kernels"))
+    text = (kernels / mutant.file).read_text(encoding="utf-8")
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.file}: found {text.count(mutant.old)} times: {mutant.old}")
+    (kernels / mutant.file).write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    return kernels
+
+
+def _complaint(program: str) -> str:
+    """What the driver says of the first check that fails; nothing if none does."""
+    for arguments in (["sweep", *SMALL], ["sweep", *LARGER], ["faults"]):
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode:
+            return (done.stdout or done.stderr).strip()
+    return ""
 
 
 def instructions(n: int, d: int, k: int) -> None:
@@ -74,11 +185,20 @@ def main() -> None:
     under.add_argument("isa")
     under.add_argument("--sanitizers", default="address,undefined")
     under.add_argument("--quick", action="store_true", help="few problems of 5,000 points")
+    lines = commands.add_parser("coverage")
+    lines.add_argument("isa", nargs="?", default="avx2")
+    mistakes = commands.add_parser("mutants")
+    mistakes.add_argument("names", nargs="*", choices=[*MUTANTS, []], metavar="NAME")
+    mistakes.add_argument("--isa", default="avx2")
     count = commands.add_parser("instructions")
     count.add_argument("size", nargs="*", type=int, metavar="N D K")
     given = parser.parse_args()
     if given.command == "sanitize":
         return sanitize(given.isa, given.sanitizers, given.quick)
+    if given.command == "coverage":
+        return coverage(given.isa)
+    if given.command == "mutants":
+        return plant(given.names, given.isa)
     n, d, k = given.size or (20_000, 32, 10)
     return instructions(n, d, k)
 

@@ -9,15 +9,16 @@
 
 /// How the points of a problem are transformed; numbered, so that a sweep covers all kinds.
 struct Kind {
-    bool single, weights, directions, scaled, duplicates;
+    bool single, weights, directions, scaled, duplicates, mapped;
 
-    static constexpr int count = 32;
+    static constexpr int count = 64;
     explicit Kind(int number)
         : single(!(number & 1)),
           weights(number & 2),
           directions(number & 4),
           scaled(number & 8),
-          duplicates(number & 16) {}
+          duplicates(number & 16),
+          mapped(number & 32) {}
 
     bool plain() const { return !directions && !scaled; }
 };
@@ -64,6 +65,30 @@ struct Generated {
     T seen(int64_t i, int f, const Kind& kind) const {
         const T x = points[i * d + f];
         return (kind.scaled ? T((x - shift[f]) / scale[f]) : x) - origin[f];
+    }
+
+    /// A row after the transformation, in float64.
+    std::vector<double> row(int64_t i, const Kind& kind) const {
+        std::vector<double> out(d);
+        double square = 0;
+        for (int f = 0; f < d; f++) out[f] = seen(i, f, kind), square += out[f] * out[f];
+        for (int f = 0; f < d && kind.directions && square > 0; f++) out[f] /= std::sqrt(square);
+        return out;
+    }
+
+    double weight(int64_t i, const Kind& kind) const { return kind.weights ? weights[i] : 1.0; }
+
+    /// Upper bound of |x|^2 after the transformation.
+    double farthest(const Kind& kind) const {
+        if (kind.directions) return 1;
+        double corner = 0;
+        for (int f = 0; f < d; f++) {
+            double most = 0;
+            for (int64_t i = 0; i < n; i++)
+                most = std::max(most, std::fabs(double(seen(i, f, kind))));
+            corner += most * most;
+        }
+        return corner * (1 + 1e-5);
     }
 };
 

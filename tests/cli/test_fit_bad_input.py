@@ -1,7 +1,6 @@
 """Bad input of `fit` and `predict`: one line, status 2, and no new or changed file."""
 
 import errno
-import json
 import os
 import re
 import resource
@@ -13,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import lloydformer as lf
 from lloydformer.jobs.fit import outputs
 
 PROGRAM = [sys.executable, "-m", "lloydformer"]
@@ -259,54 +257,3 @@ def test_a_closed_pipe_is_no_error_and_the_files_are_written(here, more):
     assert process.returncode == 0
     names = {path.name for path in (here / "wide-clusters").iterdir()}
     assert names == {"labels.csv", "centers.csv", "summary.json", "model"}
-
-
-KILLING = """
-import os, signal, sys, time
-from lloydformer.cli import app, fit
-
-def rewrite():
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    for turn in range(10_000):
-        sys.argv = ["lloydformer", "fit", "good.csv", "-k", str(2 + turn % 7), "--force"]
-        try:
-            app.main()
-        except SystemExit as end:
-            assert end.code == 0
-
-for delay in sys.stdin:
-    if (child := os.fork()) == 0:
-        rewrite()
-    while not os.path.exists("good-clusters/summary.json"):
-        time.sleep(0.01)
-    time.sleep(float(delay))
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    print("killed", flush=True)
-"""
-
-
-def test_sigkill_while_writing_leaves_whole_files(here):
-    """Kill the process at many moments while it rewrites: each file is the old or the new one."""
-    with subprocess.Popen(
-        [sys.executable, "-c", KILLING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for turn in range(15):
-            process.stdin.write(f"{0.05 + 0.013 * turn}\n")
-            process.stdin.flush()
-            assert process.stdout.readline() == "killed\n"
-            check_whole(here / "good-clusters")
-
-
-def check_whole(folder):
-    labels = pd.read_csv(folder / "labels.csv")
-    centers = pd.read_csv(folder / "centers.csv")
-    summary = json.loads((folder / "summary.json").read_text())
-    assert np.array_equal(labels["row"], np.arange(1, 41))
-    assert not labels.isna().any(axis=None)
-    assert centers["size"].sum() == 40
-    assert sum(summary["sizes"]) == 40
-    model = lf.KMeans.from_pretrained(folder / "model")
-    assert model.cluster_centers_.shape == (model.n_clusters, 2)

@@ -1,10 +1,12 @@
-"""The kernels under sanitizers, without Python: every fold on small odd sizes.
+"""The kernels under sanitizers, without Python: every kernel on small odd sizes.
 
-The driver also checks what it runs: bounds and threads change no label, and each label is of the
-nearest center in float64.
+The driver also checks what it runs: bounds and threads change no bit, labels name the nearest
+center in float64, relocations and refills find what they must, and a kernel that runs out of memory
+leaves nothing wrong behind. Planted mistakes show that these checks can fail.
 """
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from lloydformer.engines.native.installed import kernels
 
 ROOT = Path(__file__).parents[2]
 DRIVER = ROOT / "benchmarks" / "native" / "driver.py"
+MUTANTS = runpy.run_path(str(DRIVER))["MUTANTS"]
 COMPILER = os.environ.get("CXX") or shutil.which("c++")
 
 
@@ -31,11 +34,15 @@ def _sanitizing(tmp_path):
         pytest.skip(f"{COMPILER} has no sanitizers: the kernels were not run under them")
 
 
-def sanitize(isa: str, *more: str) -> str:
-    command = [sys.executable, str(DRIVER), "sanitize", isa, *more]
+def drive(*arguments: str) -> str:
+    command = [sys.executable, str(DRIVER), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def sanitize(isa: str, *more: str) -> str:
+    return drive("sanitize", isa, *more)
 
 
 def runs_here(isa: str) -> bool:
@@ -62,6 +69,24 @@ def test_sanitizers_are_clean_and_labels_the_same_for_every_instruction_set():
 def test_no_thread_reads_what_another_one_writes():
     isa = "avx2" if runs_here("avx2") else "portable"
     sanitize(isa, "--sanitizers", "thread")
+
+
+@pytest.mark.long
+def test_planted_mistakes_are_found():
+    isa = "avx2" if runs_here("avx2") else "portable"
+    found = dict(line.split(": ", 1) for line in drive("mutants", "--isa", isa).splitlines())
+    assert list(found) == list(MUTANTS)
+    for name, mutant in MUTANTS.items():
+        assert found[name].endswith(mutant.found), (name, found[name])
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("gcov") is None, reason="lines are counted by gcov")
+def test_the_driver_runs_the_lines_of_the_kernels():
+    isa = "avx2" if runs_here("avx2") else "portable"
+    *files, total = drive("coverage", isa).splitlines()
+    assert len(files) >= 30
+    assert float(total.split()[0]) >= 95
 
 
 def test_an_unknown_instruction_set_is_named():

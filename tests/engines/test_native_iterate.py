@@ -53,3 +53,31 @@ def test_several_calls_give_the_bits_of_one(at_once):
     assert parts.history == whole.history
     np.testing.assert_array_equal(parts.centers, whole.centers)
     np.testing.assert_array_equal(parts.labels, whole.labels)
+
+
+def test_more_clusters_than_points_are_refused():
+    """There is no point for every empty cluster, and refilling would read past the last one."""
+    points = np.arange(3.0)[:, None]
+    session = kernels().Folds(points, None, None, None, None, False, 9.0, False, 1, 0, 512)
+    labels, previous = np.zeros(3, dtype=np.int32), np.full(3, -1, dtype=np.int32)
+    with pytest.raises(ValueError, match="centers: found 4 for 3 points; pass at most one"):
+        session.run(
+            "iterate", centers=np.full((4, 1), 9.0), labels=labels, previous=previous,
+            fresh=True, tolerance=0.0, history=np.zeros(5),
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="centers: found 4 for 3 points"):
+        kernels().solve(
+            points[None], None, None, 0.0, 5, False, np.full((1, 4, 1), 9.0), labels[None],
+            np.zeros(1), np.zeros(1, dtype=np.int64), 2,
+        )  # fmt: skip
+
+
+def test_a_seed_without_a_first_one_is_refused():
+    """Labels would name seeds that the kernel does not know."""
+    points = np.arange(3.0)[:, None]
+    session = kernels().Folds(points, None, None, None, None, False, 9.0, False, 1, 0, 512)
+    with pytest.raises(ValueError, match="first: pass True: there is no seed yet"):
+        session.run(
+            "closer", seed=np.zeros(1), first=False, labels=np.zeros(3, dtype=np.int32),
+            distances=np.zeros(3), masses=np.zeros(1),
+        )  # fmt: skip

@@ -77,6 +77,13 @@ def test_a_second_start(data):
     check(data, [*folds, Measure(data.take(torch.arange(K))), *folds[:2]], {len(folds) + 1})
 
 
+def test_measuring_after_labels_are_forgotten(data):
+    """Bounds are those of labels that are not there any more."""
+    centers = path(data)
+    folds = [Nearest(c) for c in centers]
+    check(data, [*folds, Measure(centers[-1])], {len(folds)})
+
+
 def test_the_same_centers_again(data):
     centers = path(data)
     folds = [Nearest(c) for c in centers]

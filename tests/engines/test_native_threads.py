@@ -15,7 +15,7 @@ from lloydformer import recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Native, instruction_set
-from lloydformer.engines.native.engine import allowed_threads
+from lloydformer.engines.thread_pool import allowed_threads
 from lloydformer.plans.lower import lower
 
 pytestmark = pytest.mark.skipif(
@@ -119,7 +119,7 @@ def test_an_instruction_set_that_is_not_there_is_named():
 ALLOWED = """
 import torch
 from threadpoolctl import threadpool_limits
-from lloydformer.engines.native.engine import allowed_threads
+from lloydformer.engines.thread_pool import allowed_threads
 print(allowed_threads())
 with threadpool_limits(1):
     print(allowed_threads())

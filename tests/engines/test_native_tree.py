@@ -63,7 +63,7 @@ def measure(problem, session, n):
     labels, previous, distances = problem.state(n)
     spread, masses = np.zeros(K), np.zeros(K)
     session.run("measure", centers=problem.centers, labels=labels, previous=previous,
-                distances=distances, spread=spread, masses=masses)  # fmt: skip
+                distances=distances, fresh=True, spread=spread, masses=masses)  # fmt: skip
     return np.concatenate([spread, masses])
 
 
@@ -85,7 +85,8 @@ def shares(problem, session, n):
 def within(problem, session, n):
     labels, previous, distances = problem.state(n)
     session.run("measure", centers=problem.centers, labels=labels, previous=previous,
-                distances=distances, spread=np.zeros(K), masses=np.zeros(K))  # fmt: skip
+                distances=distances, fresh=True, spread=np.zeros(K),
+                masses=np.zeros(K))  # fmt: skip
     sums, masses, objective = np.zeros((K, D)), np.zeros(K), np.zeros(1)
     changed = session.run("within", labels=labels, previous=previous, distances=distances,
                           trimmed=np.zeros(n, dtype=bool), sums=sums, masses=masses,

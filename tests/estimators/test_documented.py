@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpydoc.docscrape import ClassDoc
-from sklearn.utils._param_validation import StrOptions
 
 import lloydformer as lf
 from lloydformer.engines import ENGINES
+from lloydformer.estimators.parameter_checks import StrOptions
 
 ESTIMATORS = [kind for n in lf.__all__ if hasattr(kind := getattr(lf, n), "fit")]
 

@@ -1,12 +1,6 @@
 """A model in a folder is the model: to the last bit, whole or not at all, and never by surprise."""
 
 import json
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -360,59 +354,3 @@ def test_a_model_that_is_replaced_while_it_is_read_is_the_new_one(tmp_path, monk
 
     monkeypatch.setattr(model_folder, "_read_tensors", too_late)
     same_model(lf.KMeans.from_pretrained(tmp_path), new)
-
-
-# ---- SIGKILL
-
-SAVES = """
-import itertools, os, sys
-from lloydformer.estimators import Clusterer
-models = [Clusterer.from_pretrained(folder) for folder in sys.argv[2:]]
-for line in sys.stdin:
-    models.reverse()
-    if (pid := os.fork()) == 0:
-        for model in itertools.cycle(models):
-            model.save_pretrained(sys.argv[1], force=True)
-    print(pid, flush=True)
-    os.waitpid(pid, 0)
-    print("over", flush=True)
-"""
-
-
-def kill_while_saving(saver, delay):
-    saver.stdin.write("again\n")
-    saver.stdin.flush()
-    pid = int(saver.stdout.readline())
-    time.sleep(delay)
-    os.kill(pid, signal.SIGKILL)
-    assert saver.stdout.readline() == "over\n"
-
-
-@pytest.mark.long
-def test_sigkill_while_saving_leaves_the_old_model_or_the_new_one(tmp_path):
-    data = np.random.default_rng(0).normal(size=(100_000, 2))
-    models = [lf.KMeans(k, random_state=0, max_iter=2).fit(data) for k in (3, 5)]
-    folders = [str(tmp_path / str(len(m.cluster_centers_))) for m in models]
-    for model, folder in zip(models, folders, strict=True):
-        model.save_pretrained(folder)
-    target = tmp_path / "target"
-    models[0].save_pretrained(target)
-    began = time.perf_counter()
-    models[0].save_pretrained(target, force=True)
-    takes = min(time.perf_counter() - began, 0.05)
-    command = [sys.executable, "-c", SAVES, str(target), *folders]
-    delays, seen, leftovers = random.Random(0), set(), 0
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as saver:
-        for _ in range(60):
-            kill_while_saving(saver, delays.uniform(0, 4 * takes))
-            leftovers += len(list(target.iterdir())) > 2
-            found = lf.KMeans.from_pretrained(target)
-            same_model(found, models[len(found.cluster_centers_) == 5])
-            seen.add(len(found.cluster_centers_))
-        saver.stdin.close()
-    assert seen == {3, 5}
-    assert leftovers > 5, "the kills came at moments when nothing was being written"
-    models[0].save_pretrained(target, force=True)
-    assert len(list(target.iterdir())) == 2, "what was left lying is gone"

@@ -7,7 +7,7 @@ import typer
 
 from lloydformer.cli.options import LARGEST_SEED, integer
 from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
-from lloydformer.engines.native.engine import allowed_threads
+from lloydformer.engines.thread_pool import allowed_threads
 from lloydformer.jobs.bench.files import check_file, write_file
 from lloydformer.jobs.bench.questions import QUESTIONS
 from lloydformer.jobs.bench.result import Result, excess, load, seconds

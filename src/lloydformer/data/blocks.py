@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from scipy import sparse
 from torch import Tensor
@@ -90,6 +91,8 @@ class TensorBlocks:
         Rows of a leaf that are processed together; by default the whole leaf.
     known_ends : Tensor of shape (2, d), optional
         `ends` of other blocks over the same points, so that they are not computed again.
+    weight_unit : float
+        The unit of the weights, a power of two.
     """
 
     points: Tensor
@@ -102,6 +105,7 @@ class TensorBlocks:
     mapped: bool = False
     part: int | None = None
     known_ends: Tensor | None = None
+    weight_unit: float = 1.0
 
     @cached_property
     def ends(self) -> Tensor:
@@ -121,6 +125,7 @@ class TensorBlocks:
         return Layout(
             self.n_rows, self.n_features, self.dtype, self.device, self.leaf,
             self.part or self.leaf, self.origin, self.scaling, self.sample_weight is not None,
+            self.weight_unit,
         )  # fmt: skip
 
     @property
@@ -177,7 +182,14 @@ class SparseBlocks:
     leaf: int = LEAF
     directions: bool = False
     part: int | None = None
+    weight_unit: float = 1.0
     mapped: ClassVar[bool] = False
+
+    @property
+    def ends(self) -> Tensor:
+        """The smallest and the largest value of all columns, (2, 1); 0, the origin, is a value."""
+        ends = [[end(self.matrix.data, initial=0.0)] for end in (np.min, np.max)]
+        return torch.tensor(ends, dtype=self.layout.dtype)
 
     @cached_property
     def layout(self) -> Layout:
@@ -186,6 +198,7 @@ class SparseBlocks:
         return Layout(
             n_rows, n_features, dtype, torch.device("cpu"), self.leaf, self.part or self.leaf,
             torch.zeros(n_features, dtype=dtype), None, self.sample_weight is not None,
+            self.weight_unit,
         )  # fmt: skip
 
     def prefetch(self, start: int, stop: int) -> None:

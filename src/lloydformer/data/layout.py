@@ -1,5 +1,6 @@
 """The layout of data: what is known of them without reading a row, O(d) numbers."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -33,6 +34,8 @@ class Layout:
         Applied to every row.
     weighted : bool
         Do rows have weights?
+    weight_unit : float
+        Weights are multiples of it: a power of two, near the largest weight that the user gave.
     """
 
     n_rows: int
@@ -44,6 +47,7 @@ class Layout:
     origin: Tensor
     scaling: Scaling | None
     weighted: bool
+    weight_unit: float = 1.0
 
     @property
     def n_leaves(self) -> int:
@@ -63,3 +67,21 @@ class Layout:
     def rounded(self, centers: Tensor) -> Tensor:
         """Centers rounded as a user gets them, so that labels belong to the returned centers."""
         return self.place(self.returned(centers))
+
+    def in_given_units(self, *sums: float) -> tuple[float, ...]:
+        """Sums of weighted squared distances, for weights as the user gave them.
+
+        It raises `ValueError` for numbers that float64 cannot hold.
+        """
+        given = tuple(value * self.weight_unit for value in sums)
+        if all(map(math.isfinite, given)):
+            return given
+        if all(map(math.isfinite, sums)):
+            raise ValueError(
+                f"sample_weight: found weights up to {2 * self.weight_unit:.2g}; float64 cannot "
+                "hold their sum with squared distances; divide them by their maximum"
+            )
+        raise ValueError(
+            "X: found values whose squared distances float64 cannot add up; "
+            "rescale them, for example with sklearn.preprocessing.StandardScaler"
+        )

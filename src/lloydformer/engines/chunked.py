@@ -6,7 +6,7 @@ leaves are merged along one binary tree: the number of threads does not change a
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial, reduce
 from typing import Any
@@ -56,11 +56,12 @@ class ChunkedSession(Session):
     def fold(self, fold: Fold) -> Any:
         self.state.reclaim()
         work = partial(self._map_group, fold)
-        if self.layout.device.type == "cpu":
-            summaries = _in_order(self._pool, work, self._prefetched(), 2 * self._n_threads)
-        else:
-            summaries = map(work, self._groups)
-        return merge_tree(fold.merge, summaries)
+        with self._all_or_forgotten():
+            if self.layout.device.type == "cpu":
+                summaries = _in_order(self._pool, work, self._prefetched(), 2 * self._n_threads)
+            else:
+                summaries = map(work, self._groups)
+            return merge_tree(fold.merge, summaries)
 
     def run(self, task: Task) -> Any | None:
         return None
@@ -80,11 +81,19 @@ class ChunkedSession(Session):
         return self.state.lend_labels()
 
     def trimmed(self) -> Tensor | None:
-        mask = self.state.known("trimmed")
-        return None if mask is None else mask.clone()
+        return self.state.copy_of("trimmed")
 
     def forget(self) -> None:
         self.state.forget()
+
+    @contextmanager
+    def _all_or_forgotten(self) -> Iterator[None]:
+        """After an error, what was half written must not be compared with."""
+        try:
+            yield
+        except BaseException:
+            self.forget()
+            raise
 
     def _weight(self, start: int, stop: int) -> Tensor:
         weights = self.blocks.weights(start, stop)
@@ -101,7 +110,7 @@ class ChunkedSession(Session):
         return torch.stack([of(*leaf).sum() for leaf in ranges(self.layout)])
 
     @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
+    def _pool(self) -> Executor:
         return self._resources.enter_context(
             single_core_pool(min(self._n_threads, len(self._groups)))
         )
@@ -144,9 +153,7 @@ class ChunkedSession(Session):
         return PointBlock(start, stop - start, read, self.blocks.weights(start, stop), column)
 
 
-def _in_order(
-    pool: ThreadPoolExecutor, work: Any, groups: Iterable[Any], most: int
-) -> Iterator[Any]:
+def _in_order(pool: Executor, work: Any, groups: Iterable[Any], most: int) -> Iterator[Any]:
     """Results in the order of the groups, with at most `most` of them waiting."""
     waiting: deque[Future[Any]] = deque()
     for group in groups:

@@ -2,6 +2,7 @@
 
 from threading import Lock
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -41,6 +42,11 @@ class PointState:
         """The array of a column; None if nothing has used it."""
         return self._columns.get(name)
 
+    def copy_of(self, name: str) -> Tensor | None:
+        """A copy of a column; None if nothing has used it."""
+        known = self.known(name)
+        return None if known is None else _copied(torch.empty_like(known), known)
+
     def lend_labels(self) -> Tensor:
         """The labels, as they are now. `reclaim` must be called before the next write."""
         self._lent = True
@@ -49,18 +55,18 @@ class PointState:
     def reclaim(self) -> None:
         """Continue on a copy of the labels if they have been lent."""
         if self._lent:
-            self._columns["labels"] = self._allocated("labels").copy_(self._columns["labels"])
+            self._columns["labels"] = _copied(self._allocated("labels"), self._columns["labels"])
             self._lent = False
 
     def forget(self) -> None:
         """Forget the labels of the last iteration."""
         known = self.known("previous")
         if known is not None:  # a new column begins this way
-            known.fill_(_UNKNOWN)
+            _filled(known, _UNKNOWN)
 
     def _created(self, name: str) -> Tensor:
         start, column = _START[name], self._allocated(name)
-        return column if start is None else column.fill_(start)
+        return column if start is None else _filled(column, start)
 
     def _allocated(self, name: str) -> Tensor:
         layout, dtype = self._layout, self._dtype(name)
@@ -72,3 +78,18 @@ class PointState:
 
     def _dtype(self, name: str) -> torch.dtype:
         return {"distances": self._layout.dtype, "trimmed": torch.bool}.get(name, torch.int32)
+
+
+def _filled(column: Tensor, value: int) -> Tensor:
+    """On the CPU by NumPy: torch would start its own threads, and end the process if it cannot."""
+    if column.device.type != "cpu":
+        return column.fill_(value)
+    column.numpy().fill(value)
+    return column
+
+
+def _copied(column: Tensor, source: Tensor) -> Tensor:
+    if column.device.type != "cpu":
+        return column.copy_(source)
+    np.copyto(column.numpy(), source.numpy())
+    return column

@@ -1,20 +1,113 @@
-"""A pool of threads in which torch uses one core each; other threads keep theirs."""
+"""How many threads to use, and a pool in which torch uses one core for each of them."""
 
-from concurrent.futures import ThreadPoolExecutor
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
+from threading import Event
 from typing import Any
 
 import torch
+from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
+_SPACE = 128 << 20
+"""Bytes of addresses that a thread may take: its stack (8 MB) and its heap (64 MB), and some."""
 
-def single_core_pool(n_threads: int) -> ThreadPoolExecutor:
+
+def allowed_threads() -> int:
+    """As many threads as torch and OpenMP (`threadpoolctl`) both allow, at most one for each core.
+
+    `OMP_NUM_THREADS` may ask for more threads than there are cores.
+    """
+    limits = [library.get_num_threads() for library in _openmp_libraries()]
+    if not os.environ.get("OMP_NUM_THREADS"):
+        limits.append(_cores())
+    return min(torch.get_num_threads(), *limits)
+
+
+def single_core_pool(n_threads: int) -> Executor:
     """A pool whose threads run torch on one core each, so that results have the same bits.
 
     `torch.set_num_threads` would change the whole process, callbacks and other fits included. The
-    limit of OpenMP belongs to the thread that sets it.
+    limit of OpenMP belongs to the thread that sets it. Fewer threads, if the system does not start
+    as many; the caller's own thread, if it starts none or one is asked for.
     """
-    return ThreadPoolExecutor(n_threads, initializer=_use_one_core)
+    n_threads = startable(n_threads)
+    while n_threads > 1:
+        pool = ThreadPoolExecutor(n_threads, initializer=_use_one_core)
+        started = _start(pool, n_threads)
+        if started == n_threads:
+            return pool
+        pool.shutdown()
+        n_threads = started
+    return _CallersThread()
+
+
+def startable(n_threads: int) -> int:
+    """As many threads as there is address space for (RLIMIT_AS), at least one.
+
+    A thread that gets no memory for its own variables would end the process.
+    """
+    while n_threads > 1 and not _has_space(n_threads * _SPACE):
+        n_threads -= 1
+    return n_threads
+
+
+def _has_space(size: int) -> bool:
+    if not hasattr(mmap, "MAP_ANONYMOUS"):  # Windows has no such limit
+        return True
+    try:
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0).close()
+    except OSError:
+        return False
+    return True
+
+
+def _start(pool: ThreadPoolExecutor, n_threads: int) -> int:
+    """Start the threads of a pool; returns how many of them the system has started."""
+    gate, started = Event(), 0
+    try:
+        for _ in range(n_threads):  # each of them waits, so that the next one is started
+            pool.submit(gate.wait)
+            started += 1
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise
+    finally:
+        gate.set()
+    return started
+
+
+class _CallersThread(Executor):
+    """Runs what is submitted at once, in the thread that submits it, with torch on one core."""
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            with one_core():
+                future.set_result(work(*args, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Torch on one core in this thread: it needs no threads of its own meanwhile.
+
+    If the system does not start them, OpenMP ends the process. For operations on as many numbers
+    as there are points, in the thread of the caller; also a decorator.
+    """
+    before = [(library, library.get_num_threads()) for library in _openmp_libraries()]
+    _use_one_core()
+    try:
+        yield
+    finally:
+        for library, n_threads in before:
+            library.set_num_threads(n_threads)
 
 
 def _use_one_core() -> None:
@@ -23,6 +116,25 @@ def _use_one_core() -> None:
         library.set_num_threads(1)
 
 
+def _leave_the_threads_of_the_parent() -> None:
+    """Run torch on one thread in a forked child.
+
+    OpenMP keeps the threads of its last parallel loop. A fork does not copy them, and the child's
+    first parallel loop would wait for them for ever.
+    """
+    torch.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_leave_the_threads_of_the_parent)
+
+
 @cache
 def _openmp_libraries() -> list[Any]:
     return list(ThreadpoolController().select(user_api="openmp").lib_controllers)
+
+
+@cache
+def _cores() -> int:
+    """Physical cores that this process may use, by its affinity and its share in a container."""
+    return int(cpu_count(only_physical_cores=True))

@@ -13,11 +13,9 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -26,6 +24,7 @@ from lloydformer.data.blocks import Blocks, count_weighted, ranges
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
 from lloydformer.engines import choose
+from lloydformer.estimators.parameter_checks import Interval, StrOptions, checked_fit
 from lloydformer.estimators.saved import Saved
 from lloydformer.estimators.source import Source, View, read
 from lloydformer.estimators.starts import Starts
@@ -104,7 +103,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """What is run from each start; None for the plan's iterations."""
         return None
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checked_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Clusterer":
         """Cluster the rows of X.
 
@@ -225,7 +224,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         source = self._read(X, sample_weight, reset=False)
         with self._open(source.blocks) as session:
             final = self._plan().finish(session, self._centers(session.layout))
-            return source.out(session.labels()), final.inertia
+            (inertia,) = session.layout.in_given_units(final.inertia)
+            return source.out(session.labels()), inertia
 
     def predict(self, X: Any) -> Any:
         """Find the nearest center of each row.

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from torch import Tensor
 
@@ -16,6 +15,7 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.trace import Trace
 from lloydformer.data.blocks import ranges
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.parameter_checks import checked_fit
 from lloydformer.estimators.source import Source
 from lloydformer.estimators.starts import Starts
 from lloydformer.estimators.warm import warmed
@@ -196,7 +196,7 @@ class CircuitClusterer(Clusterer):
                 check_zero_sum("X", rows.take(torch.arange(stop - start)))
         return source
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checked_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "CircuitClusterer":
         """Cluster the rows of X with the algorithm of the recipe.
 

@@ -3,11 +3,10 @@
 import warnings
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import StrOptions
-
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.estimators.parameter_checks import StrOptions
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.streaming import Streaming
 

@@ -4,13 +4,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.source import Source
 from lloydformer.solving.rules import Rules

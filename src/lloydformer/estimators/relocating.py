@@ -4,11 +4,11 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan

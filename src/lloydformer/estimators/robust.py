@@ -3,13 +3,12 @@
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.parameter_checks import Interval, StrOptions
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
 
 

@@ -3,12 +3,11 @@
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
-
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.solving.rules import Rules
 

@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 import torch
 from scipy import sparse
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from lloydformer.data.blocks import SparseBlocks, TensorBlocks, ranges
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
+from lloydformer.engines.thread_pool import one_core
+from lloydformer.estimators.sample_weight import checked_weights
 from lloydformer.numerics.checks import FLOATS, check_range
+from lloydformer.numerics.units import in_units
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Source:
     tensors: bool
     """Did tensors come in? Then tensors go out, on the same device."""
 
+    @one_core()
     def without_zero_rows(self, policy: str) -> "Source":
         """Rows of zeros have no direction: refuse them, or let them count for nothing."""
         blocks = self.blocks
@@ -41,7 +45,9 @@ class Source:
         else:
             kept = weights.clone()
         kept[zero] = 0
-        return replace(self, blocks=replace(blocks, sample_weight=kept))
+        scaled, unit = in_units("sample_weight", kept.cpu().numpy())
+        kept, unit = torch.from_numpy(scaled).to(kept), float(unit) * blocks.weight_unit
+        return replace(self, blocks=replace(blocks, sample_weight=kept, weight_unit=unit))
 
     def out(self, values: Tensor) -> Any:
         return values if self.tensors else values.cpu().numpy()
@@ -82,6 +88,7 @@ def read(
 ) -> Source:
     """Check the data as scikit-learn does, and look at them as blocks."""
     scaling, names, mapped = None, None, False
+    fitted = None if view is None else torch.as_tensor(estimator.cluster_centers_)
     if isinstance(X, TensorBlocks):
         points, scaling, names = _checked_tensor(estimator, X.points, reset), X.scaling, X.names
         mapped = X.mapped and points.device.type == "cpu"
@@ -95,15 +102,20 @@ def read(
         )  # fmt: skip
         if sparse.issparse(X):
             cpu = torch.device("cpu")
-            weights, k = _weights(sample_weight, X.shape[0], cpu), int(estimator.n_clusters)
+            weights, unit = _weights(sample_weight, X.shape[0], cpu)
+            k = int(estimator.n_clusters)
             leaf, part = leaf_rows(cpu, X.shape[1], k), part_rows(cpu, 1, k)
-            return Source(SparseBlocks(X, weights, leaf, directions, part), tensors=False)
+            rows = SparseBlocks(X, weights, leaf, directions, part, unit)
+            if not directions:
+                _check_squares(rows, fitted)
+            return Source(rows, tensors=False)
         points = _as_tensor(X, estimator.device)
     if view is not None:
         scaling = view.scaling
+    weights, unit = _weights(sample_weight, len(points), points.device)
     blocks = TensorBlocks(
         points,
-        _weights(sample_weight, len(points), points.device),
+        weights,
         leaf_rows(points.device, points.shape[1], int(estimator.n_clusters)),
         None if view is None else view.origin.to(points),
         directions,
@@ -112,12 +124,22 @@ def read(
         mapped,
         part_rows(points.device, points.shape[1], int(estimator.n_clusters)),
         X.ends.to(points.device) if isinstance(X, TensorBlocks) else None,
+        unit,
     )
     if isinstance(X, Tensor | TensorBlocks) and not bool(torch.isfinite(blocks.ends).all()):
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
     if not directions:
-        check_range("X", blocks.ends if scaling is None else scaling.apply(blocks.ends))
+        _check_squares(blocks, fitted)
     return Source(blocks, tensors=isinstance(X, Tensor))
+
+
+def _check_squares(blocks: TensorBlocks | SparseBlocks, fitted: Tensor | None) -> None:
+    """Refuse rows whose squared distances, to each other or to fitted centers, overflow."""
+    layout, rows = blocks.layout, blocks.ends
+    if fitted is not None:
+        rows = torch.cat([rows, fitted.to(rows).view(-1, rows.shape[1])])
+    scaled = rows if layout.scaling is None else layout.scaling.apply(rows)
+    check_range("X", scaled, layout.n_rows, layout.n_features)
 
 
 def _note_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> None:
@@ -180,12 +202,11 @@ def _checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
     return X.detach() if estimator.device is None else X.detach().to(_device(estimator.device))
 
 
-def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> Tensor | None:
+def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> tuple[Tensor | None, float]:
+    """Weights in units of a power of two, and that unit."""
     if sample_weight is None:
-        return None
+        return None, 1.0
     if isinstance(sample_weight, Tensor):
         sample_weight = sample_weight.detach().cpu().numpy()
-    checked = _check_sample_weight(
-        sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True
-    )
-    return torch.from_numpy(checked).to(device)
+    weights, unit = in_units("sample_weight", checked_weights(sample_weight, n_rows))
+    return torch.from_numpy(weights).to(device), float(unit)

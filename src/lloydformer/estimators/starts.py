@@ -10,6 +10,8 @@ from sklearn.utils import check_array
 from torch import Tensor
 
 from lloydformer.data.layout import Layout
+from lloydformer.numerics.checks import largest_value
+from lloydformer.numerics.directions import directions
 from lloydformer.plans.session import Session
 from lloydformer.solving.seeding import kmeans_parallel, kmeans_plusplus, random_rows
 
@@ -74,9 +76,16 @@ class Starts:
                 f"of clusters {wanted[0]} and the number of features {wanted[1]}"
             )
         placed = self.layout.place(torch.from_numpy(dense))
-        if not self.estimator._directions:
-            return placed
-        norms = placed.norm(dim=1, keepdim=True)
-        if bool((norms == 0).any()):
-            raise ValueError("init: found a center of zeros, which has no direction; pass another")
-        return placed / norms
+        if self.estimator._directions:
+            return directions("init", placed)
+        self._check_squares(placed)
+        return placed
+
+    def _check_squares(self, placed: Tensor) -> None:
+        """Refuse centers that are so far from the data that squared distances overflow."""
+        layout, far = self.layout, placed.abs().amax().item()
+        if far >= largest_value(layout.dtype, layout.n_features, layout.n_rows):
+            raise ValueError(
+                f"init: found a value {far:.2g} from the middle of the data, whose square "
+                f"{layout.dtype} cannot hold; pass centers near the data"
+            )

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from torch import Tensor
 
 from lloydformer.data.layout import Layout
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.parameter_checks import checked_fit
 from lloydformer.estimators.source import Source, View
 from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan, Sums, moved
@@ -32,7 +32,7 @@ class Streaming(Clusterer):
     [True, True, False]
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checked_fit
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Streaming":
         r"""Update the centers with a batch of rows, as scikit-learn's `MiniBatchKMeans` does.
 
@@ -97,11 +97,13 @@ class Streaming(Clusterer):
             grown_centers, counts = grown(plan, session, *before)
             centers = layout.returned(grown_centers)
             final = plan.finish(session, layout.place(centers).to(layout.dtype))
-            self.labels_ = source.out(session.labels())
+            (inertia,) = layout.in_given_units(final.inertia)
+            labels = session.labels()
+        self.labels_ = source.out(labels)
         if first:
             self._view = View(layout.origin, layout.scaling)
         self.cluster_centers_, self._counts = source.out(centers), counts.cpu().numpy()
-        self.inertia_ = final.inertia
+        self.inertia_ = inertia
         self.n_steps_ = getattr(self, "n_steps_", 0) + 1
         self._n_features_out = len(centers)
         return self
@@ -138,11 +140,31 @@ class Streaming(Clusterer):
 
 
 def grown(plan: Plan, session: Session, centers: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-    """Centers (k, d) and the weights that they stand for (k,), in float64, after a batch."""
+    """Centers (k, d) and the weights that they stand for (k,), in float64, after a batch.
+
+    Where the batch weighs nothing beside the rows before it, the center stays.
+    """
+    unit = session.layout.weight_unit
     update = plan.step(session, centers.to(session.layout.dtype), 0).update
     assert isinstance(update, Sums), "centers that are running means are sums over masses"
-    both = Sums(update.sums + counts[:, None] * centers, update.masses + counts)
+    before, level = _leveled(counts / unit)
+    both = Sums(
+        update.sums / level[:, None] + before[:, None] * centers, update.masses / level + before
+    )
     new = moved(both, centers, plan.directions)
     weights = both.sums.norm(dim=1) if plan.directions else both.masses
-    met = update.masses > 0
-    return torch.where(met[:, None], new, centers), torch.where(met, weights, counts)
+    met = (update.masses > 0) & before.isfinite()
+    grown_counts = torch.where(met, weights * (unit * level), counts)
+    if not bool(grown_counts.isfinite().all()):
+        raise ValueError(
+            "sample_weight: the weights of all rows so far sum to more than float64 can hold; "
+            "divide them by a constant, in every batch"
+        )
+    return torch.where(met[:, None], new, centers), grown_counts
+
+
+def _leveled(masses: Tensor) -> tuple[Tensor, Tensor]:
+    """Masses over powers of two, so that none is above 2, and these powers, at least 1."""
+    exponents = np.frexp(masses.cpu().numpy())[1] - 1
+    level = torch.from_numpy(np.ldexp(1.0, np.maximum(exponents, 0))).to(masses)
+    return masses / level, level

@@ -4,12 +4,13 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import torch
-from sklearn.utils._param_validation import Interval
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.source import Source
 from lloydformer.solving.solve import Result
@@ -164,6 +165,7 @@ class TrimmedKMeans(Clusterer):
     def _recipe(self) -> Recipe:
         return recipes.trimmed(float(self.keep))
 
+    @one_core()
     def _keep(self, result: Result, source: Source) -> None:
         super()._keep(result, source)
         outliers = torch.as_tensor(self.labels_) == -1

@@ -4,9 +4,8 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
-
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.learning.cards import SYMMETRIC, available, located, read_card
 from lloydformer.learning.courses import Learned, Rough, dense_steps, symmetric_steps
 from lloydformer.learning.pretrained import Pretrained, load

@@ -66,12 +66,23 @@ def as_problem(points: object, centers: object) -> tuple[Tensor, Tensor]:
     return x, c
 
 
-def check_range(name: str, rows: Tensor) -> None:
-    """Raise `ValueError` if the squares of the values overflow or underflow."""
-    still = rows.detach()
+def largest_value(dtype: torch.dtype, n_features: int, n_rows: int = 1) -> float:
+    """The largest value whose squares can be added: in `dtype` for a row, in float64 over rows."""
+    most, double = torch.finfo(dtype).max, torch.finfo(torch.float64).max
+    return float(
+        min(1e-6 * most, most / (64 * n_features), double / (64 * n_features * n_rows)) ** 0.5
+    )
+
+
+def check_range(name: str, rows: Tensor, n_rows: int = 1, n_features: int | None = None) -> None:
+    """Raise `ValueError` if the squares of the values overflow or underflow.
+
+    They are added up over so many rows and features; by default over one row with its own.
+    """
+    still, d = rows.detach(), n_features or rows.shape[-1]
     spans = (still.amax(dim=-2) / 2 - still.amin(dim=-2) / 2).amax(dim=-1)  # of each problem
-    info = torch.finfo(rows.dtype)
-    good = (spans > 1e3 * info.tiny**0.5) & (spans < 1e-3 * info.max**0.5) | (spans == 0)
+    least, most = 1e3 * torch.finfo(rows.dtype).tiny ** 0.5, largest_value(rows.dtype, d, n_rows)
+    good = (spans > least) & (spans < most) | (spans == 0)
     if not good.all():
         span = spans[~good].flatten()[0].item()
         raise ValueError(

@@ -61,7 +61,7 @@ class Ran:
     history : list of float
         For each iteration, the objective of the centers that it began with.
     settled : bool
-        Did the stop rule end it? If not, it ran as many iterations as it was asked for.
+        Did the stop rule end it? If not, it may go on from these centers.
     """
 
     centers: Tensor
@@ -127,7 +127,7 @@ class Plan(Protocol):
     def iterate(
         self, session: Session, centers: Tensor, tolerance: float, max_iter: int
     ) -> Ran | None:
-        """Up to `max_iter` iterations in one engine call; None if the engine has no such task."""
+        """One to `max_iter` iterations in one engine call; None if the engine has no such task."""
         ...
 
     def finish(self, session: Session, centers: Tensor) -> Final:

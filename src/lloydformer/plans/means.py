@@ -22,7 +22,7 @@ class Iterations(Task):
     tolerance : float
         Stop when the sum of squared shifts of the centers is not above it.
     max_iter : int
-        Return after so many iterations at most.
+        Return after so many iterations at most; an engine may return earlier.
     square : float
         The sum of w |x|^2.
     unit : float

@@ -1,16 +1,23 @@
 """Robust k-means: distances, then each cluster's threshold, then the weighted sums."""
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from lloydformer.numerics.shares import LOWEST
 from lloydformer.plans.assign import Measure, count_changed, masses_of
 from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn, Sums
 from lloydformer.plans.selection import holding, radii
 from lloydformer.plans.session import Adding, PointBlock, Session, total
+
+
+def _scores(inverse_temperature: float, distances: Tensor) -> Tensor:
+    """-gamma d^2 in float64, and not below `LOWEST`."""
+    return (-inverse_temperature * distances.double()).clamp(min=LOWEST)
 
 
 def _weights(block: PointBlock) -> Tensor:
@@ -26,7 +33,7 @@ class Best:
     n_clusters: int
 
     def map(self, block: PointBlock) -> tuple[Tensor, Tensor]:
-        z = -self.inverse_temperature * block.distances.double()
+        z = _scores(self.inverse_temperature, block.distances)
         weights, labels = _weights(block), block.labels.long()
         best = z.new_full((self.n_clusters,), -math.inf)
         best.scatter_reduce_(0, labels, torch.where(weights > 0, z, -math.inf), "amax")
@@ -47,7 +54,7 @@ class Above(Adding):
     threshold: Tensor
 
     def map(self, block: PointBlock) -> tuple[Tensor, Tensor]:
-        z = -self.inverse_temperature * block.distances.double()
+        z = _scores(self.inverse_temperature, block.distances)
         labels, k = block.labels.long(), len(self.threshold)
         weights = _weights(block) * (z > self.threshold[labels])
         return masses_of(labels, weights, k), masses_of(labels, weights * z, k)
@@ -96,7 +103,8 @@ class Sparse:
     threshold: Tensor
 
     def __call__(self, distances: Tensor, labels: Tensor) -> Tensor:
-        return (-self.inverse_temperature * distances - self.threshold[labels]).clamp(min=0)
+        z = _scores(self.inverse_temperature, distances)
+        return (z - self.threshold[labels]).clamp(min=0)
 
 
 @dataclass(frozen=True)
@@ -108,7 +116,7 @@ class Exponential:
     radius: Tensor
 
     def __call__(self, distances: Tensor, labels: Tensor) -> Tensor:
-        weights = (-self.inverse_temperature * distances - self.best[labels]).exp()
+        weights = (_scores(self.inverse_temperature, distances) - self.best[labels]).exp()
         return weights * (distances <= self.radius[labels])
 
 
@@ -136,13 +144,15 @@ class RobustPlan(StepByStep):
     def _weighting(
         self, session: Session, masses: Tensor, dtype: torch.dtype
     ) -> "Sparse | Exponential":
-        gamma, k = self.inverse_temperature, len(masses)
-        if self.activation == "sparsemax":
+        gamma, k, unit = self.inverse_temperature, len(masses), session.layout.weight_unit
+        if self.activation == "sparsemax":  # weights u w and scores z are weights w and scores u z
+            gamma = min(gamma * unit, sys.float_info.max)
             return Sparse(gamma, threshold(session, gamma, k))
         best, _ = session.fold(Best(gamma, k))
         radius = torch.full_like(best, math.inf)
         if self.m is not None:
-            radius = radii(session, holding(masses.clamp(max=self.m), 1.0), dtype).double()
+            most = masses.clamp(max=self.m / unit)
+            radius = radii(session, holding(most, 1.0), dtype).double()
         return Exponential(gamma, best, radius)
 
     def finish(self, session: Session, centers: Tensor) -> Final:

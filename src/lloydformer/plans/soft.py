@@ -64,4 +64,10 @@ class SoftPlan(StepByStep):
     def finish(self, session: Session, centers: Tensor) -> Final:
         free_energy = self.step(session, centers, 0).objective
         inertia = session.fold(Measure(centers))[0]
-        return Final(*torch.stack([inertia, free_energy]).tolist())
+        found = torch.stack([inertia, free_energy])
+        if not bool(found.isfinite().all()):
+            raise ValueError(
+                f"inverse_temperature: found {self.inverse_temperature:.2g}, and float64 cannot "
+                "hold the free energy, which has its inverse as a factor; pass a larger one"
+            )
+        return Final(*found.tolist())

@@ -36,15 +36,27 @@ class Centroid(Adding):
 
 
 @dataclass(frozen=True)
-class Tail(Adding):
-    """The sums of w |x - m|^2 and of w |x - m|^4."""
+class Tail:
+    """A power of two that no |x - m|^2 exceeds, and in units of it the sums of w r and w r^2.
+
+    r is |x - m|^2. The unit keeps r^2, a fourth power, within the range of float64.
+    """
 
     middle: Tensor
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         everything = torch.zeros(block.size, dtype=torch.long, device=block.labels.device)
         squares = block.rows.squared_distances(self.middle[None], everything).double()
-        return total(squares, block.weights), total(squares.square(), block.weights)
+        largest = squares.amax()
+        unit = torch.where(largest > 0, largest / torch.frexp(largest).mantissa, 1.0)
+        squares = squares / unit
+        return unit, total(squares, block.weights), total(squares.square(), block.weights)
+
+    def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        unit = torch.maximum(first[0], second[0])
+        one, two = first[0] / unit, second[0] / unit
+        squares = one * first[1] + two * second[1]
+        return unit, squares, one.square() * first[2] + two.square() * second[2]
 
 
 @dataclass(frozen=True)
@@ -202,11 +214,11 @@ class Spread:
 def spread_of(session: Session) -> Spread:
     """The spread of the points, in two folds."""
     mass, sums = session.fold(Centroid())
-    square, fourth = session.fold(Tail(sums / mass))
-    mass, square, fourth = torch.stack([mass, square / mass, fourth / mass]).tolist()
+    unit, square, fourth = session.fold(Tail(sums / mass))
+    mass, unit, square, fourth = torch.stack([mass, unit, square / mass, fourth / mass]).tolist()
     if square == 0:
         return Spread(mass, 1.0, -math.inf)
-    return Spread(mass, square, math.log(fourth / square**2))
+    return Spread(mass, unit * square, math.log(fourth / square**2))
 
 
 @dataclass(frozen=True)

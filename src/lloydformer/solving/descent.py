@@ -112,8 +112,9 @@ class Descent:
     def heard(self, number: int, iteration: Iteration) -> None:
         """Tell the callback of an iteration."""
         if self.callback is not None:
-            objective, shift = iteration.objective.item(), iteration.shift.item()
-            n_points, seconds = self.session.layout.n_rows, iteration.seconds
+            layout, shift = self.session.layout, iteration.shift.item()
+            objective = iteration.objective.item() * layout.weight_unit
+            n_points, seconds = layout.n_rows, iteration.seconds
             self.callback(Progress(number, iteration.number, objective, shift, n_points, seconds))
 
     def _in_one_call(self, centers: Tensor) -> Outcome | None:
@@ -126,7 +127,8 @@ class Descent:
             ran = self.plan.iterate(self.session, centers, self.tolerance, left)
             if ran is None:
                 return None
-            centers, history = ran.centers, history + ran.history
+            centers = ran.centers
+            history += ran.history
             if ran.settled:
                 break
         return self.finish(centers, history) if history else None

@@ -1,7 +1,7 @@
 """Solve a problem: seeds, restarts, the best of them, and Ctrl-C."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -83,8 +83,9 @@ def solve(
         raise Interrupted(best.result) from None
     except KeyboardInterrupt:
         raise Interrupted(best.result) from None
-    assert best.result is not None, "starts yields at least one"
-    return best.result
+    result = best.result
+    assert result is not None, "starts yields at least one"
+    return result
 
 
 def iterations(descent: Descent, number: int, centers: Tensor) -> Iterator[Outcome]:
@@ -110,11 +111,26 @@ class _Best:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.result: Result | None = None
+        self._found: Result | None = None
+
+    @property
+    def result(self) -> Result | None:
+        """The best outcome, for weights as the user gave them."""
+        if self._found is None:
+            return None
+        layout, outcome = self.session.layout, self._found.outcome
+        inertia, *history = layout.in_given_units(outcome.inertia, *outcome.history)
+        if layout.weight_unit == 1:
+            return self._found
+        masses = outcome.masses
+        if masses is not None:
+            masses = tuple(mass * layout.weight_unit for mass in masses)
+        given = replace(outcome, inertia=inertia, history=tuple(history), masses=masses)
+        return replace(self._found, outcome=given)
 
     def see(self, outcome: Outcome) -> None:
         """Compare an outcome whose labels are still in the session."""
-        best = self.result
+        best = self._found
         if best is not None and not is_better(_one(outcome.inertia), _one(best.inertia)).item():
             return
         labels, trimmed = self.session.labels(), self.session.trimmed()
@@ -122,4 +138,4 @@ class _Best:
             (labels, trimmed), (best.labels, best.trimmed), len(outcome.centers)
         ):
             return
-        self.result = Result(outcome, labels, trimmed)
+        self._found = Result(outcome, labels, trimmed)

@@ -127,7 +127,7 @@ def test_every_algorithm_stops_at_max_iter():
 def test_thread_limits_hold_for_torch_and_openmp_and_are_undone():
     import torch
 
-    from lloydformer.engines.native.engine import allowed_threads
+    from lloydformer.engines.thread_pool import allowed_threads
 
     before = torch.get_num_threads()
     with limited(1):

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeGuard
 
-import torch
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, TensorBlocks
@@ -16,6 +14,7 @@ from lloydformer.engines.native.folds import FOLDS
 from lloydformer.engines.native.installed import kernels
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.native.tasks import TASKS
+from lloydformer.engines.thread_pool import allowed_threads, startable
 from lloydformer.plans.session import Fold, Task
 
 _SMALL = 1 << 18
@@ -63,7 +62,7 @@ class Native:
                 'engine: found "native" for data that are not rows of a dense CPU tensor; '
                 'use "chunked"'
             )
-        n_threads = self.n_threads or allowed_threads()
+        n_threads = startable(self.n_threads or allowed_threads())
         with ExitStack() as resources:
             few = blocks.points.numel() <= _SMALL
             session = NativeSession(
@@ -105,7 +104,8 @@ class NativeSession(ChunkedSession):
         self.state.reclaim()
         self.points.leaf_masses = None
         kernel = FOLDS.get(type(fold))
-        summary = None if kernel is None else kernel(self.points, fold)
+        with self._all_or_forgotten():
+            summary = None if kernel is None else kernel(self.points, fold)
         return super().fold(fold) if summary is None else summary
 
     def run(self, task: Task) -> Any | None:
@@ -113,7 +113,8 @@ class NativeSession(ChunkedSession):
         if kernel is None:
             return None
         self.state.reclaim()
-        return kernel(self.points, task)
+        with self._all_or_forgotten():
+            return kernel(self.points, task)
 
     def draw_by_distance(self, fractions: Tensor) -> Tensor:
         masses = self.points.leaf_masses
@@ -128,8 +129,3 @@ class NativeSession(ChunkedSession):
     def close(self) -> None:
         """End the threads of the kernels and free their memory."""
         self.points.kernels = None
-
-
-def allowed_threads() -> int:
-    """As many threads as torch and OpenMP both allow."""
-    return min(torch.get_num_threads(), _openmp_effective_n_threads())

@@ -46,13 +46,16 @@ def _measure(points: OpenPoints, fold: Measure) -> Summary:
     spread, masses = _zeros(len(fold.centers)), _zeros(len(fold.centers))
     points.kernels.run(
         "measure", centers=_array(fold.centers),
-        **points.columns("labels", "previous", "distances"), spread=spread.numpy(),
-        masses=masses.numpy(),
+        **points.columns("labels", "previous", "distances"), fresh=points.fresh,
+        spread=spread.numpy(), masses=masses.numpy(),
     )  # fmt: skip
     return spread.sum(), masses - spread / 2 if isinstance(fold, Cosines) else masses
 
 
 def _shares(points: OpenPoints, fold: Shares) -> Summary | None:
+    held = torch.finfo(fold.centers.dtype)
+    if not held.tiny <= fold.inverse_temperature <= held.max:  # the kernel holds it in this dtype
+        return None
     sums, masses, energy = _zeros(*fold.centers.shape), _zeros(len(fold.centers)), _zeros(1)
     changed = points.kernels.run(
         "shares", centers=_array(fold.centers), inverse_temperature=fold.inverse_temperature,
@@ -120,7 +123,7 @@ def _best(points: OpenPoints, fold: Best) -> Summary:
 
 def _above(points: OpenPoints, fold: Above) -> Summary:
     masses, scores = _zeros(len(fold.threshold)), _zeros(len(fold.threshold))
-    threshold = fold.threshold.nan_to_num(nan=0.0, neginf=-1e300, posinf=1e300)
+    threshold = fold.threshold.nan_to_num(nan=0.0)  # infinity becomes the largest number
     points.kernels.run(
         "above", **points.columns("labels", "distances"),
         inverse_temperature=fold.inverse_temperature, threshold=_array(threshold),
@@ -133,7 +136,7 @@ def _weighted(points: OpenPoints, fold: Weighted) -> Summary:
     sums, masses, objective = _summed(points, fold.n_clusters)
     weigh, radius = fold.weigh, None
     if isinstance(weigh, Exponential):
-        level, radius = weigh.best, weigh.radius.double().clamp(max=1e300)
+        level, radius = weigh.best, weigh.radius.double().nan_to_num()
     else:
         level = weigh.threshold
     changed = points.kernels.run(

@@ -13,13 +13,15 @@ from lloydformer.plans.seeding import Seeds
 
 _SMALL = 1 << 22
 """Products n d k up to which one call is faster than bounds and several threads."""
+_AT_ONCE = 1024
+"""Iterations of a call at most: bounds the memory of its history, and lets Ctrl-C in."""
 
 
 def _iterations(points: OpenPoints, task: Iterations) -> Ran | None:
     if points.layout.n_rows * task.centers.numel() > _SMALL:
         return None
     centers = task.centers.clone().contiguous()
-    history = torch.zeros(task.max_iter, dtype=torch.float64)
+    history = torch.zeros(min(task.max_iter, _AT_ONCE), dtype=torch.float64)
     count, settled = points.kernels.run(
         "iterate", centers=centers.numpy(), **points.columns("labels", "previous"),
         fresh=points.fresh, tolerance=task.tolerance,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from lloydformer.engines.native.engine import allowed_threads
+from lloydformer.engines.thread_pool import allowed_threads
 from lloydformer.jobs.bench.problem import BenchCase, Contender
 from lloydformer.jobs.bench.questions import CONVERGING, QUESTIONS, Question
 from lloydformer.jobs.bench.result import Result, ask

@@ -8,14 +8,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.engines.native import instruction_set
-from lloydformer.engines.native.engine import allowed_threads
 from lloydformer.engines.native.installed import kernels
+from lloydformer.engines.thread_pool import allowed_threads
+from lloydformer.numerics.directions import directions
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
-from lloydformer.solving.batch.by_tensors import directions
 from lloydformer.solving.batch.outcome import BatchOutcome
 from lloydformer.solving.batch.seeding import random_rows
 from lloydformer.solving.rules import Rules
+
+_MOST = torch.iinfo(torch.int64).max
+"""Iterations of a problem at most: those that a kernel can count."""
 
 
 def known(plan: Plan, x: Tensor) -> bool:
@@ -52,13 +55,13 @@ class ByKernels:
         if self.plan.directions and bool((self.x == 0).all(dim=-1).any()):
             raise ValueError("points: found a row of zeros, which has no direction; use another")
         b, n, _ = self.x.shape
-        labels, n_iter = torch.empty(b, n, dtype=torch.int32), torch.empty(b, dtype=torch.int32)
+        labels, n_iter = torch.empty(b, n, dtype=torch.int32), torch.empty(b, dtype=torch.int64)
         inertia = torch.empty(b, dtype=torch.float64)
         given = (None if t is None else t.contiguous().numpy() for t in (self.weights, draws))
         kernels().solve(
             self.x.contiguous().numpy(), *given, self.rules.tol,
-            min(self.rules.max_iter, 2**31 - 1), self.plan.directions,
+            min(self.rules.max_iter, _MOST), self.plan.directions,
             centers.numpy(), labels.numpy(), inertia.numpy(), n_iter.numpy(), allowed_threads(),
         )  # fmt: skip
         trimmed = torch.zeros(b, n, dtype=torch.bool)
-        return BatchOutcome(centers, labels.long(), inertia, n_iter.long(), trimmed)
+        return BatchOutcome(centers, labels.long(), inertia, n_iter, trimmed)

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lloydformer.engines.thread_pool import single_core_pool
+from lloydformer.numerics.directions import directions
 from lloydformer.numerics.origin import middle
 from lloydformer.plans.contract import Plan
 from lloydformer.solving.batch.outcome import BatchOutcome, joined
@@ -23,19 +24,11 @@ _SCORES = 1 << 16
 """Scores of a group of problems that one thread holds at a time."""
 
 
-def directions(name: str, rows: Tensor) -> Tensor:
-    """Rows divided by their norms; rows of zeros raise, naming the argument."""
-    norms = rows.norm(dim=-1, keepdim=True)
-    if bool((norms == 0).any()):
-        raise ValueError(f"{name}: found a row of zeros, which has no direction; use another")
-    return rows / norms
-
-
 @dataclass(frozen=True)
 class ByTensors:
     """Problems (b, n, d) around their middles, in float64.
 
-    seeds: of the noise of each problem, for plans that draw.
+    seeds: of the noise of each problem, for plans that draw. unit: that of each problem's weights.
     """
 
     plan: Plan
@@ -44,6 +37,7 @@ class ByTensors:
     rules: Rules
     rng: np.random.RandomState
     seeds: Int[Tensor, " b"]
+    unit: Float[Tensor, " b"]
 
     @cached_property
     def origin(self) -> Tensor:
@@ -57,7 +51,8 @@ class ByTensors:
     def data(self) -> DenseProblems:
         points = self.x.double() - self.origin.double().unsqueeze(1)
         seen = directions("points", points) if self.plan.directions else points
-        return DenseProblems(seen, self.weights, self.seeds.to(self.x.device))
+        seeds, unit = self.seeds.to(self.x.device), self.unit.to(self.x.device)
+        return DenseProblems(seen, self.weights, seeds, unit)
 
     def from_array(self, starts: Float[Tensor, "b k d"]) -> BatchOutcome:
         placed = starts.to(self.x.device).double() - self.origin.double().unsqueeze(1)

@@ -1,6 +1,6 @@
 """`fit_batch`: thousands of small problems in one call."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch import Tensor
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.numerics.checks import as_points, check_count, check_range
+from lloydformer.numerics.units import in_units
 from lloydformer.plans.lower import lower
 from lloydformer.solving.batch.by_kernels import ByKernels, known
 from lloydformer.solving.batch.by_tensors import ByTensors
@@ -125,13 +126,14 @@ def fit_batch(
         raise ValueError(f"points: found shape {tuple(x.shape)}; pass a batch (b, n, d)")
     check_count("n_clusters", n_clusters)
     check_count("max_iter", max_iter)
-    check_range("points", x)
     if not isinstance(tol, Real) or not tol >= 0:
         raise ValueError(f"tol: found {tol!r}; pass a number that is not negative")
     if recipe is not None and not isinstance(recipe, Recipe):
         raise ValueError(f"recipe: found {recipe!r}; pass one such as lf.recipes.trimmed()")
     plan, rng = lower(recipe or recipes.lloyd()), check_random_state(random_state)
-    weights = _weights(x, mask, sample_weight, n_clusters)
+    if not plan.directions:
+        check_range("points", x, x.shape[1])
+    weights, unit = _weights(x, mask, sample_weight, n_clusters)
     rules = Rules(int(max_iter), float(tol))
     seeds = torch.from_numpy(rng.randint(2**31 - 1, size=len(x)))
     problems: ByKernels | ByTensors
@@ -139,12 +141,14 @@ def fit_batch(
         problems = ByKernels(plan, x, weights, rules, rng)
     else:
         ones = torch.ones(x.shape[:2], dtype=torch.float64, device=x.device)
-        problems = ByTensors(plan, x, ones if weights is None else weights, rules, rng, seeds)
+        known_weights = ones if weights is None else weights
+        problems = ByTensors(plan, x, known_weights, rules, rng, seeds, unit)
     best: BatchOutcome | None = None
     for _ in range(1 if not isinstance(init, str) else check_count("n_init", n_init)):
         found = _found(problems, init, n_clusters)
         best = found if best is None else best.or_better(found)
     assert best is not None
+    best = replace(best, inertia=_in_given_units(best.inertia, unit))
     return _returned(best, weights, x, as_tensors=isinstance(points, Tensor))
 
 
@@ -167,9 +171,15 @@ def _found(problems: ByKernels | ByTensors, init: Any, n_clusters: int) -> Batch
     raise ValueError(f'init: found {init!r}{why}; pass "k-means++", "random" or an array')
 
 
-def _weights(x: Tensor, mask: Any, sample_weight: Any, n_clusters: int) -> Tensor | None:
-    """Weights in float64, 0 where a point is masked; None if all points count the same."""
+def _weights(
+    x: Tensor, mask: Any, sample_weight: Any, n_clusters: int
+) -> tuple[Tensor | None, Tensor]:
+    """Weights in float64, 0 where a point is masked; None if all points count the same.
+
+    They are in units of a power of two for each problem, (b,), which is returned beside them.
+    """
     shape, fewest, weights = x.shape[:2], x.shape[1], None
+    unit = torch.ones(len(x), dtype=torch.float64)
     for name, given in (("mask", mask), ("sample_weight", sample_weight)):
         if given is not None:
             factor = _factor(name, given, tuple(shape), x.device)
@@ -180,7 +190,21 @@ def _weights(x: Tensor, mask: Any, sample_weight: Any, n_clusters: int) -> Tenso
         raise ValueError(
             f"n_clusters: found {n_clusters} with a problem of {fewest} points; use fewer clusters"
         )
-    return weights
+    if sample_weight is not None and weights is not None:
+        scaled, powers = in_units("sample_weight", weights.cpu().numpy())
+        weights, unit = torch.from_numpy(scaled).to(weights), torch.from_numpy(powers)
+    return weights, unit
+
+
+def _in_given_units(inertia: Tensor, unit: Tensor) -> Tensor:
+    """The inertia of each problem, (b,), for weights as they were given."""
+    given = inertia * unit.to(inertia.device)
+    if not bool(given.isfinite().all()):
+        raise ValueError(
+            f"sample_weight: found weights up to {2 * unit.max().item():.2g}; float64 cannot hold "
+            "their sum with squared distances; divide them by their maximum"
+        )
+    return given
 
 
 def _factor(name: str, given: Any, shape: tuple[int, ...], device: torch.device) -> Tensor:

@@ -11,7 +11,8 @@ def random_rows(
     weights: Float[Tensor, "b n"], n_clusters: int, uniform: Float[Tensor, "b n"]
 ) -> Int[Tensor, "b k"]:
     """k different rows of each problem, drawn by weight: the largest of u^(1/w)."""
-    keys = uniform.log() / weights  # u^(1/w), as a logarithm; -inf for weight 0
+    keys = uniform.log() / weights  # u^(1/w), as a logarithm
+    keys = keys.clamp(min=torch.finfo(keys.dtype).min).masked_fill(weights == 0, -torch.inf)
     return keys.topk(n_clusters, dim=1).indices
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from lloydformer.numerics.noise import gumbel
-from lloydformer.numerics.shares import log_shares, scaled_shares
+from lloydformer.numerics.shares import LOWEST, log_shares, scaled_shares
 from lloydformer.plans.contract import Placed, Plan, Sums
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.medoids import MedoidsPlan
@@ -22,15 +22,16 @@ from lloydformer.plans.trimmed import TrimmedPlan
 class DenseProblems:
     """Points (b, n, d) in float64 around their origins, with weights (b, n), 0 where masked.
 
-    seeds: of the noise of each problem, for plans that draw.
+    seeds: of the noise of each problem, for plans that draw. unit: that of each problem's weights.
     """
 
     points: Float[Tensor, "b n d"]
     weights: Float[Tensor, "b n"]
     seeds: Int[Tensor, " b"]
+    unit: Float[Tensor, " b"]
 
     def __getitem__(self, chosen: Tensor) -> "DenseProblems":
-        return DenseProblems(self.points[chosen], self.weights[chosen], self.seeds[chosen])
+        return DenseProblems(*(value[chosen] for value in vars(self).values()))
 
     def take(self, rows: Int[Tensor, "b m"]) -> Float[Tensor, "b m d"]:
         """Some points of each problem."""
@@ -126,7 +127,7 @@ def _trimmed(
 def _robust(plan: RobustPlan, problems: DenseProblems, centers: Tensor, iteration: int) -> Assigned:
     labels, distances = _nearest(problems, centers)
     own = _members(labels, problems.weights, centers.shape[1])  # (b, n, k)
-    weights = own * _weighting(plan, distances, own)
+    weights = own * _weighting(plan, distances, own, problems.unit)
     return Assigned(_sums(problems, weights), cost(plan, problems, distances), labels)
 
 
@@ -143,10 +144,19 @@ def _squares(problems: DenseProblems) -> Float[Tensor, "b n 1"]:
 
 
 def _weighting(
-    plan: RobustPlan, distances: Float[Tensor, "b n"], own: Float[Tensor, "b n k"]
+    plan: RobustPlan,
+    distances: Float[Tensor, "b n"],
+    own: Float[Tensor, "b n k"],
+    unit: Float[Tensor, " b"],
 ) -> Float[Tensor, "b n k"]:
-    """Each cluster's activation of -gamma d^2 for all points; `own` masks those of others later."""
-    z = -plan.inverse_temperature * distances
+    """Each cluster's activation of -gamma d^2 for all points; `own` masks those of others later.
+
+    unit: that of the weights, which sparsemax and the m nearest depend on.
+    """
+    gamma = torch.full_like(unit, plan.inverse_temperature)
+    if plan.activation == "sparsemax":
+        gamma = (gamma * unit).clamp(max=torch.finfo(gamma.dtype).max)
+    z = (-gamma[:, None] * distances).clamp(min=LOWEST)
     ordered, order = z.sort(dim=-1, descending=True)
     masses = own.gather(1, order.unsqueeze(-1).expand_as(own))  # (b, n, k)
     if plan.activation == "sparsemax":
@@ -160,7 +170,8 @@ def _weighting(
     weights = (z.unsqueeze(-1) - best).exp().nan_to_num(0.0, posinf=0.0)
     if plan.m is None:
         return weights
-    targets = holding(masses.sum(dim=1, keepdim=True).clamp(max=plan.m), 1.0)
+    most = (plan.m / unit)[:, None, None]
+    targets = holding(torch.minimum(masses.sum(dim=1, keepdim=True), most), 1.0)
     count = (masses.cumsum(dim=1) < targets).sum(dim=1, keepdim=True)
     least = ordered.unsqueeze(-1).expand_as(own).gather(1, count.clamp(max=z.shape[1] - 1))
     return weights * (z.unsqueeze(-1) >= least)

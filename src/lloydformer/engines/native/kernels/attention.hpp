@@ -1,4 +1,8 @@
 // Attention of the centers over all points, head by head: soft-max with a running maximum.
+//
+// Instruction sets differ in the number of points of a block. Sums do not depend on it: they are
+// added point by point, masses in lanes of a fixed number, and levels are whole numbers in base 2,
+// so that a level that is raised earlier or later scales everything exactly.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +20,7 @@ struct Heads {
     const double *sharpness, *distance, *log_belonging, *nearest, *second, *belonging;
 };
 
-/// Levels (k, h), masses (k, h) and sums (k, h, d): masses and sums are those of e^(score - level).
+/// Levels (k, h), masses (k, h) and sums (k, h, d): masses and sums are those of 2^(score - level).
 struct Attention {
     Numbers level, masses, sums;
 
@@ -28,7 +32,7 @@ struct Attention {
         const size_t d = sums.size() / level.size();
         for (size_t c = 0; c < level.size(); c++) {
             const double to = std::max(level[c], right.level[c]);
-            const double one = std::exp(level[c] - to), two = std::exp(right.level[c] - to);
+            const double one = std::exp2(level[c] - to), two = std::exp2(right.level[c] - to);
             level[c] = to, masses[c] = one * masses[c] + two * right.masses[c];
             for (size_t f = c * d; f < (c + 1) * d; f++) {
                 sums[f] = one * sums[f] + two * right.sums[f];
@@ -74,6 +78,7 @@ class AttentionPass {
     static constexpr int ways = AttentionNumbers<T, H>::ways;
     static constexpr int AT_ONCE = H > 2 ? 2 : 4;  // centers that are added up together
     static constexpr int MARGIN = 4;  // of a level above the highest score: it rises less often
+    static constexpr int LANES = 32 / sizeof(T);  // in which masses are added up
 
   public:
     explicit AttentionPass(const AttentionNumbers<T, H>& all)
@@ -86,11 +91,11 @@ class AttentionPass {
           parts_(k_ * H * P<T>),
           sums_(int64_t(k_) * H * width_),
           level_(k_ * H),
-          masses_(k_ * H) {}
+          masses_(k_ * H * LANES) {}
 
     /// Adds the points of a range to an empty `out`.
     void run(Attention& out, Range range) {
-        constexpr int held = 16;  // blocks that are added up in T before they are in float64
+        constexpr int held = 2048 / sizeof(T) / P<T>;  // blocks that are added up in T at first
         int since = 0;
         out_ = &out;
         std::fill(level_.begin(), level_.end(), -HUGE_SCORE<T>);
@@ -189,20 +194,32 @@ class AttentionPass {
                 for (int b = 0; b < H; b++) s[h] += p[b][h] * number[b];
             }
             const V<T> most = max<T>(s[0], s[1]);
-            if (bits(most > splat(level_[c]))) raise(c, MARGIN - least<T>(-most));
-            for (int h = 0; h < 2; h++) {
-                const V<T> share = faint_power<T>(s[h] - level_[c]);
-                masses_[c] += share;
-                store(shares + g * P<T> + h * W<T>, share);
-            }
+            if (bits(most > splat(level_[c]))) raise(c, MARGIN + std::ceil(-least<T>(-most)));
+            const T far = std::abs(level_[c]) < T(1 << 20) ? T(0) : level_[c];
+            for (int h = 0; h < 2; h++)
+                store(shares + g * P<T> + h * W<T>, faint_power<T>(s[h] - far, level_[c] - far));
+            add_masses(c, shares + g * P<T>);
         }
+    }
+
+    /// Adds the shares of a block, lane by lane.
+    void add_masses(int c, const T* shares) {
+        typedef T Lanes __attribute__((vector_size(32)));
+        Lanes sum, more;
+        std::memcpy(&sum, &masses_[c * LANES], sizeof sum);
+        for (int first = 0; first < P<T>; first += LANES) {
+            std::memcpy(&more, shares + first, sizeof more);
+            sum += more;
+        }
+        std::memcpy(&masses_[c * LANES], &sum, sizeof sum);
     }
 
     /// Rescales what was added so far to a higher level.
     void raise(int c, T level) {
         const T factor = T(std::exp2(double(level_[c]) - double(level)));
-        level_[c] = level, out_->level[c] = double(level) / AttentionNumbers<T, H>::TO_2;
-        masses_[c] *= factor, out_->masses[c] *= factor;
+        level_[c] = level, out_->level[c] = double(level);
+        for (int l = 0; l < LANES; l++) masses_[c * LANES + l] *= factor;
+        out_->masses[c] *= factor;
         T* sums = &sums_[int64_t(c) * width_];
         for (int f = 0; f < width_; f += W<T>) store(sums + f, load(sums + f) * factor);
         for (int f = 0; f < d_; f++) out_->sums[int64_t(c) * d_ + f] *= factor;
@@ -236,8 +253,10 @@ class AttentionPass {
             T* from = &sums_[int64_t(c) * width_];
             for (int f = 0; f < d_; f++) to[f] += from[f];
             std::fill_n(from, width_, T(0));
-            out_->masses[c] += double(sum<T>(masses_[c]));
-            masses_[c] = V<T>{};
+            double mass = 0;
+            for (int l = 0; l < LANES; l++) mass += double(masses_[c * LANES + l]);
+            std::fill_n(&masses_[c * LANES], LANES, T(0));
+            out_->masses[c] += mass;
         }
     }
 
@@ -247,8 +266,8 @@ class AttentionPass {
     PointBlock<T> block_;
     alignas(64) T squares_[P<T>], shares_[AT_ONCE * H * P<T>];
     V<T> nearest_[2], log_nearest_[2][2], inverse_[H][2], own_[H][2], weights_[2];
-    Aligned<T> away_, parts_, sums_, level_;  // (k, P), (k, H, P), (k, H, width), (k, H)
-    std::vector<V<T>> masses_;
+    Aligned<T> away_, parts_, sums_;  // (k, P), (k, H, P), (k, H, width)
+    Aligned<T> level_, masses_;       // (k, H), (k, H, LANES)
 };
 
 /// Attention for 1 to 4 heads.
@@ -291,7 +310,8 @@ void run_attention(Workspace<T>& work, Call& call) {
     double* masses = call.out<double>("masses", "(k, h)", {k, h});
     double* sums = call.out<double>("sums", "(k, h, d)", {k, h, work.rows.d});
     const Attention found = attention(work.pool, work.rows, centers, heads);
-    std::copy(found.level.begin(), found.level.end(), level);
+    for (size_t c = 0; c < found.level.size(); c++)
+        level[c] = found.level[c] / AttentionNumbers<T, 1>::TO_2;
     std::copy(found.masses.begin(), found.masses.end(), masses);
     std::copy(found.sums.begin(), found.sums.end(), sums);
 }

@@ -30,7 +30,7 @@ class BatchProblem {
             copy(static_cast<const double*>(all.points) + number * n_ * d_);
     }
 
-    void solve(double& inertia, int32_t& n_iter) {
+    void solve(double& inertia, int64_t& n_iter) {
         Rows<double> rows(points_.data(), n_, d_, n_, origin_.data(), nullptr, nullptr, weights_,
                           all_.directions);
         ThreadPool alone(1);

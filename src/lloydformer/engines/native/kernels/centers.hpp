@@ -120,14 +120,25 @@ inline double squared_distance_exactly(const T* x, const T* c, int d) {
     return square;
 }
 
-/// The nearest center of one row in float64, by differences; the first one on ties.
+/// |c|^2 - 2 x c in float64.
+template <class T>
+inline double score_exactly(const T* x, const T* c, int d) {
+    double total = 0;
+    for (int f = 0; f < d; f++) total += c[f] * (double(c[f]) - 2 * double(x[f]));
+    return total;
+}
+
+/// The nearest center of one row in float64; the first one on ties. By differences; but for a row
+/// that is far from all centers by scores, which have no |x|^2 that the others are rounded to.
 template <class T>
 int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
+    const bool far = dot(row, row, centers.width) > 256 * centers.largest;
     int index = 0;
     double best = HUGE_SCORE<double>;
     for (int j = 0; j < centers.k; j++) {
-        const double square = squared_distance_exactly(row, centers.row(j), centers.d);
-        if (square < best) best = square, index = j;
+        const double found = far ? score_exactly(row, centers.row(j), centers.d)
+                                 : squared_distance_exactly(row, centers.row(j), centers.d);
+        if (found < best) best = found, index = j;
     }
     return index;
 }

@@ -60,14 +60,18 @@ inline V<double> near_power(V<double> r) {
     return series;
 }
 
-/// 2^max(x, FAINT) for x <= 0. The integer part is added to the bits of the exponent.
+/// 2^max(x - level, FAINT) for x <= level; level is a whole number, both are below 2^21. The
+/// integer part is added to the bits of the exponent, so that another level scales the result
+/// exactly.
 template <class T>
-inline V<T> faint_power(V<T> x) {
+inline V<T> faint_power(V<T> x, T level = 0) {
     constexpr bool single = sizeof(T) == sizeof(float);
     constexpr T magic = single ? T(12582912.0) : T(6755399441055744.0);  // 1.5 * 2^mantissa
-    x = max<T>(x, splat(FAINT<T>));
+    typedef std::conditional_t<single, int32_t, int64_t> Bits;
+    x = max<T>(x, splat(level + FAINT<T>));
     const V<T> n = x + magic;  // the addition rounds to a whole number
-    return (V<T>)((I<T>)near_power(x - (n - magic)) + ((I<T>)n << (single ? 23 : 52)));
+    const I<T> power = (I<T>)n - Bits(level);
+    return (V<T>)((I<T>)near_power(x - (n - magic)) + (power << (single ? 23 : 52)));
 }
 
 /// log x for positive x that are not denormal: x is 2^n m with m near 1, and log m the series

@@ -9,12 +9,12 @@ namespace lloydformer::ISA {
 /// When to stop.
 struct StopRule {
     double tolerance;  // of the squared shift of all centers
-    int max_iter;
+    int64_t max_iter;
 };
 
 /// How many iterations ran, and whether the stop rule ended them: if not, max_iter did.
 struct Iterated {
-    int count;
+    int64_t count;
     bool settled;
 };
 
@@ -22,6 +22,7 @@ struct Iterated {
 template <class T>
 class LloydLoop {
   public:
+    /// Precondition: k <= n, so that there is a point for every empty cluster.
     LloydLoop(const Rows<T>& rows, Lloyd<T>& lloyd, double* centers, int32_t* labels,
               int32_t* previous)
         : rows_(rows),
@@ -29,14 +30,19 @@ class LloydLoop {
           centers_(centers),
           k_(lloyd.k()),
           labels_(labels),
-          previous_(previous) {}
+          previous_(previous) {
+        if (k_ > rows.n)
+            Call::require(false, "centers",
+                          "found " + std::to_string(k_) + " for " + std::to_string(rows.n) +
+                              " points; pass at most one for each");
+    }
 
     /// `history` (or null) gets the objective of the centers at the start of every iteration, less
     /// the sum of w |x|^2. fresh, written: as in Lloyd::step, for the first iteration.
     Iterated run(ThreadPool& pool, const StopRule& rule, double* history, bool fresh,
                  bool written = false) {
         std::vector<T> rounded(int64_t(k_) * rows_.d);
-        for (int step = 1;; step++) {
+        for (int64_t step = 1;; step++) {
             std::copy(centers_, centers_ + rounded.size(), rounded.begin());
             Totals totals = lloyd_.step(pool, rounded.data(), labels_, previous_,
                                         fresh && step == 1, written && step == 1);
@@ -124,7 +130,7 @@ void run_iterate(Workspace<T>& work, Call& call) {
     const auto centers = call.out<double>("centers", "(k, d)", {ANY, work.rows.d});
     const auto history = call.out<double>("history", "(max_iter)", {ANY});
     int32_t *labels = work.labels(call), *previous = work.previous(call);
-    const StopRule rule{call.number("tolerance"), int(history.shape[0])};
+    const StopRule rule{call.number("tolerance"), history.shape[0]};
     Call::require(rule.max_iter > 0, "history", "pass (max_iter) with max_iter above 0");
     bool fresh = call.flag("fresh");
     Lloyd<T>& lloyd =
@@ -132,7 +138,7 @@ void run_iterate(Workspace<T>& work, Call& call) {
     LloydLoop<T> loop(work.rows, lloyd, centers, labels, previous);
     const Iterated found = loop.run(work.pool, rule, history, fresh, work.labels_written);
     work.labels_written = false;
-    call.results = {int64_t(found.count), found.settled};
+    call.results = {found.count, found.settled};
 }
 
 }  // namespace lloydformer::ISA

@@ -63,7 +63,12 @@ class SessionOf final : public Session {
         const auto found = table<T>().find(kernel);
         if (found == table<T>().end())
             throw std::invalid_argument("kernel: found \"" + kernel + "\", which does not exist");
-        found->second(work_, call);
+        try {
+            found->second(work_, call);
+        } catch (...) {
+            work_.reset();
+            throw;
+        }
         call.check_all_read(kernel);
     }
 

@@ -34,7 +34,7 @@ Numbers measure(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& c
 }
 
 /// Labels and distances; the sum of w d^2 and the mass of each cluster, (k) each. Bounds of the
-/// last `nearest` are used: `previous` holds its labels.
+/// last `nearest` are used, unless fresh: `previous` holds its labels.
 template <class T>
 void run_measure(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);
@@ -42,8 +42,9 @@ void run_measure(Workspace<T>& work, Call& call) {
     T* distances = work.distances(call);
     double* spread = call.out<double>("spread", "(k)", {centers.k});
     double* masses = call.out<double>("masses", "(k)", {centers.k});
+    const bool fresh = call.flag("fresh");
     const bool labelled =
-        work.lloyd != nullptr && work.lloyd->k() == centers.k && work.lloyd->has_bounds();
+        !fresh && work.lloyd != nullptr && work.lloyd->k() == centers.k && work.lloyd->has_bounds();
     if (labelled) work.lloyd->relabel(work.pool, centers, labels, previous);
     work.labels_written = true;
     const Numbers found = measure(work.pool, work.rows, centers, labels, distances, labelled);

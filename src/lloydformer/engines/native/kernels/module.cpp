@@ -19,6 +19,7 @@ using Typed = nb::ndarray<T, nb::device::cpu, nb::c_contig>;
 typedef Typed<double> Doubles;
 typedef Typed<const double> Given;
 typedef Typed<int32_t> Labels;
+typedef Typed<int64_t> Counts;
 typedef nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig> Values;  // floats or doubles
 
 void require(bool holds, const char* what) {
@@ -161,8 +162,8 @@ class Folds {
 };
 
 void solve(Values points, std::optional<Given> weights, std::optional<Given> draws, double tol,
-           int max_iter, bool directions, Doubles centers, Labels labels, Doubles inertia,
-           Labels n_iter, int n_threads, const std::string& isa) {
+           int64_t max_iter, bool directions, Doubles centers, Labels labels, Doubles inertia,
+           Counts n_iter, int n_threads, const std::string& isa) {
     require(points.ndim() == 3 && centers.ndim() == 3,
             "points: pass (b, n, d); centers: pass (b, k, d)");
     const size_t b = points.shape(0), n = points.shape(1), d = points.shape(2);

@@ -5,6 +5,18 @@
 
 namespace lloydformer::ISA {
 
+/// -gamma d^2 - level. Scores are not below -1e300 (shares.LOWEST): infinity less infinity is no
+/// number.
+struct RobustScore {
+    double gamma, farthest;
+
+    explicit RobustScore(double gamma) : gamma(gamma), farthest(1e300 / gamma) {}
+
+    double operator()(double distance, double level = 0) const {
+        return distance < farthest ? -gamma * distance - level : -1e300 - level;
+    }
+};
+
 /// The smallest distance of each cluster.
 template <class T>
 struct Minima {
@@ -41,7 +53,7 @@ void run_best(Workspace<T>& work, Call& call) {
     const Rows<T>& rows = work.rows;
     const int32_t* labels = work.labels(call);
     const T* distances = work.distances(call);
-    const double gamma = call.number("inverse_temperature");
+    const RobustScore score(call.number("inverse_temperature"));
     const auto best = call.out<double>("best", "(k)", {ANY});
     const int k = int(best.shape[0]);
     double* masses = call.out<double>("masses", "(k)", {k});
@@ -54,7 +66,7 @@ void run_best(Workspace<T>& work, Call& call) {
     });
     for (int j = 0; j < k; j++) {
         masses[j] = found[j];
-        best[j] = found[j] > 0 ? -gamma * double(least[j]) : -HUGE_SCORE<double>;
+        best[j] = found[j] > 0 ? score(double(least[j])) : -HUGE_SCORE<double>;
     }
 }
 
@@ -64,7 +76,7 @@ void run_above(Workspace<T>& work, Call& call) {
     const Rows<T>& rows = work.rows;
     const int32_t* labels = work.labels(call);
     const T* distances = work.distances(call);
-    const double gamma = call.number("inverse_temperature");
+    const RobustScore score(call.number("inverse_temperature"));
     const auto threshold = call.in<double>("threshold", "(k)", {ANY});
     const int64_t k = threshold.shape[0];
     double* masses = call.out<double>("masses", "(k)", {k});
@@ -72,7 +84,7 @@ void run_above(Workspace<T>& work, Call& call) {
     const Numbers found = fold(work.pool, rows, 2 * k, [&](Range) {
         return [&](Numbers& sum, Range leaf) {
             for (int64_t i = leaf.start; i < leaf.stop; i++) {
-                const double z = -gamma * double(distances[i]), weight = rows.weight(i);
+                const double z = score(double(distances[i])), weight = rows.weight(i);
                 if (z <= threshold[labels[i]]) continue;
                 sum[labels[i]] += weight;
                 sum[k + labels[i]] += weight * z;
@@ -113,7 +125,7 @@ void run_weighted(Workspace<T>& work, Call& call) {
     const int32_t* labels = work.labels(call);
     int32_t* previous = work.previous(call);
     const T* distances = work.distances(call);
-    const double gamma = call.number("inverse_temperature");
+    const RobustScore score(call.number("inverse_temperature"));
     const auto given = call.in<double>("level", "(k)", {ANY});
     const double* level = given.data;
     const int k = int(given.shape[0]);
@@ -125,10 +137,10 @@ void run_weighted(Workspace<T>& work, Call& call) {
         return weighted(work.pool, work.rows, labels, previous, distances, k, weigh);
     };
     if (radius == nullptr)
-        out.fill(sums([=](double d, int j) { return std::max(-gamma * d - level[j], 0.0); }), call);
+        out.fill(sums([=](double d, int j) { return std::max(score(d, level[j]), 0.0); }), call);
     else
         out.fill(sums([=](double d, int j) {
-                     return d <= radius[j] ? std::exp(-gamma * d - level[j]) : 0.0;
+                     return d <= radius[j] ? std::exp(score(d, level[j])) : 0.0;
                  }),
                  call);
 }

@@ -101,15 +101,26 @@ class Rows {
     double weight(int64_t i) const { return weights_ == nullptr ? 1.0 : weights_[i]; }
 
   private:
-    /// Divides by the largest number first, so that squares neither overflow nor vanish.
+    /// Divides by the largest number first, so that squares neither overflow nor vanish. A power of
+    /// two comes before that where the inverse of the largest number would overflow or vanish.
     void normalise(T* row) const {
-        V<T> largest{};
-        for (int f = 0; f < width; f += W<T>)
-            largest = max<T>(largest, max<T>(load(row + f), -load(row + f)));
-        const T most = -least<T>(-largest);
+        constexpr T small = std::numeric_limits<T>::min(),
+                    root = sizeof(T) == 4 ? T(0x1p64) : T(0x1p512);
+        T most = largest(row);
+        if (most > 0 && (most < 4 * small || most > 1 / (4 * small))) {
+            multiply(row, most < 1 ? root : 1 / root);
+            most = largest(row);
+        }
         multiply(row, most > 0 ? 1 / most : 0);
         const T square = dot(row, row, width);
         multiply(row, square > 0 ? 1 / std::sqrt(square) : 0);
+    }
+
+    T largest(const T* row) const {
+        V<T> found{};
+        for (int f = 0; f < width; f += W<T>)
+            found = max<T>(found, max<T>(load(row + f), -load(row + f)));
+        return -least<T>(-found);
     }
 
     void multiply(T* row, T factor) const {

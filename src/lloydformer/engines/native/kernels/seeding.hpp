@@ -24,6 +24,8 @@ class Seeding {
   public:
     explicit Seeding(const Rows<T>& rows) : rows_(rows) {}
 
+    bool empty() const { return seeds_.empty(); }
+
     /// Updates the distances to the nearest seed for a new seed; the sum of w d^2 in each range of
     /// `leaf` rows. first: there are no other seeds.
     void closer(ThreadPool& pool, const T* seed, bool first, T* distances, int32_t* labels,
@@ -182,6 +184,7 @@ void run_closer(Workspace<T>& work, Call& call) {
     T* distances = work.distances(call);
     const int64_t n_leaves = (rows.n + rows.leaf - 1) / rows.leaf;
     double* masses = call.out<double>("masses", "(n_leaves)", {n_leaves});
+    Call::require(first || !seeding_of(work).empty(), "first", "pass True: there is no seed yet");
     work.labels_written = true;
     seeding_of(work).closer(work.pool, seed, first, distances, labels, rows.leaf, masses);
 }

@@ -40,12 +40,12 @@ struct Batch {
     const double* draws;    // (b, k, trials) from [0, 1): start by greedy k-means++. Null: centers
     int trials;
     double tol;
-    int max_iter;
+    int64_t max_iter;
     bool directions;
     double* centers;  // (b, k, d): starts, then results
     int32_t* labels;  // (b, n)
     double* inertia;  // (b)
-    int32_t* n_iter;  // (b)
+    int64_t* n_iter;  // (b)
 };
 
 struct Kernels {

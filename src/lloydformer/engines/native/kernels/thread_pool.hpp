@@ -4,9 +4,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace lloydformer {
@@ -16,8 +18,13 @@ class ThreadPool {
   public:
     typedef std::function<void(int item, int thread)> Work;
 
+    /// Fewer threads than `size` if the system does not start more of them (RLIMIT_NPROC, no memory
+    /// for a stack): the number of threads changes no bit of a result.
     explicit ThreadPool(int size) {
-        for (int t = 1; t < size; t++) threads_.emplace_back([this, t] { serve(t); });
+        try {
+            for (int t = 1; t < size; t++) threads_.emplace_back([this, t] { serve(t); });
+        } catch (const std::exception&) {  // std::system_error, std::bad_alloc
+        }
     }
 
     ~ThreadPool() {
@@ -36,7 +43,8 @@ class ThreadPool {
     int size() const { return int(threads_.size()) + 1; }
 
     /// Calls work(item, thread) once for each item from 0 to count - 1, in any order. Returns when
-    /// all are done.
+    /// all are done. If work throws, items that have not begun are left out, and the exception is
+    /// thrown again here, when all threads are waiting for work again.
     void run(int count, const Work& work) {
         if (threads_.empty() || count == 1) {
             for (int i = 0; i < count; i++) work(i, 0);
@@ -54,14 +62,22 @@ class ThreadPool {
         take(work, count, 0);
         std::unique_lock<std::mutex> hold(lock_);
         done_.wait(hold, [this] { return busy_ == 0; });
+        if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
   private:
     void take(const Work& work, int count, int thread) {
-        for (int i = next_++; i < count; i = next_++) work(i, thread);
+        try {
+            for (int i = next_++; i < count; i = next_++) work(i, thread);
+        } catch (...) {
+            next_ = count;
+            std::lock_guard<std::mutex> hold(lock_);
+            if (error_ == nullptr) error_ = std::current_exception();
+        }
     }
 
     void serve(int thread) {
+        std::uncaught_exceptions();  // allocates what a thread needs in order to throw
         uint64_t seen = 0;
         std::unique_lock<std::mutex> hold(lock_);
         while (true) {
@@ -85,6 +101,7 @@ class ThreadPool {
     int count_ = 0, busy_ = 0;
     uint64_t round_ = 0;
     bool ended_ = false;
+    std::exception_ptr error_;  // the first one of a run
 };
 
 }  // namespace lloydformer

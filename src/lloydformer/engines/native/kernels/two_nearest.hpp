@@ -28,6 +28,7 @@ Numbers two_nearest(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T
         rows.prefetch_after(unit.start, unit.stop);
         return [&, block = PointBlock<T>(rows)](Numbers& sum, Range leaf) mutable {
             T squares[P<T>], first[P<T>], second[P<T>];
+            double firsts = 0, seconds = 0;  // added point by point, for any P
             for (int64_t i = leaf.start; i < leaf.stop; i += P<T>) {
                 block.read(i, leaf.stop);
                 const BestScores<T> found = nearest(block.lanes(), centers);
@@ -36,15 +37,14 @@ Numbers two_nearest(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T
                 for (int h = 0; h < 2; h++)
                     store(first + h * W<T>, near.first[h]),
                         store(second + h * W<T>, near.second[h]);
-                double firsts = 0, seconds = 0;
                 for (int r = 0; r < block.count; r++) {
                     const double weight = rows.weight(i + r), cost = weight * first[r];
                     const int label = int(found.index[r / W<T>][r % W<T>]);
                     firsts += cost, seconds += weight * second[r];
                     sum[2 + label] += weight, sum[2 + k + label] += cost;
                 }
-                sum[0] += firsts, sum[1] += seconds;
             }
+            sum[0] += firsts, sum[1] += seconds;
         };
     });
 }

@@ -30,6 +30,12 @@ struct Workspace {
     Workspace(int n_threads, const Rows<T>& rows, int64_t bounds_bytes)
         : pool(n_threads), rows(rows), bounds_bytes(bounds_bytes) {}
 
+    /// Forgets what an interrupted kernel may have left half done.
+    void reset() {
+        lloyd.reset(), seeding.reset(), relocation.reset();
+        labels_written = true;
+    }
+
     PackedCenters<T> centers(Call& call) const {
         const auto centers = call.in<T>("centers", "(k, d)", {ANY, rows.d});
         return PackedCenters<T>(centers, int(centers.shape[0]), rows.d);

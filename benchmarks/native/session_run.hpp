@@ -1,0 +1,340 @@
+// A session of the kernels over a generated problem, and a function for each kernel.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#include "generated.hpp"
+#include "kernels.cpp"
+
+using lloydformer::Call;
+using lloydformer::Points;
+using lloydformer::Session;
+using lloydformer::ISA::kernels;
+
+/// A session over a generated problem, with the arrays that kernels write.
+template <class T>
+class Run {
+  public:
+    static constexpr int64_t ROOM = std::numeric_limits<int64_t>::max();  // for bounds
+
+    Run(const Generated<T>& given, const Kind& kind, int n_threads, int64_t bounds_bytes)
+        : given_(given),
+          n_(given.n),
+          k_(given.k),
+          d_(given.d),
+          labels(n_, -1),
+          previous(n_, -1),
+          trimmed(n_),
+          distances(n_),
+          sums(k_ * d_),
+          masses(k_),
+          leaves((n_ + LEAF - 1) / LEAF),
+          session_(kernels.session(
+              Points{given.points.data(), n_, given.d, sizeof(T) == 4, given.origin.data(),
+                     kind.scaled ? given.shift.data() : nullptr,
+                     kind.scaled ? given.scale.data() : nullptr,
+                     kind.weights ? given.weights.data() : nullptr, kind.directions,
+                     given.farthest(kind), kind.mapped, LEAF},
+              n_threads, bounds_bytes)) {}
+
+    int64_t nearest(const std::vector<T>& centers, bool fresh) {
+        Call call = with_state();
+        call.set("centers", const_cast<T*>(centers.data()), {k_, d_});
+        call.set("fresh", int64_t(fresh));
+        set_sums(call);
+        return changes("nearest", call);
+    }
+
+    void measure() { measure(given_.centers, true); }
+
+    /// fresh: bounds of the last `nearest` are not used.
+    void measure(const std::vector<T>& centers, bool fresh) {
+        std::vector<double> spread(k_);
+        Call call;
+        call.set("centers", const_cast<T*>(centers.data()), {k_, d_});
+        call.set("fresh", int64_t(fresh));
+        set_state(call);
+        set(call, "distances", distances);
+        set(call, "spread", spread);
+        set(call, "masses", masses);
+        session_->run("measure", call);
+        found.add(spread), found.add(masses), found.add(labels), found.add(distances);
+    }
+
+    void shares() {
+        std::vector<double> energy(1);
+        Call call = with_centers();
+        set_state(call);
+        set_sums(call);
+        call.set("inverse_temperature", 0.5);
+        set(call, "energy", energy);
+        session_->run("shares", call);
+        found.add(energy), add_sums();
+    }
+
+    /// Both kernels of a symmetric layer, for one to four heads.
+    void symmetric() {
+        std::vector<double> near(2), costs(k_);
+        Call call = with_centers();
+        set(call, "sums", near);
+        set(call, "masses", masses);
+        set(call, "costs", costs);
+        session_->run("two_nearest", call);
+        found.add(near), found.add(masses), found.add(costs);
+        for (int64_t h = 1; h <= 4; h++) attention(h);
+    }
+
+    /// Trimming: the digits of each cluster's radius, then the sums within it.
+    void trim() {
+        measure();
+        std::vector<int64_t> prefix(k_);
+        std::vector<double> counts(k_ * 256);
+        for (int shift = 8 * int(sizeof(T)) - 8; shift >= 0; shift -= 8) {
+            Call call = with_distances();
+            set(call, "prefix", prefix);
+            call.set("shift", int64_t(shift));
+            call.set("masses", counts.data(), {k_, 256});
+            session_->run("histogram", call);
+            for (int64_t j = 0; j < k_; j++) prefix[j] = (prefix[j] << 8) + middle(&counts[j << 8]);
+            found.add(counts);
+        }
+        std::vector<T> radius(k_);
+        for (int64_t j = 0; j < k_; j++) std::memcpy(&radius[j], &prefix[j], sizeof(T));
+        Call call = with_distances();
+        set(call, "radius", radius);
+        set(call, "trimmed", trimmed);
+        found.add(trimmed);
+        add_step("within", call);
+    }
+
+    /// Robust k-means: best scores, two rounds of thresholds, and both ways to weigh.
+    void robust() {
+        measure();
+        std::vector<double> best(k_), at_best(k_), scores(k_), radius(k_, 1e300),
+            threshold(k_, -1e300);
+        Call first = with_scores();
+        set(first, "best", best);
+        set(first, "masses", at_best);
+        session_->run("best", first);
+        for (int round = 0; round < 2; round++) {
+            Call call = with_scores();
+            set(call, "threshold", threshold);
+            set(call, "masses", masses);
+            set(call, "scores", scores);
+            session_->run("above", call);
+            for (int64_t j = 0; j < k_; j++)
+                threshold[j] = masses[j] > 0 ? (scores[j] - 1) / masses[j] : 0;
+        }
+        for (bool within : {false, true}) {
+            Call call = with_scores();
+            set(call, "level", within ? best : threshold);
+            if (within) set(call, "radius", radius);
+            add_step("weighted", call);
+        }
+    }
+
+    /// k-means++: each center in turn as a seed, all of them as candidates.
+    void seeding() {
+        std::vector<double> gains(k_);
+        for (int64_t j = 0; j < k_; j++) {
+            add_seed(j == 0, j);
+            Call try_all = with_distances();
+            try_all.set("candidates", const_cast<T*>(given_.centers.data()), {k_, d_});
+            set(try_all, "gains", gains);
+            session_->run("gains", try_all);
+        }
+        found.add(distances), found.add(leaves), found.add(gains);
+    }
+
+    /// Center j as a seed.
+    void add_seed(bool first, int64_t j = 0) {
+        Call call = with_distances();
+        call.set("seed", const_cast<T*>(&given_.centers[j * d_]), {d_});
+        call.set("first", int64_t(first));
+        set(call, "masses", leaves);
+        session_->run("closer", call);
+    }
+
+    /// Greedy k-means++ in one call. Returns the rows of the seeds.
+    std::vector<int64_t> seeds() {
+        const int64_t trials = 3;
+        std::vector<int64_t> rows(k_);
+        std::vector<double> draws((k_ - 1) * trials);
+        for (size_t i = 0; i < draws.size(); i++) draws[i] = double(i * 40503u % 997) / 997;
+        Call call = with_distances();
+        set(call, "rows", rows);
+        call.set("draws", draws.data(), {k_ - 1, trials});
+        rows.resize(changes("seeds", call));
+        found.add(rows), found.add(distances), found.add(labels);
+        return rows;
+    }
+
+    struct Iterated {
+        std::vector<double> history;
+        bool settled;
+    };
+
+    /// Lloyd's iterations in one call; `centers` are moved.
+    Iterated iterate(std::vector<double>& centers, int64_t max_iter, bool fresh = true) {
+        std::vector<double> history(max_iter);
+        Call call = with_state();
+        call.set("centers", centers.data(), {k_, d_});
+        call.set("fresh", int64_t(fresh));
+        call.set("tolerance", 0.0);
+        set(call, "history", history);
+        history.resize(changes("iterate", call));
+        found.add(history), found.add(centers), found.add(labels);
+        return {history, std::get<bool>(call.results.at(1))};
+    }
+
+    /// Returns the objectives before and after; `centers` are relocated.
+    std::pair<double, double> relocate(std::vector<double>& centers, int64_t moved, int64_t layer) {
+        Call call;
+        call.set("centers", centers.data(), {int64_t(centers.size()) / d_, d_});
+        call.set("seed", int64_t(7)), call.set("layer", layer);
+        call.set("moved", moved), call.set("draws", int64_t(3));
+        session_->run("relocate", call);
+        found.add(centers);
+        return {std::get<double>(call.results.at(0)), std::get<double>(call.results.at(1))};
+    }
+
+    /// Iterations by `nearest`, from the centers of the problem.
+    void descend(int n_steps) {
+        std::vector<T> centers = given_.centers;
+        for (int step = 0; step < n_steps; step++) {
+            nearest(centers, step == 0), add_sums();
+            for (size_t i = 0; i < centers.size(); i++)
+                if (masses[i / d_] > 0) centers[i] = T(sums[i] / masses[i / d_]);
+        }
+    }
+
+    void iterate_some(int64_t max_iter) {
+        std::vector<double> centers(given_.centers.begin(), given_.centers.end());
+        iterate(centers, max_iter);
+    }
+
+    void relocate_some(int64_t moved) {
+        std::vector<double> centers(given_.centers.begin(), given_.centers.end());
+        relocate(centers, moved, 0);
+    }
+
+    /// The state of the points as it is in a new session.
+    void restart() {
+        std::fill(labels.begin(), labels.end(), -1);
+        std::fill(previous.begin(), previous.end(), -1);
+        std::fill(trimmed.begin(), trimmed.end(), uint8_t(0));
+        std::fill(distances.begin(), distances.end(), T(0));
+    }
+
+    /// How many points the last `nearest` compared with centers.
+    int64_t looked_at() {
+        Call call;
+        return changes("looked_at", call);
+    }
+
+    void moments() {
+        std::vector<double> out(3 + d_);
+        Call call;
+        set(call, "out", out);
+        session_->run("moments", call);
+        found.add(out);
+    }
+
+    void add_sums() { found.add(sums), found.add(masses), found.add(labels); }
+
+  private:
+    static constexpr int64_t LEAF = 1000;  // not a multiple of a block of points
+    const Generated<T>& given_;
+    int64_t n_, k_, d_;
+
+  public:
+    std::vector<int32_t> labels, previous;
+    std::vector<uint8_t> trimmed;
+    std::vector<T> distances;
+    std::vector<double> sums, masses, leaves;
+    Checksum found;
+
+    Session& session() { return *session_; }
+
+  private:
+    template <class U>
+    static void set(Call& call, const char* name, std::vector<U>& values) {
+        call.set(name, values.data(), {int64_t(values.size())});
+    }
+
+    void set_state(Call& call) { set(call, "labels", labels), set(call, "previous", previous); }
+
+    void set_sums(Call& call) {
+        call.set("sums", sums.data(), {k_, d_});
+        set(call, "masses", masses);
+    }
+
+    Call with_state() {
+        Call call;
+        set_state(call);
+        return call;
+    }
+
+    Call with_centers() {
+        Call call;
+        call.set("centers", const_cast<T*>(given_.centers.data()), {k_, d_});
+        return call;
+    }
+
+    Call with_distances() {
+        Call call;
+        set(call, "labels", labels);
+        set(call, "distances", distances);
+        return call;
+    }
+
+    Call with_scores() {
+        Call call = with_distances();
+        call.set("inverse_temperature", 0.01);
+        return call;
+    }
+
+    int64_t changes(const char* kernel, Call& call) {
+        session_->run(kernel, call);
+        return std::get<int64_t>(call.results.at(0));
+    }
+
+    void add_step(const char* kernel, Call& call) {
+        std::vector<double> objective(1);
+        set(call, "previous", previous);
+        set(call, "objective", objective);
+        set_sums(call);
+        found.add(changes(kernel, call));
+        found.add(objective), add_sums();
+    }
+
+    void attention(int64_t h) {
+        std::vector<double> sharpness{0.5, 2, 8, 30}, ones(k_ * h, 1.0), some(k_ * h * h, 0.3);
+        std::vector<double> level(k_ * h), mass(k_ * h), sum(k_ * h * d_);
+        Call call = with_centers();
+        call.set("unit", 1.5);
+        call.set("sharpness", sharpness.data(), {h});
+        for (const char* name : {"distance", "nearest", "second"})
+            call.set(name, some.data(), {k_, h});
+        call.set("log_belonging", ones.data(), {k_, h});
+        call.set("belonging", some.data(), {k_, h, h});
+        call.set("level", level.data(), {k_, h});
+        call.set("masses", mass.data(), {k_, h});
+        call.set("sums", sum.data(), {k_, h, d_});
+        session_->run("attention", call);
+        found.add(level), found.add(mass), found.add(sum);
+    }
+
+    static int middle(const double* counts) {
+        double all = 0, reached = 0;
+        for (int digit = 0; digit < 256; digit++) all += counts[digit];
+        for (int digit = 0; digit < 256; digit++)
+            if ((reached += counts[digit]) >= all / 2) return digit;
+        return 255;
+    }
+
+    std::unique_ptr<Session> session_;
+};

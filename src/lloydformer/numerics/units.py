@@ -1,0 +1,48 @@
+"""Weights in units of a power of two: their sums and products neither overflow nor vanish."""
+
+import numpy as np
+from jaxtyping import Float
+
+_TINY = np.finfo(np.float64).tiny
+_SMALLEST = np.nextafter(0.0, 1.0)
+
+Unit = Float[np.ndarray, "*b"] | float
+
+
+def in_units(
+    name: str, weights: Float[np.ndarray, "*b n"]
+) -> tuple[Float[np.ndarray, "*b n"], Unit]:
+    """Divide weights by a power of two, so that the largest is at least 1 and below 2.
+
+    The division is exact, so sums that are linear in the weights are the same to the last bit, in
+    the other unit. It raises `ValueError` for weights whose ratio float64 cannot hold.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for the error.
+    weights : ndarray of shape (*b, n)
+        In float64, finite, not negative; for each problem of a batch.
+
+    Returns
+    -------
+    weights : ndarray of shape (*b, n)
+        In the new unit. What was above 0 still is.
+    unit : float, or ndarray of shape (*b,)
+        The power of two; one for each problem.
+    """
+    largest = weights.max(axis=-1)
+    exponent = np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1
+    unit = np.ldexp(1.0, exponent)
+    if not exponent.any():
+        return weights, unit
+    scaled = np.ldexp(weights, -exponent[..., None])
+    if (exponent > 0).any():
+        lost = (weights >= _TINY) & (scaled < _TINY)
+        if lost.any():
+            raise ValueError(
+                f"{name}: found {weights[lost][0]:.2g} beside {largest.max():.2g}, a ratio that "
+                "float64 cannot hold; leave out such small weights, or set them to 0"
+            )
+        np.maximum(scaled, _SMALLEST, where=weights > 0, out=scaled)
+    return scaled, unit
