@@ -83,3 +83,16 @@ def test_wrong_json_is_refused(found, words):
 def test_values_without_json_are_refused(value):
     with pytest.raises(ValueError, match="cannot be serialised"):
         serialise(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**400, -(10**400), float("nan"), float("inf")],
+    ids=["large", "negative", "nan", "inf"],
+)
+def test_numbers_that_no_float_holds_are_refused(value):
+    part = serialise(NormMax(2.0))
+    (name,) = [name for name, found in part.items() if found == 2.0]
+    assert deserialise({**part, name: 3}) == NormMax(3.0)
+    with pytest.raises(ValueError, match=f"NormMax: found {name} .*; expected a value of type"):
+        deserialise({**part, name: value})

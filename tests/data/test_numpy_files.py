@@ -73,6 +73,8 @@ WRONG = {
     "a shape beyond 64 bits": (header((2**70, 2)) + bytes(64), "declares the shape .118059"),
     "a header beyond the memory": (header((4, 2), (2, 0), 2**32 - 1) + bytes(64), "header"),
     "cut": (header((4, 2)) + bytes(63), "declares the shape .4, 2., which takes .* and holds"),
+    "a negative shape": (header((4, -2)) + bytes(64), "declares the shape .4, -2"),
+    "a damaged header": (header("(4, 2") + bytes(64), "its header is damaged"),
     "another version": (header((4, 2), (9, 0)) + bytes(64), "version"),
     "no array": (b"text", "magic string"),
 }

@@ -1,6 +1,7 @@
 """Serialise recipes and their parts to JSON values, and back."""
 
 import math
+import sys
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from numbers import Integral, Real
@@ -80,6 +81,7 @@ def deserialise(found: Any) -> Any:
 
 
 def _check_fields(kind: type[Any], values: dict[str, Any]) -> None:
+    """Raise `ValueError` for a wrong field; integers become floats where those are expected."""
     expected = _serialised(kind)
     if values.keys() != set(expected):
         raise ValueError(f"{kind.__name__}: found fields {sorted(values)}; expected {expected}")
@@ -89,6 +91,8 @@ def _check_fields(kind: type[Any], values: dict[str, Any]) -> None:
             raise ValueError(
                 f"{kind.__name__}: found {name} {value!r}; expected a value of type {hints[name]}"
             )
+        if type(value) is int and (hints[name] is float or float in get_args(hints[name])):
+            values[name] = float(value)
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -101,7 +105,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if kind is tuple:
         return isinstance(value, tuple) and _all_fit(value, inner)
     if hint is float:
-        return type(value) in (int, float) and math.isfinite(value)
+        return type(value) in (int, float) and abs(value) <= sys.float_info.max
     return isinstance(value, hint) and not (hint is int and isinstance(value, bool))
 
 

@@ -77,18 +77,23 @@ def _declared(begin: bytes) -> _Declared:
     """Read the header from the first bytes; a longer one is refused."""
     first = BytesIO(begin)
     version = np.lib.format.read_magic(first)
-    if version == (1, 0):
-        header = np.lib.format.read_array_header_1_0(first)
-    elif version == (2, 0):
-        header = np.lib.format.read_array_header_2_0(first)
-    else:
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in readers:
         raise ValueError(f"its format has the version {version}")
-    return _Declared(*header, first.tell())
+    try:
+        return _Declared(*readers[version](first), first.tell())
+    except Exception as error:  # NumPy evaluates the header as a Python literal
+        raise ValueError(f"its header is damaged: {' '.join(str(error).split())[:200]}") from None
 
 
 def _check_size(declared: _Declared, size: int) -> None:
     if declared.dtype.hasobject:
         raise ValueError("it holds Python objects; points are numbers")
+    if any(length < 0 for length in declared.shape):
+        raise ValueError(f"it declares the shape {declared.shape}")
     wanted = declared.start + math.prod(declared.shape) * declared.dtype.itemsize
     if size < wanted:
         raise ValueError(

@@ -92,7 +92,8 @@ def read_parquet(path: Path, columns: tuple[str, ...] | None) -> Table:
         batches = file.iter_batches(columns=wanted, batch_size=rows)
         points = concatenate(_rows(path, batches, wanted))
     except (arrow.ArrowException, OSError) as error:
-        raise ValueError(f"{path}: not a readable Parquet file ({error})") from None
+        words = " ".join(str(error).split())[:300]
+        raise ValueError(f"{path}: not a readable Parquet file ({words})") from None
     return Table(points, tuple(wanted))
 
 
@@ -108,7 +109,7 @@ def _wanted(path: Path | str, schema: Any, columns: tuple[str, ...] | None) -> l
     names: list[str] = schema.names
     indices = ColumnFinder(path, names, len(names)).indices(columns)
     if not columns:
-        rows = _row_numbers(schema)
+        rows = _row_numbers(path, schema)
         indices = [i for i in indices if names[i] not in rows]
     wanted = [names[i] for i in indices]
     refuse_duplicates(path, names, wanted)
@@ -121,10 +122,14 @@ def _wanted(path: Path | str, schema: Any, columns: tuple[str, ...] | None) -> l
     return wanted
 
 
-def _row_numbers(schema: Any) -> set[str]:
+def _row_numbers(path: Path | str, schema: Any) -> set[str]:
     """Columns that are the index of a pandas data frame, usually row numbers."""
-    index = (schema.pandas_metadata or {}).get("index_columns", [])
-    return {name for name in index if isinstance(name, str)}
+    try:
+        index = (schema.pandas_metadata or {}).get("index_columns") or []
+        return {name for name in index if isinstance(name, str)}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise ValueError(f"{path}: what pandas noted of its columns is damaged; choose columns, or "
+                         "save it again") from None  # fmt: skip
 
 
 def _numeric(arrow: Any, kind: Any) -> bool:
