@@ -371,14 +371,6 @@ def test_batches_with_scaled_weights(name, init, rows):
     np.testing.assert_array_equal(np.ldexp(one.inertia, shifts), two.inertia)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_random_starts_are_rows_with_weight(seed):
-    """Also where a weight is so small that the inverse of it is no float."""
-    points, weights = np.arange(4.0).reshape(1, 4, 1), np.array([[0.0, 1e-310, 1.0, 0.0]])
-    found = lf.fit_batch(points, 2, sample_weight=weights, init="random", random_state=seed)
-    np.testing.assert_allclose(np.sort(found.centers.ravel()), [1, 2], rtol=1e-9)
-
-
 def test_batches_of_sparsemax_have_the_weights_of_points(rows):
     problems, weights = rows.reshape(5, 30, 3), WEIGHTS.reshape(5, 30)
     one = batch("robust", problems, 2.0**-100, np.ldexp(weights, 100))

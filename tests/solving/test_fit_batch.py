@@ -7,6 +7,7 @@ import torch
 
 import lloydformer as lf
 from lloydformer.circuits.activations import TopK
+from lloydformer.solving.batch.seeding import random_rows
 
 B, N, D, K = 12, 60, 3, 4
 
@@ -142,3 +143,12 @@ def test_wrong_input_is_named(problems, change, word):
     arguments = {"points": problems[0], "n_clusters": K} | change
     with pytest.raises(ValueError, match=word):
         lf.fit_batch(**arguments)
+
+
+@pytest.mark.parametrize("light", [0, 4, 8])
+def test_random_rows_have_weight(light):
+    """Also where a weight is so small that its inverse is no float."""
+    weights = torch.zeros(1, 9, dtype=torch.float64)
+    weights[0, 2], weights[0, light] = 1.0, 1e-310
+    uniform = torch.rand(1, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    assert sorted(random_rows(weights, 2, uniform)[0].tolist()) == sorted([2, light])
