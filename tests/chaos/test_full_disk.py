@@ -194,12 +194,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 }
 
 
-NOT_YET = pytest.mark.xfail(strict=True, reason="new tensors stay when config.json fails")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=NOT_YET) if name == "save" else name for name in CASES]
-)
+@pytest.mark.parametrize("name", CASES)
 def test_every_operation_fails_in_turn(name, tmp_path, amount):
     case, old = CASES[name], tmp_path / "old"
     most = amount(case.short, case.full)

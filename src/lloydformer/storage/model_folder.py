@@ -48,12 +48,20 @@ def write_folder(folder: Path, config: Config, tensors: Arrays, *, force: bool) 
                          f"than are read; save a model with fewer or shorter names")  # fmt: skip
     with _locked_folder(folder):
         _check_target(folder, force)
-        with replacing(folder / name) as file:
-            file.write(data)
-        write_whole(folder / CONFIG, text)
-        for other in folder.iterdir():
-            if _OURS.fullmatch(other.name) and other.name != name:
-                other.unlink(missing_ok=True)
+        try:
+            with replacing(folder / name) as file:
+                file.write(data)
+            write_whole(folder / CONFIG, text)
+        finally:
+            _keep_only_named(folder)
+
+
+def _keep_only_named(folder: Path) -> None:
+    """Remove tensors and temporary files, except for the tensors that config.json names."""
+    named = _read_config(folder)["tensors"] if (folder / CONFIG).exists() else None
+    for other in folder.iterdir():
+        if _OURS.fullmatch(other.name) and other.name != named:
+            other.unlink(missing_ok=True)
 
 
 def read_folder(folder: Path) -> tuple[Config, Arrays]:
