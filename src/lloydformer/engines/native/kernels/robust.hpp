@@ -107,6 +107,13 @@ Numbers weighted(ThreadPool& pool, const Rows<T>& rows, const int32_t* labels, i
     });
 }
 
+/// The score -gamma d^2, rounded: levels are rounded scores, and in one fused operation with the
+/// difference, that of the best point would not be 0.
+inline double score_of(double gamma, double distance) {
+    volatile double score = -gamma * distance;
+    return score;
+}
+
 /// Weights are max(z - level, 0); or exp(z - level) within a radius, if one is given.
 template <class T>
 void run_weighted(Workspace<T>& work, Call& call) {
@@ -125,10 +132,12 @@ void run_weighted(Workspace<T>& work, Call& call) {
         return weighted(work.pool, work.rows, labels, previous, distances, k, weigh);
     };
     if (radius == nullptr)
-        out.fill(sums([=](double d, int j) { return std::max(-gamma * d - level[j], 0.0); }), call);
+        out.fill(
+            sums([=](double d, int j) { return std::max(score_of(gamma, d) - level[j], 0.0); }),
+            call);
     else
         out.fill(sums([=](double d, int j) {
-                     return d <= radius[j] ? std::exp(-gamma * d - level[j]) : 0.0;
+                     return d <= radius[j] ? std::exp(score_of(gamma, d) - level[j]) : 0.0;
                  }),
                  call);
 }
