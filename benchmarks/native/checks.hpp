@@ -80,7 +80,9 @@ void check_loop(const Generated<T>& given, const Kind& kind, const std::string& 
     std::vector<double> centers(given.centers.begin(), given.centers.end());
     const auto ran = run.iterate(centers, 40);
     if (kind.directions) return;
-    const double reach = given.farthest(kind), mass = double(given.n);
+    const double reach = given.farthest(kind);
+    double mass = 0;
+    for (int64_t i = 0; i < given.n; i++) mass += given.weight(i, kind);
     const double off = 1e-9 * std::sqrt(reach) + std::sqrt(reference.rounding());
     bool empty = false;
     for (int j = 0; j < given.k; j++) {

@@ -24,6 +24,13 @@ inline void* allocate(size_t size, size_t alignment) {
 
 void* operator new(size_t size) { return allocate(size, 1); }
 void* operator new(size_t size, std::align_val_t to) { return allocate(size, size_t(to)); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+    try {
+        return allocate(size, 1);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
 void operator delete(void* at) noexcept { std::free(at); }
 void operator delete(void* at, size_t) noexcept { std::free(at); }
 void operator delete(void* at, std::align_val_t) noexcept { std::free(at); }

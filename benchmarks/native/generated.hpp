@@ -54,6 +54,7 @@ struct Generated {
         for (int64_t i = 1; i < n && kind.duplicates; i++)
             std::memcpy(&points[i * d], &points[i % 5 * d], d * sizeof(T));
         for (double& w : weights) w = unit() < 0.1 ? 0 : unit();
+        for (int64_t i = 7; i < n && kind.mapped; i += 97) weights[i] *= 1e9;
         weights[0] = 1;
         for (int f = 0; f < d; f++)
             origin[f] = kind.directions ? T(0) : T(2), shift[f] = T(0.5), scale[f] = T(1.5 + f);

@@ -80,6 +80,7 @@ struct BestSplit {
     double gain(const Split& split, int b) const {
         const double rest = kept.masses[b] - split.mass;
         if (split.count == 0 || split.count == kept.counts[b]) return 0;
+        if (split.mass <= 0 || rest <= 0) return 0;  // weights that rounding has lost
         double apart = 0;
         for (int f = 0; f < points.d; f++) {
             const double other = (kept.sums[int64_t(b) * points.d + f] - split.sums[f]) / rest;

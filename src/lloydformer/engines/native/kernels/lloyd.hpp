@@ -37,6 +37,7 @@ class Lloyd {
             step_with_bounds(pool, packed, labels, previous, written);
         else
             step_without(pool, packed, labels, previous, fresh);
+        if (totals_.imprecise()) add_again(pool, labels);
         if (skipped_ && !policy_.keep(effort_, totals_.changed)) bounds_.forget();
         policy_.set_changed(totals_.changed);
         return totals_;
@@ -97,6 +98,22 @@ class Lloyd {
             };
         }));
         effort_ = {looked_at, comparisons};
+    }
+
+    /// The sums of all points from the beginning.
+    void add_again(ThreadPool& pool, const int32_t* labels) {
+        const int64_t changed = totals_.changed;
+        totals_ = Totals(k_, rows_.d);
+        totals_.apply(tree_.run(pool, [&](Range unit) {
+            rows_.prefetch_after(unit.start, unit.stop);
+            return [&, row = std::vector<T>(rows_.width)](Totals& sum, Range leaf) mutable {
+                for (int64_t i = leaf.start; i < leaf.stop; i++) {
+                    rows_.read(i, row.data());
+                    sum.add(row.data(), labels[i], rows_.weight(i));
+                }
+            };
+        }));
+        totals_.changed = changed;
     }
 
     /// Short runs of rows in which a label has changed.

@@ -131,8 +131,9 @@ class Relocation {
             for (int f = 0; f < d; f++) sum[f] += weight * row[f];
             masses[tried_.others[i]] += weight;
         }
+        const double here = tried_.masses[a];
         double lost = 0;
-        for (int j = 0; j < tried_.k; j++) {
+        for (int j = 0; j < tried_.k && here > 0; j++) {
             if (masses[j] <= 0) continue;
             const double there = tried_.masses[j];
             const double *sum = &sums[int64_t(j) * d], *own = &tried_.sums[int64_t(a) * d],
@@ -140,7 +141,7 @@ class Relocation {
             double to = 0, from = 0;
             for (int f = 0; f < d; f++) {
                 const double mean = sum[f] / masses[j];
-                const double left = mean - own[f] / tried_.masses[a];
+                const double left = mean - own[f] / here;
                 const double joined = there > 0 ? mean - theirs[f] / there : 0;
                 from += left * left, to += joined * joined;
             }

@@ -6,14 +6,16 @@
 namespace lloydformer::ISA {
 
 /// -gamma d^2 - level. Scores are not below -1e300 (shares.LOWEST): infinity less infinity is no
-/// number.
+/// number. They are rounded before the difference, as levels are: in one fused operation that of the
+/// best point would not be 0.
 struct RobustScore {
     double gamma, farthest;
 
     explicit RobustScore(double gamma) : gamma(gamma), farthest(1e300 / gamma) {}
 
     double operator()(double distance, double level = 0) const {
-        return distance < farthest ? -gamma * distance - level : -1e300 - level;
+        volatile double score = distance < farthest ? -gamma * distance : -1e300;
+        return score - level;
     }
 };
 

@@ -41,11 +41,12 @@ class SoftPass {
     /// The share of every point in every cluster, times its weight.
     void share(int64_t start) {
         const BestScores<T> found = score_all();
+        const T steepness = T(std::min<double>(gamma_, HUGE_SCORE<T>));
         V<T> total[2]{};
         for (int j = 0; j < k_; j++)
             for (int h = 0; h < 2; h++) {
                 T* at = &shares_[j * P<T> + h * W<T>];
-                const V<T> share = exponential<T>((found.best[h] - load(at)) * T(gamma_));
+                const V<T> share = exponential<T>((found.best[h] - load(at)) * steepness);
                 total[h] += share;
                 store(at, share);
             }

@@ -16,7 +16,8 @@ struct Totals {
     std::vector<int64_t> counts;
     int64_t changed = 0;
 
-    Totals(int k, int d) : sums(int64_t(k) * d), masses(k), counts(k), d_(d), is_touched_(k) {}
+    Totals(int k, int d)
+        : sums(int64_t(k) * d), masses(k), counts(k), d_(d), is_touched_(k), peaks_(k) {}
 
     template <class T>
     void add(const T* row, int label, double weight) {
@@ -39,7 +40,15 @@ struct Totals {
         changed = 0;
         add_touched(changes, [this](int j) {
             if (counts[j] == 0) clear(j);
+            peaks_[j] = std::max(peaks_[j], masses[j]);
         });
+    }
+
+    /// A cluster had a million times its weight before: rounding has left too little of its sums.
+    bool imprecise() const {
+        for (size_t j = 0; j < counts.size(); j++)
+            if (counts[j] > 0 && masses[j] < 0x1p-20 * peaks_[j]) return true;
+        return false;
     }
 
   private:
@@ -69,7 +78,8 @@ struct Totals {
 
     int d_;
     std::vector<char> is_touched_;
-    std::vector<int> touched_;  // clusters, each once
+    std::vector<int> touched_;   // clusters, each once
+    std::vector<double> peaks_;  // the largest weight that a cluster has had
 };
 
 }  // namespace lloydformer::ISA

@@ -1,0 +1,74 @@
+"""Random problems: every fold and task of the native engine against NumPy in float64.
+
+A failure names the seed of its problem. To repeat it: FUZZ_SEED=SEED pytest THIS_FILE.
+"""
+
+import os
+import time
+from collections import deque
+
+import pytest
+from kernel_problems import problem
+from kernel_reference import Checks
+
+from lloydformer.engines import Native, instruction_set
+from lloydformer.engines.native import engine as native_engine
+from lloydformer.engines.native.folds import FOLDS
+from lloydformer.engines.native.tasks import TASKS
+
+pytestmark = pytest.mark.skipif(
+    instruction_set() is None, reason="the kernels of the native engine were not built here"
+)
+FIRST = 20_000
+"""Seed of the first problem."""
+
+
+def is_here(name: str) -> bool:
+    try:
+        Native(instruction_set=name)
+    except ValueError:
+        return False
+    return True
+
+
+def check(seed: int) -> set[type]:
+    """Compare all kernels on one problem; returns the folds and tasks that have run."""
+    given = problem(seed, [name for name in ("portable", "avx2", "avx512") if is_here(name)])
+    seen = set()
+    with given.engine.open(given.data) as session:
+        fold, run = session.fold, session.run
+        session.fold = lambda f: seen.add(type(f)) or fold(f)
+        session.run = lambda t: seen.add(type(t)) or run(t)
+        try:
+            Checks(given, session).run()
+        except Exception as error:
+            about = f"{given.n} x {given.d}, k {given.k}, {given.data.dtype}, {vars(given.engine)}"
+            raise AssertionError(f"FUZZ_SEED={seed} ({about}): {error}") from error
+    return seen
+
+
+@pytest.mark.parametrize("fold", FOLDS, ids=lambda fold: fold.__name__)
+def test_a_wrong_summary_is_noticed(fold, monkeypatch):
+    """Numbers that are off by a thousandth: the comparison can fail."""
+    kernel = FOLDS[fold]
+
+    def wrong(points, given):
+        found = kernel(points, given)
+        return None if found is None else tuple(part + abs(part) / 1000 for part in found)
+
+    monkeypatch.setitem(FOLDS, fold, wrong)
+    with pytest.raises(AssertionError, match="FUZZ_SEED"):
+        deque(map(check, range(FIRST, FIRST + 20)), maxlen=0)
+
+
+def test_kernels_against_float64(amount, monkeypatch):
+    monkeypatch.setattr(native_engine, "_SMALL", 0)  # several threads for small problems, too
+    if "FUZZ_SEED" in os.environ:
+        check(int(os.environ["FUZZ_SEED"]))
+        return
+    end, seed, seen = time.monotonic() + amount(2, 600), FIRST, set()
+    while time.monotonic() < end or seed < FIRST + 20:
+        seen |= check(seed)
+        seed += 1
+    assert seen >= set(FOLDS) | set(TASKS)
+    print(f"{seed - FIRST} problems")

@@ -1,0 +1,416 @@
+"""What each fold and task of the native engine must find: NumPy in float64, by differences.
+
+Each check runs a fold and compares its summary, and what it writes for each point, with plain
+formulas. Tolerances are bounds of the rounding in the precision of the data: eps times the number
+of operations, and the rounding of rows when they are read (`Problem.error`).
+"""
+
+import math
+from functools import cached_property
+
+import numpy as np
+import torch
+from kernel_problems import Problem
+
+from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
+from lloydformer.plans.means import Iterations
+from lloydformer.plans.relocating import Relocation
+from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
+from lloydformer.plans.seeding import NewSeed, Potential, Seeds
+from lloydformer.plans.selection import Histogram
+from lloydformer.plans.soft import Shares
+from lloydformer.plans.splitting import Draws
+from lloydformer.plans.symmetric import AttentionSums, Heads, NearestCosts
+from lloydformer.plans.trimmed import Within
+
+U = float(np.finfo(np.float64).eps)
+
+
+class Distances:
+    """Squared distances (n, k) of the rows to some centers, and how a kernel may round them."""
+
+    def __init__(self, given: Problem, centers: torch.Tensor) -> None:
+        self.given, self.centers = given, centers.double().numpy()
+        self.squares = np.stack([((given.rows - c) ** 2).sum(axis=1) for c in self.centers], axis=1)
+        away = np.sqrt(self.squares)
+        e = given.error[:, None]
+        self.read = 2 * math.sqrt(given.d) * away * e + given.d * e**2  # by rounded rows
+
+    @cached_property
+    def by_differences(self) -> np.ndarray:
+        tiny = float(torch.finfo(self.given.data.dtype).tiny)
+        return (self.given.d + 6) * self.given.eps * self.squares + self.read + tiny
+
+    @cached_property
+    def expanded(self) -> np.ndarray:
+        """|c|^2 - 2 x c + |x|^2."""
+        norms = (self.given.rows**2).sum(axis=1) + (self.centers**2).sum(axis=1).max()
+        return 2 * (self.given.d + 6) * self.given.eps * norms[:, None] + self.read
+
+    @cached_property
+    def exactly(self) -> np.ndarray:
+        """Of labels: ties are decided in float64."""
+        return 4 * (self.given.d + 6) * U * self.squares + 2 * self.read
+
+    @property
+    def least(self) -> np.ndarray:
+        return self.squares.min(axis=1)
+
+    def check_labels(self, labels: np.ndarray, error: np.ndarray) -> None:
+        """No center is nearer, but for this error; of equal centers the first."""
+        rows = np.arange(len(labels))
+        assert labels.min() >= 0
+        assert labels.max() < len(self.centers)
+        own = self.squares[rows, labels] - error[rows, labels]
+        assert (own <= (self.squares + error).min(axis=1)).all(), "not the nearest center"
+        _, first, back = np.unique(
+            self.centers, axis=0, return_index=True, return_inverse=True
+        )  # fmt: skip
+        assert (labels == first[back.reshape(-1)][labels]).all(), "the first of equal centers"
+
+
+def close(found, expected, tolerance, what: str) -> None:
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    assert found.shape == expected.shape, what
+    assert np.isfinite(found).all(), what
+    worst = (np.abs(found - expected) - tolerance).max(initial=-1.0)
+    assert worst <= 0, (what, float(worst), np.abs(expected).max(initial=0.0))
+
+
+def by_label(values: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
+    out = np.zeros((k, *values.shape[1:]))
+    np.add.at(out, labels, values)
+    return out
+
+
+class Checks:
+    """Every fold and task, on one problem."""
+
+    def __init__(self, given: Problem, session) -> None:
+        self.given, self.session = given, session
+        self.w, self.k, self.n = given.weights, given.k, given.n
+        self.size = np.abs(given.rows).max(axis=1) + given.error  # of the numbers of a row
+        self.sums_error = 64 * self.n * U * float(self.w @ self.size) + float(self.w @ given.error)
+        self.mass_error = 64 * self.n * U * float(self.w.sum())
+
+    def column(self, name: str) -> np.ndarray:
+        return self.session.state.column(name).numpy()
+
+    def run(self) -> None:
+        self.moments(), self.lloyd(), self.measure(), self.cosines(), self.shares()
+        self.nearest_costs(), self.attention(), self.trimmed(), self.robust()
+        self.seeding(), self.seeds(), self.iterations(), self.relocation()
+
+    def moments(self) -> None:
+        x, there = self.given.rows, self.w > 0
+        squares = (x**2).sum(axis=1)
+        off = 4 * np.sqrt(squares * self.given.d) * self.given.error + 64 * U * self.n * squares
+        off = off + 2 * self.given.d * self.given.error**2
+        weighted, count, plain, sums = (v.numpy() for v in self.session.fold(Moments()))
+        close(weighted, self.w @ squares, 2 * (self.w @ off) + 1e-300, "moments: w |x|^2")
+        assert count == there.sum()
+        close(plain, squares[there].sum(), 2 * off[there].sum() + 1e-300, "moments: |x|^2")
+        error = 64 * self.n * U * self.size[there].sum() + self.given.error[there].sum()
+        close(sums, x[there].sum(axis=0), error, "moments: x")
+
+    def lloyd(self) -> None:
+        """Iterations, so that bounds are in use; each is compared."""
+        centers = self.given.centers
+        self.session.forget()
+        before = np.full(self.n, np.iinfo(np.int32).min)
+        for _ in range(8):
+            sums, masses, changed = self.session.fold(Nearest(centers))
+            labels = self.column("labels").copy()
+            away = Distances(self.given, centers)
+            away.check_labels(labels, away.exactly)
+            expected = by_label(self.w[:, None] * self.given.rows, labels, self.k)
+            own = by_label(self.w, labels, self.k)
+            # Running sums may lose twenty binary digits of what a cluster has.
+            lost = 64 * self.n * U + 2.0**21 * U
+            error = lost * own * self.size.max() + by_label(
+                self.w * self.given.error, labels, self.k
+            )
+            close(sums, expected, error[:, None] + 1e-300, "nearest: sums")
+            close(masses, own, lost * own + 1e-300, "nearest: masses")
+            assert changed == ((labels != before) & (self.w > 0)).sum()
+            assert np.array_equal(self.column("previous"), labels)
+            before, moved = labels, sums / masses.clamp(min=1e-300)[:, None]
+            if self.given.data.directions:
+                moved = sums / sums.norm(dim=1, keepdim=True).clamp(min=1e-300)
+            centers = torch.where(torch.from_numpy(own <= 0)[:, None], centers, moved.to(centers))
+
+    def measured(self, fold) -> tuple[Distances, np.ndarray]:
+        self.session.forget()
+        summary = self.session.fold(fold)
+        away, labels = Distances(self.given, self.given.centers), self.column("labels")
+        away.check_labels(labels, away.exactly)
+        rows = np.arange(self.n)
+        own, off = away.squares[rows, labels], away.by_differences[rows, labels]
+        close(self.column("distances"), own, off, "measure: distances")
+        close(summary[0], self.w @ own, self.w @ off + self.n * U * (self.w @ own) * 64, "measure")
+        mass = by_label(self.w, labels, self.k)
+        if isinstance(fold, Cosines):
+            error = self.mass_error + by_label(self.w * (off + 64 * U * own), labels, self.k)
+            close(summary[1], mass - by_label(self.w * own, labels, self.k) / 2, error, "cosines")
+        else:
+            close(summary[1], mass, self.mass_error, "measure: masses")
+        return away, labels
+
+    def measure(self) -> None:
+        self.measured(Measure(self.given.centers))
+
+    def cosines(self) -> None:
+        self.measured(Cosines(self.given.centers))
+
+    def shares(self) -> None:
+        away, eps = Distances(self.given, self.given.centers), self.given.eps
+        steepest = 0.02 / max(float(away.expanded.max()), 1e-300)  # so that rounding stays small
+        usual = 1 / max(float(np.median(away.squares)), 1e-300)
+        gamma = float(min(steepest, usual * 10.0 ** self.given.rng.uniform(-2, 2)))
+        level, sums, masses, energy, changed = self.session.fold(Shares(self.given.centers, gamma))
+        z = -gamma * away.squares
+        top = z.max(axis=1, keepdims=True)
+        p = np.exp(z - top)
+        total = p.sum(axis=1, keepdims=True)
+        p /= total
+        off = np.expm1(3 * gamma * away.expanded) + 300 * eps
+        weighted, scale = self.w[:, None] * p, level.exp().numpy()
+        error = (weighted * off).sum(axis=0) + 1e-30 * self.w.sum()
+        close(masses.numpy() * scale, weighted.sum(axis=0), error, "shares: masses")
+        error = ((weighted * off) * self.size[:, None]).sum(axis=0) + self.sums_error
+        error += 1e-30 * self.w @ self.size
+        found = sums.numpy() * scale[:, None]
+        close(found, weighted.T @ self.given.rows, error[:, None], "shares: sums")
+        free = -(top[:, 0] + np.log(total[:, 0])) / gamma
+        norms = (self.given.rows**2).sum(axis=1) + (away.centers**2).sum(axis=1).max()
+        off = 3 * away.expanded.max(axis=1) + 64 * eps * (norms + (1 + math.log(self.k)) / gamma)
+        off += 64 * self.n * U * np.abs(free)
+        close(energy, self.w @ free, self.w @ off, "shares: energy")
+        labels = self.column("labels")
+        away.check_labels(labels, 3 * away.expanded)
+        assert np.array_equal(self.column("previous"), labels)
+        assert 0 <= changed <= (self.w > 0).sum()
+
+    def nearest_costs(self) -> None:
+        away = Distances(self.given, self.given.centers)
+        order = np.sort(away.squares, axis=1)
+        r, s = order[:, 0], order[:, min(1, self.k - 1)]
+        off = away.expanded.max(axis=1)
+        found = self.session.fold(NearestCosts(self.given.centers))
+        first, second, masses, costs = (v.numpy() for v in found)
+        more = 64 * self.n * U
+        close(first, self.w @ r, self.w @ (off + more * r), "nearest costs: first")
+        close(second, self.w @ s, self.w @ (off + more * s), "nearest costs: second")
+        unsure = s - r <= 2 * off  # may be of either center
+        label = away.squares.argmin(axis=1)
+        doubt = self.w[unsure].sum() + self.mass_error
+        close(masses, by_label(self.w, label, self.k), doubt, "nearest costs: masses")
+        doubt = self.w[unsure] @ (r + off)[unsure] + self.w @ (off + more * r)
+        close(costs, by_label(self.w * r, label, self.k), doubt, "nearest costs: costs")
+
+    def attention(self) -> None:
+        rng, k, h = self.given.rng, self.k, int(self.given.rng.integers(1, 5))
+
+        def some(*shape):
+            return torch.from_numpy(0.3 * rng.normal(size=shape))
+
+        heads = Heads(
+            some(h).exp() * 2, some(k, h), 1 + some(k, h), some(k, h), some(k, h), some(k, h),
+            some(k, h, h), some(k, 2), some(k, 2),
+        )  # fmt: skip
+        away = Distances(self.given, self.given.centers)
+        mean = float(away.squares.mean())
+        unit = max(mean, 100 * float(away.expanded.max()), 1e-30)
+        level, masses, sums = self.session.fold(AttentionSums(self.given.centers, unit, heads))
+        if not (self.w > 0).any():
+            return
+        scores, off = self._scores(away, unit, heads)
+        top = scores.max(axis=2, keepdims=True)
+        e = np.exp(scores - top)
+        expected = top[..., 0] + np.log(e.sum(axis=2))
+        close(level + masses.log(), expected, off + 1e-4, "attention: logarithms of masses")
+        means = (e / e.sum(axis=2, keepdims=True)) @ self.given.rows
+        error = np.expm1(2 * (off + 1e-4)) * self.size.max() + self.given.error.max()
+        close(sums / masses[..., None], means, error, "attention: means")
+
+    def _scores(self, away: Distances, unit: float, heads: Heads) -> tuple[np.ndarray, float]:
+        """Scores (k, h, n), and how a kernel may round them."""
+        dd, n_heads = away.squares / unit, len(heads.sharpness)
+        order = np.sort(dd, axis=1)
+        r, s = order[:, 0], order[:, min(1, self.k - 1)]
+        gamma = heads.sharpness.numpy()
+        z = -gamma[:, None, None] * dd[None]  # (h, n, k)
+        top = z.max(axis=2, keepdims=True)
+        log_p = z - top - np.log(np.exp(z - top).sum(axis=2, keepdims=True))
+        p, scores = np.exp(log_p), np.zeros((self.k, n_heads, self.n))
+        parts = {name: getattr(heads, name).numpy() for name in
+                 ("distance", "log_belonging", "nearest", "second", "belonging")}  # fmt: skip
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.w)
+        for j in range(self.k):
+            for g in range(n_heads):
+                scores[j, g] = (
+                    logs + parts["log_belonging"][j, g] * log_p[g, :, j]
+                    - parts["distance"][j, g] * dd[:, j]
+                    + parts["nearest"][j, g] * np.log(r + 0.01)
+                    + parts["second"][j, g] * np.log(s + 0.01)
+                    + parts["belonging"][j, g] @ p[:, :, j]
+                )  # fmt: skip
+        of_distance = float(away.expanded.max()) / unit
+        steep = max(float(np.abs(v).max()) for v in parts.values()) * (4 + 2 * gamma.max()) * 100
+        rounded = 64 * self.given.eps * float(np.abs(scores[np.isfinite(scores)]).max(initial=1))
+        return scores, of_distance * steep + rounded + 200 * self.given.eps * (1 + dd.max() * steep)
+
+    def _labelled(self) -> tuple[np.ndarray, np.ndarray]:
+        """Labels and distances of the session, as the folds that follow read them."""
+        self.measured(Measure(self.given.centers))
+        return self.column("labels").copy(), self.column("distances").copy()
+
+    def trimmed(self) -> None:
+        labels, away = self._labelled()
+        rng, bits = self.given.rng, away.dtype.itemsize * 8
+        radius = away[rng.integers(self.n, size=self.k)]
+        pattern = away.view(f"i{bits // 8}").astype(np.int64)
+        shift = 8 * int(rng.integers(bits // 8))
+        prefix = radius.view(f"i{bits // 8}").astype(np.int64) >> min(shift + 8, 63)
+        (masses,) = self.session.fold(Histogram(torch.from_numpy(prefix), shift))
+        agree = (pattern >> shift) >> 8 == prefix[labels]
+        slots = (labels.astype(np.int64) << 8) + ((pattern >> shift) & 255)
+        expected = np.bincount(slots, self.w * agree, minlength=self.k << 8)
+        close(masses.numpy().ravel(), expected, self.mass_error, "histogram")
+        before, was = self.column("previous").copy(), self.column("trimmed").copy()
+        found = self.session.fold(Within(torch.from_numpy(radius)))
+        kept = away <= radius[labels]
+        w = self.w * kept
+        self._step(found, labels, w, w @ away.astype(float), "within")
+        changed = ((labels != before) | (was != ~kept)) & (self.w > 0)
+        assert found[3] == changed.sum()
+        assert np.array_equal(self.column("trimmed"), ~kept)
+
+    def _step(self, found, labels, factors, objective: float, what: str, off=0.0) -> None:
+        """Sums, masses and objective of a step in which points count by these factors.
+
+        off: the rounding of each factor.
+        """
+        sums, masses, value = (v.numpy() for v in found[:3])
+        spread, off = 64 * self.n * U, off + np.zeros(self.n)
+        error = spread * (factors @ self.size) + factors @ self.given.error + off @ self.size
+        expected = by_label(factors[:, None] * self.given.rows, labels, self.k)
+        close(sums, expected, error + 1e-300, f"{what}: sums")
+        error = spread * factors.sum() + off.sum() + 1e-300
+        close(masses, by_label(factors, labels, self.k), error, f"{what}: masses")
+        close(value, objective, spread * abs(objective) + 1e-300, f"{what}: objective")
+
+    def robust(self) -> None:
+        labels, away = self._labelled()
+        away = away.astype(float)
+        gamma = float(10.0 ** self.given.rng.uniform(-2, 1) / max(np.median(away), 1e-30))
+        z, there = -gamma * away, self.w > 0
+        best, at_best = self.session.fold(Best(gamma, self.k))
+        expected = np.full(self.k, -np.inf)
+        np.maximum.at(expected, labels[there], z[there])
+        assert np.array_equal(best.numpy(), expected)
+        least = np.full(self.k, np.inf)
+        np.minimum.at(least, labels[there], away[there])
+        close(at_best, by_label(self.w * (away == least[labels]), labels, self.k),
+              self.mass_error, "best: masses")  # fmt: skip
+        level = np.where(np.isfinite(expected), expected - 1.0, 0.0)
+        above = self.w * (z > level[labels])
+        masses, scores = self.session.fold(Above(gamma, torch.from_numpy(level)))
+        close(masses, by_label(above, labels, self.k), self.mass_error, "above: masses")
+        close(scores, by_label(above * z, labels, self.k),
+              64 * self.n * U * (above @ np.abs(z)) + 1e-300, "above: scores")  # fmt: skip
+        radius = away[self.given.rng.integers(self.n, size=self.k)]
+        best = torch.from_numpy(np.where(np.isfinite(expected), expected, 0.0))
+        rounded = 8 * U * (np.abs(z) + np.abs(level[labels]) + 1) * there
+        within = np.exp(np.minimum(z - best.numpy()[labels], 0)) * (away <= radius[labels])
+        for weigh, factors, off in (
+            (Sparse(gamma, torch.from_numpy(level)), np.maximum(z - level[labels], 0), rounded),
+            (Exponential(gamma, best, torch.from_numpy(radius)), within, within * rounded),
+        ):
+            before = self.column("previous").copy()
+            factors = self.w * factors * there  # some without weight may be nearer than the best
+            found = self.session.fold(Weighted(weigh, self.k))
+            self._step(found, labels, factors, float(self.w @ away), "weighted", self.w * off)
+            assert found[3] == ((labels != before) & there).sum()
+
+    def seeding(self) -> None:
+        """Seeds one by one, and candidates."""
+        seeds = self.given.centers[: int(self.given.rng.integers(1, 7))]
+        away = Distances(self.given, seeds)
+        for number, seed in enumerate(seeds):
+            (mass,) = self.session.fold(NewSeed(seed[None], first=number == 0))
+            least = away.squares[:, : number + 1].min(axis=1)
+            off = away.by_differences[:, : number + 1].max(axis=1)
+            close(self.column("distances"), least, off, "new seed: distances")
+            spread = 64 * self.n * U
+            close(mass, self.w @ least, self.w @ (off + spread * least) + 1e-300, "new seed")
+        candidates = self.given.centers[-int(self.given.rng.integers(1, 9)) :].contiguous()
+        others = Distances(self.given, candidates)
+        (left,) = self.session.fold(Potential(candidates, mass))
+        now = self.column("distances").astype(float)
+        expected = self.w @ np.minimum(others.squares, now[:, None])
+        off = others.by_differences.max(axis=1) + 256 * self.given.eps * now
+        close(left, expected, self.w @ off + 64 * self.n * U * (self.w @ now), "potential")
+
+    def seeds(self) -> None:
+        """Each seed is one that its draws can give, and none of the others is much better."""
+        trials, k = 3, min(self.k, int((self.w > 0).sum()))
+        draws = self.given.rng.random((max(k - 1, 0), trials))
+        first = int(np.flatnonzero(self.w > 0)[0])
+        rows = self.session.run(Seeds(first, draws))
+        if rows is None or k < 2:
+            return
+        rows, x = rows.tolist(), self.given.rows
+        assert rows[0] == first
+        assert len(rows) <= k
+        least, off = np.full(self.n, np.inf), np.zeros(self.n)
+        for number in range(1, len(rows)):
+            away = Distances(self.given, torch.from_numpy(x[rows[number - 1]][None]))
+            least = np.minimum(least, away.squares[:, 0])
+            e = self.given.error.max() * math.sqrt(self.given.d)
+            off = np.maximum(off, away.by_differences[:, 0] + 2 * e * np.sqrt(least) + e**2)
+            reached = np.cumsum(self.w * least)
+            doubt = self.w @ off + 64 * self.n * U * reached[-1]
+            at = draws[number - 1] * reached[-1]
+            drawn = reached[rows[number]]
+            before = drawn - (self.w * least)[rows[number]]
+            assert ((before - doubt * 2 <= at) & (at <= drawn + doubt * 2)).any(), (
+                "a seed that was not drawn"
+            )
+
+    def iterations(self) -> None:
+        """One iteration of the loop: means, the objective, and empty clusters refilled."""
+        if self.k > (self.w > 0).sum():
+            return
+        self.session.forget()
+        start = self.given.centers.double()
+        ran = self.session.run(Iterations(start, 0.0, 1, 0.0, 1.0))
+        if ran is None:
+            return
+        labels, away = self.column("labels").copy(), Distances(self.given, self.given.centers)
+        away.check_labels(labels, away.exactly)
+        masses = by_label(self.w, labels, self.k)
+        if (masses <= 1e3 * self.mass_error).any() or self.given.data.directions:
+            assert torch.isfinite(ran.centers).all()
+            return
+        expected = by_label(self.w[:, None] * self.given.rows, labels, self.k) / masses[:, None]
+        error = (self.sums_error + self.mass_error * self.size.max()) / masses.min()
+        close(ran.centers, expected, 2 * error, "iterations: centers")
+
+    def relocation(self) -> None:
+        """The objectives are those of the centers, and the new ones are of a partition."""
+        rng, k = self.given.rng, self.k
+        if k < 2 or self.given.data.directions:
+            return
+        start = self.given.centers.double()
+        draws = Draws(int(rng.integers(2**31)), int(rng.integers(100)), 3)
+        done = self.session.run(Relocation(start, int(rng.integers(1, 6)), draws))
+        away = Distances(self.given, self.given.centers)
+        off = self.w @ away.by_differences.max(axis=1) + 64 * self.n * U * (self.w @ away.least)
+        close(done.before, self.w @ away.least, off + 1e-300, "relocation: before")
+        assert torch.isfinite(done.centers).all()
+        after = Distances(self.given, done.centers)
+        found = float(self.w @ after.least)
+        slack = self.w @ after.by_differences.max(axis=1) + off + 1e-6 * float(done.before)
+        assert found <= done.after + slack, ("relocation: after", found, done.after)
