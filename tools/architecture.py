@@ -25,7 +25,7 @@ from boxes_and_arrows import (
 from import_graph import PACKAGE, ROOT, Graph, import_graph, read_sources, reduced, room_graph
 
 PICTURE = ROOT / "docs" / "pictures" / "architecture.svg"
-WIDTH, HEIGHT = 1020, 900
+WIDTH, HEIGHT = 1020, 978
 ROOMS = {
     "__main__": (Box(30, 70, 200), "python -m"),
     "cli": (Box(280, 70, 320), "one file for each command"),
@@ -37,14 +37,14 @@ ROOMS = {
     "learning": (Box(280, 304, 320), "training, LearnedKMeans"),
     "plots": (Box(670, 304, 320), "pictures"),
     "estimators": (Box(30, 382, 960), "one class for each algorithm"),
-    "storage": (Box(30, 466, 200), "atomic writes"),
+    "storage": (Box(692, 840, 176), "atomic writes"),
     "solving": (Box(280, 466, 530), "loop, rules, seeding"),
     "engines": (Box(430, 550, 380), ""),
     "plans": (Box(280, 634, 390), "folds"),
     "algorithms": (Box(850, 466, 140, 58), "the oracle"),
     "circuits": (Box(30, 718, 570, 84), "the parts of a layer"),
     "data": (Box(630, 718, 180, 84), "files"),
-    "numerics": (Box(30, 840, 960), "noise, distances, the tree of sums"),
+    "numerics": (Box(30, 918, 960), "noise, distances, the tree of sums"),
 }
 """Where each room is drawn, and what it holds."""
 
