@@ -6,8 +6,8 @@
 namespace lloydformer::ISA {
 
 /// -gamma d^2 - level. Scores are not below -1e300 (shares.LOWEST): infinity less infinity is no
-/// number. They are rounded before the difference, as levels are: in one fused operation that of the
-/// best point would not be 0.
+/// number. They are rounded before the difference, as levels are: in one fused operation that of
+/// the best point would not be 0.
 struct RobustScore {
     double gamma, farthest;
 
