@@ -50,7 +50,7 @@ def check_results(found: dict[str, str]) -> None:
 
 
 def test_missing_threads_and_memory_end_in_a_result_or_an_exception(amount):
-    """The case that all but failed to end: eight threads with 20 to 200 MB of address space."""
+    """No new threads; then eight threads with 20 to 200 MB of address space left."""
     estimators = ESTIMATORS[: amount(1, len(ESTIMATORS))]
     pairs = [f"{estimator}:{engine}" for estimator in estimators for engine in ENGINES]
     space = range(20, 201, amount(60, 10))
