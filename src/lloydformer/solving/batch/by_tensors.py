@@ -28,7 +28,8 @@ _SCORES = 1 << 16
 class ByTensors:
     """Problems (b, n, d) around their middles, in float64.
 
-    seeds: of the noise of each problem, for plans that draw. unit: that of each problem's weights.
+    seeds: of the noise of each problem, for plans that draw. unit: that of each problem's weights, 1 by
+    default.
     """
 
     plan: Plan
@@ -37,7 +38,7 @@ class ByTensors:
     rules: Rules
     rng: np.random.RandomState
     seeds: Int[Tensor, " b"]
-    unit: Float[Tensor, " b"]
+    unit: Float[Tensor, " b"] | None = None
 
     @cached_property
     def origin(self) -> Tensor:
@@ -51,7 +52,8 @@ class ByTensors:
     def data(self) -> DenseProblems:
         points = self.x.double() - self.origin.double().unsqueeze(1)
         seen = directions("points", points) if self.plan.directions else points
-        seeds, unit = self.seeds.to(self.x.device), self.unit.to(self.x.device)
+        unit = torch.ones(len(seen)).double() if self.unit is None else self.unit
+        seeds, unit = self.seeds.to(self.x.device), unit.to(self.x.device)
         return DenseProblems(seen, self.weights, seeds, unit)
 
     def from_array(self, starts: Float[Tensor, "b k d"]) -> BatchOutcome:

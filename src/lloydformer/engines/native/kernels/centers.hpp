@@ -128,11 +128,12 @@ inline double score_exactly(const T* x, const T* c, int d) {
     return total;
 }
 
-/// The nearest center of one row in float64; the first one on ties. By differences; but for a row
-/// that is far from all centers by scores, which have no |x|^2 that the others are rounded to.
+/// The nearest center of one row in float64; the first one on ties. By differences; but by scores
+/// for a row that is a billion times as far away as the centers: differences would be rounded to
+/// the same number.
 template <class T>
 int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
-    const bool far = dot(row, row, centers.width) > 256 * centers.largest;
+    const bool far = double(dot(row, row, centers.width)) > 0x1p60 * double(centers.largest);
     int index = 0;
     double best = HUGE_SCORE<double>;
     for (int j = 0; j < centers.k; j++) {
