@@ -159,6 +159,8 @@ def _read(folder: Traversable, name: str) -> Pretrained:
     if data is None and isinstance(folder, Path):  # another process may be writing them
         with locked(folder, shared=True):
             card, data = _read_files(folder, name)
+    if data is None and not (folder / f"{name}.safetensors").is_file():
+        raise ValueError(f"{where}.safetensors: there is no such file beside its card")
     if data is None:
         raise ValueError(
             f"{where}.safetensors: is damaged (its hash differs from the one in its card)"
@@ -176,10 +178,7 @@ def _read_files(folder: Traversable, name: str) -> tuple[dict[str, Any], bytes |
     where, card = f"{folder}/{name}", read_card(folder, name)
     if card.get("kind") == SYMMETRIC:
         raise ValueError(f"{where}.json: is symmetric, for every d and k; use load_symmetric")
-    try:
-        return card, read_weights(folder, name, str(card.get("sha256")))
-    except FileNotFoundError:
-        raise ValueError(f"{where}.safetensors: there is no such file beside its card") from None
+    return card, read_weights(folder, name, str(card.get("sha256")))
 
 
 def _flat(layer: FlatLayer, tensors: dict[str, Tensor]) -> Float[Tensor, "1 p"]:

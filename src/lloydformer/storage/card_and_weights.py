@@ -6,6 +6,7 @@ the old one or the new one, and its weights are under one of the two names.
 """
 
 import os
+from contextlib import suppress
 from hashlib import sha256
 from importlib.resources import as_file
 from importlib.resources.abc import Traversable
@@ -35,19 +36,14 @@ def write_card_and_weights(path: Path, card: str, weights: bytes) -> None:
 
 
 def read_weights(folder: Traversable, name: str, digest: str) -> bytes | None:
-    """Read the weights with this hash; None if there are other ones.
-
-    Raises `FileNotFoundError` if there are none.
-    """
+    """Read the weights with this hash; None if there are none."""
     for file in (folder / f"{name}.safetensors", folder / _waiting(name, digest)):
         if not file.is_file():
             continue
-        with as_file(file) as path:
+        with suppress(FileNotFoundError), as_file(file) as path:  # it may just have been renamed
             data = read_bounded(path, tensor_limit())
-        if sha256(data).hexdigest() == digest:
-            return data
-    if not (folder / f"{name}.safetensors").is_file():
-        raise FileNotFoundError(f"{folder}/{name}.safetensors")
+            if sha256(data).hexdigest() == digest:
+                return data
     return None
 
 

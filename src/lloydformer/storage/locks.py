@@ -43,6 +43,8 @@ def _locked(folder: Path, shared: bool, create: bool, held: ExitStack) -> bool:
         if not create:
             raise
         return False
+    except PermissionError:  # a folder that may not be listed
+        return True
 
 
 def claim(descriptor: int) -> bool:

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lloydformer.storage import locks
@@ -35,7 +36,9 @@ def filling(folder: Path, patterns: Sequence[str], *, force: bool = False) -> It
     try:
         yield temporary
         _sync(temporary)
-        _place(temporary, folder, patterns, force)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with locks.locked(folder.parent):
+            _place(temporary, folder, patterns, force)
     except OSError as error:
         if error.filename is None:  # a failed write does not name its file
             error.filename = str(named)
@@ -70,7 +73,6 @@ def _new_folder(path: Path) -> tuple[Path, int]:
 
 def _place(temporary: Path, folder: Path, patterns: Sequence[str], force: bool) -> None:
     """Make the temporary folder, or its files, the content of `folder`."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
     if not folder.exists():
         with suppress(OSError):  # another process was faster
             temporary.rename(folder)
@@ -106,13 +108,12 @@ def _replace_each(temporary: Path, folder: Path, patterns: Sequence[str]) -> Non
     """Replace the files one by one: the last one last, JSON files after what they refer to."""
     files = [path.relative_to(temporary) for path in _matching(temporary, patterns)]
     last = Path(patterns[-1])
-    with locks.locked(folder):
-        (folder / last).unlink(missing_ok=True)
-        for file in sorted(files, key=lambda file: (file == last, file.suffix == ".json")):
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            (temporary / file).replace(folder / file)
-        for old in _matching(folder, patterns) - {folder / file for file in files}:
-            old.unlink(missing_ok=True)
+    (folder / last).unlink(missing_ok=True)
+    for file in sorted(files, key=lambda file: (file == last, file.suffix == ".json")):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (temporary / file).replace(folder / file)
+    for old in _matching(folder, patterns) - {folder / file for file in files}:
+        old.unlink(missing_ok=True)
 
 
 def _matching(folder: Path, patterns: Sequence[str]) -> set[Path]:
@@ -125,11 +126,16 @@ def _others(folder: Path, patterns: Sequence[str], name: str) -> list[Path]:
 
     Temporary folders for `name` do not count.
     """
-    places = {folder / Path(pattern).parent for pattern in patterns}
-    ours = places | _matching(folder, patterns)
-    found = [path for place in places if place.is_dir() for path in place.iterdir()]
-    others = [path for path in found if path not in ours and not is_hidden(path.name, name)]
-    return [path.relative_to(folder) for path in others]
+    places = {Path(pattern).parent for pattern in patterns}
+    found = [place / path.name for place in places if (folder / place).is_dir()
+             for path in (folder / place).iterdir()]  # fmt: skip
+    return [
+        path
+        for path in found
+        if path not in places
+        and not is_hidden(path.name, name)
+        and not any(fnmatchcase(path.as_posix(), pattern) for pattern in patterns)
+    ]
 
 
 def _sync(folder: Path) -> None:
