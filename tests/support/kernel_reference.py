@@ -6,10 +6,10 @@ of operations, and the rounding of rows when they are read (`Problem.error`).
 """
 
 import math
-from functools import cached_property
 
 import numpy as np
 import torch
+from kernel_distances import Distances, U, by_label, close
 from kernel_problems import Problem
 
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
@@ -22,65 +22,6 @@ from lloydformer.plans.soft import Shares
 from lloydformer.plans.splitting import Draws
 from lloydformer.plans.symmetric import AttentionSums, Heads, NearestCosts
 from lloydformer.plans.trimmed import Within
-
-U = float(np.finfo(np.float64).eps)
-
-
-class Distances:
-    """Squared distances (n, k) of the rows to some centers, and how a kernel may round them."""
-
-    def __init__(self, given: Problem, centers: torch.Tensor) -> None:
-        self.given, self.centers = given, centers.double().numpy()
-        self.squares = np.stack([((given.rows - c) ** 2).sum(axis=1) for c in self.centers], axis=1)
-        away = np.sqrt(self.squares)
-        e = given.error[:, None]
-        self.read = 2 * math.sqrt(given.d) * away * e + given.d * e**2  # by rounded rows
-
-    @cached_property
-    def by_differences(self) -> np.ndarray:
-        tiny = float(torch.finfo(self.given.data.dtype).tiny)
-        return (self.given.d + 6) * self.given.eps * self.squares + self.read + tiny
-
-    @cached_property
-    def expanded(self) -> np.ndarray:
-        """|c|^2 - 2 x c + |x|^2."""
-        norms = (self.given.rows**2).sum(axis=1) + (self.centers**2).sum(axis=1).max()
-        return 2 * (self.given.d + 6) * self.given.eps * norms[:, None] + self.read
-
-    @cached_property
-    def exactly(self) -> np.ndarray:
-        """Of labels: ties are decided in float64."""
-        return 4 * (self.given.d + 6) * U * self.squares + 2 * self.read
-
-    @property
-    def least(self) -> np.ndarray:
-        return self.squares.min(axis=1)
-
-    def check_labels(self, labels: np.ndarray, error: np.ndarray) -> None:
-        """No center is nearer, but for this error; of equal centers the first."""
-        rows = np.arange(len(labels))
-        assert labels.min() >= 0
-        assert labels.max() < len(self.centers)
-        own = self.squares[rows, labels] - error[rows, labels]
-        assert (own <= (self.squares + error).min(axis=1)).all(), "not the nearest center"
-        _, first, back = np.unique(
-            self.centers, axis=0, return_index=True, return_inverse=True
-        )  # fmt: skip
-        assert (labels == first[back.reshape(-1)][labels]).all(), "the first of equal centers"
-
-
-def close(found, expected, tolerance, what: str) -> None:
-    found, expected = np.asarray(found, float), np.asarray(expected, float)
-    assert found.shape == expected.shape, what
-    assert np.isfinite(found).all(), what
-    worst = (np.abs(found - expected) - tolerance).max(initial=-1.0)
-    assert worst <= 0, (what, float(worst), np.abs(expected).max(initial=0.0))
-
-
-def by_label(values: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
-    out = np.zeros((k, *values.shape[1:]))
-    np.add.at(out, labels, values)
-    return out
 
 
 class Checks:
@@ -122,7 +63,7 @@ class Checks:
             sums, masses, changed = self.session.fold(Nearest(centers))
             labels = self.column("labels").copy()
             away = Distances(self.given, centers)
-            away.check_labels(labels, away.exactly)
+            away.check_exact_labels(labels)
             expected = by_label(self.w[:, None] * self.given.rows, labels, self.k)
             own = by_label(self.w, labels, self.k)
             # Running sums may lose twenty binary digits of what a cluster has.
@@ -143,7 +84,7 @@ class Checks:
         self.session.forget()
         summary = self.session.fold(fold)
         away, labels = Distances(self.given, self.given.centers), self.column("labels")
-        away.check_labels(labels, away.exactly)
+        away.check_exact_labels(labels)
         rows = np.arange(self.n)
         own, off = away.squares[rows, labels], away.by_differences[rows, labels]
         close(self.column("distances"), own, off, "measure: distances")
@@ -389,7 +330,7 @@ class Checks:
         if ran is None:
             return
         labels, away = self.column("labels").copy(), Distances(self.given, self.given.centers)
-        away.check_labels(labels, away.exactly)
+        away.check_exact_labels(labels)
         masses = by_label(self.w, labels, self.k)
         if (masses <= 1e3 * self.mass_error).any() or self.given.data.directions:
             assert torch.isfinite(ran.centers).all()
