@@ -201,6 +201,7 @@ STOPPED = """
 import os, signal, sys, threading
 from lloydformer.cli import app, fit
 sys.argv = ["lloydformer", *sys.argv[1:]]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
 threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 app.main()
 """
