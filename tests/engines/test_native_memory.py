@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from peak_memory import USED, skip_without_proc
 
 from lloydformer.engines import instruction_set
 
@@ -17,7 +18,7 @@ FIXED = 20 * 2**20
 """Threads with their sums, whatever n is."""
 
 SCRIPT = """
-import resource, sys, numpy as np, torch
+import sys, numpy as np, torch
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Native
 from lloydformer.engines.native.installed import kernels
@@ -35,7 +36,7 @@ def peak(n):
     start = data.take(torch.arange(k)).double()
     with Native(2, bounded=bounded).open(data) as session:
         solve(MeansPlan(), session, lambda session: iter([start]), Rules(12, 0.0))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return used()
 before, half, whole = peak(20_000), peak(n // 2), peak(n)
 print(whole - before, whole - half, kernels().bytes_of_bounds(True, d, k))
 """
@@ -44,9 +45,9 @@ N = 2_000_000
 
 def measured(d: int, k: int, how: str) -> tuple[int, int, int]:
     """Bytes above a small fit, bytes for the second half, and the stated size of bounds."""
-    pytest.importorskip("resource", reason="peaks of memory are measured on Unix only")
+    skip_without_proc()
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(N), str(d), str(k), how],
+        [sys.executable, "-c", USED + SCRIPT, str(N), str(d), str(k), how],
         capture_output=True, text=True, check=True, timeout=600,
     )  # fmt: skip
     above, growth, bounds = map(int, done.stdout.split())

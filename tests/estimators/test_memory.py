@@ -4,15 +4,11 @@ import subprocess
 import sys
 
 import pytest
+from peak_memory import USED, skip_without_proc
 
 FIXED = 20 * 2**20
 """Threads with their leaf blocks, whatever n is."""
 
-USED = """
-def used():
-    with open("/proc/self/status") as lines:  # ru_maxrss would count the parent before the exec
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-"""
 DENSE = """
 import sys, numpy as np, lloydformer as lf
 n, d, k, init = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
@@ -49,8 +45,7 @@ print(whole - before)
 
 def measured(script: str, *arguments: object) -> list[int]:
     """The bytes that the script prints."""
-    if sys.platform != "linux":
-        pytest.skip("peaks of memory are read from /proc, which Linux has")
+    skip_without_proc()
     command = [sys.executable, "-c", USED + script, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     return [int(word) for word in done.stdout.split()]
