@@ -38,6 +38,19 @@ def test_the_same_command_gives_the_same_weights(settings, runs):
     assert first.history == second.history
 
 
+def test_a_resume_removes_what_a_killed_run_has_left_although_nothing_is_left_to_train(
+    settings, runs, tmp_path
+):
+    short = replace(settings, n_steps=10)
+    train(short, runs, device="cpu", folder=tmp_path)
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for name in ("checkpoint/.config.json.0123abcd", "checkpoint/model-0123456789abcdef.safetensors",
+                 ".log.csv.0123abcd"):  # fmt: skip
+        (tmp_path / name).write_bytes(b"half")
+    train(short, runs, device="cpu", folder=tmp_path, resume=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files
+
+
 @pytest.mark.parametrize(
     "change",
     [

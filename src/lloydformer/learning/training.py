@@ -239,8 +239,8 @@ def train(
     )
     place = None if folder is None else Path(folder)
     history = _resumed_history(trainer, place, resume, force)
-    if place and history:  # a killed run may have left the log of later evaluations
-        write_whole(place / LOG, _csv(trainer.runs, history))
+    if place and history:  # a killed run may have left a later log, and files that were not ready
+        _save(trainer, history, place)
     began = perf_counter()
     graphed = GraphedTrainer(trainer)
     if not history and settings.start == "constructed":
