@@ -27,7 +27,7 @@ def in_units(
     Returns
     -------
     weights : ndarray of shape (*b, n)
-        In the new unit. What was above 0 still is.
+        In the new unit. Positive weights stay positive.
     unit : float, or ndarray of shape (*b,)
         The power of two; one for each problem.
     """

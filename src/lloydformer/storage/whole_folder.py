@@ -51,7 +51,11 @@ def filling(folder: Path, patterns: Sequence[str], *, force: bool = False) -> It
 
 
 def _beside(folder: Path) -> Path:
-    """The path whose hidden names can be renamed to `folder`: itself, or one inside of it."""
+    """The path whose hidden names are used for temporary folders.
+
+    It is beside `folder` (or a parent, if that does not exist yet). It is inside `folder` if its
+    parent cannot be written to or is on another file system.
+    """
     parent = existing(folder.parent)
     inside = folder.exists() and not (
         os.access(parent, os.W_OK) and parent.stat().st_dev == folder.stat().st_dev

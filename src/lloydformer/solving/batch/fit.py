@@ -176,7 +176,7 @@ def _weights(
 ) -> tuple[Tensor | None, Tensor]:
     """Weights in float64, 0 where a point is masked; None if all points count the same.
 
-    They are in units of a power of two for each problem, (b,), which is returned beside them.
+    The weights of each problem are divided by a power of two; these powers, (b,), come second.
     """
     shape, fewest, weights = x.shape[:2], x.shape[1], None
     unit = torch.ones(len(x), dtype=torch.float64)
