@@ -92,13 +92,15 @@ def _place(temporary: Path, folder: Path, patterns: Sequence[str], force: bool) 
 
 def _exchange(temporary: Path, folder: Path, patterns: Sequence[str]) -> bool:
     """Exchange the folders in one step; returns False where that is impossible."""
-    if temporary.parent != folder.parent or Path.cwd().is_relative_to(folder):
+    if temporary.parent != folder.parent:
         return False
     try:
+        if Path.cwd().is_relative_to(folder):
+            return False
         for other in _others(folder, patterns, folder.name):
             os.link(folder / other, temporary / other, follow_symlinks=False)
         shutil.copymode(folder, temporary)
-    except OSError:  # a folder, or a file system without links
+    except OSError:  # other folders, no links on this file system, no current folder
         return False
     if not swap(temporary, folder):
         return False
