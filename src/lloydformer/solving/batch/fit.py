@@ -11,7 +11,7 @@ from torch import Tensor
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.numerics.checks import as_points, check_count, check_range
-from lloydformer.numerics.units import in_units
+from lloydformer.numerics.units import in_units, too_heavy
 from lloydformer.plans.lower import lower
 from lloydformer.solving.batch.by_kernels import ByKernels, known
 from lloydformer.solving.batch.by_tensors import ByTensors
@@ -200,10 +200,7 @@ def _in_given_units(inertia: Tensor, unit: Tensor) -> Tensor:
     """The inertia of each problem, (b,), for weights as they were given."""
     given = inertia * unit.to(inertia.device)
     if not bool(given.isfinite().all()):
-        raise ValueError(
-            f"sample_weight: found weights up to {2 * unit.max().item():.2g}; float64 cannot hold "
-            "their sum with squared distances; divide them by their maximum"
-        )
+        raise too_heavy(unit.max().item())
     return given
 
 
