@@ -1,7 +1,6 @@
 """Integers on the command line: too large ones are refused in one line, before any work."""
 
 import re
-import signal
 from importlib import import_module
 from typing import get_type_hints
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from time_limit import time_limit
 
 from lloydformer.cli import app
 from lloydformer.jobs.fit.settings import numbers_of_clusters
@@ -82,15 +82,8 @@ RANGES = {
 @pytest.fixture
 def alarm():
     """Fail after ten seconds: a loop over a huge range would not end."""
-
-    def late(number, frame):
-        raise TimeoutError("the range was built, or walked through")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(10)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    with time_limit(10, "the range was built, or walked through"):
+        yield
 
 
 @pytest.mark.parametrize("text", RANGES, ids=lambda text: text[:30])

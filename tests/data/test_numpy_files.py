@@ -53,8 +53,8 @@ def test_large_arrays_are_unpacked_to_a_scratch_file(tmp_path, monkeypatch):
     np.testing.assert_array_equal(found.points, X)
 
 
-def header(shape, version=(1, 0), length=None):
-    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+def header(shape, version=(1, 0), length=None, dtype="<f8"):
+    text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}}}\n".encode()
     kind = "<H" if version == (1, 0) else "<I"
     return b"\x93NUMPY" + bytes(version) + struct.pack(kind, length or len(text)) + text
 
@@ -71,6 +71,7 @@ def written(path, content, compression=zipfile.ZIP_DEFLATED):
 WRONG = {
     "a shape beyond the memory": (header((2**40, 2)) + bytes(64), "declares the shape .1099511"),
     "a shape beyond 64 bits": (header((2**70, 2)) + bytes(64), "declares the shape .118059"),
+    "texts without a letter": (header((2**40, 2), dtype="<U0") + bytes(64), "of 0 bytes"),
     "a header beyond the memory": (header((4, 2), (2, 0), 2**32 - 1) + bytes(64), "header"),
     "cut": (header((4, 2)) + bytes(63), "declares the shape .4, 2., which takes .* and holds"),
     "a negative shape": (header((4, -2)) + bytes(64), "declares the shape .4, -2"),

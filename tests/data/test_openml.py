@@ -266,6 +266,12 @@ BAD = {
     "no JSON": ("data/7", b"<html>", "its answer: is not JSON"),
     "deep JSON": ("data/7", b"[" * 100_000, "its answer: is not JSON that can be read"),
     "other JSON": ("data/7", [1], "its answer lacks data_set_description"),
+    "columns that are words": (
+        "features/7", {"data_features": {"feature": ["length"]}}, "its answer lacks name"
+    ),
+    "a number of columns": (
+        "features/7", {"data_features": {"feature": 2}}, "its answer lacks name"
+    ),
     "no sets": ("status/active", {"data": {"dataset": []}}, "its answer lacks data.dataset.0.did"),
     "an error": ("features/7", lambda h: h.send_error(503), "OpenML answered with the status 503"),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from time import sleep
 
 import numpy as np
 import pytest
@@ -167,6 +168,35 @@ def test_an_error_in_a_block_is_raised(n_threads):
         Chunked(n_threads).open(data) as session,
     ):
         session.fold(Failing())
+
+
+class SlowBlocks(Failing):
+    """Remembers labels, slowly; raises in the first block, or in the first merge."""
+
+    def __init__(self, fails_in):
+        self.fails_in = fails_in
+
+    def map(self, block):
+        if self.fails_in == "map" and block.start == 0:
+            raise ArithmeticError
+        if block.start > 0:
+            sleep(0.02)
+        block.previous.fill_(7)
+        return 1
+
+    def merge(self, first, second):
+        raise ArithmeticError
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("fails_in", ["map", "merge"])
+def test_an_error_forgets_the_labels_of_all_blocks(n_threads, fails_in):
+    data = TensorBlocks(problem()[0][:640], leaf=64)
+    with Chunked(n_threads).open(data) as session:
+        with pytest.raises(ArithmeticError):
+            session.fold(SlowBlocks(fails_in))
+        sleep(0.1)  # no thread still works on a block
+        assert not (session.state.column("previous") == 7).any()
 
 
 class FirstRows(Failing):

@@ -1,6 +1,7 @@
 """A model in a folder is the model: to the last bit, whole or not at all, and never by surprise."""
 
 import json
+import os
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -354,3 +355,13 @@ def test_a_model_that_is_replaced_while_it_is_read_is_the_new_one(tmp_path, monk
 
     monkeypatch.setattr(model_folder, "_read_tensors", too_late)
     same_model(lf.KMeans.from_pretrained(tmp_path), new)
+
+
+def test_an_empty_folder_stays_after_an_error(tmp_path, monkeypatch):
+    model = lf.KMeans(1).fit([[0.0], [1.0]])
+    monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError("full")))
+    (tmp_path / "mine").mkdir()
+    for name in ("mine", "new"):
+        with pytest.raises(OSError, match="full"):
+            model.save_pretrained(tmp_path / name)
+    assert [path.name for path in tmp_path.rglob("*")] == ["mine"]

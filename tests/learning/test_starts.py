@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from stopped_training import train_until
 
 import lloydformer as lf
 from lloydformer.circuits.gradients import NoGradientWarning
@@ -123,16 +124,7 @@ def test_resume_together_and_alone_give_the_same_weights(settings, recipe, tmp_p
     settings = replace(settings, start_noise=0.01)
     runs = [Run(0), Run(1, 0.3, "gumbel")]
     whole = train(settings, runs, device="cpu")
-
-    class EnoughError(Exception):
-        pass
-
-    def stop(evaluation):
-        if evaluation.step == 10:
-            raise EnoughError
-
-    with pytest.raises(EnoughError):
-        train(settings, runs, device="cpu", folder=tmp_path, checkpoint_every=1, callback=stop)
+    train_until(10, settings, runs, tmp_path, checkpoint_every=1)
     again = train(settings, runs, device="cpu", folder=tmp_path, resume=True)
     assert torch.equal(again.weights, whole.weights)
     assert again.history == whole.history

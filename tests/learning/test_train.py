@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from stopped_training import train_until
 
 from lloydformer.learning import Run, Settings, Tasks, train
 from lloydformer.learning.trainer import make_trainer
@@ -104,16 +105,7 @@ def test_training_with_ranges_of_sizes(settings, runs):
 
 def test_a_resumed_training_gives_the_same_weights(settings, runs, tmp_path):
     whole = train(settings, runs, device="cpu")
-
-    class EnoughError(Exception):
-        pass
-
-    def stop(evaluation):
-        if evaluation.step == 30:
-            raise EnoughError
-
-    with pytest.raises(EnoughError):
-        train(settings, runs, device="cpu", folder=tmp_path, checkpoint_every=2, callback=stop)
+    train_until(30, settings, runs, tmp_path, checkpoint_every=2)
     again = train(settings, runs, device="cpu", folder=tmp_path, resume=True)
     assert torch.equal(again.weights, whole.weights)
     assert again.history == whole.history

@@ -72,3 +72,13 @@ def test_output_must_not_be_in_the_data(tmp_path: Path) -> None:
         atomic.check_apart(tmp_path / "data" / "labels.csv", str(tmp_path / "data"))
     with pytest.raises(ValueError, match=r"one\.csv is the data; pass another --output"):
         atomic.check_apart(tmp_path / "data" / ".." / "one.csv", str(tmp_path / "one.csv"))
+
+
+def test_a_folder_that_cannot_be_listed_is_written_to(tmp_path, monkeypatch):
+    def refuse(self):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "iterdir", refuse)
+        atomic.write_whole(tmp_path / "page.html", "new")
+    assert (tmp_path / "page.html").read_text() == "new"

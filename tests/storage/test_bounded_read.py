@@ -2,11 +2,11 @@
 
 import json
 import os
-import signal
 import sys
 import tracemalloc
 
 import pytest
+from time_limit import time_limit
 
 import lloydformer as lf
 from lloydformer.cli import app
@@ -62,15 +62,8 @@ def rather_deep(path):
 @pytest.fixture(autouse=True)
 def alarm():
     """A reader that waits for a pipe fails."""
-
-    def late(number, frame):
-        raise TimeoutError("the file was opened, or read to its end")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(10)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    with time_limit(10, "the file was opened, or read to its end"):
+        yield
 
 
 def refused(name, path, words):

@@ -173,3 +173,13 @@ def test_permissions(tmp_path: Path, way: str) -> None:
         assert (tmp_path / "out").stat().st_mode & 0o777 == 0o705
     finally:
         os.umask(before)
+
+
+def test_a_current_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path / "out", "old", "one", "last")
+    monkeypatch.chdir(tmp_path)  # it is restored after the test
+    (tmp_path / "gone").mkdir()
+    os.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    run(tmp_path / "out", "new", "one", "last")
+    assert content(tmp_path) == {"out": None, "out/one": "new", "out/last": "new"}

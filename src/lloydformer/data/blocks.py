@@ -187,7 +187,7 @@ class SparseBlocks:
 
     @property
     def ends(self) -> Tensor:
-        """The smallest and the largest value of all columns, (2, 1); 0, the origin, is a value."""
+        """The smallest and the largest of all values and 0, (2, 1); 0 is the origin."""
         ends = [[end(self.matrix.data, initial=0.0)] for end in (np.min, np.max)]
         return torch.tensor(ends, dtype=self.layout.dtype)
 

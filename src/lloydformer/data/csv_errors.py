@@ -77,7 +77,7 @@ def first_error(path: Path, delimiter: str, columns: dict[int, str], width: int)
                 if error is not None:
                     return f"line {line}{error}"
                 line, first = reader.line_num + 1, first and not row  # a row may span several lines
-        except csv.Error:  # a long text is no fault, and hides those after it
+        except csv.Error:  # pyarrow reads longer fields; what follows them is not checked
             return f"line {line}: {field_fault(lines)}" if lines.unclosed_quote() else None
         except ValueError as error:
             return f"line {line}: {error}"

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.data.scaling import Scaling
+from lloydformer.numerics.units import too_heavy
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,7 @@ class Layout:
         if all(map(math.isfinite, given)):
             return given
         if all(map(math.isfinite, sums)):
-            raise ValueError(
-                f"sample_weight: found weights up to {2 * self.weight_unit:.2g}; float64 cannot "
-                "hold their sum with squared distances; divide them by their maximum"
-            )
+            raise too_heavy(self.weight_unit)
         raise ValueError(
             "X: found values whose squared distances float64 cannot add up; "
             "rescale them, for example with sklearn.preprocessing.StandardScaler"

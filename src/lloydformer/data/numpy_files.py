@@ -92,6 +92,8 @@ def _declared(begin: bytes) -> _Declared:
 def _check_size(declared: _Declared, size: int) -> None:
     if declared.dtype.hasobject:
         raise ValueError("it holds Python objects; points are numbers")
+    if declared.dtype.itemsize == 0:  # NumPy makes texts of one letter from texts of none
+        raise ValueError(f"it declares {declared.dtype}, values of 0 bytes; points are numbers")
     if any(length < 0 for length in declared.shape):
         raise ValueError(f"it declares the shape {declared.shape}")
     wanted = declared.start + math.prod(declared.shape) * declared.dtype.itemsize

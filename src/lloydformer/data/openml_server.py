@@ -52,7 +52,7 @@ class OpenmlSet:
         features = _at(_ask(f"features/{number}"), "data_features", "feature")
         return cls(
             number, str(_at(about, "name")), int(_at(about, "version")), str(_at(about, "url")),
-            about.get("md5_checksum"), tuple(_at(f, "name") for f in features if _is_point(f)),
+            about.get("md5_checksum"), _columns(features),
         )  # fmt: skip
 
     def fetch(self) -> Table:
@@ -63,11 +63,13 @@ class OpenmlSet:
         return read_arff(data.decode("utf-8", errors="replace"), self.columns)
 
 
-def _is_point(feature: Any) -> bool:
-    """Whether a column belongs to the points: no target, no row number."""
-    return not any(
-        feature.get(which) == "true" for which in ("is_target", "is_ignore", "is_row_identifier")
-    )
+def _columns(features: Any) -> tuple[str, ...]:
+    """The names of the columns of points: no target, no row number."""
+    named = [
+        (str(_at(f, "name")), f) for f in (features if isinstance(features, list) else [features])
+    ]
+    left_out = ("is_target", "is_ignore", "is_row_identifier")
+    return tuple(name for name, f in named if all(f.get(which) != "true" for which in left_out))
 
 
 def _ask(what: str) -> Any:

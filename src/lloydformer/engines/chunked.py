@@ -5,9 +5,9 @@ leaves are merged along one binary tree: the number of threads does not change a
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property, partial, reduce
 from typing import Any
 
@@ -55,12 +55,7 @@ class ChunkedSession(Session):
 
     def fold(self, fold: Fold) -> Any:
         self.state.reclaim()
-        work = partial(self._map_group, fold)
-        with self._all_or_forgotten():
-            if self.layout.device.type == "cpu":
-                summaries = _in_order(self._pool, work, self._prefetched(), 2 * self._n_threads)
-            else:
-                summaries = map(work, self._groups)
+        with self._all_or_forgotten(), closing(self._summaries(fold)) as summaries:
             return merge_tree(fold.merge, summaries)
 
     def run(self, task: Task) -> Any | None:
@@ -88,7 +83,7 @@ class ChunkedSession(Session):
 
     @contextmanager
     def _all_or_forgotten(self) -> Iterator[None]:
-        """After an error, what was half written must not be compared with."""
+        """Forget the labels of the last iteration after an error: some of them are new ones."""
         try:
             yield
         except BaseException:
@@ -137,6 +132,14 @@ class ChunkedSession(Session):
     def _reader(self) -> ThreadPoolExecutor:
         return self._resources.enter_context(ThreadPoolExecutor(1))
 
+    def _summaries(self, fold: Fold) -> Generator[Any, None, None]:
+        """The summary of each group, in their order."""
+        work = partial(self._map_group, fold)
+        if self.layout.device.type == "cpu":
+            yield from _in_order(self._pool, work, self._prefetched(), 2 * self._n_threads)
+        else:
+            yield from map(work, self._groups)
+
     def _map_group(self, fold: Fold, leaves: Leaves) -> Any:
         return merge_tree(fold.merge, (self._map_leaf(fold, *leaf) for leaf in leaves))
 
@@ -154,11 +157,17 @@ class ChunkedSession(Session):
 
 
 def _in_order(pool: Executor, work: Any, groups: Iterable[Any], most: int) -> Iterator[Any]:
-    """Results in the order of the groups, with at most `most` of them waiting."""
+    """Results in the order of the groups, with at most `most` of them waiting.
+
+    After an error no thread works on a group any more.
+    """
     waiting: deque[Future[Any]] = deque()
-    for group in groups:
-        waiting.append(pool.submit(work, group))
-        if len(waiting) >= most:
+    try:
+        for group in groups:
+            waiting.append(pool.submit(work, group))
+            if len(waiting) >= most:
+                yield waiting.popleft().result()
+        while waiting:
             yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+    finally:
+        wait([future for future in waiting if not future.cancel()])

@@ -14,7 +14,7 @@ from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
 _SPACE = 128 << 20
-"""Bytes of addresses that a thread may take: its stack (8 MB) and its heap (64 MB), and some."""
+"""Bytes of addresses that a thread may take: its stack (8 MB), its heap (64 MB) and a reserve."""
 
 
 def allowed_threads() -> int:
@@ -32,8 +32,9 @@ def single_core_pool(n_threads: int) -> Executor:
     """A pool whose threads run torch on one core each, so that results have the same bits.
 
     `torch.set_num_threads` would change the whole process, callbacks and other fits included. The
-    limit of OpenMP belongs to the thread that sets it. Fewer threads, if the system does not start
-    as many; the caller's own thread, if it starts none or one is asked for.
+    limit of OpenMP belongs to the thread that sets it. The pool has fewer threads if the system
+    does not start that many. Work runs in the caller's thread if it starts none, or if `n_threads`
+    is 1.
     """
     n_threads = startable(n_threads)
     while n_threads > 1:
@@ -96,10 +97,10 @@ class _CallersThread(Executor):
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Torch on one core in this thread: it needs no threads of its own meanwhile.
+    """Run torch on one core in this thread, so that it starts no threads of its own.
 
-    If the system does not start them, OpenMP ends the process. For operations on as many numbers
-    as there are points, in the thread of the caller; also a decorator.
+    OpenMP ends the process if it cannot start its threads. Use it around operations on n numbers in
+    the caller's thread, also as a decorator.
     """
     before = [(library, library.get_num_threads()) for library in _openmp_libraries()]
     _use_one_core()
@@ -116,7 +117,7 @@ def _use_one_core() -> None:
         library.set_num_threads(1)
 
 
-def _leave_the_threads_of_the_parent() -> None:
+def _use_one_thread_after_fork() -> None:
     """Run torch on one thread in a forked child.
 
     OpenMP keeps the threads of its last parallel loop. A fork does not copy them, and the child's
@@ -126,7 +127,7 @@ def _leave_the_threads_of_the_parent() -> None:
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(after_in_child=_leave_the_threads_of_the_parent)
+    os.register_at_fork(after_in_child=_use_one_thread_after_fork)
 
 
 @cache

@@ -195,7 +195,7 @@ class Settings:
         self._check_start(names)
 
     def _check_sizes(self) -> None:
-        """Refuse what no memory holds, before a layer is built or tasks are drawn."""
+        """Raise `ValueError` for sizes beyond any memory, before tasks or layers are made."""
         if self.n_features + self.n_clusters > _WIDEST:
             raise ValueError(
                 f"tasks: found {self.n_features} features and {self.n_clusters} clusters; pass at "

@@ -77,7 +77,7 @@ def largest_value(dtype: torch.dtype, n_features: int, n_rows: int = 1) -> float
 def check_range(name: str, rows: Tensor, n_rows: int = 1, n_features: int | None = None) -> None:
     """Raise `ValueError` if the squares of the values overflow or underflow.
 
-    They are added up over so many rows and features; by default over one row with its own.
+    n_rows, n_features: how many squares are added up; by default those of one row.
     """
     still, d = rows.detach(), n_features or rows.shape[-1]
     spans = (still.amax(dim=-2) / 2 - still.amin(dim=-2) / 2).amax(dim=-1)  # of each problem

@@ -27,7 +27,7 @@ def in_units(
     Returns
     -------
     weights : ndarray of shape (*b, n)
-        In the new unit. What was above 0 still is.
+        In the new unit. Positive weights stay positive.
     unit : float, or ndarray of shape (*b,)
         The power of two; one for each problem.
     """
@@ -46,3 +46,12 @@ def in_units(
             )
         np.maximum(scaled, _SMALLEST, where=weights > 0, out=scaled)
     return scaled, unit
+
+
+def too_heavy(unit: float) -> ValueError:
+    """The error for weights in this unit whose sums with squared distances overflow."""
+    most = min(2.0 * unit, np.finfo(np.float64).max)
+    return ValueError(
+        f"sample_weight: found weights up to {most:.2g}; float64 cannot hold their sum with "
+        "squared distances; divide them by their maximum"
+    )

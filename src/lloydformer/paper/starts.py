@@ -27,7 +27,8 @@ def plusplus(batch: Batch, candidates: int, seed: int) -> Batch:
     draws = _uniform(seed, len(points), k, candidates)
     weights = torch.ones(points.shape[:2], dtype=torch.float64, device=points.device)
     none = torch.zeros(len(points), dtype=torch.int64, device=points.device)
-    problems = DenseProblems(points.double(), weights, none, weights[:, 0])
+    unit = weights[:, 0]  # 1 for each problem
+    problems = DenseProblems(points.double(), weights, none, unit)
     return _from_rows(batch, kmeans_plusplus(problems, draws))
 
 

@@ -145,7 +145,8 @@ class RobustPlan(StepByStep):
         self, session: Session, masses: Tensor, dtype: torch.dtype
     ) -> "Sparse | Exponential":
         gamma, k, unit = self.inverse_temperature, len(masses), session.layout.weight_unit
-        if self.activation == "sparsemax":  # weights u w and scores z are weights w and scores u z
+        if self.activation == "sparsemax":
+            # scores z with weights u w have the threshold of scores u z with weights w, over u
             gamma = min(gamma * unit, sys.float_info.max)
             return Sparse(gamma, threshold(session, gamma, k))
         best, _ = session.fold(Best(gamma, k))

@@ -48,7 +48,8 @@ class Tail:
         everything = torch.zeros(block.size, dtype=torch.long, device=block.labels.device)
         squares = block.rows.squared_distances(self.middle[None], everything).double()
         largest = squares.amax()
-        unit = torch.where(largest > 0, largest / torch.frexp(largest).mantissa, 1.0)
+        tiny = torch.finfo(largest.dtype).tiny  # if all are 0: the unit of another block is larger
+        unit = torch.where(largest > 0, largest / torch.frexp(largest).mantissa, tiny)
         squares = squares / unit
         return unit, total(squares, block.weights), total(squares.square(), block.weights)
 

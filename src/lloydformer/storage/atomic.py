@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
@@ -53,10 +53,14 @@ def is_hidden(name: str, target: str) -> bool:
 
 
 def sweep_hidden(path: Path) -> None:
-    """Remove the files and folders with hidden names of `path` that killed processes have left."""
-    for other in path.parent.iterdir():
-        if is_hidden(other.name, path.name):
-            locks.sweep(other, _remove)
+    """Remove the files and folders with hidden names of `path` that killed processes have left.
+
+    Does nothing in a folder that may not be listed.
+    """
+    with suppress(OSError):
+        for other in path.parent.iterdir():
+            if is_hidden(other.name, path.name):
+                locks.sweep(other, _remove)
 
 
 def _remove(path: Path) -> None:

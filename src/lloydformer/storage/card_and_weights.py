@@ -19,20 +19,35 @@ from lloydformer.storage.locks import locked
 
 def write_card_and_weights(path: Path, card: str, weights: bytes) -> None:
     """Write PATH.json and PATH.safetensors; the card holds the SHA-256 hash of the weights."""
-    goal = path.with_name(f"{path.name}.safetensors")
-    waiting = path.with_name(_waiting(path.name, sha256(weights).hexdigest()))
+    goal, about = (path.with_name(f"{path.name}.{kind}") for kind in ("safetensors", "json"))
+    digest = sha256(weights).hexdigest()
+    waiting = path.with_name(_waiting(path.name, digest))
     with locked(path.parent, create=True):
         try:
-            with waiting.open("wb") as file:
-                file.write(weights)
-                file.flush()
-                os.fsync(file.fileno())
-            write_whole(path.with_name(f"{path.name}.json"), card)
+            if _content(waiting) != weights:  # a killed write may have left them for its card
+                _write(waiting, weights)
+            write_whole(about, card)
         except BaseException:
-            waiting.unlink(missing_ok=True)
+            needed = digest.encode() in _content(about) and _content(goal) != weights
+            if not needed:
+                waiting.unlink(missing_ok=True)
             raise
         waiting.replace(goal)
         sweep_hidden(goal)
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file; none if it cannot be read."""
+    with suppress(OSError, ValueError):
+        return read_bounded(path, tensor_limit())
+    return b""
 
 
 def read_weights(folder: Traversable, name: str, digest: str) -> bytes | None:

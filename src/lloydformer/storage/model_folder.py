@@ -96,12 +96,14 @@ def _locked_folder(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder, which is made; after an error a new folder is removed again."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is a file; pass the name of a folder")
+    new = not folder.exists()
     try:
         with locked(folder, create=True):
             yield
     except BaseException:
         with suppress(OSError):  # it has files
-            folder.rmdir()
+            if new:
+                folder.rmdir()
         raise
 
 

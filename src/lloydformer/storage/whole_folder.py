@@ -51,7 +51,11 @@ def filling(folder: Path, patterns: Sequence[str], *, force: bool = False) -> It
 
 
 def _beside(folder: Path) -> Path:
-    """The path whose hidden names can be renamed to `folder`: itself, or one inside of it."""
+    """The path whose hidden names are used for temporary folders.
+
+    It is beside `folder` (or a parent, if that does not exist yet). It is inside `folder` if its
+    parent cannot be written to or is on another file system.
+    """
     parent = existing(folder.parent)
     inside = folder.exists() and not (
         os.access(parent, os.W_OK) and parent.stat().st_dev == folder.stat().st_dev
@@ -88,13 +92,15 @@ def _place(temporary: Path, folder: Path, patterns: Sequence[str], force: bool) 
 
 def _exchange(temporary: Path, folder: Path, patterns: Sequence[str]) -> bool:
     """Exchange the folders in one step; returns False where that is impossible."""
-    if temporary.parent != folder.parent or Path.cwd().is_relative_to(folder):
+    if temporary.parent != folder.parent:
         return False
     try:
+        if Path.cwd().is_relative_to(folder):
+            return False
         for other in _others(folder, patterns, folder.name):
             os.link(folder / other, temporary / other, follow_symlinks=False)
         shutil.copymode(folder, temporary)
-    except OSError:  # a folder, or a file system without links
+    except OSError:  # other folders, no links on this file system, no current folder
         return False
     if not swap(temporary, folder):
         return False

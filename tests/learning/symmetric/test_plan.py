@@ -1,5 +1,6 @@
 """The plan equals the layer: on every engine, for any n, d and k, with sample weights."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -111,3 +112,13 @@ def test_centers_far_from_the_points_stay_finite(engine):
     points, centers = problem(300, 3, 4)
     moved, _ = by_plan(engine(1), points.float(), [centers + 1e3])[0]
     assert torch.isfinite(moved).all()
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e70])
+def test_leaves_of_rows_at_the_middle(engine, scale):
+    points = torch.zeros(64, 2, dtype=torch.float64)
+    points[32:] = scale * torch.tensor([[1.0, 0.0], [-1.0, 0.0]], dtype=torch.float64).repeat(16, 1)
+    with engine().open(TensorBlocks(points, leaf=16)) as session:
+        spread = spread_of(session)
+    assert spread.square == pytest.approx(scale**2 / 2)
+    assert spread.tail == pytest.approx(math.log(2))

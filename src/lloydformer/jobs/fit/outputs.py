@@ -97,7 +97,7 @@ def write_centers(path: Path, result: FitResult) -> None:
 
 
 def notes_on_names(columns: Sequence[str]) -> list[str]:
-    """Say which names are written in another way, in one line."""
+    """A note, in one line, about the names that `guarded` changes; empty if it changes none."""
     changed = [name for name in columns if guarded(name) != name]
     if not changed:
         return []

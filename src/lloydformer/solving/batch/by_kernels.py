@@ -17,9 +17,6 @@ from lloydformer.solving.batch.outcome import BatchOutcome
 from lloydformer.solving.batch.seeding import random_rows
 from lloydformer.solving.rules import Rules
 
-_MOST = torch.iinfo(torch.int64).max
-"""Iterations of a problem at most: those that a kernel can count."""
-
 
 def known(plan: Plan, x: Tensor) -> bool:
     """Is there a kernel for this plan on these points?"""
@@ -59,8 +56,8 @@ class ByKernels:
         inertia = torch.empty(b, dtype=torch.float64)
         given = (None if t is None else t.contiguous().numpy() for t in (self.weights, draws))
         kernels().solve(
-            self.x.contiguous().numpy(), *given, self.rules.tol,
-            min(self.rules.max_iter, _MOST), self.plan.directions,
+            self.x.contiguous().numpy(), *given, self.rules.tol, self.rules.max_iter,
+            self.plan.directions,
             centers.numpy(), labels.numpy(), inertia.numpy(), n_iter.numpy(), allowed_threads(),
         )  # fmt: skip
         trimmed = torch.zeros(b, n, dtype=torch.bool)

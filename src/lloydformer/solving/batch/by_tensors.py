@@ -28,8 +28,8 @@ _SCORES = 1 << 16
 class ByTensors:
     """Problems (b, n, d) around their middles, in float64.
 
-    seeds: of the noise of each problem, for plans that draw. unit: that of each problem's weights,
-    1 by default.
+    seeds: of each problem's noise, for plans that draw. unit: of each problem's weights; 1 by
+    default.
     """
 
     plan: Plan

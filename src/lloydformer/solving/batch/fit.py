@@ -11,7 +11,7 @@ from torch import Tensor
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.numerics.checks import as_points, check_count, check_range
-from lloydformer.numerics.units import in_units
+from lloydformer.numerics.units import in_units, too_heavy
 from lloydformer.plans.lower import lower
 from lloydformer.solving.batch.by_kernels import ByKernels, known
 from lloydformer.solving.batch.by_tensors import ByTensors
@@ -176,7 +176,7 @@ def _weights(
 ) -> tuple[Tensor | None, Tensor]:
     """Weights in float64, 0 where a point is masked; None if all points count the same.
 
-    They are in units of a power of two for each problem, (b,), which is returned beside them.
+    The weights of each problem are divided by a power of two; these powers, (b,), come second.
     """
     shape, fewest, weights = x.shape[:2], x.shape[1], None
     unit = torch.ones(len(x), dtype=torch.float64)
@@ -200,10 +200,7 @@ def _in_given_units(inertia: Tensor, unit: Tensor) -> Tensor:
     """The inertia of each problem, (b,), for weights as they were given."""
     given = inertia * unit.to(inertia.device)
     if not bool(given.isfinite().all()):
-        raise ValueError(
-            f"sample_weight: found weights up to {2 * unit.max().item():.2g}; float64 cannot hold "
-            "their sum with squared distances; divide them by their maximum"
-        )
+        raise too_heavy(unit.max().item())
     return given
 
 

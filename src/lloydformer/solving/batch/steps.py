@@ -22,7 +22,7 @@ from lloydformer.plans.trimmed import TrimmedPlan
 class DenseProblems:
     """Points (b, n, d) in float64 around their origins, with weights (b, n), 0 where masked.
 
-    seeds: of the noise of each problem, for plans that draw. unit: that of each problem's weights.
+    seeds: of each problem's noise, for plans that draw. unit: of each problem's weights.
     """
 
     points: Float[Tensor, "b n d"]
@@ -151,7 +151,7 @@ def _weighting(
 ) -> Float[Tensor, "b n k"]:
     """Each cluster's activation of -gamma d^2 for all points; `own` masks those of others later.
 
-    unit: that of the weights, which sparsemax and the m nearest depend on.
+    unit: of each problem's weights; sparsemax and the m nearest depend on it.
     """
     gamma = torch.full_like(unit, plan.inverse_temperature)
     if plan.activation == "sparsemax":
