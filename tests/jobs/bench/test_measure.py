@@ -1,13 +1,17 @@
 """Timing of contenders, points and objectives of the benchmark."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import sklearn.cluster
+from scipy import sparse
 
 from lloydformer.jobs.bench import measure as measuring
 from lloydformer.jobs.bench.contenders import CHUNKED, ELKAN, LLOYD, OUR_ALGORITHMS, OURS, limited
 from lloydformer.jobs.bench.measure import measure
-from lloydformer.jobs.bench.points import mixture, noise, repeated, some_rows
+from lloydformer.jobs.bench.passes import PASS, PRODUCTS
+from lloydformer.jobs.bench.points import mixture, noise, repeated, some_rows, words
 from lloydformer.jobs.bench.problem import BenchCase, BenchProblem, Fitted, objective
 from lloydformer.jobs.bench.questions import QUESTIONS
 from lloydformer.jobs.bench.result import excess, markdown, mean_ahead, seconds
@@ -20,7 +24,13 @@ class Clockwork:
         self.name, self.package = name, package
         self.times, self.clock, self.n_iter = iter(times), clock, n_iter
 
-    def fit(self, problem, seed):
+    def does(self, work):
+        return work == "fit"
+
+    def prepared(self, problem):
+        return partial(self.work, problem)
+
+    def work(self, problem, seed):
         self.clock.append((self.name, seed))
         Clockwork.now += next(self.times)
         return Fitted(problem.start, self.n_iter)
@@ -76,14 +86,70 @@ def test_contenders_reach_the_same_result_from_the_same_start(contender):
     )
     found = contender.fit(given, seed=0)
     assert found.n_iter == truth.n_iter_
-    assert objective(given.points, found.centers) == pytest.approx(truth.inertia_, rel=1e-5)
+    assert objective(given.points, found) == pytest.approx(truth.inertia_, rel=1e-5)
 
 
 def test_objective_equals_one_by_hand_also_far_from_the_origin():
     points = np.array([[0, 0], [2, 0], [10, 1]], dtype=np.float32)
     centers = np.array([[1, 0], [10, 0]], dtype=np.float32)
-    assert objective(points, centers) == pytest.approx(3.0)
-    assert objective(points + 4096, centers + 4096) == pytest.approx(3.0)
+    assert objective(points, Fitted(centers, 1)) == pytest.approx(3.0)
+    assert objective(points + 4096, Fitted(centers + 4096, 1)) == pytest.approx(3.0)
+    assert objective(sparse.csr_matrix(points), Fitted(centers, 1)) == pytest.approx(3.0)
+
+
+def test_objective_of_labels_and_of_distances_is_that_of_what_was_returned():
+    points = np.array([[0, 0], [2, 0], [10, 1]], dtype=np.float32)
+    centers = np.array([[1, 0], [10, 0]], dtype=np.float32)
+    labels = np.array([0, 0, 0], dtype=np.int32)  # the last one is wrong
+    assert objective(points, Fitted(centers, 1, labels)) == pytest.approx(2 + 81 + 1)
+    distances = np.array([[1, 9], [3, 8], [9, 2]], dtype=np.float32)
+    assert objective(points, Fitted(centers, 1, distances)) == pytest.approx(1 + 9 + 4)
+
+
+WORKS = [
+    *(
+        (c, work)
+        for c in (OURS, LLOYD)
+        for work in ("predict", "transform", "score", "partial_fit")
+    ),
+    *((c, "pass") for c in (PASS, *PRODUCTS)),
+]
+
+
+@pytest.mark.parametrize(
+    ("contender", "work"), WORKS, ids=lambda value: getattr(value, "name", value)
+)
+def test_contenders_do_the_work_of_a_case(contender, work):
+    given = problem(n=2000, work=work, batch=500)
+    assert contender.does(work)
+    found = contender.prepared(given)(0)
+    assert found.n_iter == (4 if work == "partial_fit" else 1)
+    if found.found is not None:
+        nearest = objective(given.points, Fitted(found.centers, 1))
+        assert objective(given.points, found) == pytest.approx(nearest, rel=1e-5)
+
+
+def test_a_case_has_only_contenders_that_do_its_work(clock):
+    ours, peer = (Clockwork(name, name, [1] * 4, clock) for name in "ab")
+    peer.does = lambda work: False
+    row = measure(BenchCase("case", problem), [ours, peer], "fit", repeats=2)
+    assert list(row["contenders"]) == ["a"]
+    result = {"rows": {"one": row, "two": {"contenders": {"b": row["contenders"]["a"]}}}}
+    result["rows"]["two"]["ahead"] = None
+    result["provenance"] = {"versions": {}}
+    assert markdown(result).splitlines()[2:] == ["| one | 1 s |  |  |", "| two |  | 1 s |  |"]
+
+
+def test_rows_of_words_are_sparse_and_have_topics():
+    matrix = words(2000, 500, 20, topics=5, seed=0)
+    assert matrix.shape == (2000, 500)
+    assert matrix.has_canonical_format
+    assert matrix.dtype == np.float32
+    assert 12 < matrix.nnz / 2000 < 20  # a word that is drawn twice is one number
+    assert matrix.data.min() > 0
+    fitted = sklearn.cluster.KMeans(5, n_init=3, random_state=0).fit(matrix)
+    alone = np.square(matrix - matrix.mean(axis=0)).sum()
+    assert fitted.inertia_ < 0.95 * alone
 
 
 def test_points_depend_on_the_seed_and_sets_are_repeated_with_jitter(tmp_path, rng):

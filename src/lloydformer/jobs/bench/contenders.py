@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -14,19 +15,40 @@ from threadpoolctl import threadpool_limits
 
 import lloydformer as lf
 from lloydformer.estimators import ALGORITHMS
-from lloydformer.jobs.bench.problem import BenchProblem, Contender, Fitted
+from lloydformer.jobs.bench.problem import BenchProblem, Contender, Fitted, Work
+
+CALLS = ("predict", "transform", "score")
+"""Work of a fitted model."""
 
 
 @dataclass(frozen=True)
 class EstimatorContender:
-    """A contender that is an estimator with scikit-learn's interface."""
+    """A contender that is an estimator with scikit-learn's interface.
+
+    streaming: the class for "partial_fit" and "minibatch", if it has one.
+    """
 
     name: str
     package: str
     kind: Callable[..., Any]
     settings: dict[str, Any] = field(default_factory=dict)
+    streaming: Callable[..., Any] | None = None
+
+    def does(self, work: str) -> bool:
+        streams = self.streaming is not None
+        return work in ("fit", *CALLS) or (streams and work in ("partial_fit", "minibatch"))
+
+    def prepared(self, problem: BenchProblem) -> Work:
+        if problem.work == "fit":
+            return partial(self.fit, problem)
+        if problem.work in CALLS:
+            return partial(_called, self._fitted(problem), problem)
+        return partial(
+            self._batches if problem.work == "partial_fit" else self._in_batches, problem
+        )
 
     def fit(self, problem: BenchProblem, seed: int) -> Fitted:
+        """Run one whole fit."""
         model = self.model(problem, seed).fit(problem.points)
         return Fitted(model.cluster_centers_, int(model.n_iter_))
 
@@ -35,9 +57,38 @@ class EstimatorContender:
         return self.kind(n_clusters=problem.n_clusters, init=init, n_init=1, tol=problem.tol,
                          max_iter=problem.max_iter, random_state=seed, **self.settings)  # fmt: skip
 
+    def _fitted(self, problem: BenchProblem) -> Any:
+        """A model with centers near the start: one iteration, on the start itself."""
+        return self.model(replace(problem, max_iter=1), 0).fit(problem.start)
+
+    def _batches(self, problem: BenchProblem, seed: int) -> Fitted:
+        assert self.streaming is not None
+        model = self.streaming(problem.n_clusters, init=problem.start, n_init=1, random_state=seed)
+        starts = range(0, len(problem.points), problem.batch)
+        for start in starts:
+            model.partial_fit(problem.points[start : start + problem.batch])
+        return Fitted(model.cluster_centers_, len(starts))
+
+    def _in_batches(self, problem: BenchProblem, seed: int) -> Fitted:
+        assert self.streaming is not None
+        model = self.streaming(
+            problem.n_clusters, n_init=1, random_state=seed, batch_size=problem.batch,
+            max_iter=problem.max_iter, tol=problem.tol,
+        ).fit(problem.points)  # fmt: skip
+        return Fitted(model.cluster_centers_, int(model.n_iter_))
+
+
+def _called(model: Any, problem: BenchProblem, seed: int) -> Fitted:
+    """One call of a fitted model."""
+    found = getattr(model, problem.work)(problem.points)
+    return Fitted(model.cluster_centers_, 1, None if problem.work == "score" else found)
+
 
 class OneDalContender(EstimatorContender):
     """scikit-learn-intelex; raises ValueError if it falls back to scikit-learn."""
+
+    def does(self, work: str) -> bool:
+        return work in ("fit", "predict")  # the others are scikit-learn's own
 
     def fit(self, problem: BenchProblem, seed: int) -> Fitted:
         model = self.model(problem, seed).fit(problem.points)
@@ -54,7 +105,17 @@ class FaissContender:
     name: str = "faiss-cpu"
     package: str = "faiss-cpu"
 
-    def fit(self, problem: BenchProblem, seed: int) -> Fitted:
+    def does(self, work: str) -> bool:
+        return work in ("fit", "predict")
+
+    def prepared(self, problem: BenchProblem) -> Work:
+        if problem.work == "fit":
+            return partial(self._fit, problem)
+        index = import_module("faiss").IndexFlatL2(problem.points.shape[1])
+        index.add(problem.start)
+        return partial(self._predict, index, problem)
+
+    def _fit(self, problem: BenchProblem, seed: int) -> Fitted:
         n, d = problem.points.shape
         model = import_module("faiss").Kmeans(
             d, problem.n_clusters, niter=problem.max_iter, nredo=1, seed=seed, verbose=False,
@@ -63,12 +124,19 @@ class FaissContender:
         model.train(problem.points, init_centroids=problem.start)
         return Fitted(np.asarray(model.centroids), len(model.obj))
 
+    def _predict(self, index: Any, problem: BenchProblem, seed: int) -> Fitted:
+        assert problem.start is not None
+        return Fitted(problem.start, 1, index.search(problem.points, 1)[1][:, 0])
 
-OURS = EstimatorContender("lloydformer", "lloydformer", lf.KMeans)
+
+OURS = EstimatorContender("lloydformer", "lloydformer", lf.KMeans, streaming=lf.KMeans)
 CHUNKED = EstimatorContender(
     "lloydformer, chunked", "lloydformer", lf.KMeans, {"engine": "chunked"}
 )
-LLOYD = EstimatorContender("scikit-learn", "scikit-learn", sklearn.cluster.KMeans)
+LLOYD = EstimatorContender(
+    "scikit-learn", "scikit-learn", sklearn.cluster.KMeans,
+    streaming=sklearn.cluster.MiniBatchKMeans,
+)  # fmt: skip
 ELKAN = EstimatorContender(
     "scikit-learn, elkan", "scikit-learn", sklearn.cluster.KMeans, {"algorithm": "elkan"}
 )

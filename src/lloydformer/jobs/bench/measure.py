@@ -10,25 +10,33 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from lloydformer.jobs.bench.problem import BenchCase, BenchProblem, Contender, Fitted, objective
+from lloydformer.jobs.bench.problem import (
+    BenchCase,
+    BenchProblem,
+    Contender,
+    Fitted,
+    Work,
+    objective,
+)  # fmt: skip
 
 _MIN_SECONDS = 0.1
-"""Minimum duration of a sample: shorter fits are repeated in it."""
+"""Minimum duration of a sample: shorter calls are repeated in it."""
 
 _MAX_OBJECTIVES = 10
-"""Fits of a sample whose objectives are averaged."""
+"""Calls of a sample whose objectives are averaged."""
 
 
 @dataclass
 class Samples:
     """The samples of one contender.
 
-    fits: fits in a sample. seconds: a number for each sample, in the unit of the question. n_iter,
-    objective: means over the fits of the first sample.
+    work: what is timed. calls: calls in a sample. seconds: a number for each sample, in the unit of
+    the question. n_iter, objective: means over the calls of the first sample.
     """
 
-    contender: Contender
-    fits: int
+    name: str
+    work: Work
+    calls: int
     seconds: list[float] = field(default_factory=list)
     n_iter: float = 0.0
     objective: float = 0.0
@@ -42,7 +50,7 @@ class Samples:
             "slowest": max(self.seconds),
             "n_iter": self.n_iter,
             "objective": self.objective,
-            "fits": self.fits * len(self.seconds),
+            "fits": self.calls * len(self.seconds),
         }
 
 
@@ -57,14 +65,19 @@ def measure(
 
     `advance` is called after each sample.
     """
-    problem = case.make()
-    taken = [Samples(c, _fits(c, problem)) for c in contenders]
+    problem, able = case.make(), taking_part(case, contenders)
+    taken = [Samples(c.name, c.prepared(problem), _calls(c, problem)) for c in able]
     for repeat in range(repeats):
         turn = repeat % len(taken)  # no contender always goes first
         for samples in taken[turn:] + taken[:turn]:
             _sample(samples, problem, per, repeat)
-            advance(f"{case.name}: {samples.contender.name}")
-    return compared({s.contender.name: s.summary() for s in taken}, contenders)
+            advance(f"{case.name}: {samples.name}")
+    return compared({s.name: s.summary() for s in taken}, able)
+
+
+def taking_part(case: BenchCase, contenders: Sequence[Contender]) -> list[Contender]:
+    """The contenders that do the work of a case."""
+    return [c for c in contenders if c.does(case.work)]
 
 
 def compared(row: dict[str, Any], contenders: Sequence[Contender]) -> dict[str, Any]:
@@ -76,29 +89,31 @@ def compared(row: dict[str, Any], contenders: Sequence[Contender]) -> dict[str, 
     return {"contenders": row, "ahead": min(peers, default=None)}
 
 
-def _fits(contender: Contender, problem: BenchProblem) -> int:
-    """The number of fits that fill a sample; two short fits warm up and measure."""
-    _timed(contender, replace(problem, max_iter=2), 0)
-    seconds, _ = _timed(contender, replace(problem, max_iter=2), 0)
+def _calls(contender: Contender, problem: BenchProblem) -> int:
+    """The number of calls that fill a sample; two short ones warm up and measure."""
+    work = contender.prepared(replace(problem, max_iter=2))
+    _timed(work, 0)
+    seconds, _ = _timed(work, 0)
     return 1 if seconds > _MIN_SECONDS / 5 else ceil(_MIN_SECONDS / seconds)
 
 
 def _sample(samples: Samples, problem: BenchProblem, per: str, repeat: int) -> None:
-    seeds = range(repeat * samples.fits, (repeat + 1) * samples.fits)
-    done = [_timed(samples.contender, problem, seed) for seed in seeds]
+    seeds = range(repeat * samples.calls, (repeat + 1) * samples.calls)
+    done = [_timed(samples.work, seed) for seed in seeds]
     iterations = sum(fitted.n_iter for _, fitted in done)
-    units = {"fit": len(done), "iteration": iterations, "point": iterations * len(problem.points)}
+    points = iterations * problem.points.shape[0]
+    units = {"fit": len(done), "call": len(done), "iteration": iterations, "point": points}
     samples.seconds.append(sum(seconds for seconds, _ in done) / units[per])
     if repeat == 0:
         samples.n_iter = iterations / len(done)
         samples.objective = statistics.mean(
-            objective(problem.points, fitted.centers) for _, fitted in done[:_MAX_OBJECTIVES]
+            objective(problem.points, fitted) for _, fitted in done[:_MAX_OBJECTIVES]
         )
 
 
-def _timed(contender: Contender, problem: BenchProblem, seed: int) -> tuple[float, Fitted]:
+def _timed(work: Work, seed: int) -> tuple[float, Fitted]:
     with warnings.catch_warnings():  # max_iter reached, or fewer clusters: expected
         warnings.simplefilter("ignore", ConvergenceWarning)
         began = time.perf_counter()
-        fitted = contender.fit(problem, seed)
+        fitted = work(seed)
         return time.perf_counter() - began, fitted

@@ -79,11 +79,13 @@ def excess(row: dict[str, Any], name: str) -> float:
 def markdown(result: Result) -> str:
     """A Markdown table: a row for each case, the median of each contender."""
     rows = result["rows"]
-    names = list(next(iter(rows.values()))["contenders"])
+    names = list(dict.fromkeys(name for row in rows.values() for name in row["contenders"]))
     versions = result["provenance"]["versions"]
     heads = [f"{n} {versions[n]}" if n != "lloydformer" and n in versions else n for n in names]
     table = [["data", *heads, "ahead"], ["---"] * (len(names) + 2)]
     for case, row in rows.items():
         ahead = "" if row["ahead"] is None else f"{row['ahead']:.2f}"
-        table.append([case, *(seconds(row["contenders"][n]["median"]) for n in names), ahead])
+        found = row["contenders"]
+        cells = [seconds(found[n]["median"]) if n in found else "" for n in names]
+        table.append([case, *cells, ahead])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in table) + "\n"

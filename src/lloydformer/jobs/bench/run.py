@@ -6,8 +6,10 @@ from functools import cached_property
 from pathlib import Path
 
 from lloydformer.engines.thread_pool import allowed_threads
+from lloydformer.jobs.bench.cases import CONVERGING
+from lloydformer.jobs.bench.measure import taking_part
 from lloydformer.jobs.bench.problem import BenchCase, Contender
-from lloydformer.jobs.bench.questions import CONVERGING, QUESTIONS, Question
+from lloydformer.jobs.bench.questions import QUESTIONS, Question
 from lloydformer.jobs.bench.result import Result, ask
 
 
@@ -38,7 +40,7 @@ class BenchJob:
     @cached_property
     def contenders(self) -> list[Contender]:
         contenders = self.question.contenders()
-        names = [c.name for c in contenders[1:]]
+        names = [c.name for c in contenders if c.name != contenders[0].name]
         for name in self.without:
             if name not in names:
                 raise ValueError(f"--without: found {name!r}; the peers are {'; '.join(names)}")
@@ -70,7 +72,7 @@ class BenchJob:
 
     @property
     def n_samples(self) -> int:
-        return len(self.cases) * len(self.contenders) * self.repeats
+        return sum(len(taking_part(c, self.contenders)) for c in self.cases) * self.repeats
 
     def run(self, after: Callable[[str], None] = lambda what: None) -> Result:
         """Measure; `after` is called after each sample, with its case and contender."""
