@@ -1,0 +1,71 @@
+"""Public names are imported when they are used, and a process loads what it needs."""
+
+import ast
+import importlib
+import inspect
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import lloydformer as lf
+from lloydformer.estimators.registry import ALGORITHMS, BUILT_IN
+from lloydformer.lazy_imports import lazy_names
+
+LAZY = ["lloydformer", "lloydformer.estimators"]
+ROOT = Path(__file__).parent.parent
+
+
+def names_for_type_checkers(package) -> dict[str, str]:
+    """What the package imports under `TYPE_CHECKING`: names, and the modules they come from."""
+    tree = ast.parse(inspect.getsource(package))
+    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    found = [(alias, node.module) for node in block.body for alias in node.names]
+    assert all(alias.asname == alias.name for alias, _ in found)  # re-exported, also for mypy
+    return {alias.name: module for alias, module in found}
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_type_checkers_see_the_names_that_are_there(name):
+    package = importlib.import_module(name)
+    listed = names_for_type_checkers(package)
+    assert listed.keys() == {*package.__all__} - {"__version__"}
+    assert {n: m for n, m in listed.items() if m != name} == package._HOMES
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_a_name_is_the_object_of_its_module_and_is_listed(name):
+    package = importlib.import_module(name)
+    for exported, module in package._HOMES.items():
+        assert getattr(package, exported) is getattr(importlib.import_module(module), exported)
+    assert {*package.__all__} <= {*dir(package)}
+
+
+def test_modules_are_found_by_name():
+    assert lf.circuits.norms is importlib.import_module("lloydformer.circuits.norms")
+    with pytest.raises(AttributeError, match="'lloydformer' has no attribute 'Kmeans'"):
+        lf.Kmeans  # noqa: B018
+    assert not hasattr(lf, "__wrapped__")
+
+
+def test_a_module_that_needs_a_missing_package_says_so(tmp_path, monkeypatch):
+    (tmp_path / "lazily").mkdir()
+    (tmp_path / "lazily" / "__init__.py").touch()
+    (tmp_path / "lazily" / "inner.py").write_text("import no_such_package")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("lazily")
+    get, _ = lazy_names("lazily")
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        get("inner")
+
+
+def test_the_version_is_that_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == lf.__version__
+
+
+def test_the_register_names_every_module_that_registers():
+    folder = Path(inspect.getfile(lf.KMeans)).parent
+    found = {p.stem for p in folder.glob("*.py") if "\nregister(" in p.read_text(encoding="utf-8")}
+    assert found == {*BUILT_IN}
+    assert [known.name for known in ALGORITHMS.values()][: len(BUILT_IN)] == [*BUILT_IN]
