@@ -3,6 +3,9 @@
 import ast
 import importlib
 import inspect
+import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -69,3 +72,27 @@ def test_the_register_names_every_module_that_registers():
     found = {p.stem for p in folder.glob("*.py") if "\nregister(" in p.read_text(encoding="utf-8")}
     assert found == {*BUILT_IN}
     assert [known.name for known in ALGORITHMS.values()][: len(BUILT_IN)] == [*BUILT_IN]
+
+
+LOADED = """
+import json, sys
+from lloydformer.estimators import ALGORITHMS, Clusterer
+kinds = [type(Clusterer.from_pretrained(folder)).__name__ for folder in sys.argv[1:]]
+print(json.dumps({"kinds": kinds, "algorithms": [known.name for known in ALGORITHMS.values()]}))
+"""
+
+
+def fresh(code: str, *arguments: object) -> object:
+    """What a new process prints as JSON."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stderr == ""
+    return json.loads(found.stdout)
+
+
+def test_models_are_loaded_and_algorithms_found_whatever_was_imported_before(tmp_path):
+    models = {"TrimmedKMeans": lf.TrimmedKMeans(3), "LearnedKMeans": lf.LearnedKMeans(3)}
+    for name, model in models.items():
+        model.save_pretrained(tmp_path / name)
+    found = fresh(LOADED, *(tmp_path / name for name in models))
+    assert found == {"kinds": [*models], "algorithms": [*BUILT_IN]}
