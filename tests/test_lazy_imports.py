@@ -13,9 +13,13 @@ import pytest
 
 import lloydformer as lf
 from lloydformer.estimators.registry import ALGORITHMS, BUILT_IN
+from lloydformer.jobs.bench.question_names import QUESTION_NAMES
+from lloydformer.jobs.bench.questions import QUESTIONS
 from lloydformer.lazy_imports import lazy_names
+from lloydformer.learning.families import FAMILIES
+from lloydformer.learning.mixtures import QUANTILES
 
-LAZY = ["lloydformer", "lloydformer.estimators"]
+LAZY = ["lloydformer", "lloydformer.data", "lloydformer.estimators", "lloydformer.learning"]
 ROOT = Path(__file__).parent.parent
 
 
@@ -96,3 +100,68 @@ def test_models_are_loaded_and_algorithms_found_whatever_was_imported_before(tmp
         model.save_pretrained(tmp_path / name)
     found = fresh(LOADED, *(tmp_path / name for name in models))
     assert found == {"kinds": [*models], "algorithms": [*BUILT_IN]}
+
+
+HELP = """
+import json, sys
+from lloydformer.cli import app
+def answer(*words):
+    sys.argv = ["lloydformer", *words]
+    try:
+        app.main()
+    except SystemExit as end:
+        return end.code
+status = [answer("--help"), answer("--version")]
+status += [answer(name, "--help") for name in app.COMMANDS]
+wrong = [answer(*words.split()) for words in sys.argv[1:]]
+heavy = [name for name in ("torch", "sklearn", "scipy", "numpy", "pandas") if name in sys.modules]
+print(json.dumps({"status": status, "wrong": wrong, "heavy": heavy}))
+"""
+WRONG = [
+    "nothing", "fit --nothing", "fit nothing.csv -k 3", "fit nothing -k 3", "fit . --algorithm x",
+    "fit . -k x", "fit . -k 3 --start-from nothing", "predict nothing .", "bench --question x",
+    "reproduce x", "train --like symmetric --seed 3", "demo -o .", "recipes --max x",
+]  # fmt: skip
+"""Words that end a command with status 2 before it begins."""
+
+
+def test_help_and_errors_in_arguments_import_nothing_heavy():
+    code = HELP.replace("sys.argv[1:]", repr(WRONG))
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    *shown, last = found.stdout.splitlines()
+    answers = json.loads(last)
+    assert answers["heavy"] == []
+    assert {*answers["status"]} <= {0, None}
+    assert answers["wrong"] == [2] * len(WRONG)
+    assert len(found.stderr.splitlines()) == len(WRONG)
+    assert lf.__version__ in shown
+
+
+FIRST_FIT = """
+import json, sys
+import numpy as np
+import lloydformer
+early = [name for name in ("torch", "sklearn", "scipy") if name in sys.modules]
+lloydformer.KMeans(8).fit(np.random.default_rng(0).normal(size=(500, 10)))
+print(json.dumps({"early": early, "loaded": sorted(sys.modules)}))
+"""
+NOT_FOR_A_FIT = (
+    "lloydformer.circuits.circuit", "lloydformer.circuits.layer", "lloydformer.cli",
+    "lloydformer.data.files", "lloydformer.data.sources", "lloydformer.estimators.trimmed",
+    "lloydformer.jobs", "lloydformer.learning", "lloydformer.paper", "lloydformer.plots",
+    "lloydformer.report", "lloydformer.verify", "matplotlib", "safetensors", "sklearn.cluster",
+    "sklearn.metrics", "sympy", "torch._dynamo", "torch._inductor", "typer",
+)  # fmt: skip
+
+
+def test_the_first_fit_imports_what_it_needs():
+    found = fresh(FIRST_FIT)
+    assert found["early"] == []
+    assert {*NOT_FOR_A_FIT} & {*found["loaded"]} == set()
+    assert {"torch", "lloydformer.plans.means"} <= {*found["loaded"]}
+
+
+def test_names_for_the_help_are_those_of_the_things_themselves():
+    assert tuple(QUESTIONS) == QUESTION_NAMES
+    assert tuple(QUANTILES) == FAMILIES

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lloydformer.engines.thread_pool import allowed_threads
 from lloydformer.jobs.bench.problem import BenchCase, Contender
+from lloydformer.jobs.bench.question_names import check_question
 from lloydformer.jobs.bench.questions import CONVERGING, QUESTIONS, Question
 from lloydformer.jobs.bench.result import Result, ask
 
@@ -29,10 +30,7 @@ class BenchJob:
 
     @property
     def question(self) -> Question:
-        if self.question_name not in QUESTIONS:
-            raise ValueError(
-                f"--question: found {self.question_name!r}; pass one of {', '.join(QUESTIONS)}"
-            )
+        check_question(self.question_name)
         return QUESTIONS[self.question_name]
 
     @cached_property
