@@ -22,7 +22,7 @@ from relocating_variants import VARIANTS
 from sklearn.cluster import KMeans
 
 import lloydformer as lf
-from lloydformer.learning.tasks import FAMILIES
+from lloydformer.learning.families import FAMILIES
 from lloydformer.storage.atomic import write_whole
 
 OPENML = (

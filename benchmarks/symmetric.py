@@ -25,7 +25,8 @@ from symmetric_shapes import shapes
 from symmetric_time import times
 
 import lloydformer as lf
-from lloydformer.learning.tasks import FAMILIES, Tasks
+from lloydformer.learning.families import FAMILIES
+from lloydformer.learning.tasks import Tasks
 
 SETS = ("gina-agnostic", "mfeat-factors", "ada-agnostic", "oil-spill", "pc4", "musk",
         "germancredit", "mfeat-fourier", "ionosphere", "mfeat-karhunen", "optdigits", "sonar",

@@ -53,7 +53,7 @@ def alike(printed: str, shown: str) -> bool:
 @pytest.fixture
 def registers():
     """What a page adds to the registers of algorithms, lowering rules and kernels is removed."""
-    kept = [(register, register.copy()) for register in (ALGORITHMS, FOLDS)]
+    kept = [(register, dict(register)) for register in (ALGORITHMS, FOLDS)]
     rules = RULES.copy()
     yield
     RULES[:] = rules

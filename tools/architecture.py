@@ -45,6 +45,7 @@ ROOMS = {
     "circuits": (Box(30, 718, 570, 84), "the parts of a layer"),
     "data": (Box(630, 718, 180, 84), "files"),
     "numerics": (Box(30, 918, 960), "noise, distances, the tree of sums"),
+    "lazy_imports": (Box(390, 840, 210), "PEP 562"),
 }
 """Where each room is drawn, and what it holds."""
 

@@ -1,53 +1,52 @@
 """lloydformer: clustering algorithms as transformers with hand-set weights."""
 
-from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
-from lloydformer import data, learning
-from lloydformer.circuits import recipes
-from lloydformer.circuits.circuit import Circuit
-from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.trace import Trace
-from lloydformer.estimators import (
-    CircuitClusterer,
-    KMeans,
-    KMedoids,
-    RelocatingKMeans,
-    RobustKMeans,
-    SoftKMeans,
-    SphericalKMeans,
-    TrimmedKMeans,
-)
-from lloydformer.learning.estimator import LearnedKMeans
-from lloydformer.solving.batch.fit import BatchResult, fit_batch
-from lloydformer.solving.progress import ProgressBar
-from lloydformer.verify.checking.check import check
-from lloydformer.verify.checking.result import CheckResult
+__version__ = "0.1.0"  # as in pyproject.toml; importlib.metadata is slow to import
 
-try:
-    __version__ = version("lloydformer")
-except PackageNotFoundError:  # run from a source tree that is not installed
-    __version__ = "0.1.0"
+if TYPE_CHECKING:
+    from lloydformer import data as data
+    from lloydformer import learning as learning
+    from lloydformer.circuits import recipes as recipes
+    from lloydformer.circuits.circuit import Circuit as Circuit
+    from lloydformer.circuits.recipe import Recipe as Recipe
+    from lloydformer.circuits.trace import Trace as Trace
+    from lloydformer.estimators.circuit import CircuitClusterer as CircuitClusterer
+    from lloydformer.estimators.kmeans import KMeans as KMeans
+    from lloydformer.estimators.medoids import KMedoids as KMedoids
+    from lloydformer.estimators.relocating import RelocatingKMeans as RelocatingKMeans
+    from lloydformer.estimators.robust import RobustKMeans as RobustKMeans
+    from lloydformer.estimators.soft import SoftKMeans as SoftKMeans
+    from lloydformer.estimators.spherical import SphericalKMeans as SphericalKMeans
+    from lloydformer.estimators.trimmed import TrimmedKMeans as TrimmedKMeans
+    from lloydformer.learning.estimator import LearnedKMeans as LearnedKMeans
+    from lloydformer.solving.batch.fit import BatchResult as BatchResult
+    from lloydformer.solving.batch.fit import fit_batch as fit_batch
+    from lloydformer.solving.progress import ProgressBar as ProgressBar
+    from lloydformer.verify.checking.check import check as check
+    from lloydformer.verify.checking.result import CheckResult as CheckResult
+else:  # the same names, each imported when it is first used
+    from lloydformer.lazy_imports import lazy_names
 
-__all__ = [
-    "BatchResult",
-    "CheckResult",
-    "Circuit",
-    "CircuitClusterer",
-    "KMeans",
-    "KMedoids",
-    "LearnedKMeans",
-    "ProgressBar",
-    "Recipe",
-    "RelocatingKMeans",
-    "RobustKMeans",
-    "SoftKMeans",
-    "SphericalKMeans",
-    "Trace",
-    "TrimmedKMeans",
-    "__version__",
-    "check",
-    "data",
-    "fit_batch",
-    "learning",
-    "recipes",
-]
+    _HOMES = {
+        "BatchResult": "lloydformer.solving.batch.fit",
+        "CheckResult": "lloydformer.verify.checking.result",
+        "Circuit": "lloydformer.circuits.circuit",
+        "CircuitClusterer": "lloydformer.estimators.circuit",
+        "KMeans": "lloydformer.estimators.kmeans",
+        "KMedoids": "lloydformer.estimators.medoids",
+        "LearnedKMeans": "lloydformer.learning.estimator",
+        "ProgressBar": "lloydformer.solving.progress",
+        "Recipe": "lloydformer.circuits.recipe",
+        "RelocatingKMeans": "lloydformer.estimators.relocating",
+        "RobustKMeans": "lloydformer.estimators.robust",
+        "SoftKMeans": "lloydformer.estimators.soft",
+        "SphericalKMeans": "lloydformer.estimators.spherical",
+        "Trace": "lloydformer.circuits.trace",
+        "TrimmedKMeans": "lloydformer.estimators.trimmed",
+        "check": "lloydformer.verify.checking.check",
+        "fit_batch": "lloydformer.solving.batch.fit",
+        "recipes": "lloydformer.circuits",
+    }
+    __all__ = [*_HOMES, "__version__", "data", "learning"]
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -199,7 +199,8 @@ def test_help_and_documentation_name_every_algorithm(command):
 
 STOPPED = """
 import os, signal, sys, threading
-from lloydformer.cli import app, fit
+import lloydformer.jobs.fit.job  # the fit begins at once
+from lloydformer.cli import app
 sys.argv = ["lloydformer", *sys.argv[1:]]
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
 threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()

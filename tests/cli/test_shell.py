@@ -14,6 +14,7 @@ from lloydformer import engines
 from lloydformer.circuits import recipes
 from lloydformer.cli import app, doctor, terminal
 from lloydformer.jobs import doctor as examination
+from lloydformer.jobs import hardware
 from lloydformer.storage.overwrite import refuse_to_overwrite
 
 WRONG = {
@@ -159,18 +160,18 @@ def test_doctor_says_when_nothing_is_missing(command):
 
 
 def test_doctor_names_the_engine_and_its_instructions(command, monkeypatch):
-    monkeypatch.setattr(examination, "instruction_set", lambda: "avx2")
+    monkeypatch.setattr(hardware, "instruction_set", lambda: "avx2")
     out = " ".join(command("doctor")[1].split())
     assert "native (C++ kernels with avx2, CPU)" in out
 
 
 def test_doctor_says_what_it_costs_to_be_without_kernels(command, monkeypatch):
-    monkeypatch.setattr(examination, "instruction_set", lambda: None)
+    monkeypatch.setattr(hardware, "instruction_set", lambda: None)
     monkeypatch.setattr(engines, "instruction_set", lambda: None)
     out = " ".join(command("doctor")[1].split())
     assert "native (not built)" in out
     assert 'engine="auto" is chunked' in out
-    assert f"takes about {examination.SLOWER:.0f} times as long" in out
+    assert f"takes about {hardware.SLOWER:.0f} times as long" in out
     assert "for the native engine: install a C++ compiler" in out
     assert "pip install --force-reinstall --no-deps lloydformer" in out
     assert "nothing is missing" not in out

@@ -10,7 +10,7 @@ import torch
 import lloydformer as lf
 from lloydformer.learning import available, compare, load
 from lloydformer.learning.export import TEST_SEED, card_names, export_runs, scores
-from lloydformer.learning.tasks import FAMILIES
+from lloydformer.learning.families import FAMILIES
 
 WEIGHTS = files("lloydformer.learning") / "weights"
 SHIPPED = ["d4-k6", "d8-k6", "d16-k6", "d32-k6", "d32-k10", "d32-k16", "d32-k25"]

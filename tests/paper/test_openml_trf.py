@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.cluster import KMeans
 
-from lloydformer.data.openml import in_data_folder
+from lloydformer.data.paths import in_data_folder
 from lloydformer.learning import load
 from lloydformer.paper.artefact import Record
 from lloydformer.paper.openml_trf import ARTEFACT, experiment

@@ -6,7 +6,7 @@ import torch
 
 from lloydformer.algorithms.contract import run
 from lloydformer.algorithms.robust import Robust
-from lloydformer.data.openml import in_data_folder
+from lloydformer.data.paths import in_data_folder
 from lloydformer.paper.artefact import Record
 from lloydformer.paper.paper_numbers import numbers
 from lloydformer.paper.rob_res import ARTEFACT, experiment, verdicts

@@ -52,7 +52,6 @@ def main() -> None:
 
     Ctrl-C exits with status 130; the command itself prints what is done so far.
     """
-    gc.freeze()  # else garbage collection visits all of torch: half a second, mostly at exit
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 (closed by `>&-`)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -101,6 +100,7 @@ def _words(error: OSError) -> str:
 
 def _leave(status: int) -> None:
     """Flush and exit. A closed pipe (`| head`) is not an error; a full disk is."""
+    gc.freeze()  # else garbage collection at exit visits all of torch: half a second
     try:
         sys.stdout.flush()
     except OSError as error:

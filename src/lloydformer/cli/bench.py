@@ -1,24 +1,24 @@
 """`lloydformer bench`: print the times and objectives of this package and of others."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lloydformer.cli.options import LARGEST_SEED, integer
 from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
-from lloydformer.engines.thread_pool import allowed_threads
-from lloydformer.jobs.bench.files import check_file, write_file
-from lloydformer.jobs.bench.questions import QUESTIONS
-from lloydformer.jobs.bench.result import Result, excess, load, seconds
-from lloydformer.jobs.bench.run import BenchJob
+from lloydformer.jobs.bench.question_names import QUESTION_NAMES, check_question
+
+if TYPE_CHECKING:
+    from lloydformer.jobs.bench.result import Result
+    from lloydformer.jobs.bench.run import BenchJob
 
 COLUMNS = ("data", "contender", "median", "fastest", "slowest", "iterations", "objective", "times")
 
 
 def bench(
     question: Annotated[
-        str, typer.Option(metavar="NAME", help=f"What to measure: {', '.join(QUESTIONS)}.")
+        str, typer.Option(metavar="NAME", help=f"What to measure: {', '.join(QUESTION_NAMES)}.")
     ] = "iteration",
     threads: Annotated[
         int | None,
@@ -58,6 +58,12 @@ def bench(
     The objective is computed in float64 from the centers that each returns. All sizes of a
     question take some minutes; --only chooses some.
     """
+    check_question(question)
+    from lloydformer.engines.thread_pool import allowed_threads
+    from lloydformer.jobs.bench.files import check_file, write_file
+    from lloydformer.jobs.bench.result import load
+    from lloydformer.jobs.bench.run import BenchJob
+
     for path in output or []:
         check_file(path, force)
     if result is not None:
@@ -74,7 +80,7 @@ def bench(
     return _print(found)
 
 
-def _measured(job: BenchJob) -> Result:
+def _measured(job: "BenchJob") -> "Result":
     """Measure with a progress bar; on Ctrl-C, print how many samples were taken."""
     done: list[str] = []
     total, skipped = job.n_samples, job.skipped
@@ -93,7 +99,9 @@ def _measured(job: BenchJob) -> Result:
             raise
 
 
-def _print(found: Result) -> None:
+def _print(found: "Result") -> None:
+    from lloydformer.jobs.bench.result import excess, seconds
+
     cells = [
         [case, name, *(seconds(m[what]) for what in ("median", "fastest", "slowest")),
          f"{m['n_iter']:.4g}", f"+{excess(row, name):.1e}", f"{m['times']:.2f}"]

@@ -1,13 +1,15 @@
 """`lloydformer check`: a recipe against a plain algorithm, with the first difference."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lloydformer.cli.options import LARGEST_SEED, integer, names_of
 from lloydformer.cli.terminal import print_json, progress, stderr, stdout, working
-from lloydformer.jobs.check import CheckJob, load_algorithm, load_recipe
-from lloydformer.verify.checking.result import CheckResult
+
+if TYPE_CHECKING:
+    from lloydformer.jobs.check import CheckJob
+    from lloydformer.verify.checking.result import CheckResult
 
 
 def check(
@@ -47,6 +49,8 @@ def check(
     first difference, and a small problem that shows it. Status 1 if they differ. Takes a few
     seconds. RECIPE and WHERE are run as Python code if they name some.
     """
+    from lloydformer.jobs.check import CheckJob, load_algorithm, load_recipe
+
     plain = None if algorithm is None else load_algorithm(algorithm)
     result = _compared(
         CheckJob(load_recipe(recipe), plain, problems, layers, seed, dtype, names_of(families))
@@ -60,7 +64,7 @@ def check(
     return 0 if result.agrees else 1
 
 
-def _compared(job: CheckJob) -> CheckResult:
+def _compared(job: "CheckJob") -> "CheckResult":
     """Compare with a progress bar; on Ctrl-C, print how many problems are done."""
     finished = 0
     with progress("check", job.total) as bar:

@@ -1,16 +1,17 @@
 """`lloydformer demo`: every circuit of the table on built-in data, checked, and a page."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lloydformer.cli.options import LARGEST_SEED, integer
 from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
-from lloydformer.jobs.demo.page import write_page
-from lloydformer.jobs.demo.run import CircuitRun, as_rows, demo_cases, run_circuits
 from lloydformer.storage.overwrite import refuse_to_overwrite
-from lloydformer.verify.cases import Case
+
+if TYPE_CHECKING:
+    from lloydformer.jobs.demo.run import CircuitRun
+    from lloydformer.verify.cases import Case
 
 N_LAYERS = 10
 COLUMNS = ("recipe", "algorithm", "data", "start", "end", "labels", "centers", "verdict")
@@ -43,6 +44,9 @@ def demo(
     algorithm.
     """
     refuse_to_overwrite(output, force)
+    from lloydformer.jobs.demo.page import write_page
+    from lloydformer.jobs.demo.run import as_rows, demo_cases
+
     done = _run(demo_cases(seed))
     missing = write_page(output, done, seed)
     if json:
@@ -56,12 +60,14 @@ def demo(
         raise typer.Exit(1)
 
 
-def _run(tried: list[Case]) -> list[CircuitRun]:
+def _run(tried: "list[Case]") -> "list[CircuitRun]":
     """Run the circuits with a progress bar; on Ctrl-C, print how many are done."""
+    from lloydformer.jobs.demo.run import run_circuits
+
     done: list[CircuitRun] = []
     with progress("clustering", len(tried)) as bar:
 
-        def after(run: CircuitRun) -> None:
+        def after(run: "CircuitRun") -> None:
             done.append(run)
             bar.advance(f"{run.case.recipe.name} on {run.case.problem.family}")
 
@@ -72,6 +78,6 @@ def _run(tried: list[Case]) -> list[CircuitRun]:
             raise
 
 
-def _cells(run: CircuitRun) -> list[str]:
+def _cells(run: "CircuitRun") -> list[str]:
     recipe = run.case.recipe
     return [recipe.name, recipe.algorithm.split(" / ")[-1].lstrip("*"), *run.measured]

@@ -1,6 +1,6 @@
 """`lloydformer doctor`: print what is installed, what is missing, and how to get it."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,12 +14,26 @@ def doctor(
     """Show what is installed, and how to get what is missing."""
     found = examine()
     if json:
-        return print_json(found)
+        machine = _hardware()
+        repairs = found.pop("repairs") + machine.pop("repairs")
+        return print_json({**found, **machine, "repairs": repairs})
     packages = {**found["core"], **{p: v for e in found["extras"].values() for p, v in e.items()}}
     print_table(["package", "version"], [[p, v or "missing"] for p, v in packages.items()])
-    stdout.print(f"\ndevices: {', '.join(found['devices'])}; {found['threads']} threads")
-    stdout.print(f"engines: {'; '.join(f'{k} ({v})' for k, v in found['engines'].items())}")
-    stdout.print(f'engine="auto" is {found["engine"]}', markup=False)
-    for line in found["repairs"] or ["nothing is missing"]:
+    machine = _hardware()
+    stdout.print(f"\ndevices: {', '.join(machine['devices'])}; {machine['threads']} threads")
+    stdout.print(f"engines: {'; '.join(f'{k} ({v})' for k, v in machine['engines'].items())}")
+    stdout.print(f'engine="auto" is {machine["engine"]}', markup=False)
+    for line in found["repairs"] + machine["repairs"] or ["nothing is missing"]:
         stdout.print(line, markup=False)
     return None
+
+
+def _hardware() -> dict[str, Any]:
+    """Devices and engines; importing torch takes a second, so versions are printed before."""
+    try:
+        import torch  # noqa: F401
+    except (ImportError, OSError) as error:  # OSError: a library that it loads is missing
+        raise ValueError(f"torch: cannot be imported ({error}); run pip install torch") from None
+    from lloydformer.jobs.hardware import examine_hardware
+
+    return examine_hardware()

@@ -16,11 +16,10 @@ from lloydformer.cli.fit_words import (
 )
 from lloydformer.cli.options import LARGEST_SEED, integer, names_of, stem_of
 from lloydformer.cli.terminal import print_json, working
-from lloydformer.estimators import ALGORITHMS
-from lloydformer.jobs.fit.job import FitJob
-from lloydformer.jobs.fit.outputs import FitOutputs
-from lloydformer.jobs.fit.request import FitRequest
-from lloydformer.jobs.fit.settings import FitSettings
+from lloydformer.data.paths import check_source
+from lloydformer.estimators.registry import ALGORITHMS
+from lloydformer.jobs.fit.model_path import check_model
+from lloydformer.jobs.fit.settings import FitSettings, check_algorithm, numbers_of_clusters
 
 
 def fit(
@@ -107,6 +106,16 @@ def fit(
     units of the data, summary.json, the model for `lloydformer predict`, and with --report a
     self-contained page report.html.
     """
+    check_algorithm(algorithm)  # this and the next lines before torch is imported
+    if clusters is not None:
+        numbers_of_clusters(clusters)
+    check_source(data)
+    if start_from is not None and init is n_init is None:  # else they are refused together
+        check_model(start_from)
+    from lloydformer.jobs.fit.job import FitJob
+    from lloydformer.jobs.fit.outputs import FitOutputs
+    from lloydformer.jobs.fit.request import FitRequest
+
     options = {
         "init": init, "n_init": n_init, "max_iter": max_iter, "tol": tol, "keep": keep,
         "inverse_temperature": inverse_temperature, "patience": patience, "random_state": seed,

@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lloydformer.cli.terminal import print_table, progress, stderr, stdout
-from lloydformer.jobs.fit.outputs import FitOutputs
-from lloydformer.jobs.fit.result import FitResult
-from lloydformer.jobs.fit.runs import FitRun, FitRuns
-from lloydformer.jobs.fit.summary import points_per_second
-from lloydformer.solving.progress import ProgressBar
-from lloydformer.solving.solve import Interrupted
 
-Callbacks = tuple[Any, Callable[[FitRun], None]]
+if TYPE_CHECKING:
+    from lloydformer.jobs.fit.outputs import FitOutputs
+    from lloydformer.jobs.fit.result import FitResult
+    from lloydformer.jobs.fit.runs import FitRun, FitRuns
+
+Callbacks = tuple[Any, Callable[["FitRun"], None]]
 """For `FitJob.fit`: called after each iteration, and after each number of clusters."""
 
 
@@ -22,6 +21,8 @@ def fit_progress(numbers: Sequence[int]) -> Iterator[Callbacks]:
 
     It counts fits if there are several numbers of clusters, else iterations.
     """
+    from lloydformer.solving.progress import ProgressBar
+
     if len(numbers) > 1:
         with progress("fitting", len(numbers)) as bar:
             yield None, lambda run: bar.advance(f"k {run.k} done")
@@ -33,7 +34,7 @@ def fit_progress(numbers: Sequence[int]) -> Iterator[Callbacks]:
 
 
 @contextmanager
-def report_interrupt(runs: FitRuns | None = None) -> Iterator[None]:
+def report_interrupt(runs: "FitRuns | None" = None) -> Iterator[None]:
     """On Ctrl-C, print in one line what is done so far."""
     try:
         yield
@@ -42,7 +43,9 @@ def report_interrupt(runs: FitRuns | None = None) -> Iterator[None]:
         raise
 
 
-def _so_far(runs: FitRuns | None, stop: KeyboardInterrupt) -> str:
+def _so_far(runs: "FitRuns | None", stop: KeyboardInterrupt) -> str:
+    from lloydformer.solving.solve import Interrupted
+
     if runs is None:
         return "before all rows were labelled"
     if runs.done:
@@ -56,7 +59,7 @@ def _so_far(runs: FitRuns | None, stop: KeyboardInterrupt) -> str:
     )
 
 
-def _best_of(runs: FitRuns) -> str:
+def _best_of(runs: "FitRuns") -> str:
     best = max(runs.done, key=lambda run: run.score)
     if len(runs.done) == 1:
         return f"k {best.k} is done, with silhouette {_three_digits(best.silhouette)}"
@@ -66,7 +69,7 @@ def _best_of(runs: FitRuns) -> str:
     )
 
 
-def print_runs(runs: FitRuns, result: FitResult) -> None:
+def print_runs(runs: "FitRuns", result: "FitResult") -> None:
     """A table of the numbers of clusters, if there are several."""
     if len(runs.done) < 2:
         return
@@ -79,8 +82,10 @@ def print_runs(runs: FitRuns, result: FitResult) -> None:
     stdout.print(f"\nk {result.n_clusters} has the best silhouette, and was written.\n")
 
 
-def print_result(result: FitResult, notes: Sequence[str]) -> None:
+def print_result(result: "FitResult", notes: Sequence[str]) -> None:
     """A table of the clusters, then the fit in two lines; notes go to standard error."""
+    from lloydformer.jobs.fit.summary import points_per_second
+
     print_clusters(result.sizes, result.mean_distances, result.blocks.n_rows, result.left_out)
     model = result.model
     stdout.print(
@@ -114,7 +119,7 @@ def print_clusters(
     print_table(columns, rows)
 
 
-def print_files(outputs: FitOutputs) -> None:
+def print_files(outputs: "FitOutputs") -> None:
     """The folder and the files in it."""
     names = ", ".join(outputs.names)
     stdout.print(f"\nin {outputs.folder}: {names}", markup=False, soft_wrap=True)

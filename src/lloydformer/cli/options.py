@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from lloydformer.data.openml import PREFIX
+from lloydformer.data.paths import PREFIX
 
 T = TypeVar("T", int, float)
 

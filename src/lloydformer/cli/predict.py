@@ -8,7 +8,8 @@ import typer
 from lloydformer.cli.fit_words import print_clusters, report_interrupt
 from lloydformer.cli.options import names_of, stem_of
 from lloydformer.cli.terminal import print_json, stdout, working
-from lloydformer.jobs.predict import PredictJob
+from lloydformer.data.paths import check_source
+from lloydformer.jobs.fit.model_path import check_model
 
 
 def predict(
@@ -37,6 +38,10 @@ def predict(
     Columns are found by the names that the model was fitted on, and scaled as in the fit. The
     file, .csv or .parquet, has the columns row (from 1), cluster, and distance to the center.
     """
+    check_model(model)
+    check_source(data)
+    from lloydformer.jobs.predict import PredictJob
+
     path = output or Path(f"{stem_of(data)}-labels.csv")
     job = PredictJob(model, data, path, names_of(columns))
     job.check(force)

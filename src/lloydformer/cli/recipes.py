@@ -1,17 +1,16 @@
 """`lloydformer recipes`: print the paper's table from the recipes."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lloydformer.circuits import recipes as library
-from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.cli.terminal import print_json, print_table, stderr, stdout
-from lloydformer.plans.lower import LoweringError, derive
-from lloydformer.plots.diagrams import diagram as drawn
 from lloydformer.storage.atomic import write_whole
 from lloydformer.storage.overwrite import refuse_to_overwrite
+
+if TYPE_CHECKING:
+    from lloydformer.circuits.stages import AnyRecipe
 
 
 def recipes(
@@ -34,6 +33,8 @@ def recipes(
     """
     if explain and name and explain != name:
         raise ValueError(f"--explain: found {explain!r} together with {name!r}; name one recipe")
+    from lloydformer.circuits import recipes as library
+
     name = explain or name
     if name is not None and name not in library.MAKERS:
         raise ValueError(f"recipe: found {name!r}; pass one of {', '.join(library.MAKERS)}")
@@ -58,22 +59,26 @@ def recipes(
     return None
 
 
-def _derivation(recipe: AnyRecipe) -> tuple[str, ...]:
+def _derivation(recipe: "AnyRecipe") -> tuple[str, ...]:
     """The steps of the derivation, or the reason why there is no plan."""
+    from lloydformer.plans.lower import LoweringError, derive
+
     try:
         return derive(recipe).steps
     except LoweringError as refusal:
         return (str(refusal),)
 
 
-def _explain(recipe: AnyRecipe) -> None:
+def _explain(recipe: "AnyRecipe") -> None:
     for number, step in enumerate(_derivation(recipe), start=1):
         stdout.print(f"\n{number}. {step}", markup=False)
 
 
-def _draw(recipe: AnyRecipe, path: Path, force: bool) -> None:
+def _draw(recipe: "AnyRecipe", path: Path, force: bool) -> None:
     if path.suffix.lower() != ".svg":
         raise ValueError(f"--diagram: found {str(path)!r}; pass a name that ends in .svg")
     refuse_to_overwrite(path, force, "--diagram")
+    from lloydformer.plots.diagrams import diagram as drawn
+
     write_whole(path, drawn(recipe))
     stderr.print(f"diagram: {path}", markup=False, soft_wrap=True)

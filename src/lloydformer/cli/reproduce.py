@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,14 +15,13 @@ from lloydformer.cli.terminal import (
     stderr,
     stdout,
 )
-from lloydformer.paper.artefact import Artefact
 from lloydformer.paper.labels import LABELS, artefact
-from lloydformer.paper.reproduce import PAGE, count_pieces, reproduce_all, write_page
-from lloydformer.paper.scope import Scope
-from lloydformer.paper.verdict import Verdict
-from lloydformer.paper.verdict_tables import summary, verdict_tables
-from lloydformer.plots.axes import require_matplotlib
 from lloydformer.storage.atomic import check_writable
+
+if TYPE_CHECKING:
+    from lloydformer.paper.artefact import Artefact
+    from lloydformer.paper.scope import Scope
+    from lloydformer.paper.verdict import Verdict
 
 Results = dict[str, dict[str, Any]]
 """Results by label, as JSON."""
@@ -60,6 +59,9 @@ def reproduce(
     folder LLOYDFORMER_DATA, or from OpenML.
     """
     wanted = [artefact(name) for name in (LABELS if label == "all" else [label])]
+    from lloydformer.paper.reproduce import PAGE, write_page
+    from lloydformer.paper.scope import Scope
+
     scope = Scope(full, trials, device, seed)
     _require_matplotlib()
     check_writable(output / PAGE)
@@ -75,9 +77,11 @@ def reproduce(
 
 
 def _made(
-    wanted: Sequence[Artefact], scope: Scope, folder: Path, force: bool
+    wanted: "Sequence[Artefact]", scope: "Scope", folder: Path, force: bool
 ) -> tuple[Results, dict[str, str]]:
     """Make the artefacts with a progress bar; on Ctrl-C, print what is kept."""
+    from lloydformer.paper.reproduce import count_pieces, reproduce_all
+
     with progress("reproduce", count_pieces(wanted, scope)) as bar:
         try:
             return reproduce_all(wanted, scope, folder, force, bar.advance)
@@ -89,6 +93,8 @@ def _made(
 def _show(results: Results, several: bool, json: bool) -> None:
     if json:
         return print_json({"labels": results} if several else next(iter(results.values()), {}))
+    from lloydformer.paper.verdict_tables import summary
+
     every: list[Verdict] = []
     for name, result in results.items():
         of = artefact(name)
@@ -101,7 +107,9 @@ def _show(results: Results, several: bool, json: bool) -> None:
     return None
 
 
-def _show_verdicts(of: Artefact, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+def _show_verdicts(of: "Artefact", verdicts: "Sequence[Verdict]") -> "Sequence[Verdict]":
+    from lloydformer.paper.verdict_tables import summary, verdict_tables
+
     heading = f"{of.title} ({', '.join(of.cites)}): {summary(verdicts)}"
     stdout.print(heading, markup=False, soft_wrap=True)
     for table in verdict_tables(verdicts):
@@ -111,6 +119,8 @@ def _show_verdicts(of: Artefact, verdicts: Sequence[Verdict]) -> Sequence[Verdic
 
 
 def _require_matplotlib() -> None:
+    from lloydformer.plots.axes import require_matplotlib
+
     try:
         require_matplotlib()
     except ImportError as error:

@@ -9,11 +9,7 @@ import typer
 
 from lloydformer.cli.options import count_of, integer, numbers_of
 from lloydformer.cli.train_words import TrainingProgress, like_progress, print_rows
-from lloydformer.jobs.train import TrainingPlot, choose_device, train_and_export
-from lloydformer.jobs.train_like import SymmetricTraining, is_symmetric
-from lloydformer.learning.pretrained import load
-from lloydformer.learning.settings import Run, Settings
-from lloydformer.learning.tasks import FAMILIES, Tasks
+from lloydformer.learning.families import FAMILIES
 
 
 def train(
@@ -111,6 +107,11 @@ def train(
     """
     if like is not None:
         _refuse_others(locals())
+    from lloydformer.jobs.train import TrainingPlot, choose_device, train_and_export
+    from lloydformer.learning.settings import Run, Settings
+    from lloydformer.learning.tasks import Tasks
+
+    if like is not None:
         return _train_like(like, output, choose_device(device), force, json)
     tasks = Tasks(
         count_of("features", features), count_of("clusters", clusters), count_of("points", points),
@@ -154,6 +155,10 @@ def _refuse_others(options: dict[str, Any]) -> None:
 
 def _train_like(like: str, output: Path | None, device: str, force: bool, json: bool) -> None:
     """Train with the settings of a card."""
+    from lloydformer.jobs.train import train_and_export
+    from lloydformer.jobs.train_like import SymmetricTraining, is_symmetric
+    from lloydformer.learning.pretrained import load
+
     if is_symmetric(like):
         job = SymmetricTraining(like, output or Path("learned-symmetric"), force)
         with like_progress(job.n_updates) as callback:

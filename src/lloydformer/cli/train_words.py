@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lloydformer.cli.terminal import print_json, print_table, progress, stderr
-from lloydformer.learning.training import CHECKPOINT, Evaluation
+
+if TYPE_CHECKING:
+    from lloydformer.learning.training import Evaluation
 
 
 class TrainingProgress:
@@ -20,7 +22,7 @@ class TrainingProgress:
         self,
         n_steps: int,
         folder: Path,
-        drawing: Callable[[Evaluation], None] | None = None,
+        drawing: "Callable[[Evaluation], None] | None" = None,
         resumable: bool = True,
     ) -> None:
         self.n_steps, self.folder = n_steps, folder
@@ -32,7 +34,7 @@ class TrainingProgress:
         self._bar = self._open.enter_context(progress("train", self.n_steps))
         return self
 
-    def __call__(self, evaluation: Evaluation) -> None:
+    def __call__(self, evaluation: "Evaluation") -> None:
         self.last = evaluation
         best, worst = min(evaluation.relative), max(evaluation.relative)
         words = f"{best:.4f}" if len(evaluation.relative) == 1 else f"{best:.4f} to {worst:.4f}"
@@ -59,6 +61,8 @@ class TrainingProgress:
         )
         if not self.resumable:
             return words
+        from lloydformer.learning.training import CHECKPOINT
+
         return f"{words}; go on from {self.folder / CHECKPOINT} with --resume"
 
 

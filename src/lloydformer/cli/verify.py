@@ -1,13 +1,14 @@
 """`lloydformer verify`: every statement of the paper, measured."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lloydformer.cli.options import LARGEST_SEED, integer
 from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
-from lloydformer.jobs.verify import N_STATEMENTS, measure_statements
-from lloydformer.verify.finding import Finding
+
+if TYPE_CHECKING:
+    from lloydformer.verify.finding import Finding
 
 
 def verify(
@@ -30,12 +31,14 @@ def verify(
     return 0 if good else 1
 
 
-def _measured(seed: int) -> list[Finding]:
+def _measured(seed: int) -> "list[Finding]":
     """Measure with a progress bar; on Ctrl-C, print how many hold so far."""
+    from lloydformer.jobs.verify import N_STATEMENTS, measure_statements
+
     done: list[Finding] = []
     with progress("verify", N_STATEMENTS) as bar:
 
-        def after(finding: Finding) -> None:
+        def after(finding: "Finding") -> None:
             done.append(finding)
             bar.advance(finding.label)
 
@@ -47,7 +50,7 @@ def _measured(seed: int) -> list[Finding]:
             raise
 
 
-def _print(findings: list[Finding]) -> None:
+def _print(findings: "list[Finding]") -> None:
     columns = ["verdict", "label", "statement", "problems", "deviation", "labels"]
     rows = [
         ["holds" if f.holds else "BAD", f.label, _sentence(f), str(f.problems),
@@ -59,7 +62,7 @@ def _print(findings: list[Finding]) -> None:
     stdout.print(f"\n{held} of {len(findings)} hold; --json adds a note on each")
 
 
-def _sentence(finding: Finding) -> str:
+def _sentence(finding: "Finding") -> str:
     if not finding.kind:
         return finding.statement
     return f"({finding.kind}) {finding.statement}: {finding.measured}"

@@ -5,52 +5,29 @@ memory; large ones are written to a scratch file on disk and mapped from there.
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
-from difflib import get_close_matches
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from lloydformer.data.columns import ColumnFinder, Table
 from lloydformer.data.numpy_files import map_npy, read_npz
+from lloydformer.data.paths import check_path
 from lloydformer.data.scratch import concatenate, scratch_array
 from lloydformer.data.tables import read_csv, read_parquet
 
 _ROWS = 1 << 16
 """Rows of a chunk; bounds temporary memory."""
-_NAMES = 1000
-"""Files of a folder that are compared with a missing one."""
 
 
 def read_table(path: Path, columns: tuple[str, ...] | None) -> Table:
     """Read the points of a file, or of all files of a folder in the order of their names."""
     if path.is_dir():
         return _read_folder(path, columns)
-    if not path.exists():
-        near = near_name(path)
-        repair = f"did you mean {near}?" if near else "check the path"
-        raise ValueError(f"{path}: no such file or folder; {repair}")
-    if not path.is_file():
-        raise ValueError(f"{path}: is a pipe or a device; pass a regular file")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path}: the file is empty; pass one with rows of numbers")
-    reader = {".csv": read_csv, ".tsv": read_csv, ".txt": read_csv, ".parquet": read_parquet,
-              ".npy": _read_npy, ".npz": _read_npz}.get(path.suffix.lower())  # fmt: skip
-    if reader is None:
-        raise ValueError(f"{path}: {path.suffix or 'extensionless'} files are not supported; "
-                         "pass .csv, .tsv, .parquet, .npy, .npz or a folder of them")  # fmt: skip
+    check_path(path)
+    reader = {".parquet": read_parquet, ".npy": _read_npy, ".npz": _read_npz}.get(
+        path.suffix.lower(), read_csv
+    )
     return check_table(path, reader(path, columns))
-
-
-def near_name(path: Path) -> str | None:
-    """A file or folder beside a missing one with a similar name, with or without its ending."""
-    names: dict[str, str] = {}
-    with suppress(OSError):
-        for other in islice(path.parent.iterdir(), _NAMES):
-            names |= {other.name: other.name, other.stem: other.name}
-    found = get_close_matches(path.name, names, n=1, cutoff=0.75)
-    return str(path.with_name(names[found[0]])) if found else None
 
 
 def _read_folder(path: Path, columns: tuple[str, ...] | None) -> Table:

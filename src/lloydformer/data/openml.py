@@ -6,8 +6,6 @@ of the former. What is in the cache is read without the network, always in the s
 
 import io
 import json
-import os
-import re
 from dataclasses import asdict
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -19,12 +17,10 @@ from lloydformer.data.columns import ColumnFinder, Table
 from lloydformer.data.files import check_table, read_table
 from lloydformer.data.numpy_files import read_npz
 from lloydformer.data.openml_server import OpenmlSet
+from lloydformer.data.paths import OPENML_NAME, PREFIX, in_data_folder
 from lloydformer.storage.atomic import replacing, write_whole
 from lloydformer.storage.bounded_read import read_json
 from lloydformer.storage.cache_folder import cache_folder
-
-PREFIX = "openml:"
-_NAME = re.compile(r"(?P<name>\w[\w.,()+' -]*)(@(?P<version>\d{1,9}))?")
 
 
 def read_openml(source: str, columns: tuple[str, ...] | None) -> Table:
@@ -33,7 +29,7 @@ def read_openml(source: str, columns: tuple[str, ...] | None) -> Table:
     In this order: from the folder LLOYDFORMER_DATA, from the cache, from the network.
     """
     text = source.removeprefix(PREFIX)
-    parts = _NAME.fullmatch(text)
+    parts = OPENML_NAME.fullmatch(text)
     if parts is None:
         raise ValueError(f"{source}: pass openml:NAME, openml:NAME@VERSION or openml:NUMBER")
     own = in_data_folder(text)
@@ -44,18 +40,6 @@ def read_openml(source: str, columns: tuple[str, ...] | None) -> Table:
         version = parts["version"]
         _fetch(source, parts["name"], None if version is None else int(version), path)
     return check_table(source, _chosen(source, _cached(path), columns))
-
-
-def in_data_folder(name: str) -> Path | None:
-    """The file NAME.npz in the folder LLOYDFORMER_DATA, or None if there is no such file."""
-    folder = os.environ.get("LLOYDFORMER_DATA")
-    path = Path(folder) / f"{name}.npz" if folder else None
-    return path if path is not None and path.exists() else None
-
-
-def is_name(text: str) -> bool:
-    """Whether the text can be the name of a set."""
-    return _NAME.fullmatch(text) is not None
 
 
 def _fetch(source: str, name: str, version: int | None, path: Path) -> None:

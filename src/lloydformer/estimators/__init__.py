@@ -1,27 +1,36 @@
 """scikit-learn estimators: one thin class for each algorithm, entered in `ALGORITHMS`."""
 
-from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.circuit import CircuitClusterer
-from lloydformer.estimators.kmeans import KMeans
-from lloydformer.estimators.medoids import KMedoids
-from lloydformer.estimators.registry import ALGORITHMS, RegisteredAlgorithm, register
-from lloydformer.estimators.relocating import RelocatingKMeans
-from lloydformer.estimators.robust import RobustKMeans
-from lloydformer.estimators.soft import SoftKMeans
-from lloydformer.estimators.spherical import SphericalKMeans
-from lloydformer.estimators.trimmed import TrimmedKMeans
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ALGORITHMS",
-    "CircuitClusterer",
-    "Clusterer",
-    "KMeans",
-    "KMedoids",
-    "RegisteredAlgorithm",
-    "RelocatingKMeans",
-    "RobustKMeans",
-    "SoftKMeans",
-    "SphericalKMeans",
-    "TrimmedKMeans",
-    "register",
-]
+if TYPE_CHECKING:
+    from lloydformer.estimators.base import Clusterer as Clusterer
+    from lloydformer.estimators.circuit import CircuitClusterer as CircuitClusterer
+    from lloydformer.estimators.kmeans import KMeans as KMeans
+    from lloydformer.estimators.medoids import KMedoids as KMedoids
+    from lloydformer.estimators.registry import ALGORITHMS as ALGORITHMS
+    from lloydformer.estimators.registry import RegisteredAlgorithm as RegisteredAlgorithm
+    from lloydformer.estimators.registry import register as register
+    from lloydformer.estimators.relocating import RelocatingKMeans as RelocatingKMeans
+    from lloydformer.estimators.robust import RobustKMeans as RobustKMeans
+    from lloydformer.estimators.soft import SoftKMeans as SoftKMeans
+    from lloydformer.estimators.spherical import SphericalKMeans as SphericalKMeans
+    from lloydformer.estimators.trimmed import TrimmedKMeans as TrimmedKMeans
+else:  # the same names, each imported when it is first used
+    from lloydformer.lazy_imports import lazy_names
+
+    _HOMES = {
+        "ALGORITHMS": "lloydformer.estimators.registry",
+        "CircuitClusterer": "lloydformer.estimators.circuit",
+        "Clusterer": "lloydformer.estimators.base",
+        "KMeans": "lloydformer.estimators.kmeans",
+        "KMedoids": "lloydformer.estimators.medoids",
+        "RegisteredAlgorithm": "lloydformer.estimators.registry",
+        "RelocatingKMeans": "lloydformer.estimators.relocating",
+        "RobustKMeans": "lloydformer.estimators.robust",
+        "SoftKMeans": "lloydformer.estimators.soft",
+        "SphericalKMeans": "lloydformer.estimators.spherical",
+        "TrimmedKMeans": "lloydformer.estimators.trimmed",
+        "register": "lloydformer.estimators.registry",
+    }
+    __all__ = [*_HOMES]
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,16 +1,22 @@
 """The register of algorithms: each is entered once, by the file of its estimator.
 
 Lists elsewhere (the command line, benchmarks, tests, tables in the documentation) are derived
-from it.
+from it. The names are known without importing an algorithm, so this module imports little.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from lloydformer.algorithms import Algorithm, Relocating
-from lloydformer.circuits.stages import AnyRecipe
-from lloydformer.estimators.base import Clusterer
-from lloydformer.plans.lower import RULES, Rule
+if TYPE_CHECKING:
+    from lloydformer.algorithms import Algorithm, Relocating
+    from lloydformer.circuits.stages import AnyRecipe
+    from lloydformer.estimators.base import Clusterer
+    from lloydformer.plans.lower import Rule
+
+BUILT_IN = ("kmeans", "medoids", "relocating", "robust", "soft", "spherical", "trimmed")
+"""Names of the algorithms of this package; each is registered by the module of its name."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +50,44 @@ class RegisteredAlgorithm:
     """
 
     name: str
-    estimator: type[Clusterer]
-    recipe: Callable[..., AnyRecipe]
-    oracle: Callable[..., Algorithm | Relocating]
+    estimator: "type[Clusterer]"
+    recipe: "Callable[..., AnyRecipe]"
+    oracle: "Callable[..., Algorithm | Relocating]"
     summary: str
-    rule: Rule | None = None
+    rule: "Rule | None" = None
 
 
-ALGORITHMS: dict[str, RegisteredAlgorithm] = {}
+class Register(MutableMapping[str, RegisteredAlgorithm]):
+    """Algorithms by name; a built-in one is imported when it is first looked up."""
+
+    def __init__(self) -> None:
+        self._entered: dict[str, RegisteredAlgorithm] = {}
+        self._names = dict.fromkeys(BUILT_IN)  # an ordered set
+
+    def __getitem__(self, name: str) -> RegisteredAlgorithm:
+        if name in self._names and name not in self._entered:
+            import_module(f"lloydformer.estimators.{name}")
+        return self._entered[name]
+
+    def __setitem__(self, name: str, algorithm: RegisteredAlgorithm) -> None:
+        self._names[name] = None
+        self._entered[name] = algorithm
+
+    def __delitem__(self, name: str) -> None:
+        del self._names[name]
+        self._entered.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+ALGORITHMS = Register()
 """Algorithms by name."""
 
 
@@ -77,6 +113,8 @@ def register(algorithm: RegisteredAlgorithm) -> None:
     >>> from lloydformer.estimators import ALGORITHMS, register
     >>> register(ALGORITHMS["soft"])  # the same entry again changes nothing
     """
+    from lloydformer.plans.lower import RULES
+
     known = ALGORITHMS.get(algorithm.name)
     if known is not None and known != algorithm:
         raise ValueError(

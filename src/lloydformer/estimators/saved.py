@@ -1,6 +1,7 @@
 """Estimators in a folder, as JSON and safetensors: `save_pretrained` and `from_pretrained`."""
 
 import os
+import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -133,6 +134,7 @@ class Saved(DocLinked):
 
 def _kind(cls: type[S], name: Any) -> type[S]:
     """The class of this name, if it is `cls` or one of its kind."""
+    _import_public(name)
     known = {kind.__name__: kind for kind in (*_below(Saved), cls) if kind._get_param_names()}
     if not isinstance(name, str) or name not in known:
         raise ValueError(f"found class {name!r}; there are {', '.join(sorted(known))}")
@@ -142,6 +144,13 @@ def _kind(cls: type[S], name: Any) -> type[S]:
             "Clusterer.from_pretrained for any"
         )
     return known[name]
+
+
+def _import_public(name: Any) -> None:
+    """Import the public estimator of this name; all of them, for an error that lists them."""
+    package = sys.modules["lloydformer"]  # imports its names when they are used
+    for public in (name,) if name in package.__all__ else package.__all__:
+        getattr(package, public)
 
 
 def _below(kind: type[Any]) -> Iterator[type[Any]]:

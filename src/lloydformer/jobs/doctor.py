@@ -1,25 +1,17 @@
-"""`lloydformer doctor`: what is installed, what is missing, and how to get it."""
+"""`lloydformer doctor`: packages that are installed or missing. Imports none of them."""
 
-import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import torch
-
 from lloydformer import __version__
-from lloydformer.engines import default_engine
-from lloydformer.engines.native import instruction_set
 
 CORE = ("torch", "numpy", "scikit-learn", "scipy", "safetensors", "jaxtyping", "typer", "rich")
 EXTRAS = {"plots": ("matplotlib",), "data": ("pyarrow",)}
 
-SLOWER = 6.0
-"""Time of k-means without the kernels over the time with them (bench_iteration.json)."""
-
 
 def examine() -> dict[str, Any]:
-    """Packages, devices and engines of this installation, and commands that add what is missing."""
+    """Packages of this installation, and commands that add what is missing."""
     extras = {name: {p: _version(p) for p in packages} for name, packages in EXTRAS.items()}
     missing = [name for name, packages in extras.items() if None in packages.values()]
     return {
@@ -28,37 +20,8 @@ def examine() -> dict[str, Any]:
         "platform": platform.platform(),
         "core": {p: _version(p) for p in CORE},
         "extras": extras,
-        "devices": _devices(),
-        "threads": torch.get_num_threads(),
-        "cpus": os.cpu_count(),
-        "engine": default_engine(),
-        "instruction_set": instruction_set(),
-        "engines": {
-            "circuit": "the literal circuit, O(n^2), any torch device",
-            "native": _native(),
-            "chunked": "folds over blocks, any torch device",
-        },
-        "repairs": [
-            *(f'for {name}: pip install "lloydformer[{name}]"' for name in missing),
-            *_rebuilding(),
-        ],
+        "repairs": [f'for {name}: pip install "lloydformer[{name}]"' for name in missing],
     }
-
-
-def _native() -> str:
-    found = instruction_set()
-    return "not built" if found is None else f"C++ kernels with {found}, CPU"
-
-
-def _rebuilding() -> list[str]:
-    """How to build the native engine, if it is missing."""
-    if instruction_set() is not None:
-        return []
-    return [
-        "for the native engine: install a C++ compiler (Debian: apt install g++), then run pip "
-        "install --force-reinstall --no-deps lloydformer; without it, k-means on a CPU takes about "
-        f"{SLOWER:.0f} times as long"
-    ]
 
 
 def _version(package: str) -> str | None:
@@ -66,8 +29,3 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _devices() -> list[str]:
-    gpus = [f"cuda:{i} ({torch.cuda.get_device_name(i)})" for i in range(torch.cuda.device_count())]
-    return ["cpu", *gpus, *(["mps"] if torch.backends.mps.is_available() else [])]

@@ -1,29 +1,42 @@
 """Training: tasks, trained weights, and an estimator that uses them."""
 
-from lloydformer.learning.cards import available
-from lloydformer.learning.estimator import LearnedKMeans
-from lloydformer.learning.evaluation import Comparison, compare
-from lloydformer.learning.objective import smoothed_objective
-from lloydformer.learning.pretrained import Pretrained, load
-from lloydformer.learning.settings import Run, Settings
-from lloydformer.learning.symmetric.model import SymmetricModel, load_symmetric
-from lloydformer.learning.tasks import Tasks
-from lloydformer.learning.training import Evaluation, Trained, train
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Comparison",
-    "Evaluation",
-    "LearnedKMeans",
-    "Pretrained",
-    "Run",
-    "Settings",
-    "SymmetricModel",
-    "Tasks",
-    "Trained",
-    "available",
-    "compare",
-    "load",
-    "load_symmetric",
-    "smoothed_objective",
-    "train",
-]
+if TYPE_CHECKING:
+    from lloydformer.learning.cards import available as available
+    from lloydformer.learning.estimator import LearnedKMeans as LearnedKMeans
+    from lloydformer.learning.evaluation import Comparison as Comparison
+    from lloydformer.learning.evaluation import compare as compare
+    from lloydformer.learning.objective import smoothed_objective as smoothed_objective
+    from lloydformer.learning.pretrained import Pretrained as Pretrained
+    from lloydformer.learning.pretrained import load as load
+    from lloydformer.learning.settings import Run as Run
+    from lloydformer.learning.settings import Settings as Settings
+    from lloydformer.learning.symmetric.model import SymmetricModel as SymmetricModel
+    from lloydformer.learning.symmetric.model import load_symmetric as load_symmetric
+    from lloydformer.learning.tasks import Tasks as Tasks
+    from lloydformer.learning.training import Evaluation as Evaluation
+    from lloydformer.learning.training import Trained as Trained
+    from lloydformer.learning.training import train as train
+else:  # the same names, each imported when it is first used
+    from lloydformer.lazy_imports import lazy_names
+
+    _HOMES = {
+        "Comparison": "lloydformer.learning.evaluation",
+        "Evaluation": "lloydformer.learning.training",
+        "LearnedKMeans": "lloydformer.learning.estimator",
+        "Pretrained": "lloydformer.learning.pretrained",
+        "Run": "lloydformer.learning.settings",
+        "Settings": "lloydformer.learning.settings",
+        "SymmetricModel": "lloydformer.learning.symmetric.model",
+        "Tasks": "lloydformer.learning.tasks",
+        "Trained": "lloydformer.learning.training",
+        "available": "lloydformer.learning.cards",
+        "compare": "lloydformer.learning.evaluation",
+        "load": "lloydformer.learning.pretrained",
+        "load_symmetric": "lloydformer.learning.symmetric.model",
+        "smoothed_objective": "lloydformer.learning.objective",
+        "train": "lloydformer.learning.training",
+    }
+    __all__ = [*_HOMES]
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

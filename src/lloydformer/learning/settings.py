@@ -11,11 +11,12 @@ from lloydformer.circuits.serialise import deserialise, serialise
 from lloydformer.circuits.stages import AnyRecipe, Staged
 from lloydformer.circuits.subspaces import ASSIGNMENT
 from lloydformer.learning.circuit_layer import CircuitLayer
+from lloydformer.learning.families import FAMILIES
 from lloydformer.learning.flat_layer import FlatLayer
 from lloydformer.learning.learned_fields import ACTIVATIONS, CODES, learned_fields
 from lloydformer.learning.objective import SMOOTHINGS
 from lloydformer.learning.stacked_layer import StackedLayer
-from lloydformer.learning.tasks import FAMILIES, Tasks
+from lloydformer.learning.tasks import Tasks
 
 SCHEDULES = ("plateau", "cosine", "constant")
 STARTS = ("random", "constructed")

@@ -8,14 +8,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lloydformer.learning.mixtures import QUANTILES, mixture_points, scale_to_unit_cube, take_rows
+from lloydformer.learning.mixtures import mixture_points, scale_to_unit_cube, take_rows
 from lloydformer.learning.random_numbers import integers, stream_keys, uniform
 
 Count = int | tuple[int, int]
 """A number, or a range (smallest, largest) to draw it from."""
-
-FAMILIES = tuple(QUANTILES)
-"""Names of the families of distributions."""
 
 
 class Batch(NamedTuple):

@@ -42,7 +42,7 @@ class Artefact:
     there, in one or two sentences. pieces: for a scope, the parts of the work by name, in order;
     each takes minutes at most. result: combines the outputs of all pieces; `rows` has the keys of
     the paper's table, if there is one. verdicts, tables, pictures: need only the result, so a saved
-    file is enough for them. order: position in the paper, by which labels are sorted.
+    file is enough for them.
     """
 
     label: str
@@ -54,4 +54,3 @@ class Artefact:
     verdicts: Callable[[Record], Sequence[Verdict]]
     tables: Callable[[Record], Sequence[TextTable]] = lambda result: ()
     pictures: Callable[[Record], Sequence[Picture]] = lambda result: ()
-    order: int = 0

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from lloydformer.data import open as open_points
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.openml import in_data_folder
+from lloydformer.data.paths import in_data_folder
 
 OPENML = {
     "gina-agnostic": "1038", "musk": "1116", "mfeat-factors": "12", "mfeat-fourier": "14",

@@ -1,29 +1,21 @@
-"""All labels of the paper, found as the folders of this package."""
+"""All labels of the paper; each is a folder of this package, imported when it is asked for."""
 
 from importlib import import_module
-from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
-import lloydformer.paper
-from lloydformer.paper.artefact import Artefact
+if TYPE_CHECKING:
+    from lloydformer.paper.artefact import Artefact
 
-
-def _found() -> dict[str, Artefact]:
-    """The `ARTEFACT` of every folder by label, in the order of the paper."""
-    package = lloydformer.paper
-    folders = [module.name for module in iter_modules(package.__path__) if module.ispkg]
-    artefacts: list[Artefact] = [
-        import_module(f"{package.__name__}.{folder}").ARTEFACT for folder in folders
-    ]
-    return {one.label: one for one in sorted(artefacts, key=lambda one: one.order)}
+LABELS = (
+    "numerical-validation", "trf-train", "lrn-weights", "lrn-attn-map", "parameter-sweep",
+    "tr-cvg-lambda", "tr-cvg-vary", "mix-res", "openml-trf", "comp-alg", "rob-res", "med-res",
+)  # fmt: skip
+"""In the order of the paper; the folder of trf-train is trf_train."""
 
 
-_ARTEFACTS = _found()
-LABELS = tuple(_ARTEFACTS)
-"""In the order of the paper."""
-
-
-def artefact(label: str) -> Artefact:
+def artefact(label: str) -> "Artefact":
     """The artefact of a label; raises ValueError if there is no folder for it."""
-    if label not in _ARTEFACTS:
+    if label not in LABELS:
         raise ValueError(f"label: found {label!r}; pass one of {', '.join(LABELS)}, or all")
-    return _ARTEFACTS[label]
+    found: Artefact = import_module(f"lloydformer.paper.{label.replace('-', '_')}").ARTEFACT
+    return found

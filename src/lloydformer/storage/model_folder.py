@@ -12,15 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from typing import TYPE_CHECKING, Any
 
 from lloydformer.storage.atomic import replacing, write_whole
 from lloydformer.storage.bounded_read import JSON_LIMIT, read_bounded, read_json, tensor_limit
 from lloydformer.storage.locks import locked
+
+if TYPE_CHECKING:
+    import numpy as np
 
 CONFIG = "config.json"
 TENSORS = "model-*.safetensors"
@@ -31,7 +30,7 @@ _OURS = re.compile(rf"{_TENSORS}|\.({_TENSORS}|{re.escape(CONFIG)})\.[a-z0-9_]{{
 """Names of tensor files, and of temporary files that a killed write has left."""
 
 Config = dict[str, Any]
-Arrays = dict[str, np.ndarray]
+Arrays = dict[str, "np.ndarray"]
 
 
 def write_folder(folder: Path, config: Config, tensors: Arrays, *, force: bool) -> None:
@@ -39,6 +38,9 @@ def write_folder(folder: Path, config: Config, tensors: Arrays, *, force: bool) 
 
     Raises `ValueError` if the folder holds a model and `force` is False.
     """
+    import numpy as np
+    from safetensors.numpy import save
+
     data = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
     name = _name_of(data)
     whole = {"library": "lloydformer", "format": FORMAT, "tensors": name, **config}
@@ -58,7 +60,7 @@ def write_folder(folder: Path, config: Config, tensors: Arrays, *, force: bool) 
 
 def _keep_only_named(folder: Path) -> None:
     """Remove tensors and temporary files, except for the tensors that config.json names."""
-    named = _read_config(folder)["tensors"] if (folder / CONFIG).exists() else None
+    named = read_config(folder)["tensors"] if (folder / CONFIG).exists() else None
     for other in folder.iterdir():
         if _OURS.fullmatch(other.name) and other.name != named:
             other.unlink(missing_ok=True)
@@ -73,7 +75,7 @@ def read_folder(folder: Path) -> tuple[Config, Arrays]:
         with suppress(FileNotFoundError), locked(folder, shared=True):
             return _read_both(folder)
         if before == _state(folder):
-            path = folder / _read_config(folder)["tensors"]
+            path = folder / read_config(folder)["tensors"]
             raise ValueError(f"{path}: there is no such file; save the model again")
 
 
@@ -87,7 +89,7 @@ def _state(folder: Path) -> tuple[int, int] | None:
 
 def _read_both(folder: Path) -> tuple[Config, Arrays]:
     """Raises `FileNotFoundError` if the tensors that config.json names are not there."""
-    config = _read_config(folder)
+    config = read_config(folder)
     return config, _read_tensors(folder / config["tensors"])
 
 
@@ -119,8 +121,8 @@ def _check_target(folder: Path, force: bool) -> None:
         raise ValueError(f"{error}; choose another folder, or remove that file") from None
 
 
-def _read_config(folder: Path) -> Config:
-    """Read config.json, and check its format and the name of its tensors."""
+def read_config(folder: Path) -> Config:
+    """Read config.json, and check its format and the name of its tensors; imports little."""
     path = folder / CONFIG
     config = _read_json(path)
     if config.get("format") != FORMAT:
@@ -145,6 +147,9 @@ def _read_json(path: Path) -> Config:
 
 
 def _read_tensors(path: Path) -> Arrays:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
     data = read_bounded(path, tensor_limit())
     if _name_of(data) != path.name:
         raise ValueError(f"{path}: is damaged (its content does not match its name)")

@@ -9,6 +9,7 @@ from lloydformer.engines.thread_pool import allowed_threads
 from lloydformer.jobs.bench.cases import CONVERGING
 from lloydformer.jobs.bench.measure import taking_part
 from lloydformer.jobs.bench.problem import BenchCase, Contender
+from lloydformer.jobs.bench.question_names import check_question
 from lloydformer.jobs.bench.questions import QUESTIONS, Question
 from lloydformer.jobs.bench.result import Result, ask
 
@@ -31,10 +32,7 @@ class BenchJob:
 
     @property
     def question(self) -> Question:
-        if self.question_name not in QUESTIONS:
-            raise ValueError(
-                f"--question: found {self.question_name!r}; pass one of {', '.join(QUESTIONS)}"
-            )
+        check_question(self.question_name)
         return QUESTIONS[self.question_name]
 
     @cached_property

@@ -7,6 +7,7 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.column_names import column_names
 from lloydformer.data.columns import shortened
 from lloydformer.estimators.base import Clusterer
+from lloydformer.jobs.fit.model_path import folder_of_model
 
 
 def load_model(path: Path) -> Clusterer:
@@ -14,8 +15,7 @@ def load_model(path: Path) -> Clusterer:
 
     Raises ValueError if there is no model, or if it is not fitted.
     """
-    inner = path / "model"
-    model = Clusterer.from_pretrained(inner if inner.is_dir() else path)
+    model = Clusterer.from_pretrained(folder_of_model(path))
     if not hasattr(model, "cluster_centers_"):
         raise ValueError(f"{path}: this model is not fitted; fit it, and save it again")
     return model

@@ -2,9 +2,12 @@
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lloydformer.estimators import ALGORITHMS, Clusterer
+from lloydformer.estimators.registry import ALGORITHMS
+
+if TYPE_CHECKING:
+    from lloydformer.estimators.base import Clusterer
 
 
 @dataclass(frozen=True)
@@ -20,10 +23,7 @@ class FitSettings:
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.algorithm not in ALGORITHMS:
-            raise ValueError(
-                f"--algorithm: found {self.algorithm!r}; pass one of {', '.join(ALGORITHMS)}"
-            )
+        check_algorithm(self.algorithm)
         for name in self.given:
             having = [
                 a for a, known in ALGORITHMS.items() if name in known.estimator().get_params()
@@ -46,9 +46,15 @@ class FitSettings:
         plain = (int, float, str)
         return {n: v if isinstance(v, plain) else "centers" for n, v in self.given.items()}
 
-    def model(self, n_clusters: int, **more: Any) -> Clusterer:
+    def model(self, n_clusters: int, **more: Any) -> "Clusterer":
         """A new estimator with these settings."""
         return ALGORITHMS[self.algorithm].estimator(n_clusters, **self.given, **more)
+
+
+def check_algorithm(name: str) -> None:
+    """Raise ValueError if there is no algorithm of this name."""
+    if name not in ALGORITHMS:
+        raise ValueError(f"--algorithm: found {name!r}; pass one of {', '.join(ALGORITHMS)}")
 
 
 def option_of(parameter: str) -> str:

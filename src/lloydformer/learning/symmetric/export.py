@@ -8,13 +8,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lloydformer.learning.families import FAMILIES
 from lloydformer.learning.symmetric.initial_weights import weights_of_heads
 from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
 from lloydformer.learning.symmetric.loss import times
 from lloydformer.learning.symmetric.model import save_symmetric
 from lloydformer.learning.symmetric.number_layout import NumberLayout
 from lloydformer.learning.symmetric.training import TrainedSymmetric
-from lloydformer.learning.tasks import FAMILIES, Tasks
+from lloydformer.learning.tasks import Tasks
 
 _SEED = 12345
 """Seed of the tasks that the scores of a card are measured on."""

@@ -16,5 +16,4 @@ ARTEFACT = Artefact(
     verdicts=verdicts.verdicts,
     tables=tables.tables,
     pictures=pictures.pictures,
-    order=3,
 )

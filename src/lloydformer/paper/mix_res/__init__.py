@@ -17,5 +17,4 @@ ARTEFACT = Artefact(
     verdicts=verdicts.verdicts,
     tables=tables.tables,
     pictures=pictures.pictures,
-    order=8,
 )

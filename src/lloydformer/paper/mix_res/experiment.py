@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from lloydformer.learning.evaluation import unseen
-from lloydformer.learning.tasks import FAMILIES, Batch
+from lloydformer.learning.families import FAMILIES
+from lloydformer.learning.tasks import Batch
 from lloydformer.paper.artefact import Piece, Record
 from lloydformer.paper.lloyd_comparison import N_STEPS, compare_with_lloyd, final_mean, rounded
 from lloydformer.paper.mix_res.settings import BEYOND

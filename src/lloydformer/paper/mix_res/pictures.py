@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lloydformer.learning.tasks import FAMILIES
+from lloydformer.learning.families import FAMILIES
 from lloydformer.paper.artefact import Picture, Record
 from lloydformer.paper.lloyd_comparison import N_STEPS
 from lloydformer.paper.lloyd_comparison_figure import panels

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lloydformer.learning.tasks import FAMILIES
+from lloydformer.learning.families import FAMILIES
 from lloydformer.paper.artefact import Record, TextTable
 from lloydformer.paper.compare_to_paper import cell
 from lloydformer.paper.lloyd_comparison import N_STEPS

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import hypot
 
-from lloydformer.learning.tasks import FAMILIES
+from lloydformer.learning.families import FAMILIES
 from lloydformer.paper.artefact import Record
 from lloydformer.paper.lloyd_comparison import N_STEPS
 from lloydformer.paper.mix_res.settings import COLUMNS, LABEL, TITLES

@@ -18,5 +18,4 @@ ARTEFACT = Artefact(
     verdicts=verdicts.verdicts,
     tables=tables.tables,
     pictures=pictures.pictures,
-    order=5,
 )

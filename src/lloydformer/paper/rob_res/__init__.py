@@ -16,5 +16,4 @@ ARTEFACT = Artefact(
     result=experiment.result,
     verdicts=verdicts.verdicts,
     tables=tables.tables,
-    order=11,
 )

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from numpy import ndarray
 
-from lloydformer.data.openml import in_data_folder
+from lloydformer.data.paths import in_data_folder
 from lloydformer.estimators import KMeans, RobustKMeans, TrimmedKMeans
 from lloydformer.numerics.objectives import log_kmeans_objective
 from lloydformer.paper.artefact import Piece, Record

@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,10 @@ import torch
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.columns import Table
-from lloydformer.data.files import check_table, near_name, read_table, select_columns
+from lloydformer.data.files import check_table, read_table, select_columns
 from lloydformer.data.frames import from_frame
-from lloydformer.data.openml import PREFIX, in_data_folder, is_name, read_openml
+from lloydformer.data.openml import read_openml
+from lloydformer.data.paths import PREFIX, path_of
 from lloydformer.data.scaling import Scale, scaling_of
 from lloydformer.data.tables import from_arrow
 
@@ -91,25 +91,6 @@ def _table(source: Any, columns: tuple[str, ...] | None) -> Table:
     if not isinstance(source, str | os.PathLike):
         raise ValueError(f"source: found {type(source).__name__}; pass a path, an array, a data "
                          "frame, a pyarrow Table or openml:NAME")  # fmt: skip
-    if not str(source):
-        raise ValueError("source: found an empty name; pass a file, a folder or openml:NAME")
     if str(source).startswith(PREFIX):
         return read_openml(str(source), columns)
-    path = Path(source)
-    if path.exists() or path.suffix or path.name != str(source):
-        return read_table(path, columns)
-    return _read_named(path, columns)
-
-
-def _read_named(path: Path, columns: tuple[str, ...] | None) -> Table:
-    """Read a set of the folder LLOYDFORMER_DATA by its name; the network is not asked."""
-    own = in_data_folder(path.name)
-    if own is not None:
-        return read_table(own, columns)
-    near = near_name(path)
-    did_you_mean = f"did you mean {near}? Or " if near else ""
-    name = path.name if is_name(path.name) else "NAME"
-    raise ValueError(
-        f"{path}: no such file or folder; {did_you_mean}pass {PREFIX}{name} to fetch a data set "
-        "of this name from OpenML"
-    )
+    return read_table(path_of(str(source)), columns)
