@@ -45,8 +45,8 @@ def test_a_resume_removes_what_a_killed_run_has_left_although_nothing_is_left_to
     short = replace(settings, n_steps=10)
     train(short, runs, device="cpu", folder=tmp_path)
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    for name in ("checkpoint/.config.json.0123abcd", "checkpoint/model-0123456789abcdef.safetensors",
-                 ".log.csv.0123abcd"):  # fmt: skip
+    left = ("checkpoint/.config.json.0123abcd", "checkpoint/model-0123456789abcdef.safetensors")
+    for name in (*left, ".log.csv.0123abcd"):
         (tmp_path / name).write_bytes(b"half")
     train(short, runs, device="cpu", folder=tmp_path, resume=True)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files
