@@ -14,7 +14,7 @@ from import_graph import PACKAGE, ROOT, import_graph, read_sources, reduced, roo
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 FOLDERS = ("tests/", "docs/", "tools/", "benchmarks/", "examples/", "src/")
-QUOTED = re.compile(r"`([\w./<>-]+/[\w./<>-]*?)(?:::(\w+))?`")
+QUOTED = re.compile(r"`([\w./<>-]+/[\w./<>-]*?|\w+\.py(?=::))(?:::(\w+))?`")
 SOURCES = read_sources()
 
 
