@@ -27,8 +27,8 @@ GRAPH = import_graph(SOURCES)
 ORDER = read_order()
 HEAVY = {
     "IPython", "dask", "distributed", "fastapi", "flask", "http.server", "huggingface_hub",
-    "ipywidgets", "matplotlib", "onnx", "plotly", "rich",
-    "tornado", "typer", "uvicorn", "webbrowser",
+    "importlib.metadata", "ipywidgets", "matplotlib", "numpy", "onnx", "plotly", "rich", "scipy",
+    "sklearn", "torch", "tornado", "typer", "uvicorn", "webbrowser",
 }  # fmt: skip
 
 

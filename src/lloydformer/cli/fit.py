@@ -110,7 +110,7 @@ def fit(
     if clusters is not None:
         numbers_of_clusters(clusters)
     check_source(data)
-    if start_from is not None and init is n_init is None:  # else they are refused together
+    if start_from is not None and init is None and n_init is None:  # else both are refused
         check_model(start_from)
     from lloydformer.jobs.fit.job import FitJob
     from lloydformer.jobs.fit.outputs import FitOutputs

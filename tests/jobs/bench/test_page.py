@@ -7,7 +7,7 @@ from statistics import geometric_mean
 from lloydformer.jobs.bench.page import filled, places
 from lloydformer.jobs.bench.questions import QUESTIONS
 from lloydformer.jobs.bench.result import load
-from lloydformer.jobs.doctor import SLOWER
+from lloydformer.jobs.hardware import SLOWER
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8")
