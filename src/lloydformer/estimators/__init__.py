@@ -1,10 +1,6 @@
 """scikit-learn estimators: one thin class for each algorithm, entered in `ALGORITHMS`."""
 
-import atexit
-import gc
 from typing import TYPE_CHECKING
-
-atexit.register(gc.freeze)  # else the last garbage collection visits all of torch: half a second
 
 if TYPE_CHECKING:
     from lloydformer.estimators.base import Clusterer as Clusterer
