@@ -24,6 +24,7 @@ from lloydformer.data.blocks import Blocks, count_weighted, ranges
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
 from lloydformer.engines import choose
+from lloydformer.estimators.one_pass import one_pass
 from lloydformer.estimators.parameter_checks import Interval, StrOptions, checked_fit
 from lloydformer.estimators.saved import Saved
 from lloydformer.estimators.source import Source, View, read
@@ -65,6 +66,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     _accepts_sparse: ClassVar[bool] = False
     _directions: ClassVar[bool] = False
+    _cosine_distances: ClassVar[bool] = False
+    """What `transform` returns: cosine distances or Euclidean ones."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -220,7 +223,6 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _finish(self, X: Any, sample_weight: Any = None) -> tuple[Any, float]:
         """The last assignment of a fit, for other data: labels and inertia."""
-        check_is_fitted(self)
         source = self._read(X, sample_weight, reset=False)
         with self._open(source.blocks) as session:
             final = self._plan().finish(session, self._centers(session.layout))
@@ -254,7 +256,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         >>> model.predict([[2.0], [7.0]])
         array([0, 1], dtype=int32)
         """
-        return self._finish(X)[0]
+        check_is_fitted(self)
+        rows = one_pass(self, X)
+        return self._finish(X)[0] if rows is None else rows.labels()
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Cluster the rows of X and return their labels.
@@ -314,6 +318,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         >>> model.transform([[2.0]])
         array([[2., 6.]])
         """
+        check_is_fitted(self)
+        rows = one_pass(self, X)
+        if rows is not None:
+            return rows.distances(cosine=self._cosine_distances)
         return self._by_leaf(
             X, lambda rows, centers: self._distance(rows.distances_to_all(centers))
         )
@@ -327,7 +335,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return source.out(torch.cat([function(blocks.read(*leaf), centers) for leaf in leaves]))
 
     def _distance(self, squares: Tensor) -> Tensor:
-        return squares.sqrt_()
+        return squares / 2 if self._cosine_distances else squares.sqrt_()  # |x - c|^2 = 2 - 2 cos
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Cluster the rows of X and return their distances to the centers.
@@ -393,7 +401,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         >>> model.score([[1.0], [7.0]])
         -2.0
         """
-        return -self._finish(X, sample_weight)[1]
+        check_is_fitted(self)
+        rows = one_pass(self, X, sample_weight) if self._plan().counts_all else None
+        inertia = None if rows is None else rows.inertia()
+        return -(self._finish(X, sample_weight)[1] if inertia is None else inertia)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from scipy import sparse
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 from torch import Tensor
 
@@ -90,16 +91,13 @@ def read(
     scaling, names, mapped = None, None, False
     fitted = None if view is None else torch.as_tensor(estimator.cluster_centers_)
     if isinstance(X, TensorBlocks):
-        points, scaling, names = _checked_tensor(estimator, X.points, reset), X.scaling, X.names
+        points, scaling, names = checked_blocks(estimator, X, reset), X.scaling, X.names
         mapped = X.mapped and points.device.type == "cpu"
-        _note_names(estimator, names, reset)
     elif isinstance(X, Tensor):
-        points = _checked_tensor(estimator, X, reset)
+        points = checked_tensor(estimator, X, reset)
     else:
-        X = validate_data(
-            estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
-            accept_sparse="csr" if estimator._accepts_sparse else False, accept_large_sparse=False,
-        )  # fmt: skip
+        X = checked_array(estimator, X, reset)
+        assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
         if sparse.issparse(X):
             cpu = torch.device("cpu")
             weights, unit = _weights(sample_weight, X.shape[0], cpu)
@@ -131,6 +129,34 @@ def read(
     if not directions:
         _check_squares(blocks, fitted)
     return Source(blocks, tensors=isinstance(X, Tensor))
+
+
+def checked_array(estimator: Any, X: Any, reset: bool) -> Any:
+    """X as scikit-learn's checks return it: an array of floats row by row, or a CSR matrix.
+
+    Its values are not looked at. An array that is so already, and whose width is known, skips the
+    checks: they take longer than to find the nearest centers of a few rows.
+    """
+    if _is_checked(X) and not hasattr(estimator, "feature_names_in_"):
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+        if X.shape[1] == estimator.n_features_in_:
+            return X
+    return validate_data(
+        estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
+        accept_sparse="csr" if estimator._accepts_sparse else False, accept_large_sparse=False,
+        ensure_all_finite=False,
+    )  # fmt: skip
+
+
+def _is_checked(X: Any) -> bool:
+    return (
+        type(X) is np.ndarray
+        and X.dtype in (np.float64, np.float32)
+        and X.ndim == 2
+        and X.size > 0
+        and X.flags.c_contiguous
+    )
 
 
 def _check_squares(blocks: TensorBlocks | SparseBlocks, fitted: Tensor | None) -> None:
@@ -182,7 +208,15 @@ def _device(name: Any) -> torch.device:
     return device
 
 
-def _checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
+def checked_blocks(estimator: Any, X: TensorBlocks, reset: bool) -> Tensor:
+    """The points of blocks; other columns than before raise."""
+    points = checked_tensor(estimator, X.points, reset)
+    _note_names(estimator, X.names, reset)
+    return points
+
+
+def checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
+    """A tensor as the folds read it; wrong shapes and dtypes raise. Values are not looked at."""
     if X.ndim != 2 or X.dtype not in FLOATS:
         raise ValueError(
             f"X: found a tensor of shape {tuple(X.shape)} and dtype {X.dtype}; "
@@ -203,10 +237,15 @@ def _checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
 
 
 def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> tuple[Tensor | None, float]:
+    weights, unit = weights_in_units(sample_weight, n_rows)
+    return None if weights is None else torch.from_numpy(weights).to(device), unit
+
+
+def weights_in_units(sample_weight: Any, n_rows: int) -> tuple[np.ndarray | None, float]:
     """Weights in units of a power of two, and that unit."""
     if sample_weight is None:
         return None, 1.0
     if isinstance(sample_weight, Tensor):
         sample_weight = sample_weight.detach().cpu().numpy()
     weights, unit = in_units("sample_weight", checked_weights(sample_weight, n_rows))
-    return torch.from_numpy(weights).to(device), float(unit)
+    return weights, float(unit)

@@ -2,8 +2,6 @@
 
 from typing import Any, ClassVar
 
-from torch import Tensor
-
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
@@ -120,6 +118,7 @@ class SphericalKMeans(Streaming):
 
     _accepts_sparse = True
     _directions = True
+    _cosine_distances = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Streaming._parameter_constraints,
         "zero_rows": [StrOptions({"error", "ignore"})],
@@ -158,9 +157,6 @@ class SphericalKMeans(Streaming):
 
     def _recipe(self) -> Recipe:
         return recipes.spherical()
-
-    def _distance(self, squares: Tensor) -> Tensor:
-        return squares / 2  # |x - c|^2 = 2 - 2 cos
 
 
 register(

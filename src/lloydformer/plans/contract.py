@@ -98,6 +98,9 @@ class Plan(Protocol):
         Are points read as unit vectors?
     draws : bool
         Does each iteration draw new centers, so that the best ones must be remembered?
+    counts_all : bool
+        Is the inertia the sum of w d^2 of all points (half of it for directions)? Then it can be
+        found without the plan.
     """
 
     @property
@@ -111,6 +114,9 @@ class Plan(Protocol):
 
     @property
     def draws(self) -> bool: ...
+
+    @property
+    def counts_all(self) -> bool: ...
 
     def knowing(self, square: float) -> "Plan":
         """The plan, told the sum of w |x|^2."""
@@ -142,6 +148,7 @@ class StepByStep:
     """Defaults of a plan: no knowledge beforehand, no noise, no task for the whole loop."""
 
     draws: ClassVar[bool] = False
+    counts_all: ClassVar[bool] = True
 
     def knowing(self: P, square: float) -> P:
         return self

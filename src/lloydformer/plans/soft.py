@@ -56,6 +56,7 @@ class SoftPlan(StepByStep):
     stops_on: ClassVar[StopsOn] = "shift"
     empties: ClassVar[Empties] = "keep"
     directions: ClassVar[bool] = False
+    counts_all: ClassVar[bool] = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         _, sums, masses, energy, changed = session.fold(Shares(centers, self.inverse_temperature))

@@ -39,6 +39,7 @@ class TrimmedPlan(StepByStep):
     stops_on: ClassVar[StopsOn] = "labels"
     empties: ClassVar[Empties] = "copy"
     directions: ClassVar[bool] = False
+    counts_all: ClassVar[bool] = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         _, masses = session.fold(Measure(centers))

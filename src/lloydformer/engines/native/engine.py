@@ -23,6 +23,11 @@ _ROOM = 1 << 27
 """Bytes of bounds for data that are mapped from a file."""
 
 
+def threads_for(size: int) -> int:
+    """Threads for kernels that read so many numbers."""
+    return 1 if size <= _SMALL else startable(allowed_threads())
+
+
 class Native:
     """Runs folds with kernels in C++.
 

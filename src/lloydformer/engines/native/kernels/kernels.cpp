@@ -14,6 +14,7 @@
 #include "soft.hpp"
 #include "trimmed.hpp"
 #include "two_nearest.hpp"
+#include "unseen.hpp"
 
 namespace lloydformer::ISA {
 namespace {
@@ -27,9 +28,11 @@ const auto& table() {
         {"attention", run_attention<T>},
         {"best", run_best<T>},
         {"closer", run_closer<T>},
+        {"distances", run_distances<T>},
         {"gains", run_gains<T>},
         {"histogram", run_histogram<T>},
         {"iterate", run_iterate<T>},
+        {"labels", run_labels<T>},
         {"looked_at", run_looked_at<T>},
         {"measure", run_measure<T>},
         {"moments", run_moments<T>},

@@ -1,0 +1,196 @@
+// Labels and distances of rows that nobody has looked at before: one pass finds them, and whether
+// the rows hold NaN, infinity or numbers whose squares are too large.
+#pragma once
+
+#include "assign.hpp"
+#include "workspace.hpp"
+
+namespace lloydformer::ISA {
+
+/// The largest |x|^2 of some rows, and whether one of them is 0. Bits are compared as integers: the
+/// kernels are compiled for finite numbers, and comparisons of others may give anything.
+template <class T>
+class Squares {
+  public:
+    /// `squares`: those of the first `count` rows of a block. The lanes behind them hold rows of
+    /// earlier blocks, or zeros.
+    void see(const T (&squares)[P<T>], int count) {
+        constexpr Bits magnitude = std::numeric_limits<Bits>::max();
+        for (int h = 0; h < 2; h++) {
+            const I<T> found = (I<T>)load(squares + h * W<T>) & magnitude;
+            largest_ = found > largest_ ? found : largest_;
+            if (count == P<T>) zeros_ |= found == 0;
+        }
+        for (int r = 0; count < P<T> && r < count; r++) zeros_[0] |= squares[r] == 0 ? -1 : 0;
+    }
+
+    void take(const Squares& other) {
+        largest_ = other.largest_ > largest_ ? other.largest_ : largest_;
+        zeros_ |= other.zeros_;
+    }
+
+    /// Results of a call: are all squares finite, the largest of them, and is one of them 0?
+    void report(Call& call) const {
+        Bits most = 0;
+        for (int l = 0; l < W<T>; l++) most = std::max<Bits>(most, largest_[l]);
+        const T limit = HUGE_SCORE<T>;
+        Bits finite;
+        std::memcpy(&finite, &limit, sizeof finite);
+        T square;
+        std::memcpy(&square, &most, sizeof square);
+        call.results = {most <= finite, most <= finite ? double(square) : 0.0, bits(zeros_) != 0};
+    }
+
+  private:
+    typedef std::conditional_t<sizeof(T) == 4, int32_t, int64_t> Bits;
+    I<T> largest_{}, zeros_{};
+};
+
+/// Like `assign`, for rows whose largest square is not known.
+template <class T, class Each>
+inline void assign_unseen(const Rows<T>& rows, Range range, const PackedCenters<T>& centers,
+                          Squares<T>& seen, Each each) {
+    PointBlock<T> block(rows);
+    int32_t labels[P<T>];
+    T squares[P<T>];
+    for (int64_t i = range.start; i < range.stop; i += P<T>) {
+        block.read(i, range.stop);
+        block.squares(squares);
+        seen.see(squares, block.count);
+        const BestScores<T> found = nearest(block.lanes(), centers);
+        V<T> largest = max<T>(load(squares), load(squares + W<T>));
+        for (int h = 0; h < 2; h++)
+            for (int l = 0; l < W<T>; l++)
+                labels[h * W<T> + l] = static_cast<int32_t>(found.index[h][l]);
+        // a little more: `settle_ties` adds up each square in another order
+        settle_ties(block, centers, T(1.001) * -least<T>(-largest), found, labels);
+        each(i, block, labels);
+    }
+}
+
+/// Labels by nearest center, and of each cluster the sum of w d^2 (k), if `spread` is given.
+/// Returns what `Squares` reports.
+template <class T>
+void run_labels(Workspace<T>& work, Call& call) {
+    const Rows<T>& rows = work.rows;
+    const PackedCenters<T> centers = work.centers(call);
+    int32_t* labels = work.labels(call);
+    const bool sums = call.has("spread");
+    double* spread = sums ? call.out<double>("spread", "(k)", {centers.k}).data : nullptr;
+    const int64_t size = sums ? centers.k : 0;
+    const Units units(rows.n, rows.leaf, size);
+    std::vector<Squares<T>> seen(units.count);
+    const Numbers found = fold(work.pool, rows, size, [&](Range unit) {
+        rows.prefetch_after(unit.start, unit.stop);
+        Squares<T>& own = seen[unit.start / units.unit(0).stop];
+        return [&](Numbers& sum, Range leaf) {
+            assign_unseen(rows, leaf, centers, own,
+                          [&](int64_t i, PointBlock<T>& points, const int32_t* label) {
+                              std::copy_n(label, points.count, labels + i);
+                              for (int r = 0; sums && r < points.count; r++)
+                                  sum[label[r]] +=
+                                      rows.weight(i + r) * squared_distance(points.row(r),
+                                                                            centers.row(label[r]),
+                                                                            centers.width);
+                          });
+        };
+    });
+    std::copy(found.begin(), found.end(), spread);
+    for (int u = 1; u < units.count; u++) seen[0].take(seen[u]);
+    seen[0].report(call);
+}
+
+/// Distances (n, k) of all rows to all centers; or halves of the squared ones.
+template <class T>
+class AllDistances {
+  public:
+    AllDistances(const Rows<T>& rows, const PackedCenters<T>& centers, bool halved)
+        : halved_(halved),
+          centers_(centers),
+          block_(rows),
+          width_(padded<T>(centers.k)),
+          found_(int64_t(width_) * P<T>),
+          turned_(STEP * width_) {}
+
+    void write(Range range, Squares<T>& seen, T* out) {
+        T squares[P<T>];
+        for (int64_t i = range.start; i < range.stop; i += P<T>) {
+            block_.read(i, range.stop);
+            block_.squares(squares);
+            seen.see(squares, block_.count);
+            by_eights(0, centers_.k, [&](int first, auto count) {
+                V<T> s[count][2];
+                score<T, count>(block_.lanes(), centers_.d, centers_.eight(first),
+                                &centers_.squares[first], s);
+                for (int j = 0; j < count; j++) store_squares(first + j, s[j], squares);
+            });
+            finish();
+            turn(out + i * centers_.k);
+        }
+    }
+
+  private:
+    static constexpr int STEP = 16 / sizeof(T);  // points that `transpose` turns at a time
+
+    /// Writes the distances of the block, point by point.
+    void turn(T* out) {
+        const int k = centers_.k;
+        for (int r = 0; r < block_.count; r += STEP) {
+            for (int j = 0; j < k; j += W<T>)
+                transpose(&found_[int64_t(j) * P<T> + r], P<T>, &turned_[j], width_);
+            for (int s = 0; s < std::min(STEP, block_.count - r); s++)
+                std::copy_n(&turned_[s * width_], k, out + int64_t(r + s) * k);
+        }
+    }
+
+    /// Small ones are computed again from differences, so that equal rows have 0.
+    void store_squares(int j, const V<T> (&scores)[2], const T (&squares)[P<T>]) {
+        constexpr T cancelled = T(0x1p-10);  // as in lloydformer.data.rows
+        T* to = &found_[int64_t(j) * P<T>];
+        for (int h = 0; h < 2; h++) {
+            const V<T> own = load(squares + h * W<T>), away = scores[h] + own;
+            store(to + h * W<T>, max<T>(away, V<T>{}));
+            for (unsigned close = bits(away <= cancelled * (own + centers_.squares[j])); close != 0;
+                 close &= close - 1) {
+                const int r = h * W<T> + __builtin_ctz(close);
+                if (r >= block_.count) break;
+                to[r] = squared_distance(block_.row(r), centers_.row(j), centers_.width);
+            }
+        }
+    }
+
+    void finish() {
+        if (halved_)
+            for (T& square : found_) square /= 2;
+        else
+            for (T& square : found_) square = std::sqrt(square);
+    }
+
+    bool halved_;
+    const PackedCenters<T>& centers_;
+    PointBlock<T> block_;
+    int width_;          // centers, padded to whole vectors
+    Aligned<T> found_;   // of a block: center by center, P numbers each
+    Aligned<T> turned_;  // of STEP points: point by point
+};
+
+/// Distances (n, k) to all centers. halved: half of the squared ones, which are 1 - cos for
+/// directions. Returns what `Squares` reports.
+template <class T>
+void run_distances(Workspace<T>& work, Call& call) {
+    const Rows<T>& rows = work.rows;
+    const PackedCenters<T> centers = work.centers(call);
+    T* out = call.out<T>("out", "(n, k)", {rows.n, centers.k});
+    const bool halved = call.flag("halved");
+    const Units units(rows.n, rows.leaf, centers.k);
+    std::vector<Squares<T>> seen(units.count);
+    work.pool.run(units.count, [&](int u, int) {
+        const Range unit = units.unit(u);
+        rows.prefetch_after(unit.start, unit.stop);
+        AllDistances<T>(rows, centers, halved).write(unit, seen[u], out);
+    });
+    for (int u = 1; u < units.count; u++) seen[0].take(seen[u]);
+    seen[0].report(call);
+}
+
+}  // namespace lloydformer::ISA
