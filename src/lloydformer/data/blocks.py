@@ -175,7 +175,10 @@ class TensorBlocks:
 
 @dataclass(frozen=True)
 class SparseBlocks:
-    """A CSR matrix, which stays sparse; the origin is zero, since centering would fill it."""
+    """A CSR matrix, which stays sparse; the origin is zero, since centering would fill it.
+
+    Precondition: `data.canonical.canonical` has returned the matrix.
+    """
 
     matrix: sparse.csr_matrix | sparse.csr_array
     sample_weight: Tensor | None = None
@@ -185,7 +188,7 @@ class SparseBlocks:
     weight_unit: float = 1.0
     mapped: ClassVar[bool] = False
 
-    @property
+    @cached_property
     def ends(self) -> Tensor:
         """The smallest and the largest value of all columns, (2, 1); 0, the origin, is a value."""
         ends = [[end(self.matrix.data, initial=0.0)] for end in (np.min, np.max)]

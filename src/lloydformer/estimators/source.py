@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from lloydformer.data.blocks import SparseBlocks, TensorBlocks, ranges
+from lloydformer.data.canonical import canonical
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
@@ -98,14 +99,14 @@ def read(
     else:
         X = validate_data(
             estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
-            accept_sparse="csr" if estimator._accepts_sparse else False, accept_large_sparse=False,
+            accept_sparse="csr" if estimator._accepts_sparse else False, accept_large_sparse=True,
         )  # fmt: skip
         if sparse.issparse(X):
             cpu = torch.device("cpu")
             weights, unit = _weights(sample_weight, X.shape[0], cpu)
             k = int(estimator.n_clusters)
             leaf, part = leaf_rows(cpu, X.shape[1], k), part_rows(cpu, 1, k)
-            rows = SparseBlocks(X, weights, leaf, directions, part, unit)
+            rows = SparseBlocks(canonical(X), weights, leaf, directions, part, unit)
             if not directions:
                 _check_squares(rows, fitted)
             return Source(rows, tensors=False)
