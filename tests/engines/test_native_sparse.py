@@ -11,6 +11,8 @@ from lloydformer.data.canonical import canonical
 from lloydformer.engines import Native, instruction_set
 from lloydformer.plans.assign import Measure, Moments, Nearest
 from lloydformer.plans.lower import lower
+from lloydformer.plans.seeding import NewSeed, Potential
+from lloydformer.plans.soft import Shares
 
 pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -19,7 +21,7 @@ SETS = ("portable", "avx2", "avx512")
 SHAPES = {
     "text": (300, 200, 0.05, 7),
     "one column": (90, 1, 0.6, 3),
-    "all zeros": (50, 6, 0.0, 2),
+    "all zeros": (50, 6, 0.0, 3),
     "full": (70, 9, 1.0, 5),
     "wide": (40, 700, 0.02, 33),
     "many centers": (150, 30, 0.2, 140),
@@ -86,6 +88,14 @@ def test_kernels_as_in_float64(isa, index, dtype, directions):
                 away = squares(rows, centers)
             inertia, _ = session.fold(Measure(torch.from_numpy(centers)))
             np.testing.assert_allclose(inertia, weights @ away.min(axis=1), **close)
+            seeds = centers[:3]
+            for number, seed in enumerate(seeds[:2]):
+                session.fold(NewSeed(torch.from_numpy(seed[None]), first=number == 0))
+            before, after = away[:, :2].min(axis=1), np.minimum(away[:, 2], away[:, :2].min(axis=1))
+            stored = session.state.column("distances").numpy()
+            np.testing.assert_allclose(stored, before, **close)
+            potential = Potential(torch.from_numpy(seeds[2:]), torch.tensor(weights @ before))
+            np.testing.assert_allclose(session.fold(potential)[0][0], weights @ after, **close)
             found = session.fold(Moments())
             there, norms = weights > 0, (rows**2).sum(axis=1)
             np.testing.assert_allclose(found[0], weights @ norms, **close)
@@ -127,7 +137,30 @@ def test_labels_of_the_dense_kernels(dtype):
     torch.testing.assert_close(found[0][1], found[1][1], rtol=2e-5, atol=0)
 
 
-PLANS = {"means": lower(recipes.lloyd()), "directions": lower(recipes.spherical())}
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_shares_as_in_float64(isa, index, dtype):
+    rng, gamma = np.random.default_rng(4), 0.3
+    close = {"rtol": 1e-4, "atol": 1e-4} if dtype == "float32" else {"rtol": 1e-9, "atol": 1e-11}
+    for shape in SHAPES:
+        blocks, rows, weights, centers = opened(rng, shape, dtype, index)
+        away = squares(rows, centers)
+        shares = np.exp(-gamma * (away - away.min(axis=1, keepdims=True)))
+        total = shares.sum(axis=1, keepdims=True)
+        shares *= weights[:, None] / total
+        energy = weights @ (away.min(axis=1) - np.log(total[:, 0]) / gamma)
+        with Native(1, instruction_set=isa).open(blocks) as session:
+            _, *found = session.fold(Shares(torch.from_numpy(centers), gamma))
+        wanted = shares.T @ rows, shares.sum(axis=0), energy
+        for value, expected in zip(found[:3], wanted, strict=True):
+            np.testing.assert_allclose(value, expected, **close)
+
+
+PLANS = {
+    "means": lower(recipes.lloyd()),
+    "directions": lower(recipes.spherical()),
+    "soft": lower(recipes.soft(0.5)),
+}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

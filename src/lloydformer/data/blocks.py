@@ -216,5 +216,16 @@ class SparseBlocks:
         chosen = taken.directions() if self.directions else taken
         return chosen.take(torch.arange(len(rows)))
 
+    def zero_rows(self, start: int, stop: int) -> Tensor:
+        """Those of the rows [start, stop) that hold no number but 0; stored zeros are numbers."""
+        starts = self.matrix.indptr[start : stop + 1]
+        values = self.matrix.data[starts[0] : starts[-1]]
+        filled = starts[1:] > starts[:-1]
+        if np.count_nonzero(values) < len(values):
+            filled = np.zeros(stop - start, dtype=bool)
+            where = np.flatnonzero(values) + starts[0]
+            filled[np.searchsorted(starts, where, side="right") - 1] = True
+        return torch.from_numpy(np.flatnonzero(~filled) + start)
+
     def weights(self, start: int, stop: int) -> Tensor | None:
         return None if self.sample_weight is None else self.sample_weight[start:stop]

@@ -67,6 +67,8 @@ class NoDirectionError(ValueError):
 
 def _zero_rows(blocks: TensorBlocks | SparseBlocks, start: int, stop: int) -> Tensor:
     """The rows of a leaf that have no direction, by their global numbers."""
+    if isinstance(blocks, SparseBlocks):
+        return blocks.zero_rows(start, stop)
     return (blocks.read(start, stop).squared_norms() == 0).nonzero()[:, 0] + start
 
 

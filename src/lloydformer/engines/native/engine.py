@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeGuard
 
+import numpy as np
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
@@ -90,8 +91,10 @@ class Native:
 
     def _sparse_kernels(self, blocks: SparseBlocks, n_threads: int) -> Any:
         matrix, weights = blocks.matrix, blocks.sample_weight
+        index = np.result_type(matrix.indptr, matrix.indices)
+        starts, features = (a.astype(index, copy=False) for a in (matrix.indptr, matrix.indices))
         return kernels().CsrFolds(
-            matrix.indptr, matrix.indices, matrix.data, matrix.shape[1],
+            starts, features, matrix.data, matrix.shape[1],
             None if weights is None else weights.contiguous().numpy(), blocks.directions,
             blocks.ends.abs().max().item(), _enough(n_threads, matrix.nnz), blocks.leaf,
             self.instruction_set,

@@ -176,7 +176,7 @@ FOLDS: dict[type, Callable[[OpenPoints, Any], Summary | None]] = {
 """The function for each fold. It returns None where the plain fold must run instead."""
 
 SPARSE_FOLDS: dict[type, Callable[[OpenPoints, Any], Summary | None]] = {
-    fold: FOLDS[fold] for fold in (Moments, Nearest, Measure, Cosines)
+    fold: FOLDS[fold] for fold in (Moments, Nearest, Measure, Cosines, Shares, NewSeed, Potential)
 }
 """Those that have kernels for sparse rows, too."""
 

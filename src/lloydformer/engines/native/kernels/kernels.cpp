@@ -5,6 +5,8 @@
 #include "batch.hpp"
 #include "csr_lloyd.hpp"
 #include "csr_measure.hpp"
+#include "csr_seeding.hpp"
+#include "csr_soft.hpp"
 #include "iterate.hpp"
 #include "lloyd.hpp"
 #include "measure.hpp"
@@ -59,9 +61,9 @@ Rows<T> rows_of(const Points& p) {
 template <class T, class Index>
 const auto& csr_table() {
     static const std::unordered_map<std::string, void (*)(CsrWorkspace<T, Index>&, Call&)> kernels{
-        {"measure", run_csr_measure<T, Index>},
-        {"moments", run_csr_moments<T, Index>},
-        {"nearest", run_csr_nearest<T, Index>},
+        {"closer", run_csr_closer<T, Index>},   {"gains", run_csr_gains<T, Index>},
+        {"measure", run_csr_measure<T, Index>}, {"moments", run_csr_moments<T, Index>},
+        {"nearest", run_csr_nearest<T, Index>}, {"shares", run_csr_shares<T, Index>},
     };
     return kernels;
 }
