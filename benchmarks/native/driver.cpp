@@ -12,7 +12,7 @@
 #include <sstream>
 #include <string>
 
-#include "checks.hpp"
+#include "csr_checks.hpp"
 #include "faults.hpp"
 
 namespace {
@@ -28,6 +28,8 @@ int check(int64_t n, int d, int k, int number, Checksum& first) {
     check_loop(given, kind, where.str());
     check_refill(given, kind, where.str());
     check_seeds(given, kind, where.str());
+    (number % 3 == 0 ? check_sparse<T, int64_t> : check_sparse<T, int32_t>)(given, kind,
+                                                                            where.str());
     if (every_kernel(given, kind, 1) != every_kernel(given, kind, 3))
         complain("threads change bits of a kernel", where.str());
     return skipping;

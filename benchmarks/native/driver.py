@@ -84,6 +84,10 @@ MUTANTS = {
         "assign.hpp", "labels[r] = nearest_exactly(block.row(r), centers);", ";",
         "not the nearest center",
     ),
+    "ties of sparse rows by rounding": Mutant(
+        "csr_assign.hpp", "return settle(row, least_score + within);",
+        "return int(index[lane]) + lane;", "not the nearest center of a sparse row",
+    ),
     "an exception that is lost": Mutant(
         "thread_pool.hpp", "if (error_ == nullptr) error_ = std::current_exception();", "",
         "an exception that is lost",

@@ -21,6 +21,16 @@ class Run {
     static constexpr int64_t ROOM = std::numeric_limits<int64_t>::max();  // for bounds
 
     Run(const Generated<T>& given, const Kind& kind, int n_threads, int64_t bounds_bytes)
+        : Run(given, kernels.session(
+                         Points{given.points.data(), given.n, given.d, sizeof(T) == 4,
+                                given.origin.data(), kind.scaled ? given.shift.data() : nullptr,
+                                kind.scaled ? given.scale.data() : nullptr,
+                                kind.weights ? given.weights.data() : nullptr, kind.directions,
+                                given.farthest(kind), kind.mapped, LEAF},
+                         n_threads, bounds_bytes)) {}
+
+    /// A session that is open, over the same points.
+    Run(const Generated<T>& given, std::unique_ptr<Session> session)
         : given_(given),
           n_(given.n),
           k_(given.k),
@@ -32,13 +42,7 @@ class Run {
           sums(k_ * d_),
           masses(k_),
           leaves((n_ + LEAF - 1) / LEAF),
-          session_(kernels.session(
-              Points{given.points.data(), n_, given.d, sizeof(T) == 4, given.origin.data(),
-                     kind.scaled ? given.shift.data() : nullptr,
-                     kind.scaled ? given.scale.data() : nullptr,
-                     kind.weights ? given.weights.data() : nullptr, kind.directions,
-                     given.farthest(kind), kind.mapped, LEAF},
-              n_threads, bounds_bytes)) {}
+          session_(std::move(session)) {}
 
     int64_t nearest(const std::vector<T>& centers, bool fresh) {
         Call call = with_state();
@@ -245,8 +249,9 @@ class Run {
 
     void add_sums() { found.add(sums), found.add(masses), found.add(labels); }
 
-  private:
     static constexpr int64_t LEAF = 1000;  // not a multiple of a block of points
+
+  private:
     const Generated<T>& given_;
     int64_t n_, k_, d_;
 

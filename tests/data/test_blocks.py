@@ -84,3 +84,12 @@ def test_sparse_blocks_keep_their_precision(kind):
     data = SparseBlocks(sparse.csr_matrix(X.astype(kind)))
     assert str(data.layout.dtype) == f"torch.{np.dtype(kind).name}"
     assert data.read(0, 7).squared_norms().dtype == data.layout.dtype
+
+
+def test_rows_without_a_number_but_zero():
+    """Empty ones, and those that store zeros."""
+    stored = np.array([1.0, 0.0, 0.0, 2.0, 0.0]), np.array([0, 1, 2, 0, 2]), [0, 0, 2, 3, 3, 5]
+    data = SparseBlocks(sparse.csr_matrix(stored, shape=(5, 3)))
+    assert data.zero_rows(0, 5).tolist() == [0, 2, 3]
+    assert data.zero_rows(2, 4).tolist() == [2, 3]
+    assert data.zero_rows(1, 2).tolist() == []

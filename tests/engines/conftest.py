@@ -78,17 +78,17 @@ def course():
         seen = []
         with engine.open(data) as session:
             for iteration in range(n_iter):
-                step = plan.step(session, centers.to(data.dtype), iteration)
+                step = plan.step(session, centers.to(data.layout.dtype), iteration)
                 if move is None:
                     centers = moved(step.update, centers, plan.directions)
                 else:
                     centers = move(step, centers)
-                looked_at = session.points.kernels.looked_at() if bounds else data.n_rows
+                looked_at = session.points.kernels.looked_at() if bounds else data.layout.n_rows
                 seen.append(
                     Seen(_labelling(session), step.update, step.objective.item(),
                          step.changed.item(), centers, looked_at)
                 )  # fmt: skip
-            final = plan.finish(session, centers.to(data.dtype))
+            final = plan.finish(session, centers.to(data.layout.dtype))
             return Course(seen, _labelling(session), final)
 
     return run_plan

@@ -30,6 +30,21 @@ model = lf.SphericalKMeans(n_clusters=20, max_iter=4, random_state=0).fit(X)
 assert np.allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1)
 print(used())
 """
+SPARSE_ROWS = """
+import sys, numpy as np, lloydformer as lf
+from scipy import sparse
+n, d, each, rng = 1_200_000, 40, 2, np.random.default_rng(0)
+columns = np.repeat(rng.integers(0, d // 2, size=n, dtype=np.int32), each)
+columns[1::each] += d // 2
+starts = np.arange(0, n * each + 1, each, dtype=np.int32)
+X = sparse.csr_matrix((rng.random(n * each), columns, starts), shape=(n, d))
+half = X[: n // 2]
+def peak(rows):
+    getattr(lf, sys.argv[1])(5, init=sys.argv[2], n_init=1, max_iter=3, random_state=0).fit(rows)
+    return used()
+before, small, large = peak(X[:50_000]), peak(half), peak(X)
+print(large - small, n - n // 2)
+"""
 
 LEARNED = """
 import sys, numpy as np, lloydformer as lf
@@ -72,6 +87,19 @@ def test_learned_steps_take_no_memory_of_n_times_k(engine):
     """60,000 x 100 scores of four heads would be 96 MB in single precision."""
     (above,) = measured(LEARNED, engine)
     assert above <= 24 * 60_000 + FIXED
+
+
+@pytest.mark.parametrize(
+    ("kind", "init"),
+    [
+        ("KMeans", "k-means++"),
+        pytest.param("SphericalKMeans", "random", marks=pytest.mark.long),
+    ],
+)
+def test_sparse_rows_take_16_bytes_each_beside_the_data(kind, init):
+    """In float64: two labels and a distance."""
+    growth, rows = measured(SPARSE_ROWS, kind, init)
+    assert growth <= 16.5 * rows, f"{growth / rows:.1f} bytes a row"
 
 
 def test_sparse_rows_stay_sparse():

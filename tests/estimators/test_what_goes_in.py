@@ -73,8 +73,18 @@ def test_data_far_from_zero_lose_no_digit():
     assert far.inertia_ == pytest.approx(model.inertia_, rel=1e-3)
 
 
-@pytest.mark.parametrize("kind", [lf.KMeans, lf.SphericalKMeans])
-@pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix])
+def wide_indices(dense: np.ndarray) -> sparse.csr_matrix:
+    """Indices of 64 bits, as SciPy makes them for matrices of 2^31 entries."""
+    made = sparse.csr_matrix(dense)
+    made.indices, made.indptr = made.indices.astype(np.int64), made.indptr.astype(np.int64)
+    return made
+
+
+@pytest.mark.parametrize("kind", [lf.KMeans, lf.SoftKMeans, lf.SphericalKMeans])
+@pytest.mark.parametrize(
+    "container",
+    [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.coo_matrix, wide_indices],
+)
 def test_sparse_equals_dense(kind, container):
     dense = np.where(np.random.default_rng(3).random(X.shape) < 0.5, 0, X)
     dense = dense[dense.any(axis=1)]
@@ -96,7 +106,7 @@ def test_entries_that_are_stored_twice_count_twice(kind):
     assert given.nnz == 160
 
 
-@pytest.mark.parametrize("name", sorted(set(ALL) - {"kmeans", "relocating", "spherical"}))
+@pytest.mark.parametrize("name", sorted(set(ALL) - {"kmeans", "relocating", "soft", "spherical"}))
 def test_the_others_refuse_sparse_matrices(name):
     with pytest.raises(TypeError, match="Sparse data was passed"):
         ALL[name](3).fit(sparse.csr_matrix(X))

@@ -175,7 +175,10 @@ class TensorBlocks:
 
 @dataclass(frozen=True)
 class SparseBlocks:
-    """A CSR matrix, which stays sparse; the origin is zero, since centering would fill it."""
+    """A CSR matrix, which stays sparse; the origin is zero, since centering would fill it.
+
+    Precondition: `data.canonical.canonical` has returned the matrix.
+    """
 
     matrix: sparse.csr_matrix | sparse.csr_array
     sample_weight: Tensor | None = None
@@ -185,7 +188,7 @@ class SparseBlocks:
     weight_unit: float = 1.0
     mapped: ClassVar[bool] = False
 
-    @property
+    @cached_property
     def ends(self) -> Tensor:
         """The smallest and the largest of all values and 0, (2, 1); 0 is the origin."""
         ends = [[end(self.matrix.data, initial=0.0)] for end in (np.min, np.max)]
@@ -212,6 +215,17 @@ class SparseBlocks:
         taken = SparseRows(self.matrix[rows.numpy()])
         chosen = taken.directions() if self.directions else taken
         return chosen.take(torch.arange(len(rows)))
+
+    def zero_rows(self, start: int, stop: int) -> Tensor:
+        """Those of the rows [start, stop) that hold no number but 0; stored zeros are numbers."""
+        starts = self.matrix.indptr[start : stop + 1]
+        values = self.matrix.data[starts[0] : starts[-1]]
+        filled = starts[1:] > starts[:-1]
+        if np.count_nonzero(values) < len(values):
+            filled = np.zeros(stop - start, dtype=bool)
+            where = np.flatnonzero(values) + starts[0]
+            filled[np.searchsorted(starts, where, side="right") - 1] = True
+        return torch.from_numpy(np.flatnonzero(~filled) + start)
 
     def weights(self, start: int, stop: int) -> Tensor | None:
         return None if self.sample_weight is None else self.sample_weight[start:stop]

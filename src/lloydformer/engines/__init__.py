@@ -12,7 +12,7 @@ ENGINES: dict[str, Callable[[], Engine]] = {"native": Native, "chunked": Chunked
 
 
 def default_engine() -> str:
-    """The name of the engine that "auto" is for dense data on the CPU."""
+    """The name of the engine that "auto" is for data on the CPU."""
     return "chunked" if instruction_set() is None else "native"
 
 
@@ -22,9 +22,9 @@ def choose(name: str, blocks: Blocks) -> Engine:
     Parameters
     ----------
     name : str
-        "auto" or a key of `ENGINES`. "auto" is the native engine if it was built. Sparse data,
-        data on a GPU and data in another order than row by row go to the chunked engine whether
-        the name is "auto" or "native", since the kernels cannot read them.
+        "auto" or a key of `ENGINES`. "auto" is the native engine if it was built. Data on
+        a GPU and data in another order than row by row go to the chunked engine whether the name
+        is "auto" or "native", since the kernels cannot read them.
     blocks : Blocks
         The data.
 

@@ -114,8 +114,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
-            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
         y : object, default=None
             Ignored. It is there because scikit-learn passes it.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -236,8 +237,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
-            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
 
         Returns
         -------
@@ -267,8 +269,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
-            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
         y : object, default=None
             Ignored. It is there because scikit-learn passes it.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -299,8 +302,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
-            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
 
         Returns
         -------
@@ -344,8 +348,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
-            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
         y : object, default=None
             Ignored. It is there because scikit-learn passes it.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -377,8 +382,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
-            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
         y : object, default=None
             Ignored. It is there because scikit-learn passes it.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -457,8 +463,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
-            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
         labels : array-like or Tensor of shape (n_samples,), default=None
             The cluster of each row, from 0 to n_clusters - 1. None: the clusters of `predict`.
 

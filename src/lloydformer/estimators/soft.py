@@ -120,6 +120,7 @@ class SoftKMeans(Clusterer):
     array([[0.5, 0.5]])
     """
 
+    _accepts_sparse = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{k: v for k, v in Clusterer._parameter_constraints.items() if k != "empty"},
         "inverse_temperature": [Interval(Real, 0, None, closed="neither")],
@@ -167,8 +168,9 @@ class SoftKMeans(Clusterer):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
-            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
 
         Returns
         -------

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from lloydformer.data.blocks import SparseBlocks, TensorBlocks, ranges
+from lloydformer.data.canonical import canonical
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
@@ -67,6 +68,8 @@ class NoDirectionError(ValueError):
 
 def _zero_rows(blocks: TensorBlocks | SparseBlocks, start: int, stop: int) -> Tensor:
     """The rows of a leaf that have no direction, by their global numbers."""
+    if isinstance(blocks, SparseBlocks):
+        return blocks.zero_rows(start, stop)
     return (blocks.read(start, stop).squared_norms() == 0).nonzero()[:, 0] + start
 
 
@@ -103,7 +106,7 @@ def read(
             weights, unit = _weights(sample_weight, X.shape[0], cpu)
             k = int(estimator.n_clusters)
             leaf, part = leaf_rows(cpu, X.shape[1], k), part_rows(cpu, 1, k)
-            rows = SparseBlocks(X, weights, leaf, directions, part, unit)
+            rows = SparseBlocks(canonical(X), weights, leaf, directions, part, unit)
             if not directions:
                 _check_squares(rows, fitted)
             return Source(rows, tensors=False)
@@ -144,7 +147,7 @@ def checked_array(estimator: Any, X: Any, reset: bool) -> Any:
             return X
     return validate_data(
         estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
-        accept_sparse="csr" if estimator._accepts_sparse else False, accept_large_sparse=False,
+        accept_sparse="csr" if estimator._accepts_sparse else False, accept_large_sparse=True,
         ensure_all_finite=False,
     )  # fmt: skip
 

@@ -44,8 +44,9 @@ class Streaming(Clusterer):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`,
-            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`.
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
         y : object, default=None
             Ignored. It is there because scikit-learn passes it.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -1,16 +1,17 @@
-"""The native engine: kernels in C++ for dense points in memory."""
+"""The native engine: kernels in C++ for points in memory, dense or sparse."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeGuard
 
+import numpy as np
 from torch import Tensor
 
-from lloydformer.data.blocks import Blocks, TensorBlocks
+from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.engines.chunked import ChunkedSession
 from lloydformer.engines.draws import draw_independently
-from lloydformer.engines.native.folds import FOLDS
+from lloydformer.engines.native.folds import FOLDS, SPARSE_FOLDS
 from lloydformer.engines.native.installed import kernels
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.native.tasks import TASKS
@@ -52,9 +53,9 @@ class Native:
         self.n_threads, self.bounded, self.instruction_set = n_threads, bounded, instruction_set
 
     @staticmethod
-    def reads(blocks: Blocks) -> TypeGuard[TensorBlocks]:
+    def reads(blocks: Blocks) -> TypeGuard[TensorBlocks | SparseBlocks]:
         """Can the kernels read these data? Rows must lie one after the other in CPU memory."""
-        return (
+        return isinstance(blocks, SparseBlocks) or (
             isinstance(blocks, TensorBlocks)
             and blocks.device.type == "cpu"
             and blocks.points.is_contiguous()
@@ -64,19 +65,23 @@ class Native:
     def open(self, blocks: Blocks) -> Iterator["NativeSession"]:
         if not self.reads(blocks):
             raise ValueError(
-                'engine: found "native" for data that are not rows of a dense CPU tensor; '
-                'use "chunked"'
+                'engine: found "native" for data that are not rows in CPU memory; use "chunked"'
             )
         n_threads = startable(self.n_threads or allowed_threads())
         with ExitStack() as resources:
-            few = blocks.points.numel() <= _SMALL
-            session = NativeSession(
-                blocks, n_threads, resources, self._kernels(blocks, 1 if few else n_threads)
-            )
+            if isinstance(blocks, SparseBlocks):
+                session = NativeSession(
+                    blocks, n_threads, resources, self._sparse_kernels(blocks, n_threads)
+                )
+            else:
+                session = NativeSession(
+                    blocks, n_threads, resources, self._kernels(blocks, n_threads)
+                )
             resources.callback(session.close)
             yield session
 
     def _kernels(self, blocks: TensorBlocks, n_threads: int) -> Any:
+        n_threads = _enough(n_threads, blocks.points.numel())
         scaling = blocks.scaling
         rows = [blocks.origin, *([] if scaling is None else [scaling.shift, scaling.scale])]
         origin, *scaled = (row.to(blocks.dtype).contiguous().numpy() for row in rows)
@@ -89,6 +94,17 @@ class Native:
             self.instruction_set,
         )  # fmt: skip
 
+    def _sparse_kernels(self, blocks: SparseBlocks, n_threads: int) -> Any:
+        matrix, weights = blocks.matrix, blocks.sample_weight
+        index = np.result_type(matrix.indptr, matrix.indices)
+        starts, features = (a.astype(index, copy=False) for a in (matrix.indptr, matrix.indices))
+        return kernels().CsrFolds(
+            starts, features, matrix.data, matrix.shape[1],
+            None if weights is None else weights.contiguous().numpy(), blocks.directions,
+            blocks.ends.abs().max().item(), _enough(n_threads, matrix.nnz), blocks.leaf,
+            self.instruction_set,
+        )  # fmt: skip
+
     def _room(self, blocks: TensorBlocks) -> int:
         """Bytes that bounds may take in all: they are kept in memory, and mapped data are large."""
         if not self.bounded:
@@ -96,25 +112,36 @@ class Native:
         return _ROOM if blocks.mapped else sys.maxsize
 
 
+def _enough(n_threads: int, numbers: int) -> int:
+    return 1 if numbers <= _SMALL else n_threads
+
+
 class NativeSession(ChunkedSession):
     """Folds with a kernel run in C++, all others as in the chunked engine."""
 
     def __init__(
-        self, blocks: TensorBlocks, n_threads: int, resources: ExitStack, kernels: Any
+        self,
+        blocks: TensorBlocks | SparseBlocks,
+        n_threads: int,
+        resources: ExitStack,
+        kernels: Any,
     ) -> None:
         super().__init__(blocks, n_threads, resources)
+        is_sparse = isinstance(blocks, SparseBlocks)
+        self._folds = SPARSE_FOLDS if is_sparse else FOLDS
+        self._tasks = {} if is_sparse else TASKS
         self.points = OpenPoints(kernels, blocks, self.state)
 
     def fold(self, fold: Fold) -> Any:
         self.state.reclaim()
         self.points.leaf_masses = None
-        kernel = FOLDS.get(type(fold))
+        kernel = self._folds.get(type(fold))
         with self._all_or_forgotten():
             summary = None if kernel is None else kernel(self.points, fold)
         return super().fold(fold) if summary is None else summary
 
     def run(self, task: Task) -> Any | None:
-        kernel = TASKS.get(type(task))
+        kernel = self._tasks.get(type(task))
         if kernel is None:
             return None
         self.state.reclaim()

@@ -175,6 +175,11 @@ FOLDS: dict[type, Callable[[OpenPoints, Any], Summary | None]] = {
 }  # fmt: skip
 """The function for each fold. It returns None where the plain fold must run instead."""
 
+SPARSE_FOLDS: dict[type, Callable[[OpenPoints, Any], Summary | None]] = {
+    fold: FOLDS[fold] for fold in (Moments, Nearest, Measure, Cosines, Shares, NewSeed, Potential)
+}
+"""Those that have kernels for sparse rows, too."""
+
 
 def _summed(points: OpenPoints, n_clusters: int) -> tuple[Tensor, Tensor, Tensor]:
     """Zeros for sums (k, d), masses (k) and an objective."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.blocks import SparseBlocks, TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.engines.state import PointState
 
@@ -19,7 +19,7 @@ class OpenPoints:
     ----------
     kernels : object
         Opened for these points.
-    blocks : TensorBlocks
+    blocks : TensorBlocks or SparseBlocks
         The points.
     state : PointState
         What is remembered of each point.
@@ -30,7 +30,7 @@ class OpenPoints:
     """
 
     kernels: Any
-    blocks: TensorBlocks
+    blocks: TensorBlocks | SparseBlocks
     state: PointState
     fresh: bool = True
     leaf_masses: Tensor | None = None

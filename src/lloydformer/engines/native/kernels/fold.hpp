@@ -18,10 +18,11 @@ struct Sums {
     }
 };
 
-/// Adds up `size` numbers over all rows. make(unit) is called once for each unit of work and
-/// returns work(numbers, leaf), which adds the rows of a leaf; buffers belong into `work`.
-template <class T, class Make>
-Numbers fold(ThreadPool& pool, const Rows<T>& rows, int64_t size, Make make) {
+/// Adds up `size` numbers over all rows, dense or sparse. make(unit) is called once for each unit
+/// of work and returns work(numbers, leaf), which adds the rows of a leaf; buffers belong into
+/// `work`.
+template <class Rows, class Make>
+Numbers fold(ThreadPool& pool, const Rows& rows, int64_t size, Make make) {
     Tree<Sums> tree(Units(rows.n, rows.leaf, size), pool.size(), Sums{Numbers(size)});
     return std::move(tree.run(pool,
                               [&](Range unit) {

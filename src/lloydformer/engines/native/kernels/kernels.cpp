@@ -3,6 +3,10 @@
 
 #include "attention.hpp"
 #include "batch.hpp"
+#include "csr_lloyd.hpp"
+#include "csr_measure.hpp"
+#include "csr_seeding.hpp"
+#include "csr_soft.hpp"
 #include "iterate.hpp"
 #include "lloyd.hpp"
 #include "measure.hpp"
@@ -56,15 +60,37 @@ Rows<T> rows_of(const Points& p) {
     return rows;
 }
 
+/// The same for sparse rows.
+template <class T, class Index>
+const auto& csr_table() {
+    static const std::unordered_map<std::string, void (*)(CsrWorkspace<T, Index>&, Call&)> kernels{
+        {"closer", run_csr_closer<T, Index>},   {"gains", run_csr_gains<T, Index>},
+        {"measure", run_csr_measure<T, Index>}, {"moments", run_csr_moments<T, Index>},
+        {"nearest", run_csr_nearest<T, Index>}, {"shares", run_csr_shares<T, Index>},
+    };
+    return kernels;
+}
+
 template <class T>
+const auto& table_for(const Workspace<T>&) {
+    return table<T>();
+}
+
+template <class T, class Index>
+const auto& table_for(const CsrWorkspace<T, Index>&) {
+    return csr_table<T, Index>();
+}
+
+template <class Work>
 class SessionOf final : public Session {
   public:
-    SessionOf(const Points& points, int n_threads, int64_t bounds_bytes)
-        : work_(n_threads, rows_of<T>(points), bounds_bytes) {}
+    template <class... From>
+    explicit SessionOf(int n_threads, From&&... from) : work_(n_threads, from...) {}
 
     void run(const std::string& kernel, Call& call) override {
-        const auto found = table<T>().find(kernel);
-        if (found == table<T>().end())
+        const auto& kernels = table_for(work_);
+        const auto found = kernels.find(kernel);
+        if (found == kernels.end())
             throw std::invalid_argument("kernel: found \"" + kernel + "\", which does not exist");
         try {
             found->second(work_, call);
@@ -76,12 +102,27 @@ class SessionOf final : public Session {
     }
 
   private:
-    Workspace<T> work_;
+    Work work_;
 };
 
+template <class T>
+std::unique_ptr<Session> dense(const Points& points, int n_threads, int64_t bounds_bytes) {
+    return std::make_unique<SessionOf<Workspace<T>>>(n_threads, rows_of<T>(points), bounds_bytes);
+}
+
+template <class T>
+std::unique_ptr<Session> sparse(const CsrPoints& points, int n_threads) {
+    if (points.wide)
+        return std::make_unique<SessionOf<CsrWorkspace<T, int64_t>>>(n_threads, points);
+    return std::make_unique<SessionOf<CsrWorkspace<T, int32_t>>>(n_threads, points);
+}
+
 std::unique_ptr<Session> session(const Points& points, int n_threads, int64_t bounds_bytes) {
-    if (points.single) return std::make_unique<SessionOf<float>>(points, n_threads, bounds_bytes);
-    return std::make_unique<SessionOf<double>>(points, n_threads, bounds_bytes);
+    return (points.single ? dense<float> : dense<double>)(points, n_threads, bounds_bytes);
+}
+
+std::unique_ptr<Session> csr_session(const CsrPoints& points, int n_threads) {
+    return (points.single ? sparse<float> : sparse<double>)(points, n_threads);
 }
 
 void solve(const Batch& all, int n_threads) {
@@ -99,6 +140,6 @@ int bytes_of_bounds(bool single, int d, int k) {
 
 }  // namespace
 
-extern const Kernels kernels{session, solve, bytes_of_bounds};
+extern const Kernels kernels{session, csr_session, solve, bytes_of_bounds};
 
 }  // namespace lloydformer::ISA

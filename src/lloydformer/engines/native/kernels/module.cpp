@@ -100,33 +100,9 @@ nb::object as_python(const Call::Result& result) {
     return std::visit([](auto value) { return nb::cast(value); }, result);
 }
 
-/// A session, with references to the arrays that it reads.
-class Folds {
+/// Kernels by name over points that are open.
+class OpenSession {
   public:
-    Folds(Values points, std::optional<Values> origin, std::optional<Values> shift,
-          std::optional<Values> scale, std::optional<Given> weights, bool directions,
-          double largest_square, bool mapped, int n_threads, int64_t bounds_bytes, int64_t leaf,
-          const std::string& isa)
-        : points_(points), weights_(weights) {
-        require(points.ndim() == 2 && points.size() > 0, "points: pass (n, d)");
-        const int64_t n = points.shape(0), d = points.shape(1);
-        const bool single = points.dtype() == nb::dtype<float>();
-        require(single || points.dtype() == nb::dtype<double>(), "points: pass float32 or float64");
-        for (const auto& row : {origin, shift, scale})
-            require(!row || (row->size() == size_t(d) && row->dtype() == points.dtype()),
-                    "origin, shift, scale: pass (d) in the points' dtype");
-        require(!weights || weights->size() == size_t(n), "weights: pass (n)");
-        require(leaf > 0, "leaf: pass a number above 0");
-        const Points given{points.data(), n,
-                           int(d),        single,
-                           data(origin),  data(shift),
-                           data(scale),   weights ? weights->data() : nullptr,
-                           directions,    largest_square,
-                           mapped,        leaf};
-        nb::gil_scoped_release free;
-        session_ = choose(isa).kernels->session(given, n_threads, bounds_bytes);
-    }
-
     /// Calls a kernel. None stands for an argument that is not given.
     nb::object run(const std::string& kernel, const nb::kwargs& arguments) {
         Call call;
@@ -153,12 +129,73 @@ class Folds {
         return nb::tuple(found);
     }
 
+  protected:
+    std::unique_ptr<Session> session_;
+};
+
+/// A session over dense points, with references to the arrays that it reads.
+class Folds : public OpenSession {
+  public:
+    Folds(Values points, std::optional<Values> origin, std::optional<Values> shift,
+          std::optional<Values> scale, std::optional<Given> weights, bool directions,
+          double largest_square, bool mapped, int n_threads, int64_t bounds_bytes, int64_t leaf,
+          const std::string& isa)
+        : points_(points), weights_(weights) {
+        require(points.ndim() == 2 && points.size() > 0, "points: pass (n, d)");
+        const int64_t n = points.shape(0), d = points.shape(1);
+        const bool single = points.dtype() == nb::dtype<float>();
+        require(single || points.dtype() == nb::dtype<double>(), "points: pass float32 or float64");
+        for (const auto& row : {origin, shift, scale})
+            require(!row || (row->size() == size_t(d) && row->dtype() == points.dtype()),
+                    "origin, shift, scale: pass (d) in the points' dtype");
+        require(!weights || weights->size() == size_t(n), "weights: pass (n)");
+        require(leaf > 0, "leaf: pass a number above 0");
+        const Points given{points.data(), n,
+                           int(d),        single,
+                           data(origin),  data(shift),
+                           data(scale),   weights ? weights->data() : nullptr,
+                           directions,    largest_square,
+                           mapped,        leaf};
+        nb::gil_scoped_release free;
+        session_ = choose(isa).kernels->session(given, n_threads, bounds_bytes);
+    }
+
     nb::object looked_at() { return run("looked_at", nb::kwargs()); }
 
   private:
     Values points_;
     std::optional<Given> weights_;
-    std::unique_ptr<Session> session_;
+};
+
+/// A session over a CSR matrix, with references to the arrays that it reads.
+class CsrFolds : public OpenSession {
+  public:
+    CsrFolds(Values starts, Values features, Values values, int64_t d, std::optional<Given> weights,
+             bool directions, double largest, int n_threads, int64_t leaf, const std::string& isa)
+        : starts_(starts), features_(features), values_(values), weights_(weights) {
+        const bool single = values.dtype() == nb::dtype<float>();
+        const bool wide = features.dtype() == nb::dtype<int64_t>();
+        require(single || values.dtype() == nb::dtype<double>(), "values: pass float32 or float64");
+        require((wide || features.dtype() == nb::dtype<int32_t>()) &&
+                    starts.dtype() == features.dtype(),
+                "starts, features: pass int32 or int64, both the same");
+        require(starts.size() > 1 && values.size() == features.size() && d > 0 &&
+                    d <= std::numeric_limits<int>::max(),
+                "starts, features, values: pass the arrays of a CSR matrix");
+        const int64_t n = int64_t(starts.size()) - 1;
+        require(!weights || weights->size() == size_t(n), "weights: pass (n)");
+        require(leaf > 0, "leaf: pass a number above 0");
+        const CsrPoints given{
+            starts.data(), features.data(), values.data(), n,
+            int(d),        single,          wide,          weights ? weights->data() : nullptr,
+            directions,    largest,         leaf};
+        nb::gil_scoped_release free;
+        session_ = choose(isa).kernels->csr_session(given, n_threads);
+    }
+
+  private:
+    Values starts_, features_, values_;
+    std::optional<Given> weights_;
 };
 
 void solve(Values points, std::optional<Given> weights, std::optional<Given> draws, double tol,
@@ -211,7 +248,16 @@ NB_MODULE(_kernels, m) {
           nb::arg("tol"), nb::arg("max_iter"), nb::arg("directions"), nb::arg("centers"),
           nb::arg("labels"), nb::arg("inertia"), nb::arg("n_iter"), nb::arg("n_threads"),
           nb::arg("isa") = "", "Solve many problems, each until its own stop rule ends it.");
-    nb::class_<Folds>(m, "Folds")
+    nb::class_<OpenSession>(m, "OpenSession")
+        .def("run", &OpenSession::run, nb::arg("kernel"), nb::arg("arguments"),
+             "Run a kernel by name. Arrays are read and written in place.");
+    nb::class_<CsrFolds, OpenSession>(m, "CsrFolds")
+        .def(nb::init<Values, Values, Values, int64_t, std::optional<Given>, bool, double, int,
+                      int64_t, const std::string&>(),
+             nb::arg("starts"), nb::arg("features"), nb::arg("values"), nb::arg("d"),
+             nb::arg("weights").none(), nb::arg("directions"), nb::arg("largest"),
+             nb::arg("n_threads"), nb::arg("leaf"), nb::arg("isa") = "");
+    nb::class_<Folds, OpenSession>(m, "Folds")
         .def(nb::init<Values, std::optional<Values>, std::optional<Values>, std::optional<Values>,
                       std::optional<Given>, bool, double, bool, int, int64_t, int64_t,
                       const std::string&>(),
@@ -219,8 +265,6 @@ NB_MODULE(_kernels, m) {
              nb::arg("scale").none(), nb::arg("weights").none(), nb::arg("directions"),
              nb::arg("largest_square"), nb::arg("mapped"), nb::arg("n_threads"),
              nb::arg("bounds_bytes"), nb::arg("leaf"), nb::arg("isa") = "")
-        .def("run", &Folds::run, nb::arg("kernel"), nb::arg("arguments"),
-             "Run a kernel by name. Arrays are read and written in place.")
         .def("looked_at", &Folds::looked_at,
              "How many points the last `nearest` compared with centers.");
 }

@@ -23,6 +23,19 @@ struct Points {
     int64_t leaf;                        // rows of a leaf of the tree of sums
 };
 
+/// A CSR matrix (n, d) of float32 or float64. Within a row features ascend, each once.
+struct CsrPoints {
+    const void *starts, *features, *values;  // (n + 1), then one for each stored number
+    int64_t n;
+    int d;
+    bool single;            // float32, also for centers and distances
+    bool wide;              // starts and features are of 64 bits, not 32
+    const double* weights;  // (n), or null
+    bool directions;        // rows are divided by their norms
+    double largest;         // upper bound of the absolute values
+    int64_t leaf;           // rows of a leaf of the tree of sums
+};
+
 /// Kernels over the same points, by name.
 class Session {
   public:
@@ -51,6 +64,7 @@ struct Batch {
 struct Kernels {
     /// bounds_bytes: upper limit of the memory of bounds; 0 turns them off.
     std::unique_ptr<Session> (*session)(const Points&, int n_threads, int64_t bounds_bytes);
+    std::unique_ptr<Session> (*csr_session)(const CsrPoints&, int n_threads);
     void (*solve)(const Batch&, int n_threads);
     int (*bytes_of_bounds)(bool single, int d, int k);  // for each point
 };

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
-#include "simd.hpp"
+#include "csr_rows.hpp"
 
 namespace lloydformer::ISA {
 
@@ -24,21 +25,34 @@ struct Totals {
         touch(label);
         double* sum = &sums[int64_t(label) * d_];
         for (int f = 0; f < d_; f++) sum[f] += weight * row[f];
-        masses[label] += weight;
-        counts[label] += (weight > 0) - (weight < 0);
+        count(label, weight);
+    }
+
+    template <class T, class Index>
+    void add(const CsrRow<T, Index>& row, int label, double weight) {
+        touch(label);
+        double* sum = &sums[int64_t(label) * d_];
+        for (int e = 0; e < row.count; e++) sum[row.features[e]] += weight * row.values[e];
+        count(label, weight);
     }
 
     /// Merges the changes of the rows that follow; `right` is empty afterwards.
     void take(Totals& right) {
         for (int j : right.touched_) touch(j);
-        add_touched(right, [](int) {});
+        add_touched(right, 0, [](int) {});
+        changed += std::exchange(right.changed, 0);
     }
 
-    /// Adds changes to running totals; `changes` are empty afterwards. A cluster without points
-    /// becomes exactly zero, whatever rounding has left.
+    /// Adds changes to running totals; `changes` are empty afterwards.
     void apply(Totals& changes) {
-        changed = 0;
-        add_touched(changes, [this](int j) {
+        apply(changes, 0);
+        changed = std::exchange(changes.changed, 0);
+    }
+
+    /// The same for the clusters from `first` on; `changed` stays. A cluster without points becomes
+    /// exactly zero, whatever rounding has left.
+    void apply(Totals& changes, int first) {
+        add_touched(changes, first, [this](int j) {
             if (counts[j] == 0) clear(j);
             peaks_[j] = std::max(peaks_[j], masses[j]);
         });
@@ -52,18 +66,23 @@ struct Totals {
     }
 
   private:
+    /// Cluster j of `other` is `first` + j here.
     template <class Then>
-    void add_touched(Totals& other, Then then) {
+    void add_touched(Totals& other, int first, Then then) {
         for (int j : other.touched_) {
             const double* from = &other.sums[int64_t(j) * d_];
-            double* to = &sums[int64_t(j) * d_];
+            double* to = &sums[int64_t(first + j) * d_];
             for (int f = 0; f < d_; f++) to[f] += from[f];
-            masses[j] += other.masses[j], counts[j] += other.counts[j];
-            then(j);
+            masses[first + j] += other.masses[j], counts[first + j] += other.counts[j];
+            then(first + j);
             other.clear(j);
         }
-        changed += other.changed;
-        other.changed = 0, other.touched_.clear();
+        other.touched_.clear();
+    }
+
+    void count(int label, double weight) {
+        masses[label] += weight;
+        counts[label] += (weight > 0) - (weight < 0);
     }
 
     void touch(int j) {
