@@ -12,8 +12,10 @@ import torch
 from kernel_distances import Distances, U, by_label, close
 from kernel_problems import Problem
 
+from lloydformer.numerics.noise import gumbel
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.means import Iterations
+from lloydformer.plans.medoids import Closest, Draw
 from lloydformer.plans.relocating import Relocation
 from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
 from lloydformer.plans.seeding import NewSeed, Potential, Seeds
@@ -41,6 +43,7 @@ class Checks:
         self.moments(), self.lloyd(), self.measure(), self.cosines(), self.shares()
         self.nearest_costs(), self.attention(), self.trimmed(), self.robust()
         self.seeding(), self.seeds(), self.iterations(), self.relocation()
+        self.draws(), self.closest()
 
     def moments(self) -> None:
         x, there = self.given.rows, self.w > 0
@@ -355,3 +358,44 @@ class Checks:
         found = float(self.w @ after.least)
         slack = self.w @ after.by_differences.max(axis=1) + off + 1e-6 * float(done.before)
         assert found <= done.after + slack, ("relocation: after", found, done.after)
+
+    def draws(self) -> None:
+        """The row of each center has the largest score plus noise, but for rounding."""
+        rng, away = self.given.rng, Distances(self.given, self.given.centers)
+        if not (self.w > 0).any():
+            return
+        separation = [None, 0.0, 0.7, 100.0][rng.integers(4)]
+        seed, layer = int(rng.integers(2**63)), int(rng.integers(1000))
+        before = self.column("previous").copy()
+        found = self.session.fold(Draw(self.given.centers, separation, seed, layer))
+        owned, best, rows, points, objective, changed = (v.numpy() for v in found)
+        labels, each = self.column("labels"), np.arange(self.n)
+        away.check_exact_labels(labels)
+        own, off = away.squares[each, labels], away.by_differences[each, labels]
+        close(self.column("distances"), own, off, "draw: distances")
+        close(objective, self.w @ own, self.w @ (off + 64 * self.n * U * own) + 1e-300, "draw")
+        assert changed == ((labels != before) & (self.w > 0)).sum()
+        with np.errstate(divide="ignore"):
+            noise = gumbel(seed, layer, "decoder_cross", self.k, torch.from_numpy(each)).numpy()
+            scores = noise - away.squares.T + np.log(self.w)  # (k, n)
+        strange = labels != np.arange(self.k)[:, None]
+        has = ((~strange) & (self.w > 0)).any(axis=1)
+        if separation is None:
+            scores = np.where(strange & has[:, None], -np.inf, scores)
+            assert np.array_equal(owned, has)
+        else:
+            scores = scores - 2 * separation * strange
+        off = away.by_differences.T + 64 * U * (np.abs(noise) + 100 + 2 * (separation or 0))
+        off = off + 64 * U * away.squares.T + 64 * U * np.abs(np.log(np.maximum(self.w, 1e-300)))
+        at, j = rows.astype(int), np.arange(self.k)
+        close(best, scores[j, at], off[j, at], "draw: best scores")
+        assert ((scores - off).max(axis=1) <= scores[j, at] + off[j, at]).all(), "not the best row"
+        close(points, self.given.rows[at], self.given.error[at, None] + 1e-300, "draw: points")
+
+    def closest(self) -> None:
+        away = Distances(self.given, self.given.centers)
+        distances, rows = (v.numpy() for v in self.session.fold(Closest(self.given.centers)))
+        at, j = rows.astype(int), np.arange(self.k)
+        off = away.by_differences
+        close(distances, away.squares[at, j], off[at, j], "closest: distances")
+        assert (away.squares[at, j] - off[at, j] <= (away.squares + off).min(axis=0)).all()

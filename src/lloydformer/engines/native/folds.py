@@ -10,6 +10,7 @@ from torch import Tensor
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.numerics.tree import tree_levels
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
+from lloydformer.plans.medoids import Closest, Draw
 from lloydformer.plans.robust import Above, Best, Exponential, Weighted
 from lloydformer.plans.seeding import NewSeed, Potential
 from lloydformer.plans.selection import Histogram
@@ -167,11 +168,35 @@ def _potential(points: OpenPoints, fold: Potential) -> Summary:
     return (fold.now - gains,)
 
 
+def _draw(points: OpenPoints, fold: Draw) -> Summary:
+    k, objective = len(fold.centers), _zeros(1)
+    best, rows = _zeros(k), torch.zeros(k, dtype=torch.int64)
+    owned = torch.zeros(k, dtype=torch.bool)
+    changed = points.kernels.run(
+        "draw", centers=_array(fold.centers), seed=fold.seed, layer=fold.iteration,
+        penalty=None if fold.separation is None else 2.0 * fold.separation,
+        **points.columns("labels", "previous", "distances"),
+        owned=owned.numpy(), best=best.numpy(), rows=rows.numpy(), objective=objective.numpy(),
+    )  # fmt: skip
+    best.masked_fill_(rows < 0, -torch.inf)  # no point has weight
+    drawn = points.blocks.take(rows.clamp_(min=0)).double()
+    return owned, best, rows, drawn, objective[0], torch.tensor(changed)
+
+
+def _closest(points: OpenPoints, fold: Closest) -> Summary:
+    k = len(fold.centers)
+    distances, rows = torch.zeros(k, dtype=fold.centers.dtype), torch.zeros(k, dtype=torch.int64)
+    points.kernels.run(
+        "closest", centers=_array(fold.centers), closest=distances.numpy(), rows=rows.numpy()
+    )
+    return distances, rows
+
+
 FOLDS: dict[type, Callable[[OpenPoints, Any], Summary | None]] = {
     Moments: _moments, Nearest: _nearest, Measure: _measure, Cosines: _measure, Shares: _shares,
     NearestCosts: _nearest_costs, AttentionSums: _attention_sums, Histogram: _histogram,
     Within: _within, Best: _best, Above: _above, Weighted: _weighted, NewSeed: _new_seed,
-    Potential: _potential,
+    Potential: _potential, Draw: _draw, Closest: _closest,
 }  # fmt: skip
 """The function for each fold. It returns None where the plain fold must run instead."""
 

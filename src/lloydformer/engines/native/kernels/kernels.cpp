@@ -10,6 +10,7 @@
 #include "iterate.hpp"
 #include "lloyd.hpp"
 #include "measure.hpp"
+#include "medoids.hpp"
 #include "moments.hpp"
 #include "relocation.hpp"
 #include "robust.hpp"
@@ -32,7 +33,9 @@ const auto& table() {
         {"attention", run_attention<T>},
         {"best", run_best<T>},
         {"closer", run_closer<T>},
+        {"closest", run_closest<T>},
         {"distances", run_distances<T>},
+        {"draw", run_draw<T>},
         {"gains", run_gains<T>},
         {"histogram", run_histogram<T>},
         {"iterate", run_iterate<T>},
