@@ -92,6 +92,10 @@ def test_sparse_equals_dense(kind, container):
     np.testing.assert_array_equal(one.labels_, two.labels_)
     np.testing.assert_allclose(one.cluster_centers_, two.cluster_centers_, atol=1e-12)
     np.testing.assert_allclose(one.transform(dense), two.transform(container(dense)), atol=1e-7)
+    np.testing.assert_array_equal(one.predict(dense), two.predict(container(dense)))
+    if hasattr(one, "predict_proba"):
+        shares = one.predict_proba(dense), two.predict_proba(container(dense))
+        np.testing.assert_allclose(*shares, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [lf.KMeans, lf.SphericalKMeans])
