@@ -113,6 +113,17 @@ def test_duplicate_centers(dtype, seed):
     check(np.concatenate([rng.normal(size=(n, d)), centers]), centers, dtype)
 
 
+@pytest.mark.parametrize("k", [63, 64, 65, 150])
+@pytest.mark.parametrize("d", [3, 16, 37])
+def test_ties_among_more_centers_than_a_chunk(d, k):
+    """Float64 compares centers in chunks of 64: equal and nearly equal ones in different chunks."""
+    rng = np.random.default_rng(d * k)
+    some = rng.normal(size=(k // 2, d)).astype(np.float32).astype(np.float64)
+    centers = np.concatenate([some, some[::-1], some[: k % 2]])
+    centers[::3] = np.nextafter(centers[::3].astype(np.float32), np.float32(9))
+    check(on_bisectors(rng, centers, 200), centers, torch.float32)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shift", [0, 10**4, 10**6])
 @given(seed=seeds)

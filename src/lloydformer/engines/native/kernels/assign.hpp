@@ -33,7 +33,7 @@ inline void assign(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
     int32_t labels[P<T>];
     for (int64_t i = range.start; i < range.stop; i += P<T>) {
         block.read(i, range.stop);
-        const BestScores<T> found = nearest(block.lanes(), centers);
+        const BestScores<T> found = nearest(block.lanes(), centers, rows.block(i + P<T>));
         for (int h = 0; h < 2; h++)
             for (int l = 0; l < W<T>; l++)
                 labels[h * W<T> + l] = static_cast<int32_t>(found.index[h][l]);

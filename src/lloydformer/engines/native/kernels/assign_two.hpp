@@ -34,8 +34,11 @@ inline void assign_two(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
     for (int64_t i = range.start; i < range.stop; i += P<T>) {
         block.read(i, range.stop);
         BestTwo<T> found;
+        Prefetch next = rows.block(i + P<T>);
+        next.share_among(centers.k / TOGETHER);
         by_eights(0, centers.k, [&](int first, auto count) {
             V<T> s[count][2];
+            next.advance();
             score<T, count>(block.lanes(), centers.d, centers.eight(first), &centers.squares[first],
                             s);
             found.update(s, first);

@@ -136,6 +136,7 @@ class Bounds {
             for (int l = 0; l < count; l++)
                 if (may[l]) open.push_back(i + l), ends[groups_->slot(labels[i + l]) + 1]++;
         }
+        if (first_) return open;  // all of them: in row order, bounds are written block by block
         std::partial_sum(ends.begin(), ends.end(), ends.begin());
         ordered.resize(open.size());
         for (int64_t i : open) ordered[ends[groups_->slot(labels[i])]++] = i;

@@ -79,14 +79,24 @@ struct BestScores {
         }
     }
 
+    /// In pairs: the chain of dependent instructions is half as long.
     template <int J>
     void update(const V<T> (&s)[J][2], int first) {
-        for (int j = 0; j < J; j++)
-            for (int h = 0; h < 2; h++) {
-                index[h] = s[j][h] < best[h] ? (first + j) - I<T>{} : index[h];
-                second[h] = min<T>(second[h], max<T>(best[h], s[j][h]));
-                best[h] = min<T>(best[h], s[j][h]);
+        for (int h = 0; h < 2; h++) {
+            for (int j = 0; j + 1 < J; j += 2) {
+                const V<T> a = s[j][h], b = s[j + 1][h];
+                second[h] = min<T>(second[h], max<T>(a, b));
+                take(h, min<T>(a, b), b < a ? (first + j + 1) - I<T>{} : (first + j) - I<T>{});
             }
+            if (J % 2 == 1) take(h, s[J - 1][h], (first + J - 1) - I<T>{});
+        }
+    }
+
+  private:
+    void take(int h, V<T> score, I<T> center) {
+        index[h] = score < best[h] ? center : index[h];
+        second[h] = min<T>(second[h], max<T>(best[h], score));
+        best[h] = min<T>(best[h], score);
     }
 };
 
@@ -97,12 +107,14 @@ inline void by_eights(int first, int k, Each each) {
     if constexpr (J > 1) by_eights<J - 1>(first, k, each);
 }
 
-/// The nearest of all centers for each point of a block.
+/// The nearest of all centers for each point of a block. Prefetches `next` meanwhile.
 template <class T>
-inline BestScores<T> nearest(const T* lanes, const PackedCenters<T>& centers) {
+inline BestScores<T> nearest(const T* lanes, const PackedCenters<T>& centers, Prefetch next = {}) {
     BestScores<T> found;
+    next.share_among(centers.k / TOGETHER);
     by_eights(0, centers.k, [&](int first, auto count) {
         V<T> s[count][2];
+        next.advance();
         score<T, count>(lanes, centers.d, centers.eight(first), &centers.squares[first], s);
         found.update(s, first);
     });
@@ -128,26 +140,38 @@ inline double score_exactly(const T* x, const T* c, int d) {
     return total;
 }
 
-/// The nearest center of one row in float64; the first one on ties. By differences; but by scores
-/// for a row that is a billion times as far away as the centers: differences would be rounded to
-/// the same number.
-template <class T>
-int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
-    const bool far = double(dot(row, row, centers.width)) > 0x1p60 * double(centers.largest);
-    int index = 0;
-    double best = HUGE_SCORE<double>;
-    for (int j = 0; j < centers.k; j++) {
-        const double found = far ? score_exactly(row, centers.row(j), centers.d)
-                                 : squared_distance_exactly(row, centers.row(j), centers.d);
-        if (found < best) best = found, index = j;
-    }
-    return index;
-}
-
 /// Upper bound of the rounding error of a score: d + 2 roundings of numbers below |x|^2 + |c|^2.
 template <class T>
 inline T rounding(const PackedCenters<T>& centers, T square) {
     return (centers.d + 4) * std::numeric_limits<T>::epsilon() * (square + centers.largest);
+}
+
+/// The nearest center of one row in float64; the first one on ties. Only centers whose scores in T
+/// rounding allows to be the best are compared. By differences; but by scores for a row that is a
+/// billion times as far away as the centers: differences would be rounded to the same number.
+template <class T>
+int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
+    constexpr int CHUNK = 64;  // centers whose scores are computed before any is compared
+    const T square = dot(row, row, centers.width), slack = 2 * rounding(centers, square);
+    const bool far = double(square) > 0x1p60 * double(centers.largest);
+    int index = 0;
+    double best = HUGE_SCORE<double>;
+    T scores[CHUNK], least = HUGE_SCORE<T>;
+    for (int first = 0; first < centers.k; first += CHUNK) {
+        const int count = std::min(CHUNK, centers.k - first);
+        for (int j = 0; j < count; j++) {
+            const T product = dot(row, centers.row(first + j), centers.width);
+            scores[j] = centers.squares[first + j] - 2 * product;
+            least = std::min(least, scores[j]);
+        }
+        for (int j = first; j < first + count; j++) {
+            if (scores[j - first] - least > slack) continue;
+            const double found = far ? score_exactly(row, centers.row(j), centers.d)
+                                     : squared_distance_exactly(row, centers.row(j), centers.d);
+            if (found < best) best = found, index = j;
+        }
+    }
+    return index;
 }
 
 }  // namespace lloydformer::ISA

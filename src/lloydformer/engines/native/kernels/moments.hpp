@@ -22,6 +22,7 @@ Numbers moments(ThreadPool& pool, const Rows<T>& rows) {
         return [&, block = PointBlock<T>(rows)](Numbers& sum, Range leaf) mutable {
             for (int64_t i = leaf.start; i < leaf.stop; i += P<T>) {
                 block.read(i, leaf.stop);
+                rows.block(i + P<T>).advance();
                 double weight[P<T>]{}, counted[P<T>]{}, square[P<T>]{};
                 for (int r = 0; r < block.count; r++)
                     weight[r] = rows.weight(i + r), counted[r] = weight[r] > 0;

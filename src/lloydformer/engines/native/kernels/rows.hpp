@@ -18,6 +18,36 @@ namespace lloydformer::ISA {
 template <class T>
 constexpr int P = 2 * W<T>;
 
+/// Memory that is read next, prefetched share by share while something else is computed.
+class Prefetch {
+  public:
+    Prefetch() = default;
+    Prefetch(const void* from, const void* to)
+        : at_(static_cast<const char*>(from)), end_(static_cast<const char*>(to)) {
+        const int64_t few = 8 * LINE, many = 64 * LINE;
+        if (end_ - at_ <= few) end_ = at_;  // the machine prefetches these itself
+        near_ = end_ - at_ <= many;         // leaves room for other data in the first cache
+        share_ = end_ - at_;
+    }
+
+    /// Cuts the memory into so many shares.
+    void share_among(int64_t count) {
+        share_ = (end_ - at_) / std::max<int64_t>(1, count) / LINE * LINE + LINE;
+    }
+
+    /// Prefetches the next share.
+    void advance() {
+        for (const char* stop = std::min(end_, at_ + share_); at_ < stop; at_ += LINE)
+            near_ ? __builtin_prefetch(at_, 0, 3) : __builtin_prefetch(at_, 0, 2);
+    }
+
+  private:
+    static constexpr int64_t LINE = 64;  // bytes
+    const char *at_ = nullptr, *end_ = nullptr;
+    int64_t share_ = 0;
+    bool near_ = true;
+};
+
 /// Points (n, d): scaled, then centered at an origin, or divided by their norms.
 template <class T>
 class Rows {
@@ -43,8 +73,6 @@ class Rows {
             factor_[f] = scale == nullptr ? 1 : 1 / scale[f];
         }
         for (int l = 0; l < W<T>; l++) is_feature_[l] = d - (width - W<T>) > l ? -1 : 0;
-        if (d < W<T> && !scaled_ && !directions_)
-            for (int f = 0; f < P<T> * d; f++) repeated_.push_back(origin_[f % d]);
     }
 
     const int64_t n, leaf;  // rows in all, and in a leaf of the tree of sums
@@ -77,6 +105,11 @@ class Rows {
 #endif
     }
 
+    /// A block of rows, to prefetch.
+    Prefetch block(int64_t start) const {
+        return {points_ + std::min(n, start) * d, points_ + std::min(n, start + P<T>) * d};
+    }
+
     /// Prefetches row i into the cache.
     void prefetch(int64_t i) const {
         const char* x = reinterpret_cast<const char*>(points_ + i * d);
@@ -84,16 +117,26 @@ class Rows {
             __builtin_prefetch(x + byte);
     }
 
-    /// Several rows without padding between them. Precondition: narrow().
-    void read_packed(int64_t start, int count, T* out) const {
-        const T* x = points_ + start * d;
-        int f = 0;
-        for (; f + W<T> <= count * d; f += W<T>) store(out + f, load(x + f) - load(&repeated_[f]));
-        for (; f < count * d; f++) out[f] = x[f] - repeated_[f];
+    /// Transposes P rows from `start` on as they are read: feature by feature, P numbers each.
+    /// Precondition: transposable(start).
+    void read_transposed(int64_t start, T* out) const {
+        constexpr int step = 16 / sizeof(T);
+        for (int f = 0; f < d; f += step)
+            for (int half = 0; half < P<T>; half += W<T>) {
+                T* to = out + f * P<T> + half;
+                transpose(points_ + (start + half) * d + f, d, to, P<T>);
+                for (int g = 0; g < step; g++) {
+                    const V<T> v = load(to + g * P<T>);
+                    store(to + g * P<T>, v - origin_[f + g]);
+                }
+            }
     }
 
-    /// A row is shorter than a vector, and centering is the only transformation.
-    bool narrow() const { return !repeated_.empty(); }
+    /// Centering is the only transformation, and nothing is read past the end.
+    bool transposable(int64_t start) const {
+        constexpr int step = 16 / sizeof(T);
+        return !scaled_ && !directions_ && (start + P<T>)*d + step <= n * d;
+    }
 
     bool directions() const { return directions_; }
     bool weighted() const { return weights_ != nullptr; }
@@ -130,7 +173,7 @@ class Rows {
     const T* points_;
     const double* weights_;
     bool directions_, mapped_, scaled_;
-    std::vector<T> origin_, shift_, factor_, repeated_;
+    std::vector<T> origin_, shift_, factor_;
     I<T> is_feature_{};  // mask of the last vector of a row
 };
 
@@ -148,31 +191,30 @@ class PointBlock {
     void read(int64_t start, int64_t stop) {
         start_ = start;
         count = static_cast<int>(std::min<int64_t>(P<T>, stop - start));
-        packed_ = from_->narrow();
-        if (!packed_) return read_rows(start, stop);
-        from_->read_packed(start, count, rows_.data());
-        transpose_rows(from_->d);
+        transposed_ = count == P<T> && from_->transposable(start);
+        if (!transposed_) return read_rows(start, stop);
+        from_->read_transposed(start, lanes_.data());
     }
 
     /// The same, always with padded rows.
     void read_rows(int64_t start, int64_t stop) {
         count = static_cast<int>(std::min<int64_t>(P<T>, stop - start));
-        packed_ = false;
+        transposed_ = false;
         for (int r = 0; r < count; r++) from_->read(start + r, &rows_[r * from_->width]);
-        transpose_rows(from_->width);
+        transpose_rows();
     }
 
     /// Reads rows by their numbers.
     void gather(const int64_t* rows, int how_many) {
         count = how_many;
-        packed_ = false;
+        transposed_ = false;
         for (int r = 0; r < count; r++) from_->read(rows[r], &rows_[r * from_->width]);
-        transpose_rows(from_->width);
+        transpose_rows();
     }
 
     /// A padded row of the block; valid until the next call.
     const T* row(int r) {
-        if (!packed_) return &rows_[r * from_->width];
+        if (!transposed_) return &rows_[r * from_->width];
         from_->read(start_ + r, one_.data());
         return one_.data();
     }
@@ -193,8 +235,9 @@ class PointBlock {
     int count = 0;  // points read; the lanes behind them hold old values
 
   private:
-    void transpose_rows(int stride) {
+    void transpose_rows() {
         constexpr int step = 16 / sizeof(T);
+        const int stride = from_->width;
         for (int f = 0; f < from_->d; f += step)
             for (int half = 0; half < P<T>; half += W<T>)
                 transpose(&rows_[half * stride + f], stride, &lanes_[f * P<T> + half], P<T>);
@@ -202,7 +245,7 @@ class PointBlock {
 
     const Rows<T>* from_;
     int64_t start_ = 0;
-    bool packed_ = false;
+    bool transposed_ = false;  // as it was read: rows are read again if they are needed
     Aligned<T> rows_, lanes_, one_;
 };
 
