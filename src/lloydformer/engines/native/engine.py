@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeGuard
 
+import numpy as np
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, TensorBlocks
 from lloydformer.engines.chunked import ChunkedSession
 from lloydformer.engines.draws import draw_independently
 from lloydformer.engines.native.folds import FOLDS
-from lloydformer.engines.native.installed import kernels
+from lloydformer.engines.native.installed import instruction_set, kernels
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.native.tasks import TASKS
 from lloydformer.engines.thread_pool import allowed_threads, startable
@@ -26,6 +27,17 @@ _ROOM = 1 << 27
 def threads_for(size: int) -> int:
     """Threads for kernels that read so many numbers."""
     return 1 if size <= _SMALL else startable(allowed_threads())
+
+
+def column_ends(points: np.ndarray) -> np.ndarray | None:
+    """The smallest and the largest number of each column of an array (n, d), (2, d).
+
+    None, if a number is not finite, or if there are no kernels.
+    """
+    if instruction_set() is None:
+        return None
+    ends = np.empty((2, points.shape[1]), points.dtype)
+    return ends if kernels().column_ends(points, ends, threads_for(points.size)) else None
 
 
 class Native:
@@ -67,12 +79,10 @@ class Native:
                 'engine: found "native" for data that are not rows of a dense CPU tensor; '
                 'use "chunked"'
             )
-        n_threads = startable(self.n_threads or allowed_threads())
+        n_threads, few = self.n_threads or allowed_threads(), blocks.points.numel() <= _SMALL
         with ExitStack() as resources:
-            few = blocks.points.numel() <= _SMALL
-            session = NativeSession(
-                blocks, n_threads, resources, self._kernels(blocks, 1 if few else n_threads)
-            )
+            opened = self._kernels(blocks, 1 if few else startable(n_threads))
+            session = NativeSession(blocks, n_threads, resources, opened)
             resources.callback(session.close)
             yield session
 
