@@ -133,8 +133,8 @@ class TensorBlocks:
         """Upper bound of the squared norms after centering and scaling."""
         if self.directions:
             return 1.0
-        corner = self._seen(self.ends).points.double().abs().amax(dim=0)
-        return corner.square().sum().item()
+        corner = np.abs(self._seen(self.ends).points.double().cpu().numpy()).max(axis=0)
+        return float(np.square(corner).sum())
 
     @property
     def n_rows(self) -> int:

@@ -16,6 +16,8 @@ def extent(points: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:
     if points.device.type != "cpu":
         return torch.stack([points.amin(dim=0), points.amax(dim=0)])
     array = points.detach().numpy()  # NumPy: torch's threads wait for each other if busy
+    if len(array) <= _ROWS:
+        return torch.from_numpy(_ends(array))
     ends = np.stack([_ends(array[i : i + _ROWS]) for i in range(0, len(array), _ROWS)])
     return torch.from_numpy(np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)]))
 
@@ -25,4 +27,4 @@ def _ends(part: np.ndarray) -> np.ndarray:
     if len(part) == _ROWS and part.flags.c_contiguous:  # NumPy reduces long lines much faster
         lines = part.reshape(_LINES, -1)
         part = np.concatenate([lines.min(axis=0), lines.max(axis=0)]).reshape(-1, width)
-    return np.stack([part.min(axis=0), part.max(axis=0)])
+    return np.array([part.min(axis=0), part.max(axis=0)])

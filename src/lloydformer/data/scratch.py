@@ -5,6 +5,7 @@ released with the array, however the process ends.
 """
 
 import errno
+import math
 import os
 import shutil
 import tempfile
@@ -24,7 +25,7 @@ def scratch_array(n_rows: int, *width: int, dtype: DTypeLike, of: int | None = N
     `of`: total bytes of the arrays that are used together; by default the bytes of this one.
     """
     shape, kind = (n_rows, *width), np.dtype(dtype)
-    size = int(np.prod(shape)) * kind.itemsize
+    size = math.prod(shape) * kind.itemsize
     if (of or size) <= _IN_MEMORY:
         return np.empty(shape, kind)
     with _scratch_file() as file:

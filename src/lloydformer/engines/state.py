@@ -9,6 +9,10 @@ from torch import Tensor
 from lloydformer.data.layout import Layout
 from lloydformer.data.scratch import scratch_array
 
+_KINDS = {
+    torch.int32: np.int32, torch.float32: np.float32, torch.float64: np.float64,
+    torch.bool: np.bool_,
+}  # fmt: skip
 _UNKNOWN = torch.iinfo(torch.int32).min
 """`previous` of a point that has no label of an earlier iteration."""
 _START: dict[str, int | None] = {
@@ -73,8 +77,7 @@ class PointState:
         if layout.device.type != "cpu":
             return torch.empty(layout.n_rows, dtype=dtype, device=layout.device)
         everything = layout.n_rows * (2 * torch.int32.itemsize + layout.dtype.itemsize)
-        kind = str(dtype).removeprefix("torch.")
-        return torch.from_numpy(scratch_array(layout.n_rows, dtype=kind, of=everything))
+        return torch.from_numpy(scratch_array(layout.n_rows, dtype=_KINDS[dtype], of=everything))
 
     def _dtype(self, name: str) -> torch.dtype:
         return {"distances": self._layout.dtype, "trimmed": torch.bool}.get(name, torch.int32)

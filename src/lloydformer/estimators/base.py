@@ -25,7 +25,12 @@ from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
 from lloydformer.engines import choose
 from lloydformer.estimators.one_pass import one_pass
-from lloydformer.estimators.parameter_checks import Interval, StrOptions, checked_fit
+from lloydformer.estimators.parameter_checks import (
+    Interval,
+    StrOptions,
+    checked_fit,
+    parameters_hold,
+)
 from lloydformer.estimators.saved import Saved
 from lloydformer.estimators.source import Source, View, read
 from lloydformer.estimators.starts import Starts
@@ -176,8 +181,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _warn_if_fewer(self, labels: Tensor) -> None:
         seen = np.zeros(self.n_clusters, dtype=bool)
-        for part in torch.split(labels, _PART):
-            seen[part.cpu().numpy()] = True
+        for start in range(0, len(labels), _PART):
+            seen[labels[start : start + _PART].cpu().numpy()] = True
         found = int(seen.sum())
         if found < self.n_clusters:
             warnings.warn(
@@ -417,6 +422,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         tags.input_tags.sparse = self._accepts_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _validate_params(self) -> None:
+        if not parameters_hold(self):
+            super()._validate_params()
 
     def check_parameters(self) -> None:
         """Check the parameters without data, as `fit` does before it reads X.

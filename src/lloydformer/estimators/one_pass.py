@@ -28,9 +28,10 @@ from lloydformer.estimators.source import (
     checked_tensor,
     weights_in_units,
 )
-from lloydformer.numerics.checks import largest_value
+from lloydformer.numerics.checks import largest_value, surely_in_range
 
 _CPU = torch.device("cpu")
+_DTYPES = {"f": torch.float32, "d": torch.float64}
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,10 @@ class OnePass:
 
     def _in_range(self, largest: float) -> bool:
         """Do the rows, with the centers, surely pass `numerics.checks.check_range`?"""
-        centers = self.centers
-        low, high = centers.min(axis=0), centers.max(axis=0)
-        least = 1e3 * float(np.finfo(centers.dtype).tiny) ** 0.5
-        dtype = torch.float32 if centers.dtype == np.float32 else torch.float64
-        most = 0.99 * largest_value(dtype, centers.shape[1], self.n_rows)
-        ends = max(largest, float(high.max()), -float(low.min()))
-        return float((high / 2 - low / 2).max()) > 1.01 * least and ends < most
+        n_features, dtype = self.centers.shape[1], _DTYPES[self.centers.dtype.char]
+        most = 0.99 * largest_value(dtype, n_features, self.n_rows)
+        ends = max(largest, float(np.abs(self.centers).max()))
+        return ends < most and surely_in_range(self.centers, self.n_rows, n_features)
 
     def _out(self, array: np.ndarray) -> Any:
         return torch.from_numpy(array) if self.tensors else array

@@ -16,9 +16,10 @@ from lloydformer.data.canonical import canonical
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
+from lloydformer.engines.native.engine import column_ends
 from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.sample_weight import checked_weights
-from lloydformer.numerics.checks import FLOATS, check_range
+from lloydformer.numerics.checks import FLOATS, check_range, surely_in_range
 from lloydformer.numerics.units import in_units
 
 
@@ -100,8 +101,8 @@ def read(
         points = checked_tensor(estimator, X, reset)
     else:
         X = checked_array(estimator, X, reset)
-        assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
         if sparse.issparse(X):
+            _check_finite(estimator, X)
             cpu = torch.device("cpu")
             weights, unit = _weights(sample_weight, X.shape[0], cpu)
             k = int(estimator.n_clusters)
@@ -111,6 +112,9 @@ def read(
                 _check_squares(rows, fitted)
             return Source(rows, tensors=False)
         points = _as_tensor(X, estimator.device)
+    ends = X.ends.to(points.device) if isinstance(X, TensorBlocks) else _ends(points)
+    if ends is None and not isinstance(X, Tensor):
+        _check_finite(estimator, X)
     if view is not None:
         scaling = view.scaling
     weights, unit = _weights(sample_weight, len(points), points.device)
@@ -124,7 +128,7 @@ def read(
         names,
         mapped,
         part_rows(points.device, points.shape[1], int(estimator.n_clusters)),
-        X.ends.to(points.device) if isinstance(X, TensorBlocks) else None,
+        ends,
         unit,
     )
     if isinstance(X, Tensor | TensorBlocks) and not bool(torch.isfinite(blocks.ends).all()):
@@ -134,13 +138,25 @@ def read(
     return Source(blocks, tensors=isinstance(X, Tensor))
 
 
+def _ends(points: Tensor) -> Tensor | None:
+    """The smallest and the largest value of each column; None unless the kernels find them."""
+    if points.device.type != "cpu" or not points.is_contiguous():
+        return None
+    ends = column_ends(points.numpy())
+    return None if ends is None else torch.from_numpy(ends)
+
+
+def _check_finite(estimator: Any, X: Any) -> None:
+    assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
+
+
 def checked_array(estimator: Any, X: Any, reset: bool) -> Any:
     """X as scikit-learn's checks return it: an array of floats row by row, or a CSR matrix.
 
     Its values are not looked at. An array that is so already, and whose width is known, skips the
     checks: they take longer than to find the nearest centers of a few rows.
     """
-    if _is_checked(X) and not hasattr(estimator, "feature_names_in_"):
+    if is_checked_array(X) and not hasattr(estimator, "feature_names_in_"):
         if reset:
             estimator.n_features_in_ = X.shape[1]
         if X.shape[1] == estimator.n_features_in_:
@@ -152,7 +168,8 @@ def checked_array(estimator: Any, X: Any, reset: bool) -> Any:
     )  # fmt: skip
 
 
-def _is_checked(X: Any) -> bool:
+def is_checked_array(X: Any) -> bool:
+    """Is X an array of floats row by row, as scikit-learn's checks return it?"""
     return (
         type(X) is np.ndarray
         and X.dtype in (np.float64, np.float32)
@@ -168,7 +185,8 @@ def _check_squares(blocks: TensorBlocks | SparseBlocks, fitted: Tensor | None) -
     if fitted is not None:
         rows = torch.cat([rows, fitted.to(rows).view(-1, rows.shape[1])])
     scaled = rows if layout.scaling is None else layout.scaling.apply(rows)
-    check_range("X", scaled, layout.n_rows, layout.n_features)
+    if not surely_in_range(scaled.cpu().numpy(), layout.n_rows, layout.n_features):
+        check_range("X", scaled, layout.n_rows, layout.n_features)
 
 
 def _note_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> None:
@@ -184,9 +202,13 @@ def _note_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> N
 
 
 def _as_tensor(X: np.ndarray, device: Any) -> Tensor:
-    with warnings.catch_warnings():  # arrays that must not be written to: nothing here does
-        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-        return torch.from_numpy(X).to(_device(device or "cpu"))
+    if X.flags.writeable:
+        points = torch.from_numpy(X)
+    else:
+        with warnings.catch_warnings():  # nothing here writes to it
+            warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+            points = torch.from_numpy(X)
+    return points if device is None else points.to(_device(device))
 
 
 def device_of(name: Any) -> torch.device:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.utils import check_array
+from sklearn.utils import assert_all_finite, check_array
 from torch import Tensor
 
 from lloydformer.data.layout import Layout
+from lloydformer.estimators.source import is_checked_array
 from lloydformer.numerics.checks import largest_value
 from lloydformer.numerics.directions import directions
 from lloydformer.plans.session import Session
@@ -67,7 +68,11 @@ class Starts:
         """An array of initial centers in the coordinates of the rows; wrong shapes raise."""
         if isinstance(centers, Tensor):
             centers = centers.detach().cpu().numpy()
-        centers = check_array(centers, dtype=np.float64, accept_sparse="csr")
+        if is_checked_array(centers):
+            centers = centers.astype(np.float64, copy=False)
+            assert_all_finite(centers)
+        else:
+            centers = check_array(centers, dtype=np.float64, accept_sparse="csr")
         dense = centers if isinstance(centers, np.ndarray) else centers.toarray()
         wanted = (self.estimator.n_clusters, self.layout.n_features)
         if dense.shape != wanted:

@@ -74,6 +74,18 @@ def largest_value(dtype: torch.dtype, n_features: int, n_rows: int = 1) -> float
     )
 
 
+def surely_in_range(rows: np.ndarray, n_rows: int, n_features: int) -> bool:
+    """Would `check_range` accept these rows (m, d)? False where it has to look closer."""
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    span = float((high / 2 - low / 2).max())
+    dtype = torch.float32 if rows.dtype == np.float32 else torch.float64
+    return _least_span(dtype) < span < largest_value(dtype, n_features, n_rows)
+
+
+def _least_span(dtype: torch.dtype) -> float:
+    return 1e3 * float(torch.finfo(dtype).tiny) ** 0.5
+
+
 def check_range(name: str, rows: Tensor, n_rows: int = 1, n_features: int | None = None) -> None:
     """Raise `ValueError` if the squares of the values overflow or underflow.
 
@@ -81,7 +93,7 @@ def check_range(name: str, rows: Tensor, n_rows: int = 1, n_features: int | None
     """
     still, d = rows.detach(), n_features or rows.shape[-1]
     spans = (still.amax(dim=-2) / 2 - still.amin(dim=-2) / 2).amax(dim=-1)  # of each problem
-    least, most = 1e3 * torch.finfo(rows.dtype).tiny ** 0.5, largest_value(rows.dtype, d, n_rows)
+    least, most = _least_span(rows.dtype), largest_value(rows.dtype, d, n_rows)
     good = (spans > least) & (spans < most) | (spans == 0)
     if not good.all():
         span = spans[~good].flatten()[0].item()

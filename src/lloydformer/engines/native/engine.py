@@ -12,7 +12,7 @@ from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.engines.chunked import ChunkedSession
 from lloydformer.engines.draws import draw_independently
 from lloydformer.engines.native.folds import FOLDS, SPARSE_FOLDS
-from lloydformer.engines.native.installed import kernels
+from lloydformer.engines.native.installed import instruction_set, kernels
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.native.tasks import TASKS
 from lloydformer.engines.thread_pool import allowed_threads, startable
@@ -24,9 +24,20 @@ _ROOM = 1 << 27
 """Bytes of bounds for data that are mapped from a file."""
 
 
-def threads_for(size: int) -> int:
-    """Threads for kernels that read so many numbers."""
-    return 1 if size <= _SMALL else startable(allowed_threads())
+def threads_for(size: int, wanted: int | None = None) -> int:
+    """Threads for kernels that read so many numbers: `wanted`, or as many as are allowed."""
+    return 1 if size <= _SMALL else startable(wanted or allowed_threads())
+
+
+def column_ends(points: np.ndarray) -> np.ndarray | None:
+    """The smallest and the largest number of each column of an array (n, d), (2, d).
+
+    None, if a number is not finite, or if there are no kernels.
+    """
+    if instruction_set() is None:
+        return None
+    ends = np.empty((2, points.shape[1]), points.dtype)
+    return ends if kernels().column_ends(points, ends, threads_for(points.size)) else None
 
 
 class Native:
@@ -67,21 +78,18 @@ class Native:
             raise ValueError(
                 'engine: found "native" for data that are not rows in CPU memory; use "chunked"'
             )
-        n_threads = startable(self.n_threads or allowed_threads())
         with ExitStack() as resources:
             if isinstance(blocks, SparseBlocks):
-                session = NativeSession(
-                    blocks, n_threads, resources, self._sparse_kernels(blocks, n_threads)
-                )
+                opened = self._sparse_kernels(blocks)
             else:
-                session = NativeSession(
-                    blocks, n_threads, resources, self._kernels(blocks, n_threads)
-                )
+                opened = self._kernels(blocks)
+            n_threads = self.n_threads or allowed_threads()
+            session = NativeSession(blocks, n_threads, resources, opened)
             resources.callback(session.close)
             yield session
 
-    def _kernels(self, blocks: TensorBlocks, n_threads: int) -> Any:
-        n_threads = _enough(n_threads, blocks.points.numel())
+    def _kernels(self, blocks: TensorBlocks) -> Any:
+        n_threads = threads_for(blocks.points.numel(), self.n_threads)
         scaling = blocks.scaling
         rows = [blocks.origin, *([] if scaling is None else [scaling.shift, scaling.scale])]
         origin, *scaled = (row.to(blocks.dtype).contiguous().numpy() for row in rows)
@@ -94,14 +102,14 @@ class Native:
             self.instruction_set,
         )  # fmt: skip
 
-    def _sparse_kernels(self, blocks: SparseBlocks, n_threads: int) -> Any:
+    def _sparse_kernels(self, blocks: SparseBlocks) -> Any:
         matrix, weights = blocks.matrix, blocks.sample_weight
         index = np.result_type(matrix.indptr, matrix.indices)
         starts, features = (a.astype(index, copy=False) for a in (matrix.indptr, matrix.indices))
         return kernels().CsrFolds(
             starts, features, matrix.data, matrix.shape[1],
             None if weights is None else weights.contiguous().numpy(), blocks.directions,
-            blocks.ends.abs().max().item(), _enough(n_threads, matrix.nnz), blocks.leaf,
+            blocks.ends.abs().max().item(), threads_for(matrix.nnz, self.n_threads), blocks.leaf,
             self.instruction_set,
         )  # fmt: skip
 
@@ -110,10 +118,6 @@ class Native:
         if not self.bounded:
             return 0
         return _ROOM if blocks.mapped else sys.maxsize
-
-
-def _enough(n_threads: int, numbers: int) -> int:
-    return 1 if numbers <= _SMALL else n_threads
 
 
 class NativeSession(ChunkedSession):

@@ -3,6 +3,7 @@
 
 #include "attention.hpp"
 #include "batch.hpp"
+#include "column_ends.hpp"
 #include "csr_lloyd.hpp"
 #include "csr_measure.hpp"
 #include "csr_seeding.hpp"
@@ -141,8 +142,16 @@ int bytes_of_bounds(bool single, int d, int k) {
     return single ? Bounds<float>::bytes(d, k) : Bounds<double>::bytes(d, k);
 }
 
+bool ends(bool single, const void* points, int64_t n, int d, void* out, int n_threads) {
+    if (single)
+        return column_ends(static_cast<const float*>(points), n, d, static_cast<float*>(out),
+                           n_threads);
+    return column_ends(static_cast<const double*>(points), n, d, static_cast<double*>(out),
+                       n_threads);
+}
+
 }  // namespace
 
-extern const Kernels kernels{session, csr_session, solve, bytes_of_bounds};
+extern const Kernels kernels{session, csr_session, solve, bytes_of_bounds, ends};
 
 }  // namespace lloydformer::ISA

@@ -233,6 +233,19 @@ void solve(Values points, std::optional<Given> weights, std::optional<Given> dra
     choose(isa).kernels->solve(all, n_threads);
 }
 
+bool column_ends(Values points, nb::ndarray<nb::device::cpu, nb::c_contig> out, int n_threads) {
+    require(points.ndim() == 2 && points.size() > 0, "points: pass (n, d)");
+    const bool single = points.dtype() == nb::dtype<float>();
+    require(single || points.dtype() == nb::dtype<double>(), "points: pass float32 or float64");
+    require(out.ndim() == 2 && out.shape(0) == 2 && out.shape(1) == points.shape(1) &&
+                out.dtype() == points.dtype(),
+            "out: pass (2, d) in the points' dtype");
+    const int64_t n = points.shape(0);
+    const int d = int(points.shape(1));
+    nb::gil_scoped_release free;
+    return choose("").kernels->column_ends(single, points.data(), n, d, out.data(), n_threads);
+}
+
 }  // namespace
 
 NB_MODULE(_kernels, m) {
@@ -244,6 +257,8 @@ NB_MODULE(_kernels, m) {
         "bytes_of_bounds",
         [](bool single, int d, int k) { return choose("").kernels->bytes_of_bounds(single, d, k); },
         "Bytes that bounds take for each point.");
+    m.def("column_ends", &column_ends, nb::arg("points"), nb::arg("out"), nb::arg("n_threads"),
+          "Write the smallest and the largest number of each column; are all numbers finite?");
     m.def("solve", &solve, nb::arg("points"), nb::arg("weights").none(), nb::arg("draws").none(),
           nb::arg("tol"), nb::arg("max_iter"), nb::arg("directions"), nb::arg("centers"),
           nb::arg("labels"), nb::arg("inertia"), nb::arg("n_iter"), nb::arg("n_threads"),

@@ -67,6 +67,10 @@ struct Kernels {
     std::unique_ptr<Session> (*csr_session)(const CsrPoints&, int n_threads);
     void (*solve)(const Batch&, int n_threads);
     int (*bytes_of_bounds)(bool single, int d, int k);  // for each point
+    /// The smallest and the largest number of each column of points (n, d), into out (2, d) of the
+    /// same type. Returns false if a number is NaN or infinite.
+    bool (*column_ends)(bool single, const void* points, int64_t n, int d, void* out,
+                        int n_threads);
 };
 
 namespace avx512 {
