@@ -34,7 +34,7 @@ template <class T>
 uint64_t every_kernel(const Generated<T>& given, const Kind& kind, int n_threads) {
     Run<T> run(given, kind, n_threads, Run<T>::ROOM);
     run.moments(), run.seeding(), run.shares(), run.symmetric();
-    run.trim(), run.robust(), run.measure(), run.seeds();
+    run.trim(), run.robust(), run.measure(), run.seeds(), run.unseen();
     std::vector<double> moved(given.centers.begin(), given.centers.end()), other(moved);
     if (given.k <= given.n) run.iterate(moved, 4), run.iterate(moved, 4, false);
     for (int layer = 0; layer < 2; layer++) run.relocate(other, 1 + given.k / 2, layer);
@@ -68,6 +68,8 @@ int check_bounds(const Generated<T>& given, const Kind& kind, const std::string&
     bounded.measure(centers, false), all.measure(centers, true);
     if (all.labels != bounded.labels || all.distances != bounded.distances)
         complain("bounds change a label or a distance of the last assignment", where);
+    threads.unseen(centers);
+    if (all.labels != threads.labels) complain("other labels for rows that are unseen", where);
     return skipping;
 }
 

@@ -87,6 +87,7 @@ int one_kernel(const std::string& what, const Generated<float>& given) {
         {"nearest", iteration},
         {"bounded", iteration},
         {"measure", [&] { run.measure(); }},
+        {"unseen", [&] { run.unseen(); }},
         {"shares", [&] { run.shares(); }},
         {"symmetric", [&] { run.symmetric(); }},
         {"trimmed", [&] { run.trim(); }},

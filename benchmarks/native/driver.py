@@ -22,8 +22,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 KERNELS = ROOT / "src" / "lloydformer" / "engines" / "native" / "kernels"
-NAMES = ("nearest", "bounded", "measure", "shares", "symmetric", "trimmed", "robust", "seeding",
-         "moments", "batch", "relocate")  # fmt: skip
+NAMES = ("nearest", "bounded", "measure", "unseen", "shares", "symmetric", "trimmed",
+         "robust", "seeding", "moments", "batch", "relocate")  # fmt: skip
 SMALL = ("1,31,33,200", "1,2,3,7,16,17,33", "1,2,5,8,9,16,17,40")
 LARGER = ("5000", "1,7,16,33", "1,8,17,40")
 QUICK = ("5000", "3,17", "5,17")

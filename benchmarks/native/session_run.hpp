@@ -68,6 +68,29 @@ class Run {
         found.add(spread), found.add(masses), found.add(labels), found.add(distances);
     }
 
+    void unseen() { unseen(given_.centers); }
+
+    /// Labels, distances and ends of columns of rows that nobody has looked at.
+    void unseen(const std::vector<T>& centers) {
+        std::vector<double> spread(k_);
+        std::vector<T> away(n_ * k_), ends(2 * d_);
+        for (bool sums : {false, true}) {
+            Call call;
+            call.set("centers", const_cast<T*>(centers.data()), {k_, d_});
+            set(call, "labels", labels);
+            if (sums) set(call, "spread", spread);
+            session_->run("labels", call);
+            found.add(labels), found.add(spread);
+        }
+        Call call;
+        call.set("centers", const_cast<T*>(centers.data()), {k_, d_});
+        call.set("halved", int64_t(0));
+        call.set("out", away.data(), {n_, k_});
+        session_->run("distances", call);
+        kernels.column_ends(sizeof(T) == 4, given_.points.data(), n_, int(d_), ends.data(), 3);
+        found.add(away), found.add(ends);
+    }
+
     void shares() {
         std::vector<double> energy(1);
         Call call = with_centers();

@@ -16,7 +16,7 @@ from lloydformer.data.leaves import LEAF
 from lloydformer.data.prefetch import prefetch_rows
 from lloydformer.data.rows import DenseRows, Rows, SparseRows
 from lloydformer.data.scaling import Scaling
-from lloydformer.numerics.origin import middle
+from lloydformer.numerics.origin import middle, middle_of_ends
 
 
 @runtime_checkable
@@ -118,7 +118,10 @@ class TensorBlocks:
             return self.seen_from
         if self.directions:
             return torch.zeros_like(self.points[0])
-        return middle(self._scaled(self.ends))
+        ends = self._scaled(self.ends)
+        if ends.device.type != "cpu":
+            return middle(ends)
+        return torch.from_numpy(middle_of_ends(ends.numpy()))
 
     @cached_property
     def layout(self) -> Layout:

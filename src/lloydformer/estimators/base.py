@@ -49,6 +49,19 @@ _PART = 1 << 18
 _lowered = lru_cache(maxsize=64)(lower)
 """Recipes are values: equal ones come to the same plan."""
 
+_last: list[tuple[Recipe, Plan]] = []
+"""The recipe of the last call, and its plan."""
+
+
+def _plan_of(recipe: Recipe) -> Plan:
+    """The plan of a recipe; if it is the recipe of the last call, without hashing all its parts."""
+    for known, plan in _last:
+        if known is recipe:
+            return plan
+    plan = _lowered(recipe)
+    _last[:] = [(recipe, plan)]
+    return plan
+
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Saved):
     """Base class of the estimators.
@@ -101,7 +114,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
         """The recipe, lowered; a plan that draws takes its seed from `random_state`."""
-        plan = _lowered(self._recipe())
+        plan = _plan_of(self._recipe())
         return plan if rng is None else plan.seeded(int(rng.randint(2**31 - 1)))
 
     def _rules(self) -> Rules:

@@ -4,6 +4,7 @@ Both are private in scikit-learn and may change with any release. No other modul
 names of scikit-learn; the bounds of scikit-learn in pyproject.toml are versions that were tested.
 """
 
+import inspect
 from functools import cache
 from typing import Any
 
@@ -23,14 +24,24 @@ def parameters_hold(estimator: Any) -> bool:
     left to find the words for what does not hold.
     """
     return all(
-        any(constraint.is_satisfied_by(getattr(estimator, name)) for constraint in allowed)
-        for name, allowed in _constraints(type(estimator))
+        (value := getattr(estimator, name)) is default
+        or any(constraint.is_satisfied_by(value) for constraint in allowed)
+        for name, default, allowed in _constraints(estimator.__class__)
     )
 
 
 @cache
-def _constraints(kind: Any) -> list[tuple[str, list[Any]]]:
-    """The constraints of each parameter of a class."""
-    found = kind._parameter_constraints
-    names = [name for name in kind._get_param_names() if name in found]
-    return [(name, [make_constraint(each) for each in found[name]]) for name in names]
+def _constraints(kind: type) -> list[tuple[str, Any, list[Any]]]:
+    """Each parameter of a class that has constraints, its default, and these.
+
+    A default is not checked again; one that is not allowed itself is given as `inspect`'s marker.
+    """
+    estimator: Any = kind
+    found, made = inspect.signature(kind).parameters, []
+    for name in estimator._get_param_names():
+        if name in estimator._parameter_constraints:
+            default = found[name].default
+            allowed = [make_constraint(each) for each in estimator._parameter_constraints[name]]
+            fine = any(constraint.is_satisfied_by(default) for constraint in allowed)
+            made.append((name, default if fine else inspect.Parameter.empty, allowed))
+    return made

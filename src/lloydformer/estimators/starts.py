@@ -70,7 +70,8 @@ class Starts:
             centers = centers.detach().cpu().numpy()
         if is_checked_array(centers):
             centers = centers.astype(np.float64, copy=False)
-            assert_all_finite(centers)
+            if not np.isfinite(centers).all():
+                assert_all_finite(centers)
         else:
             centers = check_array(centers, dtype=np.float64, accept_sparse="csr")
         dense = centers if isinstance(centers, np.ndarray) else centers.toarray()

@@ -4,6 +4,7 @@ Origins are rounded to a power of two that is small against the data, so that su
 exact: ties between whole numbers stay ties, and data far from zero lose no digit.
 """
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -15,6 +16,14 @@ def middle(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
     low, high = fixed.amin(dim=-2), fixed.amax(dim=-2)
     half = high / 2 - low / 2
     return torch.where(half > 0, _rounded(low + half, half), low)
+
+
+def middle_of_ends(ends: Float[np.ndarray, "2 d"]) -> Float[np.ndarray, " d"]:
+    """`middle` of an array with these smallest and largest numbers: few calls, on the CPU."""
+    low, high = ends
+    half = high / 2 - low / 2
+    quantum = np.ldexp(ends.dtype.type(1), np.frexp(half)[1] - 1)
+    return np.where(half > 0, np.round((low + half) / quantum) * quantum, low)
 
 
 def median(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
