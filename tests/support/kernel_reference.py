@@ -12,13 +12,14 @@ import torch
 from kernel_distances import Distances, U, by_label, close
 from kernel_problems import Problem
 
-from lloydformer.numerics.noise import gumbel
+from lloydformer.numerics.noise import gumbel, row_uniform
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.means import Iterations
 from lloydformer.plans.medoids import Closest, Draw
+from lloydformer.plans.minibatch import BatchSums
 from lloydformer.plans.relocating import Relocation
 from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
-from lloydformer.plans.seeding import NewSeed, Potential, Seeds
+from lloydformer.plans.seeding import NewSeed, Oversample, Potential, Seeds
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
 from lloydformer.plans.splitting import Draws
@@ -43,7 +44,7 @@ class Checks:
         self.moments(), self.lloyd(), self.measure(), self.cosines(), self.shares()
         self.nearest_costs(), self.attention(), self.trimmed(), self.robust()
         self.seeding(), self.seeds(), self.iterations(), self.relocation()
-        self.draws(), self.closest()
+        self.draws(), self.closest(), self.oversample(), self.minibatch()
 
     def moments(self) -> None:
         x, there = self.given.rows, self.w > 0
@@ -399,3 +400,44 @@ class Checks:
         off = away.by_differences
         close(distances, away.squares[at, j], off[at, j], "closest: distances")
         assert (away.squares[at, j] - off[at, j] <= (away.squares + off).min(axis=0)).all()
+
+    def oversample(self) -> None:
+        """Rounds of k-means||: nearest candidates, their masses, and the rows that are drawn."""
+        rng, most, known = self.given.rng, int(self.given.rng.integers(1, 9)), 0
+        cut, seed = int(rng.integers(1, self.k + 1)), int(rng.integers(2**31))
+        away = Distances(self.given, self.given.centers)
+        each, spread = np.arange(self.n), 64 * self.n * U
+        for number, stop in enumerate((cut, self.k)):
+            fresh = self.given.centers[known:stop]
+            found = self.session.fold(Oversample(fresh, known, most, seed, number))
+            mass, ratios, rows, attracted = (v.numpy() for v in found)
+            known, labels = stop, self.column("labels")
+            least, off = away.squares[:, :stop].min(axis=1), away.by_differences[:, :stop]
+            stored, off = self.column("distances"), off.max(axis=1)
+            close(stored, least, off, "oversample: distances")
+            assert (away.squares[each, labels] <= least + 2 * off).all(), "oversample: labels"
+            close(mass, self.w @ stored, spread * (self.w @ stored) + 1e-300, "oversample: mass")
+            close(attracted, by_label(self.w, labels, stop), self.mass_error, "oversample")
+            draws = row_uniform(seed, number, 0, self.n).numpy()
+            expected = most * self.w * stored.astype(float) / draws
+            near = np.abs(expected - mass) <= spread * (expected + mass)
+            drawn = np.isin(each, rows.astype(int))
+            assert (near | (drawn == (expected > mass))).all(), "oversample: drawn rows"
+            close(ratios, expected[rows.astype(int)], 1e-12 * expected.max() + 1e-300, "ratios")
+
+    def minibatch(self) -> None:
+        """Sums, counts and squared distances of some rows, in any order and more than once."""
+        rows = self.given.rng.integers(self.n, size=int(self.given.rng.integers(1, 1500)))
+        away, x = Distances(self.given, self.given.centers), self.given.rows[rows]
+        found, total = self.session.run(BatchSums(torch.from_numpy(rows), self.given.centers))
+        least = away.least[rows]
+        off = 2 * away.by_differences.max(axis=1)[rows] + 64 * len(rows) * U * least
+        close(total, least.sum(), off.sum() + 1e-300, "minibatch: squares")
+        order = np.sort(away.squares, axis=1)
+        apart = order[:, min(1, self.k - 1)] - order[:, 0]
+        sure = (apart > 2 * away.exactly.max(axis=1))[rows] | (self.k == 1)
+        labels, doubt = away.squares.argmin(axis=1)[rows], float((~sure).sum())
+        close(found.masses, by_label(np.ones(len(rows)), labels, self.k), doubt, "minibatch")
+        size = self.size[rows]
+        error = 64 * len(rows) * U * size.sum() + self.given.error[rows].sum() + size[~sure].sum()
+        close(found.sums, by_label(x, labels, self.k), error + 1e-300, "minibatch: sums")

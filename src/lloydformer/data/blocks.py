@@ -1,7 +1,7 @@
 """Blocks: data that can be read again and again, a range of rows at a time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -167,6 +167,15 @@ class TensorBlocks:
     def weights(self, start: int, stop: int) -> Tensor | None:
         return None if self.sample_weight is None else self.sample_weight[start:stop]
 
+    def subset(self, rows: Tensor) -> "TensorBlocks":
+        """A copy of some rows, in the same coordinates."""
+        rows = rows.to(self.device)
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        return replace(
+            self, points=self.points[rows], sample_weight=weights, seen_from=self.origin,
+            known_ends=self.ends, mapped=False,
+        )  # fmt: skip
+
     def _seen(self, points: Tensor) -> DenseRows:
         if self.directions:
             return DenseRows(self._scaled(points), None).directions()
@@ -232,3 +241,8 @@ class SparseBlocks:
 
     def weights(self, start: int, stop: int) -> Tensor | None:
         return None if self.sample_weight is None else self.sample_weight[start:stop]
+
+    def subset(self, rows: Tensor) -> "SparseBlocks":
+        """A copy of some rows."""
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        return replace(self, matrix=self.matrix[rows.numpy()], sample_weight=weights)

@@ -41,6 +41,7 @@ from lloydformer.plans.session import Session
 from lloydformer.solving.descent import Progress
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.solve import Course, Interrupted, Result, solve
+from lloydformer.solving.solve import Starts as InitialCenters
 
 _PART = 1 << 18
 """Chunk size of a pass over the labels; bounds temporary memory."""
@@ -124,6 +125,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """What is run from each start; None for the plan's iterations."""
         return None
 
+    def _begin(
+        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
+    ) -> tuple[InitialCenters, Course | None]:
+        """Where starts begin, and what is run from each."""
+        return starts, self._course(session, rng)
+
     @checked_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Clusterer":
         """Cluster the rows of X.
@@ -165,8 +172,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self._n_init = starts.n_starts
         try:
             with self._open(source.blocks) as session:
-                plan, course = self._plan(rng), self._course(session, rng)
-                result = solve(plan, session, starts, self._rules(), self._report(), course)
+                plan = self._plan(rng)
+                begin, course = self._begin(starts, source.blocks, session, rng)
+                result = solve(plan, session, begin, self._rules(), self._report(), course)
         except Interrupted as stop:
             if stop.result is not None:
                 self._keep(stop.result, source)

@@ -67,6 +67,18 @@ class SphericalKMeans(Streaming):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
+    batch_size : int or None, default=None
+        None: every iteration goes over all rows. An int: `fit` runs over random batches of so
+        many rows, as scikit-learn's `MiniBatchKMeans` does. Then `max_iter` and `tol` count
+        passes: as many batches as make up `n_samples` rows. Initial centers are the best of
+        `n_init` starts on a sample of three batches. `callback` and `verbose` report each batch,
+        with an objective that is estimated from it.
+    max_no_improvement : int or None, default=10
+        With `batch_size`: stop after this number of batches in a row that do not lower the
+        smoothed objective of the batches. None turns the rule off.
+    reassignment_ratio : float, default=0.01
+        With `batch_size`: a center that has received fewer rows than this fraction of those of
+        the largest one moves to a row of the batch, if that lowers the objective. 0 turns it off.
 
     Attributes
     ----------
@@ -88,7 +100,8 @@ class SphericalKMeans(Streaming):
         Names of the features seen during `fit`. Defined only when all column names of X are
         strings: in a data frame, or in a file opened with `lf.data.open`.
     n_steps_ : int
-        Number of batches given to `partial_fit`. Defined only after `partial_fit`.
+        Number of batches: those given to `partial_fit`, or those of a `fit` with `batch_size`.
+        Not defined after other fits.
 
     See Also
     --------
@@ -140,6 +153,9 @@ class SphericalKMeans(Streaming):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
+        batch_size: int | Any | None = None,
+        max_no_improvement: int | Any | None = 10,
+        reassignment_ratio: float | Any = 0.01,
     ) -> None:
         self.n_clusters = n_clusters
         self.zero_rows = zero_rows
@@ -154,6 +170,9 @@ class SphericalKMeans(Streaming):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
+        self.batch_size = batch_size
+        self.max_no_improvement = max_no_improvement
+        self.reassignment_ratio = reassignment_ratio
 
     def _recipe(self) -> Recipe:
         return recipes.spherical()

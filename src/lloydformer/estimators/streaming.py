@@ -1,20 +1,25 @@
 """Batch after batch: centers that are running means of all the rows so far."""
 
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from sklearn.utils import check_random_state
 from torch import Tensor
 
+from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.parameter_checks import checked_fit
+from lloydformer.estimators.parameter_checks import Interval, checked_fit
 from lloydformer.estimators.source import Source, View
-from lloydformer.estimators.starts import Starts
-from lloydformer.plans.contract import Plan, Sums, moved
+from lloydformer.estimators.starts import Starts, is_array
+from lloydformer.plans.contract import Plan, Sums
 from lloydformer.plans.session import Session
-from lloydformer.solving.solve import Result
+from lloydformer.solving.minibatches import DrawnRows, MiniBatches, SampledStart
+from lloydformer.solving.running_means import merged
+from lloydformer.solving.solve import Course, Result
+from lloydformer.solving.solve import Starts as InitialCenters
 
 
 class Streaming(Clusterer):
@@ -31,6 +36,17 @@ class Streaming(Clusterer):
     >>> [hasattr(kind, "partial_fit") for kind in (lf.KMeans, lf.SphericalKMeans, lf.SoftKMeans)]
     [True, True, False]
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Clusterer._parameter_constraints,
+        "batch_size": [None, Interval(Integral, 1, None, closed="left")],
+        "max_no_improvement": [None, Interval(Integral, 1, None, closed="left")],
+        "reassignment_ratio": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    batch_size: int | Any | None
+    max_no_improvement: int | Any | None
+    reassignment_ratio: float | Any
 
     @checked_fit
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Streaming":
@@ -114,6 +130,34 @@ class Streaming(Clusterer):
         assert result.outcome.masses is not None
         self._counts = np.array(result.outcome.masses)
         self.__dict__.pop("n_steps_", None)
+        if result.outcome.n_steps is not None:
+            self.n_steps_ = result.outcome.n_steps
+
+    def _begin(
+        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
+    ) -> tuple[InitialCenters, Course | None]:
+        if self.batch_size is None:
+            return super()._begin(starts, blocks, session, rng)
+        self._check_batches(blocks)
+        assert isinstance(blocks, TensorBlocks | SparseBlocks)
+        n_rows = blocks.layout.n_rows
+        rows = DrawnRows.by_weight(blocks.weights(0, n_rows), n_rows, rng.randint(2**31 - 1))
+        course = MiniBatches(
+            rows, min(int(self.batch_size), n_rows), self.max_no_improvement,
+            float(self.reassignment_ratio), not is_array(self.init),
+        )  # fmt: skip
+        size = course.sample_size(int(self.n_clusters))
+        begin = SampledStart(
+            starts, lambda few: self._open(blocks.subset(few)), self._plan(), rows, size
+        )
+        return begin, course
+
+    def _check_batches(self, blocks: Blocks) -> None:
+        if self.empty != "farthest":
+            raise ValueError(
+                f"empty: found {self.empty!r} with batch_size={self.batch_size}; leave it at "
+                '"farthest", and set reassignment_ratio instead (0 keeps every center)'
+            )
 
     def _begun(self, X: Any, session: Session) -> tuple[Tensor, Tensor]:
         """Initial centers, with weight 0."""
@@ -141,31 +185,8 @@ class Streaming(Clusterer):
 
 
 def grown(plan: Plan, session: Session, centers: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-    """Centers (k, d) and the weights that they stand for (k,), in float64, after a batch.
-
-    Where the batch weighs nothing beside the rows before it, the center stays.
-    """
+    """Centers (k, d) and the weights that they stand for (k,), in float64, after a batch."""
     unit = session.layout.weight_unit
     update = plan.step(session, centers.to(session.layout.dtype), 0).update
     assert isinstance(update, Sums), "centers that are running means are sums over masses"
-    before, level = _leveled(counts / unit)
-    both = Sums(
-        update.sums / level[:, None] + before[:, None] * centers, update.masses / level + before
-    )
-    new = moved(both, centers, plan.directions)
-    weights = both.sums.norm(dim=1) if plan.directions else both.masses
-    met = (update.masses > 0) & before.isfinite()
-    grown_counts = torch.where(met, weights * (unit * level), counts)
-    if not bool(grown_counts.isfinite().all()):
-        raise ValueError(
-            "sample_weight: the weights of all rows so far sum to more than float64 can hold; "
-            "divide them by a constant, in every batch"
-        )
-    return torch.where(met[:, None], new, centers), grown_counts
-
-
-def _leveled(masses: Tensor) -> tuple[Tensor, Tensor]:
-    """Masses over powers of two, so that none is above 2, and these powers, at least 1."""
-    exponents = np.frexp(masses.cpu().numpy())[1] - 1
-    level = torch.from_numpy(np.ldexp(1.0, np.maximum(exponents, 0))).to(masses)
-    return masses / level, level
+    return merged(update, centers, counts, directions=plan.directions, unit=unit)

@@ -82,15 +82,18 @@ class Oversample:
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         self._approach(block)
-        stop, device = block.start + block.size, block.labels.device
-        draws = row_uniform(self.seed, self.number, block.start, stop).to(device)
-        rows = torch.arange(block.start, stop, device=device)
+        rows = torch.arange(block.start, block.start + block.size, device=block.labels.device)
         mass = block.distances.double()
         if block.weights is not None:
             mass = mass * block.weights
         n_candidates = self.known + len(self.fresh)
         attracted = masses_of(block.labels.long(), block.weights, n_candidates)
-        return self._drawn(mass.sum(), self.most * mass / draws, rows, attracted)
+        return self._drawn(mass.sum(), self.ratios(block.start, mass), rows, attracted)
+
+    def ratios(self, start: int, mass: Tensor) -> Tensor:
+        r"""The ratios $\ell w d^2 / u$ of the rows from `start` on; `mass`: their w d^2."""
+        draws = row_uniform(self.seed, self.number, start, start + len(mass))
+        return self.most * mass / draws.to(mass.device)
 
     def _approach(self, block: PointBlock) -> None:
         """Store each point's nearest candidate, and its squared distance by differences."""

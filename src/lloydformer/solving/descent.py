@@ -60,6 +60,8 @@ class Outcome:
         The data rows that the centers are, in plans that draw medoids.
     masses : tuple of float or None
         The weight that each center stands for, in plans whose centers are running means.
+    n_steps : int or None
+        Number of mini-batches; None if every iteration went over all rows.
     """
 
     centers: Tensor
@@ -67,6 +69,7 @@ class Outcome:
     history: tuple[float, ...]
     rows: Tensor | None = None
     masses: tuple[float, ...] | None = None
+    n_steps: int | None = None
 
 
 class Stopped(KeyboardInterrupt):
@@ -103,11 +106,18 @@ class Descent:
         outcome = self._in_one_call(centers)
         return self._step_by_step(number, centers) if outcome is None else outcome
 
-    def finish(self, centers: Tensor, history: list[float], rows: Tensor | None = None) -> Outcome:
+    def finish(
+        self,
+        centers: Tensor,
+        history: list[float],
+        rows: Tensor | None = None,
+        n_steps: int | None = None,
+    ) -> Outcome:
         """Label the points by centers as they will be returned."""
         final = self.session.layout.rounded(centers)
         last = self.plan.finish(self.session, final.to(self.session.layout.dtype))
-        return Outcome(final, last.inertia, (*history, last.objective), rows, last.masses)
+        history = [*history, last.objective]
+        return Outcome(final, last.inertia, tuple(history), rows, last.masses, n_steps)
 
     def heard(self, number: int, iteration: Iteration) -> None:
         """Tell the callback of an iteration."""

@@ -8,17 +8,21 @@ import torch
 from torch import Tensor
 
 from lloydformer.engines.native.open_points import OpenPoints
+from lloydformer.engines.thread_pool import one_core
 from lloydformer.numerics.tree import tree_levels
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.medoids import Closest, Draw
 from lloydformer.plans.robust import Above, Best, Exponential, Weighted
-from lloydformer.plans.seeding import NewSeed, Potential
+from lloydformer.plans.seeding import NewSeed, Oversample, Potential
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
 from lloydformer.plans.symmetric import AttentionSums, NearestCosts
 from lloydformer.plans.trimmed import Within
 
 Summary = Any
+
+_PART = 1 << 16
+"""Rows whose random numbers are drawn together; bounds temporary memory."""
 
 _FAINT = {torch.float32: 1e-20, torch.float64: 1e-200}
 """Below this mass a soft cluster needs the running maximum of the plain fold."""
@@ -168,6 +172,31 @@ def _potential(points: OpenPoints, fold: Potential) -> Summary:
     return (fold.now - gains,)
 
 
+def _oversample(points: OpenPoints, fold: Oversample) -> Summary:
+    attracted, mass = _zeros(fold.known + len(fold.fresh)), _zeros(1)
+    points.kernels.run(
+        "approach", centers=_array(fold.fresh), known=fold.known,
+        **points.columns("labels", "distances"),
+        attracted=attracted.numpy(), mass=mass.numpy(),
+    )  # fmt: skip
+    return mass[0], *_drawn(points, fold, mass[0]), attracted
+
+
+@one_core()
+def _drawn(points: OpenPoints, fold: Oversample, total: Tensor) -> tuple[Tensor, Tensor]:
+    """Ratios and rows of the points whose ratio is above the sum of w d^2."""
+    distances, n_rows = points.state.column("distances"), points.layout.n_rows
+    ratios, rows = [], []
+    for start in range(0, n_rows, _PART):
+        stop = min(start + _PART, n_rows)
+        weights, mass = points.blocks.weights(start, stop), distances[start:stop].double()
+        found = fold.ratios(start, mass if weights is None else mass * weights)
+        chosen = (found > total).nonzero()[:, 0]
+        ratios.append(found[chosen])
+        rows.append(chosen + start)
+    return torch.cat(ratios), torch.cat(rows)
+
+
 def _draw(points: OpenPoints, fold: Draw) -> Summary:
     k, objective = len(fold.centers), _zeros(1)
     best, rows = _zeros(k), torch.zeros(k, dtype=torch.int64)
@@ -197,6 +226,7 @@ FOLDS: dict[type, Callable[[OpenPoints, Any], Summary | None]] = {
     NearestCosts: _nearest_costs, AttentionSums: _attention_sums, Histogram: _histogram,
     Within: _within, Best: _best, Above: _above, Weighted: _weighted, NewSeed: _new_seed,
     Potential: _potential, Draw: _draw, Closest: _closest,
+    Oversample: _oversample,
 }  # fmt: skip
 """The function for each fold. It returns None where the plain fold must run instead."""
 

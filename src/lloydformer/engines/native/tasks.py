@@ -1,4 +1,4 @@
-"""Which kernel runs which task, for problems that are small enough for one call."""
+"""Which kernel runs which task."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import torch
 
 from lloydformer.engines.native.open_points import OpenPoints
-from lloydformer.plans.contract import Ran
+from lloydformer.plans.contract import Ran, Sums
 from lloydformer.plans.means import Iterations
+from lloydformer.plans.minibatch import BatchSums
 from lloydformer.plans.relocating import Relocated, Relocation
 from lloydformer.plans.seeding import Seeds
 
@@ -53,7 +54,20 @@ def _relocation(points: OpenPoints, task: Relocation) -> Relocated:
     return Relocated(centers, before, after)
 
 
+def _batch_sums(points: OpenPoints, task: BatchSums) -> tuple[Sums, torch.Tensor]:
+    k, d = task.centers.shape
+    sums, counts, objective = (
+        torch.zeros(shape, dtype=torch.float64) for shape in ((k, d), (k,), (1,))
+    )
+    points.kernels.run(
+        "minibatch", rows=task.rows.numpy(), centers=task.centers.contiguous().numpy(),
+        sums=sums.numpy(), counts=counts.numpy(), objective=objective.numpy(),
+    )  # fmt: skip
+    return Sums(sums, counts), objective[0]
+
+
 TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {
     Iterations: _iterations, Seeds: _seeds, Relocation: _relocation,
+    BatchSums: _batch_sums,
 }  # fmt: skip
 """Kernels by the task that they run; they return None for problems that are too large."""

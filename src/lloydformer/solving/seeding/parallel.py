@@ -9,6 +9,8 @@ from torch import Tensor
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
+from lloydformer.engines.contract import Engine
+from lloydformer.engines.native.engine import Native, NativeSession
 from lloydformer.plans.seeding import Oversample
 from lloydformer.plans.session import Session
 from lloydformer.solving.seeding.plusplus import kmeans_plusplus
@@ -34,16 +36,21 @@ def kmeans_parallel(session: Session, n_clusters: int, rng: np.random.RandomStat
         mass, _, rows, attracted = session.fold(Oversample(fresh, known, most, seed, number))
         enough = number >= ROUNDS and len(candidates) >= n_clusters
         if enough or mass == 0:  # no mass: every point is a candidate already
-            return _reduced(candidates, attracted, n_clusters, rng)
+            engine = Native(1) if isinstance(session, NativeSession) else Chunked(1)
+            return _reduced(engine, candidates, attracted, n_clusters, rng)
         fresh, number = session.gather(rows), number + 1
         candidates = torch.cat([candidates, fresh])
 
 
 def _reduced(
-    candidates: Tensor, weights: Tensor, n_clusters: int, rng: np.random.RandomState
+    engine: Engine,
+    candidates: Tensor,
+    weights: Tensor,
+    n_clusters: int,
+    rng: np.random.RandomState,
 ) -> Tensor:
     """Greedy k-means++ among the candidates, which are few enough for a single leaf."""
     zero = torch.zeros_like(candidates[0])
     few = TensorBlocks(candidates, weights, len(candidates), seen_from=zero)
-    with Chunked(1).open(few) as session:
+    with engine.open(few) as session:
         return candidates[kmeans_plusplus(session, n_clusters, rng)].double()

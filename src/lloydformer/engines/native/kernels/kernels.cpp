@@ -12,7 +12,9 @@
 #include "lloyd.hpp"
 #include "measure.hpp"
 #include "medoids.hpp"
+#include "minibatch.hpp"
 #include "moments.hpp"
+#include "oversample.hpp"
 #include "relocation.hpp"
 #include "robust.hpp"
 #include "seeding.hpp"
@@ -31,6 +33,7 @@ template <class T>
 const auto& table() {
     static const std::unordered_map<std::string, void (*)(Workspace<T>&, Call&)> kernels{
         {"above", run_above<T>},
+        {"approach", run_approach<T>},
         {"attention", run_attention<T>},
         {"best", run_best<T>},
         {"closer", run_closer<T>},
@@ -43,6 +46,7 @@ const auto& table() {
         {"labels", run_labels<T>},
         {"looked_at", run_looked_at<T>},
         {"measure", run_measure<T>},
+        {"minibatch", run_minibatch<T>},
         {"moments", run_moments<T>},
         {"nearest", run_nearest<T>},
         {"relocate", run_relocate<T>},

@@ -1,0 +1,42 @@
+"""A step over some of the rows: the sums of a mini-batch."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from lloydformer.data.rows import DenseRows
+from lloydformer.plans.assign import masses_of
+from lloydformer.plans.contract import Sums
+from lloydformer.plans.session import Session, Task
+
+
+@dataclass(frozen=True)
+class BatchSums(Task):
+    """Label some rows by their nearest centers; their `Sums` and the sum of d^2.
+
+    Weights do not count: rows are drawn by weight.
+
+    Attributes
+    ----------
+    rows : Tensor of shape (b,)
+        Global row numbers.
+    centers : Tensor of shape (k, d)
+        In the precision of the data.
+    """
+
+    rows: Tensor
+    centers: Tensor
+
+    def of(self, points: Tensor) -> tuple[Sums, Tensor]:
+        """The plain version, for these points (b, d)."""
+        rows, k = DenseRows(points, None), len(self.centers)
+        labels = rows.scores(self.centers).min(dim=1).indices
+        away = rows.squared_distances(self.centers, labels).double().sum()
+        return Sums(rows.sums(labels, k, None), masses_of(labels, None, k)), away
+
+
+def batch_sums(session: Session, rows: Tensor, centers: Tensor) -> tuple[Sums, Tensor]:
+    """The sums of these rows; in one engine call if there is such a task."""
+    task = BatchSums(rows, centers)
+    found = session.run(task)
+    return task.of(session.gather(rows)) if found is None else found
