@@ -82,26 +82,30 @@ class CsrCenters {
     Aligned<T> numbers_;
 };
 
+/// Adds x c to the scores of N vectors of centers, for one number of a row.
+template <int N, class T, class Index>
+inline void add_product(const CsrRow<T, Index>& row, int e, const T* centers, V<T> (&s)[N]) {
+    const T* c = centers + int64_t(row.features[e]) * (N * W<T>);
+    const V<T> x = splat(row.values[e]);
+#pragma GCC unroll 8
+    for (int v = 0; v < N; v++) s[v] += x * load(c + v * W<T>);
+}
+
 /// The scores |c|^2 - 2 x c of N vectors of centers.
 template <int N, class T, class Index>
 inline void score(const CsrRow<T, Index>& row, const T* centers, const T* squares, V<T> (&s)[N]) {
-    constexpr int sums = N <= 4 ? 2 : 1;  // independent ones, as an addition takes several cycles
-    V<T> more[sums][N]{};
-    for (int v = 0; v < N; v++) more[0][v] = load(squares + v * W<T>);
-    int e = 0;
-    for (; e + sums <= row.count; e += sums)
-#pragma GCC unroll 2
-        for (int p = 0; p < sums; p++) {
-            const T* c = centers + int64_t(row.features[e + p]) * (N * W<T>);
-            const V<T> x = splat(row.values[e + p]);
+    V<T> even[N], odd[N];
 #pragma GCC unroll 8
-            for (int v = 0; v < N; v++) more[p][v] += x * load(c + v * W<T>);
+    for (int v = 0; v < N; v++) even[v] = load(squares + v * W<T>), odd[v] = V<T>{};
+    int e = 0;
+    if constexpr (N <= 4)  // two sums, as an addition takes several cycles
+        for (; e + 2 <= row.count; e += 2) {
+            add_product<N>(row, e, centers, even);
+            add_product<N>(row, e + 1, centers, odd);
         }
-    for (; e < row.count; e++)
-        for (int v = 0; v < N; v++)
-            more[0][v] +=
-                row.values[e] * load(centers + int64_t(row.features[e]) * (N * W<T>)+v * W<T>);
-    for (int v = 0; v < N; v++) s[v] = sums == 2 ? more[0][v] + more[sums - 1][v] : more[0][v];
+    for (; e < row.count; e++) add_product<N>(row, e, centers, even);
+#pragma GCC unroll 8
+    for (int v = 0; v < N; v++) s[v] = N <= 4 ? even[v] + odd[v] : even[v];
 }
 
 }  // namespace lloydformer::ISA

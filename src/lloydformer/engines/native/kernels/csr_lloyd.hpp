@@ -60,16 +60,28 @@ class CsrLloyd {
     /// Moves rows of a leaf to and from the clusters of a group. previous: null if fresh.
     void add_leaf(Totals& sum, Range leaf, int first, const int32_t* labels,
                   const int32_t* previous, CsrReader<T, Index>& reader) const {
-        const auto mine = [&](int32_t label) {
+        const auto mine = [=](int32_t label) {
             return uint32_t(label - first) < uint32_t(per_group_);
         };
-        for (int64_t i = leaf.start; i < leaf.stop; i++) {
-            const bool added = mine(labels[i]), taken = previous != nullptr && mine(previous[i]);
-            if (!(added || taken) || (taken && labels[i] == previous[i])) continue;
-            const CsrRow<T, Index> row = reader.row(i);
-            if (taken) sum.add(row, previous[i] - first, -rows_.weight(i));
-            if (added) sum.add(row, labels[i] - first, rows_.weight(i));
+        constexpr int together = 256;
+        int64_t moved[together];
+        for (int64_t i = leaf.start; i < leaf.stop;) {
+            int count = 0;
+            for (const int64_t stop = std::min(leaf.stop, i + together); i < stop; i++) {
+                const int32_t from = previous == nullptr ? -1 : previous[i], to = labels[i];
+                moved[count] = i;
+                count += (mine(from) | mine(to)) & (from != to);  // without a branch
+            }
+            for (int m = 0; m < count; m++) move(sum, moved[m], first, labels, previous, reader);
         }
+    }
+
+    void move(Totals& sum, int64_t i, int first, const int32_t* labels, const int32_t* previous,
+              CsrReader<T, Index>& reader) const {
+        const int32_t from = previous == nullptr ? -1 : previous[i] - first, to = labels[i] - first;
+        const CsrRow<T, Index> row = reader.row(i);
+        if (uint32_t(from) < uint32_t(per_group_)) sum.add(row, from, -rows_.weight(i));
+        if (uint32_t(to) < uint32_t(per_group_)) sum.add(row, to, rows_.weight(i));
     }
 
     /// Copies labels to `previous`. Returns how many rows with weight changed.
