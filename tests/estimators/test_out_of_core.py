@@ -23,6 +23,7 @@ def anonymous():
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
 
 path, *cases = sys.argv[1:]
+lf.KMeans, lf.SphericalKMeans, lf.data.open  # names are imported when they are first used
 before = anonymous()
 for case in cases:
     peak, over = [before], threading.Event()

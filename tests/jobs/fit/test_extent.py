@@ -34,5 +34,5 @@ def test_the_extent_is_computed_once_for_all_k(calls, algorithm):
 
 def test_other_data_have_an_extent_of_their_own(calls):
     model = lf.KMeans(2, random_state=0).fit(lf.data.open(X))
-    model.predict(lf.data.open(100 * X))
+    model.partial_fit(lf.data.open(100 * X))
     assert len(calls) == 2
