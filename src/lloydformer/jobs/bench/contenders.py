@@ -58,8 +58,9 @@ class EstimatorContender:
                          max_iter=problem.max_iter, random_state=seed, **self.settings)  # fmt: skip
 
     def _fitted(self, problem: BenchProblem) -> Any:
-        """A model with centers near the start: one iteration, on the start itself."""
-        return self.model(replace(problem, max_iter=1), 0).fit(problem.start)
+        """A model whose centers are the start: one iteration, on the start itself, twice."""
+        assert problem.start is not None
+        return self.model(replace(problem, max_iter=1), 0).fit(np.tile(problem.start, (2, 1)))
 
     def _batches(self, problem: BenchProblem, seed: int) -> Fitted:
         assert self.streaming is not None
