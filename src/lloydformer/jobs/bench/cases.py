@@ -86,8 +86,8 @@ def minibatch(folder: Path | None, seed: int) -> list[BenchCase]:
             partial(_problem, batches, 20, seed, work="partial_fit", batch=4096), "partial_fit",
         ),
         BenchCase(
-            "fit, 1M x 16, k 20, batches of 4096",
-            partial(_problem, points, 20, seed, 100, 0.0, work="minibatch", batch=4096),
+            "one pass, 1M x 16, k 20, batches of 4096",
+            partial(_problem, points, 20, seed, 1, 0.0, work="minibatch", batch=4096),
             "minibatch",
         ),
     ]  # fmt: skip
