@@ -1,0 +1,1 @@
+"""The CUDA engine: kernels for points in the memory of a GPU."""
