@@ -24,8 +24,8 @@ class Work:
     4. Otherwise row `status[1]` of `record` becomes (the sum over clusters of mass |c|^2 - 2 sum c
        with c from `seen`, the sum of squared shifts of the centers, changed, 0), the centers move
        to the means, `seen` to their rounded values, `status[1]` grows by 1, and `status[0]`
-       becomes `SETTLED` if changed is 0 or the shift is at most `tolerance`, or if `record` is
-       full.
+       becomes `SETTLED` if changed is 0 or the shift is at most `tolerance`. Nobody asks for more
+       iterations than `record` has rows.
 
     Attributes
     ----------
