@@ -10,7 +10,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from lloydformer.data.extent import extent
+from lloydformer.data.extent import Survey, extent
 from lloydformer.data.layout import Layout
 from lloydformer.data.leaves import LEAF
 from lloydformer.data.prefetch import prefetch_rows
@@ -90,9 +90,12 @@ class TensorBlocks:
     part : int, optional
         Rows of a leaf that are processed together; by default the whole leaf.
     known_ends : Tensor of shape (2, d), optional
-        `ends` of other blocks over the same points, so that they are not computed again.
+        `ends` of other blocks over the same points, so that they are not computed again. They may
+        be on the CPU whatever the device of the points.
     weight_unit : float
         The unit of the weights, a power of two.
+    survey : Survey, optional
+        Sums over the points, if they are known.
     """
 
     points: Tensor
@@ -106,6 +109,7 @@ class TensorBlocks:
     part: int | None = None
     known_ends: Tensor | None = None
     weight_unit: float = 1.0
+    survey: Survey | None = None
 
     @cached_property
     def ends(self) -> Tensor:
@@ -121,7 +125,7 @@ class TensorBlocks:
         ends = self._scaled(self.ends)
         if ends.device.type != "cpu":
             return middle(ends)
-        return torch.from_numpy(middle_of_ends(ends.numpy()))
+        return torch.from_numpy(middle_of_ends(ends.numpy())).to(self.device)
 
     @cached_property
     def layout(self) -> Layout:
@@ -134,10 +138,18 @@ class TensorBlocks:
     @property
     def farthest(self) -> float:
         """Upper bound of the squared norms after centering and scaling."""
-        if self.directions:
-            return 1.0
-        corner = np.abs(self._seen(self.ends).points.double().cpu().numpy()).max(axis=0)
-        return float(np.square(corner).sum())
+        return 1.0 if self.directions else float(np.square(self._corner).sum())
+
+    @property
+    def reach(self) -> float:
+        """Upper bound of the absolute values after centering and scaling; above 0."""
+        return 1.0 if self.directions else float(self._corner.max()) or 1.0
+
+    @cached_property
+    def _corner(self) -> np.ndarray:
+        """Upper bounds of the columns' absolute values after centering and scaling."""
+        ends = self._scaled(self.ends).cpu().numpy() - self.origin.cpu().numpy()
+        return np.abs(ends.astype(np.float64)).max(axis=0)
 
     @property
     def n_rows(self) -> int:
@@ -173,7 +185,7 @@ class TensorBlocks:
         weights = None if self.sample_weight is None else self.sample_weight[rows]
         return replace(
             self, points=self.points[rows], sample_weight=weights, seen_from=self.origin,
-            known_ends=self.ends, mapped=False,
+            known_ends=self.ends, mapped=False, survey=None,
         )  # fmt: skip
 
     def _seen(self, points: Tensor) -> DenseRows:

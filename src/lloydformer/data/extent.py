@@ -1,9 +1,40 @@
 """Minimum and maximum of each column, in one pass over the data."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass over all rows finds, on the CPU.
+
+    Attributes
+    ----------
+    ends : Tensor of shape (2, d)
+        The smallest and the largest value of each column; NaN if there is one.
+    first : Tensor of shape (d,)
+        The first row, in float64.
+    sums : Tensor of shape (d,)
+        The sum of all rows less the first one, in float64.
+    squares : float
+        The sum of squared distances to the first row.
+    """
+
+    ends: Float[Tensor, "2 d"]
+    first: Float[Tensor, " d"]
+    sums: Float[Tensor, " d"]
+    squares: float
+
+    def seen_from(self, origin: Tensor, n_rows: int) -> tuple[Tensor, Tensor]:
+        """The sum of squared norms and the sum (d,) of the rows less this origin."""
+        away = self.first - origin.double()
+        squares = self.squares + 2 * (away @ self.sums) + n_rows * (away @ away)
+        return squares, self.sums + n_rows * away
+
 
 _ROWS = 1 << 16
 """Rows of a chunk."""

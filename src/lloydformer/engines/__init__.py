@@ -5,9 +5,12 @@ from collections.abc import Callable
 from lloydformer.data.blocks import Blocks
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.contract import Engine
+from lloydformer.engines.cuda import cuda_engine
 from lloydformer.engines.native import Native, instruction_set
 
-ENGINES: dict[str, Callable[[], Engine]] = {"native": Native, "chunked": Chunked}
+ENGINES: dict[str, Callable[[], Engine]] = {
+    "native": Native, "chunked": Chunked, "cuda": cuda_engine,
+}  # fmt: skip
 """Engines by the name that `engine=` takes."""
 
 
@@ -22,9 +25,9 @@ def choose(name: str, blocks: Blocks) -> Engine:
     Parameters
     ----------
     name : str
-        "auto" or a key of `ENGINES`. "auto" is the native engine if it was built. Data on
-        a GPU and data in another order than row by row go to the chunked engine whether the name
-        is "auto" or "native", since the kernels cannot read them.
+        "auto" or a key of `ENGINES`. "auto" is the CUDA engine for data on an NVIDIA GPU, else
+        the native engine if it was built. Data that the native engine cannot read go to the
+        chunked one whether the name is "auto" or "native".
     blocks : Blocks
         The data.
 
@@ -35,5 +38,7 @@ def choose(name: str, blocks: Blocks) -> Engine:
     """
     if name not in ("auto", *ENGINES):
         raise ValueError(f'engine: found {name!r}; pass "auto" or one of {", ".join(ENGINES)}')
+    if name == "auto" and blocks.layout.device.type == "cuda":
+        name = "cuda"
     engine = ENGINES[default_engine() if name == "auto" else name]()
     return Chunked() if isinstance(engine, Native) and not engine.reads(blocks) else engine

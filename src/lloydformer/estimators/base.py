@@ -191,7 +191,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         layout, labels = source.blocks.layout, result.labels
         self._view = View(layout.origin, layout.scaling)
         self.cluster_centers_ = source.out(layout.returned(result.centers))
-        self._warn_if_fewer(labels)
+        if not all(result.outcome.masses or (0.0,)):  # else every cluster has points
+            self._warn_if_fewer(labels)
         if result.trimmed is not None:
             labels.masked_fill_(result.trimmed, -1)
         self.labels_ = source.out(labels)
@@ -201,9 +202,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self._n_features_out = self.n_clusters
 
     def _warn_if_fewer(self, labels: Tensor) -> None:
-        seen = np.zeros(self.n_clusters, dtype=bool)
-        for start in range(0, len(labels), _PART):
-            seen[labels[start : start + _PART].cpu().numpy()] = True
+        seen = torch.zeros(self.n_clusters, dtype=torch.bool, device=labels.device)
+        for part in labels.split(_PART):
+            seen[part.long()] = True
         found = int(seen.sum())
         if found < self.n_clusters:
             warnings.warn(

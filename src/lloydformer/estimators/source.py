@@ -16,6 +16,7 @@ from lloydformer.data.canonical import canonical
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
+from lloydformer.engines.cuda import survey_on_gpu
 from lloydformer.engines.native.engine import column_ends
 from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.sample_weight import checked_weights
@@ -112,7 +113,11 @@ def read(
                 _check_squares(rows, fitted)
             return Source(rows, tensors=False)
         points = _as_tensor(X, estimator.device)
-    ends = X.ends.to(points.device) if isinstance(X, TensorBlocks) else _ends(points)
+    known = survey_on_gpu(points) if points.device.type == "cuda" else None
+    if known is not None:
+        ends = known.ends
+    else:
+        ends = X.ends.to(points.device) if isinstance(X, TensorBlocks) else _ends(points)
     if ends is None and not isinstance(X, Tensor):
         _check_finite(estimator, X)
     if view is not None:
@@ -130,6 +135,7 @@ def read(
         part_rows(points.device, points.shape[1], int(estimator.n_clusters)),
         ends,
         unit,
+        known,
     )
     if isinstance(X, Tensor | TensorBlocks) and not bool(torch.isfinite(blocks.ends).all()):
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")

@@ -62,11 +62,15 @@ class Ran:
         For each iteration, the objective of the centers that it began with.
     settled : bool
         Did the stop rule end it? If not, it may go on from these centers.
+    empty : bool
+        The next iteration leaves a cluster without points, and the engine does not fill it: the
+        loop in Python must run it.
     """
 
     centers: Tensor
     history: list[float]
     settled: bool
+    empty: bool = False
 
 
 @dataclass(frozen=True)

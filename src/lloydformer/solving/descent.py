@@ -1,7 +1,7 @@
 """One start: iterate from initial centers, then label the points for the last time."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from torch import Tensor
@@ -132,16 +132,25 @@ class Descent:
         if self.callback is not None or self.rules.empty != "farthest":
             return None
         history: list[float] = []
-        while len(history) < self.rules.max_iter:
+        settled = False
+        while not settled and len(history) < self.rules.max_iter:
             left = self.rules.max_iter - len(history)
             ran = self.plan.iterate(self.session, centers, self.tolerance, left)
             if ran is None:
                 return None
-            centers = ran.centers
+            centers, settled = ran.centers, ran.settled
             history += ran.history
-            if ran.settled:
-                break
+            if ran.empty:
+                centers, objective, settled = self._one_iteration(centers)
+                history.append(objective)
         return self.finish(centers, history) if history else None
+
+    def _one_iteration(self, centers: Tensor) -> tuple[Tensor, float, bool]:
+        """New centers, the objective before, and whether the stop rule holds."""
+        rules, tolerance = replace(self.rules, max_iter=1), np.array([self.tolerance])
+        loop = Loop(self.plan, OneProblem(self.plan, self.session), rules, tolerance, centers[None])
+        loop.run()
+        return loop.centers[0], loop.history[0].item(), loop.settled
 
     def _step_by_step(self, number: int, centers: Tensor) -> Outcome:
         problem = OneProblem(self.plan, self.session)

@@ -67,6 +67,8 @@ class Loop:
         The objective (b,) of the centers that each iteration began with; NaN after the end.
     n_iter : ndarray of shape (b,)
         Number of iterations of each problem.
+    settled : bool
+        Did the stop rule end all problems?
     """
 
     plan: Plan
@@ -79,6 +81,7 @@ class Loop:
     report: Callable[[Iteration], None] | None = None
     history: list[np.ndarray] = field(default_factory=list)
     n_iter: np.ndarray = field(init=False)
+    settled: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.n_iter = np.zeros(len(self.centers), dtype=np.int64)
@@ -91,6 +94,7 @@ class Loop:
             if len(done) == 1 and not done[0]:  # a fit that goes on
                 continue
             if done.all():
+                self.settled = True
                 return
             if done.any():
                 left = torch.from_numpy(~done).to(going.device)

@@ -80,6 +80,12 @@ class Points:
         return 1 / self.sum_unit <= finest
 
 
+def is_vector(rows: Tensor) -> bool:
+    """Can kernels read four numbers of a row at once?"""
+    aligned = rows.data_ptr() % 16 == 0 and rows.shape[1] % 4 == 0
+    return aligned and rows.dtype == torch.float32
+
+
 def _exponent(value: float) -> int:
     """The smallest e with value <= 2^e."""
     mantissa, exponent = math.frexp(value)

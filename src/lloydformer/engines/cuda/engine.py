@@ -1,0 +1,228 @@
+"""The CUDA engine: Lloyd's and spherical k-means by kernels, all else by torch on the device."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from typing import Any, TypeGuard
+
+import torch
+from torch import Tensor
+
+from lloydformer.data.blocks import Blocks, TensorBlocks
+from lloydformer.engines.chunked import ChunkedSession
+from lloydformer.engines.cuda.backend import CUDA_CPP, backend
+from lloydformer.engines.cuda.hopper import Steps, hopper_steps
+from lloydformer.engines.cuda.passes import WIDEST, moments
+from lloydformer.engines.cuda.points import Points
+from lloydformer.engines.cuda.seeds import knows, seeds
+from lloydformer.engines.cuda.work import EMPTY, GOING, SETTLED, Work
+from lloydformer.numerics.accumulate import add_by_label
+from lloydformer.plans.assign import (
+    Cosines,
+    Farthest,
+    FarthestPoints,
+    Measure,
+    Moments,
+    Nearest,
+)
+from lloydformer.plans.contract import Ran
+from lloydformer.plans.means import Iterations
+from lloydformer.plans.seeding import Seeds
+from lloydformer.plans.session import Fold, Task
+
+_FIRST, _MOST = 8, 64
+"""Iterations between two looks of the host at the stop rule: at first, and later at most."""
+
+
+class Cuda:
+    """Runs folds on the GPU that the points are on."""
+
+    name = "cuda"
+
+    @staticmethod
+    def reads(blocks: Blocks) -> TypeGuard[TensorBlocks]:
+        """Can the kernels read these data? Dense rows in the memory of a GPU."""
+        return isinstance(blocks, TensorBlocks) and blocks.device.type == "cuda"
+
+    @contextmanager
+    def open(self, blocks: Blocks) -> Iterator["CudaSession"]:
+        if not self.reads(blocks):
+            raise ValueError(
+                'engine: found "cuda" for data that are not on a GPU; pass device="cuda"'
+            )
+        with ExitStack() as resources, torch.cuda.device(blocks.device):
+            yield CudaSession(blocks, 1, resources)
+
+
+class CudaSession(ChunkedSession):
+    """Points on a GPU; folds and tasks without a kernel run as in the chunked engine."""
+
+    def __init__(self, blocks: TensorBlocks, n_threads: int, resources: ExitStack) -> None:
+        super().__init__(blocks, n_threads, resources)
+        self._tensors = blocks
+        self._steps: tuple[Work, Steps] | None = None
+        self.labelled = False
+        """Are the labels in the state those that the kernels have found last?"""
+
+    def fold(self, fold: Fold) -> Any:
+        kernel = _FOLDS.get(type(fold))
+        self.state.reclaim()
+        with self._all_or_forgotten():
+            summary = None if kernel is None else kernel(self, fold)
+        if summary is not None:
+            return summary
+        self.labelled = False
+        return super().fold(fold)
+
+    def run(self, task: Task) -> Any | None:
+        kernel = _TASKS.get(type(task))
+        if kernel is None:
+            return None
+        with self._all_or_forgotten():
+            return kernel(self, task)
+
+    def forget(self) -> None:
+        super().forget()
+        if self._steps is not None:
+            self._steps[0].forget()
+
+    @property
+    def compiled(self) -> bool:
+        """Does this GPU run the kernels in CUDA C++?"""
+        return backend(self.layout.device) == CUDA_CPP
+
+    @cached_property
+    def points(self) -> Points:
+        """The rows as kernels read them. Scaled rows and directions are computed once."""
+        blocks = self._tensors
+        weights, heaviest = blocks.sample_weight, 1.0
+        if weights is not None:
+            weights, heaviest = weights.contiguous(), float(weights.max())
+        if blocks.directions or blocks.scaling is not None:
+            rows = blocks.read(0, blocks.n_rows).take(torch.arange(blocks.n_rows))
+            return Points(rows, torch.zeros_like(rows[0]), weights, blocks.reach, heaviest)
+        rows = blocks.points.contiguous()
+        return Points(rows, blocks.origin.contiguous(), weights, blocks.reach, heaviest)
+
+    @cached_property
+    def moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The summary of the fold `Moments`, on the CPU."""
+        blocks, known = self._tensors, self._tensors.survey
+        if (
+            known is None
+            or blocks.sample_weight is not None
+            or self.points.rows is not blocks.points
+        ):
+            return moments(self.points)
+        squares, sums = known.seen_from(blocks.origin.cpu(), blocks.n_rows)
+        return squares, torch.tensor(float(blocks.n_rows)), squares, sums
+
+    @cached_property
+    def exact(self) -> bool:
+        """Are sums in fixed point fine enough for these points?"""
+        _, count, plain, sums = self.moments
+        spread = float(plain / count - (sums / count).square().sum()) / self.layout.n_features
+        weights = self.points.weights
+        lightest = 1.0 if weights is None else float(weights[weights > 0].min())
+        return spread > 0 and self.points.resolves(math.sqrt(spread), lightest)
+
+    def steps(self, n_clusters: int) -> tuple[Work, Steps] | None:
+        """Kernels for so many centers; None if there are none for these points."""
+        if self._steps is not None and len(self._steps[0].centers) == n_clusters:
+            return self._steps
+        if not self.compiled or not self.exact:
+            return None
+        work = Work.empty(self.points, n_clusters, _MOST, self._tensors.directions)
+        steps = hopper_steps(self.points, work)
+        self._steps = None if steps is None else (work, steps)
+        return self._steps
+
+
+def _moments(session: CudaSession, fold: Moments) -> Any:
+    if session.layout.n_features > WIDEST or not session.compiled:
+        return None
+    return session.moments
+
+
+def _assigned(session: CudaSession, centers: Tensor) -> tuple[Work, Steps] | None:
+    """Label the points by these centers, also in the state of the session."""
+    known = session.steps(len(centers))
+    if known is not None:
+        work, steps = known
+        steps.begin(centers, 0.0)
+        steps.assign()
+        session.state.column("labels").copy_(work.assigned)
+        session.labelled = True
+    return known
+
+
+def _nearest(session: CudaSession, fold: Nearest) -> Any:
+    known = _assigned(session, fold.centers)
+    if known is None:
+        return None
+    work, points = known[0], session.points
+    sums, masses = work.sums / points.sum_unit, work.masses / points.mass_unit
+    return sums, masses, work.changed[0].clone()
+
+
+def _measure(session: CudaSession, fold: Measure) -> Any:
+    known = _assigned(session, fold.centers)
+    if known is None:
+        return None
+    work, steps = known
+    distances = session.state.column("distances")
+    total, masses = steps.measure(distances), work.masses.double() / session.points.mass_unit
+    if isinstance(fold, Cosines):
+        spread = session._mass(0, session.layout.n_rows)
+        masses = masses - add_by_label(spread, work.assigned.long(), len(masses)) / 2
+    return total, masses
+
+
+def _farthest(session: CudaSession, fold: Farthest) -> FarthestPoints | None:
+    known = session.steps(len(fold.centers)) if session.labelled else None
+    if known is None or not torch.equal(known[0].seen, fold.centers):
+        return None
+    away = torch.empty(session.layout.n_rows, dtype=fold.centers.dtype, device=fold.centers.device)
+    known[1].measure(away)
+    weights = session._weight(0, len(away))
+    away = away.double().masked_fill(weights <= 0, -1.0)
+    least = away.topk(min(fold.m, len(away))).values[-1]
+    rows = (away >= least).nonzero()[:, 0]
+    rows = rows[away[rows].sort(descending=True, stable=True).indices[: fold.m]]
+    points, labels = session.gather(rows).double(), known[0].assigned[rows].long()
+    return FarthestPoints(away[rows], rows, labels, points, weights[rows])
+
+
+def _iterations(session: CudaSession, task: Iterations) -> Ran | None:
+    known = session.steps(len(task.centers))
+    if known is None:
+        return None
+    work, steps = known
+    steps.begin(task.centers, task.tolerance)
+    history: list[float] = []
+    status, at_once = GOING, _FIRST
+    while status == GOING and len(history) < task.max_iter:
+        for _ in range(min(at_once, task.max_iter - len(history))):
+            steps.step()
+        status, count = work.status.tolist()
+        history += [task.objective(change) for change in work.record[:count, 0].tolist()]
+        work.status[1:].zero_()
+        at_once = min(2 * at_once, _MOST)
+    return Ran(work.centers.clone(), history, status == SETTLED, status == EMPTY)
+
+
+def _seeds(session: CudaSession, task: Seeds) -> Tensor | None:
+    if not session.compiled or not knows(session.points, task.draws):
+        return None
+    distances = session.state.column("distances")
+    return seeds(session.points, task.first, task.draws, distances)
+
+
+_FOLDS: dict[type, Callable[[CudaSession, Any], Any | None]] = {
+    Moments: _moments, Nearest: _nearest, Measure: _measure, Cosines: _measure,
+    Farthest: _farthest,
+}  # fmt: skip
+_TASKS: dict[type, Callable[[CudaSession, Any], Any | None]] = {
+    Iterations: _iterations, Seeds: _seeds,
+}  # fmt: skip

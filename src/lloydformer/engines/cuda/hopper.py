@@ -1,0 +1,330 @@
+"""Lloyd's iterations by the CUDA C++ kernels for Hopper.
+
+Three families: few features and few centers, few centers, and many centers.
+"""
+
+import ctypes
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from lloydformer.engines.cuda.launches import (
+    Grid,
+    Launch,
+    macros,
+    n_processors,
+    points_argument,
+    row_shape,
+    work_argument,
+)
+from lloydformer.engines.cuda.nvrtc import Constants
+from lloydformer.engines.cuda.points import Points
+from lloydformer.engines.cuda.work import Work
+
+_SHARED = 227 * 1024
+"""Bytes of shared memory that a block of a Hopper GPU may have."""
+_TINY_FEATURES, _TINY_NUMBERS = 4, 24
+_SMALL_CENTERS, _SMALL_FEATURES = 16, 64
+_LARGE_FEATURES, _LARGE_CENTERS = 256, 4096
+_ANEW = 2
+"""Iterations at the beginning that add up all points: later ones move those that change."""
+_LARGE_RANGE = 2.0**40
+"""Coordinates up to it and down to its inverse are computed in float32 without scaling."""
+
+
+class Steps(Protocol):
+    """Iterations over some points for some work: see `Work` for what a step does."""
+
+    def begin(self, centers: Tensor, tolerance: float) -> None:
+        """Start from these centers (k, d), in float64."""
+        ...
+
+    def step(self) -> None:
+        """Put one iteration on the stream."""
+        ...
+
+    def assign(self) -> None:
+        """Only labels, sums and masses, from the centers in `Work.seen`."""
+        ...
+
+    def measure(self, distances: Tensor) -> Tensor:
+        """Squared distances (n,) to the assigned centers in `Work.seen`; the sum of w d^2, ()."""
+        ...
+
+
+def hopper_steps(points: Points, work: Work) -> Steps | None:
+    """The family for this problem; None if there is none."""
+    d, k = points.n_features, len(work.centers)
+    plain = points.rows.dtype == torch.float32 and points.weights is None
+    if d <= _TINY_FEATURES and k * d <= _TINY_NUMBERS and plain and in_range(points):
+        return TinySteps(points, work)
+    if k <= _SMALL_CENTERS and d <= _SMALL_FEATURES:
+        return SmallSteps(points, work)
+    if d <= _LARGE_FEATURES and k <= _LARGE_CENTERS:
+        return LargeSteps(points, work)
+    return None
+
+
+def in_range(points: Points) -> bool:
+    """Do squares of the coordinates fit into float32?"""
+    return 1 / _LARGE_RANGE < points.reach < _LARGE_RANGE
+
+
+class _Kernels:
+    """What the families share: packed arguments, and launches of one file."""
+
+    def __init__(self, points: Points, work: Work) -> None:
+        self.points, self.work = points, work
+        self.device = points.rows.device
+        self.processors = n_processors(self.device)
+        self._points, self._work = points_argument(points), work_argument(work)
+
+    def _empty(self, *shape: int, dtype: torch.dtype) -> Tensor:
+        return torch.empty(shape, dtype=dtype, device=self.device)
+
+    def _zeros(self, *shape: int, dtype: torch.dtype) -> Tensor:
+        return torch.zeros(shape, dtype=dtype, device=self.device)
+
+    def _launch(
+        self, file: str, name: str, grid: Grid, *arguments: Any, constants: Constants = ()
+    ) -> Launch:
+        constants = (*macros(self.points.rows, self.points.weights), *constants)
+        return Launch(file, name, self.device, grid, arguments, constants)
+
+    def begin(self, centers: Tensor, tolerance: float) -> None:
+        self._begin(centers, tolerance, keep_sums=True)
+
+    def _begin(self, centers: Tensor, tolerance: float, *, keep_sums: bool) -> None:
+        centers = centers.double().contiguous()
+        blocks = min(-(-centers.numel() // 256), self.processors)
+        self._launch(
+            "prepare.cu", "begin", Grid(blocks, 256), self._points, self._work, centers,
+            self.work.tolerance, tolerance, int(not keep_sums),
+        )()  # fmt: skip
+
+    def measure(self, distances: Tensor) -> Tensor:
+        blocks = 8 * self.processors
+        partial = self._empty(blocks, dtype=torch.float64)
+        width, lanes = row_shape(self.points.n_features)
+        self._launch(
+            "measure.cu", "measure", Grid(blocks, 256), self._points, self._work, distances,
+            partial, constants=(("D", width), ("LANES", lanes)),
+        )()  # fmt: skip
+        return partial.sum()
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """The float16 copy of the points: numbers, norms and residuals, and the largest norm."""
+
+    numbers: Tensor
+    norms: Tensor
+    largest: Tensor
+    padded: int
+
+
+class _WithCopy(_Kernels):
+    """Families that read a float16 copy of the points."""
+
+    def _copied(self, width: int, *, tile: int, fragments: bool) -> _Copy:
+        """A copy with so many columns, padded to whole tiles of rows."""
+        padded = -(-self.points.n_rows // tile) * tile
+        copy = _Copy(
+            self._empty(padded, width, dtype=torch.float16),
+            self._empty(padded, 2, dtype=torch.float32),
+            self._zeros(1, dtype=torch.float32), padded,
+        )  # fmt: skip
+        in_float32 = self.points.rows.dtype == torch.float32 and in_range(self.points)
+        self._launch(
+            "prepare.cu", "prepare", Grid(8 * self.processors, 256), self._points, copy.numbers,
+            copy.norms, copy.largest, padded, width, int(fragments),
+            constants=() if in_float32 else (("SCALED_DOUBLE", 1),),
+        )()  # fmt: skip
+        return copy
+
+
+class TinySteps(_Kernels):
+    """Few features, few centers: an iteration reads the rows and nothing else."""
+
+    def __init__(self, points: Points, work: Work) -> None:
+        super().__init__(points, work)
+        self.ticket = self._zeros(1, dtype=torch.int32)
+        self.step, self._label = self._iterate(labels=0), self._iterate(labels=1)
+
+    def _iterate(self, labels: int) -> Launch:
+        d, k = self.points.n_features, len(self.work.centers)
+        farthest = ctypes.c_float(self.points.reach * d**0.5 * 1.0001)
+        constants = (("DIM", d), ("K", k), ("LABELS", labels))
+        return self._launch(
+            "tiny.cu", "iterate_tiny", Grid(2 * self.processors, 256), self._points, self._work,
+            farthest, self.ticket, constants=constants,
+        )  # fmt: skip
+
+    def begin(self, centers: Tensor, tolerance: float) -> None:
+        self._begin(centers, tolerance, keep_sums=False)
+
+    def assign(self) -> None:
+        self._label()
+
+
+class SmallSteps(_WithCopy):
+    """Few centers: one launch an iteration."""
+
+    def __init__(self, points: Points, work: Work) -> None:
+        super().__init__(points, work)
+        self.width = 32 if points.n_features <= 32 else 64
+        self.copy = self._copied(self.width, tile=16, fragments=False)
+        self.ticket = self._zeros(1, dtype=torch.int32)
+        self.step, self.assign = self._iterate(fold=0), self._iterate(fold=1)
+
+    def _iterate(self, fold: int) -> Launch:
+        wide, k = self.width, 8 if len(self.work.centers) <= 8 else 16
+        real_bytes, warps = self.points.rows.dtype.itemsize, 8
+        shared = warps * k * (wide + 1) * 8 + k * wide * real_bytes + 3 * k * 4 + 256 + warps * 192
+        blocks = (3 if wide == 32 else 1) * self.processors
+        return self._launch(
+            "small.cu", "iterate_small", Grid(blocks, 32 * warps, shared + 64), self._points,
+            self._work, self.copy.numbers, self.copy.norms, self.copy.largest, self.ticket, fold,
+            constants=(("D", wide), ("K", k), ("BLOCKS", blocks // self.processors)),
+        )  # fmt: skip
+
+
+class _Packed(ctypes.Structure):
+    """`struct Packed` of kernels/settle.cu."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in (
+            "tiles", "halves", "facts", "norms", "partial", "ticket", "queued",
+        )),
+        ("part", ctypes.c_int),
+    ]  # fmt: skip
+
+
+class LargeSteps(_WithCopy):
+    """Many centers: scores by wgmma, then close calls, sums and new centers."""
+
+    def __init__(self, points: Points, work: Work) -> None:
+        super().__init__(points, work)
+        self.width = -(-points.n_features // 64) * 64
+        self.columns, self.part, self.parts = self._cut(len(work.centers))
+        self.copy = self._copied(self.width, tile=64, fragments=True)
+        rows = self.copy.padded
+        self.word = self._empty(self.parts, rows, dtype=torch.int32)
+        self.best = self._empty(self.parts if self.parts > 1 else 0, rows, dtype=torch.float32)
+        self.list = self._empty(points.n_rows, dtype=torch.int32)
+        self._pack()
+        self._build()
+
+    def _cut(self, k: int) -> tuple[int, int, int]:
+        """Columns of a matrix instruction, centers of a part in shared memory, parts."""
+        if k <= 128:
+            columns = -(-k // 8) * 8
+            return columns, columns, 1
+        most = min(1024, (_SHARED - 2048) // (2 * self.width + 4) // 128 * 128)
+        parts = -(-k // most)
+        part = -(-k // (128 * parts)) * 128
+        return 128, part, -(-k // part)
+
+    def _pack(self) -> None:
+        padded = self.part * self.parts
+        self.tiles = self._zeros(padded, self.width, dtype=torch.float16)
+        self.halves = self._empty(padded, dtype=torch.float32)
+        self.facts = self._empty(3, dtype=torch.float32)
+        self.norms = self._empty(padded, 2, dtype=torch.float32)
+        self.partial = self._empty(padded, 2, dtype=torch.float64)
+        self.counters = self._zeros(3, dtype=torch.int32)
+        pointers = (self.tiles, self.halves, self.facts, self.norms, self.partial, self.counters)
+        self.packed = _Packed(
+            *(tensor.data_ptr() for tensor in pointers), self.queued.data_ptr(), self.part
+        )
+
+    @cached_property
+    def queued(self) -> Tensor:
+        return self.counters[1:]
+
+    def _build(self) -> None:
+        wide, copy, n = (("D", self.width),), self.copy, self.points.n_rows
+        groups = {64: 4, 128: 3}.get(self.width, 2)
+        grid = Grid(
+            self.processors // self.parts * self.parts, 128 * groups,
+            self.part * (2 * self.width + 4) + 1024,
+        )  # fmt: skip
+        self._assign = self._launch(
+            "assign.cu", "assign", grid, self._work, copy.numbers, self.tiles, self.halves,
+            copy.norms, self.facts, copy.largest, self.word, self.best, self.list, self.queued,
+            n, copy.padded, self.part, self.parts,
+            constants=(*wide, ("N", self.columns), ("GROUPS", groups)),
+        )  # fmt: skip
+        many = Grid(8 * self.processors, 256)
+        rough = len(self.work.centers) * self.points.rows.dtype.itemsize
+        self._merge = self._launch(
+            "settle.cu", "merge", many, self._work, self.word, self.best, copy.norms, copy.largest,
+            self.facts, self.list, self.queued, n, copy.padded, self.parts, constants=wide,
+        )  # fmt: skip
+        self._recheck = self._launch(
+            "settle.cu", "recheck", Grid(4 * self.processors, 256, rough), self._points, self._work,
+            self.word, self.list, self.queued, copy.padded, constants=wide,
+        )  # fmt: skip
+        self._move = self._launch(
+            "settle.cu", "move", many, self._points, self._work, self.word, constants=wide
+        )
+        self._update, self._pack_centers = (
+            self._launch(
+                "settle.cu", "update", Grid(self.part * self.parts, self.width), self._points,
+                self._work, self.packed, begin, constants=wide,
+            )
+            for begin in (0, 1)
+        )  # fmt: skip
+        self._add_all = self._sums_anew(wide)
+
+    def _sums_anew(self, wide: Constants) -> tuple[Launch, ...]:
+        """All sums from the labels: a counting sort, then the sums of runs."""
+        blocks, n, k = 2 * self.processors, self.points.n_rows, len(self.work.centers)
+        rows, each = -(-n // blocks), Grid(blocks, 1024, 4 * k)
+        self.counts = self._empty(k, blocks, dtype=torch.int32)
+        return (
+            self._launch(
+                "settle.cu", "count_labels", each, self._points, self._work, self.word,
+                self.counts, rows, constants=wide,
+            ),
+            self._launch(
+                "settle.cu", "scan_counts", Grid(1, 1024), self._work, self.counts, k * blocks,
+                constants=wide,
+            ),
+            self._launch(
+                "settle.cu", "sort_rows", each, self._points, self._work, self.counts, self.list,
+                rows, constants=wide,
+            ),
+            self._launch(
+                "settle.cu", "add_runs", Grid(-(-n // 512), 256), self._points, self._work,
+                self.list, constants=wide,
+            ),
+        )  # fmt: skip
+
+    def begin(self, centers: Tensor, tolerance: float) -> None:
+        super().begin(centers, tolerance)
+        self._pack_centers()
+        self._left_anew = _ANEW
+
+    def _label(self) -> None:
+        self._assign()
+        if self.parts > 1:
+            self._merge()
+        self._recheck()
+
+    def assign(self) -> None:
+        self._label()
+        self._move()
+
+    def step(self) -> None:
+        self._label()
+        if self._left_anew > 0:
+            self._left_anew -= 1
+            for launch in self._add_all:
+                launch()
+        else:
+            self._move()
+        self._update()

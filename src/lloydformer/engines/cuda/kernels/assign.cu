@@ -1,0 +1,178 @@
+// Labels by float16 tensor cores, with a certificate, for k above 16 on Hopper.
+//
+// Points lie in global memory in the order of wgmma's operand A, centers in that of its swizzled
+// operand B, and a part of the centers stays in shared memory: nothing is staged, and warpgroups
+// run on their own, 64 rows each. The columns of the scores are a grid u * 32 + q. The largest
+// score of every q over u, and of every u over q, take two operations a score. Any column but the
+// best differs from it in u or in q, so the runners-up of both kinds give the second best, and at
+// most four candidates if no third is near.
+// Scores are shifted so that all are positive: then their bits order as integers do, and Hopper
+// has a maximum of three integers. The lowest five bits hold u or q.
+#ifndef D
+#define D 128
+#endif
+#ifndef N
+#define N 128  // columns of one wgmma
+#endif
+#ifndef GROUPS
+#define GROUPS 3  // warpgroups of a block
+#endif
+#define STEPS (D / 16)
+#define BLOCKS ((N + 31) / 32)  // values of u in one tile
+#define LOWEST (-2147483647)
+
+//WGMMA//
+
+__device__ __forceinline__ int with_code(int score, int code) { return (score & ~31) | code; }
+
+__device__ __forceinline__ void load(uint4* a, const uint4* copy, int block, int warp, int lane) {
+#pragma unroll
+  for (int s = 0; s < STEPS; s++)
+    a[s] = __ldcs(copy + ((size_t)(block * 4 + warp) * STEPS + s) * 32 + lane);
+}
+
+// word, best: (parts, padded rows). list: rows with few candidates from its front, with many from
+// its back; only if there is one part.
+extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(
+    Work w, const uint4* copy, const uint4* tiles, const float* halves, const float2* norms,
+    const float* facts, const float* largest, int* word, float* best, int* list, int* queued, int n,
+    int padded, int part_size, int parts) {
+  if (!going(w)) return;
+  extern __shared__ unsigned char raw[];
+  const u32 start = (u32)__cvta_generic_to_shared(raw), base = (start + 1023) & ~1023u;
+  unsigned char* centers = raw + (base - start);
+  float* shifted = (float*)(centers + (size_t)part_size * D * 2);
+  const int thread = threadIdx.x, group = thread >> 7, lane = thread & 31, warp = (thread >> 5) & 3;
+  const int g = lane >> 2, t4 = lane & 3, part = blockIdx.x % parts, n_tiles = part_size / N;
+  const float cm = facts[0], cr = facts[1], size = (*largest * cm + facts[2]) * 1.01f + 1e-30f;
+  const float by_norm = cr + (D + 16) * 1.2e-7f * cm, always = 9e-6f * size;
+  for (int i = thread; i < part_size * D / 8; i += 128 * GROUPS)
+    ((uint4*)centers)[i] = tiles[(size_t)part * (part_size * D / 8) + i];
+  for (int i = thread; i < part_size; i += 128 * GROUPS)
+    shifted[i] = size - halves[part * part_size + i];
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  const u64 descriptor =
+      ((u64)((base & 0x3FFFF) >> 4)) | (1ull << 16) | (64ull << 32) | (1ull << 62);
+  const int n_blocks = padded / 64, stride = (gridDim.x / parts) * GROUPS;
+  int block = (blockIdx.x / parts) * GROUPS + group;
+  uint4 a[STEPS];
+  if (block < n_blocks) load(a, copy, block, warp, lane);
+  for (; block < n_blocks; block += stride) {
+    const int row = block * 64 + warp * 16 + g;
+    const float2 norm[2] = {norms[row], norms[row + 8]};
+    int by_q[2][8], first[2], second[2], third[2];
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      first[h] = second[h] = third[h] = LOWEST;
+#pragma unroll
+      for (int s = 0; s < 8; s++) by_q[h][s] = LOWEST;
+    }
+#pragma unroll 1
+    for (int tile = 0; tile < n_tiles; tile++) {
+      float c[N / 2];
+      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+      for (int s = 0; s < STEPS; s++)
+        wgmma(c, a[s],
+              descriptor + (u64)(((s >> 2) * (part_size * 128) + tile * N * 128 + (s & 3) * 32) >> 4),
+              s > 0);
+      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#pragma unroll
+      for (int i = 0; i < N / 2; i++) asm volatile("" : "+f"(c[i])::"memory");
+      if (tile == n_tiles - 1 && block + stride < n_blocks)  // the next rows, while these end
+        load(a, copy, block + stride, warp, lane);
+      const float* shift = shifted + 2 * t4 + tile * N;
+#pragma unroll
+      for (int pair = 0; pair < BLOCKS; pair += 2) {
+        int v[2][2][8];  // block of 32 columns, row, slot
+#pragma unroll
+        for (int q = 0; q < 2; q++)
+#pragma unroll
+          for (int i = 0; i < 4; i++) {
+            const int n8 = (pair + q) * 4 + i;
+            const bool in = n8 < N / 8;
+            float2 z = make_float2(0, 0);
+            if (in) z = *(const float2*)(shift + n8 * 8);
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+              v[q][h][2 * i] = in ? __float_as_int(c[in ? n8 * 4 + 2 * h : 0] + z.x) : LOWEST;
+              v[q][h][2 * i + 1] =
+                  in ? __float_as_int(c[in ? n8 * 4 + 2 * h + 1 : 0] + z.y) : LOWEST;
+            }
+          }
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+#pragma unroll
+          for (int s = 0; s < 8; s++) {
+            if (pair * 4 + (s >> 1) >= N / 8) continue;
+            by_q[h][s] = (pair + 1) * 4 + (s >> 1) < N / 8
+                             ? max(max(by_q[h][s], v[0][h][s]), v[1][h][s])
+                             : max(by_q[h][s], v[0][h][s]);
+          }
+#pragma unroll
+          for (int q = 0; q < 2; q++) {
+            if ((pair + q) * 32 >= N) continue;
+            int m = max(max(v[q][h][0], v[q][h][1]), v[q][h][2]);
+            m = max(max(m, v[q][h][3]), v[q][h][4]);
+            m = max(max(m, v[q][h][5]), v[q][h][6]);
+            m = with_code(max(m, v[q][h][7]), tile * BLOCKS + pair + q);
+            third[h] = max(third[h], min(second[h], m));
+            second[h] = max(second[h], min(first[h], m));
+            first[h] = max(first[h], m);
+          }
+        }
+      }
+    }
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      int most = LOWEST, next = LOWEST;  // over q
+#pragma unroll
+      for (int s = 0; s < 8; s += 2) {
+        const int v = with_code(by_q[h][s], 8 * (s >> 1) + 2 * t4);
+        const int u = with_code(by_q[h][s + 1], 8 * (s >> 1) + 1 + 2 * t4);
+        next = max(max(next, min(most, max(u, v))), min(u, v));
+        most = max(most, max(u, v));
+      }
+#pragma unroll
+      for (int o = 1; o < 4; o <<= 1) {
+        const int m = __shfl_xor_sync(~0u, most, o), x = __shfl_xor_sync(~0u, next, o);
+        next = max(max(next, x), min(most, m));
+        most = max(most, m);
+        const int b1 = __shfl_xor_sync(~0u, first[h], o), b2 = __shfl_xor_sync(~0u, second[h], o);
+        const int b3 = __shfl_xor_sync(~0u, third[h], o);
+        // the four lanes hold other q of the same u: the u of both firsts may be one and the same
+        third[h] = max(max(third[h], b3), max(min(second[h], b1), min(first[h], b2)));
+        second[h] = max(max(second[h], b2), min(first[h], b1));
+        first[h] = max(first[h], b1);
+      }
+      const int u1 = first[h] & 31, q1 = most & 31;
+      u32 code = part * part_size + u1 * 32 + q1;
+      const float error = fmaf(norm[h].y, cm + cr, fmaf(norm[h].x, by_norm, always));
+      const float lowest = fmaxf(fmaf(-2.f, error, __int_as_float(first[h])), 1e-30f);
+      const int limit = __float_as_int(lowest);
+      const bool close = max(next, second[h]) >= limit && row + 8 * h < n;
+      if (__any_sync(~0u, close)) {
+        int near = 0;
+#pragma unroll
+        for (int s = 0; s < 8; s++) near += by_q[h][s] >= limit;
+        near += __shfl_xor_sync(~0u, near, 1);
+        near += __shfl_xor_sync(~0u, near, 2);
+        const int u2 = second[h] >= limit ? second[h] & 31 : u1, q2 = next >= limit ? next & 31 : q1;
+        const bool few = near <= 2 && third[h] < limit;
+        if (close) code |= ((part * part_size + u2 * 32 + q2) << 15) | (few ? 1u << 30 : 2u << 30);
+        if (parts == 1 && close && t4 == 0) {
+          if (few)
+            list[atomicAdd(queued, 1)] = row + 8 * h;
+          else
+            list[n - 1 - atomicAdd(queued + 1, 1)] = row + 8 * h;
+        }
+      }
+      if (t4 == 0) {
+        word[(size_t)part * padded + row + 8 * h] = code;
+        if (parts > 1) best[(size_t)part * padded + row + 8 * h] = __int_as_float(first[h]);
+      }
+    }
+  }
+}

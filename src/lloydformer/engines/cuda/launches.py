@@ -1,0 +1,126 @@
+"""Launches of kernels whose arguments are packed once: an iteration is the same call every time."""
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lloydformer.engines.cuda.nvrtc import Constants, checked, driver, kernel
+from lloydformer.engines.cuda.points import Points, is_vector
+from lloydformer.engines.cuda.work import Work
+
+
+def _pointers(*names: str) -> list[tuple[str, Any]]:
+    return [(name, ctypes.c_void_p) for name in names]
+
+
+class PointsArgument(ctypes.Structure):
+    """`struct Points` of kernels/common.cuh."""
+
+    _fields_ = [
+        *_pointers("rows", "origin", "weights"),
+        *((name, ctypes.c_double) for name in ("half_unit", "sum_unit", "mass_unit")),
+        ("n", ctypes.c_int), ("d", ctypes.c_int),
+    ]  # fmt: skip
+
+
+class WorkArgument(ctypes.Structure):
+    """`struct Work` of kernels/common.cuh."""
+
+    _fields_ = [
+        *_pointers(
+            "centers", "seen", "assigned", "sums", "masses", "changed", "tolerance", "record",
+            "status",
+        ),
+        ("k", ctypes.c_int), ("directions", ctypes.c_int),
+    ]  # fmt: skip
+
+
+def points_argument(points: Points) -> PointsArgument:
+    weights = None if points.weights is None else points.weights.data_ptr()
+    return PointsArgument(
+        points.rows.data_ptr(), points.origin.data_ptr(), weights, points.half_unit,
+        points.sum_unit, points.mass_unit, *points.rows.shape,
+    )  # fmt: skip
+
+
+def work_argument(work: Work) -> WorkArgument:
+    tensors = (
+        work.centers, work.seen, work.assigned, work.sums, work.masses, work.changed,
+        work.tolerance, work.record, work.status,
+    )  # fmt: skip
+    pointers = (tensor.data_ptr() for tensor in tensors)
+    return WorkArgument(*pointers, len(work.centers), int(work.directions))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How a kernel is launched: blocks, threads of a block, bytes of dynamic shared memory."""
+
+    blocks: int
+    threads: int
+    shared: int = 0
+
+
+class Launch:
+    """A kernel with its arguments; calling it puts it on the current stream.
+
+    Whoever makes it keeps the tensors alive. Integers are passed as C's int, floats as double;
+    other types by ctypes.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        name: str,
+        device: torch.device,
+        grid: Grid,
+        arguments: Sequence[Any],
+        constants: Constants = (),
+    ) -> None:
+        self._function = kernel(file, name, device, constants, grid.shared)
+        self._device, self._grid = device, grid
+        self._values = [_packed(argument) for argument in arguments]
+        pointers = (ctypes.addressof(value) for value in self._values)
+        self._arguments = (ctypes.c_void_p * len(self._values))(*pointers)
+
+    def __call__(self) -> None:
+        grid, stream = self._grid, torch._C._cuda_getCurrentRawStream(self._device.index or 0)
+        checked(
+            driver().cuLaunchKernel(
+                self._function, grid.blocks, 1, 1, grid.threads, 1, 1, grid.shared,
+                ctypes.c_void_p(stream), self._arguments, None,
+            )
+        )  # fmt: skip
+
+
+def _packed(argument: Any) -> Any:
+    if isinstance(argument, Tensor):
+        return ctypes.c_void_p(argument.data_ptr())
+    if isinstance(argument, int):
+        return ctypes.c_int(argument)
+    return ctypes.c_double(argument) if isinstance(argument, float) else argument
+
+
+def macros(rows: Tensor, weights: Tensor | None = None) -> Constants:
+    """What kernels are compiled for: precision, whole vectors, weights."""
+    real = "double" if rows.dtype == torch.float64 else "float"
+    return (
+        ("REAL", real),
+        ("VECTOR", int(is_vector(rows))),
+        ("WEIGHTED", int(weights is not None)),
+    )
+
+
+def n_processors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def row_shape(d: int) -> tuple[int, int]:
+    """Columns that a kernel is compiled for, and threads that share a row."""
+    if d <= 4:
+        return 4, 1
+    return next(width for width in (32, 64, 128, 256) if d <= width), 8

@@ -1,0 +1,56 @@
+"""Passes over the rows before the first iteration: what is known of the columns, and moments."""
+
+import ctypes
+
+import torch
+from torch import Tensor
+
+from lloydformer.data.extent import Survey
+from lloydformer.engines.cuda.launches import Grid, Launch, macros, n_processors, points_argument
+from lloydformer.engines.cuda.points import Points, is_vector
+
+_BLOCKS = 4
+"""Blocks of a multiprocessor."""
+WIDEST = 2048
+"""Columns up to which one block holds a number for each in shared memory."""
+
+
+def survey(rows: Tensor) -> Survey:
+    """What one pass over all rows finds of the columns. Precondition: rows are contiguous."""
+    (n, d), device = rows.shape, rows.device
+    wide = 4 if is_vector(rows) else 1
+    blocks = _wide_enough(d, device)
+    stride = min(blocks * 256 * wide, n * d) // d * d
+    found = torch.empty(4, stride, dtype=torch.float64, device=device)
+    columns = torch.empty(4, d, dtype=torch.float64, device=device)
+    length = ctypes.c_int64(stride)
+    Launch(
+        "prepare.cu", "survey", device, Grid(blocks, 256),
+        [rows, ctypes.c_int64(n * d), d, length, found], macros(rows),
+    )()  # fmt: skip
+    Launch(
+        "prepare.cu", "survey_columns", device, Grid(d, 256), [found, length, d, columns],
+        macros(rows),
+    )()  # fmt: skip
+    first = rows[0].double()
+    low, high, sums, squares, start = torch.cat([columns, first[None]]).cpu()
+    return Survey(torch.stack([low, high]).to(rows.dtype), start, sums, float(squares.sum()))
+
+
+def _wide_enough(d: int, device: torch.device) -> int:
+    """Blocks of 256 threads; at least one thread for each column."""
+    return max(_BLOCKS * n_processors(device), -(-d // 256))
+
+
+def moments(points: Points) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The summary of `plans.assign.Moments`, on the CPU."""
+    d, device = points.n_features, points.rows.device
+    blocks = _wide_enough(d, device)
+    partial = torch.zeros(blocks, 4, dtype=torch.float64, device=device)
+    columns = torch.zeros(d, dtype=torch.int64, device=device)
+    Launch(
+        "prepare.cu", "moments", device, Grid(blocks, 256, 8 * d),
+        [points_argument(points), partial, columns], macros(points.rows, points.weights),
+    )()  # fmt: skip
+    weighted, count, plain, _ = partial.sum(dim=0).cpu()
+    return weighted, count, plain, columns.cpu().double() / points.sum_unit

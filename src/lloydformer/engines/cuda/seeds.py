@@ -1,0 +1,69 @@
+"""Greedy k-means++ on the device, without a word to the host."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lloydformer.engines.cuda.launches import (
+    Grid,
+    Launch,
+    macros,
+    n_processors,
+    points_argument,
+    row_shape,
+)
+from lloydformer.engines.cuda.points import Points
+
+_CHUNK, _MOST_TRIALS, _WIDEST = 1024, 16, 256
+
+
+def knows(points: Points, draws: np.ndarray) -> bool:
+    """Are there kernels for such points and draws?"""
+    return points.n_features <= _WIDEST and draws.shape[1] <= _MOST_TRIALS
+
+
+def seeds(points: Points, first: int, draws: np.ndarray, distances: Tensor) -> Tensor:
+    """Rows (k,) of the seeds; fewer, if every point with weight is one.
+
+    Parameters
+    ----------
+    points : Points
+        The points.
+    first : int
+        The row of the first seed.
+    draws : ndarray of shape (k - 1, trials)
+        Numbers from [0, 1).
+    distances : Tensor of shape (n,)
+        Becomes the squared distance of each point to the nearest seed but the last.
+    """
+    device, trials = points.rows.device, draws.shape[1]
+    rows = torch.zeros(len(draws) + 1, dtype=torch.int64, device=device)
+    rows[0] = first
+    count = torch.ones(1, dtype=torch.int32, device=device)
+    fractions = torch.from_numpy(draws).to(device)
+    chunks, blocks = -(-points.n_rows // _CHUNK), 4 * n_processors(device)
+    masses = torch.empty(chunks, dtype=torch.float64, device=device)
+    partial = torch.empty(blocks, _MOST_TRIALS, dtype=torch.float64, device=device)
+    candidates = torch.empty(trials, dtype=torch.int64, device=device)
+    ticket, given = torch.zeros(1, dtype=torch.int32, device=device), points_argument(points)
+    width, lanes = row_shape(points.n_features)
+    constants = (*macros(points.rows, points.weights), ("D", width), ("LANES", lanes))
+    shared = trials * width * points.rows.dtype.itemsize
+
+    def launch(name: str, grid: Grid, *arguments: object) -> None:
+        Launch("seeds.cu", name, device, grid, [given, *arguments], constants)()
+
+    for number in range(1, len(rows)):
+        launch(
+            "approach", Grid(min(chunks, 16 * n_processors(device)), 256), distances, rows, count,
+            number, masses,
+        )  # fmt: skip
+        launch(
+            "draw", Grid(trials, 256), distances, masses, chunks, fractions[number - 1], count,
+            number, candidates,
+        )  # fmt: skip
+        launch(
+            "choose", Grid(blocks, 256, shared), distances, candidates, trials, rows, count,
+            number, partial, ticket,
+        )  # fmt: skip
+    return rows[: int(count)]
