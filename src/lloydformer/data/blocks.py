@@ -128,6 +128,14 @@ class TensorBlocks:
         return torch.from_numpy(middle_of_ends(ends.numpy())).to(self.device)
 
     @cached_property
+    def origin_on_host(self) -> np.ndarray:
+        """The origin in float64."""
+        known = self.survey
+        if known is None or self.seen_from is not None or self.directions or self.scaling:
+            return self.origin.cpu().double().numpy()
+        return middle_of_ends(known.ends).astype(np.float64)
+
+    @cached_property
     def layout(self) -> Layout:
         return Layout(
             self.n_rows, self.n_features, self.dtype, self.device, self.leaf,
@@ -148,8 +156,8 @@ class TensorBlocks:
     @cached_property
     def _corner(self) -> np.ndarray:
         """Upper bounds of the columns' absolute values after centering and scaling."""
-        ends = self._scaled(self.ends).cpu().numpy() - self.origin.cpu().numpy()
-        return np.abs(ends.astype(np.float64)).max(axis=0)
+        ends = self._scaled(self.ends).cpu().numpy()
+        return np.abs(ends - self.origin_on_host.astype(ends.dtype)).max(axis=0).astype(np.float64)
 
     @property
     def n_rows(self) -> int:

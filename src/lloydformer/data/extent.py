@@ -10,30 +10,33 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass over all rows finds, on the CPU.
+    """What one pass over all rows finds.
 
     Attributes
     ----------
-    ends : Tensor of shape (2, d)
+    ends : ndarray of shape (2, d)
         The smallest and the largest value of each column; NaN if there is one.
-    first : Tensor of shape (d,)
+    first : ndarray of shape (d,)
         The first row, in float64.
-    sums : Tensor of shape (d,)
+    sums : ndarray of shape (d,)
         The sum of all rows less the first one, in float64.
     squares : float
         The sum of squared distances to the first row.
+    n_rows : int
+        Number of rows.
     """
 
-    ends: Float[Tensor, "2 d"]
-    first: Float[Tensor, " d"]
-    sums: Float[Tensor, " d"]
+    ends: np.ndarray
+    first: np.ndarray
+    sums: np.ndarray
     squares: float
+    n_rows: int
 
-    def seen_from(self, origin: Tensor, n_rows: int) -> tuple[Tensor, Tensor]:
+    def seen_from(self, origin: np.ndarray) -> tuple[float, np.ndarray]:
         """The sum of squared norms and the sum (d,) of the rows less this origin."""
-        away = self.first - origin.double()
-        squares = self.squares + 2 * (away @ self.sums) + n_rows * (away @ away)
-        return squares, self.sums + n_rows * away
+        away = self.first - origin
+        squares = self.squares + 2 * (away @ self.sums) + self.n_rows * (away @ away)
+        return squares, self.sums + self.n_rows * away
 
 
 _ROWS = 1 << 16

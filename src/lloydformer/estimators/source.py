@@ -115,7 +115,7 @@ def read(
         points = _as_tensor(X, estimator.device)
     known = survey_on_gpu(points) if points.device.type == "cuda" else None
     if known is not None:
-        ends = known.ends
+        ends = torch.from_numpy(known.ends)
     else:
         ends = X.ends.to(points.device) if isinstance(X, TensorBlocks) else _ends(points)
     if ends is None and not isinstance(X, Tensor):
@@ -137,7 +137,7 @@ def read(
         unit,
         known,
     )
-    if isinstance(X, Tensor | TensorBlocks) and not bool(torch.isfinite(blocks.ends).all()):
+    if isinstance(X, Tensor | TensorBlocks) and not np.isfinite(blocks.ends.cpu().numpy()).all():
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
     if not directions:
         _check_squares(blocks, fitted)

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import Any, TypeGuard
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,7 +17,7 @@ from lloydformer.engines.cuda.hopper import Steps, hopper_steps
 from lloydformer.engines.cuda.passes import WIDEST, moments
 from lloydformer.engines.cuda.points import Points
 from lloydformer.engines.cuda.seeds import knows, seeds
-from lloydformer.engines.cuda.work import EMPTY, GOING, SETTLED, Work
+from lloydformer.engines.cuda.work import EMPTY, GOING, RECORDS, SETTLED, Work
 from lloydformer.numerics.accumulate import add_by_label
 from lloydformer.plans.assign import (
     Cosines,
@@ -30,9 +31,6 @@ from lloydformer.plans.contract import Ran
 from lloydformer.plans.means import Iterations
 from lloydformer.plans.seeding import Seeds
 from lloydformer.plans.session import Fold, Task
-
-_FIRST, _MOST = 8, 64
-"""Iterations between two looks of the host at the stop rule: at first, and later at most."""
 
 
 class Cuda:
@@ -115,14 +113,15 @@ class CudaSession(ChunkedSession):
             or self.points.rows is not blocks.points
         ):
             return moments(self.points)
-        squares, sums = known.seen_from(blocks.origin.cpu(), blocks.n_rows)
-        return squares, torch.tensor(float(blocks.n_rows)), squares, sums
+        squares, sums = known.seen_from(blocks.origin_on_host)
+        total = torch.tensor(squares, dtype=torch.float64)
+        return total, torch.tensor(float(blocks.n_rows)), total, torch.from_numpy(sums)
 
     @cached_property
     def exact(self) -> bool:
         """Are sums in fixed point fine enough for these points?"""
-        _, count, plain, sums = self.moments
-        spread = float(plain / count - (sums / count).square().sum()) / self.layout.n_features
+        _, count, plain, sums = (moment.numpy() for moment in self.moments)
+        spread = float(plain / count - np.square(sums / count).sum()) / self.layout.n_features
         weights = self.points.weights
         lightest = 1.0 if weights is None else float(weights[weights > 0].min())
         return spread > 0 and self.points.resolves(math.sqrt(spread), lightest)
@@ -133,7 +132,7 @@ class CudaSession(ChunkedSession):
             return self._steps
         if not self.compiled or not self.exact:
             return None
-        work = Work.empty(self.points, n_clusters, _MOST, self._tensors.directions)
+        work = Work.empty(self.points, n_clusters, self._tensors.directions)
         steps = hopper_steps(self.points, work)
         self._steps = None if steps is None else (work, steps)
         return self._steps
@@ -201,14 +200,13 @@ def _iterations(session: CudaSession, task: Iterations) -> Ran | None:
     work, steps = known
     steps.begin(task.centers, task.tolerance)
     history: list[float] = []
-    status, at_once = GOING, _FIRST
+    status, at_once = GOING, steps.at_once
     while status == GOING and len(history) < task.max_iter:
         for _ in range(min(at_once, task.max_iter - len(history))):
             steps.step()
-        status, count = work.status.tolist()
-        history += [task.objective(change) for change in work.record[:count, 0].tolist()]
-        work.status[1:].zero_()
-        at_once = min(2 * at_once, _MOST)
+        status, record = work.so_far()
+        history += [task.objective(change) for change in record[:, 0]]
+        at_once = min(2 * at_once, RECORDS)
     return Ran(work.centers.clone(), history, status == SETTLED, status == EMPTY)
 
 

@@ -36,7 +36,16 @@ _LARGE_RANGE = 2.0**40
 
 
 class Steps(Protocol):
-    """Iterations over some points for some work: see `Work` for what a step does."""
+    """Iterations over some points for some work: see `Work` for what a step does.
+
+    Attributes
+    ----------
+    at_once : int
+        Iterations before the host looks at the stop rule for the first time. Those that are
+        superfluous cost their launches.
+    """
+
+    at_once: int
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
         """Start from these centers (k, d), in float64."""
@@ -75,6 +84,8 @@ def in_range(points: Points) -> bool:
 
 class _Kernels:
     """What the families share: packed arguments, and launches of one file."""
+
+    at_once = 32
 
     def __init__(self, points: Points, work: Work) -> None:
         self.points, self.work = points, work
@@ -206,6 +217,8 @@ class _Packed(ctypes.Structure):
 class LargeSteps(_WithCopy):
     """Many centers: scores by wgmma, then close calls, sums and new centers."""
 
+    at_once = 10
+
     def __init__(self, points: Points, work: Work) -> None:
         super().__init__(points, work)
         self.width = -(-points.n_features // 64) * 64
@@ -284,23 +297,24 @@ class LargeSteps(_WithCopy):
         """All sums from the labels: a counting sort, then the sums of runs."""
         blocks, n, k = 2 * self.processors, self.points.n_rows, len(self.work.centers)
         rows, each = -(-n // blocks), Grid(blocks, 1024, 4 * k)
-        self.counts = self._empty(k, blocks, dtype=torch.int32)
+        self.counts = self._empty(blocks, k, dtype=torch.int32)
+        starts = self.starts = self._zeros(k, dtype=torch.int32)
+        given = (self._points, self._work)
         return (
             self._launch(
-                "settle.cu", "count_labels", each, self._points, self._work, self.word,
-                self.counts, rows, constants=wide,
-            ),
-            self._launch(
-                "settle.cu", "scan_counts", Grid(1, 1024), self._work, self.counts, k * blocks,
+                "settle.cu", "count_labels", each, *given, self.word, self.counts, starts, rows,
                 constants=wide,
             ),
             self._launch(
-                "settle.cu", "sort_rows", each, self._points, self._work, self.counts, self.list,
-                rows, constants=wide,
+                "settle.cu", "scan_counts", Grid(1, 1024), self._work, starts, constants=wide
             ),
             self._launch(
-                "settle.cu", "add_runs", Grid(-(-n // 512), 256), self._points, self._work,
-                self.list, constants=wide,
+                "settle.cu", "sort_rows", each, *given, self.counts, starts, self.list, rows,
+                constants=wide,
+            ),
+            self._launch(
+                "settle.cu", "add_runs", Grid(-(-n // 512), 256), *given, self.list, starts,
+                constants=wide,
             ),
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 import ctypes
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,20 +22,19 @@ def survey(rows: Tensor) -> Survey:
     wide = 4 if is_vector(rows) else 1
     blocks = _wide_enough(d, device)
     stride = min(blocks * 256 * wide, n * d) // d * d
-    found = torch.empty(4, stride, dtype=torch.float64, device=device)
-    columns = torch.empty(4, d, dtype=torch.float64, device=device)
-    length = ctypes.c_int64(stride)
+    found = torch.empty(4 * stride + 5 * d, dtype=torch.float64, device=device)
+    columns, length = found[4 * stride :], ctypes.c_int64(stride)
     Launch(
         "prepare.cu", "survey", device, Grid(blocks, 256),
         [rows, ctypes.c_int64(n * d), d, length, found], macros(rows),
     )()  # fmt: skip
     Launch(
-        "prepare.cu", "survey_columns", device, Grid(d, 256), [found, length, d, columns],
+        "prepare.cu", "survey_columns", device, Grid(d, 256), [rows, found, length, d, columns],
         macros(rows),
     )()  # fmt: skip
-    first = rows[0].double()
-    low, high, sums, squares, start = torch.cat([columns, first[None]]).cpu()
-    return Survey(torch.stack([low, high]).to(rows.dtype), start, sums, float(squares.sum()))
+    low, high, sums, squares, first = columns.cpu().numpy().reshape(5, d)
+    kind = np.float64 if rows.dtype == torch.float64 else np.float32
+    return Survey(np.array([low, high], kind), first, sums, squares.sum(), n)
 
 
 def _wide_enough(d: int, device: torch.device) -> int:

@@ -1,7 +1,9 @@
 """What the kernels of k-means keep between iterations, all of it on the device of the points."""
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -9,6 +11,8 @@ from lloydformer.engines.cuda.points import Points
 
 GOING, SETTLED, EMPTY = 0, 1, 2
 """Values of `Work.status[0]`: iterations go on; the stop rule holds; a cluster has no points."""
+RECORDS = 64
+"""Iterations between two looks of the host, at most."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Work:
         In float64.
     status : Tensor of shape (2,)
         int32.
+    report : Tensor
+        Status and record as one array, int64.
     directions : bool
         Centers move to the directions of the sums instead of the means; one whose sum is zero
         stays.
@@ -61,24 +67,35 @@ class Work:
     tolerance: Tensor
     record: Tensor
     status: Tensor
+    report: Tensor
     directions: bool = False
 
     @staticmethod
-    def empty(points: Points, n_clusters: int, n_records: int, directions: bool = False) -> "Work":
+    def empty(points: Points, n_clusters: int, directions: bool = False) -> "Work":
         """Arrays for k centers; no point is assigned yet."""
         k, d, rows = n_clusters, points.n_features, points.rows
-
-        def zeros(*shape: int, dtype: torch.dtype) -> Tensor:
-            return torch.zeros(shape, dtype=dtype, device=rows.device)
-
+        # one array of 8-byte numbers for all that is small: allocating takes longer than using it
+        shapes = ((2,), (RECORDS, 4), (k, d), (k, d), (k,), (1,), (1,))
+        sizes = [math.prod(shape) for shape in shapes]
+        everything = torch.zeros(sum(sizes), dtype=torch.int64, device=rows.device)
+        parts = [
+            part.view(shape) for part, shape in zip(everything.split(sizes), shapes, strict=True)
+        ]
+        status, record, centers, sums, masses, changed, tolerance = parts
         return Work(
-            centers=zeros(k, d, dtype=torch.float64), seen=zeros(k, d, dtype=rows.dtype),
-            assigned=zeros(points.n_rows, dtype=torch.int32).fill_(-1),
-            sums=zeros(k, d, dtype=torch.int64), masses=zeros(k, dtype=torch.int64),
-            changed=zeros(1, dtype=torch.int64), tolerance=zeros(1, dtype=torch.float64),
-            record=zeros(n_records, 4, dtype=torch.float64), status=zeros(2, dtype=torch.int32),
-            directions=directions,
+            centers=centers.view(torch.float64), seen=torch.zeros_like(centers, dtype=rows.dtype),
+            assigned=torch.full((points.n_rows,), -1, dtype=torch.int32, device=rows.device),
+            sums=sums, masses=masses, changed=changed, tolerance=tolerance.view(torch.float64),
+            record=record.view(torch.float64), status=status.view(torch.int32)[:2],
+            directions=directions, report=everything[: 2 + 4 * RECORDS],
         )  # fmt: skip
+
+    def so_far(self) -> tuple[int, np.ndarray]:
+        """Wait for the iterations: the status, and the rows of the record that are new."""
+        report = self.report.cpu().numpy()
+        status, count = report[:1].view(np.int32).tolist()
+        self.status[1:].zero_()
+        return status, report[2:].view(np.float64).reshape(RECORDS, 4)[:count]
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
         """Start from these centers (k, d); sums stay those of `assigned`."""

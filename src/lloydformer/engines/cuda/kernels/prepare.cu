@@ -48,8 +48,10 @@ extern "C" __global__ __launch_bounds__(256) void survey(const Real* rows, i64 s
   }
 }
 
-// The four numbers of each column, (4, d): a block a column, always in the same order.
-extern "C" __global__ __launch_bounds__(256) void survey_columns(const double* found, i64 stride,
+// The four numbers of each column, and the first row, (5, d): a block a column, always in the same
+// order.
+extern "C" __global__ __launch_bounds__(256) void survey_columns(const Real* rows,
+                                                                 const double* found, i64 stride,
                                                                  int d, double* columns) {
   __shared__ double scratch[4][256];
   double low = __longlong_as_double(0x7ff0000000000000LL), high = -low, sum = 0, square = 0;
@@ -71,6 +73,7 @@ extern "C" __global__ __launch_bounds__(256) void survey_columns(const double* f
     }
     __syncthreads();
   }
+  if (threadIdx.x == 4) columns[4 * d + blockIdx.x] = rows[blockIdx.x];
   if (threadIdx.x < 4)
     columns[threadIdx.x * d + blockIdx.x] = nan ? __longlong_as_double(0x7ff8000000000000LL) : scratch[threadIdx.x][0];
 }

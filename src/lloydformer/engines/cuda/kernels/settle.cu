@@ -256,9 +256,11 @@ extern "C" __global__ void update(Points p, Work w, Packed c, int begin) {
   if (!begin) end_iteration(w, change, shift);
 }
 
-// Sums anew, for iterations in which many labels change: a counting sort of the rows by label, and
-// sums of the runs. `counts` is (k, blocks); block b does rows [b size, (b + 1) size).
-extern "C" __global__ void count_labels(Points p, Work w, const int* word, int* counts, int size) {
+// Sums anew, for iterations in which many labels change: rows are sorted by label, and runs of
+// equal labels are added up. Block b does rows [b size, (b + 1) size). counts: (blocks, k);
+// starts: (k,), zero at first, where the next row of a label goes in the end.
+extern "C" __global__ void count_labels(Points p, Work w, const int* word, int* counts, int* starts,
+                                        int size) {
   if (!going(w)) return;
   extern __shared__ int mine[];
   for (int j = threadIdx.x; j < w.k; j += blockDim.x) mine[j] = 0;
@@ -277,25 +279,21 @@ extern "C" __global__ void count_labels(Points p, Work w, const int* word, int* 
   for (int o = 16; o; o >>= 1) changed += __shfl_xor_sync(~0u, changed, o);
   if ((threadIdx.x & 31) == 0 && changed) add(w.changed, changed);
   __syncthreads();
-  for (int j = threadIdx.x; j < w.k; j += blockDim.x) counts[(size_t)j * gridDim.x + blockIdx.x] = mine[j];
+  for (int j = threadIdx.x; j < w.k; j += blockDim.x) {
+    counts[(size_t)blockIdx.x * w.k + j] = mine[j];
+    if (mine[j]) atomicAdd(starts + j, mine[j]);
+  }
 }
 
-// Running sums of the counts, without the own one; one block of 1024 threads.
-extern "C" __global__ __launch_bounds__(1024) void scan_counts(Work w, int* counts, int size) {
+// Numbers of rows become places of the first rows; one block of 1024 threads.
+extern "C" __global__ __launch_bounds__(1024) void scan_counts(Work w, int* starts) {
   if (!going(w)) return;
-  constexpr int EACH = 16;
   __shared__ int sums[32];
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   int before = 0;
-  for (int first = 0; first < size; first += 1024 * EACH) {
-    int own[EACH], sum = 0;
-#pragma unroll
-    for (int i = 0; i < EACH; i++) {
-      const int at = first + threadIdx.x * EACH + i;
-      own[i] = at < size ? counts[at] : 0;
-      sum += own[i];
-    }
-    int running = sum;
+  for (int first = 0; first < w.k; first += 1024) {
+    const int j = first + threadIdx.x, own = j < w.k ? starts[j] : 0;
+    int running = own;
     for (int o = 1; o < 32; o <<= 1) {
       const int left = __shfl_up_sync(~0u, running, o);
       if (lane >= o) running += left;
@@ -307,23 +305,20 @@ extern "C" __global__ __launch_bounds__(1024) void scan_counts(Work w, int* coun
       if (i < warp) warps += sums[i];
       all += sums[i];
     }
-    int so_far = before + warps + running - sum;
-#pragma unroll
-    for (int i = 0; i < EACH; i++) {
-      const int at = first + threadIdx.x * EACH + i;
-      if (at < size) counts[at] = so_far;
-      so_far += own[i];
-    }
+    if (j < w.k) starts[j] = before + warps + running - own;
     before += all;
     __syncthreads();
   }
 }
 
-extern "C" __global__ void sort_rows(Points p, Work w, const int* counts, int* order, int size) {
+extern "C" __global__ void sort_rows(Points p, Work w, const int* counts, int* starts, int* order,
+                                     int size) {
   if (!going(w)) return;
   extern __shared__ int mine[];
-  for (int j = threadIdx.x; j < w.k; j += blockDim.x)
-    mine[j] = counts[(size_t)j * gridDim.x + blockIdx.x];
+  for (int j = threadIdx.x; j < w.k; j += blockDim.x) {
+    const int count = counts[(size_t)blockIdx.x * w.k + j];
+    if (count) mine[j] = atomicAdd(starts + j, count);
+  }
   __syncthreads();
   const i64 stop = min((i64)(blockIdx.x + 1) * size, (i64)p.n);
   for (i64 row = (i64)blockIdx.x * size + threadIdx.x; row < stop; row += blockDim.x)
@@ -331,9 +326,12 @@ extern "C" __global__ void sort_rows(Points p, Work w, const int* counts, int* o
 }
 
 // A warp adds up 64 rows of the sorted order, and flushes at every change of label.
-extern "C" __global__ __launch_bounds__(256) void add_runs(Points p, Work w, const int* order) {
+extern "C" __global__ __launch_bounds__(256) void add_runs(Points p, Work w, const int* order,
+                                                           int* starts) {
   if (!going(w)) return;
   const int lane = threadIdx.x & 31;
+  for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < w.k; j += gridDim.x * blockDim.x)
+    starts[j] = 0;  // for the next time
   const i64 first = (((i64)blockIdx.x * blockDim.x + threadIdx.x) >> 5) * 64;
   if (first >= p.n) return;
   const int count = (int)min((i64)64, p.n - first);
