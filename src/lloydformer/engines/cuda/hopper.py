@@ -272,7 +272,9 @@ class LargeSteps(_WithCopy):
             constants=(*wide, ("N", self.columns), ("GROUPS", groups)),
         )  # fmt: skip
         many = Grid(8 * self.processors, 256)
-        rough = len(self.work.centers) * self.points.rows.dtype.itemsize
+        size = self.points.rows.dtype.itemsize
+        together = 1 if self.width > 128 or size == 8 else 4  # TOGETHER in settle.cu
+        rough = together * len(self.work.centers) * size
         self._merge = self._launch(
             "settle.cu", "merge", many, self._work, self.word, self.best, copy.norms, copy.largest,
             self.facts, self.list, self.queued, n, copy.padded, self.parts, constants=wide,

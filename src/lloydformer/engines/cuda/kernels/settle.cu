@@ -66,15 +66,16 @@ struct Nearest {
   }
 };
 
-// Queued rows in float64. Few candidates: eight lanes a row. Many: a block of 256 a row, and only
-// those centers in float64 that the precision of the rows does not rule out.
+// Queued rows in float64. Few candidates: eight lanes a row. Many: a block of 256 for a few rows,
+// and only those centers in float64 that the precision of the rows does not rule out.
+#define TOGETHER (D > 128 || sizeof(Real) == 8 ? 1 : 4)
 extern "C" __global__ __launch_bounds__(256) void recheck(Points p, Work w, int* word,
                                                           const int* list, const int* queued,
                                                           int padded) {
   if (!going(w)) return;
-  extern __shared__ Real rough[];  // (k,)
-  __shared__ Nearest found[8];
-  __shared__ Real lowest[8];
+  extern __shared__ Real rough[];  // (TOGETHER, k)
+  __shared__ Nearest found[TOGETHER][8];
+  __shared__ Real lowest[TOGETHER][8];
   const int lane = threadIdx.x & 31, l8 = lane & 7, group = threadIdx.x >> 3;
   const int few = queued[0], many = queued[1];
   for (int i0 = (blockIdx.x * 256 + threadIdx.x) >> 3; (i0 & ~3) < few; i0 += gridDim.x * 32) {
@@ -98,38 +99,52 @@ extern "C" __global__ __launch_bounds__(256) void recheck(Points p, Work w, int*
     }
     if (l8 == 0 && i0 < few) word[row] = best.label;
   }
-  for (int i = blockIdx.x; i < many; i += gridDim.x) {
-    const int row = list[p.n - 1 - i];
-    Row<D, 8> x;
-    x.read(p, row, l8);
-    Nearest best;
-    Real least = 0;  // in the precision of the rows, at first
+  for (int i = blockIdx.x; i * TOGETHER < many; i += gridDim.x) {
+    int rows[TOGETHER];
+    Row<D, 8> x[TOGETHER];
+    Real least[TOGETHER];
+#pragma unroll
+    for (int r = 0; r < TOGETHER; r++) {
+      rows[r] = list[p.n - 1 - min(i * TOGETHER + r, many - 1)];
+      x[r].read(p, rows[r], l8);
+      least[r] = 0;
+    }
     for (int first = 0; first < w.k; first += 32) {
       const int j = min(first + group, w.k - 1);
-      const Real away = x.template distance<Real>(w.seen + (size_t)j * p.d, p.d, l8);
-      if (l8 == 0) rough[j] = away;
-      least = first ? min(least, away) : away;
+#pragma unroll
+      for (int r = 0; r < TOGETHER; r++) {
+        const Real away = x[r].template distance<Real>(w.seen + (size_t)j * p.d, p.d, l8);
+        if (l8 == 0) rough[r * w.k + j] = away;
+        least[r] = first ? min(least[r], away) : away;
+      }
     }
-    for (int o = 8; o < 32; o <<= 1) least = min(least, __shfl_xor_sync(~0u, least, o));
-    if (lane == 0) lowest[threadIdx.x >> 5] = least;
-    __syncthreads();
-    for (int o = 0; o < 8; o++) least = min(least, lowest[o]);
-    const bool single = sizeof(Real) == 4;  // below the second number, squares lose digits
-    const Real limit = max(least * (Real)(1 + 4 * (D + 8) * (single ? 6e-8 : 1.2e-16)),
-                           (Real)(single ? 1e-30 : 1e-290));
-    for (int first = 0; first < w.k; first += 32) {
-      const int j = min(first + group, w.k - 1);
-      if (!__any_sync(~0u, rough[j] <= limit)) continue;
-      const double away = x.template distance<double>(w.seen + (size_t)j * p.d, p.d, l8);
-      best.see(away, j);
+#pragma unroll
+    for (int r = 0; r < TOGETHER; r++) {
+      for (int o = 8; o < 32; o <<= 1) least[r] = min(least[r], __shfl_xor_sync(~0u, least[r], o));
+      if (lane == 0) lowest[r][threadIdx.x >> 5] = least[r];
     }
-    for (int o = 8; o < 32; o <<= 1)
-      best.see(__shfl_xor_sync(~0u, best.away, o), __shfl_xor_sync(~0u, best.label, o));
-    if (lane == 0) found[threadIdx.x >> 5] = best;
     __syncthreads();
-    if (threadIdx.x == 0) {
-      for (int o = 1; o < 8; o++) best.see(found[o].away, found[o].label);
-      word[row] = best.label;
+#pragma unroll
+    for (int r = 0; r < TOGETHER; r++) {
+      for (int o = 0; o < 8; o++) least[r] = min(least[r], lowest[r][o]);
+      const bool single = sizeof(Real) == 4;  // below the second number, squares lose digits
+      const Real limit = max(least[r] * (Real)(1 + 4 * (D + 8) * (single ? 6e-8 : 1.2e-16)),
+                             (Real)(single ? 1e-30 : 1e-290));
+      Nearest best;
+      for (int first = 0; first < w.k; first += 32) {
+        const int j = min(first + group, w.k - 1);
+        if (!__any_sync(~0u, rough[r * w.k + j] <= limit)) continue;
+        best.see(x[r].template distance<double>(w.seen + (size_t)j * p.d, p.d, l8), j);
+      }
+      for (int o = 8; o < 32; o <<= 1)
+        best.see(__shfl_xor_sync(~0u, best.away, o), __shfl_xor_sync(~0u, best.label, o));
+      if (lane == 0) found[r][threadIdx.x >> 5] = best;
+    }
+    __syncthreads();
+    if (threadIdx.x < TOGETHER && i * TOGETHER + threadIdx.x < many) {
+      Nearest best = found[threadIdx.x][0];
+      for (int o = 1; o < 8; o++) best.see(found[threadIdx.x][o].away, found[threadIdx.x][o].label);
+      word[list[p.n - 1 - i * TOGETHER - threadIdx.x]] = best.label;
     }
     __syncthreads();
   }
