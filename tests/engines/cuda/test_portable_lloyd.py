@@ -92,7 +92,7 @@ def test_most_problems_have_no_empty_cluster():
 
 def test_an_empty_cluster_stops_and_no_center_moves():
     sizes = Sizes(65, 3, 5)
-    points, work, _, lloyd = start(sizes)
+    _, work, _, lloyd = start(sizes)
     centers = work.centers.clone()
     centers[3] = centers[1]  # the first of equal centers gets all points
     work.begin(centers, 0.0)
@@ -108,7 +108,7 @@ def test_an_empty_cluster_stops_and_no_center_moves():
 
 
 def test_iterations_settle_and_then_nothing_changes():
-    points, work, truth, lloyd = start(Sizes(65, 2, 2))
+    _, work, truth, lloyd = start(Sizes(65, 2, 2))
     n_iter = 0
     while truth.step()[2] > 0:
         n_iter += 1
@@ -140,7 +140,7 @@ def test_the_same_bits_twice(sizes):
 
 @pytest.mark.parametrize("sizes", [Sizes(65, 3, 5, weighted=True), Sizes(65, 40, 33)])
 def test_assign_leaves_the_centers_and_new_centers_move_the_sums(sizes):
-    points, work, truth, lloyd = start(sizes)
+    _, work, truth, lloyd = start(sizes)
     before = state(work)
     lloyd.assign()
     truth.step()
@@ -204,7 +204,7 @@ def test_centers_out_of_the_range_of_float16(k, far):
     ids=str,
 )
 def test_measure(sizes):
-    points, work, truth, lloyd = start(sizes)
+    _, work, truth, lloyd = start(sizes)
     work.status.fill_(SETTLED)
     before = state(work)
     distances = torch.empty(sizes.n, dtype=sizes.dtype, device=DEVICE)

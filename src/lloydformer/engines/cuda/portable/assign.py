@@ -138,7 +138,9 @@ def assign(
             second_score = tl.maximum(second_score, tl.minimum(first_score, best))
             first_tile = tl.where(best > first_score, u, first_tile)
             first_score = tl.maximum(first_score, best)
-        # The last bits of a score become its column, so that one maximum finds both.
+        # The last bits of a score become its column, so that one maximum finds both. Not those of
+        # 0, which would become a number that some GPUs flush to 0 again.
+        columns = tl.where(tl.abs(columns) < 0.1 * TINY, 0.1 * TINY, columns)
         bits = columns.to(tl.int32, bitcast=True) & -CENTERS
         columns = (bits | q[None, :]).to(tl.float32, bitcast=True)
         first_column = tl.max(columns, 1).to(tl.int32, bitcast=True) & (CENTERS - 1)
@@ -151,7 +153,7 @@ def assign(
         second_column = second.to(tl.int32, bitcast=True) & (CENTERS - 1)
         near = tl.sum((columns >= threshold[:, None]).to(tl.int32), 1)
         # Comparisons with NaN are false: such rows are open and `many`.
-        sound = (tl.abs(first_score) > TINY) & (tl.abs(first_score) < HUGE)
+        sound = tl.abs(first_score) < HUGE
         certain = sound & (second < threshold) & (second_score < threshold)
         few = sound & (near <= 1) & (third_score < threshold)
         second_column = tl.where(second >= threshold, second_column, first_column)
