@@ -85,7 +85,7 @@ def assign(
     holds the second tile and the second column as one number, and the row is queued at the start.
     All other open rows are queued at the end.
 
-    WHOLE: a chunk holds all features. ONE: a tile holds all centers.
+    WHOLE: a chunk holds all features. ONE: a tile holds all centers and is read once.
     """
     if tl.load(status) != 0:
         return

@@ -15,6 +15,7 @@ from lloydformer.engines.cuda.portable.move import move, move_small
 from lloydformer.engines.cuda.portable.tiles import (
     Tile,
     choose_tiles,
+    keeps_centers,
     padded_features,
     part_rows,
 )
@@ -44,9 +45,11 @@ class PortableLloyd:
         device = points.rows.device
         interpreted = device.type == "cpu"
         self._tiles = choose_tiles(d, k, "interpreter" if interpreted else "any")
-        self._processors = _INTERPRETED_PROCESSORS
+        self._processors, self._capability = _INTERPRETED_PROCESSORS, 0
         if not interpreted:
-            self._processors = torch.cuda.get_device_properties(device).multi_processor_count
+            properties = torch.cuda.get_device_properties(device)
+            self._processors = properties.multi_processor_count
+            self._capability = 10 * properties.major + properties.minor
         self._padded = padded_features(d)
         rounded = triton.cdiv(k, self._tiles.assign.centers) * self._tiles.assign.centers
 
@@ -147,7 +150,8 @@ class PortableLloyd:
             self._center_norms, self._center_residuals, status, self._labels, self._others,
             self._queue, self._queued, n, k, self._padded, n_tiles,
             TILE=tile.rows, CENTERS=tile.centers, CHUNK=tile.features,
-            WHOLE=self._padded <= tile.features, ONE=k <= tile.centers, **_launch(tile),
+            WHOLE=self._padded <= tile.features, ONE=keeps_centers(tile, k, self._capability),
+            **_launch(tile),
         )  # fmt: skip
         queued = (points.rows, points.origin, work.seen, status, self._labels)
         few, many = tiles.few, tiles.many

@@ -99,6 +99,14 @@ def choose_tiles(d: int, k: int, table: str = "any") -> Tiles:
     )
 
 
+def keeps_centers(tile: Tile, k: int, capability: int) -> bool:
+    """Whether `assign` keeps all centers in one tile that it reads once.
+
+    Not for Blackwell (10.0 and later), for which Triton 3.6 fails to compile that.
+    """
+    return k <= tile.centers and capability < 100
+
+
 def part_rows(tile: Tile) -> int:
     """How many rows of a tile `move_small` adds up at a time."""
     return min(max(4096 // (tile.centers * tile.features), 8), tile.rows)
