@@ -17,14 +17,13 @@ from lloydformer.engines.cuda.portable.assign import assign
 from lloydformer.engines.cuda.portable.copies import copy_centers, prepare
 from lloydformer.engines.cuda.portable.decide import decide_few, decide_many
 from lloydformer.engines.cuda.portable.measure import add_parts, measure
-from lloydformer.engines.cuda.portable.move import move, move_small
+from lloydformer.engines.cuda.portable.move import collect, move, move_small
 from lloydformer.engines.cuda.portable.tiles import (
     ASSIGN,
     Tile,
     choose_tiles,
     keeps_centers,
     padded_features,
-    part_rows,
 )
 from lloydformer.engines.cuda.portable.update import finish, move_centers
 
@@ -49,10 +48,10 @@ def kernels(target: int, d: int, k: int) -> Iterator[tuple[Any, Tile, Sizes]]:
     yield copy_centers, tiles.centers, sizes(tiles.centers)
     yield decide_few, tiles.few, {**sizes(tiles.few), "CENTERS": tiles.assign.centers}
     yield decide_many, tiles.many, {**sizes(tiles.many), "CENTERS": tiles.many.centers}
+    yield collect, tiles.collect, {"TILE": tiles.collect.rows}
     yield move, tiles.move, sizes(tiles.move)
-    if tiles.small:
-        tile = tiles.move_small
-        registers = {"PART": part_rows(tile), "CENTERS": tile.centers, "WIDTH": tile.features}
+    if tile := tiles.move_small:
+        registers = {"CENTERS": tile.centers, "WIDTH": tile.features}
         yield move_small, tile, {"TILE": tile.rows, **registers}
     yield move_centers, tiles.update, {**sizes(tiles.update), "DIRECTIONS": k % 2 == 0}
     yield finish, Tile(1024), {"TILE": 1024}
@@ -77,7 +76,8 @@ def every_kernel(target: int) -> Iterator[tuple[Any, Tile, Sizes]]:
         for k in {min(up_to, tile.centers), min(up_to, 4096)}:
             yield assign, tile, assign_sizes(target, tile, d, k)
     for d, k in ((1, 1), (2, 5), (32, 10), (40, 33), (128, 1000), (1024, 4096)):
-        yield from kernels(target, d, k)
+        known = {"d": 1} if d == 1 else {}  # an argument of 1 becomes a constant
+        yield from ((kernel, tile, fixed | known) for kernel, tile, fixed in kernels(target, d, k))
 
 
 def shared_memory(kernel: Any, target: int, tile: Tile, constants: Sizes, row: str) -> int:
@@ -86,7 +86,9 @@ def shared_memory(kernel: Any, target: int, tile: Tile, constants: Sizes, row: s
     for place, parameter in enumerate(kernel.params):
         kind = TYPE_OF.get(parameter.name, "constexpr").replace("row", row)
         if parameter.name == "weights" and row == "*fp32":
-            kind, constants = "constexpr", {**constants, "weights": None}
+            constants = {**constants, "weights": None}
+        if parameter.name in constants:
+            kind = "constexpr"
         signature[parameter.name] = kind
         if kind == "constexpr":
             fixed[(place,)] = constants[parameter.name]
@@ -101,7 +103,7 @@ def shared_memory(kernel: Any, target: int, tile: Tile, constants: Sizes, row: s
 
 
 def main(target: int, which: str) -> None:
-    chosen = every_kernel(target) if which == "all" else kernels(target, 32, 10)
+    chosen = every_kernel(target) if which == "all" else kernels(target, 8, 10)
     rows = ("*fp32", "*fp64") if which == "all" else ("*fp32",)
     found = []
     for kernel, tile, constants in chosen:

@@ -18,8 +18,8 @@ LIMITS = {80: 163, 86: 99, 89: 99, 90: 227, 100: 227}
 Compiled = tuple[str, str, str, int]
 """Kernel, sizes, type of the rows, bytes of shared memory."""
 KERNELS = {
-    "prepare", "copy_centers", "assign", "decide_few", "decide_many", "move", "move_small",
-    "move_centers", "finish", "measure", "add_parts",
+    "prepare", "copy_centers", "assign", "decide_few", "decide_many", "collect", "move",
+    "move_small", "move_centers", "finish", "measure", "add_parts",
 }  # fmt: skip
 
 

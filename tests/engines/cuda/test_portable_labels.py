@@ -49,7 +49,7 @@ def queued(x: np.ndarray, centers: np.ndarray) -> tuple[int, int]:
     lloyd = PortableLloyd(points, work)
     lloyd.assign()
     assert work.assigned.tolist() == Truth(points, centers).squares().argmin(1).tolist()
-    few, many = lloyd._queued.tolist()
+    few, many, _ = lloyd._queued.tolist()
     return few, many
 
 

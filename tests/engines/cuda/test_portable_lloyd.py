@@ -21,7 +21,7 @@ PROBLEMS = {
     "one feature": Sizes(65, 1, 2),
     "one center": Sizes(7, 17, 1),
     "sums in registers": Sizes(130, 3, 5),
-    "sums in registers, weights": Sizes(130, 17, 5, weighted=True),
+    "sums in registers, weights": Sizes(130, 12, 5, weighted=True),
     "many centers": Sizes(130, 40, 33),
     "chunks of features": Sizes(65, 70, 33, weighted=True),
     "a center each": Sizes(130, 3, 130),
@@ -128,7 +128,7 @@ def test_a_shift_within_the_tolerance_settles():
         assert work.status.tolist() == [status, 1]
 
 
-@pytest.mark.parametrize("sizes", [Sizes(130, 17, 5, weighted=True), Sizes(130, 40, 33)])
+@pytest.mark.parametrize("sizes", [Sizes(130, 12, 5, weighted=True), Sizes(130, 40, 33)])
 def test_the_same_bits_twice(sizes):
     _, first, _, lloyd = start(sizes)
     _, second, _, again = start(sizes)

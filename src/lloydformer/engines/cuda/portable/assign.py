@@ -11,6 +11,8 @@ and the tensor cores add up with an error of at most (d + 16) 2^-23 (|x| + |x - 
 import triton
 import triton.language as tl
 
+from lloydformer.engines.cuda.portable.copies import SIZES
+
 NOTHING = tl.constexpr(-3e38)
 EPSILON = tl.constexpr(2.0**-23)
 TINY = tl.constexpr(1e-30)
@@ -69,7 +71,7 @@ def scores_by_chunks(
     return products
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def assign(
     half, norms, residuals, center_half, half_squares, center_norms, center_residuals, status,
     labels, others, queue, queued, n, k, padded, n_tiles,
@@ -89,8 +91,8 @@ def assign(
     """
     if tl.load(status) != 0:
         return
-    center_norm = largest(center_norms, k, 128)
-    center_residual = largest(center_residuals, k, 128)
+    center_norm = largest(center_norms, k, 1024)
+    center_residual = largest(center_residuals, k, 1024)
     f = tl.arange(0, CHUNK)
     q = tl.arange(0, CENTERS)
     within = f < padded

@@ -7,6 +7,8 @@ and are upper bounds: computed in float64 and raised by more than float32 can ro
 import triton
 import triton.language as tl
 
+SIZES = ("n", "k", "n_tiles", "count")
+"""Arguments that no kernel is compiled for: any number of points and centers uses the same."""
 LARGEST = tl.constexpr(65504.0)
 """The largest number of float16. What lies outside is clamped; the error that is kept says so."""
 UPWARD = tl.constexpr(1.000001)
@@ -20,7 +22,7 @@ def round_to_half(x):
     return half, x - half.to(tl.float64)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def prepare(
     rows, origin, units, half, norms, residuals, n, d, padded,
     TILE: tl.constexpr, CHUNK: tl.constexpr,
@@ -46,7 +48,7 @@ def prepare(
     tl.store(residuals + row, (tl.sqrt(errors) * UPWARD).to(tl.float32), mask=row < n)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def copy_centers(
     seen, units, half, half_squares, norms, residuals, queued, changed, status, k, d, padded,
     TILE: tl.constexpr, CHUNK: tl.constexpr,
@@ -78,4 +80,5 @@ def copy_centers(
     if tl.program_id(0) == 0:
         tl.store(queued, 0)
         tl.store(queued + 1, 0)
+        tl.store(queued + 2, 0)
         tl.store(changed, 0)

@@ -3,6 +3,8 @@
 import triton
 import triton.language as tl
 
+from lloydformer.engines.cuda.portable.copies import SIZES
+
 
 @triton.jit
 def centered(rows, origin, start, f, d, inside):
@@ -13,20 +15,22 @@ def centered(rows, origin, start, f, d, inside):
 
 
 @triton.jit
-def own_squares(rows, origin, seen, row, center, valid, d, TILE: tl.constexpr, CHUNK: tl.constexpr):
-    """Squared distance of each row to one center of its own."""
-    squares = tl.zeros((TILE,), tl.float64)
-    for first in range(0, d, CHUNK):
-        f = first + tl.arange(0, CHUNK)
-        inside = valid[:, None] & (f < d)[None, :]
-        x = centered(rows, origin, row.to(tl.int64)[:, None], f, d, inside)
-        at = seen + center.to(tl.int64)[:, None] * d + f[None, :]
-        x -= tl.load(at, mask=inside, other=0.0).to(tl.float64)
-        squares += tl.sum(x * x, 1)
-    return squares
+def squares_to(x, seen, center, f, d, inside):
+    """A chunk's part of the squared distance of each row to one center of its own."""
+    at = seen + center.to(tl.int64)[:, None] * d + f[None, :]
+    away = x - tl.load(at, mask=inside, other=0.0).to(tl.float64)
+    return tl.sum(tl.where(inside, away * away, 0.0), 1)
 
 
 @triton.jit
+def nearer(nearest, label, squares, center, k):
+    """The nearer of two centers, the first of equal ones."""
+    better = (squares < nearest) | ((squares == nearest) & (center < label))
+    better = better & (center < k)
+    return tl.where(better, squares, nearest), tl.where(better, center, label)
+
+
+@triton.jit(do_not_specialize=SIZES)
 def decide_few(
     rows, origin, seen, status, labels, others, queue, queued, k, d,
     CENTERS: tl.constexpr, TILE: tl.constexpr, CHUNK: tl.constexpr,
@@ -44,23 +48,31 @@ def decide_few(
         row = tl.load(queue + place, mask=inside, other=0)
         a = tl.load(labels + row, mask=inside, other=0)
         b = tl.load(others + row, mask=inside, other=0)
+        c = a - a % CENTERS + b % CENTERS
+        e = b - b % CENTERS + a % CENTERS
+        to_a = tl.zeros((TILE,), tl.float64)
+        to_b = tl.zeros((TILE,), tl.float64)
+        to_c = tl.zeros((TILE,), tl.float64)
+        to_e = tl.zeros((TILE,), tl.float64)
+        for feature in range(0, d, CHUNK):
+            f = feature + tl.arange(0, CHUNK)
+            held = inside[:, None] & (f < d)[None, :]
+            x = centered(rows, origin, row.to(tl.int64)[:, None], f, d, held)
+            to_a += squares_to(x, seen, a, f, d, held & (a < k)[:, None])
+            to_b += squares_to(x, seen, b, f, d, held & (b < k)[:, None])
+            to_c += squares_to(x, seen, c, f, d, held & (c < k)[:, None])
+            to_e += squares_to(x, seen, e, f, d, held & (e < k)[:, None])
         nearest = tl.full((TILE,), float("inf"), tl.float64)
-        label = tl.full((TILE,), 0, tl.int32) + k
-        for i in tl.static_range(4):
-            tile = a if i % 2 == 0 else b
-            column = a if i < 2 else b
-            center = tile - tile % CENTERS + column % CENTERS
-            valid = inside & (center < k)
-            found = own_squares(rows, origin, seen, row, center, valid, d, TILE, CHUNK)
-            better = (found < nearest) | ((found == nearest) & (center < label))
-            better = better & valid
-            nearest = tl.where(better, found, nearest)
-            label = tl.where(better, center, label)
+        label = tl.zeros((TILE,), tl.int32) + k
+        nearest, label = nearer(nearest, label, to_a, a, k)
+        nearest, label = nearer(nearest, label, to_b, b, k)
+        nearest, label = nearer(nearest, label, to_c, c, k)
+        nearest, label = nearer(nearest, label, to_e, e, k)
         tl.debug_barrier()  # labels are read by more threads than the one that writes them
         tl.store(labels + row, tl.minimum(label, k - 1), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def decide_many(
     rows, origin, seen, status, labels, queue, queued, n, k, d,
     TILE: tl.constexpr, CENTERS: tl.constexpr, CHUNK: tl.constexpr,

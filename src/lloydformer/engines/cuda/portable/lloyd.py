@@ -11,13 +11,13 @@ from lloydformer.engines.cuda.portable.assign import assign
 from lloydformer.engines.cuda.portable.copies import copy_centers, prepare
 from lloydformer.engines.cuda.portable.decide import decide_few, decide_many
 from lloydformer.engines.cuda.portable.measure import add_parts, measure
-from lloydformer.engines.cuda.portable.move import move, move_small
+from lloydformer.engines.cuda.portable.move import collect, move, move_small
 from lloydformer.engines.cuda.portable.tiles import (
     Tile,
+    Tiles,
     choose_tiles,
     keeps_centers,
     padded_features,
-    part_rows,
 )
 from lloydformer.engines.cuda.portable.update import finish, move_centers
 from lloydformer.engines.cuda.work import Work
@@ -37,14 +37,16 @@ class PortableLloyd:
         Below 2^31 rows.
     work : Work
         The state that iterations read and change.
+    tiles : Tiles, optional
+        Sizes of tiles; by default those of the table for this device.
     """
 
-    def __init__(self, points: Points, work: Work) -> None:
+    def __init__(self, points: Points, work: Work, tiles: Tiles | None = None) -> None:
         self._points, self._work = points, work
         n, d, k = points.n_rows, points.n_features, work.centers.shape[0]
         device = points.rows.device
         interpreted = device.type == "cpu"
-        self._tiles = choose_tiles(d, k, "interpreter" if interpreted else "any")
+        self._tiles = tiles or choose_tiles(d, k, "interpreter" if interpreted else "any")
         self._processors, self._capability = _INTERPRETED_PROCESSORS, 0
         if not interpreted:
             properties = torch.cuda.get_device_properties(device)
@@ -60,7 +62,7 @@ class PortableLloyd:
         self._half = empty(n, self._padded, dtype=half)
         self._norms, self._residuals = empty(n, dtype=single), empty(n, dtype=single)
         self._labels, self._others = empty(n, dtype=whole), empty(n, dtype=whole)
-        self._queue, self._queued = empty(n, dtype=whole), empty(2, dtype=whole)
+        self._queue, self._queued = empty(n, dtype=whole), empty(3, dtype=whole)
         self._center_half = empty(rounded, self._padded, dtype=half)
         self._half_squares = empty(rounded, dtype=single)
         self._center_norms = empty(rounded, dtype=single)
@@ -165,25 +167,26 @@ class PortableLloyd:
         )  # fmt: skip
 
     def _move(self) -> None:
-        points, work = self._points, self._work
+        points, work, tiles = self._points, self._work, self._tiles
         n, d, k = points.n_rows, points.n_features, work.centers.shape[0]
-        changing = (
-            points.rows, points.origin, points.weights, self._units, self._labels, work.assigned,
-            work.sums, work.masses, work.changed, work.status,
+        tile = tiles.collect
+        collect[(triton.cdiv(n, tile.rows),)](
+            self._labels, work.assigned, points.weights, self._queue, self._queued, work.changed,
+            work.status, n, TILE=tile.rows, **_launch(tile),
         )  # fmt: skip
-        if self._tiles.small:
-            tile = self._tiles.move_small
-            n_tiles = triton.cdiv(n, tile.rows)
-            move_small[(self._programs(tile, n_tiles),)](
-                *changing, n, k, d, n_tiles, TILE=tile.rows, PART=part_rows(tile),
-                CENTERS=tile.centers, WIDTH=tile.features, **_launch(tile),
+        moving = (
+            points.rows, points.origin, points.weights, self._units, self._labels, work.assigned,
+            work.sums, work.masses, self._queue, self._queued, work.status,
+        )  # fmt: skip
+        tile = tiles.move_small or tiles.move
+        grid = (self._programs(tile, triton.cdiv(n, tile.rows)),)
+        if tiles.move_small:
+            move_small[grid](
+                *moving, k, d, TILE=tile.rows, CENTERS=tile.centers, WIDTH=tile.features,
+                **_launch(tile),
             )  # fmt: skip
         else:
-            tile = self._tiles.move
-            n_tiles = triton.cdiv(n, tile.rows)
-            move[(self._programs(tile, n_tiles),)](
-                *changing, n, d, n_tiles, TILE=tile.rows, CHUNK=tile.features, **_launch(tile)
-            )
+            move[grid](*moving, d, TILE=tile.rows, CHUNK=tile.features, **_launch(tile))
 
     def _programs(self, tile: Tile, n_tiles: int) -> int:
         return min(self._processors * tile.programs, n_tiles)

@@ -3,12 +3,13 @@
 import triton
 import triton.language as tl
 
-from lloydformer.engines.cuda.portable.decide import own_squares
+from lloydformer.engines.cuda.portable.copies import SIZES
+from lloydformer.engines.cuda.portable.decide import centered, squares_to
 from lloydformer.engines.cuda.portable.move import weights_of, whole
 from lloydformer.engines.cuda.portable.update import add_up
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def measure(
     rows, origin, weights, units, seen, labels, distances, masses, parts, n, k, d,
     TILE: tl.constexpr, CHUNK: tl.constexpr, CENTERS: tl.constexpr,
@@ -17,7 +18,12 @@ def measure(
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     inside = row < n
     label = tl.load(labels + row, mask=inside, other=0)
-    squares = own_squares(rows, origin, seen, row, label, inside, d, TILE, CHUNK)
+    squares = tl.zeros((TILE,), tl.float64)
+    for first in range(0, d, CHUNK):
+        f = first + tl.arange(0, CHUNK)
+        held = inside[:, None] & (f < d)[None, :]
+        x = centered(rows, origin, row.to(tl.int64)[:, None], f, d, held)
+        squares += squares_to(x, seen, label, f, d, held)
     tl.store(distances + row, squares.to(distances.dtype.element_ty), mask=inside)
     weight = weights_of(weights, row, inside)
     tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, weight * squares, 0.0), 0))
@@ -31,7 +37,7 @@ def measure(
         tl.atomic_add(masses + label, mass, mask=inside, sem="relaxed")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def add_parts(parts, total, count, TILE: tl.constexpr):
     """The sum of all parts, by a single program."""
     tl.store(total, add_up(parts, count, TILE))

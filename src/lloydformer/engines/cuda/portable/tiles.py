@@ -1,9 +1,9 @@
 """Sizes of tiles, by the padded number of features and the number of centers."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-_SMALL_SUMS = 512
-"""Sums of so many clusters times features fit the registers of a program, several times."""
+_SMALL_SUMS = 128
+"""Up to so many sums, clusters times features, a program adds up in registers."""
 _FEW_CENTERS = 64
 
 
@@ -60,10 +60,11 @@ class Tiles:
 
     Attributes
     ----------
-    assign, prepare, centers, few, many, move, move_small, update, measure : Tile
-        By kernel. `centers` is `copy_centers`, `few` and `many` are of `decide`.
-    small : bool
-        Whether `move_small` is used in place of `move`.
+    assign, prepare, centers, few, many, collect, move, update, measure : Tile
+        By kernel. `centers` is `copy_centers`, `few` and `many` are of `decide`, `update` is
+        `move_centers`.
+    move_small : Tile or None
+        That of `move_small`, where it is used in place of `move`.
     """
 
     assign: Tile
@@ -71,11 +72,11 @@ class Tiles:
     centers: Tile
     few: Tile
     many: Tile
+    collect: Tile
     move: Tile
-    move_small: Tile
+    move_small: Tile | None
     update: Tile
     measure: Tile
-    small: bool = field(default=False)
 
 
 def choose_tiles(d: int, k: int, table: str = "any") -> Tiles:
@@ -83,20 +84,23 @@ def choose_tiles(d: int, k: int, table: str = "any") -> Tiles:
     padded = padded_features(d)
     assign = next(tile for d_, k_, tile in ASSIGN[table] if padded <= d_ and k <= k_)
     wide = min(power_of_two(d), 128 if table == "any" else 64)
-    held = power_of_two(k) * power_of_two(d)
     cells = 2048 if table == "any" else 512
     return Tiles(
         assign=assign,
         prepare=Tile(cells // max(wide, 16), features=max(wide, 16)),
         centers=Tile(16, features=max(wide, 16)),
-        few=Tile(min(cells // wide // 2, 128), features=wide),
+        few=Tile(min(cells // wide // 4, 128), features=wide, programs=8),
         many=Tile(16, centers=16, features=min(wide, 16), warps=8),
-        move=Tile(min(cells // wide, 128), features=wide, programs=8),
-        move_small=Tile(cells // 8, power_of_two(k), power_of_two(d), 4, 1, 8),
+        move=Tile(min(cells // wide // 2, 128), features=wide, programs=8),
+        move_small=_small(power_of_two(k), power_of_two(d), cells),
         update=Tile(4, features=wide),
         measure=Tile(min(cells // wide, 128), power_of_two(k) if k <= _FEW_CENTERS else 0, wide),
-        small=held <= _SMALL_SUMS,
+        collect=Tile(cells // 2),
     )
+
+
+def _small(k: int, d: int, cells: int) -> Tile | None:
+    return Tile(min(2 * cells // (k * d), 128), k, d) if k * d <= _SMALL_SUMS else None
 
 
 def keeps_centers(tile: Tile, k: int, capability: int) -> bool:
@@ -105,11 +109,6 @@ def keeps_centers(tile: Tile, k: int, capability: int) -> bool:
     Not for Blackwell (10.0 and later), for which Triton 3.6 fails to compile that.
     """
     return k <= tile.centers and capability < 100
-
-
-def part_rows(tile: Tile) -> int:
-    """How many rows of a tile `move_small` adds up at a time."""
-    return min(max(4096 // (tile.centers * tile.features), 8), tile.rows)
 
 
 def padded_features(d: int) -> int:

@@ -3,6 +3,8 @@
 import triton
 import triton.language as tl
 
+from lloydformer.engines.cuda.portable.copies import SIZES
+
 
 @triton.jit
 def smallest(masses, k, TILE: tl.constexpr):
@@ -27,7 +29,7 @@ def lengths(sums, start, held, per_sum, d, TILE: tl.constexpr, CHUNK: tl.constex
     return tl.sqrt(squares)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def move_centers(
     sums, masses, units, centers, seen, parts, status, k, d,
     TILE: tl.constexpr, CHUNK: tl.constexpr, DIRECTIONS: tl.constexpr,
@@ -38,7 +40,7 @@ def move_centers(
     """
     if tl.load(status) != 0:
         return
-    if smallest(masses, k, 128) <= 0:
+    if smallest(masses, k, 1024) <= 0:
         return
     per_sum = 1 / tl.load(units + 1)
     center = tl.program_id(0) * TILE + tl.arange(0, TILE)
@@ -80,7 +82,7 @@ def add_up(values, count, TILE: tl.constexpr):
     return tl.sum(total, 0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def finish(parts, masses, changed, tolerance, record, status, k, TILE: tl.constexpr):
     """Record of the iteration and the new status, by a single program."""
     if tl.load(status) != 0:
