@@ -17,6 +17,7 @@ from triton_interpreter import DEVICE
 
 from lloydformer.engines.cuda.portable.assign import score_error
 from lloydformer.engines.cuda.portable.lloyd import PortableLloyd
+from lloydformer.engines.cuda.work import Work
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def queued(x: np.ndarray, centers: np.ndarray) -> tuple[int, int]:
     points = sizes.points()
     points.rows.copy_(torch.from_numpy(x))
     points = dataclasses.replace(points, reach=float(abs(x).max()))
-    work = sizes.work(points)
+    work = Work.empty(points, len(centers), 1)
     work.begin(torch.from_numpy(centers), 0.0)
     lloyd = PortableLloyd(points, work)
     lloyd.assign()
@@ -68,6 +69,16 @@ def test_rows_between_many_centers_are_decided_among_all():
     around = np.array([[1, 0], [0, 1], [-1, 0], [0, -1], [9, 9]], dtype=float)
     x = np.array([[1e-4, 0], [0, -1e-4], [8, 8], [9, 9], [0, 0]])
     assert queued(x, around) == (0, 3)
+
+
+@pytest.mark.parametrize(("n_tiles", "expected"), [(2, (16, 0)), (3, (0, 16))])
+def test_near_centers_in_the_same_column_of_several_tiles(n_tiles, expected):
+    width = 128 if DEVICE == "cuda" else 16  # of a tile, if there are more centers
+    apart = np.array([[i, j] for i in range(-8, 8) for j in range(-4, 4)], dtype=float)[:width]
+    near = np.arange(n_tiles)[:, None] * [2.0**-18, 0]
+    centers = (near[:, None] + apart).reshape(-1, 2)
+    x = np.random.default_rng(0).choice(centers, 16) + [0, 0.25]
+    assert queued(x, centers) == expected
 
 
 def test_data_far_from_its_origin_are_decided_in_float64():

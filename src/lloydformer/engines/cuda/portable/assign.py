@@ -17,8 +17,6 @@ NOTHING = tl.constexpr(-3e38)
 EPSILON = tl.constexpr(2.0**-23)
 TINY = tl.constexpr(1e-30)
 """Absolute part of the bound: for numbers that float32 would round to 0."""
-HUGE = tl.constexpr(1e37)
-"""Scores stay below it, and above -1e37, unless centers are far out of the range of float16."""
 
 
 @triton.jit
@@ -154,10 +152,11 @@ def assign(
         second = tl.max(columns, 1)
         second_column = second.to(tl.int32, bitcast=True) & (CENTERS - 1)
         near = tl.sum((columns >= threshold[:, None]).to(tl.int32), 1)
-        # Comparisons with NaN are false: such rows are open and `many`.
-        sound = tl.abs(first_score) < HUGE
-        certain = sound & (second < threshold) & (second_score < threshold)
-        few = sound & (near <= 1) & (third_score < threshold)
+        # If centers are far out of the range of float16, scores or the threshold may be infinite or
+        # NaN, or no score may be above NOTHING. Both comparisons are then false: all is decided in
+        # float64.
+        certain = (second < threshold) & (second_score < threshold)
+        few = (near <= 1) & (third_score < threshold)
         second_column = tl.where(second >= threshold, second_column, first_column)
         second_tile = tl.where(second_score >= threshold, second_tile, first_tile)
         tl.store(labels + row, first_tile * CENTERS + first_column, mask=inside)
