@@ -77,7 +77,7 @@ def test_near_centers_in_the_same_column_of_several_tiles(n_tiles, expected):
     apart = np.array([[i, j] for i in range(-8, 8) for j in range(-4, 4)], dtype=float)[:width]
     near = np.arange(n_tiles)[:, None] * [2.0**-18, 0]
     centers = (near[:, None] + apart).reshape(-1, 2)
-    x = np.random.default_rng(0).choice(centers, 16) + [0, 0.25]
+    x = np.random.default_rng(0).choice(centers, 16) + np.array([0, 0.25])
     assert queued(x, centers) == expected
 
 
