@@ -65,10 +65,11 @@ def test_rows_between_two_centers_are_decided_among_few():
     assert queued(between, centers) == (56, 0)  # the others have no center on their far side
 
 
-def test_rows_between_many_centers_are_decided_among_all():
-    around = np.array([[1, 0], [0, 1], [-1, 0], [0, -1], [9, 9]], dtype=float)
-    x = np.array([[1e-4, 0], [0, -1e-4], [8, 8], [9, 9], [0, 0]])
-    assert queued(x, around) == (0, 3)
+@pytest.mark.parametrize("n_near", [3, 4])
+def test_rows_between_many_centers_are_decided_among_all(n_near):
+    around = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]], dtype=float)[:n_near]
+    x = np.array([[-1e-4, 0], [0, 1e-4], [8, 8], [9, 9], [0, 0]])
+    assert queued(x, np.concatenate([around, [[9, 9]]])) == (0, 3)
 
 
 @pytest.mark.parametrize(("n_tiles", "expected"), [(2, (16, 0)), (3, (0, 16))])
