@@ -140,6 +140,21 @@ def test_the_bound_holds(data, d, k):
     assert abs(found - exact).max() <= bound
 
 
+def truncated(x: float) -> float:
+    """x with the 24 bits of float32, rounded towards 0 as accumulators of tensor cores may do."""
+    return (np.array([x]).view(np.int64) & -(1 << 29)).view(np.float64)[0]
+
+
+def test_the_bound_holds_for_accumulators_that_truncate():
+    d, x, c = 1024, 1 + 63 / 1024, 1 + 65 / 1024  # exact in float16; x c has 21 bits
+    total = 0.0
+    for _ in range(d):
+        total = truncated(total + x * c)
+    error = abs(total - d * x * c)
+    assert error > 1e-5 * d  # every addition loses something
+    assert error <= bound_of(x * d**0.5, 0.0, [c * d**0.5, 0.0], d, 16)
+
+
 def test_the_bound_is_not_far_too_large():
     """Errors of rounding add up at random: the bound is some 10 times what is seen."""
     generator = np.random.default_rng(0)
