@@ -82,6 +82,16 @@ def test_near_centers_in_the_same_column_of_several_tiles(n_tiles, expected):
     assert queued(x, centers) == expected
 
 
+def test_four_near_centers_in_two_columns_of_two_tiles():
+    width = 128 if DEVICE == "cuda" else 16
+    apart = np.array([[i, j] for i in range(-8, 8) for j in range(-4, 4)], dtype=float)
+    columns = np.repeat(apart[: width // 2], 2, 0) + np.resize([[0, 0], [0, 2.0**-18]], (width, 2))
+    centers = np.concatenate([columns, columns + np.array([2.0**-18, 0])])
+    random = np.random.default_rng(0)
+    x = random.choice(centers, 40) + random.choice([-0.25, 0.25], (40, 2))
+    assert queued(x, centers) == (40, 0)
+
+
 def test_data_far_from_its_origin_are_decided_in_float64():
     generator = np.random.default_rng(0)
     x = (generator.normal(size=(65, 3)) + 1e4).astype(np.float32)
