@@ -46,9 +46,9 @@ class Sizes:
         on_device = weights if weights is None else weights.to(DEVICE)
         return Points(rows.to(DEVICE), origin.to(DEVICE), on_device, reach, heaviest)
 
-    def work(self, points: Points, n_records: int = 20, tolerance: float = 0.0) -> Work:
+    def work(self, points: Points, tolerance: float = 0.0) -> Work:
         """Starts from the first rows."""
-        work = Work.empty(points, self.k, n_records, self.directions)
+        work = Work.empty(points, self.k, self.directions)
         work.begin((points.rows - points.origin)[: self.k].double(), tolerance)
         return work
 

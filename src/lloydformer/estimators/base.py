@@ -203,7 +203,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _warn_if_fewer(self, labels: Tensor) -> None:
         seen = torch.zeros(self.n_clusters, dtype=torch.bool, device=labels.device)
-        for part in labels.split(_PART):
+        for part in torch.split(labels, _PART):
             seen[part.long()] = True
         found = int(seen.sum())
         if found < self.n_clusters:

@@ -45,7 +45,7 @@ def queued(x: np.ndarray, centers: np.ndarray) -> tuple[int, int]:
     points = sizes.points()
     points.rows.copy_(torch.from_numpy(x))
     points = dataclasses.replace(points, reach=float(abs(x).max()))
-    work = Work.empty(points, len(centers), 1)
+    work = Work.empty(points, len(centers))
     work.begin(torch.from_numpy(centers), 0.0)
     lloyd = PortableLloyd(points, work)
     lloyd.assign()

@@ -159,7 +159,7 @@ def test_rows_of_weight_0_get_a_label_and_are_not_counted():
     rows = torch.tensor([[0.0], [1.0], [10.0], [11.0]], device=DEVICE)
     weights = torch.tensor([1.0, 0.0, 0.5, 0.0], dtype=WIDE, device=DEVICE)
     points = Points(rows, torch.zeros(1, device=DEVICE), weights, 11.0)
-    work = Work.empty(points, 2, 5)
+    work = Work.empty(points, 2)
     work.begin(torch.tensor([[0.0], [9.0]]), 0.0)
     lloyd = PortableLloyd(points, work)
     lloyd.step()
@@ -173,7 +173,7 @@ def test_rows_of_weight_0_get_a_label_and_are_not_counted():
 def test_a_direction_without_a_sum_stays():
     rows = torch.tensor([[1.0, 0.0], [-1.0, 0.0]], device=DEVICE)
     points = Points(rows, torch.zeros(2, device=DEVICE), None, 1.0)
-    work = Work.empty(points, 1, 5, directions=True)
+    work = Work.empty(points, 1, directions=True)
     work.begin(torch.tensor([[0.0, 1.0]]), 0.0)
     PortableLloyd(points, work).step()
     assert work.centers.tolist() == [[0, 1]]

@@ -6,7 +6,7 @@ Three families: few features and few centers, few centers, and many centers.
 import ctypes
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from lloydformer.engines.cuda.launches import (
 )
 from lloydformer.engines.cuda.nvrtc import Constants
 from lloydformer.engines.cuda.points import Points
+from lloydformer.engines.cuda.steps import Steps
 from lloydformer.engines.cuda.work import Work
 
 _SHARED = 227 * 1024
@@ -33,35 +34,6 @@ _ANEW = 2
 """Iterations at the beginning that add up all points: later ones move those that change."""
 _LARGE_RANGE = 2.0**40
 """Coordinates up to it and down to its inverse are computed in float32 without scaling."""
-
-
-class Steps(Protocol):
-    """Iterations over some points for some work: see `Work` for what a step does.
-
-    Attributes
-    ----------
-    at_once : int
-        Iterations before the host looks at the stop rule for the first time. Those that are
-        superfluous cost their launches.
-    """
-
-    at_once: int
-
-    def begin(self, centers: Tensor, tolerance: float) -> None:
-        """Start from these centers (k, d), in float64."""
-        ...
-
-    def step(self) -> None:
-        """Put one iteration on the stream."""
-        ...
-
-    def assign(self) -> None:
-        """Only labels, sums and masses, from the centers in `Work.seen`."""
-        ...
-
-    def measure(self, distances: Tensor) -> Tensor:
-        """Squared distances (n,) to the assigned centers in `Work.seen`; the sum of w d^2, ()."""
-        ...
 
 
 def hopper_steps(points: Points, work: Work) -> Steps | None:

@@ -79,7 +79,8 @@ class Work:
         sizes = [math.prod(shape) for shape in shapes]
         everything = torch.zeros(sum(sizes), dtype=torch.int64, device=rows.device)
         parts = [
-            part.view(shape) for part, shape in zip(everything.split(sizes), shapes, strict=True)
+            part.view(shape)
+            for part, shape in zip(torch.split(everything, sizes), shapes, strict=True)
         ]
         status, record, centers, sums, masses, changed, tolerance = parts
         return Work(
