@@ -34,7 +34,8 @@ struct Batch {
 
 enum { DECLINED = -1 };
 
-// A problem in shared memory. A point is a row less the origin, rounded to float32.
+// A problem in shared memory. A point is a row less the origin, in float32, rounded to a multiple
+// of the sums' unit: so sums are exact, and the mean of copies is the point.
 struct Problem {
   double centers[K * D];
   i64 sums[K * D];  // in units of 1 / (32768 unit) of their column
@@ -92,10 +93,14 @@ __device__ __forceinline__ float middle(float low, float high) {
   return quantum > 0 ? rintf((low + half) / quantum) * quantum : low;
 }
 
-// A power of two that brings numbers up to `most` below 2^14.
+// A power of two that brings numbers up to `most` below 2^14; 2^100 at most.
 __device__ __forceinline__ float unit_for(float most) {
   const int exponent = max((int)(__float_as_uint(most) >> 23) - 127, -87);
   return __uint_as_float((u32)(127 + 13 - exponent) << 23);
+}
+
+__device__ __forceinline__ float on_grid(float x, float unit, float inverse) {
+  return rintf(x * (unit * 32768.f)) * (inverse * (1.f / 32768.f));
 }
 
 struct Facts {
@@ -110,7 +115,7 @@ __device__ __forceinline__ Facts center_columns(Problem& s, const Arrays& a) {
   Facts facts = {0.f, 0.0, true};
   for (int f = threadIdx.x >> 5; f < D; f += WARPS) {
     float* x = a.points + f * a.stride;
-    float low = LARGEST, high = -LARGEST, most = 0;
+    float low = LARGEST, high = -LARGEST;
     for (int i = lane; i < a.n; i += 32) {
       facts.finite &= fabsf(x[i]) <= LARGEST;
       low = fminf(low, x[i]), high = fmaxf(high, x[i]);
@@ -121,22 +126,28 @@ __device__ __forceinline__ Facts center_columns(Problem& s, const Arrays& a) {
       high = fmaxf(high, __shfl_xor_sync(~0u, high, o));
     }
     const float origin = middle(low, high);
+    const float unit = unit_for(fmaxf(high - origin, origin - low)), inverse = 1.f / unit;
     double sum = 0, square = 0;
     for (int i = lane; i < a.n; i += 32) {
-      const float v = x[i] - origin;
-      x[i] = v;
-      most = fmaxf(most, fabsf(v)), sum += v, square = fma((double)v, (double)v, square);
+      const float v = on_grid(x[i] - origin, unit, inverse);
+      x[i] = v, sum += v, square = fma((double)v, (double)v, square);
     }
-#pragma unroll
-    for (int o = 16; o; o >>= 1) most = fmaxf(most, __shfl_xor_sync(~0u, most, o));
     sum = warp_sum(sum) / a.n, square = warp_sum(square) / a.n;
     facts.span = fmaxf(facts.span, high / 2 - low / 2);
     if (lane == 0) {
       facts.spread += square - sum * sum;
-      s.origin[f] = origin, s.unit[f] = unit_for(most), s.inverse[f] = 1.f / unit_for(most);
+      s.origin[f] = origin, s.unit[f] = unit, s.inverse[f] = inverse;
     }
   }
   return facts;
+}
+
+// A number of a start less the origin; that of a row is rounded as the point.
+__device__ __forceinline__ double placed(const Problem& s, double start, int f) {
+  const float single = (float)start, x = single - s.origin[f];
+  if ((double)single == start && fabsf(x * s.unit[f]) < 16384.f)
+    return on_grid(x, s.unit[f], s.inverse[f]);
+  return start - s.origin[f];
 }
 
 // Centers in the frame of the points. Returns if all of them can be used.
@@ -148,9 +159,8 @@ __device__ __forceinline__ bool read_starts(Problem& s, const Batch& p) {
     double c = 0;
     if (f < p.d) {
       const size_t at = first + i / D * p.d + f;
-      c = p.starts_are_single ? (double)((const float*)p.starts)[at]
-                              : ((const double*)p.starts)[at];
-      c -= s.origin[f];
+      c = p.starts_are_single ? ((const float*)p.starts)[at] : ((const double*)p.starts)[at];
+      c = placed(s, c, f);
     }
     good &= fabs(c) < p.most;
     s.centers[i] = c, s.seen[i] = (float)c;
