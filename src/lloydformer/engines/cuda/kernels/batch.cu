@@ -36,7 +36,7 @@ enum { DECLINED = -1 };
 
 // A problem in shared memory. A point is a row less the origin, in float32, rounded to a multiple
 // of the sums' unit: so sums are exact, and the mean of copies is the point.
-struct Problem {
+struct __align__(16) Problem {
   double centers[K * D];
   i64 sums[K * D];  // in units of 1 / (32768 unit) of their column
   double scratch[32];
@@ -53,11 +53,15 @@ struct Arrays {
   int n, padded, stride;
 };
 
-__device__ __forceinline__ Arrays arrays_behind(Problem& s, int n) {
+extern __shared__ __align__(16) unsigned char raw[];  // a Problem, then the arrays
+
+__device__ __forceinline__ Problem& problem() { return *(Problem*)raw; }
+
+__device__ __forceinline__ Arrays arrays(int n) {
   Arrays a;
   a.n = n, a.padded = (n + 31) / 32 * 32, a.stride = a.padded + 16;  // without bank conflicts
-  a.points = (float*)(((size_t)(&s + 1) + 15) / 16 * 16);
-  a.labels = (u8*)(a.points + (size_t)D * a.stride), a.before = a.labels + a.padded;
+  a.points = (float*)(raw + sizeof(Problem));
+  a.labels = raw + sizeof(Problem) + D * a.stride * sizeof(float), a.before = a.labels + a.padded;
   return a;
 }
 
@@ -212,7 +216,9 @@ __device__ __forceinline__ double distance(const Problem& s, const Arrays& a, in
 }
 
 // The nearest center by differences in float64; the lowest label of equal ones.
-__device__ __noinline__ int nearest_exactly(const Problem& s, const Arrays a, int point) {
+__device__ __noinline__ int nearest_exactly(int n, int point) {
+  const Problem& s = problem();
+  const Arrays a = arrays(n);
   double away = distance(s, a, point, 0);
   int label = 0;
   for (int j = 1; j < K; j++) {
@@ -271,7 +277,7 @@ __device__ __forceinline__ int assign(Problem& s, const Arrays& a, float longest
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       if (point + i >= a.n) continue;
-      if (close[i]) label[i] = nearest_exactly(s, a, point + i);
+      if (close[i]) label[i] = nearest_exactly(a.n, point + i);
       const u8 old = a.labels[point + i];
       a.before[point + i] = old, a.labels[point + i] = (u8)label[i];
       changed += label[i] != old;
@@ -439,7 +445,9 @@ __device__ __forceinline__ Far farthest_behind(Problem& s, const Arrays& a, cons
 
 // Each empty cluster takes the farthest point that is left, which leaves its own cluster; as
 // fill_empty in solving/rules.py.
-__device__ __noinline__ void fill_empty(Problem& s, const Arrays a) {
+__device__ __noinline__ void fill_empty(int n) {
+  Problem& s = problem();
+  const Arrays a = arrays(n);
   u32 empty = 0;
   for (int j = 0; j < K; j++) empty |= (u32)(s.masses[j] == 0) << j;
   Far far = {1e308, -1};
@@ -483,7 +491,7 @@ __device__ __forceinline__ int iterate(Problem& s, const Arrays& a, float longes
     else
       add_changed(s, a);
     empty = __syncthreads_or(threadIdx.x < K && s.masses[threadIdx.x] == 0);
-    if (empty) fill_empty(s, a);
+    if (empty) fill_empty(a.n);
     anew = empty;  // the sums are not those of the labels
     const double shift = move_centers(s);
     settled = changed == 0 || shift <= tolerance;
@@ -505,9 +513,8 @@ __device__ __forceinline__ void write(Problem& s, const Arrays& a, const Batch& 
 
 // One problem for each block.
 extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void solve_batch(Batch p) {
-  extern __shared__ __align__(16) unsigned char raw[];
-  Problem& s = *(Problem*)raw;
-  const Arrays a = arrays_behind(s, p.n);
+  Problem& s = problem();
+  const Arrays a = arrays(p.n);
   load(a, p.rows + (size_t)blockIdx.x * p.n * p.d, p.d);
   __syncthreads();
   const Facts facts = center_columns(s, a);
