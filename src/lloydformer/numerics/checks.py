@@ -9,6 +9,13 @@ FLOATS = (torch.float32, torch.float64)
 
 def as_points(name: str, value: object) -> Tensor:
     """Return a finite float tensor of rows, (m, d) or (b, m, d), from a tensor or an array."""
+    tensor = as_rows(name, value)
+    check_finite(name, tensor)
+    return tensor
+
+
+def as_rows(name: str, value: object) -> Tensor:
+    """`as_points` without a look at the values."""
     tensor = _as_tensor(name, value)
     if tensor.dtype not in FLOATS:
         raise ValueError(f"{name}: found dtype {tensor.dtype}; convert to float32 or float64 first")
@@ -17,9 +24,13 @@ def as_points(name: str, value: object) -> Tensor:
             f"{name}: found shape {tuple(tensor.shape)}; pass rows (m, d), or a batch (b, m, d), "
             "none of them empty"
         )
+    return tensor
+
+
+def check_finite(name: str, tensor: Tensor) -> None:
+    """Raise `ValueError` if a value is NaN or infinite."""
     if tensor.device.type != "meta" and not torch.isfinite(tensor).all():
         raise ValueError(_not_finite(name, tensor))
-    return tensor
 
 
 def _as_tensor(name: str, value: object) -> Tensor:
@@ -86,6 +97,11 @@ def _least_span(dtype: torch.dtype) -> float:
     return 1e3 * float(torch.finfo(dtype).tiny) ** 0.5
 
 
+def allowed_spans(dtype: torch.dtype, n_features: int, n_rows: int) -> tuple[float, float]:
+    """Limits of half the range of the columns, for `check_range`."""
+    return _least_span(dtype), largest_value(dtype, n_features, n_rows)
+
+
 def check_range(name: str, rows: Tensor, n_rows: int = 1, n_features: int | None = None) -> None:
     """Raise `ValueError` if the squares of the values overflow or underflow.
 
@@ -93,7 +109,7 @@ def check_range(name: str, rows: Tensor, n_rows: int = 1, n_features: int | None
     """
     still, d = rows.detach(), n_features or rows.shape[-1]
     spans = (still.amax(dim=-2) / 2 - still.amin(dim=-2) / 2).amax(dim=-1)  # of each problem
-    least, most = _least_span(rows.dtype), largest_value(rows.dtype, d, n_rows)
+    least, most = allowed_spans(rows.dtype, d, n_rows)
     good = (spans > least) & (spans < most) | (spans == 0)
     if not good.all():
         span = spans[~good].flatten()[0].item()

@@ -25,7 +25,7 @@ from lloydformer.engines.cuda.points import Points
 from lloydformer.engines.cuda.steps import Steps
 from lloydformer.engines.cuda.work import Work
 
-_SHARED = 227 * 1024
+SHARED = 227 * 1024
 """Bytes of shared memory that a block of a Hopper GPU may have."""
 _TINY_FEATURES, _TINY_NUMBERS = 4, 24
 _SMALL_CENTERS, _SMALL_FEATURES = 16, 64
@@ -210,7 +210,7 @@ class LargeSteps(_WithCopy):
         if k <= 128:
             columns = -(-k // 8) * 8
             return columns, columns, 1
-        most = min(1024, (_SHARED - 2048) // (2 * self.width + 4) // 128 * 128)
+        most = min(1024, (SHARED - 2048) // (2 * self.width + 4) // 128 * 128)
         parts = -(-k // most)
         part = -(-k // (128 * parts)) * 128
         return 128, part, -(-k // part)

@@ -60,5 +60,4 @@ class ByKernels:
             self.plan.directions,
             centers.numpy(), labels.numpy(), inertia.numpy(), n_iter.numpy(), allowed_threads(),
         )  # fmt: skip
-        trimmed = torch.zeros(b, n, dtype=torch.bool)
-        return BatchOutcome(centers, labels.long(), inertia, n_iter, trimmed)
+        return BatchOutcome(centers, labels.long(), inertia, n_iter, trimmed=None)

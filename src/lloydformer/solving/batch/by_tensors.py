@@ -93,10 +93,10 @@ class ByTensors:
     def _finished(self, data: DenseProblems, centers: Tensor, n_iter: np.ndarray) -> BatchOutcome:
         """Label the points by the last centers."""
         last = assign(self.plan, data, centers, 0)
-        trimmed = torch.zeros_like(last.labels).bool() if last.trimmed is None else last.trimmed
-        inertia = cost(self.plan, data, own_distances(data, centers, last.labels), trimmed)
+        away = own_distances(data, centers, last.labels)
+        inertia = cost(self.plan, data, away, last.trimmed)
         counts = torch.from_numpy(n_iter).to(centers.device)
-        return BatchOutcome(centers, last.labels, inertia, counts, trimmed)
+        return BatchOutcome(centers, last.labels, inertia, counts, last.trimmed)
 
     @cached_property
     def _tolerance(self) -> np.ndarray:

@@ -1,6 +1,7 @@
 """`fit_batch`: thousands of small problems in one call."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 from numbers import Real
 from typing import Any
 
@@ -10,14 +11,18 @@ from torch import Tensor
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.numerics.checks import as_points, check_count, check_range
+from lloydformer.numerics.checks import as_rows, check_count, check_finite, check_range
 from lloydformer.numerics.units import in_units, too_heavy
+from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
+from lloydformer.solving.batch.by_cuda import ByCuda, known_on_gpu
 from lloydformer.solving.batch.by_kernels import ByKernels, known
 from lloydformer.solving.batch.by_tensors import ByTensors
 from lloydformer.solving.batch.outcome import BatchOutcome
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.seeding.plusplus import n_trials
+
+Solver = ByCuda | ByKernels | ByTensors
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ def fit_batch(
     >>> result.inertia
     array([1., 4.])
     """
-    x = as_points("points", points)
+    x = as_rows("points", points)
     if x.ndim != 3:
         raise ValueError(f"points: found shape {tuple(x.shape)}; pass a batch (b, n, d)")
     check_count("n_clusters", n_clusters)
@@ -130,14 +135,20 @@ def fit_batch(
         raise ValueError(f"tol: found {tol!r}; pass a number that is not negative")
     if recipe is not None and not isinstance(recipe, Recipe):
         raise ValueError(f"recipe: found {recipe!r}; pass one such as lf.recipes.trimmed()")
-    plan, rng = lower(recipe or recipes.lloyd()), check_random_state(random_state)
-    if not plan.directions:
-        check_range("points", x, x.shape[1])
+    plan, rng = _lloyd() if recipe is None else lower(recipe), check_random_state(random_state)
+    plain = mask is None and sample_weight is None
+    by_cuda = plain and known_on_gpu(plan, x, n_clusters)
+    if not by_cuda:  # its kernel looks at the values itself
+        check_finite("points", x)
+        if not plan.directions:
+            check_range("points", x, x.shape[1])
     weights, unit = _weights(x, mask, sample_weight, n_clusters)
     rules = Rules(int(max_iter), float(tol))
     seeds = torch.from_numpy(rng.randint(2**31 - 1, size=len(x)))
-    problems: ByKernels | ByTensors
-    if known(plan, x):
+    problems: Solver
+    if by_cuda:
+        problems = ByCuda(plan, x, rules, rng, seeds)
+    elif known(plan, x):
         problems = ByKernels(plan, x, weights, rules, rng)
     else:
         ones = torch.ones(x.shape[:2], dtype=torch.float64, device=x.device)
@@ -148,17 +159,25 @@ def fit_batch(
         found = _found(problems, init, n_clusters)
         best = found if best is None else best.or_better(found)
     assert best is not None
-    best = replace(best, inertia=_in_given_units(best.inertia, unit))
+    if unit is not None:
+        best = replace(best, inertia=_in_given_units(best.inertia, unit))
     return _returned(best, weights, x, as_tensors=isinstance(points, Tensor))
 
 
-def _found(problems: ByKernels | ByTensors, init: Any, n_clusters: int) -> BatchOutcome:
+@cache
+def _lloyd() -> Plan:
+    return lower(recipes.lloyd())
+
+
+def _found(problems: Solver, init: Any, n_clusters: int) -> BatchOutcome:
     """Solve the problems from one kind of start."""
     b, _, d = problems.x.shape
     if not isinstance(init, str):
         if callable(init):
             raise ValueError('init: found a function; pass "k-means++", "random" or an array')
-        given = as_points("init", init)
+        given = as_rows("init", init)
+        if not isinstance(problems, ByCuda):
+            check_finite("init", given)
         if given.shape != (b, n_clusters, d):
             raise ValueError(f"init: found shape {tuple(given.shape)}; pass {(b, n_clusters, d)}")
         return problems.from_array(given)
@@ -173,13 +192,13 @@ def _found(problems: ByKernels | ByTensors, init: Any, n_clusters: int) -> Batch
 
 def _weights(
     x: Tensor, mask: Any, sample_weight: Any, n_clusters: int
-) -> tuple[Tensor | None, Tensor]:
+) -> tuple[Tensor | None, Tensor | None]:
     """Weights in float64, 0 where a point is masked; None if all points count the same.
 
-    The weights of each problem are divided by a power of two; these powers, (b,), come second.
+    Given weights of each problem are divided by a power of two; these powers, (b,), come second.
     """
     shape, fewest, weights = x.shape[:2], x.shape[1], None
-    unit = torch.ones(len(x), dtype=torch.float64)
+    unit = None
     for name, given in (("mask", mask), ("sample_weight", sample_weight)):
         if given is not None:
             factor = _factor(name, given, tuple(shape), x.device)
@@ -219,7 +238,9 @@ def _factor(name: str, given: Any, shape: tuple[int, ...], device: torch.device)
 def _returned(
     found: BatchOutcome, weights: Tensor | None, x: Tensor, as_tensors: bool
 ) -> BatchResult:
-    labels = torch.where(found.trimmed, -1, found.labels)
+    labels = found.labels
+    if found.trimmed is not None:
+        labels = torch.where(found.trimmed, -1, labels)
     if weights is not None:
         labels = torch.where(weights > 0, labels, -1)
     values = (found.centers.to(x.dtype), labels.int(), found.inertia, found.n_iter)
