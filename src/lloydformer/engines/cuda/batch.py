@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lloydformer.engines.cuda.backend import CUDA_CPP, backend
 from lloydformer.engines.cuda.hopper import SHARED
-from lloydformer.engines.cuda.launches import Grid, Launch
+from lloydformer.engines.cuda.launches import Arguments, Grid, Launch
 from lloydformer.engines.cuda.points import is_vector
 
 _MOST_CENTERS, _MOST_FEATURES, _THREADS = 16, 64, 256
@@ -91,7 +91,7 @@ def solve_batch(
             ("D", width), ("K", k), ("VECTOR", int(is_vector(x))), ("BLOCKS", max(1, blocks)),
         )  # fmt: skip
         grid = Grid(b, _THREADS, shared)
-        Launch("batch.cu", "solve_batch", device, grid, [given], constants)()
+        Launch("batch.cu", "solve_batch", device, grid, Arguments(given), constants)()
         good = int(solved.n_iter.cpu().numpy().min()) >= 0
     return solved if good else None
 
