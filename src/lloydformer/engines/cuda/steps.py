@@ -1,10 +1,11 @@
 """What iterates on a GPU, whichever kernels do it."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
 
+@runtime_checkable
 class Steps(Protocol):
     """Iterations over some points for some work: see `Work` for what a step does.
 

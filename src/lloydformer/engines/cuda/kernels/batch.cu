@@ -14,7 +14,9 @@
 #define THREADS (32 * WARPS)
 #define TILES (D / 8)          // of 8 columns: one for each warp
 #define PARTS (WARPS / TILES)  // of the points, if there are fewer tiles than warps
-#define FEW 96                 // points that change: up to here they are moved one by one
+#ifndef FEW
+#define FEW 96  // points that change: up to here they are moved one by one
+#endif
 #define NOBODY 255             // the label of padding, and of points before the first iteration
 #define ROUNDER 12582912.f     // 1.5 2^23: a number up to 2^22 plus this is a whole number
 #define LARGEST 3.4028235e38f
