@@ -11,6 +11,10 @@ from remote_engine import RemoteEngine
 from lloydformer.engines import ENGINES, instruction_set
 
 ENGINES["remote"] = RemoteEngine
+if torch.cuda.is_available():
+    from gpu_engine import CudaOrSkip
+
+    ENGINES["cuda"] = CudaOrSkip
 
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, database=None, max_examples=50

@@ -48,7 +48,7 @@ class Cuda:
     def open(self, blocks: Blocks) -> Iterator["CudaSession"]:
         if not self.reads(blocks):
             raise ValueError(
-                'engine: found "cuda" for data that are sparse or not on a GPU; use "auto"'
+                'engine: found "cuda" for data that are not on a GPU; use "native" or "chunked"'
             )
         with ExitStack() as resources, torch.cuda.device(blocks.device):
             yield CudaSession(blocks, 1, resources)
@@ -63,6 +63,8 @@ class CudaSession(ChunkedSession):
         self._steps: tuple[Work, Steps] | None = None
         self.labelled = False
         """Are the labels in the state those that the kernels have found last?"""
+        self.changed: Tensor | None = None
+        """Labels that have changed in an iteration that was broken off for an empty cluster."""
 
     def fold(self, fold: Fold) -> Any:
         kernel = _FOLDS.get(type(fold))
@@ -83,6 +85,7 @@ class CudaSession(ChunkedSession):
 
     def forget(self) -> None:
         super().forget()
+        self.changed = None
         if self._steps is not None:
             self._steps[0].forget()
 
@@ -168,7 +171,9 @@ def _nearest(session: CudaSession, fold: Nearest) -> Any:
         return None
     work, points = known[0], session.points
     sums, masses = work.sums / points.sum_unit, work.masses / points.mass_unit
-    return sums, masses, work.changed[0].clone()
+    changed = work.changed[0] + (0 if session.changed is None else session.changed)
+    session.changed = None
+    return sums, masses, changed
 
 
 def _measure(session: CudaSession, fold: Measure) -> Any:
@@ -213,6 +218,7 @@ def _iterations(session: CudaSession, task: Iterations) -> Ran | None:
         status, record = work.so_far()
         history += [task.objective(change) for change in record[:, 0]]
         at_once = min(2 * at_once, RECORDS)
+    session.changed = work.changed[0].clone() if status == EMPTY else None
     return Ran(work.centers.clone(), history, status == SETTLED, status == EMPTY)
 
 

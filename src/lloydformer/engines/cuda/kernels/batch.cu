@@ -407,6 +407,7 @@ __device__ __forceinline__ void add_changed(Problem& s, const Arrays& a) {
         add(s.sums + to * D + f, value), add(s.sums + from * D + f, -value);
       }
       if (lane == 0) atomicAdd(s.masses + to, 1), atomicSub(s.masses + from, 1);
+      __syncwarp();  // 64-bit additions in shared memory are loops, which lanes leave one by one
     }
   }
   __syncthreads();
