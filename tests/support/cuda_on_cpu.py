@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 import lloydformer.engines.cuda.batch as batch
+from lloydformer.engines.cuda.nvrtc import Constants
 
 COMPILER = os.environ.get("CXX") or shutil.which("c++")
 KERNELS = Path(batch.__file__).parent / "kernels"
@@ -43,16 +44,15 @@ def _in_cpp(name: str) -> str:
 
 
 @cache
-def _library(folder: Path, width: int, n_clusters: int, vector: int) -> ctypes.CDLL:
-    path = folder / f"batch_{width}_{n_clusters}_{vector}"
+def _library(folder: Path, macros: Constants) -> ctypes.CDLL:
+    path = folder / "_".join(f"{name}{value}" for name, value in macros)
     kernels = _in_cpp("common.cuh") + _in_cpp("batch.cu")
     path.with_suffix(".cpp").write_text(_FRAME.format(kernels=kernels))
-    macros = {"D": width, "K": n_clusters, "VECTOR": vector}
     subprocess.run(
         [
             str(COMPILER), "-std=c++17", "-O1", "-w", "-fwrapv", "-ffp-contract=off",
             "-fno-strict-aliasing", "-shared", "-fPIC", f"-I{Path(__file__).parent}",
-            *(f"-D{name}={value}" for name, value in macros.items()),
+            *(f"-D{name}={value}" for name, value in macros),
             str(path.with_suffix(".cpp")), "-o", str(path.with_suffix(".so")),
         ],
         check=True,
@@ -66,11 +66,12 @@ def solve_batch_on_cpu(
 ) -> batch.Solved | None:  # fmt: skip
     """`engines.cuda.batch.solve_batch`. backwards: threads take turns in the other order."""
     (b, n, d), k = x.shape, starts.shape[1]
-    x, starts, width = x.contiguous(), starts.contiguous(), batch.width_for(d)
+    x, starts = x.contiguous(), starts.contiguous()
     solved = batch.empty_results(b, n, k, d, x.device)
-    library = _library(folder, width, k, int(batch.is_vector(x)))
+    library = _library(folder, batch.macros_for(x, k))
     given = batch.argument(x, starts, solved, tol, max_iter, spans)
-    assert library.run(given, b, batch.shared_bytes(n, width, k), backwards) == 0
+    bytes_asked = batch.shared_bytes(n, batch.width_for(d), k)
+    assert library.run(given, b, bytes_asked, backwards) == 0
     return None if int(solved.n_iter.min()) < 0 else solved
 
 

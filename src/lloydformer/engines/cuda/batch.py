@@ -8,6 +8,7 @@ from torch import Tensor
 
 from lloydformer.engines.cuda.backend import CUDA_CPP, backend
 from lloydformer.engines.cuda.launches import SHARED, Grid, Launch
+from lloydformer.engines.cuda.nvrtc import Constants
 from lloydformer.engines.cuda.points import is_vector
 
 _MOST_CENTERS, _MOST_FEATURES, _THREADS = 16, 64, 256
@@ -71,10 +72,10 @@ def solve_batch(
         None if values are not finite or out of range, in points or starts.
     """
     (b, n, d), k, device = x.shape, starts.shape[1], x.device
-    x, starts, width = x.contiguous(), starts.contiguous(), width_for(d)
-    shared = shared_bytes(n, width, k)
+    x, starts = x.contiguous(), starts.contiguous()
+    shared = shared_bytes(n, width_for(d), k)
     blocks = min(_MOST_BLOCKS, (SHARED + _RESERVED) // (shared + _STATIC + _RESERVED))
-    constants = (("D", width), ("K", k), ("VECTOR", int(is_vector(x))), ("BLOCKS", blocks))
+    constants = (*macros_for(x, k), ("BLOCKS", blocks))
     with torch.cuda.device(device):
         solved = empty_results(b, n, k, d, device)
         given = argument(x, starts, solved, tol, max_iter, spans)
@@ -82,6 +83,11 @@ def solve_batch(
         Launch("batch.cu", "solve_batch", device, grid, [given], constants)()
         good = int(solved.n_iter.cpu().numpy().min()) >= 0
     return solved if good else None
+
+
+def macros_for(x: Tensor, n_clusters: int) -> Constants:
+    """What the kernel is compiled for. Precondition: x is contiguous."""
+    return ("D", width_for(x.shape[2])), ("K", n_clusters), ("VECTOR", int(is_vector(x[0])))
 
 
 def empty_results(b: int, n: int, k: int, d: int, device: torch.device) -> Solved:
