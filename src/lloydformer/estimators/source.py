@@ -29,8 +29,8 @@ class Source:
     """The data of one call, as blocks, and how results go back to the user."""
 
     blocks: TensorBlocks | SparseBlocks
-    tensors: bool
-    """Did tensors come in? Then tensors go out, on the same device."""
+    device: torch.device | None
+    """Where tensors came from, and go back to; None: arrays came in, and go out."""
 
     @one_core()
     def without_zero_rows(self, policy: str) -> "Source":
@@ -54,7 +54,7 @@ class Source:
         return replace(self, blocks=replace(blocks, sample_weight=kept, weight_unit=unit))
 
     def out(self, values: Tensor) -> Any:
-        return values if self.tensors else values.cpu().numpy()
+        return values.cpu().numpy() if self.device is None else values.to(self.device)
 
 
 class NoDirectionError(ValueError):
@@ -111,7 +111,7 @@ def read(
             rows = SparseBlocks(canonical(X), weights, leaf, directions, part, unit)
             if not directions:
                 _check_squares(rows, fitted)
-            return Source(rows, tensors=False)
+            return Source(rows, None)
         points = _as_tensor(X, _wanted_device(estimator))
     known = survey_on_gpu(points) if points.device.type == "cuda" else None
     if known is not None:
@@ -141,7 +141,7 @@ def read(
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
     if not directions:
         _check_squares(blocks, fitted)
-    return Source(blocks, tensors=isinstance(X, Tensor))
+    return Source(blocks, X.device if isinstance(X, Tensor) else None)
 
 
 def _ends(points: Tensor) -> Tensor | None:

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from lloydformer.engines.cuda.backend import CUDA_CPP, backend
-from lloydformer.engines.cuda.hopper import SHARED
-from lloydformer.engines.cuda.launches import Arguments, Grid, Launch
+from lloydformer.engines.cuda.launches import SHARED, Arguments, Grid, Launch
+from lloydformer.engines.cuda.nvrtc import Constants
 from lloydformer.engines.cuda.points import is_vector
 
 _MOST_CENTERS, _MOST_FEATURES, _THREADS = 16, 64, 256
@@ -45,7 +45,7 @@ def fits(x: Tensor, n_clusters: int) -> bool:
         x.dtype == torch.float32
         and n_clusters <= _MOST_CENTERS
         and d <= _MOST_FEATURES
-        and _shared(n, _width(d), n_clusters) <= SHARED - _STATIC
+        and shared_bytes(n, width_for(d), n_clusters) <= SHARED - _STATIC
         and backend(x.device) == CUDA_CPP
     )
 
@@ -73,36 +73,51 @@ def solve_batch(
     """
     (b, n, d), k, device = x.shape, starts.shape[1], x.device
     x, starts = x.contiguous(), starts.contiguous()
+    shared = shared_bytes(n, width_for(d), k)
+    blocks = min(_MOST_BLOCKS, (SHARED + _RESERVED) // (shared + _STATIC + _RESERVED))
+    constants = (*macros_for(x, k), ("BLOCKS", blocks))
     with torch.cuda.device(device):
-        solved = Solved(
-            torch.empty(b, k, d, dtype=torch.float64, device=device),
-            torch.empty(b, n, dtype=torch.int32, device=device),
-            torch.empty(b, dtype=torch.float64, device=device),
-            torch.empty(b, dtype=torch.int64, device=device),
-        )
-        given = BatchArgument(
-            x.data_ptr(), starts.data_ptr(), *(tensor.data_ptr() for tensor in solved), tol,
-            *spans, n, d, min(max_iter, _LONGEST), int(starts.dtype == torch.float32),
-        )  # fmt: skip
-        width = _width(d)
-        shared = _shared(n, width, k)
-        blocks = min(_MOST_BLOCKS, (SHARED + _RESERVED) // (shared + _STATIC + _RESERVED))
-        constants = (
-            ("D", width), ("K", k), ("VECTOR", int(is_vector(x))), ("BLOCKS", max(1, blocks)),
-        )  # fmt: skip
+        solved = empty_results(b, n, k, d, device)
+        given = argument(x, starts, solved, tol, max_iter, spans)
         grid = Grid(b, _THREADS, shared)
         Launch("batch.cu", "solve_batch", device, grid, Arguments(given), constants)()
         good = int(solved.n_iter.cpu().numpy().min()) >= 0
     return solved if good else None
 
 
-def _width(d: int) -> int:
+def macros_for(x: Tensor, n_clusters: int) -> Constants:
+    """What the kernel is compiled for. Precondition: x is contiguous."""
+    return ("D", width_for(x.shape[2])), ("K", n_clusters), ("VECTOR", int(is_vector(x[0])))
+
+
+def empty_results(b: int, n: int, k: int, d: int, device: torch.device) -> Solved:
+    """Memory for the results of b problems."""
+    return Solved(
+        torch.empty(b, k, d, dtype=torch.float64, device=device),
+        torch.empty(b, n, dtype=torch.int32, device=device),
+        torch.empty(b, dtype=torch.float64, device=device),
+        torch.empty(b, dtype=torch.int64, device=device),
+    )
+
+
+def argument(
+    x: Tensor, starts: Tensor, solved: Solved, tol: float, max_iter: int, spans: tuple[float, float]
+) -> BatchArgument:
+    """What the kernel is launched with. Precondition: x and starts are contiguous."""
+    _, n, d = x.shape
+    return BatchArgument(
+        x.data_ptr(), starts.data_ptr(), *(tensor.data_ptr() for tensor in solved), tol, *spans,
+        n, d, min(max_iter, _LONGEST), int(starts.dtype == torch.float32),
+    )  # fmt: skip
+
+
+def width_for(d: int) -> int:
     """Columns that the kernel is compiled for."""
     return max(8, 1 << (d - 1).bit_length())
 
 
-def _shared(n: int, width: int, n_clusters: int) -> int:
+def shared_bytes(n: int, width: int, n_clusters: int) -> int:
     """Bytes of `struct Problem` and of the arrays behind it."""
     padded = -(-n // 32) * 32
     fixed = 20 * n_clusters * width + 12 * width + 512
-    return fixed + 4 * width * (padded + 16) + 2 * padded
+    return fixed + 4 * width * (padded + 16) + padded

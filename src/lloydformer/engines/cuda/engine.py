@@ -170,7 +170,8 @@ def _nearest(session: CudaSession, fold: Nearest) -> Any:
     if known is None:
         return None
     work, points = known[0], session.points
-    sums, masses = work.sums / points.sum_unit, work.masses / points.mass_unit
+    sums = work.sums.double() / points.sum_unit
+    masses = work.masses.double() / points.mass_unit
     changed = work.changed[0] + (0 if session.changed is None else session.changed)
     session.changed = None
     return sums, masses, changed

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.engines.cuda.launches import (
+    SHARED,
     Arguments,
     Grid,
     Launch,
@@ -25,8 +26,6 @@ from lloydformer.engines.cuda.points import Points
 from lloydformer.engines.cuda.steps import Steps
 from lloydformer.engines.cuda.work import Work
 
-SHARED = 227 * 1024
-"""Bytes of shared memory that a block of a Hopper GPU may have."""
 _TINY_FEATURES, _TINY_NUMBERS = 4, 24
 _SMALL_CENTERS, _SMALL_FEATURES = 16, 64
 _LARGE_FEATURES, _LARGE_CENTERS = 256, 4096

@@ -12,6 +12,9 @@ from lloydformer.engines.cuda.nvrtc import Constants, checked, driver, kernel
 from lloydformer.engines.cuda.points import Points, is_vector
 from lloydformer.engines.cuda.work import Work
 
+SHARED = 227 * 1024
+"""Bytes of shared memory that a block of a Hopper GPU may have."""
+
 
 def _pointers(*names: str) -> list[tuple[str, Any]]:
     return [(name, ctypes.c_void_p) for name in names]

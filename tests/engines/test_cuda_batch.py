@@ -1,0 +1,157 @@
+"""The GPU kernel for many problems, run on the CPU thread by thread: the rules, and exact sums."""
+
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from cuda_on_cpu import COMPILER, same_bits, solve_batch_on_cpu
+
+import lloydformer as lf
+from lloydformer.engines.cuda.batch import shared_bytes, width_for
+from lloydformer.numerics.checks import allowed_spans
+from lloydformer.plans.lower import lower
+from lloydformer.solving.batch.by_tensors import ByTensors
+from lloydformer.solving.rules import Rules
+
+needs_compiler = pytest.mark.skipif(
+    COMPILER is None or sys.platform != "linux", reason="no C++ compiler on Linux is there"
+)
+K = 5
+
+
+@pytest.fixture(scope="module")
+def solve(tmp_path_factory):
+    return partial(solve_batch_on_cpu, tmp_path_factory.mktemp("kernels"))
+
+
+def mixture(rng, b, n, d):
+    middles = rng.uniform(-3, 3, size=(b, K, d))
+    own = rng.integers(K, size=(b, n))
+    return middles[np.arange(b)[:, None], own] + rng.normal(size=(b, n, d))
+
+
+def problems(name, rng):
+    """Points (b, n, d) and starts."""
+    d = 32 if name == "mixture of 32 features" else 3
+    x = mixture(rng, 3, K if name == "as many points as centers" else 77, d)
+    x = torch.from_numpy(x + (1e4 if name == "far from zero" else 0)).float()
+    starts = x[:, :K].clone()
+    if name == "empty clusters":
+        starts[:, 1:4] = starts[:, :1] + torch.tensor([0.0, 50.0, 60.0])[:, None]
+    return x, starts
+
+
+def run(solve, x, starts, rules):
+    """Solve the problems twice, with threads in another order, and compare all bits."""
+    spans = allowed_spans(x.dtype, x.shape[2], x.shape[1])
+    given = (rules.tol, rules.max_iter, spans)
+    found, again = solve(x, starts, *given), solve(x, starts.double(), *given, backwards=True)
+    assert same_bits(found, again)
+    return found
+
+
+NAMES = [
+    "mixture", "mixture of 32 features", "empty clusters", "far from zero",
+    "as many points as centers",
+]  # fmt: skip
+
+
+@needs_compiler
+@pytest.mark.parametrize("rules", [Rules(20, 0.0), Rules(300, 1e-2)], ids=["labels", "shift"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_kernel_follows_the_rules(solve, rng, name, rules):
+    x, starts = problems(name, rng)
+    found = run(solve, x, starts, rules)
+    ones, seeds = torch.ones(x.shape[:2]).double(), torch.zeros(len(x), dtype=torch.int64)
+    by_tensors = ByTensors(
+        lower(lf.recipes.lloyd()), x, ones, rules, np.random.RandomState(0), seeds
+    )
+    true = by_tensors.from_array(starts)
+    torch.testing.assert_close(found.labels.long(), true.labels, rtol=0, atol=0)
+    torch.testing.assert_close(found.n_iter, true.n_iter, rtol=0, atol=0)
+    torch.testing.assert_close(found.centers, true.centers, rtol=0, atol=2e-7 * float(x.std()))
+    torch.testing.assert_close(found.inertia, true.inertia, rtol=1e-7, atol=1e-12)
+
+
+@needs_compiler
+def test_ties_go_to_the_lowest_label(solve, rng):
+    x = torch.from_numpy(rng.integers(-2, 3, size=(3, 600, 3))).float()
+    starts = torch.from_numpy(np.array([np.unique(r, axis=0)[7::23][:K] for r in x.numpy()]))
+    away = (x[:, :, None] - starts[:, None]).square().sum(dim=-1)  # exact
+    least = away.amin(dim=-1, keepdim=True)
+    own = away.argmin(dim=-1, keepdim=True) == torch.arange(K)
+    assert ((away == least).sum(dim=-1) > 1).float().mean() > 0.1
+    found = run(solve, x, starts, Rules(1, 0.0))
+    means = own.double().mT @ x.double() / own.sum(dim=1).unsqueeze(-1)
+    torch.testing.assert_close(found.centers, means, rtol=0, atol=1e-14)
+
+
+@needs_compiler
+def test_copies_of_fewer_points_than_centers(solve, rng):
+    distinct = torch.from_numpy(rng.normal(size=(3, K - 1, 3))).float()
+    x = distinct.repeat_interleave(7, dim=1)
+    found = run(solve, x, torch.cat([distinct, distinct[:, :1]], dim=1), Rules(20, 0.0))
+    assert found.inertia.tolist() == [0.0] * 3  # the mean of copies is the point
+    assert found.n_iter.tolist() == [1] * 3  # so nothing has moved
+    assert found.labels.tolist() == [[j for j in range(K - 1) for _ in range(7)]] * 3
+
+
+@needs_compiler
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
+def test_the_kernel_declines_values(solve, rng, value):
+    x, starts = problems("mixture", rng)
+    spans = allowed_spans(x.dtype, 3, 77)
+    for tensor in (x, starts):
+        bad = tensor.clone()
+        bad[1, 2, 1] = value
+        given = (bad, starts) if tensor is x else (x, bad)
+        assert solve(*given, 0.0, 5, spans) is None
+    assert solve(x, starts, 0.0, 5, spans) is not None
+
+
+@pytest.fixture
+def on_gpu(solve, monkeypatch):
+    """`fit_batch` as on a GPU that has the kernel."""
+    monkeypatch.setattr("lloydformer.solving.batch.fit.known_on_gpu", lambda *given: True)
+    monkeypatch.setattr("lloydformer.engines.cuda.batch.solve_batch", solve)
+
+
+@needs_compiler
+@pytest.mark.parametrize("how", [{}, {"init": "random"}, {"n_init": 3}], ids=str)
+def test_fit_batch_gives_what_it_gives_on_the_cpu(rng, on_gpu, monkeypatch, how):
+    x, _ = problems("mixture", rng)
+    found = lf.fit_batch(x, K, random_state=3, **how)
+    monkeypatch.undo()
+    true = lf.fit_batch(x, K, random_state=3, **how)
+    for name in ("centers", "labels", "inertia", "n_iter"):
+        torch.testing.assert_close(getattr(found, name), getattr(true, name), rtol=1e-6, atol=1e-6)
+
+
+@needs_compiler
+@pytest.mark.parametrize("how", ["given", "random", "k-means++"])
+def test_errors_of_fit_batch_name_what_was_found(rng, on_gpu, how):
+    x, starts = problems("mixture", rng)
+    init = starts if how == "given" else how
+    x[2, 4, 1] = np.nan
+    with pytest.raises(ValueError, match=r"points: found nan at \(2, 4, 1\)"):
+        lf.fit_batch(x, K, init=init)
+    with pytest.raises(ValueError, match="points: found values that span"):
+        lf.fit_batch(x.nan_to_num() * 1e30, K, init=init)
+
+
+@needs_compiler
+def test_a_start_that_is_not_finite_or_far_away(rng, on_gpu):
+    x, starts = problems("mixture", rng)
+    starts[1, 2, 0] = np.inf
+    with pytest.raises(ValueError, match=r"init: found inf at \(1, 2, 0\)"):
+        lf.fit_batch(x, K, init=starts)
+    starts[1, 2, 0] = 1e30  # too far for the kernel
+    found = lf.fit_batch(x, K, init=starts)
+    assert found.centers.isfinite().all()
+
+
+def test_sizes_that_fit():
+    assert [width_for(d) for d in (1, 8, 9, 32, 33, 64)] == [8, 8, 16, 32, 64, 64]
+    assert 3 * (shared_bytes(512, 32, 10) + 1152) <= 228 * 1024  # three blocks a multiprocessor
