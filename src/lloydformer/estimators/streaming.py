@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.utils import check_random_state
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval, checked_fit
+from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.source import Source, View
 from lloydformer.estimators.starts import Starts, is_array
 from lloydformer.plans.contract import Plan, Sums
@@ -161,7 +161,7 @@ class Streaming(Clusterer):
 
     def _begun(self, X: Any, session: Session) -> tuple[Tensor, Tensor]:
         """Initial centers, with weight 0."""
-        starts = Starts(self, X, session.layout, check_random_state(self.random_state))
+        starts = Starts(self, X, session.layout, generator_of(self.random_state))
         centers = next(starts(session))
         return centers, centers.new_zeros(len(centers))
 
