@@ -51,10 +51,9 @@ struct PackedCenters {
     }
 };
 
-/// The scores |c|^2 - 2 x c of J centers with two vectors of points: squared distances, less |x|^2.
+/// Adds -2 x c over d features to the scores of J centers with two vectors of points.
 template <class T, int J>
-inline void score(const T* lanes, int d, const T* packed, const T* squares, V<T> (&s)[J][2]) {
-    for (int j = 0; j < J; j++) s[j][0] = s[j][1] = splat(squares[j]);
+inline void add_products(const T* lanes, int d, const T* packed, V<T> (&s)[J][2]) {
     for (int f = 0; f < d; f++) {
         const V<T> a = load(lanes + f * P<T>), b = load(lanes + f * P<T> + W<T>);
 #pragma GCC unroll 8
@@ -64,6 +63,13 @@ inline void score(const T* lanes, int d, const T* packed, const T* squares, V<T>
             s[j][1] += b * c;
         }
     }
+}
+
+/// The scores |c|^2 - 2 x c of J centers with two vectors of points: squared distances, less |x|^2.
+template <class T, int J>
+inline void score(const T* lanes, int d, const T* packed, const T* squares, V<T> (&s)[J][2]) {
+    for (int j = 0; j < J; j++) s[j][0] = s[j][1] = splat(squares[j]);
+    add_products<T, J>(lanes, d, packed, s);
 }
 
 /// The best and second best score of each point, and the first center that has the best one.
@@ -140,10 +146,16 @@ inline double score_exactly(const T* x, const T* c, int d) {
     return total;
 }
 
-/// Upper bound of the rounding error of a score: d + 2 roundings of numbers below |x|^2 + |c|^2.
+/// Upper bound of the rounding error of a score of `terms` additions one after the other: so many
+/// roundings, and two, of numbers below |x|^2 + |c|^2.
+template <class T>
+inline T rounding(const PackedCenters<T>& centers, T square, int terms) {
+    return (terms + 4) * std::numeric_limits<T>::epsilon() * (square + centers.largest);
+}
+
 template <class T>
 inline T rounding(const PackedCenters<T>& centers, T square) {
-    return (centers.d + 4) * std::numeric_limits<T>::epsilon() * (square + centers.largest);
+    return rounding(centers, square, centers.d);
 }
 
 /// The nearest center of one row in float64; the first one on ties. Only centers whose scores in T
