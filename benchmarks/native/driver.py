@@ -81,7 +81,7 @@ MUTANTS = {
         "not the distance to the nearest seed",
     ),
     "ties by rounding": Mutant(
-        "assign.hpp", "labels[r] = nearest_exactly(block.row(r), centers);", ";",
+        "assign.hpp", "labels[r] = exactly(r, square);", ";",
         "not the nearest center",
     ),
     "ties of sparse rows by rounding": Mutant(

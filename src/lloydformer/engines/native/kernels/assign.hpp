@@ -6,12 +6,12 @@
 
 namespace lloydformer::ISA {
 
-/// Where the two best scores differ by less than rounding, finds the label again in float64 and by
-/// differences, so that labels of float32 points are those of exact arithmetic. terms: additions
-/// of a score.
-template <class T>
+/// Where the two best scores, of `terms` additions each, differ by less than rounding, takes the
+/// label from exactly(point of the block, its |x|^2), so that labels of float32 points are those of
+/// exact arithmetic.
+template <class T, class Exactly>
 inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T largest_square,
-                        const BestScores<T>& found, int32_t* labels, int terms) {
+                        const BestScores<T>& found, int terms, int32_t* labels, Exactly exactly) {
     const T slack = 2 * rounding(centers, largest_square, terms);
     for (int h = 0; h < 2; h++) {
         const V<T> gap = found.second[h] - found.best[h];
@@ -19,20 +19,25 @@ inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T
             const int l = __builtin_ctz(close), r = h * W<T> + l;
             if (r >= block.count) return;
             const T square = dot(block.row(r), block.row(r), centers.width);
-            if (gap[l] <= 2 * rounding(centers, square, terms))
-                labels[r] = nearest_exactly(block.row(r), centers);
+            if (gap[l] <= 2 * rounding(centers, square, terms)) labels[r] = exactly(r, square);
         }
     }
 }
 
-/// The labels of a block, from its best scores.
+/// The same for scores of all features one after the other: by differences in float64.
 template <class T>
-inline void settled_labels(PointBlock<T>& block, const PackedCenters<T>& centers, T largest_square,
-                           const BestScores<T>& found, int32_t (&labels)[P<T>], int terms) {
+inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T largest_square,
+                        const BestScores<T>& found, int32_t* labels) {
+    settle_ties(block, centers, largest_square, found, centers.d, labels,
+                [&](int r, T) { return nearest_exactly(block.row(r), centers); });
+}
+
+/// The centers with the best scores of a block.
+template <class T>
+inline void best_labels(const BestScores<T>& found, int32_t (&labels)[P<T>]) {
     for (int h = 0; h < 2; h++)
         for (int l = 0; l < W<T>; l++)
             labels[h * W<T> + l] = static_cast<int32_t>(found.index[h][l]);
-    settle_ties(block, centers, largest_square, found, labels, terms);
 }
 
 /// `assign` for centers that do not stay in the caches: several blocks are compared with a tile of
@@ -52,8 +57,11 @@ void assign_in_tiles(const Rows<T>& rows, Range range, const PackedCenters<T>& c
         }
         search.run(count);
         for (int b = 0; b < count; b++) {
-            settled_labels(blocks[b], centers, rows.largest_square, search.found(b), labels,
-                           search.terms());
+            best_labels(search.found(b), labels);
+            settle_ties(blocks[b], centers, rows.largest_square, search.found(b), search.terms(),
+                        labels, [&](int r, T square) {
+                            return search.nearest_exactly(b, r, blocks[b].row(r), square);
+                        });
             each(first + b * P<T>, blocks[b], labels);
         }
     }
@@ -70,7 +78,8 @@ inline void assign(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
     for (int64_t i = range.start; i < range.stop; i += P<T>) {
         block.read(i, range.stop);
         const BestScores<T> found = nearest(block.lanes(), centers, rows.block(i + P<T>));
-        settled_labels(block, centers, rows.largest_square, found, labels, centers.d);
+        best_labels(found, labels);
+        settle_ties(block, centers, rows.largest_square, found, labels);
         each(i, block, labels);
     }
     buffer = std::move(block);

@@ -47,7 +47,7 @@ inline void assign_two(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
             labels[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);
             others[r] = static_cast<int32_t>(found.other[r / W<T>][r % W<T>]);
         }
-        settle_ties(block, centers, rows.largest_square, found, labels, centers.d);
+        settle_ties(block, centers, rows.largest_square, found, labels);
         for (int r = 0; r < block.count; r++)
             if (labels[r] == others[r])
                 others[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);

@@ -158,16 +158,37 @@ inline T rounding(const PackedCenters<T>& centers, T square) {
     return rounding(centers, square, centers.d);
 }
 
+/// Compares a row with centers in float64, in their order, so that the first of equals is found. By
+/// differences; but by scores for a row that is a billion times as far away as the centers:
+/// differences would be rounded to the same number.
+template <class T>
+class ExactSearch {
+  public:
+    ExactSearch(const T* row, const PackedCenters<T>& centers, T square)
+        : row_(row), centers_(centers), far_(double(square) > 0x1p60 * double(centers.largest)) {}
+
+    void compare(int j) {
+        const double found = far_ ? score_exactly(row_, centers_.row(j), centers_.d)
+                                  : squared_distance_exactly(row_, centers_.row(j), centers_.d);
+        if (found < best_) best_ = found, nearest = j;
+    }
+
+    int nearest = 0;
+
+  private:
+    const T* row_;
+    const PackedCenters<T>& centers_;
+    bool far_;
+    double best_ = HUGE_SCORE<double>;
+};
+
 /// The nearest center of one row in float64; the first one on ties. Only centers whose scores in T
-/// rounding allows to be the best are compared. By differences; but by scores for a row that is a
-/// billion times as far away as the centers: differences would be rounded to the same number.
+/// rounding allows to be the best are compared.
 template <class T>
 int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
     constexpr int CHUNK = 64;  // centers whose scores are computed before any is compared
     const T square = dot(row, row, centers.width), slack = 2 * rounding(centers, square);
-    const bool far = double(square) > 0x1p60 * double(centers.largest);
-    int index = 0;
-    double best = HUGE_SCORE<double>;
+    ExactSearch<T> search(row, centers, square);
     T scores[CHUNK], least = HUGE_SCORE<T>;
     for (int first = 0; first < centers.k; first += CHUNK) {
         const int count = std::min(CHUNK, centers.k - first);
@@ -176,14 +197,10 @@ int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
             scores[j] = centers.squares[first + j] - 2 * product;
             least = std::min(least, scores[j]);
         }
-        for (int j = first; j < first + count; j++) {
-            if (scores[j - first] - least > slack) continue;
-            const double found = far ? score_exactly(row, centers.row(j), centers.d)
-                                     : squared_distance_exactly(row, centers.row(j), centers.d);
-            if (found < best) best = found, index = j;
-        }
+        for (int j = 0; j < count; j++)
+            if (scores[j] - least <= slack) search.compare(first + j);
     }
-    return index;
+    return search.nearest;
 }
 
 }  // namespace lloydformer::ISA

@@ -63,7 +63,7 @@ inline void assign_unseen(const Rows<T>& rows, Range range, const PackedCenters<
             for (int l = 0; l < W<T>; l++)
                 labels[h * W<T> + l] = static_cast<int32_t>(found.index[h][l]);
         // a little more: `settle_ties` adds up each square in another order
-        settle_ties(block, centers, T(1.001) * -least<T>(-largest), found, labels, centers.d);
+        settle_ties(block, centers, T(1.001) * -least<T>(-largest), found, labels);
         each(i, block, labels);
     }
 }
