@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.utils import check_random_state
 from torch import Tensor
 
 from lloydformer.circuits import recipes
@@ -16,6 +15,7 @@ from lloydformer.circuits.trace import Trace
 from lloydformer.data.blocks import ranges
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import checked_fit
+from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.source import Source
 from lloydformer.estimators.starts import Starts
 from lloydformer.estimators.warm import warmed
@@ -256,7 +256,7 @@ class CircuitClusterer(Clusterer):
     def _fit_literally(self, X: Any) -> None:
         source = self._read(X, reset=True)
         self._check_size(source.blocks)
-        rng, layout = check_random_state(self.random_state), source.blocks.layout
+        rng, layout = generator_of(self.random_state), source.blocks.layout
         starts = Starts(warmed(self), X, layout, rng)
         with self._open(source.blocks) as session:
             points = session.gather(torch.arange(layout.n_rows, device=layout.device))
