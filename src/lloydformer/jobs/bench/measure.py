@@ -9,7 +9,9 @@ from math import ceil
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
+from torch import Tensor
 
+from lloydformer.jobs.bench.gpu import device_objective
 from lloydformer.jobs.bench.problem import (
     BenchCase,
     BenchProblem,
@@ -72,7 +74,11 @@ def measure(
         for samples in taken[turn:] + taken[:turn]:
             _sample(samples, problem, per, repeat)
             advance(f"{case.name}: {samples.name}")
-    return compared({s.name: s.summary() for s in taken}, able)
+    row = compared({s.name: s.summary() for s in taken}, able)
+    for contender in able:
+        if case.work == "fit" and hasattr(contender, "agreement"):
+            row["contenders"][contender.name]["agreement"] = contender.agreement(problem)
+    return row
 
 
 def taking_part(case: BenchCase, contenders: Sequence[Contender]) -> list[Contender]:
@@ -107,8 +113,14 @@ def _sample(samples: Samples, problem: BenchProblem, per: str, repeat: int) -> N
     if repeat == 0:
         samples.n_iter = iterations / len(done)
         samples.objective = statistics.mean(
-            objective(problem.points, fitted) for _, fitted in done[:_MAX_OBJECTIVES]
+            _objective(problem, fitted) for _, fitted in done[:_MAX_OBJECTIVES]
         )
+
+
+def _objective(problem: BenchProblem, fitted: Fitted) -> float:
+    if isinstance(problem.points, Tensor):
+        return device_objective(problem.points, fitted.centers)
+    return objective(problem.points, fitted)
 
 
 def _timed(work: Work, seed: int) -> tuple[float, Fitted]:

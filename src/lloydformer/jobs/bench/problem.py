@@ -20,9 +20,9 @@ class BenchProblem:
     point, once and without bounds. batch: the number of rows of a batch.
     """
 
-    points: Points
+    points: Any  # Points, or a tensor on a GPU
     n_clusters: int
-    start: Float[np.ndarray, "k d"] | None
+    start: Any  # (k, d), of the same kind
     max_iter: int
     tol: float
     work: str = "fit"
@@ -36,7 +36,7 @@ class Fitted:
     found: what the timed call returned, if that is not a model: labels (n,) or distances (n, k).
     """
 
-    centers: Float[np.ndarray, "k d"]
+    centers: Float[np.ndarray, "*b k d"]
     n_iter: int
     found: np.ndarray | None = None
 

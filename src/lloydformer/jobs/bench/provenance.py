@@ -9,6 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from lloydformer import __version__
 from lloydformer.engines.native import instruction_set
 
@@ -24,6 +26,7 @@ def provenance(*packages: str) -> dict[str, Any]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{_cpu()}, {os.cpu_count()} cores",
         "instruction_set": instruction_set(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "python": platform.python_version(),
         "versions": {
             "lloydformer": __version__,

@@ -2,7 +2,7 @@
 
 QUESTION_NAMES = (
     "iteration", "convergence", "small", "large_k", "predict", "sparse", "minibatch", "algorithms",
-    "growth",
+    "growth", "gpu",
 )  # fmt: skip
 
 

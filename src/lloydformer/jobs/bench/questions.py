@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lloydformer.jobs.bench import cases
+from lloydformer.jobs.bench import cases, gpu
 from lloydformer.jobs.bench.contenders import CHUNKED, ELKAN, LLOYD, OUR_ALGORITHMS, OURS, optional
 from lloydformer.jobs.bench.passes import PASS, PRODUCTS
 from lloydformer.jobs.bench.problem import BenchCase, Contender
@@ -73,5 +73,11 @@ QUESTIONS = {
     "growth": Question(
         "A point in an iteration, for growing numbers of points",
         "point", cases.growth, lambda: [OURS, LLOYD],
+    ),
+    "gpu": Question(
+        "A fit of 20 iterations on one GPU from the same rows, tol 0, a batch of small problems, "
+        "and a fit with k-means++",
+        "fit", gpu.cases, gpu.contenders,
+        ("flash-kmeans rounds to TF32; lloydformer stops earlier if no label changes",),
     ),
 }  # fmt: skip
