@@ -1,6 +1,7 @@
 // Checks of the kernels on one generated problem; the first that fails ends the driver.
 #pragma once
 
+#include "draw_calls.hpp"
 #include "references.hpp"
 
 /// Moves the centers to the means; one without mass stays.
@@ -35,6 +36,7 @@ uint64_t every_kernel(const Generated<T>& given, const Kind& kind, int n_threads
     Run<T> run(given, kind, n_threads, Run<T>::ROOM);
     run.moments(), run.seeding(), run.shares(), run.symmetric();
     run.trim(), run.robust(), run.measure(), run.seeds(), run.unseen();
+    every_draw(run, given);
     std::vector<double> moved(given.centers.begin(), given.centers.end()), other(moved);
     if (given.k <= given.n) run.iterate(moved, 4), run.iterate(moved, 4, false);
     for (int layer = 0; layer < 2; layer++) run.relocate(other, 1 + given.k / 2, layer);
