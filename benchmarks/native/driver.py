@@ -73,7 +73,7 @@ MUTANTS = {
         "(void)least;", "a relocation does not find two blobs without a center",
     ),
     "nearest point as refill": Mutant(
-        "iterate.hpp", "return away[a] > away[b];", "return away[a] < away[b];",
+        "iterate.hpp", "return a.away > b.away;", "return a.away < b.away;",
         "an empty cluster without the farthest point",
     ),
     "a seed that reaches too few points": Mutant(
@@ -85,8 +85,12 @@ MUTANTS = {
         "not the nearest center",
     ),
     "ties of sparse rows by rounding": Mutant(
-        "csr_assign.hpp", "return settle(row, least_score + within);",
-        "return int(index[lane]) + lane;", "not the nearest center of a sparse row",
+        "csr_assign.hpp", "return several ? settle(row, least_score) : label;", "return label;",
+        "not the nearest center of a sparse row",
+    ),
+    "sparse rows in the wrong group": Mutant(
+        "csr_lloyd.hpp", "if (groups_.has(group, from)) sum.add(", "if (from >= 0) sum.add(",
+        "threads change bits of sparse rows",
     ),
     "bound of Gumbel noise too low": Mutant(
         "gumbel.hpp", "return 1e-9 - rough_log(1.0 - u);", "return -0.5 - rough_log(1.0 - u);",

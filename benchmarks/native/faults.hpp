@@ -137,6 +137,7 @@ void check_sparse_memory() {
         check_memory_of<T>(name, [&] { return thin.run(kind, 3); }, call);
     };
     check("nearest of sparse rows", [](Run<T>& run) { run.descend(4); });
+    check("iterate of sparse rows", [](Run<T>& run) { run.iterate_some(4); });
     check("measure of sparse rows", [](Run<T>& run) { run.descend(1), run.measure(); });
     check("shares of sparse rows", [](Run<T>& run) { run.descend(1), run.shares(); });
     check("seeding of sparse rows", [](Run<T>& run) { run.descend(1), run.seeding(); });

@@ -132,15 +132,18 @@ class Descent:
         if self.callback is not None or self.rules.empty != "farthest":
             return None
         history: list[float] = []
-        while len(history) < self.rules.max_iter:
-            left = self.rules.max_iter - len(history)
-            ran = self.plan.iterate(self.session, centers, self.tolerance, left)
-            if ran is None:
-                return None
-            centers = ran.centers
-            history += ran.history
-            if ran.settled:
-                break
+        try:
+            while len(history) < self.rules.max_iter:
+                left = self.rules.max_iter - len(history)
+                ran = self.plan.iterate(self.session, centers, self.tolerance, left)
+                if ran is None:
+                    return None
+                centers = ran.centers
+                history += ran.history
+                if ran.settled:
+                    break
+        except KeyboardInterrupt:
+            raise Stopped(self.finish(centers, history) if history else None) from None
         return self.finish(centers, history) if history else None
 
     def _step_by_step(self, number: int, centers: Tensor) -> Outcome:
