@@ -105,8 +105,8 @@ MUTANTS = {
         "not the first of equal rows",
     ),
     "the first rows instead of a batch": Mutant(
-        "minibatch.hpp", "rows.read(numbers[i], row.data());",
-        "rows.read(i % rows.n, row.data());", "not the objective of a batch",
+        "minibatch.hpp", "from_.read(numbers[i], row_.data());",
+        "from_.read(i % from_.n, row_.data());", "not the objective of a batch",
     ),
     "candidates counted from the new ones": Mutant(
         "oversample.hpp", "labels[i] = known + found[r];", "labels[i] = found[r];",
