@@ -1,6 +1,7 @@
 // Checks of the kernels on one generated problem; the first that fails ends the driver.
 #pragma once
 
+#include "draw_calls.hpp"
 #include "references.hpp"
 
 /// Moves the centers to the means; one without mass stays.
@@ -35,6 +36,7 @@ uint64_t every_kernel(const Generated<T>& given, const Kind& kind, int n_threads
     Run<T> run(given, kind, n_threads, Run<T>::ROOM);
     run.moments(), run.seeding(), run.shares(), run.symmetric();
     run.trim(), run.robust(), run.measure(), run.seeds(), run.unseen();
+    every_draw(run, given);
     std::vector<double> moved(given.centers.begin(), given.centers.end()), other(moved);
     if (given.k <= given.n) run.iterate(moved, 4), run.iterate(moved, 4, false);
     for (int layer = 0; layer < 2; layer++) run.relocate(other, 1 + given.k / 2, layer);
@@ -102,14 +104,15 @@ void check_loop(const Generated<T>& given, const Kind& kind, const std::string& 
             complain("an objective that grows", where);
 }
 
-/// A center that is far from all points takes the farthest point.
-template <class T>
-void check_refill(const Generated<T>& given, const Kind& kind, const std::string& where) {
+/// A center that is far from all points takes the farthest point. open() gives a new session.
+template <class T, class Open>
+void check_refill_of(const Generated<T>& given, const Kind& kind, const std::string& where,
+                     Open open) {
     if (given.k > given.n || given.k < 2 || kind.directions || kind.duplicates) return;
     const Reference<T> reference(given, kind);
     std::vector<double> start(given.centers.begin(), given.centers.end());
     for (int f = 0; f < given.d; f++) start[f] = 1e4;
-    Run<T> run(given, kind, 1, 0);
+    Run<T> run = open();
     std::vector<double> centers = start;
     run.iterate(centers, 1);
     double most = -1, next = -1;
@@ -125,6 +128,11 @@ void check_refill(const Generated<T>& given, const Kind& kind, const std::string
     if (most - next <= 1e-3 * most) return;  // two points that are almost as far
     if (reference.away(farthest, centers, 0) > 1e-8 * most)
         complain("an empty cluster without the farthest point", where);
+}
+
+template <class T>
+void check_refill(const Generated<T>& given, const Kind& kind, const std::string& where) {
+    check_refill_of(given, kind, where, [&] { return Run<T>(given, kind, 1, 0); });
 }
 
 /// The seeds of one call: the distances of all points to the nearest of them.

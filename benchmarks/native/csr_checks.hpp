@@ -50,9 +50,30 @@ struct Thinned {
 };
 
 template <class T>
-uint64_t every_sparse_kernel(Run<T> run) {
+uint64_t every_sparse_kernel(Run<T> run, const Generated<T>& given) {
     run.moments(), run.seeding(), run.shares(), run.measure();
+    if (given.k <= given.n) run.iterate_some(3);
     return run.found.value();
+}
+
+/// Iterations in one call: those of single calls, and the farthest point for an empty cluster.
+template <class T, class Index>
+void check_sparse_loop(const Thinned<T, Index>& thin, const Kind& kind, const std::string& where) {
+    const Generated<T>& given = thin.dense;
+    if (given.k > given.n || kind.directions) return;
+    Run<T> once = thin.run(kind, 3), steps = thin.run(kind, 1);
+    std::vector<double> centers(given.centers.begin(), given.centers.end());
+    std::vector<T> rounded = given.centers;
+    bool empty = false;
+    const size_t count = once.iterate(centers, 4).history.size();
+    for (size_t step = 0; step < count; step++) {
+        steps.nearest(rounded, step == 0), move(steps, rounded, given.d);
+        for (double mass : steps.masses) empty |= mass == 0;
+    }
+    if (!empty &&
+        (once.labels != steps.labels || std::vector<T>(centers.begin(), centers.end()) != rounded))
+        complain("one call differs from single iterations of sparse rows", where);
+    check_refill_of(given, kind, where, [&] { return thin.run(kind, 1); });
 }
 
 /// Lloyd's iterations: nearest centers, the sums of their rows, the same bits in three threads.
@@ -81,6 +102,8 @@ void check_sparse(const Generated<T>& given, Kind kind, const std::string& where
     for (int64_t i = 0; i < given.n; i++)
         if (std::fabs(reference.nearest(i, centers) - double(alone.distances[i])) > rounding)
             complain("not the distance of a sparse row", where);
-    if (every_sparse_kernel(thin.run(kind, 1)) != every_sparse_kernel(thin.run(kind, 3)))
+    check_sparse_loop(thin, kind, where);
+    if (every_sparse_kernel(thin.run(kind, 1), thin.dense) !=
+        every_sparse_kernel(thin.run(kind, 3), thin.dense))
         complain("threads change bits of a sparse kernel", where);
 }

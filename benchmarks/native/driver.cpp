@@ -12,8 +12,8 @@
 #include <sstream>
 #include <string>
 
-#include "csr_checks.hpp"
 #include "faults.hpp"
+#include "unseen_checks.hpp"
 
 namespace {
 
@@ -28,6 +28,10 @@ int check(int64_t n, int d, int k, int number, Checksum& first) {
     check_loop(given, kind, where.str());
     check_refill(given, kind, where.str());
     check_seeds(given, kind, where.str());
+    const AllAway<T> all(given, kind);
+    check_draws(all, where.str()), check_unseen(all, where.str());
+    check_ends(given, where.str());
+    check_strange_rows(given, kind, where.str());
     (number % 3 == 0 ? check_sparse<T, int64_t> : check_sparse<T, int32_t>)(given, kind,
                                                                             where.str());
     if (every_kernel(given, kind, 1) != every_kernel(given, kind, 3))
@@ -67,6 +71,7 @@ int faults() {
     check_refusals();
     check_without_threads<float>(), check_without_threads<double>();
     check_memory<float>(), check_memory<double>();
+    check_sparse_memory<float, int32_t>(), check_sparse_memory<double, int64_t>();
     std::puts("faults: all ended in an exception or a result");
     return 0;
 }
@@ -93,6 +98,9 @@ int one_kernel(const std::string& what, const Generated<float>& given) {
         {"trimmed", [&] { run.trim(); }},
         {"robust", [&] { run.robust(); }},
         {"seeding", [&] { run.seeding(); }},
+        {"draw", [&] { draw(run, given, 0, nullptr); }},
+        {"minibatch", [&] { minibatch(run, given, some_rows(given)); }},
+        {"approach", [&] { approach(run, given, 0, given.k); }},
         {"moments", [&] { run.moments(); }},
         {"relocate", [&] { run.relocate_some(3); }},
         {"batch", [&] { solve_batch(given, plain, 1, true, run.found); }},

@@ -22,8 +22,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 KERNELS = ROOT / "src" / "lloydformer" / "engines" / "native" / "kernels"
-NAMES = ("nearest", "bounded", "measure", "unseen", "shares", "symmetric", "trimmed",
-         "robust", "seeding", "moments", "batch", "relocate")  # fmt: skip
+NAMES = ("nearest", "bounded", "measure", "unseen", "shares", "symmetric", "trimmed", "robust",
+         "seeding", "draw", "minibatch", "approach", "moments", "batch", "relocate")  # fmt: skip
 SMALL = ("1,31,33,200", "1,2,3,7,16,17,33", "1,2,5,8,9,16,17,40")
 LARGER = ("5000", "1,7,16,33", "1,8,17,40")
 QUICK = ("5000", "3,17", "5,17")
@@ -75,7 +75,7 @@ MUTANTS = {
         "(void)least;", "a relocation does not find two blobs without a center",
     ),
     "nearest point as refill": Mutant(
-        "iterate.hpp", "return away[a] > away[b];", "return away[a] < away[b];",
+        "iterate.hpp", "return a.away > b.away;", "return a.away < b.away;",
         "an empty cluster without the farthest point",
     ),
     "a seed that reaches too few points": Mutant(
@@ -87,8 +87,43 @@ MUTANTS = {
         "not the nearest center",
     ),
     "ties of sparse rows by rounding": Mutant(
-        "csr_assign.hpp", "return settle(row, least_score + within);",
-        "return int(index[lane]) + lane;", "not the nearest center of a sparse row",
+        "csr_assign.hpp", "return several ? settle(row, least_score) : label;", "return label;",
+        "not the nearest center of a sparse row",
+    ),
+    "sparse rows in the wrong group": Mutant(
+        "csr_lloyd.hpp", "if (groups_.has(group, from)) sum.add(", "if (from >= 0) sum.add(",
+        "threads change bits of sparse rows",
+    ),
+    "bound of Gumbel noise too low": Mutant(
+        "gumbel.hpp", "return 1e-9 - rough_log(1.0 - u);", "return -0.5 - rough_log(1.0 - u);",
+        "not the row with the best score",
+    ),
+    "points of other clusters left out": Mutant(
+        "medoids.hpp", "const double reach = HIGHEST_GUMBEL - penalty;",
+        "const double reach = 1.0 - penalty;", "not the row with the best score",
+    ),
+    "the last of equal rows": Mutant(
+        "medoids.hpp", "score > scores[j] ||", "score >= scores[j] ||",
+        "not the first of equal rows",
+    ),
+    "the first rows instead of a batch": Mutant(
+        "minibatch.hpp", "from_.read(numbers[i], row_.data());",
+        "from_.read(i % from_.n, row_.data());", "not the objective of a batch",
+    ),
+    "candidates counted from the new ones": Mutant(
+        "oversample.hpp", "labels[i] = known + found[r];", "labels[i] = found[r];",
+        "not the nearest candidate",
+    ),
+    "NaN in the last rows": Mutant(
+        "column_ends.hpp", "note(splat(*points));", ";", "NaN or infinity that is not seen",
+    ),
+    "cancelled distances": Mutant(
+        "unseen.hpp", "T cancelled = T(0x1p-10);", "T cancelled = T(-1);",
+        "a distance between equal rows",
+    ),
+    "sums of sparse rows kept after a failure": Mutant(
+        "csr_workspace.hpp", "void reset() { lloyd.reset(); }", "void reset() {}",
+        "another result after memory has ended",
     ),
     "an exception that is lost": Mutant(
         "thread_pool.hpp", "if (error_ == nullptr) error_ = std::current_exception();", "",
@@ -181,7 +216,7 @@ def instructions(n: int, d: int, k: int) -> None:
             found = re.search(r"Collected : (\d+)", said)
             if found is None:
                 raise ValueError(f"callgrind: found no count in its output: {said}")
-            print(f"{name:8s} {int(found[1]) / n:10.1f} instructions a point", flush=True)
+            print(f"{name:9s} {int(found[1]) / n:10.1f} instructions a point", flush=True)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "checks.hpp"
+#include "csr_checks.hpp"
 
 /// Allocations by `new` before one fails; below zero, none does.
 inline std::atomic<int64_t> allocations_left{-1};
@@ -83,16 +83,14 @@ void check_without_threads() {
 }
 
 /// Runs a call on a session with the n-th allocation failing, for every n: std::bad_alloc, and the
-/// same result as that of a new session when the call is repeated.
-template <class T>
-void check_memory(const std::string& name, const std::function<void(Run<T>&)>& call) {
-    const Kind kind(sizeof(T) == 4 ? 2 : 3);
-    const Generated<T> given(2500, 5, 40, kind);
-    Run<T> once(given, kind, 3, Run<T>::ROOM);
+/// same result as that of a new session when the call is repeated. open() gives a new session.
+template <class T, class Open>
+void check_memory_of(const std::string& name, Open open, const std::function<void(Run<T>&)>& call) {
+    Run<T> once = open();
     call(once);
     bool failed = true;
     for (int64_t n = 0; failed; n += 1 + n / 16) {
-        Run<T> run(given, kind, 3, Run<T>::ROOM);
+        Run<T> run = open();
         allocations_left = n;
         failed = false;
         try {
@@ -110,17 +108,40 @@ void check_memory(const std::string& name, const std::function<void(Run<T>&)>& c
 
 template <class T>
 void check_memory() {
-    check_memory<T>("nearest", [](Run<T>& run) { run.descend(8); });
-    check_memory<T>("measure", [](Run<T>& run) { run.measure(); });
-    check_memory<T>("shares", [](Run<T>& run) { run.shares(); });
-    check_memory<T>("symmetric", [](Run<T>& run) { run.symmetric(); });
-    check_memory<T>("trimmed", [](Run<T>& run) { run.trim(); });
-    check_memory<T>("robust", [](Run<T>& run) { run.robust(); });
-    check_memory<T>("seeding", [](Run<T>& run) { run.seeding(); });
-    check_memory<T>("seeds", [](Run<T>& run) { run.seeds(); });
-    check_memory<T>("moments", [](Run<T>& run) { run.moments(); });
-    check_memory<T>("iterate", [](Run<T>& run) { run.iterate_some(5); });
-    check_memory<T>("relocate", [](Run<T>& run) { run.relocate_some(3); });
+    const Kind kind(sizeof(T) == 4 ? 2 : 3);
+    const Generated<T> given(2500, 5, 40, kind);
+    const auto check = [&](const char* name, const std::function<void(Run<T>&)>& call) {
+        check_memory_of<T>(name, [&] { return Run<T>(given, kind, 3, Run<T>::ROOM); }, call);
+    };
+    check("nearest", [](Run<T>& run) { run.descend(8); });
+    check("measure", [](Run<T>& run) { run.measure(); });
+    check("unseen", [](Run<T>& run) { run.unseen(); });
+    check("shares", [](Run<T>& run) { run.shares(); });
+    check("symmetric", [](Run<T>& run) { run.symmetric(); });
+    check("trimmed", [](Run<T>& run) { run.trim(); });
+    check("robust", [](Run<T>& run) { run.robust(); });
+    check("seeding", [](Run<T>& run) { run.seeding(); });
+    check("seeds", [](Run<T>& run) { run.seeds(); });
+    check("draws", [&](Run<T>& run) { every_draw(run, given); });
+    check("moments", [](Run<T>& run) { run.moments(); });
+    check("iterate", [](Run<T>& run) { run.iterate_some(5); });
+    check("relocate", [](Run<T>& run) { run.relocate_some(3); });
+}
+
+/// The same for sparse rows, after iterations: kernels that fail forget them.
+template <class T, class Index>
+void check_sparse_memory() {
+    const Kind kind(sizeof(T) == 4 ? 2 : 3);
+    const Thinned<T, Index> thin(Generated<T>(2500, 7, 20, kind), kind);
+    const auto check = [&](const char* name, const std::function<void(Run<T>&)>& call) {
+        check_memory_of<T>(name, [&] { return thin.run(kind, 3); }, call);
+    };
+    check("nearest of sparse rows", [](Run<T>& run) { run.descend(4); });
+    check("iterate of sparse rows", [](Run<T>& run) { run.iterate_some(4); });
+    check("measure of sparse rows", [](Run<T>& run) { run.descend(1), run.measure(); });
+    check("shares of sparse rows", [](Run<T>& run) { run.descend(1), run.shares(); });
+    check("seeding of sparse rows", [](Run<T>& run) { run.descend(1), run.seeding(); });
+    check("moments of sparse rows", [](Run<T>& run) { run.descend(1), run.moments(); });
 }
 
 /// A call that must be refused, in words that name the argument.
@@ -177,4 +198,7 @@ inline void check_refusals() {
     refused("centers: found 9 for 6 points", [&] { run.iterate(centers, 3); });
     refused("moved: pass a number above 0", [&] { run.relocate(centers, 0, 0); });
     refused("first: pass True", [&] { run.add_seed(false); });
+    refused("rows: pass at least one row", [&] { minibatch(run, given, {}); });
+    refused("rows: pass rows from 0 to n - 1", [&] { minibatch(run, given, {6}); });
+    refused("known: pass the number of candidates", [&] { approach(run, given, 0, 0); });
 }

@@ -82,3 +82,38 @@ struct Reference {
         return most;
     }
 };
+
+/// Squared distances (n, k) of all rows from the centers of the problem, computed once.
+template <class T>
+struct AllAway {
+    const Reference<T> points;
+    std::vector<double> squares;
+
+    AllAway(const Generated<T>& given, const Kind& kind) : points(given, kind) {
+        for (int64_t i = 0; i < given.n; i++)
+            for (int j = 0; j < given.k; j++) squares.push_back(points.away(i, given.centers, j));
+    }
+
+    double at(int64_t i, int j) const { return squares[i * points.given.k + j]; }
+
+    /// The distance to the nearest of the first centers.
+    double nearest(int64_t i, int64_t n_centers) const {
+        const double* own = &squares[i * points.given.k];
+        return *std::min_element(own, own + n_centers);
+    }
+
+    /// The number of labels that do not name the nearest center.
+    int64_t farther(const std::vector<int32_t>& labels) const {
+        int64_t wrong = 0;
+        const double slack = points.rounding();
+        for (int64_t i = 0; i < points.given.n; i++)
+            wrong += at(i, labels[i]) > nearest(i, points.given.k) * (1 + 1e-13) + slack;
+        return wrong;
+    }
+
+    /// Rounding of a squared distance that is computed in T, at most.
+    double rounding() const {
+        const double eps = std::numeric_limits<T>::epsilon();
+        return 64 * eps * (points.given.d + 4) * points.given.farthest(points.kind);
+    }
+};

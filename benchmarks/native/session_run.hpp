@@ -287,12 +287,18 @@ class Run {
 
     Session& session() { return *session_; }
 
-  private:
     template <class U>
     static void set(Call& call, const char* name, std::vector<U>& values) {
         call.set(name, values.data(), {int64_t(values.size())});
     }
 
+    /// Runs a kernel that returns a number of changed points.
+    int64_t changes(const char* kernel, Call& call) {
+        session_->run(kernel, call);
+        return std::get<int64_t>(call.results.at(0));
+    }
+
+  private:
     void set_state(Call& call) { set(call, "labels", labels), set(call, "previous", previous); }
 
     void set_sums(Call& call) {
@@ -323,11 +329,6 @@ class Run {
         Call call = with_distances();
         call.set("inverse_temperature", 0.01);
         return call;
-    }
-
-    int64_t changes(const char* kernel, Call& call) {
-        session_->run(kernel, call);
-        return std::get<int64_t>(call.results.at(0));
     }
 
     void add_step(const char* kernel, Call& call) {

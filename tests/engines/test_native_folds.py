@@ -15,7 +15,7 @@ from lloydformer.engines import Native, instruction_set
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.native.engine import NativeSession
 from lloydformer.engines.native.folds import FOLDS
-from lloydformer.engines.native.tasks import TASKS
+from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.means import Iterations
 from lloydformer.plans.medoids import Closest, Draw
@@ -205,6 +205,7 @@ def test_no_kernel_is_forgotten():
     assert tried | {Oversample} == set(FOLDS)
     # but for the last one compared in test_native_small and test_relocating_plan
     assert set(TASKS) == {Iterations, Seeds, Relocation, BatchSums}
+    assert set(SPARSE_TASKS) == {Iterations}
 
 
 problems = {

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
@@ -25,9 +26,10 @@ def fitted(kind, X, weights, callback, **settings):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_matrix])
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_one_call_gives_the_results_of_the_loop(kind, dtype, seed):
+def test_one_call_gives_the_results_of_the_loop(kind, dtype, stored, seed):
     rng = np.random.default_rng(seed)
     n, d, k = rng.integers(12, 200), rng.integers(2, 9), rng.integers(1, 9)
     X = (rng.normal(size=(n, d)) + 3 * rng.integers(2, size=(n, 1))).astype(dtype)
@@ -36,8 +38,8 @@ def test_one_call_gives_the_results_of_the_loop(kind, dtype, seed):
         init[0] += 100  # an empty cluster
     weights = rng.uniform(0, 2, size=n) if rng.uniform() < 0.5 else None
     rules = {"init": init, "n_clusters": int(k), "tol": 0.0, "max_iter": int(rng.integers(1, 30))}
-    once = fitted(kind, X, weights, None, **rules)
-    loop = fitted(kind, X, weights, lambda progress: None, **rules)
+    once = fitted(kind, stored(X), weights, None, **rules)
+    loop = fitted(kind, stored(X), weights, lambda progress: None, **rules)
     assert once.n_iter_ == loop.n_iter_
     assert np.array_equal(once.labels_, loop.labels_)
     assert once.inertia_ == pytest.approx(loop.inertia_, rel=1e-6, abs=1e-9)

@@ -5,12 +5,14 @@ import pytest
 import torch
 from scipy import sparse
 
+import lloydformer as lf
 from lloydformer import recipes
 from lloydformer.data.blocks import SparseBlocks, TensorBlocks
 from lloydformer.data.canonical import canonical
 from lloydformer.engines import Native, instruction_set
 from lloydformer.plans.assign import Measure, Moments, Nearest
 from lloydformer.plans.lower import lower
+from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.seeding import NewSeed, Potential
 from lloydformer.plans.soft import Shares
 
@@ -177,3 +179,36 @@ def test_threads_do_not_change_a_bit_of_sparse_rows(course, name, dtype):
         alone = course(Native(1), data, plan, centers, 6)
         for n_threads in (2, 3):
             assert alone.same_bits(course(Native(n_threads), data, plan, centers, 6))
+        if name == "soft":
+            continue
+        found = [in_one_call(Native(n), data, plan, centers) for n in (1, 2, 3)]
+        assert found[1:] == found[:1] * 2
+
+
+def in_one_call(engine, data, plan, centers):
+    """Centers, objectives and labels after six iterations of one call."""
+    with engine.open(data) as session:
+        ran = plan.iterate(session, centers, 0.0, 6)
+        return ran.centers.tolist(), ran.history, session.labels().tolist()
+
+
+def test_ctrl_c_between_two_calls_keeps_the_running_start(monkeypatch):
+    """A call of large data has few iterations; here one."""
+    rng = np.random.default_rng(5)
+    matrix = sparse.random(400, 30, 0.2, format="csr", random_state=6)
+    init, iterate, calls = rng.random((6, 30)), MeansPlan.iterate, []
+
+    def interrupted(plan, *arguments):
+        calls.append(iterate(plan, *arguments))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return calls[-1]
+
+    monkeypatch.setattr("lloydformer.engines.native.tasks._PRODUCTS", 1)
+    monkeypatch.setattr(MeansPlan, "iterate", interrupted)
+    model = lf.KMeans(6, init=init, n_init=1, tol=0.0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(matrix)
+    assert [len(ran.history) for ran in calls] == [1, 1, 1]
+    assert model.n_iter_ == 2
+    np.testing.assert_allclose(model.cluster_centers_, calls[1].centers)

@@ -5,9 +5,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import lloydformer as lf
-from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.blocks import SparseBlocks, TensorBlocks
 from lloydformer.engines import ENGINES, Native, instruction_set
 from lloydformer.plans.assign import FarthestPoints
 from lloydformer.plans.contract import Sums
@@ -111,9 +112,11 @@ def problems(draw):
 
 def loop_of(engine, points, weights, centers, rules, callback=None):
     """Centers, history and labels; with a callback step by step, by the rules in Python."""
-    data = TensorBlocks(
-        torch.from_numpy(points), None if weights is None else torch.from_numpy(weights), leaf=5
-    )
+    weights = None if weights is None else torch.from_numpy(weights)
+    if sparse.issparse(points):
+        data = SparseBlocks(points, weights, leaf=5)
+    else:
+        data = TensorBlocks(torch.from_numpy(points), weights, leaf=5)
     with engine.open(data) as session:
         square, tolerance = moments(session, rules.tol)
         plan = MeansPlan().knowing(square)
@@ -139,12 +142,13 @@ def test_every_engine_follows_the_rules(problem):
 
 
 @NATIVE
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @settings(max_examples=100)
-@given(problems())
-def test_the_kernel_of_whole_loops_follows_the_rules(problem):
+@given(problem=problems())
+def test_the_kernel_of_whole_loops_follows_the_rules(kind, problem):
     """`Iterations` in one call against the loop in Python, on the same engine."""
     points, weights, centers, max_iter, tol = problem
-    rules, heard = Rules(max_iter, tol), []
+    points, rules, heard = kind(points), Rules(max_iter, tol), []
     at_once = loop_of(Native(1), points, weights, centers, rules)
     by_steps = loop_of(Native(1), points, weights, centers, rules, heard.append)
     assert len(heard) == len(by_steps[1]) - 1

@@ -133,16 +133,19 @@ class Descent:
             return None
         history: list[float] = []
         settled = False
-        while not settled and len(history) < self.rules.max_iter:
-            left = self.rules.max_iter - len(history)
-            ran = self.plan.iterate(self.session, centers, self.tolerance, left)
-            if ran is None:
-                return None
-            centers, settled = ran.centers, ran.settled
-            history += ran.history
-            if ran.empty:
-                centers, objective, settled = self._one_iteration(centers)
-                history.append(objective)
+        try:
+            while not settled and len(history) < self.rules.max_iter:
+                left = self.rules.max_iter - len(history)
+                ran = self.plan.iterate(self.session, centers, self.tolerance, left)
+                if ran is None:
+                    return None
+                centers, settled = ran.centers, ran.settled
+                history += ran.history
+                if ran.empty:
+                    centers, objective, settled = self._one_iteration(centers)
+                    history.append(objective)
+        except KeyboardInterrupt:
+            raise Stopped(self.finish(centers, history) if history else None) from None
         return self.finish(centers, history) if history else None
 
     def _one_iteration(self, centers: Tensor) -> tuple[Tensor, float, bool]:

@@ -14,7 +14,7 @@ from lloydformer.engines.draws import draw_independently
 from lloydformer.engines.native.folds import FOLDS, SPARSE_FOLDS
 from lloydformer.engines.native.installed import instruction_set, kernels
 from lloydformer.engines.native.open_points import OpenPoints
-from lloydformer.engines.native.tasks import TASKS
+from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS
 from lloydformer.engines.thread_pool import allowed_threads, startable
 from lloydformer.plans.session import Fold, Task
 
@@ -133,7 +133,7 @@ class NativeSession(ChunkedSession):
         super().__init__(blocks, n_threads, resources)
         is_sparse = isinstance(blocks, SparseBlocks)
         self._folds = SPARSE_FOLDS if is_sparse else FOLDS
-        self._tasks = {} if is_sparse else TASKS
+        self._tasks = SPARSE_TASKS if is_sparse else TASKS
         self.points = OpenPoints(kernels, blocks, self.state)
 
     def fold(self, fold: Fold) -> Any:

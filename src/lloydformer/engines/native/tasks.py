@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from lloydformer.data.blocks import SparseBlocks
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.plans.contract import Ran, Sums
 from lloydformer.plans.means import Iterations
@@ -18,11 +19,25 @@ _AT_ONCE = 1024
 """Iterations of a call at most: bounds the memory of its history, and lets Ctrl-C in."""
 
 
+_PRODUCTS = 1 << 32
+"""Products of numbers that a call with sparse rows computes before it lets Ctrl-C in: seconds."""
+
+
 def _iterations(points: OpenPoints, task: Iterations) -> Ran | None:
     if points.layout.n_rows * task.centers.numel() > _SMALL:
         return None
+    return _iterated(points, task, _AT_ONCE)
+
+
+def _sparse_iterations(points: OpenPoints, task: Iterations) -> Ran:
+    assert isinstance(points.blocks, SparseBlocks)
+    products = (points.blocks.matrix.nnz + points.layout.n_features) * len(task.centers) + 1
+    return _iterated(points, task, max(1, min(_AT_ONCE, _PRODUCTS // products)))
+
+
+def _iterated(points: OpenPoints, task: Iterations, at_once: int) -> Ran:
     centers = task.centers.clone().contiguous()
-    history = torch.zeros(min(task.max_iter, _AT_ONCE), dtype=torch.float64)
+    history = torch.zeros(min(task.max_iter, at_once), dtype=torch.float64)
     count, settled = points.kernels.run(
         "iterate", centers=centers.numpy(), **points.columns("labels", "previous"),
         fresh=points.fresh, tolerance=task.tolerance,
@@ -71,3 +86,6 @@ TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {
     BatchSums: _batch_sums,
 }  # fmt: skip
 """Kernels by the task that they run; they return None for problems that are too large."""
+
+SPARSE_TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {Iterations: _sparse_iterations}
+"""Those for sparse rows."""

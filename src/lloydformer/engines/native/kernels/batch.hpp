@@ -46,7 +46,7 @@ class BatchProblem {
             for (int j = 0; j < k_; j++)
                 for (int f = 0; f < d_; f++) centers_[j * d_ + f] -= origin_[f];
         Lloyd<double> lloyd(rows, k_, 1, false);
-        LloydLoop<double> loop(rows, lloyd, centers_, labels_, previous_.data());
+        LloydLoop<DenseSteps<double>> loop({rows, lloyd}, centers_, labels_, previous_.data());
         n_iter = loop.run(alone, {tolerance, all_.max_iter}, nullptr, true).count;
         inertia = finish(alone, rows);
     }

@@ -12,33 +12,68 @@ template <class T, class Index>
 class CsrSearch {
   public:
     CsrSearch(const CsrRows<T, Index>& rows, const CsrCenters<T>& centers)
-        : rows_(rows), centers_(centers) {
-        for (int l = 0; l < W<T>; l++) lane_[l] = l;
-    }
+        : rows_(rows), centers_(centers), scores_(centers.width()) {}
 
-    int nearest(const CsrRow<T, Index>& row) {
-        V<T> best = splat(HUGE_SCORE<T>), second = best;
-        I<T> index{};
-        centers_.by_parts([&](int first, const T* numbers, auto count) {
-            V<T> s[count];
-            score<count>(row, numbers, &centers_.squares[first], s);
-            for (int v = 0; v < count; v++) {
-                index = s[v] < best ? (first + v * W<T>)-I<T>{} : index;
-                second = min<T>(second, max<T>(best, s[v]));
-                best = min<T>(best, s[v]);
+    /// Calls each(i, row, label) for the rows of a range.
+    template <class Each>
+    void run(Range range, Each each) {
+        CsrReader<T, Index> reader(rows_);
+        if (centers_.parts() > 1) {
+            for (int64_t i = range.start; i < range.stop; i++) {
+                const CsrRow<T, Index> row = reader.row(i);
+                each(i, row, nearest(row, score_parts(row), centers_.width()));
+            }
+            return;
+        }
+        centers_.by_parts([&](int, const T* numbers, auto count) {
+            for (int64_t i = range.start; i < range.stop; i++) {
+                const CsrRow<T, Index> row = reader.row(i);
+                each(i, row, nearest(row, score_part<count>(row, 0, numbers), count * W<T>));
             }
         });
-        const T least_score = least<T>(best);
-        const int lane = __builtin_ctz(bits(best == splat(least_score)));
-        const T next = least<T>(lane_ == lane - I<T>{} ? second : best);
-        if (next - least_score > slack<T>(row.count, rows_.largest_norm(row.count)))
-            return int(index[lane]) + lane;
-        const T within = slack<T>(row.count, std::sqrt(row.square()));
-        if (next - least_score > within) return int(index[lane]) + lane;
-        return settle(row, least_score + within);
     }
 
   private:
+    /// The label of a row. `best`: the smallest of its scores in each lane.
+    [[gnu::always_inline]] int nearest(const CsrRow<T, Index>& row, V<T> best, int width) {
+        const T least_score = least<T>(best);
+        const T limit = least_score + slack<T>(row.count, rows_.largest_norm(row.count));
+        int label = -1;
+        bool several = false;
+        for (int first = 0; first < width; first += 64) {
+            uint64_t near = 0;  // a bit for each center
+            for (int v = 0; v < 64 && first + v < width; v += W<T>)
+                near |= uint64_t(bits_at_most(load(&scores_[first + v]), splat(limit))) << v;
+            if (near == 0) continue;
+            several |= label >= 0 || (near & (near - 1)) != 0;
+            label = first + __builtin_ctzll(near);
+        }
+        return several ? settle(row, least_score) : label;
+    }
+
+    /// Computes the scores of one part of the centers, and stores them. Returns the smallest ones.
+    template <int N>
+    [[gnu::always_inline]] V<T> score_part(const CsrRow<T, Index>& row, int first,
+                                           const T* numbers) {
+        V<T> s[N], best;
+        score<N>(row, numbers, &centers_.squares[first], s);
+        best = s[0];
+#pragma GCC unroll 8
+        for (int v = 0; v < N; v++) {
+            store(&scores_[first + v * W<T>], s[v]);
+            best = min<T>(best, s[v]);
+        }
+        return best;
+    }
+
+    V<T> score_parts(const CsrRow<T, Index>& row) {
+        V<T> best = splat(HUGE_SCORE<T>);
+        centers_.by_parts([&](int first, const T* numbers, auto count) {
+            best = min<T>(best, score_part<count>(row, first, numbers));
+        });
+        return best;
+    }
+
     /// Upper bound of the rounding error in the difference of two scores, computed in Number:
     /// roundings of numbers below |c|^2 + 2 |x| |c|.
     template <class Number>
@@ -48,10 +83,11 @@ class CsrSearch {
                       double(roundings + 5) * std::numeric_limits<Number>::min());
     }
 
-    /// The nearest of the centers whose score is not above `most`: by scores in float64, and if
-    /// they do not tell, by differences.
-    int settle(const CsrRow<T, Index>& row, T most) {
-        find_candidates(row, most);
+    /// The nearest center where several are almost as near: by scores in float64, and if they do
+    /// not tell, by differences.
+    [[gnu::noinline]] int settle(const CsrRow<T, Index>& row, T least_score) {
+        const double norm = std::sqrt(row.square());
+        find_candidates(least_score + slack<T>(row.count, norm));
         double best = HUGE_SCORE<double>, second = best;
         int index = 0;
         for (int j : candidates_) {
@@ -60,20 +96,15 @@ class CsrSearch {
             second = std::min(second, std::max(best, found));
             best = std::min(best, found);
         }
-        const double norm = std::sqrt(row.square());
         if (second - best > slack<double>(int64_t(row.count) + centers_.d, norm)) return index;
         return by_differences(row);
     }
 
-    void find_candidates(const CsrRow<T, Index>& row, T most) {
+    /// Those whose score is not above `most`.
+    void find_candidates(T most) {
         candidates_.clear();
-        centers_.by_parts([&](int first, const T* numbers, auto count) {
-            V<T> s[count];
-            score<count>(row, numbers, &centers_.squares[first], s);
-            for (int v = 0; v < count; v++)
-                for (unsigned near = bits(s[v] <= splat(most)); near != 0; near &= near - 1)
-                    candidates_.push_back(first + v * W<T> + __builtin_ctz(near));
-        });
+        for (int j = 0; j < centers_.k; j++)
+            if (scores_[j] <= most) candidates_.push_back(j);
     }
 
     double score_of(const CsrRow<T, Index>& row, int j) const {
@@ -102,7 +133,7 @@ class CsrSearch {
 
     const CsrRows<T, Index>& rows_;
     const CsrCenters<T>& centers_;
-    I<T> lane_{};
+    Aligned<T> scores_;            // of the row at hand
     std::vector<int> candidates_;  // ascending
     std::vector<T> expanded_;      // (d), zeros between calls
 };
@@ -120,12 +151,7 @@ void by_ranges(ThreadPool& pool, int64_t n, Work work) {
 /// Calls each(i, row, label) for the rows of a range.
 template <class T, class Index, class Each>
 void assign(const CsrRows<T, Index>& rows, const CsrCenters<T>& centers, Range range, Each each) {
-    CsrReader<T, Index> reader(rows);
-    CsrSearch<T, Index> search(rows, centers);
-    for (int64_t i = range.start; i < range.stop; i++) {
-        const CsrRow<T, Index> row = reader.row(i);
-        each(i, row, search.nearest(row));
-    }
+    CsrSearch<T, Index>(rows, centers).run(range, each);
 }
 
 }  // namespace lloydformer::ISA

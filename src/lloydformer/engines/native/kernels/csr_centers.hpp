@@ -53,6 +53,7 @@ class CsrCenters {
             });
     }
 
+    int parts() const { return (vectors_ + each_ - 1) / each_; }
     const T* row(int j) const { return rows + int64_t(j) * d; }
     int width() const { return vectors_ * W<T>; }
 
@@ -84,7 +85,8 @@ class CsrCenters {
 
 /// Adds x c to the scores of N vectors of centers, for one number of a row.
 template <int N, class T, class Index>
-inline void add_product(const CsrRow<T, Index>& row, int e, const T* centers, V<T> (&s)[N]) {
+[[gnu::always_inline]] inline void add_product(const CsrRow<T, Index>& row, int e, const T* centers,
+                                               V<T> (&s)[N]) {
     const T* c = centers + int64_t(row.features[e]) * (N * W<T>);
     const V<T> x = splat(row.values[e]);
 #pragma GCC unroll 8
@@ -93,7 +95,8 @@ inline void add_product(const CsrRow<T, Index>& row, int e, const T* centers, V<
 
 /// The scores |c|^2 - 2 x c of N vectors of centers.
 template <int N, class T, class Index>
-inline void score(const CsrRow<T, Index>& row, const T* centers, const T* squares, V<T> (&s)[N]) {
+[[gnu::always_inline]] inline void score(const CsrRow<T, Index>& row, const T* centers,
+                                         const T* squares, V<T> (&s)[N]) {
     V<T> even[N], odd[N];
 #pragma GCC unroll 8
     for (int v = 0; v < N; v++) even[v] = load(squares + v * W<T>), odd[v] = V<T>{};

@@ -18,22 +18,57 @@ struct Iterated {
     bool settled;
 };
 
-/// Moves centers (k, d), in float64, until the stop rule ends it.
+/// Dense rows for `LloydLoop`: one iteration, the distance of a row, and a row in sums.
 template <class T>
+class DenseSteps {
+  public:
+    typedef T Number;
+
+    DenseSteps(const Rows<T>& rows, Lloyd<T>& lloyd)
+        : rows(rows), k(lloyd.k()), lloyd_(lloyd), row_(rows.width), center_(rows.width) {}
+
+    const Rows<T>& rows;
+    const int k;
+
+    const Totals& step(ThreadPool& pool, const T* centers, int32_t* labels, int32_t* previous,
+                       bool fresh, bool written) {
+        return lloyd_.step(pool, centers, labels, previous, fresh, written);
+    }
+
+    T away(int64_t i, const T* centers, int j) {
+        rows.read(i, row_.data());
+        std::copy_n(centers + int64_t(j) * rows.d, rows.d, center_.data());
+        return squared_distance(row_.data(), center_.data(), rows.width);
+    }
+
+    void add(Totals& sums, int64_t i, int label, double weight) {
+        rows.read(i, row_.data());
+        sums.add(row_.data(), label, weight);
+    }
+
+  private:
+    Lloyd<T>& lloyd_;
+    std::vector<T> row_, center_;
+};
+
+/// Moves centers (k, d), in float64, until the stop rule ends it.
+template <class Steps>
 class LloydLoop {
   public:
+    typedef typename Steps::Number T;
+
     /// Precondition: k <= n, so that there is a point for every empty cluster.
-    LloydLoop(const Rows<T>& rows, Lloyd<T>& lloyd, double* centers, int32_t* labels,
-              int32_t* previous)
-        : rows_(rows),
-          lloyd_(lloyd),
+    LloydLoop(Steps steps, double* centers, int32_t* labels, int32_t* previous)
+        : steps_(std::move(steps)),
           centers_(centers),
-          k_(lloyd.k()),
+          k_(steps_.k),
+          d_(steps_.rows.d),
           labels_(labels),
-          previous_(previous) {
-        if (k_ > rows.n)
+          previous_(previous),
+          rounded_(int64_t(k_) * d_) {
+        if (k_ > steps_.rows.n)
             Call::require(false, "centers",
-                          "found " + std::to_string(k_) + " for " + std::to_string(rows.n) +
+                          "found " + std::to_string(k_) + " for " + std::to_string(steps_.rows.n) +
                               " points; pass at most one for each");
     }
 
@@ -41,84 +76,122 @@ class LloydLoop {
     /// the sum of w |x|^2. fresh, written: as in Lloyd::step, for the first iteration.
     Iterated run(ThreadPool& pool, const StopRule& rule, double* history, bool fresh,
                  bool written = false) {
-        std::vector<T> rounded(int64_t(k_) * rows_.d);
+        std::copy(centers_, centers_ + rounded_.size(), rounded_.begin());
         for (int64_t step = 1;; step++) {
-            std::copy(centers_, centers_ + rounded.size(), rounded.begin());
-            Totals totals = lloyd_.step(pool, rounded.data(), labels_, previous_,
-                                        fresh && step == 1, written && step == 1);
-            if (history != nullptr) history[step - 1] = relative_objective(totals, rounded);
-            refill(totals, rounded);
-            const bool settled = move(totals) <= rule.tolerance || totals.changed == 0;
+            const Totals& totals = steps_.step(pool, rounded_.data(), labels_, previous_,
+                                               fresh && step == 1, written && step == 1);
+            const bool empty =
+                std::find(totals.masses.begin(), totals.masses.end(), 0.0) != totals.masses.end();
+            const Moved moved =
+                empty ? move(pool, totals, refilled(totals)) : move(pool, totals, totals);
+            if (history != nullptr) history[step - 1] = moved.objective;
+            const bool settled = moved.shift <= rule.tolerance || totals.changed == 0;
             if (settled || step == rule.max_iter) return {step, settled};
         }
     }
 
   private:
-    /// The sum of w (|c|^2 - 2 x c).
-    double relative_objective(const Totals& totals, const std::vector<T>& rounded) const {
-        double cross = 0, squares = 0;
-        for (int j = 0; j < k_; j++)
-            for (int f = 0; f < rows_.d; f++) {
-                const double c = rounded[j * rows_.d + f];
-                cross += totals.sums[j * rows_.d + f] * c;
-                squares += totals.masses[j] * c * c;
-            }
-        return squares - 2 * cross;
-    }
+    /// A squared shift, and the sum of w (|c|^2 - 2 x c) before it.
+    struct Moved {
+        double objective = 0, shift = 0;
+    };
 
-    /// Empty clusters take the farthest points, by (distance, row).
-    void refill(Totals& totals, const std::vector<T>& rounded) const {
+    struct FarRow {
+        T away;
+        int64_t row;
+    };
+
+    /// Totals in which empty clusters have taken the farthest points, by (distance, row).
+    Totals refilled(Totals totals) {
         std::vector<int> empty;
         for (int j = 0; j < k_; j++)
             if (totals.masses[j] == 0) empty.push_back(j);
-        if (empty.empty()) return;
-        std::vector<T> row(rows_.width), center(rows_.width), away(rows_.n);
-        std::vector<int64_t> order(rows_.n);
-        for (int64_t i = 0; i < rows_.n; i++) {
-            rows_.read(i, row.data());
-            std::copy_n(&rounded[int64_t(labels_[i]) * rows_.d], rows_.d, center.data());
-            away[i] = squared_distance(row.data(), center.data(), rows_.width);
-            if (rows_.weight(i) <= 0) away[i] = -1;
-            order[i] = i;
+        const std::vector<FarRow> far = farthest(empty.size());
+        Totals change(k_, d_);  // rounded before it is added, as in `Lloyd` and in Python
+        for (size_t l = 0; l < far.size(); l++) {
+            const double weight = steps_.rows.weight(far[l].row);
+            steps_.add(change, far[l].row, labels_[far[l].row], -weight);
+            steps_.add(change, far[l].row, empty[l], weight);
+            totals.take(change);
         }
-        std::stable_sort(order.begin(), order.end(),
-                         [&](int64_t a, int64_t b) { return away[a] > away[b]; });
-        Totals move(k_, rows_.d);  // rounded before it is added, as in `Lloyd` and in Python
-        for (size_t l = 0; l < empty.size() && away[order[l]] > 0; l++) {
-            rows_.read(order[l], row.data());
-            move.add(row.data(), labels_[order[l]], -rows_.weight(order[l]));
-            move.add(row.data(), empty[l], rows_.weight(order[l]));
-            totals.take(move);
-        }
+        return totals;
     }
 
-    /// Moves the centers to the means, or to their directions. Returns the squared shift.
-    double move(const Totals& totals) {
-        double shift = 0;
-        for (int j = 0; j < k_; j++) {
-            const double* sum = &totals.sums[int64_t(j) * rows_.d];
-            const double length = rows_.directions() ? norm(sum) : totals.masses[j];
-            for (int f = 0; f < rows_.d && length > 0; f++) {
-                double& c = centers_[int64_t(j) * rows_.d + f];
-                const double now = sum[f] / length;
-                shift += (now - c) * (now - c);
-                c = now;
-            }
+    /// The points that are farthest from their centers, at most `count`: the farthest first.
+    std::vector<FarRow> farthest(size_t count) {
+        std::vector<FarRow> found;
+        for (int64_t i = 0; i < steps_.rows.n; i++) {
+            if (!(steps_.rows.weight(i) > 0)) continue;
+            const FarRow one{steps_.away(i, rounded_.data(), labels_[i]), i};
+            if (!(one.away > (found.size() < count ? T(0) : found.back().away))) continue;
+            const auto farther = [](const FarRow& a, const FarRow& b) { return a.away > b.away; };
+            found.insert(std::upper_bound(found.begin(), found.end(), one, farther), one);
+            if (found.size() > count) found.pop_back();
         }
-        return shift;
+        return found;
+    }
+
+    /// Moves the centers to the means of `now`, or to their directions. `before`: the totals of the
+    /// points.
+    Moved move(ThreadPool& pool, const Totals& before, const Totals& now) {
+        constexpr int64_t small = 1 << 14;  // numbers: one thread is faster
+        std::vector<Moved> found(k_);
+        const auto one = [&](int j, int) { found[j] = move(j, before, now); };
+        if (int64_t(k_) * d_ > small)
+            pool.run(k_, one);
+        else
+            for (int j = 0; j < k_; j++) one(j, 0);
+        Moved all;
+        for (const Moved& part : found) all.objective += part.objective, all.shift += part.shift;
+        return all;
+    }
+
+    Moved move(int j, const Totals& before, const Totals& now) {
+        const double *own = &before.sums[int64_t(j) * d_], *sum = &now.sums[int64_t(j) * d_];
+        double* center = centers_ + int64_t(j) * d_;
+        T* rounded = &rounded_[int64_t(j) * d_];
+        const double length = steps_.rows.directions() ? norm(sum) : now.masses[j];
+        double cross[4]{}, square[4]{}, shift[4]{};  // several sums, as an addition takes cycles
+        for (int f = 0; f < d_; f++) {
+            const double c = rounded[f];
+            cross[f % 4] += own[f] * c, square[f % 4] += c * c;
+            if (!(length > 0)) continue;
+            const double apart = sum[f] / length - center[f];
+            shift[f % 4] += apart * apart;
+            center[f] = sum[f] / length, rounded[f] = T(center[f]);
+        }
+        const auto all = [](const double (&part)[4]) {
+            return part[0] + part[1] + part[2] + part[3];
+        };
+        return {before.masses[j] * all(square) - 2 * all(cross), all(shift)};
     }
 
     double norm(const double* sum) const {
         double square = 0;
-        for (int f = 0; f < rows_.d; f++) square += sum[f] * sum[f];
+        for (int f = 0; f < d_; f++) square += sum[f] * sum[f];
         return std::sqrt(square);
     }
 
-    const Rows<T>& rows_;
-    Lloyd<T>& lloyd_;
+    Steps steps_;
     double* centers_;
-    int k_;
+    int k_, d_;
     int32_t *labels_, *previous_;
+    std::vector<T> rounded_;  // the centers in T
+};
+
+/// The arguments of the kernel `iterate`.
+struct IterateArguments {
+    View<double> centers, history;
+    StopRule rule;
+    bool fresh;
+
+    IterateArguments(Call& call, int d)
+        : centers(call.out<double>("centers", "(k, d)", {ANY, d})),
+          history(call.out<double>("history", "(max_iter)", {ANY})),
+          rule{call.number("tolerance"), history.shape[0]},
+          fresh(call.flag("fresh")) {
+        Call::require(rule.max_iter > 0, "history", "pass (max_iter) with max_iter above 0");
+    }
 };
 
 /// Lloyd's iterations from centers (k, d) in float64, at most as many as `history` has places.
@@ -127,16 +200,13 @@ class LloydLoop {
 template <class T>
 void run_iterate(Workspace<T>& work, Call& call) {
     constexpr int64_t small = 1 << 18;  // numbers: bounds do not pay
-    const auto centers = call.out<double>("centers", "(k, d)", {ANY, work.rows.d});
-    const auto history = call.out<double>("history", "(max_iter)", {ANY});
+    IterateArguments given(call, work.rows.d);
     int32_t *labels = work.labels(call), *previous = work.previous(call);
-    const StopRule rule{call.number("tolerance"), history.shape[0]};
-    Call::require(rule.max_iter > 0, "history", "pass (max_iter) with max_iter above 0");
-    bool fresh = call.flag("fresh");
-    Lloyd<T>& lloyd =
-        lloyd_for(work, int(centers.shape[0]), fresh, work.rows.n * work.rows.d > small);
-    LloydLoop<T> loop(work.rows, lloyd, centers, labels, previous);
-    const Iterated found = loop.run(work.pool, rule, history, fresh, work.labels_written);
+    Lloyd<T>& lloyd = lloyd_for(work, int(given.centers.shape[0]), given.fresh,
+                                work.rows.n * work.rows.d > small);
+    LloydLoop<DenseSteps<T>> loop({work.rows, lloyd}, given.centers, labels, previous);
+    const Iterated found =
+        loop.run(work.pool, given.rule, given.history, given.fresh, work.labels_written);
     work.labels_written = false;
     call.results = {found.count, found.settled};
 }

@@ -4,6 +4,7 @@
 #include "attention.hpp"
 #include "batch.hpp"
 #include "column_ends.hpp"
+#include "csr_iterate.hpp"
 #include "csr_lloyd.hpp"
 #include "csr_measure.hpp"
 #include "csr_seeding.hpp"
@@ -73,8 +74,9 @@ template <class T, class Index>
 const auto& csr_table() {
     static const std::unordered_map<std::string, void (*)(CsrWorkspace<T, Index>&, Call&)> kernels{
         {"closer", run_csr_closer<T, Index>},   {"gains", run_csr_gains<T, Index>},
-        {"measure", run_csr_measure<T, Index>}, {"moments", run_csr_moments<T, Index>},
-        {"nearest", run_csr_nearest<T, Index>}, {"shares", run_csr_shares<T, Index>},
+        {"iterate", run_csr_iterate<T, Index>}, {"measure", run_csr_measure<T, Index>},
+        {"moments", run_csr_moments<T, Index>}, {"nearest", run_csr_nearest<T, Index>},
+        {"shares", run_csr_shares<T, Index>},
     };
     return kernels;
 }

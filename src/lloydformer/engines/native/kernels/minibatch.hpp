@@ -1,6 +1,8 @@
 // Some rows by their numbers, each with its nearest center: one step of k-means over mini-batches.
 #pragma once
 
+#include <memory>
+
 #include "assign.hpp"
 #include "workspace.hpp"
 
@@ -8,34 +10,64 @@ namespace lloydformer::ISA {
 
 constexpr int64_t BATCH_LEAF = 512;  // rows of a batch whose sums a thread adds up
 
+/// How many rows a batch has, and a leaf of its tree of sums.
+struct BatchRows {
+    int64_t n, leaf;
+};
+
+/// Copies of the rows of a leaf, for one thread: blocks read some numbers behind their last row.
+template <class T>
+class BatchLeaf {
+  public:
+    /// `from`: all rows. n: those of a leaf at most.
+    BatchLeaf(const Rows<T>& from, int64_t n)
+        : from_(from),
+          copied_(n * from.d),
+          row_(from.width),
+          rows(copied_.data(), n, from.d, n, nullptr, nullptr, nullptr, nullptr, false),
+          block(rows) {
+        rows.largest_square = from.largest_square;
+    }
+
+    /// Reads rows by their numbers.
+    void read(const int64_t* numbers, int64_t count) {
+        for (int64_t i = 0; i < count; i++) {
+            if (i + 8 < count) from_.prefetch(numbers[i + 8]);
+            from_.read(numbers[i], row_.data());
+            std::copy_n(row_.data(), from_.d, &copied_[i * from_.d]);
+        }
+    }
+
+  private:
+    const Rows<T>& from_;
+    std::vector<T> copied_, row_;
+
+  public:
+    Rows<T> rows;
+    PointBlock<T> block;
+};
+
 /// Sums (k, d), counts (k) and the sum of d^2 of rows that are given by their numbers (b). Weights
 /// do not count: rows are drawn by weight.
 template <class T>
 Numbers minibatch(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& centers,
                   const int64_t* numbers, int64_t b) {
-    const int d = rows.d;
-    std::vector<T> copied(b * d);
-    Rows<T> batch(copied.data(), b, d, BATCH_LEAF, nullptr, nullptr, nullptr, nullptr, false);
-    batch.largest_square = rows.largest_square;
-    const int64_t objective = int64_t(centers.k) * (d + 1);
+    const BatchRows batch{b, std::min(b, BATCH_LEAF)};
+    const int64_t objective = int64_t(centers.k) * (rows.d + 1);
     return fold(pool, batch, objective + 1, [&](Range) {
-        return [&, block = PointBlock<T>(batch), row = std::vector<T>(rows.width)](
-                   Numbers& sum, Range leaf) mutable {
-            for (int64_t i = leaf.start; i < leaf.stop; i++) {
-                if (i + 8 < leaf.stop) rows.prefetch(numbers[i + 8]);
-                rows.read(numbers[i], row.data());
-                std::copy_n(row.data(), d, &copied[i * d]);
-            }
-            assign(batch, block, leaf, centers,
-                   [&](int64_t, PointBlock<T>& points, const int32_t* labels) {
-                       for (int r = 0; r < points.count; r++) {
-                           const T* x = points.row(r);
-                           add(sum, centers.k, x, d, labels[r], 1.0);
-                           sum[objective] +=
-                               squared_distance(x, centers.row(labels[r]), centers.width);
-                       }
-                   });
-        };
+        return
+            [&, own = std::make_shared<BatchLeaf<T>>(rows, batch.leaf)](Numbers& sum, Range leaf) {
+                own->read(numbers + leaf.start, leaf.stop - leaf.start);
+                assign(own->rows, own->block, Range{0, leaf.stop - leaf.start}, centers,
+                       [&](int64_t, PointBlock<T>& points, const int32_t* labels) {
+                           for (int r = 0; r < points.count; r++) {
+                               const T* x = points.row(r);
+                               add(sum, centers.k, x, rows.d, labels[r], 1.0);
+                               sum[objective] +=
+                                   squared_distance(x, centers.row(labels[r]), centers.width);
+                           }
+                       });
+            };
     });
 }
 

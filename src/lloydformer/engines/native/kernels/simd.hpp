@@ -112,6 +112,12 @@ inline T sum(V<T> v) {
 /// The smallest lane.
 template <class T>
 inline T least(V<T> v) {
+#if LANE_BYTES == 64  // halves first: shuffles of short vectors are faster
+    if constexpr (sizeof(T) == 4)
+        return _mm512_reduce_min_ps((__m512)v);
+    else
+        return _mm512_reduce_min_pd((__m512d)v);
+#endif
 #pragma GCC unroll 4
     for (int apart = W<T> / 2; apart > 0; apart /= 2) v = min<T>(v, rotated<T>(v, apart));
     return v[0];
@@ -139,6 +145,23 @@ inline unsigned bits(I<double> mask) {
     unsigned found = 0;
     for (int l = 0; l < W<double>; l++) found |= unsigned(mask[l] & 1) << l;
     return found;
+#endif
+}
+
+/// One bit for each lane in which a is not above b.
+inline unsigned bits_at_most(V<float> a, V<float> b) {
+#if LANE_BYTES == 64
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LE_OS);
+#else
+    return bits(a <= b);
+#endif
+}
+
+inline unsigned bits_at_most(V<double> a, V<double> b) {
+#if LANE_BYTES == 64
+    return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LE_OS);
+#else
+    return bits(a <= b);
 #endif
 }
 

@@ -39,20 +39,20 @@ struct Totals {
     /// Merges the changes of the rows that follow; `right` is empty afterwards.
     void take(Totals& right) {
         for (int j : right.touched_) touch(j);
-        add_touched(right, 0, [](int) {});
+        add_touched(right, nullptr, [](int) {});
         changed += std::exchange(right.changed, 0);
     }
 
     /// Adds changes to running totals; `changes` are empty afterwards.
     void apply(Totals& changes) {
-        apply(changes, 0);
+        apply(changes, nullptr);
         changed = std::exchange(changes.changed, 0);
     }
 
-    /// The same for the clusters from `first` on; `changed` stays. A cluster without points becomes
-    /// exactly zero, whatever rounding has left.
-    void apply(Totals& changes, int first) {
-        add_touched(changes, first, [this](int j) {
+    /// The same for some clusters: cluster j of `changes` is clusters[j] here, or j if null;
+    /// `changed` stays. A cluster without points becomes exactly zero, whatever rounding has left.
+    void apply(Totals& changes, const int* clusters) {
+        add_touched(changes, clusters, [this](int j) {
             if (counts[j] == 0) clear(j);
             peaks_[j] = std::max(peaks_[j], masses[j]);
         });
@@ -66,15 +66,15 @@ struct Totals {
     }
 
   private:
-    /// Cluster j of `other` is `first` + j here.
     template <class Then>
-    void add_touched(Totals& other, int first, Then then) {
+    void add_touched(Totals& other, const int* clusters, Then then) {
         for (int j : other.touched_) {
+            const int here = clusters == nullptr ? j : clusters[j];
             const double* from = &other.sums[int64_t(j) * d_];
-            double* to = &sums[int64_t(first + j) * d_];
+            double* to = &sums[int64_t(here) * d_];
             for (int f = 0; f < d_; f++) to[f] += from[f];
-            masses[first + j] += other.masses[j], counts[first + j] += other.counts[j];
-            then(first + j);
+            masses[here] += other.masses[j], counts[here] += other.counts[j];
+            then(here);
             other.clear(j);
         }
         other.touched_.clear();

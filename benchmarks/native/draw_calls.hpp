@@ -1,0 +1,97 @@
+// Calls of the kernels that draw rows, take them by their numbers, or sample many seeds.
+#pragma once
+
+#include "session_run.hpp"
+
+/// What `draw` finds: for each center a row, its score, and whether it is a point of its own.
+struct Drawn {
+    std::vector<int64_t> rows;
+    std::vector<double> best;
+    std::vector<uint8_t> owned;
+    std::vector<double> objective;
+    int64_t changed;
+};
+
+constexpr int64_t NOISE_SEED = 11;
+
+/// A row for each center of the problem. `penalty`: null if only own points are drawn.
+template <class T>
+Drawn draw(Run<T>& run, const Generated<T>& given, int64_t layer, const double* penalty) {
+    Drawn out{std::vector<int64_t>(given.k), std::vector<double>(given.k),
+              std::vector<uint8_t>(given.k), std::vector<double>(1), 0};
+    Call call;
+    call.set("centers", const_cast<T*>(given.centers.data()), {given.k, given.d});
+    call.set("seed", NOISE_SEED), call.set("layer", layer);
+    if (penalty != nullptr) call.set("penalty", *penalty);
+    run.set(call, "labels", run.labels), run.set(call, "previous", run.previous);
+    run.set(call, "distances", run.distances);
+    run.set(call, "rows", out.rows), run.set(call, "best", out.best);
+    run.set(call, "owned", out.owned), run.set(call, "objective", out.objective);
+    out.changed = run.changes("draw", call);
+    run.found.add(out.rows), run.found.add(out.best), run.found.add(out.owned);
+    run.found.add(out.objective), run.found.add(out.changed), run.found.add(run.labels);
+    return out;
+}
+
+/// The nearest row of each center, and its squared distance.
+template <class T>
+std::pair<std::vector<int64_t>, std::vector<T>> closest(Run<T>& run, const Generated<T>& given) {
+    std::vector<int64_t> rows(given.k);
+    std::vector<T> distances(given.k);
+    Call call;
+    call.set("centers", const_cast<T*>(given.centers.data()), {given.k, given.d});
+    run.set(call, "rows", rows), run.set(call, "closest", distances);
+    run.session().run("closest", call);
+    run.found.add(rows), run.found.add(distances);
+    return {rows, distances};
+}
+
+/// Returns the sum of d^2 of rows by their numbers; their sums and counts are those of the run.
+template <class T>
+double minibatch(Run<T>& run, const Generated<T>& given, std::vector<int64_t> rows) {
+    std::vector<double> objective(1);
+    Call call;
+    call.set("centers", const_cast<T*>(given.centers.data()), {given.k, given.d});
+    call.set("sums", run.sums.data(), {given.k, given.d});
+    run.set(call, "rows", rows), run.set(call, "counts", run.masses);
+    run.set(call, "objective", objective);
+    run.session().run("minibatch", call);
+    run.found.add(objective), run.found.add(run.sums), run.found.add(run.masses);
+    return objective[0];
+}
+
+/// More rows than there are points, so that some are there twice.
+template <class T>
+std::vector<int64_t> some_rows(const Generated<T>& given) {
+    std::vector<int64_t> rows;
+    for (int64_t i = 0; i < given.n + 3; i++) rows.push_back(i * 7919 % given.n);
+    return rows;
+}
+
+/// What the candidates of k-means|| attract, and the sum of w d^2 behind it.
+typedef std::vector<double> Attracted;
+
+/// Centers `known` to `stop` of the problem as new candidates; those before them are known.
+template <class T>
+Attracted approach(Run<T>& run, const Generated<T>& given, int64_t known, int64_t stop) {
+    Attracted attracted(stop + 1);
+    Call call;
+    call.set("centers", const_cast<T*>(given.centers.data() + known * given.d),
+             {stop - known, given.d});
+    call.set("known", known);
+    run.set(call, "labels", run.labels), run.set(call, "distances", run.distances);
+    call.set("attracted", attracted.data(), {stop});
+    call.set("mass", &attracted[stop], {1});
+    run.session().run("approach", call);
+    run.found.add(attracted), run.found.add(run.labels), run.found.add(run.distances);
+    return attracted;
+}
+
+/// All of them, with and without a penalty, and candidates in two rounds.
+template <class T>
+void every_draw(Run<T>& run, const Generated<T>& given) {
+    const double penalty = 3;
+    draw(run, given, 1, nullptr), draw(run, given, 2, &penalty);
+    closest(run, given), minibatch(run, given, some_rows(given));
+    approach(run, given, 0, given.k / 2 + 1), approach(run, given, given.k / 2 + 1, given.k);
+}
