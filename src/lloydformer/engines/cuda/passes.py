@@ -36,7 +36,7 @@ def survey(rows: Tensor) -> Survey:
         Arguments(rows, ctypes.c_int64(n * d), d, length, found), macros(rows),
     )()  # fmt: skip
     Launch(
-        "prepare.cu", "survey_columns", device, Grid(d, 256),
+        "prepare.cu", "survey_columns", device, Grid(d, 1024),
         Arguments(rows, found, length, d, columns), macros(rows),
     )()  # fmt: skip
     low, high, sums, squares, first = columns.cpu().numpy().reshape(5, d)

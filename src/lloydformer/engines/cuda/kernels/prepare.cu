@@ -50,10 +50,10 @@ extern "C" __global__ __launch_bounds__(256) void survey(const Real* rows, i64 s
 
 // The four numbers of each column, and the first row, (5, d): a block a column, always in the same
 // order.
-extern "C" __global__ __launch_bounds__(256) void survey_columns(const Real* rows,
+extern "C" __global__ __launch_bounds__(1024) void survey_columns(const Real* rows,
                                                                  const double* found, i64 stride,
                                                                  int d, double* columns) {
-  __shared__ double scratch[4][256];
+  __shared__ double scratch[4][1024];
   double low = __longlong_as_double(0x7ff0000000000000LL), high = -low, sum = 0, square = 0;
   bool nan = false;
   for (i64 i = (i64)threadIdx.x * d + blockIdx.x; i < stride; i += (i64)blockDim.x * d) {
@@ -64,7 +64,7 @@ extern "C" __global__ __launch_bounds__(256) void survey_columns(const Real* row
   scratch[0][threadIdx.x] = low, scratch[1][threadIdx.x] = high;
   scratch[2][threadIdx.x] = sum, scratch[3][threadIdx.x] = square;
   nan = __syncthreads_or(nan);
-  for (int half = 128; half; half /= 2) {
+  for (int half = 512; half; half /= 2) {
     if (threadIdx.x < half) {
       const int a = threadIdx.x, b = a + half;
       scratch[0][a] = fmin(scratch[0][a], scratch[0][b]);
