@@ -10,6 +10,7 @@ shapes, sizes of one name equal within a call.
 import functools
 import inspect
 from collections.abc import Callable
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any, get_type_hints
 
@@ -27,6 +28,8 @@ def checked(target: Any = None, **settings: Any) -> Any:
     """Decorate a function or dataclass; local functions without shapes are left to mypy."""
     if target is None:
         return checked
+    if is_kernel(target):
+        return target
     if inspect.isclass(target):
         if hasattr(target, "__dataclass_fields__") and "__init__" in vars(target):
             target.__init__ = checked(target.__init__)
@@ -39,6 +42,12 @@ def checked(target: Any = None, **settings: Any) -> Any:
         return target if "<locals>" in target.__qualname__ else TYPES(target)
     finally:
         target.__annotations__ = written
+
+
+def is_kernel(target: Any) -> bool:
+    """Is it a kernel in Triton? Those are compiled from their source; nobody calls them."""
+    hints = getattr(target, "__annotations__", {}).values()
+    return any(getattr(hint, "__name__", None) == "constexpr" for hint in hints)
 
 
 def resolved(hint: Any, function: Function) -> Any:
@@ -61,6 +70,12 @@ def with_sizes(function: Function, typed: Function) -> Function:
 
 
 jaxtyping.jaxtyped = checked  # what the import hook decorates with
+
+collect_ignore = []
+if find_spec("triton") is None:
+    collect_ignore.append("src/lloydformer/engines/cuda/portable")
+else:
+    import triton_interpreter  # noqa: F401  before anything imports Triton
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

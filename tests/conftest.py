@@ -11,6 +11,10 @@ from remote_engine import RemoteEngine
 from lloydformer.engines import ENGINES, instruction_set
 
 ENGINES["remote"] = RemoteEngine
+if torch.cuda.is_available():
+    from gpu_engine import CudaOrSkip
+
+    ENGINES["cuda"] = CudaOrSkip
 
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, database=None, max_examples=50
@@ -26,9 +30,13 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20240607)
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(
+    params=[pytest.param(name, marks=[pytest.mark.gpu] * (name == "cuda")) for name in ENGINES]
+)
 def engine(request: pytest.FixtureRequest) -> str:
     """The name of each engine: the built-in ones, and one that lives in another process."""
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU here")
     if request.param == "native" and instruction_set() is None:
         pytest.skip("the kernels of the native engine were not built here")
     return str(request.param)

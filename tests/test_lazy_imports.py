@@ -151,7 +151,7 @@ NOT_FOR_A_FIT = (
     "lloydformer.data.files", "lloydformer.data.sources", "lloydformer.estimators.trimmed",
     "lloydformer.jobs", "lloydformer.learning", "lloydformer.paper", "lloydformer.plots",
     "lloydformer.report", "lloydformer.verify", "matplotlib", "safetensors", "sklearn.cluster",
-    "sklearn.metrics", "sympy", "torch._dynamo", "torch._inductor", "typer",
+    "sklearn.metrics", "sympy", "torch._dynamo", "torch._inductor", "triton", "typer",
 )  # fmt: skip
 
 

@@ -28,7 +28,9 @@ SMALL = ("1,31,33,200", "1,2,3,7,16,17,33", "1,2,5,8,9,16,17,40")
 LARGER = ("5000", "1,7,16,33", "1,8,17,40")
 QUICK = ("5000", "3,17", "5,17")
 FEW = ("1,33,200", "1,2,17", "1,5,9,40")
-"""n, d and k. A leaf of the driver has 1,000 points: with fewer, only one thread works."""
+WIDE = ("1,150", "801", "9,20")
+"""n, d and k. A leaf of the driver has 1,000 points: with fewer, only one thread works.
+WIDE: so many features that centers are compared in tiles."""
 
 
 def flags(isa: str) -> list[str]:
@@ -81,7 +83,7 @@ MUTANTS = {
         "not the distance to the nearest seed",
     ),
     "ties by rounding": Mutant(
-        "assign.hpp", "labels[r] = nearest_exactly(block.row(r), centers);", ";",
+        "assign.hpp", "labels[r] = exactly(r, square);", ";",
         "not the nearest center",
     ),
     "ties of sparse rows by rounding": Mutant(
@@ -113,7 +115,7 @@ def sanitize(isa: str, sanitizers: str, quick: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         watch = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all", "-O1", "-g1"]
         program = build(isa, folder, *watch)
-        for sizes in (SMALL, QUICK if quick else LARGER):
+        for sizes in (SMALL, WIDE, QUICK if quick else LARGER):
             subprocess.run([program, "sweep", *sizes], check=True)
         subprocess.run([program, "faults"], check=True)
 
@@ -122,7 +124,7 @@ def coverage(isa: str) -> None:
     """Prints the share of lines of each file of kernels that the driver runs, and of all."""
     with tempfile.TemporaryDirectory() as folder:
         program = build(isa, folder, "-O0", "--coverage")
-        for arguments in (["sweep", *FEW], ["sweep", *QUICK], ["faults"]):
+        for arguments in (["sweep", *FEW], ["sweep", *WIDE], ["sweep", *QUICK], ["faults"]):
             subprocess.run([program, *arguments], check=True, cwd=folder, stdout=subprocess.DEVNULL)
         notes = [str(path) for path in Path(folder).glob("*.gcda")]
         command = ["gcov", "--no-output", *notes]

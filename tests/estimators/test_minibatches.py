@@ -37,12 +37,9 @@ def test_one_batch_of_all_rows_is_one_iteration():
     assert (batch.n_steps_, batch.n_iter_, batch.objective_history_.shape) == (1, 1, (2,))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", [lf.KMeans, lf.SphericalKMeans])
 def test_labels_and_inertia_are_of_all_rows(engine, kind):
     X = blobs()
-    if engine == "native" and instruction_set() is None:
-        pytest.skip("the kernels of the native engine were not built here")
     model = fitted(X, kind=kind, engine=engine)
     assert np.array_equal(model.labels_, model.predict(X))
     assert model.inertia_ == pytest.approx(-model.score(X), rel=1e-12)

@@ -29,6 +29,9 @@ struct Index {
 };
 static Index threadIdx, blockIdx, blockDim, gridDim;
 
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
 struct alignas(8) float2 {
     float x, y;
 };

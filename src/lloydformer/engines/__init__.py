@@ -27,7 +27,8 @@ def choose(name: str, blocks: Blocks) -> Engine:
     name : str
         "auto" or a key of `ENGINES`. "auto" is the CUDA engine for data on an NVIDIA GPU, else
         the native engine if it was built. Data that the native engine cannot read go to the
-        chunked one whether the name is "auto" or "native".
+        chunked one whether the name is "auto" or "native", and data on the CPU to the engine for
+        them whether it is "auto" or "cuda".
     blocks : Blocks
         The data.
 
@@ -40,5 +41,7 @@ def choose(name: str, blocks: Blocks) -> Engine:
         raise ValueError(f'engine: found {name!r}; pass "auto" or one of {", ".join(ENGINES)}')
     if name == "auto" and blocks.layout.device.type == "cuda":
         name = "cuda"
+    if name == "cuda" and blocks.layout.device.type != "cuda":  # sparse matrices
+        name = "auto"
     engine = ENGINES[default_engine() if name == "auto" else name]()
     return Chunked() if isinstance(engine, Native) and not engine.reads(blocks) else engine

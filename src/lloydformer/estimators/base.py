@@ -15,7 +15,6 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -31,6 +30,7 @@ from lloydformer.estimators.parameter_checks import (
     checked_fit,
     parameters_hold,
 )
+from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.saved import Saved
 from lloydformer.estimators.source import Source, View, read
 from lloydformer.estimators.starts import Starts
@@ -167,7 +167,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         source = self._read(X, sample_weight, reset=True)
         self._check_size(source.blocks)
-        rng = check_random_state(self.random_state)
+        rng = generator_of(self.random_state)
         starts = Starts(warmed(self), X, source.blocks.layout, rng)
         self._n_init = starts.n_starts
         try:
@@ -203,7 +203,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _warn_if_fewer(self, labels: Tensor) -> None:
         seen = torch.zeros(self.n_clusters, dtype=torch.bool, device=labels.device)
-        for part in labels.split(_PART):
+        for part in torch.split(labels, _PART):
             seen[part.long()] = True
         found = int(seen.sum())
         if found < self.n_clusters:

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.utils import check_random_state
 from torch import Tensor
 
 from lloydformer.circuits import recipes
@@ -16,6 +15,7 @@ from lloydformer.circuits.trace import Trace
 from lloydformer.data.blocks import ranges
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import checked_fit
+from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.source import Source
 from lloydformer.estimators.starts import Starts
 from lloydformer.estimators.warm import warmed
@@ -71,9 +71,10 @@ class CircuitClusterer(Clusterer):
         What to do when a cluster loses all its points. "farthest" moves its center to the
         point that is farthest from its own center, as scikit-learn does; "keep" leaves its
         center where it is; "error" raises a `ValueError`.
-    engine : {"auto", "native", "chunked"}, default="auto"
-        Implementation that runs the computation. "native" is compiled C++ for the CPU,
-        "chunked" is PyTorch for any device. "auto" chooses the fastest one that is installed.
+    engine : {"auto", "native", "chunked", "cuda"}, default="auto"
+        Implementation that runs the computation. "native" is compiled C++ for the CPU, "cuda" has
+        kernels for NVIDIA GPUs (arrays are copied to one), "chunked" is PyTorch for any device.
+        "auto" chooses the fastest one for the device that X is on.
     device : str, torch.device or None, default=None
         Device that does the work, for instance "cuda". Arrays are copied to it, and results are
         copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
@@ -255,7 +256,7 @@ class CircuitClusterer(Clusterer):
     def _fit_literally(self, X: Any) -> None:
         source = self._read(X, reset=True)
         self._check_size(source.blocks)
-        rng, layout = check_random_state(self.random_state), source.blocks.layout
+        rng, layout = generator_of(self.random_state), source.blocks.layout
         starts = Starts(warmed(self), X, layout, rng)
         with self._open(source.blocks) as session:
             points = session.gather(torch.arange(layout.n_rows, device=layout.device))

@@ -66,9 +66,10 @@ class RelocatingKMeans(Clusterer):
     random_state : int, RandomState instance or None, default=None
         Seed of every random number that the fit uses. With an int, repeated fits on the same
         device give the same bits, for any number of threads.
-    engine : {"auto", "native", "chunked"}, default="auto"
-        Implementation that runs the computation. "native" is compiled C++ for the CPU,
-        "chunked" is PyTorch for any device. "auto" chooses the fastest one that is installed.
+    engine : {"auto", "native", "chunked", "cuda"}, default="auto"
+        Implementation that runs the computation. "native" is compiled C++ for the CPU, "cuda" has
+        kernels for NVIDIA GPUs (arrays are copied to one), "chunked" is PyTorch for any device.
+        "auto" chooses the fastest one for the device that X is on.
     device : str, torch.device or None, default=None
         Device that does the work, for instance "cuda". Arrays are copied to it, and results are
         copied back. None uses the CPU for arrays and the device of X for tensors. Sparse

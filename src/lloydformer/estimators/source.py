@@ -29,8 +29,8 @@ class Source:
     """The data of one call, as blocks, and how results go back to the user."""
 
     blocks: TensorBlocks | SparseBlocks
-    tensors: bool
-    """Did tensors come in? Then tensors go out, on the same device."""
+    device: torch.device | None
+    """Where tensors came from, and go back to; None: arrays came in, and go out."""
 
     @one_core()
     def without_zero_rows(self, policy: str) -> "Source":
@@ -54,7 +54,7 @@ class Source:
         return replace(self, blocks=replace(blocks, sample_weight=kept, weight_unit=unit))
 
     def out(self, values: Tensor) -> Any:
-        return values if self.tensors else values.cpu().numpy()
+        return values.cpu().numpy() if self.device is None else values.to(self.device)
 
 
 class NoDirectionError(ValueError):
@@ -111,11 +111,11 @@ def read(
             rows = SparseBlocks(canonical(X), weights, leaf, directions, part, unit)
             if not directions:
                 _check_squares(rows, fitted)
-            return Source(rows, tensors=False)
-        points = _as_tensor(X, estimator.device)
+            return Source(rows, None)
+        points = _as_tensor(X, _wanted_device(estimator))
     known = survey_on_gpu(points) if points.device.type == "cuda" else None
     if known is not None:
-        ends = torch.from_numpy(known.ends)
+        ends: Tensor | None = torch.from_numpy(known.ends)
     else:
         ends = X.ends.to(points.device) if isinstance(X, TensorBlocks) else _ends(points)
     if ends is None and not isinstance(X, Tensor):
@@ -141,7 +141,7 @@ def read(
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
     if not directions:
         _check_squares(blocks, fitted)
-    return Source(blocks, tensors=isinstance(X, Tensor))
+    return Source(blocks, X.device if isinstance(X, Tensor) else None)
 
 
 def _ends(points: Tensor) -> Tensor | None:
@@ -207,6 +207,13 @@ def _note_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> N
         raise ValueError(f"X: found columns {list(names)}; this model was fitted on {list(fitted)}")
 
 
+def _wanted_device(estimator: Any) -> Any:
+    """Where arrays are copied to; None: they stay where they are."""
+    if estimator.device is None and estimator.engine == "cuda":
+        return "cuda"
+    return estimator.device
+
+
 def _as_tensor(X: np.ndarray, device: Any) -> Tensor:
     if X.flags.writeable:
         points = torch.from_numpy(X)
@@ -264,7 +271,8 @@ def checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
             f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input"
         )
-    return X.detach() if estimator.device is None else X.detach().to(_device(estimator.device))
+    device = _wanted_device(estimator)
+    return X.detach() if device is None else X.detach().to(_device(device))
 
 
 def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> tuple[Tensor | None, float]:

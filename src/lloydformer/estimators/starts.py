@@ -1,5 +1,6 @@
 """Initial centers for the loop: named methods, an array or a callable, once or several times."""
 
+import math
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -66,6 +67,10 @@ class Starts:
 
     def _checked(self, centers: Any) -> Tensor:
         """An array of initial centers in the coordinates of the rows; wrong shapes raise."""
+        if isinstance(centers, Tensor) and centers.device == self.layout.device:
+            given = centers.detach()  # stays on its device
+            if given.device.type != "cpu" and given.shape == self._shape:
+                return self._in_range(self.layout.place(given))
         if isinstance(centers, Tensor):
             centers = centers.detach().cpu().numpy()
         if is_checked_array(centers):
@@ -75,23 +80,28 @@ class Starts:
         else:
             centers = check_array(centers, dtype=np.float64, accept_sparse="csr")
         dense = centers if isinstance(centers, np.ndarray) else centers.toarray()
-        wanted = (self.estimator.n_clusters, self.layout.n_features)
+        wanted = self._shape
         if dense.shape != wanted:
             raise ValueError(
                 f"init: the shape of the initial centers {dense.shape} does not match the number "
                 f"of clusters {wanted[0]} and the number of features {wanted[1]}"
             )
-        placed = self.layout.place(torch.from_numpy(dense))
-        if self.estimator._directions:
-            return directions("init", placed)
-        self._check_squares(placed)
-        return placed
+        return self._in_range(self.layout.place(torch.from_numpy(dense)))
 
-    def _check_squares(self, placed: Tensor) -> None:
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return int(self.estimator.n_clusters), self.layout.n_features
+
+    def _in_range(self, placed: Tensor) -> Tensor:
         """Refuse centers that are so far from the data that squared distances overflow."""
         layout, far = self.layout, placed.abs().amax().item()
+        if math.isnan(far):
+            raise ValueError("init: found NaN; pass finite centers")
+        if self.estimator._directions:
+            return directions("init", placed)
         if far >= largest_value(layout.dtype, layout.n_features, layout.n_rows):
             raise ValueError(
                 f"init: found a value {far:.2g} from the middle of the data, whose square "
                 f"{layout.dtype} cannot hold; pass centers near the data"
             )
+        return placed

@@ -5,16 +5,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.utils import check_random_state
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval, checked_fit
+from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.source import Source, View
 from lloydformer.estimators.starts import Starts, is_array
-from lloydformer.plans.contract import Plan, Sums
+from lloydformer.plans.assign import Nearest
+from lloydformer.plans.contract import Sums
 from lloydformer.plans.session import Session
 from lloydformer.solving.minibatches import DrawnRows, MiniBatches, SampledStart
 from lloydformer.solving.running_means import merged
@@ -111,7 +112,7 @@ class Streaming(Clusterer):
         with self._open(source.blocks) as session:
             before = self._begun(X, session) if first else self._so_far(layout)
             session.forget()
-            grown_centers, counts = grown(plan, session, *before)
+            grown_centers, counts = grown(session, *before, directions=self._directions)
             centers = layout.returned(grown_centers)
             final = plan.finish(session, layout.place(centers).to(layout.dtype))
             (inertia,) = layout.in_given_units(final.inertia)
@@ -161,7 +162,7 @@ class Streaming(Clusterer):
 
     def _begun(self, X: Any, session: Session) -> tuple[Tensor, Tensor]:
         """Initial centers, with weight 0."""
-        starts = Starts(self, X, session.layout, check_random_state(self.random_state))
+        starts = Starts(self, X, session.layout, generator_of(self.random_state))
         centers = next(starts(session))
         return centers, centers.new_zeros(len(centers))
 
@@ -184,9 +185,10 @@ class Streaming(Clusterer):
             )
 
 
-def grown(plan: Plan, session: Session, centers: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+def grown(
+    session: Session, centers: Tensor, counts: Tensor, *, directions: bool
+) -> tuple[Tensor, Tensor]:
     """Centers (k, d) and the weights that they stand for (k,), in float64, after a batch."""
+    sums, masses, _ = session.fold(Nearest(centers.to(session.layout.dtype)))
     unit = session.layout.weight_unit
-    update = plan.step(session, centers.to(session.layout.dtype), 0).update
-    assert isinstance(update, Sums), "centers that are running means are sums over masses"
-    return merged(update, centers, counts, directions=plan.directions, unit=unit)
+    return merged(Sums(sums, masses), centers, counts, directions=directions, unit=unit)

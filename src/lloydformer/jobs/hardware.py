@@ -23,6 +23,7 @@ def examine_hardware() -> dict[str, Any]:
         "engines": {
             "circuit": "the literal circuit, O(n^2), any torch device",
             "native": _native(),
+            "cuda": _cuda(),
             "chunked": "folds over blocks, any torch device",
         },
         "repairs": _rebuilding(),
@@ -32,6 +33,14 @@ def examine_hardware() -> dict[str, Any]:
 def _native() -> str:
     found = instruction_set()
     return "not built" if found is None else f"C++ kernels with {found}, CPU"
+
+
+def _cuda() -> str:
+    if torch.cuda.device_count() == 0:
+        return "no NVIDIA GPU here"
+    from lloydformer.engines.cuda.backend import described
+
+    return described(torch.device("cuda", torch.cuda.current_device()))
 
 
 def _rebuilding() -> list[str]:

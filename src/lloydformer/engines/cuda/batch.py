@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.engines.cuda.backend import CUDA_CPP, backend
-from lloydformer.engines.cuda.launches import SHARED, Grid, Launch
+from lloydformer.engines.cuda.launches import SHARED, Arguments, Grid, Launch
 from lloydformer.engines.cuda.nvrtc import Constants
 from lloydformer.engines.cuda.points import is_vector
 
@@ -80,7 +80,7 @@ def solve_batch(
         solved = empty_results(b, n, k, d, device)
         given = argument(x, starts, solved, tol, max_iter, spans)
         grid = Grid(b, _THREADS, shared)
-        Launch("batch.cu", "solve_batch", device, grid, [given], constants)()
+        Launch("batch.cu", "solve_batch", device, grid, Arguments(given), constants)()
         good = int(solved.n_iter.cpu().numpy().min()) >= 0
     return solved if good else None
 
@@ -120,4 +120,4 @@ def shared_bytes(n: int, width: int, n_clusters: int) -> int:
     """Bytes of `struct Problem` and of the arrays behind it."""
     padded = -(-n // 32) * 32
     fixed = 20 * n_clusters * width + 12 * width + 512
-    return fixed + 4 * width * (padded + 16) + 2 * padded
+    return fixed + 4 * width * (padded + 16) + padded

@@ -12,11 +12,12 @@ from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, TensorBlocks
 from lloydformer.engines.chunked import ChunkedSession
-from lloydformer.engines.cuda.backend import CUDA_CPP, backend
-from lloydformer.engines.cuda.hopper import Steps, hopper_steps
-from lloydformer.engines.cuda.passes import WIDEST, moments
+from lloydformer.engines.cuda.backend import CUDA_CPP, TORCH, backend
+from lloydformer.engines.cuda.hopper import hopper_steps
+from lloydformer.engines.cuda.passes import moments
 from lloydformer.engines.cuda.points import Points
 from lloydformer.engines.cuda.seeds import knows, seeds
+from lloydformer.engines.cuda.steps import Steps
 from lloydformer.engines.cuda.work import EMPTY, GOING, RECORDS, SETTLED, Work
 from lloydformer.numerics.accumulate import add_by_label
 from lloydformer.plans.assign import (
@@ -47,7 +48,7 @@ class Cuda:
     def open(self, blocks: Blocks) -> Iterator["CudaSession"]:
         if not self.reads(blocks):
             raise ValueError(
-                'engine: found "cuda" for data that are not on a GPU; pass device="cuda"'
+                'engine: found "cuda" for data that are not on a GPU; use "native" or "chunked"'
             )
         with ExitStack() as resources, torch.cuda.device(blocks.device):
             yield CudaSession(blocks, 1, resources)
@@ -62,6 +63,8 @@ class CudaSession(ChunkedSession):
         self._steps: tuple[Work, Steps] | None = None
         self.labelled = False
         """Are the labels in the state those that the kernels have found last?"""
+        self.changed: Tensor | None = None
+        """Labels that have changed in an iteration that was broken off for an empty cluster."""
 
     def fold(self, fold: Fold) -> Any:
         kernel = _FOLDS.get(type(fold))
@@ -82,13 +85,14 @@ class CudaSession(ChunkedSession):
 
     def forget(self) -> None:
         super().forget()
+        self.changed = None
         if self._steps is not None:
             self._steps[0].forget()
 
     @property
-    def compiled(self) -> bool:
-        """Does this GPU run the kernels in CUDA C++?"""
-        return backend(self.layout.device) == CUDA_CPP
+    def kernels(self) -> str:
+        """What kernels this GPU runs."""
+        return backend(self.layout.device)
 
     @cached_property
     def points(self) -> Points:
@@ -130,17 +134,22 @@ class CudaSession(ChunkedSession):
         """Kernels for so many centers; None if there are none for these points."""
         if self._steps is not None and len(self._steps[0].centers) == n_clusters:
             return self._steps
-        if not self.compiled or not self.exact:
+        if self.kernels == TORCH or not self.exact:
             return None
         work = Work.empty(self.points, n_clusters, self._tensors.directions)
-        steps = hopper_steps(self.points, work)
-        self._steps = None if steps is None else (work, steps)
+        self._steps = (work, self._steps_for(work))
         return self._steps
+
+    def _steps_for(self, work: Work) -> Steps:
+        steps = hopper_steps(self.points, work) if self.kernels == CUDA_CPP else None
+        if steps is not None:
+            return steps
+        from lloydformer.engines.cuda.portable.steps import PortableSteps
+
+        return PortableSteps(self.points, work)
 
 
 def _moments(session: CudaSession, fold: Moments) -> Any:
-    if session.layout.n_features > WIDEST or not session.compiled:
-        return None
     return session.moments
 
 
@@ -161,8 +170,11 @@ def _nearest(session: CudaSession, fold: Nearest) -> Any:
     if known is None:
         return None
     work, points = known[0], session.points
-    sums, masses = work.sums / points.sum_unit, work.masses / points.mass_unit
-    return sums, masses, work.changed[0].clone()
+    sums = work.sums.double() / points.sum_unit
+    masses = work.masses.double() / points.mass_unit
+    changed = work.changed[0] + (0 if session.changed is None else session.changed)
+    session.changed = None
+    return sums, masses, changed
 
 
 def _measure(session: CudaSession, fold: Measure) -> Any:
@@ -207,11 +219,12 @@ def _iterations(session: CudaSession, task: Iterations) -> Ran | None:
         status, record = work.so_far()
         history += [task.objective(change) for change in record[:, 0]]
         at_once = min(2 * at_once, RECORDS)
+    session.changed = work.changed[0].clone() if status == EMPTY else None
     return Ran(work.centers.clone(), history, status == SETTLED, status == EMPTY)
 
 
 def _seeds(session: CudaSession, task: Seeds) -> Tensor | None:
-    if not session.compiled or not knows(session.points, task.draws):
+    if session.kernels != CUDA_CPP or not knows(session.points, task.draws):
         return None
     distances = session.state.column("distances")
     return seeds(session.points, task.first, task.draws, distances)

@@ -5,14 +5,14 @@ Three families: few features and few centers, few centers, and many centers.
 
 import ctypes
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from lloydformer.engines.cuda.launches import (
     SHARED,
+    Arguments,
     Grid,
     Launch,
     macros,
@@ -23,6 +23,7 @@ from lloydformer.engines.cuda.launches import (
 )
 from lloydformer.engines.cuda.nvrtc import Constants
 from lloydformer.engines.cuda.points import Points
+from lloydformer.engines.cuda.steps import Steps
 from lloydformer.engines.cuda.work import Work
 
 _TINY_FEATURES, _TINY_NUMBERS = 4, 24
@@ -32,35 +33,6 @@ _ANEW = 2
 """Iterations at the beginning that add up all points: later ones move those that change."""
 _LARGE_RANGE = 2.0**40
 """Coordinates up to it and down to its inverse are computed in float32 without scaling."""
-
-
-class Steps(Protocol):
-    """Iterations over some points for some work: see `Work` for what a step does.
-
-    Attributes
-    ----------
-    at_once : int
-        Iterations before the host looks at the stop rule for the first time. Those that are
-        superfluous cost their launches.
-    """
-
-    at_once: int
-
-    def begin(self, centers: Tensor, tolerance: float) -> None:
-        """Start from these centers (k, d), in float64."""
-        ...
-
-    def step(self) -> None:
-        """Put one iteration on the stream."""
-        ...
-
-    def assign(self) -> None:
-        """Only labels, sums and masses, from the centers in `Work.seen`."""
-        ...
-
-    def measure(self, distances: Tensor) -> Tensor:
-        """Squared distances (n,) to the assigned centers in `Work.seen`; the sum of w d^2, ()."""
-        ...
 
 
 def hopper_steps(points: Points, work: Work) -> Steps | None:
@@ -91,6 +63,7 @@ class _Kernels:
         self.device = points.rows.device
         self.processors = n_processors(self.device)
         self._points, self._work = points_argument(points), work_argument(work)
+        self._macros = macros(points.rows, points.weights)
 
     def _empty(self, *shape: int, dtype: torch.dtype) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=self.device)
@@ -99,10 +72,12 @@ class _Kernels:
         return torch.zeros(shape, dtype=dtype, device=self.device)
 
     def _launch(
-        self, file: str, name: str, grid: Grid, *arguments: Any, constants: Constants = ()
+        self, file: str, name: str, grid: Grid, arguments: Arguments, constants: Constants = ()
     ) -> Launch:
-        constants = (*macros(self.points.rows, self.points.weights), *constants)
-        return Launch(file, name, self.device, grid, arguments, constants)
+        return Launch(file, name, self.device, grid, arguments, (*self._macros, *constants))
+
+    def _given(self, *arguments: Any) -> Arguments:
+        return Arguments(self._points, self._work, *arguments)
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
         self._begin(centers, tolerance, keep_sums=True)
@@ -110,18 +85,16 @@ class _Kernels:
     def _begin(self, centers: Tensor, tolerance: float, *, keep_sums: bool) -> None:
         centers = centers.double().contiguous()
         blocks = min(-(-centers.numel() // 256), self.processors)
-        self._launch(
-            "prepare.cu", "begin", Grid(blocks, 256), self._points, self._work, centers,
-            self.work.tolerance, tolerance, int(not keep_sums),
-        )()  # fmt: skip
+        given = self._given(centers, self.work.tolerance, tolerance, int(not keep_sums))
+        self._launch("prepare.cu", "begin", Grid(blocks, 256), given)()
 
     def measure(self, distances: Tensor) -> Tensor:
         blocks = 8 * self.processors
         partial = self._empty(blocks, dtype=torch.float64)
         width, lanes = row_shape(self.points.n_features)
         self._launch(
-            "measure.cu", "measure", Grid(blocks, 256), self._points, self._work, distances,
-            partial, constants=(("D", width), ("LANES", lanes)),
+            "measure.cu", "measure", Grid(blocks, 256), self._given(distances, partial),
+            (("D", width), ("LANES", lanes)),
         )()  # fmt: skip
         return partial.sum()
 
@@ -148,10 +121,12 @@ class _WithCopy(_Kernels):
             self._zeros(1, dtype=torch.float32), padded,
         )  # fmt: skip
         in_float32 = self.points.rows.dtype == torch.float32 and in_range(self.points)
+        given = Arguments(
+            self._points, copy.numbers, copy.norms, copy.largest, padded, width, int(fragments)
+        )
         self._launch(
-            "prepare.cu", "prepare", Grid(8 * self.processors, 256), self._points, copy.numbers,
-            copy.norms, copy.largest, padded, width, int(fragments),
-            constants=() if in_float32 else (("SCALED_DOUBLE", 1),),
+            "prepare.cu", "prepare", Grid(8 * self.processors, 256), given,
+            () if in_float32 else (("SCALED_DOUBLE", 1),),
         )()  # fmt: skip
         return copy
 
@@ -169,8 +144,8 @@ class TinySteps(_Kernels):
         farthest = ctypes.c_float(self.points.reach * d**0.5 * 1.0001)
         constants = (("DIM", d), ("K", k), ("LABELS", labels))
         return self._launch(
-            "tiny.cu", "iterate_tiny", Grid(2 * self.processors, 256), self._points, self._work,
-            farthest, self.ticket, constants=constants,
+            "tiny.cu", "iterate_tiny", Grid(2 * self.processors, 256),
+            self._given(farthest, self.ticket), constants,
         )  # fmt: skip
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
@@ -195,21 +170,24 @@ class SmallSteps(_WithCopy):
         real_bytes, warps = self.points.rows.dtype.itemsize, 8
         shared = warps * k * (wide + 1) * 8 + k * wide * real_bytes + 3 * k * 4 + 256 + warps * 192
         blocks = (3 if wide == 32 else 1) * self.processors
+        given = self._given(
+            self.copy.numbers, self.copy.norms, self.copy.largest, self.ticket, fold
+        )
         return self._launch(
-            "small.cu", "iterate_small", Grid(blocks, 32 * warps, shared + 64), self._points,
-            self._work, self.copy.numbers, self.copy.norms, self.copy.largest, self.ticket, fold,
-            constants=(("D", wide), ("K", k), ("BLOCKS", blocks // self.processors)),
+            "small.cu", "iterate_small", Grid(blocks, 32 * warps, shared + 64), given,
+            (("D", wide), ("K", k), ("BLOCKS", blocks // self.processors)),
         )  # fmt: skip
 
 
-class _Packed(ctypes.Structure):
-    """`struct Packed` of kernels/settle.cu."""
+class _Many(ctypes.Structure):
+    """`struct Many` of kernels/common.cuh."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in (
-            "tiles", "halves", "facts", "norms", "partial", "ticket", "queued",
+            "copy", "norms", "largest", "tiles", "halves", "facts", "center_norms", "partial",
+            "ticket", "queued", "word", "best", "list", "counts", "starts",
         )),
-        ("part", ctypes.c_int),
+        *((name, ctypes.c_int) for name in ("padded", "part", "parts", "each")),
     ]  # fmt: skip
 
 
@@ -223,11 +201,7 @@ class LargeSteps(_WithCopy):
         self.width = -(-points.n_features // 64) * 64
         self.columns, self.part, self.parts = self._cut(len(work.centers))
         self.copy = self._copied(self.width, tile=64, fragments=True)
-        rows = self.copy.padded
-        self.word = self._empty(self.parts, rows, dtype=torch.int32)
-        self.best = self._empty(self.parts if self.parts > 1 else 0, rows, dtype=torch.float32)
-        self.list = self._empty(points.n_rows, dtype=torch.int32)
-        self._pack()
+        self.many = self._shared_by_kernels()
         self._build()
 
     def _cut(self, k: int) -> tuple[int, int, int]:
@@ -240,82 +214,57 @@ class LargeSteps(_WithCopy):
         part = -(-k // (128 * parts)) * 128
         return 128, part, -(-k // part)
 
-    def _pack(self) -> None:
-        padded = self.part * self.parts
-        self.tiles = self._zeros(padded, self.width, dtype=torch.float16)
-        self.halves = self._empty(padded, dtype=torch.float32)
-        self.facts = self._empty(3, dtype=torch.float32)
-        self.norms = self._empty(padded, 2, dtype=torch.float32)
-        self.partial = self._empty(padded, 2, dtype=torch.float64)
-        self.counters = self._zeros(3, dtype=torch.int32)
-        pointers = (self.tiles, self.halves, self.facts, self.norms, self.partial, self.counters)
-        self.packed = _Packed(
-            *(tensor.data_ptr() for tensor in pointers), self.queued.data_ptr(), self.part
-        )
-
-    @cached_property
-    def queued(self) -> Tensor:
-        return self.counters[1:]
+    def _shared_by_kernels(self) -> _Many:
+        n, k, padded = self.points.n_rows, len(self.work.centers), self.part * self.parts
+        rows, blocks = self.copy.padded, 2 * self.processors
+        whole, single = torch.int32, torch.float32
+        self.counters = self._zeros(3 + k, dtype=whole)
+        self._tensors = {
+            "copy": self.copy.numbers, "norms": self.copy.norms, "largest": self.copy.largest,
+            "tiles": self._empty(padded, self.width, dtype=torch.float16),
+            "halves": self._empty(padded, dtype=single),
+            "facts": self._empty(3, dtype=single),
+            "center_norms": self._empty(padded, 2, dtype=single),
+            "partial": self._empty(padded, 2, dtype=torch.float64),
+            "ticket": self.counters, "queued": self.counters[1:],
+            "word": self._empty(self.parts, rows, dtype=whole),
+            "best": self._empty(self.parts if self.parts > 1 else 0, rows, dtype=single),
+            "list": self._empty(n, dtype=whole),
+            "counts": self._empty(blocks, k, dtype=whole), "starts": self.counters[3:],
+        }  # fmt: skip
+        pointers = (tensor.data_ptr() for tensor in self._tensors.values())
+        return _Many(*pointers, rows, self.part, self.parts, -(-n // blocks))
 
     def _build(self) -> None:
-        wide, copy, n = (("D", self.width),), self.copy, self.points.n_rows
+        k, size = len(self.work.centers), self.points.rows.dtype.itemsize
         groups = {64: 4, 128: 3}.get(self.width, 2)
-        grid = Grid(
-            self.processors // self.parts * self.parts, 128 * groups,
-            self.part * (2 * self.width + 4) + 1024,
-        )  # fmt: skip
+        together = 1 if self.width > 128 or size == 8 else 4  # TOGETHER in settle.cu
+        wide, given = (("D", self.width),), self._given(self.many)
+        all_processors = self.processors // self.parts * self.parts
+        shared = self.part * (2 * self.width + 4) + 1024
         self._assign = self._launch(
-            "assign.cu", "assign", grid, self._work, copy.numbers, self.tiles, self.halves,
-            copy.norms, self.facts, copy.largest, self.word, self.best, self.list, self.queued,
-            n, copy.padded, self.part, self.parts,
-            constants=(*wide, ("N", self.columns), ("GROUPS", groups)),
+            "assign.cu", "assign", Grid(all_processors, 128 * groups, shared), given,
+            (*wide, ("N", self.columns), ("GROUPS", groups)),
         )  # fmt: skip
-        many = Grid(8 * self.processors, 256)
-        rough = len(self.work.centers) * self.points.rows.dtype.itemsize
-        self._merge = self._launch(
-            "settle.cu", "merge", many, self._work, self.word, self.best, copy.norms, copy.largest,
-            self.facts, self.list, self.queued, n, copy.padded, self.parts, constants=wide,
-        )  # fmt: skip
-        self._recheck = self._launch(
-            "settle.cu", "recheck", Grid(4 * self.processors, 256, rough), self._points, self._work,
-            self.word, self.list, self.queued, copy.padded, constants=wide,
-        )  # fmt: skip
-        self._move = self._launch(
-            "settle.cu", "move", many, self._points, self._work, self.word, constants=wide
-        )
-        self._update, self._pack_centers = (
-            self._launch(
-                "settle.cu", "update", Grid(self.part * self.parts, self.width), self._points,
-                self._work, self.packed, begin, constants=wide,
-            )
-            for begin in (0, 1)
-        )  # fmt: skip
-        self._add_all = self._sums_anew(wide)
 
-    def _sums_anew(self, wide: Constants) -> tuple[Launch, ...]:
-        """All sums from the labels: a counting sort, then the sums of runs."""
-        blocks, n, k = 2 * self.processors, self.points.n_rows, len(self.work.centers)
-        rows, each = -(-n // blocks), Grid(blocks, 1024, 4 * k)
-        self.counts = self._empty(blocks, k, dtype=torch.int32)
-        starts = self.starts = self._zeros(k, dtype=torch.int32)
-        given = (self._points, self._work)
-        return (
-            self._launch(
-                "settle.cu", "count_labels", each, *given, self.word, self.counts, starts, rows,
-                constants=wide,
-            ),
-            self._launch(
-                "settle.cu", "scan_counts", Grid(1, 1024), self._work, starts, constants=wide
-            ),
-            self._launch(
-                "settle.cu", "sort_rows", each, *given, self.counts, starts, self.list, rows,
-                constants=wide,
-            ),
-            self._launch(
-                "settle.cu", "add_runs", Grid(-(-n // 512), 256), *given, self.list, starts,
-                constants=wide,
-            ),
-        )  # fmt: skip
+        def settle(name: str, blocks: int, threads: int = 256, shared: int = 0) -> Launch:
+            return self._launch("settle.cu", name, Grid(blocks, threads, shared), given, wide)
+
+        eight, twice = 8 * self.processors, 2 * self.processors
+        self._merge = settle("merge", eight)
+        self._recheck = settle("recheck", 4 * self.processors, 256, together * k * size)
+        self._move = settle("move", eight)
+        self._add_all = (
+            settle("count_labels", twice, 1024, 4 * k),
+            settle("scan_counts", 1, 1024),
+            settle("sort_rows", twice, 1024, 4 * k),
+            settle("add_runs", -(-self.points.n_rows // 512)),
+        )
+        each = Grid(self.part * self.parts, self.width)
+        self._update, self._pack_centers = (
+            self._launch("settle.cu", "update", each, self._given(self.many, begin), wide)
+            for begin in (0, 1)
+        )
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
         super().begin(centers, tolerance)

@@ -1,8 +1,8 @@
 """Launches of kernels whose arguments are packed once: an iteration is the same call every time."""
 
 import ctypes
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -68,12 +68,20 @@ class Grid:
     shared: int = 0
 
 
-class Launch:
-    """A kernel with its arguments; calling it puts it on the current stream.
+class Arguments:
+    """Arguments of kernels, packed once. Whoever makes them keeps the tensors alive.
 
-    Whoever makes it keeps the tensors alive. Integers are passed as C's int, floats as double;
-    other types by ctypes.
+    Integers are passed as C's int, floats as double; other types by ctypes.
     """
+
+    def __init__(self, *arguments: Any) -> None:
+        self._values = [_packed(argument) for argument in arguments]
+        pointers = (ctypes.addressof(value) for value in self._values)
+        self.pointers = (ctypes.c_void_p * len(self._values))(*pointers)
+
+
+class Launch:
+    """A kernel with its arguments; calling it puts it on the current stream."""
 
     def __init__(
         self,
@@ -81,21 +89,18 @@ class Launch:
         name: str,
         device: torch.device,
         grid: Grid,
-        arguments: Sequence[Any],
+        arguments: Arguments,
         constants: Constants = (),
     ) -> None:
         self._function = kernel(file, name, device, constants, grid.shared)
-        self._device, self._grid = device, grid
-        self._values = [_packed(argument) for argument in arguments]
-        pointers = (ctypes.addressof(value) for value in self._values)
-        self._arguments = (ctypes.c_void_p * len(self._values))(*pointers)
+        self._device, self._grid, self._arguments = device, grid, arguments
 
     def __call__(self) -> None:
         grid, stream = self._grid, torch._C._cuda_getCurrentRawStream(self._device.index or 0)
         checked(
             driver().cuLaunchKernel(
                 self._function, grid.blocks, 1, 1, grid.threads, 1, 1, grid.shared,
-                ctypes.c_void_p(stream), self._arguments, None,
+                ctypes.c_void_p(stream), self._arguments.pointers, None,
             )
         )  # fmt: skip
 
@@ -118,6 +123,7 @@ def macros(rows: Tensor, weights: Tensor | None = None) -> Constants:
     )
 
 
+@cache
 def n_processors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 

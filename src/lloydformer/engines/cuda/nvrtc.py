@@ -24,6 +24,9 @@ _FREE_SHARED = 48 * 1024
 
 Constants = tuple[tuple[str, object], ...]
 
+_allowed: dict[tuple[str, str, torch.device, Constants], int] = {}
+"""Bytes of shared memory that the driver allows each kernel."""
+
 
 class CompileError(RuntimeError):
     """NVRTC is missing, or it refused a kernel."""
@@ -79,8 +82,10 @@ def kernel(
     function = ctypes.c_void_p()
     module = _module(file, device, constants)
     checked(driver().cuModuleGetFunction(ctypes.byref(function), module, name.encode()))
-    if shared > _FREE_SHARED:
+    allowed = _allowed.setdefault((file, name, device, constants), _FREE_SHARED)
+    if shared > allowed:  # a limit that is set again replaces the one before
         checked(driver().cuFuncSetAttribute(function, _SHARED_LIMIT, shared))
+        _allowed[file, name, device, constants] = shared
     return function
 
 

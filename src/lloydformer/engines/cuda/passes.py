@@ -7,7 +7,14 @@ import torch
 from torch import Tensor
 
 from lloydformer.data.extent import Survey
-from lloydformer.engines.cuda.launches import Grid, Launch, macros, n_processors, points_argument
+from lloydformer.engines.cuda.launches import (
+    Arguments,
+    Grid,
+    Launch,
+    macros,
+    n_processors,
+    points_argument,
+)
 from lloydformer.engines.cuda.points import Points, is_vector
 
 _BLOCKS = 4
@@ -26,11 +33,11 @@ def survey(rows: Tensor) -> Survey:
     columns, length = found[4 * stride :], ctypes.c_int64(stride)
     Launch(
         "prepare.cu", "survey", device, Grid(blocks, 256),
-        [rows, ctypes.c_int64(n * d), d, length, found], macros(rows),
+        Arguments(rows, ctypes.c_int64(n * d), d, length, found), macros(rows),
     )()  # fmt: skip
     Launch(
-        "prepare.cu", "survey_columns", device, Grid(d, 256), [rows, found, length, d, columns],
-        macros(rows),
+        "prepare.cu", "survey_columns", device, Grid(d, 256),
+        Arguments(rows, found, length, d, columns), macros(rows),
     )()  # fmt: skip
     low, high, sums, squares, first = columns.cpu().numpy().reshape(5, d)
     kind = np.float64 if rows.dtype == torch.float64 else np.float32
@@ -50,7 +57,7 @@ def moments(points: Points) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     columns = torch.zeros(d, dtype=torch.int64, device=device)
     Launch(
         "prepare.cu", "moments", device, Grid(blocks, 256, 8 * d),
-        [points_argument(points), partial, columns], macros(points.rows, points.weights),
+        Arguments(points_argument(points), partial, columns), macros(points.rows, points.weights),
     )()  # fmt: skip
     weighted, count, plain, _ = partial.sum(dim=0).cpu()
     return weighted, count, plain, columns.cpu().double() / points.sum_unit

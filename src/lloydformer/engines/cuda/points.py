@@ -82,7 +82,7 @@ class Points:
 
 def is_vector(rows: Tensor) -> bool:
     """Can kernels read four numbers of a row at once?"""
-    aligned = rows.data_ptr() % 16 == 0 and rows.shape[1] % 4 == 0
+    aligned = rows.data_ptr() % 16 == 0 and rows.shape[-1] % 4 == 0
     return aligned and rows.dtype == torch.float32
 
 

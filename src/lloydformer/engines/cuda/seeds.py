@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.engines.cuda.launches import (
+    Arguments,
     Grid,
     Launch,
     macros,
@@ -50,20 +51,22 @@ def seeds(points: Points, first: int, draws: np.ndarray, distances: Tensor) -> T
     constants = (*macros(points.rows, points.weights), ("D", width), ("LANES", lanes))
     shared = trials * width * points.rows.dtype.itemsize
 
-    def launch(name: str, grid: Grid, *arguments: object) -> None:
-        Launch("seeds.cu", name, device, grid, [given, *arguments], constants)()
+    def launch(name: str, grid: Grid, *arguments: object) -> Launch:
+        return Launch("seeds.cu", name, device, grid, Arguments(given, *arguments), constants)
 
-    for number in range(1, len(rows)):
+    each = (
         launch(
             "approach", Grid(min(chunks, 16 * n_processors(device)), 256), distances, rows, count,
-            number, masses,
-        )  # fmt: skip
+            masses,
+        ),
         launch(
-            "draw", Grid(trials, 256), distances, masses, chunks, fractions[number - 1], count,
-            number, candidates,
-        )  # fmt: skip
+            "draw", Grid(trials, 256), distances, masses, chunks, fractions, count, candidates
+        ),
         launch(
             "choose", Grid(blocks, 256, shared), distances, candidates, trials, rows, count,
-            number, partial, ticket,
-        )  # fmt: skip
+            partial, ticket,
+        ),
+    )  # fmt: skip
+    for kernel in each * (len(rows) - 1):
+        kernel()
     return rows[: int(count)]

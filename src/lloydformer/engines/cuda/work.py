@@ -78,9 +78,8 @@ class Work:
         shapes = ((2,), (RECORDS, 4), (k, d), (k, d), (k,), (1,), (1,))
         sizes = [math.prod(shape) for shape in shapes]
         everything = torch.zeros(sum(sizes), dtype=torch.int64, device=rows.device)
-        parts = [
-            part.view(shape) for part, shape in zip(everything.split(sizes), shapes, strict=True)
-        ]
+        cut = zip(torch.split(everything, sizes), shapes, strict=True)
+        parts = [part.view(shape) for part, shape in cut]
         status, record, centers, sums, masses, changed, tolerance = parts
         return Work(
             centers=centers.view(torch.float64), seen=torch.zeros_like(centers, dtype=rows.dtype),

@@ -33,23 +33,22 @@ __device__ __forceinline__ void load(uint4* a, const uint4* copy, int block, int
 
 // word, best: (parts, padded rows). list: rows with few candidates from its front, with many from
 // its back; only if there is one part.
-extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(
-    Work w, const uint4* copy, const uint4* tiles, const float* halves, const float2* norms,
-    const float* facts, const float* largest, int* word, float* best, int* list, int* queued, int n,
-    int padded, int part_size, int parts) {
+extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, Work w, Many m) {
   if (!going(w)) return;
   extern __shared__ unsigned char raw[];
   const u32 start = (u32)__cvta_generic_to_shared(raw), base = (start + 1023) & ~1023u;
   unsigned char* centers = raw + (base - start);
-  float* shifted = (float*)(centers + (size_t)part_size * D * 2);
+  float* shifted = (float*)(centers + (size_t)m.part * D * 2);
   const int thread = threadIdx.x, group = thread >> 7, lane = thread & 31, warp = (thread >> 5) & 3;
+  const int part_size = m.part, parts = m.parts, n = p.n, padded = m.padded;
   const int g = lane >> 2, t4 = lane & 3, part = blockIdx.x % parts, n_tiles = part_size / N;
-  const float cm = facts[0], cr = facts[1], size = (*largest * cm + facts[2]) * 1.01f + 1e-30f;
+  const float cm = m.facts[0], cr = m.facts[1];
+  const float size = (*m.largest * cm + m.facts[2]) * 1.01f + 1e-30f;
   const float by_norm = cr + (D + 16) * 1.2e-7f * cm, always = 9e-6f * size;
   for (int i = thread; i < part_size * D / 8; i += 128 * GROUPS)
-    ((uint4*)centers)[i] = tiles[(size_t)part * (part_size * D / 8) + i];
+    ((uint4*)centers)[i] = ((const uint4*)m.tiles)[(size_t)part * (part_size * D / 8) + i];
   for (int i = thread; i < part_size; i += 128 * GROUPS)
-    shifted[i] = size - halves[part * part_size + i];
+    shifted[i] = size - m.halves[part * part_size + i];
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
   const u64 descriptor =
@@ -57,10 +56,10 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(
   const int n_blocks = padded / 64, stride = (gridDim.x / parts) * GROUPS;
   int block = (blockIdx.x / parts) * GROUPS + group;
   uint4 a[STEPS];
-  if (block < n_blocks) load(a, copy, block, warp, lane);
+  if (block < n_blocks) load(a, m.copy, block, warp, lane);
   for (; block < n_blocks; block += stride) {
     const int row = block * 64 + warp * 16 + g;
-    const float2 norm[2] = {norms[row], norms[row + 8]};
+    const float2 norm[2] = {m.norms[row], m.norms[row + 8]};
     int by_q[2][8], first[2], second[2], third[2];
 #pragma unroll
     for (int h = 0; h < 2; h++) {
@@ -82,7 +81,7 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(
 #pragma unroll
       for (int i = 0; i < N / 2; i++) asm volatile("" : "+f"(c[i])::"memory");
       if (tile == n_tiles - 1 && block + stride < n_blocks)  // the next rows, while these end
-        load(a, copy, block + stride, warp, lane);
+        load(a, m.copy, block + stride, warp, lane);
       const float* shift = shifted + 2 * t4 + tile * N;
 #pragma unroll
       for (int pair = 0; pair < BLOCKS; pair += 2) {
@@ -114,13 +113,13 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(
 #pragma unroll
           for (int q = 0; q < 2; q++) {
             if ((pair + q) * 32 >= N) continue;
-            int m = max(max(v[q][h][0], v[q][h][1]), v[q][h][2]);
-            m = max(max(m, v[q][h][3]), v[q][h][4]);
-            m = max(max(m, v[q][h][5]), v[q][h][6]);
-            m = with_code(max(m, v[q][h][7]), tile * BLOCKS + pair + q);
-            third[h] = max(third[h], min(second[h], m));
-            second[h] = max(second[h], min(first[h], m));
-            first[h] = max(first[h], m);
+            int most = max(max(v[q][h][0], v[q][h][1]), v[q][h][2]);
+            most = max(max(most, v[q][h][3]), v[q][h][4]);
+            most = max(max(most, v[q][h][5]), v[q][h][6]);
+            most = with_code(max(most, v[q][h][7]), tile * BLOCKS + pair + q);
+            third[h] = max(third[h], min(second[h], most));
+            second[h] = max(second[h], min(first[h], most));
+            first[h] = max(first[h], most);
           }
         }
       }
@@ -137,9 +136,9 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(
       }
 #pragma unroll
       for (int o = 1; o < 4; o <<= 1) {
-        const int m = __shfl_xor_sync(~0u, most, o), x = __shfl_xor_sync(~0u, next, o);
-        next = max(max(next, x), min(most, m));
-        most = max(most, m);
+        const int other = __shfl_xor_sync(~0u, most, o), x = __shfl_xor_sync(~0u, next, o);
+        next = max(max(next, x), min(most, other));
+        most = max(most, other);
         const int b1 = __shfl_xor_sync(~0u, first[h], o), b2 = __shfl_xor_sync(~0u, second[h], o);
         const int b3 = __shfl_xor_sync(~0u, third[h], o);
         // the four lanes hold other q of the same u: the u of both firsts may be one and the same
@@ -164,14 +163,14 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(
         if (close) code |= ((part * part_size + u2 * 32 + q2) << 15) | (few ? 1u << 30 : 2u << 30);
         if (parts == 1 && close && t4 == 0) {
           if (few)
-            list[atomicAdd(queued, 1)] = row + 8 * h;
+            m.list[atomicAdd(m.queued, 1)] = row + 8 * h;
           else
-            list[n - 1 - atomicAdd(queued + 1, 1)] = row + 8 * h;
+            m.list[n - 1 - atomicAdd(m.queued + 1, 1)] = row + 8 * h;
         }
       }
       if (t4 == 0) {
-        word[(size_t)part * padded + row + 8 * h] = code;
-        if (parts > 1) best[(size_t)part * padded + row + 8 * h] = __int_as_float(first[h]);
+        m.word[(size_t)part * padded + row + 8 * h] = code;
+        if (parts > 1) m.best[(size_t)part * padded + row + 8 * h] = __int_as_float(first[h]);
       }
     }
   }

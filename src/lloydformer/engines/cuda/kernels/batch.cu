@@ -14,7 +14,6 @@
 #define THREADS (32 * WARPS)
 #define TILES (D / 8)          // of 8 columns: one for each warp
 #define PARTS (WARPS / TILES)  // of the points, if there are fewer tiles than warps
-#define FEW 96                 // points that change: up to here they are moved one by one
 #define NOBODY 255             // the label of padding, and of points before the first iteration
 #define ROUNDER 12582912.f     // 1.5 2^23: a number up to 2^22 plus this is a whole number
 #define LARGEST 3.4028235e38f
@@ -49,7 +48,7 @@ struct __align__(16) Problem {
 
 struct Arrays {
   float* points;  // (D, stride): column by column
-  u8 *labels, *before;
+  u8* labels;
   int n, padded, stride;
 };
 
@@ -61,7 +60,7 @@ __device__ __forceinline__ Arrays arrays(int n) {
   Arrays a;
   a.n = n, a.padded = (n + 31) / 32 * 32, a.stride = a.padded + 16;  // without bank conflicts
   a.points = (float*)(raw + sizeof(Problem));
-  a.labels = raw + sizeof(Problem) + D * a.stride * sizeof(float), a.before = a.labels + a.padded;
+  a.labels = raw + sizeof(Problem) + D * a.stride * sizeof(float);
   return a;
 }
 
@@ -83,7 +82,7 @@ __device__ __forceinline__ void load(const Arrays& a, const float* rows, int d) 
     to[0] = in ? *from : 0.f;
 #endif
   }
-  for (int i = threadIdx.x; i < a.padded; i += THREADS) a.labels[i] = a.before[i] = NOBODY;
+  for (int i = threadIdx.x; i < a.padded; i += THREADS) a.labels[i] = NOBODY;
 }
 
 // The power of two with the exponent of a number; 0 if that is too small.
@@ -279,7 +278,7 @@ __device__ __forceinline__ int assign(Problem& s, const Arrays& a, float longest
       if (point + i >= a.n) continue;
       if (close[i]) label[i] = nearest_exactly(a.n, point + i);
       const u8 old = a.labels[point + i];
-      a.before[point + i] = old, a.labels[point + i] = (u8)label[i];
+      a.labels[point + i] = (u8)label[i];
       changed += label[i] != old;
     }
   }
@@ -390,26 +389,6 @@ __device__ __forceinline__ void add_all(Problem& s, const Arrays& a) {
   }
 }
 
-// Moves the points whose labels have changed from one sum to the other.
-__device__ __forceinline__ void add_changed(Problem& s, const Arrays& a) {
-  const int lane = threadIdx.x & 31;
-  for (int first = threadIdx.x - lane; first < a.padded; first += THREADS) {
-    const int now = a.labels[first + lane], old = a.before[first + lane];
-    u32 left = __ballot_sync(~0u, now != old && first + lane < a.n);
-    while (left) {
-      const int source = __ffs(left) - 1;
-      left &= left - 1;
-      const int to = __shfl_sync(~0u, now, source), from = __shfl_sync(~0u, old, source);
-      for (int f = lane; f < D; f += 32) {
-        const i64 value = whole(s, a, first + source, f);
-        add(s.sums + to * D + f, value), add(s.sums + from * D + f, -value);
-      }
-      if (lane == 0) atomicAdd(s.masses + to, 1), atomicSub(s.masses + from, 1);
-    }
-  }
-  __syncthreads();
-}
-
 // ---------------------------------------------------------------------------------------------
 // Empty clusters and new centers.
 
@@ -481,18 +460,14 @@ __device__ __forceinline__ double move_centers(Problem& s) {
 // Until the stop rule holds (solving/rules.py); then labels of the last centers.
 __device__ __forceinline__ int iterate(Problem& s, const Arrays& a, float longest, double tolerance,
                                        int max_iter) {
-  bool settled = false, anew = true, empty = false;
+  bool settled = false, empty = false;
   for (int count = 0;; count++) {
     const int changed = assign(s, a, longest);
     if (settled || count == max_iter) return count;
     if (changed == 0 && !empty) return count + 1;  // the sums, and so the centers, are the same
-    if (anew || changed > FEW)
-      add_all(s, a);
-    else
-      add_changed(s, a);
+    add_all(s, a);
     empty = __syncthreads_or(threadIdx.x < K && s.masses[threadIdx.x] == 0);
     if (empty) fill_empty(a.n);
-    anew = empty;  // the sums are not those of the labels
     const double shift = move_centers(s);
     settled = changed == 0 || shift <= tolerance;
   }

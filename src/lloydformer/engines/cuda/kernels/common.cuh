@@ -40,6 +40,28 @@ struct Work {
   int k, directions;
 };
 
+// What the kernels for many centers (assign.cu, settle.cu) share.
+struct Many {
+  const uint4* copy;    // the float16 copy of the points
+  const float2* norms;  // of the points: |x|, |x - copy|
+  const float* largest; // upper bound of |x|
+  u16* tiles;           // the float16 copy of the centers, in the order of wgmma's operand B
+  float* halves;        // |c|^2 / 2
+  float* facts;         // the largest |c|, |c - copy| and |c|^2 / 2
+  float* center_norms;  // (padded k, 2): |c|, |c - copy|
+  double* partial;      // (padded k, 2): parts of the objective and of the shift
+  int* ticket;
+  int* queued;          // rows in the list: from its front, from its back
+  int* word;            // (parts, padded): what is known of a row's label
+  float* best;          // (parts, padded): its best score
+  int* list;            // rows with few candidates from its front, with many from its back
+  int* counts;          // (blocks, k): rows with a label in a block
+  int* starts;          // (k,): where rows with a label go in their sorted order
+  int padded;           // rows of the copy
+  int part, parts;      // centers of a part, and parts
+  int each;             // rows of a block when labels are counted
+};
+
 enum { GOING = 0, SETTLED = 1, EMPTY = 2 };
 
 __device__ __forceinline__ bool going(const Work& w) { return *(volatile int*)w.status == GOING; }

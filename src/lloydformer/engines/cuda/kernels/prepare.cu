@@ -104,6 +104,7 @@ extern "C" __global__ void moments(Points p, double* partial, i64* columns) {
     }
     atomicAdd((u64*)mine + f, (u64)sum);
   }
+  __syncwarp();  // 64-bit additions in shared memory are loops, which lanes leave one by one
   weighted = block_sum(weighted, scratch);
   count = block_sum(count, scratch);
   squares = block_sum(squares, scratch);

@@ -1,4 +1,4 @@
-// Greedy k-means++ without a word to the host: four launches a seed.
+// Greedy k-means++ without a word to the host: three launches a seed.
 // rows: the seeds; rows[0] is given. count: how many of them are found.
 #ifndef D
 #define D 32
@@ -20,8 +20,8 @@ __device__ void read_centers(const Points& p, Real* centers, const i64* rows, in
 // w d^2 of each chunk of rows.
 extern "C" __global__ __launch_bounds__(THREADS) void approach(Points p, Real* distances,
                                                                const i64* rows, const int* count,
-                                                               int number, double* masses) {
-  if (*count != number) return;
+                                                               double* masses) {
+  const int number = *count;
   __shared__ __align__(16) Real center[D];
   __shared__ double scratch[32];
   read_centers(p, center, rows + number - 1, 1);
@@ -91,9 +91,8 @@ __device__ int find(Mass mass, int size, double& rest, double* sums, int* found)
 extern "C" __global__ __launch_bounds__(THREADS) void draw(Points p, const Real* distances,
                                                            const double* masses, int chunks,
                                                            const double* fractions,
-                                                           const int* count, int number,
-                                                           i64* candidates) {
-  if (*count != number) return;
+                                                           const int* count, i64* candidates) {
+  fractions += (size_t)(*count - 1) * gridDim.x;
   __shared__ double sums[THREADS];
   __shared__ int found[2];
   __shared__ double scratch[32];
@@ -116,9 +115,10 @@ extern "C" __global__ __launch_bounds__(THREADS) void draw(Points p, const Real*
 // What each candidate would leave of the sum of w d^2; the last block takes the best of them.
 extern "C" __global__ __launch_bounds__(THREADS) void choose(Points p, const Real* distances,
                                                              const i64* candidates, int trials,
-                                                             i64* rows, int* count, int number,
-                                                             double* partial, int* ticket) {
-  if (*count != number || candidates[0] < 0) return;
+                                                             i64* rows, int* count, double* partial,
+                                                             int* ticket) {
+  if (candidates[0] < 0) return;
+  const int number = *count;
   extern __shared__ unsigned char raw[];
   Real* centers = (Real*)raw;
   __shared__ double scratch[32];

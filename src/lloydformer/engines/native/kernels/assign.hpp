@@ -1,25 +1,68 @@
 // Labels of a range of points, by comparing each block with all centers.
 #pragma once
 
-#include "centers.hpp"
+#include "tiled_search.hpp"
 #include "tree.hpp"
 
 namespace lloydformer::ISA {
 
-/// Where the two best scores differ by less than rounding, finds the label again in float64 and by
-/// differences, so that labels of float32 points are those of exact arithmetic.
-template <class T>
+/// Where the two best scores, of `terms` additions each, differ by less than rounding, takes the
+/// label from exactly(point of the block, its |x|^2), so that labels of float32 points are those of
+/// exact arithmetic.
+template <class T, class Exactly>
 inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T largest_square,
-                        const BestScores<T>& found, int32_t* labels) {
-    const T slack = 2 * rounding(centers, largest_square);
+                        const BestScores<T>& found, int terms, int32_t* labels, Exactly exactly) {
+    const T slack = 2 * rounding(centers, largest_square, terms);
     for (int h = 0; h < 2; h++) {
         const V<T> gap = found.second[h] - found.best[h];
         for (unsigned close = bits(gap <= splat(slack)); close != 0; close &= close - 1) {
             const int l = __builtin_ctz(close), r = h * W<T> + l;
             if (r >= block.count) return;
             const T square = dot(block.row(r), block.row(r), centers.width);
-            if (gap[l] <= 2 * rounding(centers, square))
-                labels[r] = nearest_exactly(block.row(r), centers);
+            if (gap[l] <= 2 * rounding(centers, square, terms)) labels[r] = exactly(r, square);
+        }
+    }
+}
+
+/// The same for scores of all features one after the other: by differences in float64.
+template <class T>
+inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T largest_square,
+                        const BestScores<T>& found, int32_t* labels) {
+    settle_ties(block, centers, largest_square, found, centers.d, labels,
+                [&](int r, T) { return nearest_exactly(block.row(r), centers); });
+}
+
+/// The centers with the best scores of a block.
+template <class T>
+inline void best_labels(const BestScores<T>& found, int32_t (&labels)[P<T>]) {
+    for (int h = 0; h < 2; h++)
+        for (int l = 0; l < W<T>; l++)
+            labels[h * W<T> + l] = static_cast<int32_t>(found.index[h][l]);
+}
+
+/// `assign` for centers that do not stay in the caches: several blocks are compared with a tile of
+/// them.
+template <class T, class Each>
+void assign_in_tiles(const Rows<T>& rows, Range range, const PackedCenters<T>& centers, Each each) {
+    constexpr int BLOCKS = TiledSearch<T>::BLOCKS;
+    std::vector<PointBlock<T>> blocks(BLOCKS, PointBlock<T>(rows));
+    TiledSearch<T> search(centers);
+    int32_t labels[P<T>];
+    for (int64_t i = range.start; i < range.stop;) {
+        const int64_t first = i;
+        int count = 0;
+        for (; count < BLOCKS && i < range.stop; count++, i += P<T>) {
+            blocks[count].read(i, range.stop);
+            search.begin(count, blocks[count].lanes(), rows.block(i + BLOCKS * P<T>));
+        }
+        search.run(count);
+        for (int b = 0; b < count; b++) {
+            best_labels(search.found(b), labels);
+            settle_ties(blocks[b], centers, rows.largest_square, search.found(b), search.terms(),
+                        labels, [&](int r, T square) {
+                            return search.nearest_exactly(b, r, blocks[b].row(r), square);
+                        });
+            each(first + b * P<T>, blocks[b], labels);
         }
     }
 }
@@ -29,18 +72,31 @@ inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T
 template <class T, class Each>
 inline void assign(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
                    const PackedCenters<T>& centers, Each each) {
+    if (TiledSearch<T>::pays(centers)) return assign_in_tiles(rows, range, centers, each);
     PointBlock<T> block = std::move(buffer);
     int32_t labels[P<T>];
     for (int64_t i = range.start; i < range.stop; i += P<T>) {
         block.read(i, range.stop);
         const BestScores<T> found = nearest(block.lanes(), centers, rows.block(i + P<T>));
-        for (int h = 0; h < 2; h++)
-            for (int l = 0; l < W<T>; l++)
-                labels[h * W<T> + l] = static_cast<int32_t>(found.index[h][l]);
+        best_labels(found, labels);
         settle_ties(block, centers, rows.largest_square, found, labels);
         each(i, block, labels);
     }
     buffer = std::move(block);
+}
+
+/// The labels of all rows, range by range.
+template <class T>
+void label_all(ThreadPool& pool, const Rows<T>& rows, const Units& ranges,
+               const PackedCenters<T>& centers, int32_t* labels) {
+    pool.run(ranges.count, [&](int u, int) {
+        PointBlock<T> block(rows);
+        rows.prefetch_after(ranges.unit(u).start, ranges.unit(u).stop);
+        assign(rows, block, ranges.unit(u), centers,
+               [&](int64_t i, PointBlock<T>& points, const int32_t* found) {
+                   std::copy_n(found, points.count, labels + i);
+               });
+    });
 }
 
 }  // namespace lloydformer::ISA

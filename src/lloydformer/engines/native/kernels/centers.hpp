@@ -51,10 +51,9 @@ struct PackedCenters {
     }
 };
 
-/// The scores |c|^2 - 2 x c of J centers with two vectors of points: squared distances, less |x|^2.
+/// Adds -2 x c over d features to the scores of J centers with two vectors of points.
 template <class T, int J>
-inline void score(const T* lanes, int d, const T* packed, const T* squares, V<T> (&s)[J][2]) {
-    for (int j = 0; j < J; j++) s[j][0] = s[j][1] = splat(squares[j]);
+inline void add_products(const T* lanes, int d, const T* packed, V<T> (&s)[J][2]) {
     for (int f = 0; f < d; f++) {
         const V<T> a = load(lanes + f * P<T>), b = load(lanes + f * P<T> + W<T>);
 #pragma GCC unroll 8
@@ -64,6 +63,13 @@ inline void score(const T* lanes, int d, const T* packed, const T* squares, V<T>
             s[j][1] += b * c;
         }
     }
+}
+
+/// The scores |c|^2 - 2 x c of J centers with two vectors of points: squared distances, less |x|^2.
+template <class T, int J>
+inline void score(const T* lanes, int d, const T* packed, const T* squares, V<T> (&s)[J][2]) {
+    for (int j = 0; j < J; j++) s[j][0] = s[j][1] = splat(squares[j]);
+    add_products<T, J>(lanes, d, packed, s);
 }
 
 /// The best and second best score of each point, and the first center that has the best one.
@@ -140,22 +146,49 @@ inline double score_exactly(const T* x, const T* c, int d) {
     return total;
 }
 
-/// Upper bound of the rounding error of a score: d + 2 roundings of numbers below |x|^2 + |c|^2.
+/// Upper bound of the rounding error of a score of `terms` additions one after the other: so many
+/// roundings, and two, of numbers below |x|^2 + |c|^2.
 template <class T>
-inline T rounding(const PackedCenters<T>& centers, T square) {
-    return (centers.d + 4) * std::numeric_limits<T>::epsilon() * (square + centers.largest);
+inline T rounding(const PackedCenters<T>& centers, T square, int terms) {
+    return (terms + 4) * std::numeric_limits<T>::epsilon() * (square + centers.largest);
 }
 
+template <class T>
+inline T rounding(const PackedCenters<T>& centers, T square) {
+    return rounding(centers, square, centers.d);
+}
+
+/// Compares a row with centers in float64, in their order, so that the first of equals is found. By
+/// differences; but by scores for a row that is a billion times as far away as the centers:
+/// differences would be rounded to the same number.
+template <class T>
+class ExactSearch {
+  public:
+    ExactSearch(const T* row, const PackedCenters<T>& centers, T square)
+        : row_(row), centers_(centers), far_(double(square) > 0x1p60 * double(centers.largest)) {}
+
+    void compare(int j) {
+        const double found = far_ ? score_exactly(row_, centers_.row(j), centers_.d)
+                                  : squared_distance_exactly(row_, centers_.row(j), centers_.d);
+        if (found < best_) best_ = found, nearest = j;
+    }
+
+    int nearest = 0;
+
+  private:
+    const T* row_;
+    const PackedCenters<T>& centers_;
+    bool far_;
+    double best_ = HUGE_SCORE<double>;
+};
+
 /// The nearest center of one row in float64; the first one on ties. Only centers whose scores in T
-/// rounding allows to be the best are compared. By differences; but by scores for a row that is a
-/// billion times as far away as the centers: differences would be rounded to the same number.
+/// rounding allows to be the best are compared.
 template <class T>
 int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
     constexpr int CHUNK = 64;  // centers whose scores are computed before any is compared
     const T square = dot(row, row, centers.width), slack = 2 * rounding(centers, square);
-    const bool far = double(square) > 0x1p60 * double(centers.largest);
-    int index = 0;
-    double best = HUGE_SCORE<double>;
+    ExactSearch<T> search(row, centers, square);
     T scores[CHUNK], least = HUGE_SCORE<T>;
     for (int first = 0; first < centers.k; first += CHUNK) {
         const int count = std::min(CHUNK, centers.k - first);
@@ -164,14 +197,10 @@ int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
             scores[j] = centers.squares[first + j] - 2 * product;
             least = std::min(least, scores[j]);
         }
-        for (int j = first; j < first + count; j++) {
-            if (scores[j - first] - least > slack) continue;
-            const double found = far ? score_exactly(row, centers.row(j), centers.d)
-                                     : squared_distance_exactly(row, centers.row(j), centers.d);
-            if (found < best) best = found, index = j;
-        }
+        for (int j = 0; j < count; j++)
+            if (scores[j] - least <= slack) search.compare(first + j);
     }
-    return index;
+    return search.nearest;
 }
 
 }  // namespace lloydformer::ISA

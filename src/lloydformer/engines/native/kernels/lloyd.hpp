@@ -23,6 +23,7 @@ class Lloyd {
           bounded_(bounded),
           totals_(k, rows.d),
           tree_(Units(rows.n, rows.leaf, int64_t(k) * rows.d), n_threads, totals_),
+          ranges_(tree_.units().without_sums()),
           bounds_(rows.n, rows.d, k),
           policy_(rows.n, rows.d, k, W<T>) {}
 
@@ -48,9 +49,8 @@ class Lloyd {
     void relabel(ThreadPool& pool, const PackedCenters<T>& centers, int32_t* labels,
                  const int32_t* previous) {
         bounds_.follow(centers, rows_);
-        pool.run(tree_.units().count, [&](int u, int) {
-            search(tree_.units().unit(u), centers, labels, previous, true);
-        });
+        pool.run(ranges_.count,
+                 [&](int u, int) { search(ranges_.unit(u), centers, labels, previous, true); });
         bounds_.forget();
     }
 
@@ -62,6 +62,10 @@ class Lloyd {
   private:
     void step_without(ThreadPool& pool, const PackedCenters<T>& centers, int32_t* labels,
                       int32_t* previous, bool fresh) {
+        if (pool.size() > 1 && ranges_.count > tree_.units().count) {
+            label_all(pool, rows_, ranges_, centers, labels);
+            return add_changed(pool, Changed(rows_.n, true), labels, previous, fresh);
+        }
         totals_.apply(tree_.run(pool, [&](Range unit) {
             rows_.prefetch_after(unit.start, unit.stop);
             return [=, &centers, block = PointBlock<T>(rows_)](Totals& changes,
@@ -84,20 +88,31 @@ class Lloyd {
                           int32_t* previous, bool written) {
         bounds_.follow(centers, rows_);
         std::atomic<int64_t> looked_at{0}, comparisons{0};
-        totals_.apply(tree_.run(pool, [&](Range unit) {
-            Changed changed(unit);
-            const Effort effort = search(unit, centers, labels, previous, written, &changed);
+        Changed changed(rows_.n);
+        pool.run(ranges_.count, [&](int u, int) {
+            const Effort effort =
+                search(ranges_.unit(u), centers, labels, previous, written, &changed);
             looked_at += effort.looked_at, comparisons += effort.comparisons;
-            return [&, changed = std::move(changed), row = std::vector<T>(rows_.width)](
-                       Totals& changes, Range leaf) mutable {
+        });
+        effort_ = {looked_at, comparisons};
+        add_changed(pool, changed, labels, previous, false);
+    }
+
+    class Changed;
+
+    /// Moves the points whose label has changed; fresh: all of them.
+    void add_changed(ThreadPool& pool, const Changed& changed, const int32_t* labels,
+                     int32_t* previous, bool fresh) {
+        totals_.apply(tree_.run(pool, [&](Range unit) {
+            if (fresh) rows_.prefetch_after(unit.start, unit.stop);
+            return [&, row = std::vector<T>(rows_.width)](Totals& changes, Range leaf) mutable {
                 changed.each(leaf, [&](int64_t i) {
-                    if (labels[i] == previous[i]) return;
+                    if (!fresh && labels[i] == previous[i]) return;
                     rows_.read(i, row.data());
-                    move(changes, i, row.data(), labels, previous, false);
+                    move(changes, i, row.data(), labels, previous, fresh);
                 });
             };
         }));
-        effort_ = {looked_at, comparisons};
     }
 
     /// The sums of all points from the beginning.
@@ -119,24 +134,26 @@ class Lloyd {
     /// Short runs of rows in which a label has changed.
     class Changed {
       public:
-        explicit Changed(Range unit) : start_(unit.start), runs_((unit.stop - start_) / RUN + 1) {}
+        explicit Changed(int64_t n, bool all = false) : all_(all), runs_(all ? 0 : n / RUN + 1) {}
 
-        void add(int64_t i) { runs_[(i - start_) / RUN] = true; }
+        /// Threads may share a run.
+        void add(int64_t i) { runs_[i / RUN].store(true, std::memory_order_relaxed); }
 
         /// Calls visit(i) for the rows of these runs that are in a range, in row order.
         template <class Visit>
         void each(Range range, Visit visit) const {
             for (int64_t i = range.start, stop; i < range.stop; i = stop) {
-                const int64_t run = (i - start_) / RUN;
-                stop = std::min(range.stop, start_ + (run + 1) * RUN);
-                for (; runs_[run] && i < stop; i++) visit(i);
+                const int64_t run = i / RUN;
+                stop = std::min(range.stop, (run + 1) * RUN);
+                if (all_ || runs_[run])
+                    for (; i < stop; i++) visit(i);
             }
         }
 
       private:
         static constexpr int64_t RUN = 64;
-        int64_t start_;
-        std::vector<char> runs_;
+        bool all_;
+        std::vector<std::atomic<bool>> runs_;
     };
 
     /// Writes the labels of a range. written: copies the previous ones first.
@@ -163,6 +180,7 @@ class Lloyd {
     bool bounded_, skipped_ = false;
     Totals totals_;
     Tree<Totals> tree_;  // of the changes in one step
+    Units ranges_;       // in which labels are searched
     Effort effort_;
     Bounds<T> bounds_;
     BoundsPolicy policy_;

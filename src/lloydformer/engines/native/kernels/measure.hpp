@@ -11,6 +11,11 @@ namespace lloydformer::ISA {
 template <class T>
 Numbers measure(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& centers,
                 int32_t* labels, T* distances, bool labelled) {
+    const Units units(rows.n, rows.leaf, 2 * centers.k), ranges = units.without_sums();
+    if (!labelled && pool.size() > 1 && ranges.count > units.count) {
+        label_all(pool, rows, ranges, centers, labels);
+        labelled = true;
+    }
     const auto note = [&](Numbers& sum, int64_t i, int32_t label, const T* row) {
         distances[i] = squared_distance(row, centers.row(label), centers.width);
         sum[label] += rows.weight(i) * distances[i];

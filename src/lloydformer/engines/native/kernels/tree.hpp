@@ -33,6 +33,14 @@ struct Units {
         count = int(number());
     }
 
+    /// Ranges for work that adds nothing up, so that it needs no leaves: these units, or more of
+    /// them where they are so few that threads would wait for each other.
+    Units without_sums() const {
+        constexpr int enough = 8;
+        constexpr int64_t fewest_rows = 1024, sixteen = (1 << 17) - 1;
+        return count < enough ? Units(rows, fewest_rows, sixteen) : *this;
+    }
+
     Range unit(int u) const { return {u * length(), std::min(rows, (u + 1) * length())}; }
 
   private:

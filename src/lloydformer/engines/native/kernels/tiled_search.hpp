@@ -1,0 +1,117 @@
+// The nearest of many centers for several blocks of points at a time.
+#pragma once
+
+#include "centers.hpp"
+
+namespace lloydformer::ISA {
+
+/// Compares blocks of points with a tile of centers that stays in the second cache, a slice of the
+/// features at a time, so that the block stays in the first one.
+template <class T>
+class TiledSearch {
+  public:
+    static constexpr int BLOCKS = 4;
+
+    explicit TiledSearch(const PackedCenters<T>& centers)
+        : centers_(centers), tile_(std::min(centers.k, tile_of(centers.d))) {
+        if (centers.d > SLICE) scores_.resize(int64_t(BLOCKS) * tile_ * P<T>);
+        least_.resize(int64_t(BLOCKS) * groups() * P<T>);
+    }
+
+    /// Is it faster than to compare each block with all centers?
+    static bool pays(const PackedCenters<T>& centers) {
+        return centers.k > TOGETHER && centers.d > SLICE * 3 / 2;
+    }
+
+    /// The b-th block of the next `run`, and what is read after it.
+    void begin(int b, const T* lanes, Prefetch next) {
+        lanes_[b] = lanes;
+        found_[b] = BestScores<T>();
+        next_[b] = next;
+        next_[b].share_among(int64_t(centers_.k) / TOGETHER * slices());
+    }
+
+    void run(int n_blocks) {
+        for (int from = 0; from < centers_.k; from += tile_)
+            for (int f = 0; f < centers_.d; f += SLICE)
+                for (int b = 0; b < n_blocks; b++)
+                    compare(b, from, std::min(from + tile_, centers_.k), f);
+    }
+
+    const BestScores<T>& found(int b) const { return found_[b]; }
+
+    /// Additions of a score one after the other: within a slice, and of slices.
+    int terms() const { return SLICE + slices(); }
+
+    /// The nearest center of a point of the b-th block in float64, the first one on ties: among the
+    /// groups of eight in which rounding allows the best score.
+    int nearest_exactly(int b, int point, const T* row, T square) const {
+        const T best = found_[b].best[point / W<T>][point % W<T>];
+        const T most = best + 2 * rounding(centers_, square, terms());
+        ExactSearch<T> search(row, centers_, square);
+        for (int g = 0; g < groups(); g++)
+            if (least_[(int64_t(b) * groups() + g) * P<T> + point] <= most)
+                for (int j = g * TOGETHER; j < std::min((g + 1) * TOGETHER, centers_.k); j++)
+                    search.compare(j);
+        return search.nearest;
+    }
+
+  private:
+    static constexpr int SLICE = 16384 / (P<T> * sizeof(T));  // features of a block: 16 kB
+    static constexpr int64_t TILE = 1 << 18;                  // bytes of a slice of centers
+
+    /// Centers of a tile, in whole groups of eight.
+    static int tile_of(int d) {
+        return int(TILE / sizeof(T)) / std::min(d, SLICE) / TOGETHER * TOGETHER;
+    }
+
+    int groups() const { return (centers_.k + TOGETHER - 1) / TOGETHER; }
+    int slices() const { return (centers_.d + SLICE - 1) / SLICE; }
+
+    /// Adds the features from f on to the scores of a block with the centers [from, to).
+    void compare(int b, int from, int to, int f) {
+        const int count = std::min(SLICE, centers_.d - f);
+        const bool last = f + count == centers_.d;
+        const T* lanes = lanes_[b] + f * P<T>;
+        T* kept = scores_.data() + int64_t(b) * tile_ * P<T>;
+        BestScores<T> found = found_[b];
+        by_eights(from, to, [&](int first, auto J) {
+            V<T> s[J][2];
+            next_[b].advance();
+            T* own = kept + int64_t(first - from) * P<T>;
+            for (int j = 0; j < J; j++) s[j][0] = s[j][1] = V<T>{};
+            add_products<T, J>(lanes, count, centers_.eight(first) + f * J, s);
+            for (int j = 0; j < J; j++)
+                for (int h = 0; h < 2; h++)
+                    s[j][h] += f == 0 ? splat(centers_.squares[first + j])
+                                      : load(own + j * P<T> + h * W<T>);
+            if (last) {
+                note_least<J>(s, &least_[(int64_t(b) * groups() + first / TOGETHER) * P<T>]);
+                return found.update(s, first);
+            }
+            for (int j = 0; j < J; j++)
+                for (int h = 0; h < 2; h++) store(own + j * P<T> + h * W<T>, s[j][h]);
+        });
+        found_[b] = found;
+    }
+
+    /// The least score of a group for each point of a block.
+    template <int J>
+    static void note_least(const V<T> (&s)[J][2], T* out) {
+        for (int h = 0; h < 2; h++) {
+            V<T> least = s[0][h];
+            for (int j = 1; j < J; j++) least = min<T>(least, s[j][h]);
+            store(out + h * W<T>, least);
+        }
+    }
+
+    const PackedCenters<T>& centers_;
+    int tile_;  // centers
+    const T* lanes_[BLOCKS];
+    BestScores<T> found_[BLOCKS];
+    Prefetch next_[BLOCKS];
+    Aligned<T> scores_;  // of a tile, block by block
+    Aligned<T> least_;   // of each group, block by block
+};
+
+}  // namespace lloydformer::ISA

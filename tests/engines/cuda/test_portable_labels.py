@@ -1,0 +1,176 @@
+"""Copies in float16, the bound of their error, and what is left to float64."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("triton", reason="needs Triton: pip install lloydformer[gpu-test]")
+
+import triton
+import triton.language as tl
+from portable_problems import Sizes, Truth
+from triton_interpreter import DEVICE
+
+from lloydformer.engines.cuda.portable.assign import score_error
+from lloydformer.engines.cuda.portable.lloyd import PortableLloyd
+from lloydformer.engines.cuda.work import Work
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [Sizes(65, 17, 1), Sizes(7, 70, 1, torch.float64, shift=1e4), Sizes(33, 3, 1, scale=1e-20)],
+    ids=str,
+)
+def test_copies_and_the_errors_that_were_made(sizes):
+    points = sizes.points()
+    lloyd = PortableLloyd(points, sizes.work(points))
+    scaled = (points.rows - points.origin).double() * points.half_unit
+    assert scaled.abs().max() <= 2**15
+    copy = lloyd._half[:, : sizes.d]
+    assert torch.equal(copy, scaled.half())
+    assert lloyd._half[:, sizes.d :].count_nonzero() == 0
+    for found, rows in ((lloyd._norms, scaled), (lloyd._residuals, scaled - copy.double())):
+        excess = found.double() / rows.norm(dim=1)
+        assert excess.min() > 1 + 1e-7
+        assert excess.max() < 1 + 2e-6
+
+
+def queued(x: np.ndarray, centers: np.ndarray) -> tuple[int, int]:
+    """How many rows were decided among few and among all centers; checks the labels."""
+    sizes = Sizes(*x.shape, len(centers))
+    points = sizes.points()
+    points.rows.copy_(torch.from_numpy(x))
+    points = dataclasses.replace(points, reach=float(abs(x).max()))
+    work = Work.empty(points, len(centers))
+    work.begin(torch.from_numpy(centers), 0.0)
+    lloyd = PortableLloyd(points, work)
+    lloyd.assign()
+    assert work.assigned.tolist() == Truth(points, centers).squares().argmin(1).tolist()
+    few, many, _ = lloyd._queued.tolist()
+    return few, many
+
+
+def test_rows_near_one_center_are_not_decided_again():
+    centers = np.array([[i, j] for i in range(-4, 4) for j in range(-4, 4)], dtype=float)
+    assert queued(np.repeat(centers, 2, 0) + 0.1, centers) == (0, 0)
+
+
+def test_rows_between_two_centers_are_decided_among_few():
+    centers = np.array([[i, j] for i in range(-4, 4) for j in range(-4, 4)], dtype=float)
+    between = np.stack([centers[:, 0] + 0.5, centers[:, 1] + 0.1], 1)
+    assert queued(between, centers) == (56, 0)  # the others have no center on their far side
+
+
+@pytest.mark.parametrize("n_near", [3, 4])
+def test_rows_between_many_centers_are_decided_among_all(n_near):
+    around = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]], dtype=float)[:n_near]
+    x = np.array([[-1e-4, 0], [0, 1e-4], [8, 8], [9, 9], [0, 0]])
+    assert queued(x, np.concatenate([around, [[9, 9]]])) == (0, 3)
+
+
+@pytest.mark.parametrize(("n_tiles", "expected"), [(2, (16, 0)), (3, (0, 16))])
+def test_near_centers_in_the_same_column_of_several_tiles(n_tiles, expected):
+    width = 128 if DEVICE == "cuda" else 16  # of a tile, if there are more centers
+    apart = np.array([[i, j] for i in range(-8, 8) for j in range(-4, 4)], dtype=float)[:width]
+    near = np.arange(n_tiles)[:, None] * [2.0**-18, 0]
+    centers = (near[:, None] + apart).reshape(-1, 2)
+    x = np.random.default_rng(0).choice(centers, 16) + np.array([0, 0.25])
+    assert queued(x, centers) == expected
+
+
+def test_four_near_centers_in_two_columns_of_two_tiles():
+    width = 128 if DEVICE == "cuda" else 16
+    apart = np.array([[i, j] for i in range(-8, 8) for j in range(-4, 4)], dtype=float)
+    columns = np.repeat(apart[: width // 2], 2, 0) + np.resize([[0, 0], [0, 2.0**-18]], (width, 2))
+    centers = np.concatenate([columns, columns + np.array([2.0**-18, 0])])
+    random = np.random.default_rng(0)
+    x = random.choice(centers, 40) + random.choice([-0.25, 0.25], (40, 2))
+    assert queued(x, centers) == (40, 0)
+
+
+def test_data_far_from_its_origin_are_decided_in_float64():
+    generator = np.random.default_rng(0)
+    x = (generator.normal(size=(65, 3)) + 1e4).astype(np.float32)
+    assert sum(queued(x, x[:5].astype(float))) > 32
+
+
+@triton.jit
+def bounds(norms, residuals, center, found, padded, TILE: tl.constexpr):
+    norm, residual = tl.load(norms), tl.load(residuals)
+    error = score_error(norm, residual, tl.load(center), tl.load(center + 1), padded, TILE)
+    tl.store(found, error)
+
+
+def bound_of(norm: float, residual: float, center: list[float], padded: int, tile: int) -> float:
+    one, two, most, found = (
+        torch.tensor(v, dtype=torch.float32, device=DEVICE)
+        for v in ([norm], [residual], center, [0.0])
+    )
+    bounds[(1,)](one, two, most, found, padded, TILE=tile)
+    return found.item()
+
+
+def halved(x: np.ndarray) -> np.ndarray:
+    return np.clip(x, -65504, 65504).astype(np.float16)
+
+
+def scores_in_half(x: np.ndarray, c: np.ndarray, tile: int, order: np.ndarray) -> np.ndarray:
+    """x.c - |c|^2 / 2 as `assign` computes it, adding up in this order, in float32."""
+    total = np.zeros(len(c), np.float32)
+    for f in order:
+        total += halved(x)[f].astype(np.float32) * halved(c)[:, f].astype(np.float32)
+    scores = total - (np.square(c).sum(1) / 2).astype(np.float32)
+    columns = np.arange(len(c), dtype=np.int32)
+    return ((scores.view(np.int32) & -tile) | columns).view(np.float32)
+
+
+coordinates = st.floats(-(2.0**15), 2.0**15) | st.floats(-1e-3, 1e-3) | st.floats(-1e-9, 1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.integers(1, 40), st.integers(1, 16))
+def test_the_bound_holds(data, d, k):
+    drawn = st.lists(coordinates, min_size=d, max_size=d)
+    x = np.array(data.draw(drawn))
+    c = np.array(data.draw(st.lists(drawn, min_size=k, max_size=k)))
+    if data.draw(st.booleans()):
+        c += x  # large scores that nearly cancel
+    order = np.array(data.draw(st.permutations(range(d))))
+    found = scores_in_half(x, c, 16, order).astype(np.longdouble)
+    exact = (c * np.longdouble(1)) @ x - np.square(c.astype(np.longdouble)).sum(1) / 2
+    up = 1.000001
+    center = [np.linalg.norm(c, axis=1).max() * up,
+              np.linalg.norm(c - halved(c).astype(float), axis=1).max() * up]  # fmt: skip
+    residual = np.linalg.norm(x - halved(x).astype(float)) * up
+    bound = bound_of(np.linalg.norm(x) * up, residual, center, -(-d // 16) * 16, 16)
+    assert abs(found - exact).max() <= bound
+
+
+def truncated(x: float) -> float:
+    """x with the 24 bits of float32, rounded towards 0 as accumulators of tensor cores may do."""
+    return (np.array([x]).view(np.int64) & -(1 << 29)).view(np.float64)[0]
+
+
+def test_the_bound_holds_for_accumulators_that_truncate():
+    d, x, c = 1024, 1 + 63 / 1024, 1 + 65 / 1024  # exact in float16; x c has 21 bits
+    total = 0.0
+    for _ in range(d):
+        total = truncated(total + x * c)
+    error = abs(total - d * x * c)
+    assert error > 1e-5 * d  # every addition loses something
+    assert error <= bound_of(x * d**0.5, 0.0, [c * d**0.5, 0.0], d, 16)
+
+
+def test_the_bound_is_not_far_too_large():
+    """Errors of rounding add up at random: the bound is some 10 times what is seen."""
+    generator = np.random.default_rng(0)
+    x, c = generator.normal(size=64) * 1000, generator.normal(size=(16, 64)) * 1000
+    found = scores_in_half(x, c, 16, np.arange(64))
+    error = abs(found - (c @ x - np.square(c).sum(1) / 2)).max()
+    center = [np.linalg.norm(c, axis=1).max(), np.linalg.norm(c - halved(c), axis=1).max()]
+    residual = np.linalg.norm(x - halved(x))
+    assert 2 * error < bound_of(np.linalg.norm(x), residual, center, 64, 16) < 50 * error
