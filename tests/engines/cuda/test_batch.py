@@ -1,4 +1,4 @@
-"""The GPU kernel for many problems, run on the CPU thread by thread: the rules, and exact sums."""
+"""The GPU kernel for many problems, also run on the CPU thread by thread: rules and exact sums."""
 
 import sys
 from functools import partial
@@ -9,21 +9,31 @@ import torch
 from cuda_on_cpu import COMPILER, same_bits, solve_batch_on_cpu
 
 import lloydformer as lf
-from lloydformer.engines.cuda.batch import shared_bytes, width_for
+from lloydformer.engines.cuda.backend import CUDA_CPP, backend
+from lloydformer.engines.cuda.batch import Solved, shared_bytes, solve_batch, width_for
 from lloydformer.numerics.checks import allowed_spans
 from lloydformer.plans.lower import lower
 from lloydformer.solving.batch.by_tensors import ByTensors
 from lloydformer.solving.rules import Rules
 
-needs_compiler = pytest.mark.skipif(
-    COMPILER is None or sys.platform != "linux", reason="no C++ compiler on Linux is there"
-)
 K = 5
 
 
-@pytest.fixture(scope="module")
-def solve(tmp_path_factory):
-    return partial(solve_batch_on_cpu, tmp_path_factory.mktemp("kernels"))
+@pytest.fixture(scope="module", params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+def solve(request, tmp_path_factory):
+    """The kernel, run on the CPU and on a GPU."""
+    if request.param == "cpu":
+        if COMPILER is None or sys.platform != "linux":
+            pytest.skip("no C++ compiler on Linux is there")
+        return partial(solve_batch_on_cpu, tmp_path_factory.mktemp("kernels"))
+    if not torch.cuda.is_available() or backend(torch.device("cuda:0")) != CUDA_CPP:
+        pytest.skip("no GPU for kernels in CUDA C++ is there")
+
+    def on_gpu(x, starts, *given, backwards=False):
+        solved = solve_batch(x.to("cuda:0"), starts.to("cuda:0"), *given)
+        return None if solved is None else Solved(*(tensor.cpu() for tensor in solved))
+
+    return on_gpu
 
 
 def mixture(rng, n, d, k):
@@ -61,7 +71,6 @@ NAMES = [
 RULES = {"once": Rules(1, 0.0), "labels": Rules(20, 0.0), "shift": Rules(300, 1e-2)}
 
 
-@needs_compiler
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_kernel_follows_the_rules(solve, rng, name, rules):
@@ -91,7 +100,6 @@ def almost_in_the_middle(rng):
     return pairs.sum(axis=2) // 2 + rng.integers(-1, 2, size=(3, 300, 3)), starts
 
 
-@needs_compiler
 @pytest.mark.parametrize("draw", [whole_numbers, almost_in_the_middle])
 def test_labels_are_exact_and_ties_go_to_the_lowest(solve, rng, draw):
     x, starts = draw(rng)
@@ -103,7 +111,6 @@ def test_labels_are_exact_and_ties_go_to_the_lowest(solve, rng, draw):
     torch.testing.assert_close(found.centers, means, rtol=1e-14, atol=1e-14)
 
 
-@needs_compiler
 def test_copies_of_fewer_points_than_centers(solve, rng):
     distinct = torch.from_numpy(rng.normal(size=(3, K - 1, 3))).float()
     distinct[:, 1], distinct[:, 2] = -distinct[:, 0], 1e-3 * distinct[:, 2]
@@ -116,7 +123,6 @@ def test_copies_of_fewer_points_than_centers(solve, rng):
     torch.testing.assert_close(found.centers.float(), starts)  # no point is left for the last one
 
 
-@needs_compiler
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
 def test_the_kernel_declines_values(solve, rng, value):
     x, starts = problems("mixture", rng)
@@ -136,7 +142,6 @@ def on_gpu(solve, monkeypatch):
     monkeypatch.setattr("lloydformer.engines.cuda.batch.solve_batch", solve)
 
 
-@needs_compiler
 @pytest.mark.parametrize("how", [{}, {"init": "random"}, {"n_init": 3}], ids=str)
 def test_fit_batch_gives_what_it_gives_on_the_cpu(rng, on_gpu, monkeypatch, how):
     x, _ = problems("mixture", rng)
@@ -147,7 +152,6 @@ def test_fit_batch_gives_what_it_gives_on_the_cpu(rng, on_gpu, monkeypatch, how)
         torch.testing.assert_close(getattr(found, name), getattr(true, name), rtol=1e-6, atol=1e-6)
 
 
-@needs_compiler
 @pytest.mark.parametrize("how", ["given", "random", "k-means++"])
 def test_errors_of_fit_batch_name_what_was_found(rng, on_gpu, how):
     x, starts = problems("mixture", rng)
@@ -159,7 +163,6 @@ def test_errors_of_fit_batch_name_what_was_found(rng, on_gpu, how):
         lf.fit_batch(x.nan_to_num() * 1e30, K, init=init)
 
 
-@needs_compiler
 def test_a_start_that_is_not_finite_or_far_away(rng, on_gpu):
     x, starts = problems("mixture", rng)
     starts[1, 2, 0] = np.inf
