@@ -1,4 +1,4 @@
-"""The GPU kernel for many problems, run on the CPU thread by thread: the rules, and exact sums."""
+"""The GPU kernel for many problems, also run on the CPU thread by thread: rules and exact sums."""
 
 import sys
 from functools import partial
@@ -9,37 +9,49 @@ import torch
 from cuda_on_cpu import COMPILER, same_bits, solve_batch_on_cpu
 
 import lloydformer as lf
-from lloydformer.engines.cuda.batch import shared_bytes, width_for
+from lloydformer.engines.cuda.backend import CUDA_CPP, backend
+from lloydformer.engines.cuda.batch import Solved, shared_bytes, solve_batch, width_for
 from lloydformer.numerics.checks import allowed_spans
 from lloydformer.plans.lower import lower
 from lloydformer.solving.batch.by_tensors import ByTensors
 from lloydformer.solving.rules import Rules
 
-needs_compiler = pytest.mark.skipif(
-    COMPILER is None or sys.platform != "linux", reason="no C++ compiler on Linux is there"
-)
 K = 5
 
 
-@pytest.fixture(scope="module")
-def solve(tmp_path_factory):
-    return partial(solve_batch_on_cpu, tmp_path_factory.mktemp("kernels"))
+@pytest.fixture(scope="module", params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+def solve(request, tmp_path_factory):
+    """The kernel, run on the CPU and on a GPU."""
+    if request.param == "cpu":
+        if COMPILER is None or sys.platform != "linux":
+            pytest.skip("no C++ compiler on Linux is there")
+        return partial(solve_batch_on_cpu, tmp_path_factory.mktemp("kernels"))
+    if not torch.cuda.is_available() or backend(torch.device("cuda:0")) != CUDA_CPP:
+        pytest.skip("no GPU for kernels in CUDA C++ is there")
+
+    def on_gpu(x, starts, *given, backwards=False):
+        solved = solve_batch(x.to("cuda:0"), starts.to("cuda:0"), *given)
+        return None if solved is None else Solved(*(tensor.cpu() for tensor in solved))
+
+    return on_gpu
 
 
-def mixture(rng, b, n, d):
-    middles = rng.uniform(-3, 3, size=(b, K, d))
-    own = rng.integers(K, size=(b, n))
-    return middles[np.arange(b)[:, None], own] + rng.normal(size=(b, n, d))
+def mixture(rng, n, d, k):
+    middles, own = rng.uniform(-3, 3, size=(3, k, d)), rng.integers(k, size=(3, n))
+    return middles[np.arange(3)[:, None], own] + rng.normal(size=(3, n, d))
 
 
 def problems(name, rng):
     """Points (b, n, d) and starts."""
-    d = 32 if name == "mixture of 32 features" else 3
-    x = mixture(rng, 3, K if name == "as many points as centers" else 77, d)
+    d, k = (32, 10) if name == "32 features" else (3, K)
+    x = mixture(rng, K if name == "as many points as centers" else 77, d, k)
     x = torch.from_numpy(x + (1e4 if name == "far from zero" else 0)).float()
-    starts = x[:, :K].clone()
+    starts = x[:, :k].clone()
     if name == "empty clusters":
         starts[:, 1:4] = starts[:, :1] + torch.tensor([0.0, 50.0, 60.0])[:, None]
+    if name == "farthest points at the same distance":
+        x[:, 10:14] = 20 * torch.tensor([[1.0, 0, 0], [-1, 0, 0], [0, -1, 0], [0, 1, 0]])
+        starts[:, :1], starts[:, 3:] = 0, 100
     return x, starts
 
 
@@ -53,13 +65,13 @@ def run(solve, x, starts, rules):
 
 
 NAMES = [
-    "mixture", "mixture of 32 features", "empty clusters", "far from zero",
-    "as many points as centers",
+    "mixture", "32 features", "empty clusters", "farthest points at the same distance",
+    "far from zero", "as many points as centers",
 ]  # fmt: skip
+RULES = {"once": Rules(1, 0.0), "labels": Rules(20, 0.0), "shift": Rules(300, 1e-2)}
 
 
-@needs_compiler
-@pytest.mark.parametrize("rules", [Rules(20, 0.0), Rules(300, 1e-2)], ids=["labels", "shift"])
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_kernel_follows_the_rules(solve, rng, name, rules):
     x, starts = problems(name, rng)
@@ -75,30 +87,42 @@ def test_the_kernel_follows_the_rules(solve, rng, name, rules):
     torch.testing.assert_close(found.inertia, true.inertia, rtol=1e-7, atol=1e-12)
 
 
-@needs_compiler
-def test_ties_go_to_the_lowest_label(solve, rng):
-    x = torch.from_numpy(rng.integers(-2, 3, size=(3, 600, 3))).float()
-    starts = torch.from_numpy(np.array([np.unique(r, axis=0)[7::23][:K] for r in x.numpy()]))
-    away = (x[:, :, None] - starts[:, None]).square().sum(dim=-1)  # exact
-    least = away.amin(dim=-1, keepdim=True)
-    own = away.argmin(dim=-1, keepdim=True) == torch.arange(K)
-    assert ((away == least).sum(dim=-1) > 1).float().mean() > 0.1
+def whole_numbers(rng):
+    """Few numbers: many points are as far from two starts."""
+    x = rng.integers(-2, 3, size=(3, 300, 3))
+    return x, np.array([np.unique(rows, axis=0)[7::23][:K] for rows in x])
+
+
+def almost_in_the_middle(rng):
+    """24 bits in each number: whether a point is nearer to one start is in the last of them."""
+    starts = rng.integers(-(2**23), 2**23, size=(3, K, 3))
+    pairs = starts[:, rng.permuted(np.tile(np.arange(K), (300, 1)), axis=1)[:, :2]]
+    return pairs.sum(axis=2) // 2 + rng.integers(-1, 2, size=(3, 300, 3)), starts
+
+
+@pytest.mark.parametrize("draw", [whole_numbers, almost_in_the_middle])
+def test_labels_are_exact_and_ties_go_to_the_lowest(solve, rng, draw):
+    x, starts = draw(rng)
+    away = ((x[:, :, None] - starts[:, None]) ** 2).sum(axis=-1)  # integers
+    own = torch.from_numpy(away.argmin(axis=-1)[..., None] == np.arange(K)).double()
+    x, starts = torch.from_numpy(x).float(), torch.from_numpy(starts).float()
     found = run(solve, x, starts, Rules(1, 0.0))
-    means = own.double().mT @ x.double() / own.sum(dim=1).unsqueeze(-1)
-    torch.testing.assert_close(found.centers, means, rtol=0, atol=1e-14)
+    means = own.mT @ x.double() / own.sum(dim=1).unsqueeze(-1)
+    torch.testing.assert_close(found.centers, means, rtol=1e-14, atol=1e-14)
 
 
-@needs_compiler
 def test_copies_of_fewer_points_than_centers(solve, rng):
     distinct = torch.from_numpy(rng.normal(size=(3, K - 1, 3))).float()
+    distinct[:, 1], distinct[:, 2] = -distinct[:, 0], 1e-3 * distinct[:, 2]
     x = distinct.repeat_interleave(7, dim=1)
-    found = run(solve, x, torch.cat([distinct, distinct[:, :1]], dim=1), Rules(20, 0.0))
+    starts = torch.cat([distinct, torch.full((3, 1, 3), 50.0)], dim=1)
+    found = run(solve, x, starts, Rules(20, 0.0))
     assert found.inertia.tolist() == [0.0] * 3  # the mean of copies is the point
     assert found.n_iter.tolist() == [1] * 3  # so nothing has moved
     assert found.labels.tolist() == [[j for j in range(K - 1) for _ in range(7)]] * 3
+    torch.testing.assert_close(found.centers.float(), starts)  # no point is left for the last one
 
 
-@needs_compiler
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
 def test_the_kernel_declines_values(solve, rng, value):
     x, starts = problems("mixture", rng)
@@ -118,7 +142,6 @@ def on_gpu(solve, monkeypatch):
     monkeypatch.setattr("lloydformer.engines.cuda.batch.solve_batch", solve)
 
 
-@needs_compiler
 @pytest.mark.parametrize("how", [{}, {"init": "random"}, {"n_init": 3}], ids=str)
 def test_fit_batch_gives_what_it_gives_on_the_cpu(rng, on_gpu, monkeypatch, how):
     x, _ = problems("mixture", rng)
@@ -129,7 +152,6 @@ def test_fit_batch_gives_what_it_gives_on_the_cpu(rng, on_gpu, monkeypatch, how)
         torch.testing.assert_close(getattr(found, name), getattr(true, name), rtol=1e-6, atol=1e-6)
 
 
-@needs_compiler
 @pytest.mark.parametrize("how", ["given", "random", "k-means++"])
 def test_errors_of_fit_batch_name_what_was_found(rng, on_gpu, how):
     x, starts = problems("mixture", rng)
@@ -141,7 +163,6 @@ def test_errors_of_fit_batch_name_what_was_found(rng, on_gpu, how):
         lf.fit_batch(x.nan_to_num() * 1e30, K, init=init)
 
 
-@needs_compiler
 def test_a_start_that_is_not_finite_or_far_away(rng, on_gpu):
     x, starts = problems("mixture", rng)
     starts[1, 2, 0] = np.inf
