@@ -22,7 +22,7 @@ chaos: $(VENV)/test.installed # concurrent writers, kills, full disks, random ke
 lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.cpp' '*.hpp')
+	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh')
 
 types: $(VENV)/test.installed
 	$(BIN)/mypy

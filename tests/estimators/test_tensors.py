@@ -55,9 +55,18 @@ def test_what_belongs_to_trimmed_and_medoids_and_soft_are_tensors_too():
     assert torch.allclose(shares.sum(dim=1), torch.ones(40).double())
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_becomes_float32(dtype):
+    halves = X.to(dtype)
+    model, same = (lf.KMeans(3, random_state=0).fit(x) for x in (halves, halves.float()))
+    assert model.cluster_centers_.dtype == torch.float32
+    assert torch.equal(model.cluster_centers_, same.cluster_centers_)
+    assert torch.equal(model.predict(halves), same.labels_)
+
+
 @pytest.mark.parametrize(
     ("wrong", "word"),
-    [(X[0], "shape"), (X.long(), "dtype"), (X.half(), "float16"), (X / 0, "NaN or infinity")],
+    [(X[0], "shape"), (X.long(), "dtype"), (X / 0, "NaN or infinity")],
 )
 def test_tensors_that_are_no_points_are_refused(wrong, word):
     with pytest.raises(ValueError, match=f"^X: found.*{word}"):

@@ -184,6 +184,10 @@ class TensorBlocks:
     def take(self, rows: Tensor) -> Tensor:
         return self._seen(self.points[rows]).points
 
+    def seen(self) -> Tensor:
+        """A copy of all rows as they are read: scaled, or directions, relative to the origin."""
+        return self._seen(self.points).points
+
     def weights(self, start: int, stop: int) -> Tensor | None:
         return None if self.sample_weight is None else self.sample_weight[start:stop]
 

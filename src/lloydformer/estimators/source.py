@@ -23,6 +23,8 @@ from lloydformer.estimators.sample_weight import checked_weights
 from lloydformer.numerics.checks import FLOATS, check_range, surely_in_range
 from lloydformer.numerics.units import in_units
 
+_HALVES = (torch.float16, torch.bfloat16)
+
 
 @dataclass(frozen=True)
 class Source:
@@ -254,7 +256,12 @@ def checked_blocks(estimator: Any, X: TensorBlocks, reset: bool) -> Tensor:
 
 
 def checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
-    """A tensor as the folds read it; wrong shapes and dtypes raise. Values are not looked at."""
+    """A tensor as the folds read it; wrong shapes and dtypes raise. Values are not looked at.
+
+    Half precision becomes float32, in which all its numbers are exact.
+    """
+    if X.dtype in _HALVES:
+        X = X.float()
     if X.ndim != 2 or X.dtype not in FLOATS:
         raise ValueError(
             f"X: found a tensor of shape {tuple(X.shape)} and dtype {X.dtype}; "

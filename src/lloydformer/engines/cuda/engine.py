@@ -14,7 +14,7 @@ from lloydformer.data.blocks import Blocks, TensorBlocks
 from lloydformer.engines.chunked import ChunkedSession
 from lloydformer.engines.cuda.backend import CUDA_CPP, TORCH, backend
 from lloydformer.engines.cuda.hopper import hopper_steps
-from lloydformer.engines.cuda.passes import moments
+from lloydformer.engines.cuda.passes import WIDEST, moments
 from lloydformer.engines.cuda.points import Points
 from lloydformer.engines.cuda.seeds import knows, seeds
 from lloydformer.engines.cuda.steps import Steps
@@ -32,6 +32,9 @@ from lloydformer.plans.contract import Ran
 from lloydformer.plans.means import Iterations
 from lloydformer.plans.seeding import Seeds
 from lloydformer.plans.session import Fold, Task
+
+_MOST_ROWS = 1 << 30
+"""Kernels count rows in 32 bits."""
 
 
 class Cuda:
@@ -102,7 +105,7 @@ class CudaSession(ChunkedSession):
         if weights is not None:
             weights, heaviest = weights.contiguous(), float(weights.max())
         if blocks.directions or blocks.scaling is not None:
-            rows = blocks.read(0, blocks.n_rows).take(torch.arange(blocks.n_rows))
+            rows = blocks.seen()
             return Points(rows, torch.zeros_like(rows[0]), weights, blocks.reach, heaviest)
         rows = blocks.points.contiguous()
         return Points(rows, blocks.origin.contiguous(), weights, blocks.reach, heaviest)
@@ -111,11 +114,11 @@ class CudaSession(ChunkedSession):
     def moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The summary of the fold `Moments`, on the CPU."""
         blocks, known = self._tensors, self._tensors.survey
-        if (
-            known is None
-            or blocks.sample_weight is not None
-            or self.points.rows is not blocks.points
-        ):
+        if self.kernels != CUDA_CPP or blocks.n_features > WIDEST:
+            weighted, count, plain, sums = (moment.cpu() for moment in super().fold(Moments()))
+            return weighted, count, plain, sums
+        whole = blocks.sample_weight is None and self.points.rows is blocks.points
+        if known is None or not whole:
             return moments(self.points)
         squares, sums = known.seen_from(blocks.origin_on_host)
         total = torch.tensor(squares, dtype=torch.float64)
@@ -134,10 +137,14 @@ class CudaSession(ChunkedSession):
         """Kernels for so many centers; None if there are none for these points."""
         if self._steps is not None and len(self._steps[0].centers) == n_clusters:
             return self._steps
-        if self.kernels == TORCH or not self.exact:
+        few = self.layout.n_rows <= _MOST_ROWS
+        if self.kernels == TORCH or not few or not self.exact:
             return None
-        work = Work.empty(self.points, n_clusters, self._tensors.directions)
-        self._steps = (work, self._steps_for(work))
+        try:
+            work = Work.empty(self.points, n_clusters, self._tensors.directions)
+            self._steps = (work, self._steps_for(work))
+        except torch.OutOfMemoryError:
+            raise no_room(self.points) from None
         return self._steps
 
     def _steps_for(self, work: Work) -> Steps:
@@ -147,6 +154,17 @@ class CudaSession(ChunkedSession):
         from lloydformer.engines.cuda.portable.steps import PortableSteps
 
         return PortableSteps(self.points, work)
+
+
+def no_room(points: Points) -> MemoryError:
+    """The kernels' copy of the points does not fit."""
+    n, d = points.rows.shape
+    free, total = torch.cuda.mem_get_info(points.rows.device)
+    return MemoryError(
+        f"X: the kernels need about {n * (2 * d + 40) / 2**30:.1f} GiB beside it, and the GPU has "
+        f'{free / 2**30:.1f} of {total / 2**30:.1f} GiB left; pass engine="chunked", which needs '
+        'less, device="cpu", or fewer rows'
+    )
 
 
 def _moments(session: CudaSession, fold: Moments) -> Any:

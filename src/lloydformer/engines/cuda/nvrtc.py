@@ -106,7 +106,7 @@ def source(file: str, constants: Constants) -> str:
     text = (_SOURCES / file).read_text(encoding="utf-8")
     columns = dict(constants).get("N")
     if isinstance(columns, int):
-        text = text.replace("//WGMMA//", _wgmma(columns))
+        text = text.replace("// WGMMA\n", _wgmma(columns))
     return (_SOURCES / "common.cuh").read_text(encoding="utf-8") + text
 
 

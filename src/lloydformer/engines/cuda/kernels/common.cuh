@@ -19,47 +19,47 @@ typedef REAL Real;
 
 // Rows (n, d) as the user gave them; a point is a row less the origin, rounded to Real.
 struct Points {
-  const Real* rows;
-  const Real* origin;
-  const double* weights;  // null: every point weighs 1
-  double half_unit, sum_unit, mass_unit;
-  int n, d;
+    const Real* rows;
+    const Real* origin;
+    const double* weights;  // null: every point weighs 1
+    double half_unit, sum_unit, mass_unit;
+    int n, d;
 };
 
 // The fields of engines/cuda/work.py.
 struct Work {
-  double* centers;
-  Real* seen;
-  int* assigned;
-  i64* sums;
-  i64* masses;
-  i64* changed;
-  const double* tolerance;
-  double* record;
-  int* status;
-  int k, directions;
+    double* centers;
+    Real* seen;
+    int* assigned;
+    i64* sums;
+    i64* masses;
+    i64* changed;
+    const double* tolerance;
+    double* record;
+    int* status;
+    int k, directions;
 };
 
 // What the kernels for many centers (assign.cu, settle.cu) share.
 struct Many {
-  const uint4* copy;    // the float16 copy of the points
-  const float2* norms;  // of the points: |x|, |x - copy|
-  const float* largest; // upper bound of |x|
-  u16* tiles;           // the float16 copy of the centers, in the order of wgmma's operand B
-  float* halves;        // |c|^2 / 2
-  float* facts;         // the largest |c|, |c - copy| and |c|^2 / 2
-  float* center_norms;  // (padded k, 2): |c|, |c - copy|
-  double* partial;      // (padded k, 2): parts of the objective and of the shift
-  int* ticket;
-  int* queued;          // rows in the list: from its front, from its back
-  int* word;            // (parts, padded): what is known of a row's label
-  float* best;          // (parts, padded): its best score
-  int* list;            // rows with few candidates from its front, with many from its back
-  int* counts;          // (blocks, k): rows with a label in a block
-  int* starts;          // (k,): where rows with a label go in their sorted order
-  int padded;           // rows of the copy
-  int part, parts;      // centers of a part, and parts
-  int each;             // rows of a block when labels are counted
+    const uint4* copy;     // the float16 copy of the points
+    const float2* norms;   // of the points: |x|, |x - copy|
+    const float* largest;  // upper bound of |x|
+    u16* tiles;            // the float16 copy of the centers, in the order of wgmma's operand B
+    float* halves;         // |c|^2 / 2
+    float* facts;          // the largest |c|, |c - copy| and |c|^2 / 2
+    float* center_norms;   // (padded k, 2): |c|, |c - copy|
+    double* partial;       // (padded k, 2): parts of the objective and of the shift
+    int* ticket;
+    int* queued;      // rows in the list: from its front, from its back
+    int* word;        // (parts, padded): what is known of a row's label
+    float* best;      // (parts, padded): its best score
+    int* list;        // rows with few candidates from its front, with many from its back
+    int* counts;      // (blocks, k): rows with a label in a block
+    int* starts;      // (k,): where rows with a label go in their sorted order
+    int padded;       // rows of the copy
+    int part, parts;  // centers of a part, and parts
+    int each;         // rows of a block when labels are counted
 };
 
 enum { GOING = 0, SETTLED = 1, EMPTY = 2 };
@@ -67,177 +67,177 @@ enum { GOING = 0, SETTLED = 1, EMPTY = 2 };
 __device__ __forceinline__ bool going(const Work& w) { return *(volatile int*)w.status == GOING; }
 
 __device__ __forceinline__ Real coordinate(const Points& p, size_t row, int feature) {
-  return p.rows[row * p.d + feature] - p.origin[feature];
+    return p.rows[row * p.d + feature] - p.origin[feature];
 }
 
 __device__ __forceinline__ double weight(const Points& p, size_t row) {
-  return WEIGHTED ? p.weights[row] : 1.0;
+    return WEIGHTED ? p.weights[row] : 1.0;
 }
 
 // Rounds x unit to a whole number; |x unit| < 2^51.
 __device__ __forceinline__ i64 fixed(double x, double unit) {
-  return __double_as_longlong(fma(x, unit, 6755399441055744.0)) - 0x4338000000000000LL;
+    return __double_as_longlong(fma(x, unit, 6755399441055744.0)) - 0x4338000000000000LL;
 }
 
 __device__ __forceinline__ void add(i64* to, i64 value) { atomicAdd((u64*)to, (u64)value); }
 
 template <class X>
 __device__ __forceinline__ float to_half(X x, u16& bits) {
-  float y = fminf(fmaxf((float)x, -65504.f), 65504.f), back;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(y));
-  asm("cvt.f32.f16 %0, %1;" : "=f"(back) : "h"(bits));
-  return back;
+    float y = fminf(fmaxf((float)x, -65504.f), 65504.f), back;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(y));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(back) : "h"(bits));
+    return back;
 }
 
 // A point that SHARE neighbouring threads hold, in registers.
 template <int WIDTH, int SHARE>
 struct Row {
-  static constexpr int EACH = WIDTH / SHARE;
-  Real x[EACH];
+    static constexpr int EACH = WIDTH / SHARE;
+    Real x[EACH];
 
-  // The feature that a thread holds at place i.
-  static __device__ __forceinline__ int feature(int i, int lane) {
-    return VECTOR ? (i / 4 * SHARE + lane) * 4 + i % 4 : i * SHARE + lane;
-  }
+    // The feature that a thread holds at place i.
+    static __device__ __forceinline__ int feature(int i, int lane) {
+        return VECTOR ? (i / 4 * SHARE + lane) * 4 + i % 4 : i * SHARE + lane;
+    }
 
-  __device__ __forceinline__ void read(const Points& p, size_t row, int lane) {
+    __device__ __forceinline__ void read(const Points& p, size_t row, int lane) {
 #if VECTOR
 #pragma unroll
-    for (int i = 0; i < EACH; i += 4) {
-      const int f = feature(i, lane);
-      float4 v = make_float4(0, 0, 0, 0), o = v;
-      if (f < p.d) {
-        v = *(const float4*)(p.rows + row * p.d + f);
-        o = *(const float4*)(p.origin + f);
-      }
-      x[i] = v.x - o.x, x[i + 1] = v.y - o.y, x[i + 2] = v.z - o.z, x[i + 3] = v.w - o.w;
-    }
+        for (int i = 0; i < EACH; i += 4) {
+            const int f = feature(i, lane);
+            float4 v = make_float4(0, 0, 0, 0), o = v;
+            if (f < p.d) {
+                v = *(const float4*)(p.rows + row * p.d + f);
+                o = *(const float4*)(p.origin + f);
+            }
+            x[i] = v.x - o.x, x[i + 1] = v.y - o.y, x[i + 2] = v.z - o.z, x[i + 3] = v.w - o.w;
+        }
 #else
 #pragma unroll
-    for (int i = 0; i < EACH; i++) {
-      const int f = feature(i, lane);
-      x[i] = f < p.d ? coordinate(p, row, f) : (Real)0;
-    }
+        for (int i = 0; i < EACH; i++) {
+            const int f = feature(i, lane);
+            x[i] = f < p.d ? coordinate(p, row, f) : (Real)0;
+        }
 #endif
-  }
+    }
 
-  // The squared distance to a center (d,), added up in Sum.
-  template <class Sum>
-  __device__ __forceinline__ Sum distance(const Real* center, int d, int lane) const {
-    Sum sum = 0;
+    // The squared distance to a center (d,), added up in Sum.
+    template <class Sum>
+    __device__ __forceinline__ Sum distance(const Real* center, int d, int lane) const {
+        Sum sum = 0;
 #pragma unroll
-    for (int i = 0; i < EACH; i += VECTOR ? 4 : 1) {
-      const int f = feature(i, lane);
+        for (int i = 0; i < EACH; i += VECTOR ? 4 : 1) {
+            const int f = feature(i, lane);
 #if VECTOR
-      float4 c = make_float4(0, 0, 0, 0);
-      if (f < d) c = *(const float4*)(center + f);
-      const Sum e[4] = {(Sum)x[i] - (Sum)c.x, (Sum)x[i + 1] - (Sum)c.y, (Sum)x[i + 2] - (Sum)c.z,
-                        (Sum)x[i + 3] - (Sum)c.w};
+            float4 c = make_float4(0, 0, 0, 0);
+            if (f < d) c = *(const float4*)(center + f);
+            const Sum e[4] = {(Sum)x[i] - (Sum)c.x, (Sum)x[i + 1] - (Sum)c.y,
+                              (Sum)x[i + 2] - (Sum)c.z, (Sum)x[i + 3] - (Sum)c.w};
 #pragma unroll
-      for (int j = 0; j < 4; j++) sum = fma(e[j], e[j], sum);
+            for (int j = 0; j < 4; j++) sum = fma(e[j], e[j], sum);
 #else
-      const Sum e = f < d ? (Sum)x[i] - (Sum)center[f] : (Sum)0;
-      sum = fma(e, e, sum);
+            const Sum e = f < d ? (Sum)x[i] - (Sum)center[f] : (Sum)0;
+            sum = fma(e, e, sum);
 #endif
-    }
+        }
 #pragma unroll
-    for (int o = 1; o < SHARE; o <<= 1) sum += __shfl_xor_sync(~0u, sum, o);
-    return sum;
-  }
+        for (int o = 1; o < SHARE; o <<= 1) sum += __shfl_xor_sync(~0u, sum, o);
+        return sum;
+    }
 };
 
 __device__ __forceinline__ double warp_sum(double v) {
 #pragma unroll
-  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-  return v;
+    for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+    return v;
 }
 
 // The sum over a block of at most 1024 threads, in every thread, always in the same order.
 __device__ double block_sum(double v, double* scratch) {
-  v = warp_sum(v);
-  __syncthreads();
-  if ((threadIdx.x & 31) == 0) scratch[threadIdx.x >> 5] = v;
-  __syncthreads();
-  double total = 0;
-  for (int i = 0; i < (blockDim.x + 31) / 32; i++) total += scratch[i];
-  return total;
+    v = warp_sum(v);
+    __syncthreads();
+    if ((threadIdx.x & 31) == 0) scratch[threadIdx.x >> 5] = v;
+    __syncthreads();
+    double total = 0;
+    for (int i = 0; i < (blockDim.x + 31) / 32; i++) total += scratch[i];
+    return total;
 }
 
 __device__ float block_max(float v, double* scratch) {
 #pragma unroll
-  for (int o = 16; o; o >>= 1) v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
-  __syncthreads();
-  if ((threadIdx.x & 31) == 0) scratch[threadIdx.x >> 5] = v;
-  __syncthreads();
-  float most = 0;
-  for (int i = 0; i < (blockDim.x + 31) / 32; i++) most = fmaxf(most, (float)scratch[i]);
-  return most;
+    for (int o = 16; o; o >>= 1) v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
+    __syncthreads();
+    if ((threadIdx.x & 31) == 0) scratch[threadIdx.x >> 5] = v;
+    __syncthreads();
+    float most = 0;
+    for (int i = 0; i < (blockDim.x + 31) / 32; i++) most = fmaxf(most, (float)scratch[i]);
+    return most;
 }
 
 // True in the block that arrives last; it sees what the others have written.
 __device__ bool last_block(int* ticket) {
-  __shared__ int last;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) last = atomicAdd(ticket, 1) == gridDim.x - 1;
-  __syncthreads();
-  if (last) {
+    __shared__ int last;
     __threadfence();
-    if (threadIdx.x == 0) *ticket = 0;
-  }
-  return last;
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(ticket, 1) == gridDim.x - 1;
+    __syncthreads();
+    if (last) {
+        __threadfence();
+        if (threadIdx.x == 0) *ticket = 0;
+    }
+    return last;
 }
 
 // Where a center goes, one coordinate: the mean of its points, or the direction of their sum.
 __device__ __forceinline__ double moved(const Work& w, double sum, double mass, double length,
                                         double old) {
-  double by = w.directions ? length : mass;
-  return by > 0 ? sum / by : old;
+    double by = w.directions ? length : mass;
+    return by > 0 ? sum / by : old;
 }
 
 // Ends an iteration: the row of the record, and the stop rule.
 __device__ void end_iteration(const Work& w, double change, double shift) {
-  double* row = w.record + 4 * (size_t)w.status[1];
-  row[0] = change;
-  row[1] = shift;
-  row[2] = (double)*w.changed;
-  row[3] = 0;
-  bool settled = *w.changed == 0 || shift <= *w.tolerance;
-  *w.changed = 0;
-  w.status[1]++;
-  __threadfence();
-  w.status[0] = settled ? SETTLED : GOING;
+    double* row = w.record + 4 * (size_t)w.status[1];
+    row[0] = change;
+    row[1] = shift;
+    row[2] = (double)*w.changed;
+    row[3] = 0;
+    bool settled = *w.changed == 0 || shift <= *w.tolerance;
+    *w.changed = 0;
+    w.status[1]++;
+    __threadfence();
+    w.status[0] = settled ? SETTLED : GOING;
 }
 
 // The new centers of a small problem, by one block.
 __device__ void new_centers(const Points& p, const Work& w, double* scratch) {
-  int empty = 0;
-  for (int j = threadIdx.x; j < w.k; j += blockDim.x) empty |= __ldcg(w.masses + j) == 0;
-  if (__syncthreads_or(empty)) {
-    if (threadIdx.x == 0) w.status[0] = EMPTY;
-    return;
-  }
-  double change = 0, shift = 0;
-  for (int j = 0; j < (w.directions ? w.k : 1); j++) {  // one center at a time, or all of them
-    const int first = w.directions ? j * p.d : 0, stop = w.directions ? first + p.d : w.k * p.d;
-    double square = 0;
-    for (int i = first + threadIdx.x; w.directions && i < stop; i += blockDim.x) {
-      const double sum = (double)__ldcg(w.sums + i) / p.sum_unit;
-      square += sum * sum;
+    int empty = 0;
+    for (int j = threadIdx.x; j < w.k; j += blockDim.x) empty |= __ldcg(w.masses + j) == 0;
+    if (__syncthreads_or(empty)) {
+        if (threadIdx.x == 0) w.status[0] = EMPTY;
+        return;
     }
-    const double length = w.directions ? sqrt(block_sum(square, scratch)) : 0.0;
-    for (int i = first + threadIdx.x; i < stop; i += blockDim.x) {
-      const double sum = (double)__ldcg(w.sums + i) / p.sum_unit;
-      const double mass = (double)__ldcg(w.masses + i / p.d) / p.mass_unit;
-      const double old = w.centers[i], seen = (double)w.seen[i];
-      const double now = moved(w, sum, mass, length, old);
-      change += mass * seen * seen - 2 * sum * seen;
-      shift += (now - old) * (now - old);
-      w.centers[i] = now;
-      w.seen[i] = (Real)now;
+    double change = 0, shift = 0;
+    for (int j = 0; j < (w.directions ? w.k : 1); j++) {  // one center at a time, or all of them
+        const int first = w.directions ? j * p.d : 0, stop = w.directions ? first + p.d : w.k * p.d;
+        double square = 0;
+        for (int i = first + threadIdx.x; w.directions && i < stop; i += blockDim.x) {
+            const double sum = (double)__ldcg(w.sums + i) / p.sum_unit;
+            square += sum * sum;
+        }
+        const double length = w.directions ? sqrt(block_sum(square, scratch)) : 0.0;
+        for (int i = first + threadIdx.x; i < stop; i += blockDim.x) {
+            const double sum = (double)__ldcg(w.sums + i) / p.sum_unit;
+            const double mass = (double)__ldcg(w.masses + i / p.d) / p.mass_unit;
+            const double old = w.centers[i], seen = (double)w.seen[i];
+            const double now = moved(w, sum, mass, length, old);
+            change += mass * seen * seen - 2 * sum * seen;
+            shift += (now - old) * (now - old);
+            w.centers[i] = now;
+            w.seen[i] = (Real)now;
+        }
     }
-  }
-  change = block_sum(change, scratch);
-  shift = block_sum(shift, scratch);
-  if (threadIdx.x == 0) end_iteration(w, change, shift);
+    change = block_sum(change, scratch);
+    shift = block_sum(shift, scratch);
+    if (threadIdx.x == 0) end_iteration(w, change, shift);
 }

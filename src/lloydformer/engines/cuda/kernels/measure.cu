@@ -7,20 +7,21 @@
 #endif
 extern "C" __global__ __launch_bounds__(256) void measure(Points p, Work w, Real* distances,
                                                           double* partial) {
-  __shared__ double scratch[32];
-  const int lane = threadIdx.x % LANES, each = 256 / LANES, together = 32 / LANES;
-  double total = 0;
-  for (i64 i = (i64)blockIdx.x * each + threadIdx.x / LANES; i / together * together < p.n;
-       i += (i64)gridDim.x * each) {
-    const i64 row = min(i, (i64)p.n - 1);
-    Row<D, LANES> x;
-    x.read(p, row, lane);
-    const double away = x.template distance<double>(w.seen + (size_t)w.assigned[row] * p.d, p.d, lane);
-    if (lane == 0 && i < p.n) {
-      distances[row] = (Real)away;
-      total += weight(p, row) * away;
+    __shared__ double scratch[32];
+    const int lane = threadIdx.x % LANES, each = 256 / LANES, together = 32 / LANES;
+    double total = 0;
+    for (i64 i = (i64)blockIdx.x * each + threadIdx.x / LANES; i / together * together < p.n;
+         i += (i64)gridDim.x * each) {
+        const i64 row = min(i, (i64)p.n - 1);
+        Row<D, LANES> x;
+        x.read(p, row, lane);
+        const double away =
+            x.template distance<double>(w.seen + (size_t)w.assigned[row] * p.d, p.d, lane);
+        if (lane == 0 && i < p.n) {
+            distances[row] = (Real)away;
+            total += weight(p, row) * away;
+        }
     }
-  }
-  total = block_sum(total, scratch);
-  if (threadIdx.x == 0) partial[blockIdx.x] = total;
+    total = block_sum(total, scratch);
+    if (threadIdx.x == 0) partial[blockIdx.x] = total;
 }

@@ -8,378 +8,384 @@
 
 // The error of one score, for a point of norm and residual n: see docs/gpu.md.
 __device__ __forceinline__ float score_error(const Many& m, float2 n) {
-  const float cm = m.facts[0], cr = m.facts[1];
-  const float size = (*m.largest * cm + m.facts[2]) * 1.01f + 1e-30f;
-  return fmaf(n.y, cm + cr, fmaf(n.x, cr + (D + 16) * 1.2e-7f * cm, 9e-6f * size));
+    const float cm = m.facts[0], cr = m.facts[1];
+    const float size = (*m.largest * cm + m.facts[2]) * 1.01f + 1e-30f;
+    return fmaf(n.y, cm + cr, fmaf(n.x, cr + (D + 16) * 1.2e-7f * cm, 9e-6f * size));
 }
 
 // Several parts of the centers: the best one, or candidates of two where they are close.
 extern "C" __global__ void merge(Points p, Work w, Many m) {
-  if (!going(w)) return;
-  for (int row = blockIdx.x * blockDim.x + threadIdx.x; row < p.n; row += gridDim.x * blockDim.x) {
-    float first = -1, second = -1, third = -1;
-    int a = 0, b = 0;
-    for (int i = 0; i < m.parts; i++) {
-      const float score = m.best[(size_t)i * m.padded + row];
-      if (score > first) {
-        third = second, second = first, b = a;
-        first = score, a = i;
-      } else if (score > second) {
-        third = second, second = score, b = i;
-      } else {
-        third = fmaxf(third, score);
-      }
+    if (!going(w)) return;
+    for (int row = blockIdx.x * blockDim.x + threadIdx.x; row < p.n;
+         row += gridDim.x * blockDim.x) {
+        float first = -1, second = -1, third = -1;
+        int a = 0, b = 0;
+        for (int i = 0; i < m.parts; i++) {
+            const float score = m.best[(size_t)i * m.padded + row];
+            if (score > first) {
+                third = second, second = first, b = a;
+                first = score, a = i;
+            } else if (score > second) {
+                third = second, second = score, b = i;
+            } else {
+                third = fmaxf(third, score);
+            }
+        }
+        const float limit = first - 2.f * score_error(m, m.norms[row]);
+        u32 own = m.word[(size_t)a * m.padded + row], other = m.word[(size_t)b * m.padded + row];
+        u32 kind = own >> 30;
+        if (second >= limit) kind = third >= limit || kind == 2 || other >> 30 == 2 ? 2 : 3;
+        if (own >> 30 == 0) own |= (own & LABEL) << 15;
+        if (other >> 30 == 0) other |= (other & LABEL) << 15;
+        m.word[row] = kind == 0 ? own & LABEL : (own & 0x3fffffff) | kind << 30;
+        if (kind == 3) m.word[(size_t)m.padded + row] = other;
+        if (kind == 2)
+            m.list[p.n - 1 - atomicAdd(m.queued + 1, 1)] = row;
+        else if (kind)
+            m.list[atomicAdd(m.queued, 1)] = row;
     }
-    const float limit = first - 2.f * score_error(m, m.norms[row]);
-    u32 own = m.word[(size_t)a * m.padded + row], other = m.word[(size_t)b * m.padded + row];
-    u32 kind = own >> 30;
-    if (second >= limit) kind = third >= limit || kind == 2 || other >> 30 == 2 ? 2 : 3;
-    if (own >> 30 == 0) own |= (own & LABEL) << 15;
-    if (other >> 30 == 0) other |= (other & LABEL) << 15;
-    m.word[row] = kind == 0 ? own & LABEL : (own & 0x3fffffff) | kind << 30;
-    if (kind == 3) m.word[(size_t)m.padded + row] = other;
-    if (kind == 2)
-      m.list[p.n - 1 - atomicAdd(m.queued + 1, 1)] = row;
-    else if (kind)
-      m.list[atomicAdd(m.queued, 1)] = row;
-  }
 }
 
 struct Nearest {
-  double away = 1e308;
-  int label = 0x7fffffff;
-  __device__ void see(double distance, int center) {
-    if (distance < away || (distance == away && center < label)) away = distance, label = center;
-  }
+    double away = 1e308;
+    int label = 0x7fffffff;
+    __device__ void see(double distance, int center) {
+        if (distance < away || (distance == away && center < label))
+            away = distance, label = center;
+    }
 };
 
 // Queued rows in float64. Few candidates: eight lanes a row. Many: a block of 256 for a few rows,
 // and only those centers in float64 that the precision of the rows does not rule out.
 #define TOGETHER (D > 128 || sizeof(Real) == 8 ? 1 : 4)
 extern "C" __global__ __launch_bounds__(256) void recheck(Points p, Work w, Many m) {
-  if (!going(w)) return;
-  extern __shared__ Real rough[];  // (TOGETHER, k)
-  __shared__ Nearest found[TOGETHER][8];
-  __shared__ Real lowest[TOGETHER][8];
-  const int lane = threadIdx.x & 31, l8 = lane & 7, group = threadIdx.x >> 3;
-  const int few = m.queued[0], many = m.queued[1];
-  for (int i0 = (blockIdx.x * 256 + threadIdx.x) >> 3; (i0 & ~3) < few; i0 += gridDim.x * 32) {
-    const int row = m.list[min(i0, few - 1)];
-    const u32 own = m.word[row];
-    const bool eight = own >> 30 == 3;
-    const int rounds = __any_sync(~0u, eight) ? 2 : 1;
-    Row<D, 8> x;
-    x.read(p, row, l8);
-    Nearest best;
-    for (int r = 0; r < rounds; r++) {
-      const u32 code = r && eight ? (u32)m.word[(size_t)m.padded + row] : own;
-      const int a = code & LABEL, b = (code >> 15) & LABEL, qa = a & 31, qb = b & 31;
-      const int candidates[4] = {a, b, a - qa + qb, b - qb + qa};
+    if (!going(w)) return;
+    extern __shared__ Real rough[];  // (TOGETHER, k)
+    __shared__ Nearest found[TOGETHER][8];
+    __shared__ Real lowest[TOGETHER][8];
+    const int lane = threadIdx.x & 31, l8 = lane & 7, group = threadIdx.x >> 3;
+    const int few = m.queued[0], many = m.queued[1];
+    for (int i0 = (blockIdx.x * 256 + threadIdx.x) >> 3; (i0 & ~3) < few; i0 += gridDim.x * 32) {
+        const int row = m.list[min(i0, few - 1)];
+        const u32 own = m.word[row];
+        const bool eight = own >> 30 == 3;
+        const int rounds = __any_sync(~0u, eight) ? 2 : 1;
+        Row<D, 8> x;
+        x.read(p, row, l8);
+        Nearest best;
+        for (int r = 0; r < rounds; r++) {
+            const u32 code = r && eight ? (u32)m.word[(size_t)m.padded + row] : own;
+            const int a = code & LABEL, b = (code >> 15) & LABEL, qa = a & 31, qb = b & 31;
+            const int candidates[4] = {a, b, a - qa + qb, b - qb + qa};
 #pragma unroll
-      for (int c = 0; c < 4; c++) {
-        const int j = min(candidates[c], w.k - 1);
-        const double away = x.distance<double>(w.seen + (size_t)j * p.d, p.d, l8);
-        if (candidates[c] < w.k) best.see(away, candidates[c]);
-      }
+            for (int c = 0; c < 4; c++) {
+                const int j = min(candidates[c], w.k - 1);
+                const double away = x.distance<double>(w.seen + (size_t)j * p.d, p.d, l8);
+                if (candidates[c] < w.k) best.see(away, candidates[c]);
+            }
+        }
+        if (l8 == 0 && i0 < few) m.word[row] = best.label;
     }
-    if (l8 == 0 && i0 < few) m.word[row] = best.label;
-  }
-  for (int i = blockIdx.x; i * TOGETHER < many; i += gridDim.x) {
-    int rows[TOGETHER];
-    Row<D, 8> x[TOGETHER];
-    Real least[TOGETHER];
+    for (int i = blockIdx.x; i * TOGETHER < many; i += gridDim.x) {
+        int rows[TOGETHER];
+        Row<D, 8> x[TOGETHER];
+        Real least[TOGETHER];
 #pragma unroll
-    for (int r = 0; r < TOGETHER; r++) {
-      rows[r] = m.list[p.n - 1 - min(i * TOGETHER + r, many - 1)];
-      x[r].read(p, rows[r], l8);
-      least[r] = 0;
-    }
-    for (int first = 0; first < w.k; first += 32) {
-      const int j = min(first + group, w.k - 1);
+        for (int r = 0; r < TOGETHER; r++) {
+            rows[r] = m.list[p.n - 1 - min(i * TOGETHER + r, many - 1)];
+            x[r].read(p, rows[r], l8);
+            least[r] = 0;
+        }
+        for (int first = 0; first < w.k; first += 32) {
+            const int j = min(first + group, w.k - 1);
 #pragma unroll
-      for (int r = 0; r < TOGETHER; r++) {
-        const Real away = x[r].template distance<Real>(w.seen + (size_t)j * p.d, p.d, l8);
-        if (l8 == 0) rough[r * w.k + j] = away;
-        least[r] = first ? min(least[r], away) : away;
-      }
-    }
+            for (int r = 0; r < TOGETHER; r++) {
+                const Real away = x[r].template distance<Real>(w.seen + (size_t)j * p.d, p.d, l8);
+                if (l8 == 0) rough[r * w.k + j] = away;
+                least[r] = first ? min(least[r], away) : away;
+            }
+        }
 #pragma unroll
-    for (int r = 0; r < TOGETHER; r++) {
-      for (int o = 8; o < 32; o <<= 1) least[r] = min(least[r], __shfl_xor_sync(~0u, least[r], o));
-      if (lane == 0) lowest[r][threadIdx.x >> 5] = least[r];
-    }
-    __syncthreads();
+        for (int r = 0; r < TOGETHER; r++) {
+            for (int o = 8; o < 32; o <<= 1)
+                least[r] = min(least[r], __shfl_xor_sync(~0u, least[r], o));
+            if (lane == 0) lowest[r][threadIdx.x >> 5] = least[r];
+        }
+        __syncthreads();
 #pragma unroll
-    for (int r = 0; r < TOGETHER; r++) {
-      for (int o = 0; o < 8; o++) least[r] = min(least[r], lowest[r][o]);
-      const bool single = sizeof(Real) == 4;  // below the second number, squares lose digits
-      const Real limit = max(least[r] * (Real)(1 + 4 * (D + 8) * (single ? 6e-8 : 1.2e-16)),
-                             (Real)(single ? 1e-30 : 1e-290));
-      Nearest best;
-      for (int first = 0; first < w.k; first += 32) {
-        const int j = min(first + group, w.k - 1);
-        if (!__any_sync(~0u, rough[r * w.k + j] <= limit)) continue;
-        best.see(x[r].template distance<double>(w.seen + (size_t)j * p.d, p.d, l8), j);
-      }
-      for (int o = 8; o < 32; o <<= 1)
-        best.see(__shfl_xor_sync(~0u, best.away, o), __shfl_xor_sync(~0u, best.label, o));
-      if (lane == 0) found[r][threadIdx.x >> 5] = best;
+        for (int r = 0; r < TOGETHER; r++) {
+            for (int o = 0; o < 8; o++) least[r] = min(least[r], lowest[r][o]);
+            const bool single = sizeof(Real) == 4;  // below the second number, squares lose digits
+            const Real limit = max(least[r] * (Real)(1 + 4 * (D + 8) * (single ? 6e-8 : 1.2e-16)),
+                                   (Real)(single ? 1e-30 : 1e-290));
+            Nearest best;
+            for (int first = 0; first < w.k; first += 32) {
+                const int j = min(first + group, w.k - 1);
+                if (!__any_sync(~0u, rough[r * w.k + j] <= limit)) continue;
+                best.see(x[r].template distance<double>(w.seen + (size_t)j * p.d, p.d, l8), j);
+            }
+            for (int o = 8; o < 32; o <<= 1)
+                best.see(__shfl_xor_sync(~0u, best.away, o), __shfl_xor_sync(~0u, best.label, o));
+            if (lane == 0) found[r][threadIdx.x >> 5] = best;
+        }
+        __syncthreads();
+        if (threadIdx.x < TOGETHER && i * TOGETHER + threadIdx.x < many) {
+            Nearest best = found[threadIdx.x][0];
+            for (int o = 1; o < 8; o++)
+                best.see(found[threadIdx.x][o].away, found[threadIdx.x][o].label);
+            m.word[m.list[p.n - 1 - i * TOGETHER - threadIdx.x]] = best.label;
+        }
+        __syncthreads();
     }
-    __syncthreads();
-    if (threadIdx.x < TOGETHER && i * TOGETHER + threadIdx.x < many) {
-      Nearest best = found[threadIdx.x][0];
-      for (int o = 1; o < 8; o++) best.see(found[threadIdx.x][o].away, found[threadIdx.x][o].label);
-      m.word[m.list[p.n - 1 - i * TOGETHER - threadIdx.x]] = best.label;
-    }
-    __syncthreads();
-  }
 }
 
 // Points with a new label move between the sums, one warp for 32 of them.
 extern "C" __global__ __launch_bounds__(256) void move(Points p, Work w, Many m) {
-  if (!going(w)) return;
-  const int lane = threadIdx.x & 31, warps = (gridDim.x * blockDim.x) >> 5;
-  i64 changed = 0;
-  for (int first = ((blockIdx.x * blockDim.x + threadIdx.x) >> 5) * 32; first < p.n;
-       first += warps * 32) {
-    const int row = first + lane;
-    const bool in = row < p.n;
-    const int label = in ? m.word[row] & LABEL : 0, old = in ? w.assigned[row] : 0;
-    const bool differs = in && label != old;
-    const double mass = differs ? weight(p, row) : 0;
-    if (differs) w.assigned[row] = label;
-    changed += __popc(__ballot_sync(~0u, mass > 0));
-    for (u32 left = __ballot_sync(~0u, mass > 0); left;) {
-      int source[2], to[2], from[2];
-      double heavy[2];
-      Real x[2][D / 32];
+    if (!going(w)) return;
+    const int lane = threadIdx.x & 31, warps = (gridDim.x * blockDim.x) >> 5;
+    i64 changed = 0;
+    for (int first = ((blockIdx.x * blockDim.x + threadIdx.x) >> 5) * 32; first < p.n;
+         first += warps * 32) {
+        const int row = first + lane;
+        const bool in = row < p.n;
+        const int label = in ? m.word[row] & LABEL : 0, old = in ? w.assigned[row] : 0;
+        const bool differs = in && label != old;
+        const double mass = differs ? weight(p, row) : 0;
+        if (differs) w.assigned[row] = label;
+        changed += __popc(__ballot_sync(~0u, mass > 0));
+        for (u32 left = __ballot_sync(~0u, mass > 0); left;) {
+            int source[2], to[2], from[2];
+            double heavy[2];
+            Real x[2][D / 32];
 #pragma unroll
-      for (int i = 0; i < 2; i++) {  // two rows at a time: their loads overlap
-        source[i] = __ffs(left) - 1;
-        left &= left - 1;
-        const int s = max(source[i], 0);
-        to[i] = __shfl_sync(~0u, label, s);
-        from[i] = __shfl_sync(~0u, old, s);
-        heavy[i] = __shfl_sync(~0u, mass, s);
+            for (int i = 0; i < 2; i++) {  // two rows at a time: their loads overlap
+                source[i] = __ffs(left) - 1;
+                left &= left - 1;
+                const int s = max(source[i], 0);
+                to[i] = __shfl_sync(~0u, label, s);
+                from[i] = __shfl_sync(~0u, old, s);
+                heavy[i] = __shfl_sync(~0u, mass, s);
 #pragma unroll
-        for (int c = 0; c < D / 32; c++) {
-          const int f = lane + 32 * c;
-          x[i][c] = f < p.d ? coordinate(p, first + s, f) : (Real)0;
+                for (int c = 0; c < D / 32; c++) {
+                    const int f = lane + 32 * c;
+                    x[i][c] = f < p.d ? coordinate(p, first + s, f) : (Real)0;
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                if (source[i] < 0) continue;
+#pragma unroll
+                for (int c = 0; c < D / 32; c++) {
+                    const int f = lane + 32 * c;
+                    if (f >= p.d) continue;
+                    const i64 value =
+                        fixed(WEIGHTED ? (double)x[i][c] * heavy[i] : (double)x[i][c], p.sum_unit);
+                    add(w.sums + (size_t)to[i] * p.d + f, value);
+                    if (from[i] >= 0) add(w.sums + (size_t)from[i] * p.d + f, -value);
+                }
+                if (lane == 0) {
+                    const i64 value = fixed(heavy[i], p.mass_unit);
+                    add(w.masses + to[i], value);
+                    if (from[i] >= 0) add(w.masses + from[i], -value);
+                }
+            }
         }
-      }
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        if (source[i] < 0) continue;
-#pragma unroll
-        for (int c = 0; c < D / 32; c++) {
-          const int f = lane + 32 * c;
-          if (f >= p.d) continue;
-          const i64 value =
-              fixed(WEIGHTED ? (double)x[i][c] * heavy[i] : (double)x[i][c], p.sum_unit);
-          add(w.sums + (size_t)to[i] * p.d + f, value);
-          if (from[i] >= 0) add(w.sums + (size_t)from[i] * p.d + f, -value);
-        }
-        if (lane == 0) {
-          const i64 value = fixed(heavy[i], p.mass_unit);
-          add(w.masses + to[i], value);
-          if (from[i] >= 0) add(w.masses + from[i], -value);
-        }
-      }
     }
-  }
-  if (lane == 0 && changed) add(w.changed, changed);
+    if (lane == 0 && changed) add(w.changed, changed);
 }
 
 // The column of a float16 tile that holds a feature. Four neighbouring features of a point lie in
 // one thread of `prepare`, which wants two of columns 0 to 7 and two of columns 8 to 15.
 __device__ __forceinline__ int place(int feature) {
-  const int f = feature % 16;
-  return feature - f + f % 4 / 2 * 8 + f / 4 * 2 + f % 2;
+    const int f = feature % 16;
+    return feature - f + f % 4 / 2 * 8 + f / 4 * 2 + f % 2;
 }
 
 // New centers, and their float16 copy for the next assignment. One block of D threads a center;
 // with `begin` the centers stay as they are and only the copy is made.
 extern "C" __global__ void update(Points p, Work w, Many m, int begin) {
-  if (!begin && !going(w)) return;
-  __shared__ double scratch[32];
-  const int j = blockIdx.x, f = threadIdx.x;
-  const bool in = j < w.k && f < p.d;
-  const size_t at = (size_t)j * p.d + f;
-  int empty = 0;
-  for (int i = threadIdx.x; i < w.k; i += blockDim.x) empty |= w.masses[i] == 0;
-  empty = __syncthreads_or(empty) && !begin;
-  double seen = in ? (double)w.seen[at] : 0.0;
-  if (!begin && !empty && j < w.k) {
-    const double sum = in ? (double)w.sums[at] / p.sum_unit : 0.0;
-    const double mass = (double)w.masses[j] / p.mass_unit, old = in ? w.centers[at] : 0.0;
-    const double length = w.directions ? sqrt(block_sum(sum * sum, scratch)) : 0.0;
-    const double now = in ? moved(w, sum, mass, length, old) : 0.0;
-    const double change = block_sum(mass * seen * seen - 2 * sum * seen, scratch);
-    const double shift = block_sum((now - old) * (now - old), scratch);
-    if (f == 0) m.partial[2 * j] = change, m.partial[2 * j + 1] = shift;
-    if (in) {
-      w.centers[at] = now;
-      w.seen[at] = (Real)now;
-      seen = (double)(Real)now;
+    if (!begin && !going(w)) return;
+    __shared__ double scratch[32];
+    const int j = blockIdx.x, f = threadIdx.x;
+    const bool in = j < w.k && f < p.d;
+    const size_t at = (size_t)j * p.d + f;
+    int empty = 0;
+    for (int i = threadIdx.x; i < w.k; i += blockDim.x) empty |= w.masses[i] == 0;
+    empty = __syncthreads_or(empty) && !begin;
+    double seen = in ? (double)w.seen[at] : 0.0;
+    if (!begin && !empty && j < w.k) {
+        const double sum = in ? (double)w.sums[at] / p.sum_unit : 0.0;
+        const double mass = (double)w.masses[j] / p.mass_unit, old = in ? w.centers[at] : 0.0;
+        const double length = w.directions ? sqrt(block_sum(sum * sum, scratch)) : 0.0;
+        const double now = in ? moved(w, sum, mass, length, old) : 0.0;
+        const double change = block_sum(mass * seen * seen - 2 * sum * seen, scratch);
+        const double shift = block_sum((now - old) * (now - old), scratch);
+        if (f == 0) m.partial[2 * j] = change, m.partial[2 * j + 1] = shift;
+        if (in) {
+            w.centers[at] = now;
+            w.seen[at] = (Real)now;
+            seen = (double)(Real)now;
+        }
     }
-  }
-  if (!empty) {
-    u16 bits;
-    const double x = seen * p.half_unit, rest = x - to_half(x, bits);
-    const int row = j % m.part;  // 64 columns of a tile are 128 bytes, swizzled
-    const int at16 = place(f);
-    const size_t tile = (size_t)(j / m.part) * m.part * D + (size_t)(at16 / 64) * m.part * 64;
-    m.tiles[tile + row * 64 + (((at16 % 64) / 8) ^ (row & 7)) * 8 + at16 % 8] = bits;
-    const double square = block_sum(x * x, scratch), lost = block_sum(rest * rest, scratch);
-    if (f == 0) {
-      m.halves[j] = j < w.k ? (float)(0.5 * square) : 3e38f;
-      m.center_norms[2 * j] = (float)(sqrt(square) * 1.000001);
-      m.center_norms[2 * j + 1] = (float)(sqrt(lost) * 1.000001);
+    if (!empty) {
+        u16 bits;
+        const double x = seen * p.half_unit, rest = x - to_half(x, bits);
+        const int row = j % m.part;  // 64 columns of a tile are 128 bytes, swizzled
+        const int at16 = place(f);
+        const size_t tile = (size_t)(j / m.part) * m.part * D + (size_t)(at16 / 64) * m.part * 64;
+        m.tiles[tile + row * 64 + (((at16 % 64) / 8) ^ (row & 7)) * 8 + at16 % 8] = bits;
+        const double square = block_sum(x * x, scratch), lost = block_sum(rest * rest, scratch);
+        if (f == 0) {
+            m.halves[j] = j < w.k ? (float)(0.5 * square) : 3e38f;
+            m.center_norms[2 * j] = (float)(sqrt(square) * 1.000001);
+            m.center_norms[2 * j + 1] = (float)(sqrt(lost) * 1.000001);
+        }
     }
-  }
-  if (!last_block(m.ticket)) return;
-  double change = 0, shift = 0;
-  float norm = 0, lost = 0;
-  for (int i = threadIdx.x; i < w.k; i += blockDim.x) {
-    if (!begin) change += __ldcg(m.partial + 2 * i), shift += __ldcg(m.partial + 2 * i + 1);
-    norm = fmaxf(norm, __ldcg(m.center_norms + 2 * i)), lost = fmaxf(lost, __ldcg(m.center_norms + 2 * i + 1));
-  }
-  change = block_sum(change, scratch), shift = block_sum(shift, scratch);
-  norm = block_max(norm, scratch), lost = block_max(lost, scratch);
-  if (threadIdx.x != 0) return;
-  m.queued[0] = m.queued[1] = 0;
-  if (empty) {
-    w.status[0] = EMPTY;
-    return;
-  }
-  m.facts[0] = norm, m.facts[1] = lost, m.facts[2] = 0.5f * norm * norm * 1.000001f;
-  if (!begin) end_iteration(w, change, shift);
+    if (!last_block(m.ticket)) return;
+    double change = 0, shift = 0;
+    float norm = 0, lost = 0;
+    for (int i = threadIdx.x; i < w.k; i += blockDim.x) {
+        if (!begin) change += __ldcg(m.partial + 2 * i), shift += __ldcg(m.partial + 2 * i + 1);
+        norm = fmaxf(norm, __ldcg(m.center_norms + 2 * i)),
+        lost = fmaxf(lost, __ldcg(m.center_norms + 2 * i + 1));
+    }
+    change = block_sum(change, scratch), shift = block_sum(shift, scratch);
+    norm = block_max(norm, scratch), lost = block_max(lost, scratch);
+    if (threadIdx.x != 0) return;
+    m.queued[0] = m.queued[1] = 0;
+    if (empty) {
+        w.status[0] = EMPTY;
+        return;
+    }
+    m.facts[0] = norm, m.facts[1] = lost, m.facts[2] = 0.5f * norm * norm * 1.000001f;
+    if (!begin) end_iteration(w, change, shift);
 }
 
 // Sums anew, for iterations in which many labels change: rows are sorted by label, and runs of
 // equal labels are added up. Block b does rows [b each, (b + 1) each). counts: (blocks, k);
 // starts: (k,), zero at first, where the next row of a label goes in the end.
 extern "C" __global__ void count_labels(Points p, Work w, Many m) {
-  if (!going(w)) return;
-  extern __shared__ int mine[];
-  for (int j = threadIdx.x; j < w.k; j += blockDim.x) mine[j] = 0;
-  const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
-  for (i64 i = thread; i < (i64)w.k * p.d; i += threads) w.sums[i] = 0;
-  for (i64 j = thread; j < w.k; j += threads) w.masses[j] = 0;
-  __syncthreads();
-  i64 changed = 0;
-  const i64 stop = min((i64)(blockIdx.x + 1) * m.each, (i64)p.n);
-  for (i64 row = (i64)blockIdx.x * m.each + threadIdx.x; row < stop; row += blockDim.x) {
-    const int label = m.word[row] & LABEL;
-    changed += label != w.assigned[row] && weight(p, row) > 0;
-    w.assigned[row] = label;
-    atomicAdd(mine + label, 1);
-  }
-  for (int o = 16; o; o >>= 1) changed += __shfl_xor_sync(~0u, changed, o);
-  if ((threadIdx.x & 31) == 0 && changed) add(w.changed, changed);
-  __syncthreads();
-  for (int j = threadIdx.x; j < w.k; j += blockDim.x) {
-    m.counts[(size_t)blockIdx.x * w.k + j] = mine[j];
-    if (mine[j]) atomicAdd(m.starts + j, mine[j]);
-  }
+    if (!going(w)) return;
+    extern __shared__ int mine[];
+    for (int j = threadIdx.x; j < w.k; j += blockDim.x) mine[j] = 0;
+    const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    for (i64 i = thread; i < (i64)w.k * p.d; i += threads) w.sums[i] = 0;
+    for (i64 j = thread; j < w.k; j += threads) w.masses[j] = 0;
+    __syncthreads();
+    i64 changed = 0;
+    const i64 stop = min((i64)(blockIdx.x + 1) * m.each, (i64)p.n);
+    for (i64 row = (i64)blockIdx.x * m.each + threadIdx.x; row < stop; row += blockDim.x) {
+        const int label = m.word[row] & LABEL;
+        changed += label != w.assigned[row] && weight(p, row) > 0;
+        w.assigned[row] = label;
+        atomicAdd(mine + label, 1);
+    }
+    for (int o = 16; o; o >>= 1) changed += __shfl_xor_sync(~0u, changed, o);
+    if ((threadIdx.x & 31) == 0 && changed) add(w.changed, changed);
+    __syncthreads();
+    for (int j = threadIdx.x; j < w.k; j += blockDim.x) {
+        m.counts[(size_t)blockIdx.x * w.k + j] = mine[j];
+        if (mine[j]) atomicAdd(m.starts + j, mine[j]);
+    }
 }
 
 // Numbers of rows become places of the first rows; one block of 1024 threads.
 extern "C" __global__ __launch_bounds__(1024) void scan_counts(Points p, Work w, Many m) {
-  if (!going(w)) return;
-  __shared__ int sums[32];
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  int before = 0;
-  for (int first = 0; first < w.k; first += 1024) {
-    const int j = first + threadIdx.x, own = j < w.k ? m.starts[j] : 0;
-    int running = own;
-    for (int o = 1; o < 32; o <<= 1) {
-      const int left = __shfl_up_sync(~0u, running, o);
-      if (lane >= o) running += left;
+    if (!going(w)) return;
+    __shared__ int sums[32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    int before = 0;
+    for (int first = 0; first < w.k; first += 1024) {
+        const int j = first + threadIdx.x, own = j < w.k ? m.starts[j] : 0;
+        int running = own;
+        for (int o = 1; o < 32; o <<= 1) {
+            const int left = __shfl_up_sync(~0u, running, o);
+            if (lane >= o) running += left;
+        }
+        if (lane == 31) sums[warp] = running;
+        __syncthreads();
+        int warps = 0, all = 0;
+        for (int i = 0; i < 32; i++) {
+            if (i < warp) warps += sums[i];
+            all += sums[i];
+        }
+        if (j < w.k) m.starts[j] = before + warps + running - own;
+        before += all;
+        __syncthreads();
     }
-    if (lane == 31) sums[warp] = running;
-    __syncthreads();
-    int warps = 0, all = 0;
-    for (int i = 0; i < 32; i++) {
-      if (i < warp) warps += sums[i];
-      all += sums[i];
-    }
-    if (j < w.k) m.starts[j] = before + warps + running - own;
-    before += all;
-    __syncthreads();
-  }
 }
 
 extern "C" __global__ void sort_rows(Points p, Work w, Many m) {
-  if (!going(w)) return;
-  extern __shared__ int mine[];
-  for (int j = threadIdx.x; j < w.k; j += blockDim.x) {
-    const int count = m.counts[(size_t)blockIdx.x * w.k + j];
-    if (count) mine[j] = atomicAdd(m.starts + j, count);
-  }
-  __syncthreads();
-  const i64 stop = min((i64)(blockIdx.x + 1) * m.each, (i64)p.n);
-  for (i64 row = (i64)blockIdx.x * m.each + threadIdx.x; row < stop; row += blockDim.x)
-    m.list[atomicAdd(mine + w.assigned[row], 1)] = (int)row;
+    if (!going(w)) return;
+    extern __shared__ int mine[];
+    for (int j = threadIdx.x; j < w.k; j += blockDim.x) {
+        const int count = m.counts[(size_t)blockIdx.x * w.k + j];
+        if (count) mine[j] = atomicAdd(m.starts + j, count);
+    }
+    __syncthreads();
+    const i64 stop = min((i64)(blockIdx.x + 1) * m.each, (i64)p.n);
+    for (i64 row = (i64)blockIdx.x * m.each + threadIdx.x; row < stop; row += blockDim.x)
+        m.list[atomicAdd(mine + w.assigned[row], 1)] = (int)row;
 }
 
 // A warp adds up 64 rows of the sorted order, and flushes at every change of label.
 extern "C" __global__ __launch_bounds__(256) void add_runs(Points p, Work w, Many m) {
-  if (!going(w)) return;
-  const int lane = threadIdx.x & 31;
-  for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < w.k; j += gridDim.x * blockDim.x)
-    m.starts[j] = 0;  // for the next time
-  const i64 first = (((i64)blockIdx.x * blockDim.x + threadIdx.x) >> 5) * 64;
-  if (first >= p.n) return;
-  const int count = (int)min((i64)64, p.n - first);
-  int rows[2], labels[2];
+    if (!going(w)) return;
+    const int lane = threadIdx.x & 31;
+    for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < w.k; j += gridDim.x * blockDim.x)
+        m.starts[j] = 0;  // for the next time
+    const i64 first = (((i64)blockIdx.x * blockDim.x + threadIdx.x) >> 5) * 64;
+    if (first >= p.n) return;
+    const int count = (int)min((i64)64, p.n - first);
+    int rows[2], labels[2];
 #pragma unroll
-  for (int h = 0; h < 2; h++) {
-    rows[h] = m.list[min(first + 32 * h + lane, (i64)p.n - 1)];
-    labels[h] = w.assigned[rows[h]];
-  }
-  i64 sums[D / 32], mass = 0;
-  int label = __shfl_sync(~0u, labels[0], 0);
-#pragma unroll
-  for (int c = 0; c < D / 32; c++) sums[c] = 0;
-  auto flush = [&]() {
-#pragma unroll
-    for (int c = 0; c < D / 32; c++) {
-      if (lane + 32 * c < p.d) add(w.sums + (size_t)label * p.d + lane + 32 * c, sums[c]);
-      sums[c] = 0;
+    for (int h = 0; h < 2; h++) {
+        rows[h] = m.list[min(first + 32 * h + lane, (i64)p.n - 1)];
+        labels[h] = w.assigned[rows[h]];
     }
-    if (lane == 0) add(w.masses + label, mass);
-    mass = 0;
-  };
+    i64 sums[D / 32], mass = 0;
+    int label = __shfl_sync(~0u, labels[0], 0);
 #pragma unroll
-  for (int h = 0; h < 2; h++)
-#pragma unroll 1
-    for (int i = 0; i < 32; i += 8) {
-      Real x[8][D / 32];
-      double heavy[8];
-#pragma unroll
-      for (int u = 0; u < 8; u++) {
-        const int row = __shfl_sync(~0u, rows[h], i + u);
-        heavy[u] = weight(p, row);
+    for (int c = 0; c < D / 32; c++) sums[c] = 0;
+    auto flush = [&]() {
 #pragma unroll
         for (int c = 0; c < D / 32; c++) {
-          const int f = lane + 32 * c;
-          x[u][c] = f < p.d ? coordinate(p, row, f) : (Real)0;
+            if (lane + 32 * c < p.d) add(w.sums + (size_t)label * p.d + lane + 32 * c, sums[c]);
+            sums[c] = 0;
         }
-      }
+        if (lane == 0) add(w.masses + label, mass);
+        mass = 0;
+    };
 #pragma unroll
-      for (int u = 0; u < 8; u++) {
-        if (32 * h + i + u >= count) continue;
-        const int next = __shfl_sync(~0u, labels[h], i + u);
-        if (next != label) {
-          flush();
-          label = next;
+    for (int h = 0; h < 2; h++)
+#pragma unroll 1
+        for (int i = 0; i < 32; i += 8) {
+            Real x[8][D / 32];
+            double heavy[8];
+#pragma unroll
+            for (int u = 0; u < 8; u++) {
+                const int row = __shfl_sync(~0u, rows[h], i + u);
+                heavy[u] = weight(p, row);
+#pragma unroll
+                for (int c = 0; c < D / 32; c++) {
+                    const int f = lane + 32 * c;
+                    x[u][c] = f < p.d ? coordinate(p, row, f) : (Real)0;
+                }
+            }
+#pragma unroll
+            for (int u = 0; u < 8; u++) {
+                if (32 * h + i + u >= count) continue;
+                const int next = __shfl_sync(~0u, labels[h], i + u);
+                if (next != label) {
+                    flush();
+                    label = next;
+                }
+                mass += fixed(heavy[u], p.mass_unit);
+#pragma unroll
+                for (int c = 0; c < D / 32; c++)
+                    sums[c] +=
+                        fixed(WEIGHTED ? (double)x[u][c] * heavy[u] : (double)x[u][c], p.sum_unit);
+            }
         }
-        mass += fixed(heavy[u], p.mass_unit);
-#pragma unroll
-        for (int c = 0; c < D / 32; c++)
-          sums[c] += fixed(WEIGHTED ? (double)x[u][c] * heavy[u] : (double)x[u][c], p.sum_unit);
-      }
-    }
-  flush();
+    flush();
 }

@@ -1,0 +1,27 @@
+"""Lloyd's iterations by the CUDA C++ kernels for Hopper."""
+
+import torch
+
+from lloydformer.engines.cuda.hopper.few import SmallSteps, TinySteps
+from lloydformer.engines.cuda.hopper.many import LargeSteps
+from lloydformer.engines.cuda.hopper.shared import in_range
+from lloydformer.engines.cuda.points import Points
+from lloydformer.engines.cuda.steps import Steps
+from lloydformer.engines.cuda.work import Work
+
+_TINY_FEATURES, _TINY_NUMBERS = 4, 24
+_SMALL_CENTERS, _SMALL_FEATURES = 16, 64
+_LARGE_FEATURES, _LARGE_CENTERS = 256, 4096
+
+
+def hopper_steps(points: Points, work: Work) -> Steps | None:
+    """The family for this problem; None if there is none."""
+    d, k = points.n_features, len(work.centers)
+    plain = points.rows.dtype == torch.float32 and points.weights is None
+    if d <= _TINY_FEATURES and k * d <= _TINY_NUMBERS and plain and in_range(points):
+        return TinySteps(points, work)
+    if k <= _SMALL_CENTERS and d <= _SMALL_FEATURES:
+        return SmallSteps(points, work)
+    if d <= _LARGE_FEATURES and k <= _LARGE_CENTERS:
+        return LargeSteps(points, work)
+    return None

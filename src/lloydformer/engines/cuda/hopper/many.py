@@ -1,0 +1,127 @@
+"""Many centers: scores by wgmma, then close calls, sums and new centers."""
+
+import ctypes
+
+import torch
+from torch import Tensor
+
+from lloydformer.engines.cuda.hopper.shared import WithCopy
+from lloydformer.engines.cuda.launches import SHARED, Grid, Launch
+from lloydformer.engines.cuda.points import Points
+from lloydformer.engines.cuda.work import Work
+
+_ANEW = 2
+"""Iterations at the beginning that add up all points: later ones move those that change."""
+
+
+class _Many(ctypes.Structure):
+    """`struct Many` of kernels/common.cuh."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in (
+            "copy", "norms", "largest", "tiles", "halves", "facts", "center_norms", "partial",
+            "ticket", "queued", "word", "best", "list", "counts", "starts",
+        )),
+        *((name, ctypes.c_int) for name in ("padded", "part", "parts", "each")),
+    ]  # fmt: skip
+
+
+class LargeSteps(WithCopy):
+    """Many centers: scores by wgmma, then close calls, sums and new centers."""
+
+    at_once = 10
+
+    def __init__(self, points: Points, work: Work) -> None:
+        super().__init__(points, work)
+        self.width = -(-points.n_features // 64) * 64
+        self.columns, self.part, self.parts = self._cut(len(work.centers))
+        self.copy = self._copied(self.width, tile=64, fragments=True)
+        self.many = self._shared_by_kernels()
+        self._build()
+
+    def _cut(self, k: int) -> tuple[int, int, int]:
+        """Columns of a matrix instruction, centers of a part in shared memory, parts."""
+        if k <= 128:
+            columns = -(-k // 8) * 8
+            return columns, columns, 1
+        most = min(1024, (SHARED - 2048) // (2 * self.width + 4) // 128 * 128)
+        parts = -(-k // most)
+        part = -(-k // (128 * parts)) * 128
+        return 128, part, -(-k // part)
+
+    def _shared_by_kernels(self) -> _Many:
+        n, k, padded = self.points.n_rows, len(self.work.centers), self.part * self.parts
+        rows, blocks = self.copy.padded, 2 * self.processors
+        whole, single = torch.int32, torch.float32
+        self.counters = self._zeros(3 + k, dtype=whole)
+        self._tensors = {
+            "copy": self.copy.numbers, "norms": self.copy.norms, "largest": self.copy.largest,
+            "tiles": self._empty(padded, self.width, dtype=torch.float16),
+            "halves": self._empty(padded, dtype=single),
+            "facts": self._empty(3, dtype=single),
+            "center_norms": self._empty(padded, 2, dtype=single),
+            "partial": self._empty(padded, 2, dtype=torch.float64),
+            "ticket": self.counters, "queued": self.counters[1:],
+            "word": self._empty(self.parts, rows, dtype=whole),
+            "best": self._empty(self.parts if self.parts > 1 else 0, rows, dtype=single),
+            "list": self._empty(n, dtype=whole),
+            "counts": self._empty(blocks, k, dtype=whole), "starts": self.counters[3:],
+        }  # fmt: skip
+        pointers = (tensor.data_ptr() for tensor in self._tensors.values())
+        return _Many(*pointers, rows, self.part, self.parts, -(-n // blocks))
+
+    def _build(self) -> None:
+        k, size = len(self.work.centers), self.points.rows.dtype.itemsize
+        groups = {64: 4, 128: 3}.get(self.width, 2)
+        together = 1 if self.width > 128 or size == 8 else 4  # TOGETHER in settle.cu
+        wide, given = (("D", self.width),), self._given(self.many)
+        all_processors = self.processors // self.parts * self.parts
+        shared = self.part * (2 * self.width + 4) + 1024
+        self._assign = self._launch(
+            "assign.cu", "assign", Grid(all_processors, 128 * groups, shared), given,
+            (*wide, ("N", self.columns), ("GROUPS", groups)),
+        )  # fmt: skip
+
+        def settle(name: str, blocks: int, threads: int = 256, shared: int = 0) -> Launch:
+            return self._launch("settle.cu", name, Grid(blocks, threads, shared), given, wide)
+
+        eight, twice = 8 * self.processors, 2 * self.processors
+        self._merge = settle("merge", eight)
+        self._recheck = settle("recheck", 4 * self.processors, 256, together * k * size)
+        self._move = settle("move", eight)
+        self._add_all = (
+            settle("count_labels", twice, 1024, 4 * k),
+            settle("scan_counts", 1, 1024),
+            settle("sort_rows", twice, 1024, 4 * k),
+            settle("add_runs", -(-self.points.n_rows // 512)),
+        )
+        each = Grid(self.part * self.parts, self.width)
+        self._update, self._pack_centers = (
+            self._launch("settle.cu", "update", each, self._given(self.many, begin), wide)
+            for begin in (0, 1)
+        )
+
+    def begin(self, centers: Tensor, tolerance: float) -> None:
+        super().begin(centers, tolerance)
+        self._pack_centers()
+        self._left_anew = _ANEW
+
+    def _label(self) -> None:
+        self._assign()
+        if self.parts > 1:
+            self._merge()
+        self._recheck()
+
+    def assign(self) -> None:
+        self._label()
+        self._move()
+
+    def step(self) -> None:
+        self._label()
+        if self._left_anew > 0:
+            self._left_anew -= 1
+            for launch in self._add_all:
+                launch()
+        else:
+            self._move()
+        self._update()
