@@ -119,7 +119,7 @@ extern "C" __global__ __launch_bounds__(THREADS) void choose(Points p, const Rea
                                                              int* ticket) {
     if (candidates[0] < 0) return;
     const int number = *count;
-    extern __shared__ unsigned char raw[];
+    extern __shared__ __align__(16) unsigned char raw[];
     Real* centers = (Real*)raw;
     __shared__ double scratch[32];
     read_centers(p, centers, candidates, trials);

@@ -47,7 +47,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
     Points p, Work w, const uint4* copy, const float2* norms, const float* largest, int* ticket,
     int fold) {
     if (!going(w)) return;
-    extern __shared__ unsigned char raw[];
+    extern __shared__ __align__(16) unsigned char raw[];
     Shared& s = *(Shared*)raw;
     const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2,
               t = lane & 3;
