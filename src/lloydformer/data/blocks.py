@@ -186,7 +186,10 @@ class TensorBlocks:
 
     def seen(self) -> Tensor:
         """A copy of all rows as they are read: scaled, or directions, relative to the origin."""
-        return self._seen(self.points).points
+        seen = torch.empty_like(self.points, memory_format=torch.contiguous_format)
+        for start, stop in ranges(self.layout):
+            seen[start:stop] = self._seen(self.points[start:stop]).points
+        return seen
 
     def weights(self, start: int, stop: int) -> Tensor | None:
         return None if self.sample_weight is None else self.sample_weight[start:stop]

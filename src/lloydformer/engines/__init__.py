@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lloydformer.data.blocks import Blocks
+from lloydformer.data.blocks import Blocks, SparseBlocks
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.contract import Engine
 from lloydformer.engines.cuda import cuda_engine
@@ -27,8 +27,8 @@ def choose(name: str, blocks: Blocks) -> Engine:
     name : str
         "auto" or a key of `ENGINES`. "auto" is the CUDA engine for data on an NVIDIA GPU, else
         the native engine if it was built. Data that the native engine cannot read go to the
-        chunked one whether the name is "auto" or "native", and data on the CPU to the engine for
-        them whether it is "auto" or "cuda".
+        chunked one whether the name is "auto" or "native", and sparse matrices to the engine for
+        the CPU whether it is "auto" or "cuda".
     blocks : Blocks
         The data.
 
@@ -41,7 +41,7 @@ def choose(name: str, blocks: Blocks) -> Engine:
         raise ValueError(f'engine: found {name!r}; pass "auto" or one of {", ".join(ENGINES)}')
     if name == "auto" and blocks.layout.device.type == "cuda":
         name = "cuda"
-    if name == "cuda" and blocks.layout.device.type != "cuda":  # sparse matrices
+    if name == "cuda" and isinstance(blocks, SparseBlocks):
         name = "auto"
     engine = ENGINES[default_engine() if name == "auto" else name]()
     return Chunked() if isinstance(engine, Native) and not engine.reads(blocks) else engine

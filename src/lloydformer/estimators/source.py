@@ -120,7 +120,8 @@ def read(
         ends: Tensor | None = torch.from_numpy(known.ends)
     else:
         ends = X.ends.to(points.device) if isinstance(X, TensorBlocks) else _ends(points)
-    if ends is None and not isinstance(X, Tensor):
+    doubtful = ends is None or (known is not None and not np.isfinite(known.ends).all())
+    if doubtful and not isinstance(X, Tensor | TensorBlocks):
         _check_finite(estimator, X)
     if view is not None:
         scaling = view.scaling
@@ -279,7 +280,8 @@ def checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
             f"{estimator.n_features_in_} features as input"
         )
     device = _wanted_device(estimator)
-    return X.detach() if device is None else X.detach().to(_device(device))
+    there = device is None or (estimator.device is None and X.device.type == "cuda")
+    return X.detach() if there else X.detach().to(_device(device))
 
 
 def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> tuple[Tensor | None, float]:

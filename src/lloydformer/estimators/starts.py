@@ -95,8 +95,8 @@ class Starts:
     def _in_range(self, placed: Tensor) -> Tensor:
         """Refuse centers that are so far from the data that squared distances overflow."""
         layout, far = self.layout, placed.abs().amax().item()
-        if math.isnan(far):
-            raise ValueError("init: found NaN; pass finite centers")
+        if not math.isfinite(far):
+            raise ValueError("init: found NaN or infinity; pass finite centers")
         if self.estimator._directions:
             return directions("init", placed)
         if far >= largest_value(layout.dtype, layout.n_features, layout.n_rows):

@@ -36,7 +36,7 @@ def _native() -> str:
 
 
 def _cuda() -> str:
-    if torch.cuda.device_count() == 0:
+    if not torch.cuda.is_available():
         return "no NVIDIA GPU here"
     from lloydformer.engines.cuda.backend import described
 

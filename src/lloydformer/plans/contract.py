@@ -65,12 +65,15 @@ class Ran:
     empty : bool
         The next iteration leaves a cluster without points, and the engine does not fill it: the
         loop in Python must run it.
+    interrupted : bool
+        Ctrl-C ended it.
     """
 
     centers: Tensor
     history: list[float]
     settled: bool
     empty: bool = False
+    interrupted: bool = False
 
 
 @dataclass(frozen=True)

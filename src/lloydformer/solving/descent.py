@@ -141,6 +141,8 @@ class Descent:
                     return None
                 centers, settled = ran.centers, ran.settled
                 history += ran.history
+                if ran.interrupted:
+                    raise KeyboardInterrupt
                 if ran.empty:
                     centers, objective, settled = self._one_iteration(centers)
                     history.append(objective)

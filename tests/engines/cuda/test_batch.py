@@ -173,6 +173,21 @@ def test_a_start_that_is_not_finite_or_far_away(rng, on_gpu):
     assert found.centers.isfinite().all()
 
 
+@pytest.mark.parametrize("far", [1e4, 1e6, 1e9])
+def test_outliers_take_no_digits_from_the_other_points(far, rng, on_gpu):
+    """The grid of the sums would be too coarse for them: the kernel declines."""
+    x, starts = problems("mixture", rng)
+    x[:, 5], x[:, 6] = far, -far
+    found = lf.fit_batch(x, K, init=starts)
+    true = [
+        lf.KMeans(K, init=c.double(), n_init=1).fit(p.double())
+        for p, c in zip(x.cpu(), starts.cpu(), strict=True)
+    ]
+    for number, model in enumerate(true):
+        assert found.n_iter[number] == model.n_iter_
+        assert torch.equal(found.labels[number].cpu(), model.labels_.to(found.labels.dtype))
+
+
 def test_sizes_that_fit():
     assert [width_for(d) for d in (1, 8, 9, 32, 33, 64)] == [8, 8, 16, 32, 64, 64]
     assert 3 * (shared_bytes(512, 32, 10) + 1152) <= 228 * 1024  # three blocks a multiprocessor

@@ -100,7 +100,7 @@ def test_an_empty_cluster_stops_and_no_center_moves():
     lloyd.step()
     assert work.status.tolist() == [EMPTY, 0]
     assert work.masses[3].item() == 0
-    assert differing(before, work) == {"assigned", "sums", "masses", "changed", "status"}
+    assert differing(before, work) == {"assigned", "sums", "masses", "changed", "status", "report"}
     stopped = state(work)
     work.seen.mul_(2)
     lloyd.step()

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.engines.cuda.backend import CUDA_CPP, backend
-from lloydformer.engines.cuda.launches import SHARED, Arguments, Grid, Launch
+from lloydformer.engines.cuda.launches import SHARED, Arguments, Grid, Launch, make_ready
 from lloydformer.engines.cuda.nvrtc import Constants
 from lloydformer.engines.cuda.points import is_vector
 
@@ -77,6 +77,7 @@ def solve_batch(
     blocks = min(_MOST_BLOCKS, (SHARED + _RESERVED) // (shared + _STATIC + _RESERVED))
     constants = (*macros_for(x, k), ("BLOCKS", blocks))
     with torch.cuda.device(device):
+        make_ready(device)
         solved = empty_results(b, n, k, d, device)
         given = argument(x, starts, solved, tol, max_iter, spans)
         grid = Grid(b, _THREADS, shared)

@@ -1,8 +1,9 @@
 """The CUDA engine: Lloyd's and spherical k-means by kernels, all else by torch on the device."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from typing import Any, TypeGuard
 
@@ -14,12 +15,13 @@ from lloydformer.data.blocks import Blocks, TensorBlocks
 from lloydformer.engines.chunked import ChunkedSession
 from lloydformer.engines.cuda.backend import CUDA_CPP, TORCH, backend
 from lloydformer.engines.cuda.hopper import hopper_steps
+from lloydformer.engines.cuda.launches import make_ready
+from lloydformer.engines.cuda.nvrtc import CompileError
 from lloydformer.engines.cuda.passes import WIDEST, moments
 from lloydformer.engines.cuda.points import Points
 from lloydformer.engines.cuda.seeds import knows, seeds
 from lloydformer.engines.cuda.steps import Steps
 from lloydformer.engines.cuda.work import EMPTY, GOING, RECORDS, SETTLED, Work
-from lloydformer.numerics.accumulate import add_by_label
 from lloydformer.plans.assign import (
     Cosines,
     Farthest,
@@ -33,6 +35,8 @@ from lloydformer.plans.means import Iterations
 from lloydformer.plans.seeding import Seeds
 from lloydformer.plans.session import Fold, Task
 
+_SAMPLE = 256
+"""Rows that tell the size of most coordinates."""
 _MOST_ROWS = 1 << 30
 """Kernels count rows in 32 bits."""
 
@@ -54,6 +58,7 @@ class Cuda:
                 'engine: found "cuda" for data that are not on a GPU; use "native" or "chunked"'
             )
         with ExitStack() as resources, torch.cuda.device(blocks.device):
+            make_ready(blocks.device)
             yield CudaSession(blocks, 1, resources)
 
 
@@ -64,8 +69,9 @@ class CudaSession(ChunkedSession):
         super().__init__(blocks, n_threads, resources)
         self._tensors = blocks
         self._steps: tuple[Work, Steps] | None = None
+        self._no_room = False
         self.labelled = False
-        """Are the labels in the state those that the kernels have found last?"""
+        """The last fold was one of kernels that label points, so the state has these labels."""
         self.changed: Tensor | None = None
         """Labels that have changed in an iteration that was broken off for an empty cluster."""
 
@@ -83,6 +89,7 @@ class CudaSession(ChunkedSession):
         kernel = _TASKS.get(type(task))
         if kernel is None:
             return None
+        self.labelled = False
         with self._all_or_forgotten():
             return kernel(self, task)
 
@@ -114,7 +121,7 @@ class CudaSession(ChunkedSession):
     def moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The summary of the fold `Moments`, on the CPU."""
         blocks, known = self._tensors, self._tensors.survey
-        if self.kernels != CUDA_CPP or blocks.n_features > WIDEST:
+        if self.kernels != CUDA_CPP or blocks.n_features > WIDEST or self.too_many_rows:
             weighted, count, plain, sums = (moment.cpu() for moment in super().fold(Moments()))
             return weighted, count, plain, sums
         whole = blocks.sample_weight is None and self.points.rows is blocks.points
@@ -122,49 +129,82 @@ class CudaSession(ChunkedSession):
             return moments(self.points)
         squares, sums = known.seen_from(blocks.origin_on_host)
         total = torch.tensor(squares, dtype=torch.float64)
-        return total, torch.tensor(float(blocks.n_rows)), total, torch.from_numpy(sums)
+        count = torch.tensor(float(blocks.n_rows), dtype=torch.float64)
+        return total, count, total, torch.from_numpy(sums)
+
+    @property
+    def too_many_rows(self) -> bool:
+        return self.layout.n_rows > _MOST_ROWS
 
     @cached_property
     def exact(self) -> bool:
-        """Are sums in fixed point fine enough for these points?"""
+        """Are there kernels, and are sums in fixed point fine enough for these points?"""
+        if self.kernels == TORCH or self.too_many_rows or self._no_room:
+            return False
+        try:
+            return self._resolved()
+        except torch.OutOfMemoryError:
+            self._warn_of_memory()
+            return False
+
+    def _resolved(self) -> bool:
         _, count, plain, sums = (moment.numpy() for moment in self.moments)
         spread = float(plain / count - np.square(sums / count).sum()) / self.layout.n_features
         weights = self.points.weights
         lightest = 1.0 if weights is None else float(weights[weights > 0].min())
-        return spread > 0 and self.points.resolves(math.sqrt(spread), lightest)
+        typical = min(math.sqrt(max(spread, 0.0)), self._typical())
+        return typical > 0 and self.points.resolves(typical, lightest)
+
+    def _typical(self) -> float:
+        """The size of most coordinates, which a few outliers do not change."""
+        points = self.points
+        rows = points.rows[:: max(1, points.n_rows // _SAMPLE)][:_SAMPLE]
+        groups = torch.tensor_split((rows - points.origin).abs().double(), min(8, len(rows)))
+        return float(torch.stack([group.mean() for group in groups]).median())
 
     def steps(self, n_clusters: int) -> tuple[Work, Steps] | None:
         """Kernels for so many centers; None if there are none for these points."""
         if self._steps is not None and len(self._steps[0].centers) == n_clusters:
             return self._steps
-        few = self.layout.n_rows <= _MOST_ROWS
-        if self.kernels == TORCH or not few or not self.exact:
+        self._steps = None  # its memory is free before that of the next one is asked for
+        if self.kernels == TORCH or self.too_many_rows or self._no_room:
             return None
         try:
             work = Work.empty(self.points, n_clusters, self._tensors.directions)
-            self._steps = (work, self._steps_for(work))
+            steps = self._steps_for(work)
         except torch.OutOfMemoryError:
-            raise no_room(self.points) from None
+            steps = None
+            self._warn_of_memory()
+        self._steps = None if steps is None else (work, steps)
         return self._steps
 
-    def _steps_for(self, work: Work) -> Steps:
-        steps = hopper_steps(self.points, work) if self.kernels == CUDA_CPP else None
-        if steps is not None:
-            return steps
-        from lloydformer.engines.cuda.portable.steps import PortableSteps
+    def _steps_for(self, work: Work) -> Steps | None:
+        """CUDA C++ where it knows the problem and compiles, else Triton where that runs."""
+        if self.kernels == CUDA_CPP:
+            with suppress(CompileError):
+                steps = hopper_steps(self.points, work)
+                if steps is not None:
+                    return steps
+        try:
+            from lloydformer.engines.cuda.portable.steps import PortableSteps
 
-        return PortableSteps(self.points, work)
+            return PortableSteps(self.points, work)
+        except torch.OutOfMemoryError:
+            raise
+        except (ImportError, OSError, RuntimeError):  # no Triton, or no compiler for it
+            return None
 
-
-def no_room(points: Points) -> MemoryError:
-    """The kernels' copy of the points does not fit."""
-    n, d = points.rows.shape
-    free, total = torch.cuda.mem_get_info(points.rows.device)
-    return MemoryError(
-        f"X: the kernels need about {n * (2 * d + 40) / 2**30:.1f} GiB beside it, and the GPU has "
-        f'{free / 2**30:.1f} of {total / 2**30:.1f} GiB left; pass engine="chunked", which needs '
-        'less, device="cpu", or fewer rows'
-    )
+    def _warn_of_memory(self) -> None:
+        """Say once that the kernels' copy of the points does not fit."""
+        self._no_room = True
+        free, total = (size / 2**30 for size in torch.cuda.mem_get_info(self.layout.device))
+        warnings.warn(
+            "X: the copy of the points that kernels read does not fit into the memory of the GPU "
+            f"({free:.1f} of {total:.1f} GiB are free); PyTorch runs without it, more slowly. "
+            "Free memory or pass fewer rows",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _moments(session: CudaSession, fold: Moments) -> Any:
@@ -184,7 +224,7 @@ def _assigned(session: CudaSession, centers: Tensor) -> tuple[Work, Steps] | Non
 
 
 def _nearest(session: CudaSession, fold: Nearest) -> Any:
-    known = _assigned(session, fold.centers)
+    known = _assigned(session, fold.centers) if session.exact else None
     if known is None:
         return None
     work, points = known[0], session.points
@@ -196,15 +236,15 @@ def _nearest(session: CudaSession, fold: Nearest) -> Any:
 
 
 def _measure(session: CudaSession, fold: Measure) -> Any:
-    known = _assigned(session, fold.centers)
+    adds = isinstance(fold, Cosines)
+    known = _assigned(session, fold.centers) if not adds or session.exact else None
     if known is None:
         return None
     work, steps = known
     distances = session.state.column("distances")
     total, masses = steps.measure(distances), work.masses.double() / session.points.mass_unit
-    if isinstance(fold, Cosines):
-        spread = session._mass(0, session.layout.n_rows)
-        masses = masses - add_by_label(spread, work.assigned.long(), len(masses)) / 2
+    if adds:  # the sum of w x c
+        masses = (work.sums.double() / session.points.sum_unit * work.seen.double()).sum(dim=1)
     return total, masses
 
 
@@ -224,25 +264,33 @@ def _farthest(session: CudaSession, fold: Farthest) -> FarthestPoints | None:
 
 
 def _iterations(session: CudaSession, task: Iterations) -> Ran | None:
-    known = session.steps(len(task.centers))
+    known = session.steps(len(task.centers)) if session.exact else None
     if known is None:
         return None
     work, steps = known
     steps.begin(task.centers, task.tolerance)
     history: list[float] = []
-    status, at_once = GOING, steps.at_once
-    while status == GOING and len(history) < task.max_iter:
-        for _ in range(min(at_once, task.max_iter - len(history))):
-            steps.step()
+    status, at_once, interrupted = GOING, steps.at_once, False
+    while status == GOING and not interrupted and len(history) < task.max_iter:
+        try:
+            for _ in range(min(at_once, task.max_iter - len(history))):
+                steps.step()
+        except KeyboardInterrupt:
+            interrupted = True
         status, record = work.so_far()
         history += [task.objective(change) for change in record[:, 0]]
         at_once = min(2 * at_once, RECORDS)
     session.changed = work.changed[0].clone() if status == EMPTY else None
-    return Ran(work.centers.clone(), history, status == SETTLED, status == EMPTY)
+    centers = work.centers.clone()
+    return Ran(centers, history, status == SETTLED, status == EMPTY, interrupted)
 
 
 def _seeds(session: CudaSession, task: Seeds) -> Tensor | None:
-    if session.kernels != CUDA_CPP or not knows(session.points, task.draws):
+    if (
+        session.kernels != CUDA_CPP
+        or session.too_many_rows
+        or not knows(session.points, task.draws)
+    ):
         return None
     distances = session.state.column("distances")
     return seeds(session.points, task.first, task.draws, distances)

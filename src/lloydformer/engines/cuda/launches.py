@@ -133,3 +133,11 @@ def row_shape(d: int) -> tuple[int, int]:
     if d <= 4:
         return 4, 1
     return next(width for width in (32, 64, 128, 256) if d <= width), 8
+
+
+def make_ready(device: torch.device) -> None:
+    """Give this thread a CUDA context: torch makes one only when it needs it."""
+    context = ctypes.c_void_p()
+    driver().cuCtxGetCurrent(ctypes.byref(context))
+    if not context:
+        torch.cuda.synchronize(device)

@@ -19,8 +19,8 @@ from lloydformer.storage.cache_folder import cache_folder
 
 _SOURCES = Path(__file__).parent / "kernels"
 _SHARED_LIMIT = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-_FREE_SHARED = 48 * 1024
-"""Bytes of shared memory that a block may have without asking."""
+_FREE_SHARED = 40 * 1024
+"""Bytes of shared memory that a block may have without asking: 48 KiB less what is static."""
 
 Constants = tuple[tuple[str, object], ...]
 
@@ -115,13 +115,16 @@ def compiled(text: str, architecture: str, constants: Constants) -> bytes:
     options = [f"--gpu-architecture=sm_{architecture}", "--std=c++17"]
     options += [f"-D{name}={value}" for name, value in constants]
     key = hashlib.sha256("\0".join([text, _version(), *options]).encode()).hexdigest()[:32]
-    path = cache_folder("kernels") / f"{key}.cubin"
-    with suppress(OSError):
-        return path.read_bytes()
+    with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
+        return _path(key).read_bytes()
     code = _compile(text, options)
-    with suppress(OSError), replacing(path) as file:  # a cache that cannot be written is none
+    with suppress(OSError, RuntimeError), replacing(_path(key)) as file:
         file.write(code)
     return code
+
+
+def _path(key: str) -> Path:
+    return cache_folder("kernels") / f"{key}.cubin"
 
 
 def _version() -> str:

@@ -1,4 +1,4 @@
-"""Greedy k-means++ on the device, without a word to the host."""
+"""Greedy k-means++ on the device, without waiting for the host."""
 
 import numpy as np
 import torch

@@ -17,8 +17,9 @@ _LARGE_FEATURES, _LARGE_CENTERS = 256, 4096
 def hopper_steps(points: Points, work: Work) -> Steps | None:
     """The family for this problem; None if there is none."""
     d, k = points.n_features, len(work.centers)
-    plain = points.rows.dtype == torch.float32 and points.weights is None
-    if d <= _TINY_FEATURES and k * d <= _TINY_NUMBERS and plain and in_range(points):
+    plain = points.rows.dtype == torch.float32 and points.weights is None and in_range(points)
+    whole = d not in (2, 4) or points.rows.data_ptr() % (4 * d) == 0  # rows are read as vectors
+    if d <= _TINY_FEATURES and k * d <= _TINY_NUMBERS and plain and whole:
         return TinySteps(points, work)
     if k <= _SMALL_CENTERS and d <= _SMALL_FEATURES:
         return SmallSteps(points, work)

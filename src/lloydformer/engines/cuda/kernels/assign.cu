@@ -45,6 +45,7 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
     const int g = lane >> 2, t4 = lane & 3, part = blockIdx.x % parts, n_tiles = part_size / N;
     const float cm = m.facts[0], cr = m.facts[1];
     const float size = (*m.largest * cm + m.facts[2]) * 1.01f + 1e-30f;
+    const bool hopeless = !(size < 1e37f);  // a center is too far away for float32
     const float by_norm = cr + (D + 16) * 1.2e-7f * cm, always = 9e-6f * size;
     for (int i = thread; i < part_size * D / 8; i += 128 * GROUPS)
         ((uint4*)centers)[i] = ((const uint4*)m.tiles)[(size_t)part * (part_size * D / 8) + i];
@@ -157,7 +158,7 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
             const float error = fmaf(norm[h].y, cm + cr, fmaf(norm[h].x, by_norm, always));
             const float lowest = fmaxf(fmaf(-2.f, error, __int_as_float(first[h])), 1e-30f);
             const int limit = __float_as_int(lowest);
-            const bool close = max(next, second[h]) >= limit && row + 8 * h < n;
+            const bool close = (hopeless || max(next, second[h]) >= limit) && row + 8 * h < n;
             if (__any_sync(~0u, close)) {
                 int near = 0;
 #pragma unroll
@@ -166,7 +167,7 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
                 near += __shfl_xor_sync(~0u, near, 2);
                 const int u2 = second[h] >= limit ? second[h] & 31 : u1,
                           q2 = next >= limit ? next & 31 : q1;
-                const bool few = near <= 2 && third[h] < limit;
+                const bool few = !hopeless && near <= 2 && third[h] < limit;
                 if (close)
                     code |= ((part * part_size + u2 * 32 + q2) << 15) | (few ? 1u << 30 : 2u << 30);
                 if (parts == 1 && close && t4 == 0) {

@@ -109,7 +109,7 @@ __device__ __forceinline__ float on_grid(float x, float unit, float inverse) {
 struct Facts {
     float span;     // the largest half of a column's range, in this thread's warp
     double spread;  // the sum of variances, of this thread
-    bool finite;
+    bool good;      // finite, and the grid of the sums is fine enough
 };
 
 // Subtracts the origin, a column by one warp.
@@ -120,7 +120,7 @@ __device__ __forceinline__ Facts center_columns(Problem& s, const Arrays& a) {
         float* x = a.points + f * a.stride;
         float low = LARGEST, high = -LARGEST;
         for (int i = lane; i < a.n; i += 32) {
-            facts.finite &= fabsf(x[i]) <= LARGEST;
+            facts.good &= fabsf(x[i]) <= LARGEST;
             low = fminf(low, x[i]), high = fmaxf(high, x[i]);
         }
 #pragma unroll
@@ -131,10 +131,13 @@ __device__ __forceinline__ Facts center_columns(Problem& s, const Arrays& a) {
         const float origin = middle(low, high);
         const float unit = unit_for(fmaxf(high - origin, origin - low)), inverse = 1.f / unit;
         double sum = 0, square = 0;
+        int coarse = 0;  // points that lose many digits: outliers have made the grid wide
         for (int i = lane; i < a.n; i += 32) {
-            const float v = on_grid(x[i] - origin, unit, inverse);
+            const float exact = x[i] - origin, v = on_grid(exact, unit, inverse);
+            coarse += v != exact && fabsf(exact) * unit < 4.f;
             x[i] = v, sum += v, square = fma((double)v, (double)v, square);
         }
+        facts.good &= 2 * __reduce_add_sync(~0u, coarse) <= a.n;
         sum = warp_sum(sum) / a.n, square = warp_sum(square) / a.n;
         facts.span = fmaxf(facts.span, high / 2 - low / 2);
         if (lane == 0) {
@@ -497,11 +500,11 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void solve_batch(Batch 
     load(a, p.rows + (size_t)blockIdx.x * p.n * p.d, p.d);
     __syncthreads();
     const Facts facts = center_columns(s, a);
-    const bool finite = __syncthreads_and(facts.finite);
+    const bool usable = __syncthreads_and(facts.good);
     const float span = block_max(facts.span, s.scratch);
     const double tolerance = p.tol * fmax(block_sum(facts.spread, s.scratch), 0.0) / p.d;
     const bool good = read_starts(s, p) && (span == 0 || (span > p.least && span < p.most));
-    if (!__syncthreads_and(good && finite)) {
+    if (!__syncthreads_and(good && usable)) {
         if (threadIdx.x == 0) p.n_iter[blockIdx.x] = DECLINED;
         return;
     }

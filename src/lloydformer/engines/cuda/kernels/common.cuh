@@ -1,5 +1,5 @@
 // What all kernels share. Sizes and pointers travel in two structs, which Python fills
-// (engines/cuda/arguments.py).
+// (engines/cuda/launches.py).
 typedef long long i64;
 typedef unsigned long long u64;
 typedef unsigned int u32;

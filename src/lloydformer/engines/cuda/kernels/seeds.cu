@@ -1,4 +1,4 @@
-// Greedy k-means++ without a word to the host: three launches a seed.
+// Greedy k-means++ without waiting for the host: three launches a seed.
 // rows: the seeds; rows[0] is given. count: how many of them are found.
 #ifndef D
 #define D 32

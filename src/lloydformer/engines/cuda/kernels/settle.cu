@@ -34,7 +34,7 @@ extern "C" __global__ void merge(Points p, Work w, Many m) {
         const float limit = first - 2.f * score_error(m, m.norms[row]);
         u32 own = m.word[(size_t)a * m.padded + row], other = m.word[(size_t)b * m.padded + row];
         u32 kind = own >> 30;
-        if (second >= limit) kind = third >= limit || kind == 2 || other >> 30 == 2 ? 2 : 3;
+        if (!(second < limit)) kind = !(third < limit) || kind == 2 || other >> 30 == 2 ? 2 : 3;
         if (own >> 30 == 0) own |= (own & LABEL) << 15;
         if (other >> 30 == 0) other |= (other & LABEL) << 15;
         m.word[row] = kind == 0 ? own & LABEL : (own & 0x3fffffff) | kind << 30;
@@ -236,7 +236,7 @@ extern "C" __global__ void update(Points p, Work w, Many m, int begin) {
         m.tiles[tile + row * 64 + (((at16 % 64) / 8) ^ (row & 7)) * 8 + at16 % 8] = bits;
         const double square = block_sum(x * x, scratch), lost = block_sum(rest * rest, scratch);
         if (f == 0) {
-            m.halves[j] = j < w.k ? (float)(0.5 * square) : 3e38f;
+            m.halves[j] = j < w.k ? fminf((float)(0.5 * square), 1e38f) : 3e38f;
             m.center_norms[2 * j] = (float)(sqrt(square) * 1.000001);
             m.center_norms[2 * j + 1] = (float)(sqrt(lost) * 1.000001);
         }

@@ -1,4 +1,4 @@
-// k up to 16, D 32, 64 or 128: one launch an iteration. Scores from the float16 copy, close calls
+// k up to 16, D 32 or 64: one launch an iteration. Scores from the float16 copy, close calls
 // in float64, gathered eight at a time; integer sums of the points that change. The last block
 // makes the new centers.
 #ifndef D
@@ -64,7 +64,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
         }
         square = warp_sum(square), lost = warp_sum(lost);
         if (lane == 0) {
-            s.halves[j] = j < w.k ? (float)(0.5 * square) : 1e38f;
+            s.halves[j] = j < w.k ? fminf((float)(0.5 * square), 5e37f) : 1e38f;
             s.norms[j] = (float)(sqrt(square) * 1.000001),
             s.lost[j] = (float)(sqrt(lost) * 1.000001);
         }
@@ -224,7 +224,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
             const float2 norm = t ? now.norm[1] : now.norm[0];
             const bool in = t < 2 && row < p.n;
             const float error = fmaf(norm.x, by_norm, fmaf(norm.y, by_rest, always));
-            const bool close = in && most - next_best <= error;
+            const bool sure = most - next_best > error && (int)(__float_as_uint(most) & 15) < w.k;
+            const bool close = in && !sure;
             const u32 votes = __ballot_sync(~0u, close);
             if (close) queue[queued + __popc(votes & ((1u << lane) - 1))] = row;
             queued += __popc(votes);

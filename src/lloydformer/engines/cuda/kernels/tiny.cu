@@ -1,6 +1,6 @@
 // d up to 4 and few centers: one read of the rows an iteration and nothing else. Scores in float32,
-// close calls in float64, sums in float64 registers on the grid of the fixed-point numbers (exact,
-// hence the same in any order), then integer atomics. The last block makes the new centers.
+// close calls in float64, sums in float64 registers on the grid of the fixed-point numbers, always
+// added in the same order, then integer atomics. The last block makes the new centers.
 #ifndef DIM
 #define DIM 2
 #endif
