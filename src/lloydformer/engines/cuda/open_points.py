@@ -1,0 +1,175 @@
+"""Points that the kernels of a GPU have opened, and what they know of them between calls."""
+
+import math
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.layout import Layout
+from lloydformer.engines.cuda.backend import CUDA_CPP, TORCH, backend
+from lloydformer.engines.cuda.hopper import hopper_steps
+from lloydformer.engines.cuda.nvrtc import CompileError
+from lloydformer.engines.cuda.passes import WIDEST, moments
+from lloydformer.engines.cuda.points import Points
+from lloydformer.engines.cuda.steps import Steps
+from lloydformer.engines.cuda.work import Work
+from lloydformer.engines.state import PointState
+from lloydformer.plans.assign import Moments
+from lloydformer.plans.session import Fold
+
+_SAMPLE = 256
+"""Rows that tell the size of most coordinates."""
+_MOST_ROWS = 1 << 30
+"""Kernels count rows in 32 bits."""
+
+
+@dataclass
+class PointsOnGpu:
+    """The points of a session, with its state of them.
+
+    Attributes
+    ----------
+    blocks : TensorBlocks
+        The points.
+    state : PointState
+        What is remembered of each point.
+    fold_plainly : callable
+        Runs a fold with torch.
+    labelled : bool
+        The last fold was one of kernels that label points, so the state has these labels.
+    changed : Tensor or None
+        Labels that have changed in an iteration that was broken off for an empty cluster.
+    """
+
+    blocks: TensorBlocks
+    state: PointState
+    fold_plainly: Callable[[Fold], Any]
+    labelled: bool = False
+    changed: Tensor | None = None
+    _steps: tuple[Work, Steps] | None = field(default=None, init=False)
+    _no_room: bool = field(default=False, init=False)
+
+    @property
+    def layout(self) -> Layout:
+        return self.blocks.layout
+
+    def forget(self) -> None:
+        """No point has a label any more."""
+        self.changed = None
+        if self._steps is not None:
+            self._steps[0].forget()
+
+    @property
+    def kernels(self) -> str:
+        """What kernels this GPU runs."""
+        return backend(self.layout.device)
+
+    @cached_property
+    def points(self) -> Points:
+        """The rows as kernels read them. Scaled rows and directions are computed once."""
+        blocks = self.blocks
+        weights, heaviest = blocks.sample_weight, 1.0
+        if weights is not None:
+            weights, heaviest = weights.contiguous(), float(weights.max())
+        if blocks.directions or blocks.scaling is not None:
+            rows = blocks.seen()
+            return Points(rows, torch.zeros_like(rows[0]), weights, blocks.reach, heaviest)
+        rows = blocks.points.contiguous()
+        return Points(rows, blocks.origin.contiguous(), weights, blocks.reach, heaviest)
+
+    @cached_property
+    def moments(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The summary of the fold `Moments`, on the CPU."""
+        blocks, known = self.blocks, self.blocks.survey
+        if self.kernels != CUDA_CPP or blocks.n_features > WIDEST or self.too_many_rows:
+            weighted, count, plain, sums = (moment.cpu() for moment in self.fold_plainly(Moments()))
+            return weighted, count, plain, sums
+        whole = blocks.sample_weight is None and self.points.rows is blocks.points
+        if known is None or not whole:
+            return moments(self.points)
+        squares, sums = known.seen_from(blocks.origin_on_host)
+        total = torch.tensor(squares, dtype=torch.float64)
+        count = torch.tensor(float(blocks.n_rows), dtype=torch.float64)
+        return total, count, total, torch.from_numpy(sums)
+
+    @property
+    def too_many_rows(self) -> bool:
+        return self.layout.n_rows > _MOST_ROWS
+
+    @cached_property
+    def exact(self) -> bool:
+        """Are there kernels, and are sums in fixed point fine enough for these points?"""
+        if self.kernels == TORCH or self.too_many_rows or self._no_room:
+            return False
+        try:
+            return self._resolved()
+        except torch.OutOfMemoryError:
+            self._warn_of_memory()
+            return False
+
+    def _resolved(self) -> bool:
+        _, count, plain, sums = (moment.numpy() for moment in self.moments)
+        spread = float(plain / count - np.square(sums / count).sum()) / self.layout.n_features
+        weights = self.points.weights
+        lightest = 1.0 if weights is None else float(weights[weights > 0].min())
+        typical = min(math.sqrt(max(spread, 0.0)), self._typical())
+        return typical > 0 and self.points.resolves(typical, lightest)
+
+    def _typical(self) -> float:
+        """The size of most coordinates, which a few outliers do not change."""
+        points = self.points
+        rows = points.rows[:: max(1, points.n_rows // _SAMPLE)][:_SAMPLE]
+        groups = torch.tensor_split((rows - points.origin).abs().double(), min(8, len(rows)))
+        return float(torch.stack([group.mean() for group in groups]).median())
+
+    def steps(self, n_clusters: int) -> tuple[Work, Steps] | None:
+        """Kernels for so many centers; None if there are none for these points."""
+        if self._steps is not None and len(self._steps[0].centers) == n_clusters:
+            return self._steps
+        self._steps = None  # its memory is free before that of the next one is asked for
+        if self.kernels == TORCH or self.too_many_rows or self._no_room:
+            return None
+        try:
+            work = Work.empty(self.points, n_clusters, self.blocks.directions)
+            steps = self._steps_for(work)
+        except torch.OutOfMemoryError:
+            steps = None
+            self._warn_of_memory()
+        self._steps = None if steps is None else (work, steps)
+        return self._steps
+
+    def _steps_for(self, work: Work) -> Steps | None:
+        """CUDA C++ where it knows the problem and compiles, else Triton where that runs."""
+        if self.kernels == CUDA_CPP:
+            with suppress(CompileError):
+                steps = hopper_steps(self.points, work)
+                if steps is not None:
+                    return steps
+        try:
+            from lloydformer.engines.cuda.portable.steps import PortableSteps
+
+            return PortableSteps(self.points, work)
+        except torch.OutOfMemoryError:
+            raise
+        except (ImportError, OSError, RuntimeError):  # no Triton, or no compiler for it
+            return None
+
+    def _warn_of_memory(self) -> None:
+        """Say once that the kernels' copy of the points does not fit."""
+        self._no_room = True
+        free, total = (size / 2**30 for size in torch.cuda.mem_get_info(self.layout.device))
+        warnings.warn(
+            "X: the copy of the points that kernels read does not fit into the memory of the GPU "
+            f"({free:.1f} of {total:.1f} GiB are free); PyTorch runs without it, more slowly. "
+            "Free memory or pass fewer rows",
+            RuntimeWarning,
+            stacklevel=2,
+        )
