@@ -58,11 +58,11 @@ class Layout:
         """Centers in the units of the data, converted to the coordinates of the rows (float64)."""
         given = centers.to(self.device).double()
         scaled = given if self.scaling is None else self.scaling.apply(given)
-        return scaled - self.origin.double()
+        return scaled - self.origin
 
     def returned(self, centers: Tensor) -> Tensor:
         """The inverse of `place`: centers in the units and the precision of the data."""
-        placed = centers + self.origin.double()
+        placed = centers + self.origin
         return (placed if self.scaling is None else self.scaling.undo(placed)).to(self.dtype)
 
     def rounded(self, centers: Tensor) -> Tensor:

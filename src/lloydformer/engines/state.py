@@ -51,6 +51,10 @@ class PointState:
         known = self.known(name)
         return None if known is None else _copied(torch.empty_like(known), known)
 
+    def set_labels(self, labels: Tensor) -> None:
+        """Take over labels (n,), int32, that somebody else has written."""
+        self._columns["labels"], self._lent = labels, False
+
     def lend_labels(self) -> Tensor:
         """The labels, as they are now. `reclaim` must be called before the next write."""
         self._lent = True

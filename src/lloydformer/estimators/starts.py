@@ -94,7 +94,7 @@ class Starts:
 
     def _in_range(self, placed: Tensor) -> Tensor:
         """Refuse centers that are so far from the data that squared distances overflow."""
-        layout, far = self.layout, placed.abs().amax().item()
+        layout, far = self.layout, torch.linalg.vector_norm(placed, math.inf).item()
         if not math.isfinite(far):
             raise ValueError("init: found NaN or infinity; pass finite centers")
         if self.estimator._directions:

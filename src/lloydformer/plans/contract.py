@@ -51,6 +51,19 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Final:
+    """The last assignment: what users compare, and what the plan descends.
+
+    masses: the weight that each center stands for when `partial_fit` goes on from it; None in
+    plans whose centers are no running means.
+    """
+
+    inertia: float
+    objective: float
+    masses: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Ran:
     """Iterations that an engine ran in one call.
 
@@ -67,6 +80,9 @@ class Ran:
         loop in Python must run it.
     interrupted : bool
         Ctrl-C ended it.
+    final : Final or None
+        What `Plan.finish` would return, if the engine has done that as well: then the centers are
+        rounded as users get them, and the session has the labels.
     """
 
     centers: Tensor
@@ -74,19 +90,7 @@ class Ran:
     settled: bool
     empty: bool = False
     interrupted: bool = False
-
-
-@dataclass(frozen=True)
-class Final:
-    """The last assignment: what users compare, and what the plan descends.
-
-    masses: the weight that each center stands for when `partial_fit` goes on from it; None in
-    plans whose centers are no running means.
-    """
-
-    inertia: float
-    objective: float
-    masses: tuple[float, ...] | None = None
+    final: Final | None = None
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ import numpy as np
 from torch import Tensor
 
 from lloydformer.plans.assign import Farthest, FarthestPoints
-from lloydformer.plans.contract import Placed, Plan, Step, Sums
+from lloydformer.plans.contract import Final, Placed, Plan, Step, Sums
 from lloydformer.plans.medoids import rows_of
 from lloydformer.plans.session import Session
 from lloydformer.solving.best_seen import BestSeen
@@ -72,6 +72,19 @@ class Outcome:
     n_steps: int | None = None
 
 
+def outcome_of(
+    centers: Tensor,
+    history: list[float],
+    last: Final,
+    rows: Tensor | None = None,
+    n_steps: int | None = None,
+) -> Outcome:
+    """The outcome of a start whose points have been labelled for the last time."""
+    return Outcome(
+        centers, last.inertia, (*history, last.objective), rows, last.masses, n_steps
+    )  # fmt: skip
+
+
 class Stopped(KeyboardInterrupt):
     """Ctrl-C during a start, with its outcome so far; None before the first iteration."""
 
@@ -116,8 +129,7 @@ class Descent:
         """Label the points by centers as they will be returned."""
         final = self.session.layout.rounded(centers)
         last = self.plan.finish(self.session, final.to(self.session.layout.dtype))
-        history = [*history, last.objective]
-        return Outcome(final, last.inertia, tuple(history), rows, last.masses, n_steps)
+        return outcome_of(final, history, last, rows, n_steps)
 
     def heard(self, number: int, iteration: Iteration) -> None:
         """Tell the callback of an iteration."""
@@ -141,6 +153,8 @@ class Descent:
                     return None
                 centers, settled = ran.centers, ran.settled
                 history += ran.history
+                if ran.final is not None:
+                    return outcome_of(centers, history, ran.final)
                 if ran.interrupted:
                     raise KeyboardInterrupt
                 if ran.empty:

@@ -30,14 +30,17 @@ class PointsArgument(ctypes.Structure):
     ]  # fmt: skip
 
 
+_WORK = (
+    "centers", "seen", "assigned", "sums", "masses", "changed", "tolerance", "record", "status",
+    "total", "ticket",
+)  # fmt: skip
+
+
 class WorkArgument(ctypes.Structure):
     """`struct Work` of kernels/common.cuh."""
 
     _fields_ = [
-        *_pointers(
-            "centers", "seen", "assigned", "sums", "masses", "changed", "tolerance", "record",
-            "status",
-        ),
+        *_pointers(*_WORK),
         ("k", ctypes.c_int), ("directions", ctypes.c_int),
     ]  # fmt: skip
 
@@ -51,12 +54,11 @@ def points_argument(points: Points) -> PointsArgument:
 
 
 def work_argument(work: Work) -> WorkArgument:
-    tensors = (
-        work.centers, work.seen, work.assigned, work.sums, work.masses, work.changed,
-        work.tolerance, work.record, work.status,
+    parts = {name: work.address(name) for name in _WORK if name != "assigned"}
+    return WorkArgument(
+        assigned=work.assigned.data_ptr(), k=work.n_clusters, directions=int(work.directions),
+        **parts,
     )  # fmt: skip
-    pointers = (tensor.data_ptr() for tensor in tensors)
-    return WorkArgument(*pointers, len(work.centers), int(work.directions))
 
 
 @dataclass(frozen=True)
@@ -92,17 +94,16 @@ class Launch:
         arguments: Arguments,
         constants: Constants = (),
     ) -> None:
-        self._function = kernel(file, name, device, constants, grid.shared)
-        self._device, self._grid, self._arguments = device, grid, arguments
+        function = kernel(file, name, device, constants, grid.shared)
+        self._before = (function, grid.blocks, 1, 1, grid.threads, 1, 1, grid.shared)
+        self._number, self._arguments = device.index or 0, arguments
+        self._launch = driver().cuLaunchKernel
 
     def __call__(self) -> None:
-        grid, stream = self._grid, torch._C._cuda_getCurrentRawStream(self._device.index or 0)
-        checked(
-            driver().cuLaunchKernel(
-                self._function, grid.blocks, 1, 1, grid.threads, 1, 1, grid.shared,
-                ctypes.c_void_p(stream), self._arguments.pointers, None,
-            )
-        )  # fmt: skip
+        stream = ctypes.c_void_p(torch._C._cuda_getCurrentRawStream(self._number))
+        status = self._launch(*self._before, stream, self._arguments.pointers, None)
+        if status:
+            checked(status)
 
 
 def _packed(argument: Any) -> Any:

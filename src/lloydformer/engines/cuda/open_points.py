@@ -25,8 +25,8 @@ from lloydformer.engines.state import PointState
 from lloydformer.plans.assign import Moments
 from lloydformer.plans.session import Fold
 
-_SAMPLE = 256
-"""Rows that tell the size of most coordinates."""
+_SAMPLE, _GROUPS = 256, 8
+"""Rows that tell the size of most coordinates, and groups of them."""
 _MOST_ROWS = 1 << 30
 """Kernels count rows in 32 bits."""
 
@@ -126,13 +126,22 @@ class PointsOnGpu:
     def _typical(self) -> float:
         """The size of most coordinates, which a few outliers do not change."""
         points = self.points
-        rows = points.rows[:: max(1, points.n_rows // _SAMPLE)][:_SAMPLE]
-        groups = torch.tensor_split((rows - points.origin).abs().double(), min(8, len(rows)))
-        return float(torch.stack([group.mean() for group in groups]).median())
+        rows = points.rows[:: max(1, points.n_rows // _SAMPLE)][:_SAMPLE] - points.origin
+        sizes = np.abs(rows.cpu().numpy()).mean(axis=1, dtype=np.float64)
+        groups = min(_GROUPS, len(sizes))
+        means = sizes[: len(sizes) // groups * groups].reshape(groups, -1).mean(axis=1)
+        return float(np.sort(means)[groups // 2])
+
+    @property
+    def lands(self) -> bool:
+        """Are the points the rows less the origin, so that kernels can round their centers?"""
+        return not self.blocks.directions and self.blocks.scaling is None
 
     def steps(self, n_clusters: int) -> tuple[Work, Steps] | None:
         """Kernels for so many centers; None if there are none for these points."""
-        if self._steps is not None and len(self._steps[0].centers) == n_clusters:
+        if self._steps is not None and self._steps[0].n_clusters == n_clusters:
+            if self._steps[0].handed_over:
+                self._steps[0].forget()
             return self._steps
         self._steps = None  # its memory is free before that of the next one is asked for
         if self.kernels == TORCH or self.too_many_rows or self._no_room:

@@ -37,16 +37,18 @@ def seeds(points: Points, first: int, draws: np.ndarray, distances: Tensor) -> T
     distances : Tensor of shape (n,)
         Becomes the squared distance of each point to the nearest seed but the last.
     """
-    device, trials = points.rows.device, draws.shape[1]
-    rows = torch.zeros(len(draws) + 1, dtype=torch.int64, device=device)
-    rows[0] = first
-    count = torch.ones(1, dtype=torch.int32, device=device)
-    fractions = torch.from_numpy(draws).to(device)
+    device, trials, k = points.rows.device, draws.shape[1], len(draws) + 1
+    sent = np.zeros(2 + k + draws.size, dtype=np.int64)  # count, ticket, rows, fractions
+    sent[0], sent[2] = 1, first
+    sent[2 + k :] = draws.reshape(-1).view(np.int64)
+    there = torch.from_numpy(sent).to(device)
+    count, ticket, rows, fractions = (there[i:] for i in (0, 1, 2, 2 + k))
     chunks, blocks = -(-points.n_rows // _CHUNK), 4 * n_processors(device)
-    masses = torch.empty(chunks, dtype=torch.float64, device=device)
-    partial = torch.empty(blocks, _MOST_TRIALS, dtype=torch.float64, device=device)
-    candidates = torch.empty(trials, dtype=torch.int64, device=device)
-    ticket, given = torch.zeros(1, dtype=torch.int32, device=device), points_argument(points)
+    scratch = torch.empty(chunks + (blocks + 1) * _MOST_TRIALS, dtype=torch.int64, device=device)
+    masses, partial, candidates = torch.split(
+        scratch, [chunks, blocks * _MOST_TRIALS, _MOST_TRIALS]
+    )
+    given = points_argument(points)
     width, lanes = row_shape(points.n_features)
     constants = (*macros(points.rows, points.weights), ("D", width), ("LANES", lanes))
     shared = trials * width * points.rows.dtype.itemsize
@@ -67,6 +69,6 @@ def seeds(points: Points, first: int, draws: np.ndarray, distances: Tensor) -> T
             partial, ticket,
         ),
     )  # fmt: skip
-    for kernel in each * (len(rows) - 1):
+    for kernel in each * (k - 1):
         kernel()
-    return rows[: int(count)]
+    return rows[: int(count[0])]

@@ -2,6 +2,7 @@
 
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 from torch import Tensor
 
 
@@ -14,9 +15,12 @@ class Steps(Protocol):
     at_once : int
         Iterations before the host looks at the stop rule for the first time. Those that are
         superfluous cost their launches.
+    lands : bool
+        Is there a method `land`?
     """
 
     at_once: int
+    lands: bool
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
         """Start from these centers (k, d), in float64."""
@@ -28,6 +32,28 @@ class Steps(Protocol):
 
     def assign(self) -> None:
         """Only labels, sums and masses, from the centers in `Work.seen`."""
+        ...
+
+    def land(self, *, last: bool) -> None:
+        """If the stop rule holds, or after the `last` iteration, label the points a last time.
+
+        The centers are rounded before, as a user gets them. Then `Work.status[2]` is the status
+        of the iterations, and the sum of w d^2 is measured. If iterations are to go on, they pause.
+        """
+        ...
+
+    def refill(self, masses: np.ndarray, distances: Tensor) -> bool:
+        """End an iteration that left clusters empty: each gets the farthest point that is left.
+
+        It does nothing and returns False if there are too many of them, or no kernel for it.
+
+        Parameters
+        ----------
+        masses : ndarray of shape (k,)
+            `Work.masses`.
+        distances : Tensor of shape (n,)
+            Overwritten.
+        """
         ...
 
     def measure(self, distances: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Which kernels run which task; those that decline return None."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
@@ -8,32 +9,84 @@ from torch import Tensor
 from lloydformer.engines.cuda.backend import CUDA_CPP
 from lloydformer.engines.cuda.open_points import PointsOnGpu
 from lloydformer.engines.cuda.seeds import knows, seeds
-from lloydformer.engines.cuda.work import EMPTY, GOING, RECORDS, SETTLED
-from lloydformer.plans.contract import Ran
+from lloydformer.engines.cuda.steps import Steps
+from lloydformer.engines.cuda.work import (
+    EMPTY,
+    NOT_LANDED,
+    PAUSED,
+    RECORDS,
+    SETTLED,
+    Report,
+    Work,
+)
+from lloydformer.plans.contract import Final, Ran
 from lloydformer.plans.means import Iterations
 from lloydformer.plans.seeding import Seeds
 
 
 def _iterations(points: PointsOnGpu, task: Iterations) -> Ran | None:
-    known = points.steps(len(task.centers)) if points.exact else None
-    if known is None:
+    known = points.steps(len(task.centers))
+    if known is None or not points.exact:
         return None
-    work, steps = known
-    steps.begin(task.centers, task.tolerance)
-    history: list[float] = []
-    status, at_once, interrupted = GOING, steps.at_once, False
-    while status == GOING and not interrupted and len(history) < task.max_iter:
+    return _Run(points, *known, task).result()
+
+
+@dataclass
+class _Run:
+    """Iterations on the stream, looked at from time to time."""
+
+    points: PointsOnGpu
+    work: Work
+    steps: Steps
+    task: Iterations
+    history: list[float] = field(default_factory=list)
+    pending: int = 0
+    """Iterations that the next report will count, although nobody asks for them any more."""
+
+    def result(self) -> Ran:
+        at_once, report, interrupted = self.steps.at_once, None, False
+        self.steps.begin(self.task.centers, self.task.tolerance)
+        while report is None or (self._goes_on(report) and not interrupted):
+            interrupted = self._enqueue(at_once)
+            report, self.pending = self.work.report(), 0
+            self.history += [self.task.objective(change) for change in report.changes]
+            at_once = min(2 * at_once, RECORDS - 1)
+        return self._ran(report, interrupted)
+
+    def _goes_on(self, report: Report) -> bool:
+        """Are there more iterations? If so, prepare them."""
+        if report.ended != NOT_LANDED or report.status == SETTLED:
+            return False
+        if report.status == EMPTY:
+            distances = self.points.state.column("distances")
+            self.pending = int(self.steps.refill(report.masses, distances))
+            return self.pending > 0
+        if report.status == PAUSED:
+            self.work.resume()
+        return len(self.history) < self.task.max_iter
+
+    def _enqueue(self, at_once: int) -> bool:
+        """Put iterations on the stream; was it interrupted?"""
+        left = self.task.max_iter - len(self.history) - self.pending
         try:
-            for _ in range(min(at_once, task.max_iter - len(history))):
-                steps.step()
+            for _ in range(min(at_once, left)):
+                self.steps.step()
+            if self.steps.lands and self.points.lands:
+                self.steps.land(last=at_once >= left)
         except KeyboardInterrupt:
-            interrupted = True
-        status, record = work.so_far()
-        history += [task.objective(change) for change in record[:, 0]]
-        at_once = min(2 * at_once, RECORDS)
-    points.changed = work.changed[0].clone() if status == EMPTY else None
-    centers = work.centers.clone()
-    return Ran(centers, history, status == SETTLED, status == EMPTY, interrupted)
+            return True
+        return False
+
+    def _ran(self, report: Report, interrupted: bool) -> Ran:
+        points, empty, final = self.points, report.status == EMPTY, None
+        points.changed = self.work.changed[0].clone() if empty else None
+        if report.ended != NOT_LANDED:
+            inertia, masses = report.total * self.task.unit, report.masses / points.points.mass_unit
+            final = Final(inertia, inertia, tuple(masses.tolist()))
+            points.state.set_labels(self.work.hand_over())
+        settled = SETTLED in (report.status, report.ended)
+        centers = self.work.centers.clone()
+        return Ran(centers, self.history, settled, empty, interrupted, final)
 
 
 def _seeds(points: PointsOnGpu, task: Seeds) -> Tensor | None:

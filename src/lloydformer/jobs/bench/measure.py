@@ -106,7 +106,7 @@ def _calls(contender: Contender, problem: BenchProblem) -> int:
 def _sample(samples: Samples, problem: BenchProblem, per: str, repeat: int) -> None:
     seeds = range(repeat * samples.calls, (repeat + 1) * samples.calls)
     done = [_timed(samples.work, seed) for seed in seeds]
-    iterations = sum(fitted.n_iter for _, fitted in done)
+    iterations = sum(fitted.iterations for _, fitted in done)
     points = iterations * problem.points.shape[0]
     units = {"fit": len(done), "call": len(done), "iteration": iterations, "point": points}
     samples.seconds.append(sum(seconds for seconds, _ in done) / units[per])
@@ -119,7 +119,7 @@ def _sample(samples: Samples, problem: BenchProblem, per: str, repeat: int) -> N
 
 def _objective(problem: BenchProblem, fitted: Fitted) -> float:
     if isinstance(problem.points, Tensor):
-        return device_objective(problem.points, fitted.centers)
+        return device_objective(problem.points, fitted.on_host)
     return objective(problem.points, fitted)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 from scipy import sparse
+from torch import Tensor
 
 from lloydformer.jobs.bench.points import Points
 
@@ -33,12 +34,23 @@ class BenchProblem:
 class Fitted:
     """The final centers of a contender, and its number of iterations.
 
+    Both may be tensors on a GPU: fetching them is not timed. A tensor of numbers is of a batch.
     found: what the timed call returned, if that is not a model: labels (n,) or distances (n, k).
     """
 
-    centers: Float[np.ndarray, "*b k d"]
-    n_iter: int
+    centers: Float[np.ndarray | Tensor, "*b k d"]
+    n_iter: int | Tensor
     found: np.ndarray | None = None
+
+    @property
+    def iterations(self) -> int:
+        """The number of iterations, the largest of a batch."""
+        return int(self.n_iter.max()) if isinstance(self.n_iter, Tensor) else self.n_iter
+
+    @property
+    def on_host(self) -> Float[np.ndarray, "*b k d"]:
+        """The centers as an array."""
+        return self.centers.cpu().numpy() if isinstance(self.centers, Tensor) else self.centers
 
 
 Work = Callable[[int], Fitted]
@@ -79,7 +91,7 @@ def objective(points: Points, fitted: Fitted) -> float:
     With labels the centers are those that they name; with distances, they are the sum of squares
     of the smallest ones.
     """
-    found, centers = fitted.found, fitted.centers.astype(np.float64)
+    found, centers = fitted.found, fitted.on_host.astype(np.float64)
     if found is not None and found.ndim == 2:
         return float(np.square(found.min(axis=1), dtype=np.float64).sum())
     dense = isinstance(points, np.ndarray)  # a sparse matrix is not centered

@@ -16,7 +16,7 @@ _LARGE_FEATURES, _LARGE_CENTERS = 256, 4096
 
 def hopper_steps(points: Points, work: Work) -> Steps | None:
     """The family for this problem; None if there is none."""
-    d, k = points.n_features, len(work.centers)
+    d, k = points.n_features, work.n_clusters
     plain = points.rows.dtype == torch.float32 and points.weights is None and in_range(points)
     whole = d not in (2, 4) or points.rows.data_ptr() % (4 * d) == 0  # rows are read as vectors
     if d <= _TINY_FEATURES and k * d <= _TINY_NUMBERS and plain and whole:

@@ -20,7 +20,7 @@ class _Many(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_void_p) for name in (
             "copy", "norms", "largest", "tiles", "halves", "facts", "center_norms", "partial",
-            "ticket", "queued", "word", "best", "list", "counts", "starts",
+            "queued", "word", "best", "list", "counts", "starts",
         )),
         *((name, ctypes.c_int) for name in ("padded", "part", "parts", "each")),
     ]  # fmt: skip
@@ -29,12 +29,12 @@ class _Many(ctypes.Structure):
 class LargeSteps(WithCopy):
     """Many centers: scores by wgmma, then close calls, sums and new centers."""
 
-    at_once = 10
+    at_once = 20
 
     def __init__(self, points: Points, work: Work) -> None:
         super().__init__(points, work)
         self.width = -(-points.n_features // 64) * 64
-        self.columns, self.part, self.parts = self._cut(len(work.centers))
+        self.columns, self.part, self.parts = self._cut(work.n_clusters)
         self.copy = self._copied(self.width, tile=64, fragments=True)
         self.many = self._shared_by_kernels()
         self._build()
@@ -50,28 +50,28 @@ class LargeSteps(WithCopy):
         return 128, part, -(-k // part)
 
     def _shared_by_kernels(self) -> _Many:
-        n, k, padded = self.points.n_rows, len(self.work.centers), self.part * self.parts
+        n, k, padded = self.points.n_rows, self.work.n_clusters, self.part * self.parts
         rows, blocks = self.copy.padded, 2 * self.processors
         whole, single = torch.int32, torch.float32
-        self.counters = self._zeros(3 + k, dtype=whole)
+        self.counters = torch.zeros(2 + k, dtype=whole, device=self.device)
         self._tensors = {
-            "copy": self.copy.numbers, "norms": self.copy.norms, "largest": self.copy.largest,
+            "copy": self.copy.numbers, "norms": self.copy.norms, "largest": self.work.largest,
             "tiles": self._empty(padded, self.width, dtype=torch.float16),
             "halves": self._empty(padded, dtype=single),
             "facts": self._empty(3, dtype=single),
             "center_norms": self._empty(padded, 2, dtype=single),
             "partial": self._empty(padded, 2, dtype=torch.float64),
-            "ticket": self.counters, "queued": self.counters[1:],
+            "queued": self.counters,
             "word": self._empty(self.parts, rows, dtype=whole),
             "best": self._empty(self.parts if self.parts > 1 else 0, rows, dtype=single),
             "list": self._empty(n, dtype=whole),
-            "counts": self._empty(blocks, k, dtype=whole), "starts": self.counters[3:],
+            "counts": self._empty(blocks, k, dtype=whole), "starts": self.counters[2:],
         }  # fmt: skip
         pointers = (tensor.data_ptr() for tensor in self._tensors.values())
         return _Many(*pointers, rows, self.part, self.parts, -(-n // blocks))
 
     def _build(self) -> None:
-        k, size = len(self.work.centers), self.points.rows.dtype.itemsize
+        k, size = self.work.n_clusters, self.points.rows.dtype.itemsize
         groups = {64: 4, 128: 3}.get(self.width, 2)
         together = 1 if self.width > 128 or size == 8 else 4  # TOGETHER in settle.cu
         wide, given = (("D", self.width),), self._given(self.many)
@@ -103,8 +103,10 @@ class LargeSteps(WithCopy):
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
         super().begin(centers, tolerance)
-        self._pack_centers()
         self._left_anew = _ANEW
+
+    def _take_centers(self) -> None:
+        self._pack_centers()
 
     def _label(self) -> None:
         self._assign()

@@ -37,6 +37,8 @@ struct Work {
     const double* tolerance;
     double* record;
     int* status;
+    double* total;
+    int* ticket;
     int k, directions;
 };
 
@@ -50,7 +52,6 @@ struct Many {
     float* facts;          // the largest |c|, |c - copy| and |c|^2 / 2
     float* center_norms;   // (padded k, 2): |c|, |c - copy|
     double* partial;       // (padded k, 2): parts of the objective and of the shift
-    int* ticket;
     int* queued;      // rows in the list: from its front, from its back
     int* word;        // (parts, padded): what is known of a row's label
     float* best;      // (parts, padded): its best score
@@ -62,7 +63,9 @@ struct Many {
     int each;         // rows of a block when labels are counted
 };
 
-enum { GOING = 0, SETTLED = 1, EMPTY = 2 };
+enum { GOING = 0, SETTLED = 1, EMPTY = 2, PAUSED = 3 };
+#define NOT_LANDED (-1)
+#define RECORDS 64
 
 __device__ __forceinline__ bool going(const Work& w) { return *(volatile int*)w.status == GOING; }
 
@@ -197,7 +200,7 @@ __device__ __forceinline__ double moved(const Work& w, double sum, double mass, 
 
 // Ends an iteration: the row of the record, and the stop rule.
 __device__ void end_iteration(const Work& w, double change, double shift) {
-    double* row = w.record + 4 * (size_t)w.status[1];
+    double* row = w.record + 4 * (w.status[1] % RECORDS);
     row[0] = change;
     row[1] = shift;
     row[2] = (double)*w.changed;

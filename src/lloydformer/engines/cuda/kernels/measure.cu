@@ -1,4 +1,5 @@
-// Squared distances to the own centers, and the sum of w d^2 of each block of threads.
+// Squared distances to the own centers, and the sum of w d^2. `partial`: a number for each block.
+// `distances` may be null. With `landed`, only if the last labels are there.
 #ifndef D
 #define D 64
 #endif
@@ -6,7 +7,8 @@
 #define LANES 8  // threads that share a row
 #endif
 extern "C" __global__ __launch_bounds__(256) void measure(Points p, Work w, Real* distances,
-                                                          double* partial) {
+                                                          double* partial, int landed) {
+    if (landed && w.status[2] == NOT_LANDED) return;
     __shared__ double scratch[32];
     const int lane = threadIdx.x % LANES, each = 256 / LANES, together = 32 / LANES;
     double total = 0;
@@ -18,10 +20,15 @@ extern "C" __global__ __launch_bounds__(256) void measure(Points p, Work w, Real
         const double away =
             x.template distance<double>(w.seen + (size_t)w.assigned[row] * p.d, p.d, lane);
         if (lane == 0 && i < p.n) {
-            distances[row] = (Real)away;
+            if (distances) distances[row] = (Real)away;
             total += weight(p, row) * away;
         }
     }
     total = block_sum(total, scratch);
     if (threadIdx.x == 0) partial[blockIdx.x] = total;
+    if (!last_block(w.ticket)) return;
+    total = 0;
+    for (int i = threadIdx.x; i < gridDim.x; i += blockDim.x) total += __ldcg(partial + i);
+    total = block_sum(total, scratch);
+    if (threadIdx.x == 0) *w.total = total;
 }

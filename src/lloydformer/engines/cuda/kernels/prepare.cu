@@ -192,20 +192,3 @@ extern "C" __global__ void prepare(Points p, uint4* copy, float2* norms, float* 
     for (int o = 16; o; o >>= 1) most = fmaxf(most, __shfl_xor_sync(~0u, most, o));
     if (lane == 0) atomicMax((int*)largest, __float_as_int(most));
 }
-
-// The start of iterations, or of one assignment: centers (k, d), and nothing has changed yet.
-extern "C" __global__ void begin(Points p, Work w, const double* centers, double* tolerance,
-                                 double limit, int forget_sums) {
-    const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
-    for (i64 i = thread; i < (i64)w.k * p.d; i += threads) {
-        w.centers[i] = centers[i];
-        w.seen[i] = (Real)centers[i];
-        if (forget_sums) w.sums[i] = 0;
-    }
-    for (i64 j = thread; forget_sums && j < w.k; j += threads) w.masses[j] = 0;
-    if (thread == 0) {
-        *w.changed = 0;
-        *tolerance = limit;
-        w.status[0] = GOING, w.status[1] = 0;
-    }
-}

@@ -241,7 +241,7 @@ extern "C" __global__ void update(Points p, Work w, Many m, int begin) {
             m.center_norms[2 * j + 1] = (float)(sqrt(lost) * 1.000001);
         }
     }
-    if (!last_block(m.ticket)) return;
+    if (!last_block(w.ticket)) return;
     double change = 0, shift = 0;
     float norm = 0, lost = 0;
     for (int i = threadIdx.x; i < w.k; i += blockDim.x) {

@@ -44,8 +44,7 @@ struct Rows {
 
 // fold: only labels and sums; the centers stay.
 extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
-    Points p, Work w, const uint4* copy, const float2* norms, const float* largest, int* ticket,
-    int fold) {
+    Points p, Work w, const uint4* copy, const float2* norms, const float* largest, int fold) {
     if (!going(w)) return;
     extern __shared__ __align__(16) unsigned char raw[];
     Shared& s = *(Shared*)raw;
@@ -248,5 +247,5 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
             if (value) add(w.masses + j, value);
         }
     }
-    if (last_block(ticket) && !fold) new_centers(p, w, s.scratch);
+    if (last_block(w.ticket) && !fold) new_centers(p, w, s.scratch);
 }

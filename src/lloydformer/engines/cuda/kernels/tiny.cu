@@ -15,32 +15,45 @@
 #endif
 #define THREADS 256
 #ifndef AHEAD
-#define AHEAD 8  // rows that a thread loads at once
+#define AHEAD 4  // pieces that a thread loads at once
 #endif
+
+#ifndef PAIRS
+#define PAIRS 0  // 1: rows of two numbers that begin at a multiple of 16 bytes
+#endif
+#define WIDE (PAIRS ? 2 : 1)  // rows that are read as one
 
 struct Point {
     float x[DIM];
 };
 
-__device__ __forceinline__ Point read(const float* rows, int row) {
-    Point r;
-#if DIM == 2
-    const float2 v = __ldcs((const float2*)rows + row);
-    r.x[0] = v.x, r.x[1] = v.y;
+struct Piece {
+    Point points[WIDE];
+};
+
+__device__ __forceinline__ Piece read(const float* rows, int at) {
+    Piece r;
+#if PAIRS
+    const float4 v = __ldcs((const float4*)rows + at);
+    r.points[0].x[0] = v.x, r.points[0].x[1] = v.y;
+    r.points[1].x[0] = v.z, r.points[1].x[1] = v.w;
+#elif DIM == 2
+    const float2 v = __ldcs((const float2*)rows + at);
+    r.points[0].x[0] = v.x, r.points[0].x[1] = v.y;
 #elif DIM == 4
-    const float4 v = __ldcs((const float4*)rows + row);
-    r.x[0] = v.x, r.x[1] = v.y, r.x[2] = v.z, r.x[3] = v.w;
+    const float4 v = __ldcs((const float4*)rows + at);
+    r.points[0].x[0] = v.x, r.points[0].x[1] = v.y;
+    r.points[0].x[2] = v.z, r.points[0].x[3] = v.w;
 #else
 #pragma unroll
-    for (int f = 0; f < DIM; f++) r.x[f] = rows[(size_t)row * DIM + f];
+    for (int f = 0; f < DIM; f++) r.points[0].x[f] = rows[(size_t)at * DIM + f];
 #endif
     return r;
 }
 
 // reach: upper bound of |x|.
 extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Points p, Work w,
-                                                                           float reach,
-                                                                           int* ticket) {
+                                                                           float reach) {
     if (!going(w)) return;
     __shared__ double parts[THREADS / 32][(DIM + 1) * K], scratch[32];
     const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
@@ -125,16 +138,26 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Point
         w.assigned[row] = label;
 #endif
     };
-    const int stride = gridDim.x * THREADS;
-    int row = blockIdx.x * THREADS + thread;
-    for (; (i64)row + (AHEAD - 1) * (i64)stride < p.n; row += AHEAD * stride) {
-        Point r[AHEAD];
+    auto see_all = [&](const Piece& r, int at) {
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++) r[i] = read(p.rows, row + i * stride);
+        for (int i = 0; i < WIDE; i++) see(r.points[i], WIDE * at + i);
+    };
+    const int stride = gridDim.x * THREADS, pieces = p.n / WIDE;
+    int at = blockIdx.x * THREADS + thread;
+    for (; (i64)at + (AHEAD - 1) * (i64)stride < pieces; at += AHEAD * stride) {
+        Piece r[AHEAD];
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++) see(r[i], row + i * stride);
+        for (int i = 0; i < AHEAD; i++) r[i] = read(p.rows, at + i * stride);
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) see_all(r[i], at + i * stride);
     }
-    for (i64 i = row; i < p.n; i += stride) see(read(p.rows, (int)i), (int)i);
+    for (i64 i = at; i < pieces; i += stride) see_all(read(p.rows, (int)i), (int)i);
+    if (WIDE * pieces < p.n && blockIdx.x == 0 && thread == 0) {  // the last row
+        Point r;
+#pragma unroll
+        for (int f = 0; f < DIM; f++) r.x[f] = p.rows[(size_t)(p.n - 1) * DIM + f];
+        see(r, p.n - 1);
+    }
 #pragma unroll
     for (int j = 0; j < K; j++) {
 #pragma unroll
@@ -159,7 +182,7 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Point
         for (int o = 16; o; o >>= 1) changed += __shfl_xor_sync(~0u, changed, o);
         if (lane == 0 && changed) add(w.changed, changed);
     }
-    if (!last_block(ticket) || LABELS) return;
+    if (!last_block(w.ticket) || LABELS) return;
     if (thread == 0) *w.changed = 1;  // unknown; without a change the centers stand still
     __syncthreads();
     new_centers(p, w, scratch);

@@ -20,7 +20,7 @@ from lloydformer.engines.cuda.portable.tiles import (
     padded_features,
 )
 from lloydformer.engines.cuda.portable.update import finish, move_centers
-from lloydformer.engines.cuda.work import Work
+from lloydformer.engines.cuda.work import RECORDS, Work
 
 _INTERPRETED_PROCESSORS = 2
 
@@ -86,7 +86,7 @@ class PortableLloyd:
         )  # fmt: skip
         finish[(1,)](
             self._parts, work.masses, work.changed, work.tolerance, work.record, work.status,
-            k, TILE=1024,
+            k, RECORDS=RECORDS, TILE=1024,
         )  # fmt: skip
 
     def assign(self) -> None:

@@ -1,5 +1,6 @@
 """The portable kernels as the session calls them."""
 
+import numpy as np
 from torch import Tensor
 
 from lloydformer.engines.cuda.points import Points
@@ -10,7 +11,7 @@ from lloydformer.engines.cuda.work import Work
 class PortableSteps:
     """Iterations in Triton: see `engines.cuda.steps.Steps`."""
 
-    at_once = 8
+    at_once, lands = 8, False
 
     def __init__(self, points: Points, work: Work) -> None:
         self._work, self._lloyd = work, PortableLloyd(points, work)
@@ -18,6 +19,12 @@ class PortableSteps:
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
         self._work.begin(centers, tolerance)
+
+    def land(self, *, last: bool) -> None:
+        raise NotImplementedError
+
+    def refill(self, masses: np.ndarray, distances: Tensor) -> bool:
+        return False
 
     def measure(self, distances: Tensor) -> Tensor:
         return self._lloyd.measure(distances)[1]

@@ -83,7 +83,9 @@ def add_up(values, count, TILE: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=SIZES)
-def finish(parts, masses, changed, tolerance, record, status, k, TILE: tl.constexpr):
+def finish(
+    parts, masses, changed, tolerance, record, status, k, RECORDS: tl.constexpr, TILE: tl.constexpr
+):
     """Record of the iteration and the new status, by a single program."""
     if tl.load(status) != 0:
         return
@@ -94,12 +96,13 @@ def finish(parts, masses, changed, tolerance, record, status, k, TILE: tl.conste
     objective = add_up(parts, k, TILE)
     shift = add_up(parts + k, k, TILE)
     moved = tl.load(changed)
-    row = tl.load(status + 1)
+    count = tl.load(status + 1)
+    row = count % RECORDS
     settled = (moved == 0) | (shift <= tl.load(tolerance))
     tl.debug_barrier()
     tl.store(record + row * 4, objective)
     tl.store(record + row * 4 + 1, shift)
     tl.store(record + row * 4 + 2, moved.to(tl.float64))
     tl.store(record + row * 4 + 3, 0.0)
-    tl.store(status + 1, row + 1)
+    tl.store(status + 1, count + 1)
     tl.store(status, settled.to(tl.int32))

@@ -1,0 +1,79 @@
+"""Fits by the kernels of a GPU beside those of the chunked engine on the CPU."""
+
+import numpy as np
+import pytest
+import torch
+
+import lloydformer as lf
+
+pytestmark = pytest.mark.gpu
+
+SIZES = [(3000, 2, 5), (2001, 32, 10), (2500, 64, 16), (4003, 64, 100), (3000, 128, 600)]
+"""One for each family of kernels; the last one has two parts of centers."""
+
+
+def mixture(n, d, k, dtype=torch.float32, seed=0):
+    drawn = torch.Generator().manual_seed(seed)
+    means = 6 * torch.rand(k, d, generator=drawn, dtype=torch.float64) - 3
+    own = torch.randint(k, (n,), generator=drawn)
+    noise = torch.randn(n, d, generator=drawn, dtype=torch.float64)
+    return (means[own] + noise).to(dtype)
+
+
+def fitted(x, start, device, **given):
+    weights = given.pop("sample_weight", None)
+    model = lf.KMeans(len(start), init=start.to(device), n_init=1, **given)
+    return model.fit(x.to(device), sample_weight=weights)
+
+
+def same(x, start, **given):
+    """Fit on both; centers, labels, history and number of iterations agree."""
+    here, there = (fitted(x, start, device, **given) for device in ("cpu", "cuda"))
+    spread = x.double().std().item()
+    found = there.cluster_centers_.cpu().double()
+    assert (found - here.cluster_centers_.double()).abs().max() < 1e-6 * spread
+    assert torch.equal(there.labels_.cpu(), here.labels_)
+    assert there.n_iter_ == here.n_iter_
+    np.testing.assert_allclose(there.objective_history_, here.objective_history_, rtol=1e-6)
+    np.testing.assert_allclose(there.inertia_, here.inertia_, rtol=1e-6)
+    return there
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("empty", [0, 1, 3, 40])
+@pytest.mark.parametrize(("n", "d", "k"), SIZES)
+def test_empty_clusters_are_filled_as_on_the_cpu(n, d, k, empty, dtype):
+    x = mixture(n, d, k, dtype)
+    start = x[:k].clone()
+    empty = min(empty, k - 2)
+    start[k - empty :] = start[0]  # of equal centers the first one gets the points
+    same(x, start, max_iter=4, tol=0)
+
+
+@pytest.mark.parametrize(("n", "d", "k"), SIZES)
+def test_empty_clusters_with_weights(n, d, k):
+    x = mixture(n, d, k)
+    start = x[:k].clone()
+    start[-1] = start[1]
+    weights = np.random.RandomState(0).randint(0, 4, n).astype(np.float64)
+    weights[:k] = 1
+    same(x, start, max_iter=4, tol=0, sample_weight=weights)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 19, 20, 21, 64, 300])
+@pytest.mark.parametrize(("n", "d", "k"), SIZES)
+def test_it_ends_as_on_the_cpu(n, d, k, max_iter):
+    x = mixture(n, d, k)
+    model = same(x, x[:k].clone(), max_iter=max_iter)
+    assert torch.equal(model.predict(x.cuda()), model.labels_)
+    assert -model.score(x.cuda()) == pytest.approx(model.inertia_, rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "d", "k"), SIZES)
+def test_later_starts_leave_the_labels_of_the_best_one_alone(n, d, k):
+    x = mixture(n, d, k).cuda()
+    model = lf.KMeans(k, init="random", n_init=5, random_state=0, max_iter=5).fit(x)
+    assert torch.equal(model.predict(x), model.labels_)
+    again = lf.KMeans(k, init="random", n_init=5, random_state=0, max_iter=5).fit(x)
+    assert torch.equal(again.labels_, model.labels_)
+    assert torch.equal(again.cluster_centers_, model.cluster_centers_)
