@@ -24,6 +24,8 @@ class Survey:
         The sum of squared distances to the first row.
     n_rows : int
         Number of rows.
+    typical : float
+        The size of most coordinates seen from the middles of their columns; outliers aside.
     """
 
     ends: np.ndarray
@@ -31,6 +33,7 @@ class Survey:
     sums: np.ndarray
     squares: float
     n_rows: int
+    typical: float
 
     def seen_from(self, origin: np.ndarray) -> tuple[float, np.ndarray]:
         """The sum of squared norms and the sum (d,) of the rows less this origin."""

@@ -11,7 +11,7 @@ KERNELS = {
     "prepare.cu": [{"VECTOR": 1}, {"REAL": "double", "SCALED_DOUBLE": 1, "WEIGHTED": 1}],
     "between.cu": [{"REAL": "double", "WEIGHTED": 1}],
     "measure.cu": [{"D": 4, "LANES": 1}],
-    "tiny.cu": [{"DIM": 2, "K": 5, "PAIRS": 1}],
+    "tiny.cu": [{"DIM": 2, "K": 5}],
     "small.cu": [{"D": 32, "K": 8, "WEIGHTED": 1}],
     "assign.cu": [{"D": 64, "N": 104, "GROUPS": 4}],
     "settle.cu": [{"D": 64, "VECTOR": 1}],

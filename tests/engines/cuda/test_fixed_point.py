@@ -7,6 +7,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from lloydformer.engines.cuda.passes import typical_size
 from lloydformer.engines.cuda.points import Points
 
 MAGIC = 6755399441055744.0
@@ -65,3 +66,15 @@ def test_masses_stay_below_their_limit(problem):
     heaviest = max(weights)
     assert masses.max() >= 2**49 > 0
     assert abs(masses.max() / points.mass_unit - heaviest) <= 1e-14 * heaviest
+
+
+@pytest.mark.parametrize(
+    ("sums", "count", "size"),
+    [
+        ([32.0, 64, 32, 96, 32, 32, 32, 9e9], 256, 1.0),
+        ([3.0, 0, 0, 0, 0, 0, 0, 0], 3, 1.0),
+        ([32.0, 8, 0, 0, 0, 0, 0, 0], 36, 2.0),
+    ],
+)
+def test_the_size_of_most_coordinates(sums, count, size):
+    assert typical_size(np.array(sums), count) == size

@@ -77,3 +77,24 @@ def test_later_starts_leave_the_labels_of_the_best_one_alone(n, d, k):
     again = lf.KMeans(k, init="random", n_init=5, random_state=0, max_iter=5).fit(x)
     assert torch.equal(again.labels_, model.labels_)
     assert torch.equal(again.cluster_centers_, model.cluster_centers_)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 31, 40, 300, 5000])
+@pytest.mark.parametrize("d", [1, 3, 32, 257])
+def test_a_survey_finds_what_numpy_finds(n, d):
+    from lloydformer.engines.cuda.passes import survey
+
+    x = mixture(n, d, 4) + 100
+    found, rows = survey(x.cuda()), x.double().numpy()
+    np.testing.assert_array_equal(found.ends, [x.numpy().min(axis=0), x.numpy().max(axis=0)])
+    np.testing.assert_allclose(found.sums, (rows - rows[0]).sum(axis=0), rtol=1e-9, atol=1e-9)
+    sample = np.abs(rows[:: max(1, n // 256)][:256] - (rows.min(axis=0) + rows.max(axis=0)) / 2)
+    groups = [part.mean() for part in np.split(sample, range(32, len(sample), 32))]
+    assert found.typical == pytest.approx(np.sort(groups)[len(groups) // 2], rel=1e-9)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e7, 1e12])
+def test_an_outlier_does_not_coarsen_the_sums(far):
+    x = mixture(5000, 8, 4, torch.float64)
+    x[17] = far
+    same(x, x[:4].clone(), max_iter=10)

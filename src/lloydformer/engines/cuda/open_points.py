@@ -17,7 +17,7 @@ from lloydformer.data.layout import Layout
 from lloydformer.engines.cuda.backend import CUDA_CPP, TORCH, backend
 from lloydformer.engines.cuda.hopper import hopper_steps
 from lloydformer.engines.cuda.nvrtc import CompileError
-from lloydformer.engines.cuda.passes import WIDEST, moments
+from lloydformer.engines.cuda.passes import SAMPLE, WIDEST, moments, typical_size
 from lloydformer.engines.cuda.points import Points
 from lloydformer.engines.cuda.steps import Steps
 from lloydformer.engines.cuda.work import Work
@@ -25,8 +25,6 @@ from lloydformer.engines.state import PointState
 from lloydformer.plans.assign import Moments
 from lloydformer.plans.session import Fold
 
-_SAMPLE, _GROUPS = 256, 8
-"""Rows that tell the size of most coordinates, and groups of them."""
 _MOST_ROWS = 1 << 30
 """Kernels count rows in 32 bits."""
 
@@ -125,12 +123,13 @@ class PointsOnGpu:
 
     def _typical(self) -> float:
         """The size of most coordinates, which a few outliers do not change."""
+        if self.blocks.survey is not None and self.points.rows is self.blocks.points:
+            return self.blocks.survey.typical
         points = self.points
-        rows = points.rows[:: max(1, points.n_rows // _SAMPLE)][:_SAMPLE] - points.origin
-        sizes = np.abs(rows.cpu().numpy()).mean(axis=1, dtype=np.float64)
-        groups = min(_GROUPS, len(sizes))
-        means = sizes[: len(sizes) // groups * groups].reshape(groups, -1).mean(axis=1)
-        return float(np.sort(means)[groups // 2])
+        rows = points.rows[:: max(1, points.n_rows // SAMPLE)][:SAMPLE] - points.origin
+        sizes = np.zeros(SAMPLE)
+        sizes[: len(rows)] = np.abs(rows.cpu().numpy()).mean(axis=1, dtype=np.float64)
+        return typical_size(sizes.reshape(-1, 32).sum(axis=1), len(rows))
 
     @property
     def lands(self) -> bool:

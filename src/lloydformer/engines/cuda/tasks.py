@@ -26,9 +26,7 @@ from lloydformer.plans.seeding import Seeds
 
 def _iterations(points: PointsOnGpu, task: Iterations) -> Ran | None:
     known = points.steps(len(task.centers))
-    if known is None or not points.exact:
-        return None
-    return _Run(points, *known, task).result()
+    return None if known is None else _Run(points, *known, task).result()
 
 
 @dataclass
@@ -43,11 +41,13 @@ class _Run:
     pending: int = 0
     """Iterations that the next report will count, although nobody asks for them any more."""
 
-    def result(self) -> Ran:
+    def result(self) -> Ran | None:
         at_once, report, interrupted = self.steps.at_once, None, False
         self.steps.begin(self.task.centers, self.task.tolerance)
         while report is None or (self._goes_on(report) and not interrupted):
             interrupted = self._enqueue(at_once)
+            if report is None and not self.points.exact:  # asked while the device works
+                return None
             report, self.pending = self.work.report(), 0
             self.history += [self.task.objective(change) for change in report.changes]
             at_once = min(2 * at_once, RECORDS - 1)

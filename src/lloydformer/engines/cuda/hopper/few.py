@@ -1,6 +1,7 @@
 """Few centers: one launch an iteration."""
 
 import ctypes
+from functools import cached_property
 
 from torch import Tensor
 
@@ -17,13 +18,16 @@ class TinySteps(HopperKernels):
 
     def __init__(self, points: Points, work: Work) -> None:
         super().__init__(points, work)
-        self.step, self._label = self._iterate(labels=0), self._iterate(labels=1)
+        self.step = self._iterate(labels=0)
+
+    @cached_property
+    def _label(self) -> Launch:
+        return self._iterate(labels=1)
 
     def _iterate(self, labels: int) -> Launch:
         d, k = self.points.n_features, self.work.n_clusters
         farthest = ctypes.c_float(self.points.reach * d**0.5 * 1.0001)
-        pairs = int(d == 2 and self.points.rows.data_ptr() % 16 == 0)
-        constants = (("DIM", d), ("K", k), ("LABELS", labels), ("PAIRS", pairs))
+        constants = (("DIM", d), ("K", k), ("LABELS", labels))
         return self._launch(
             "tiny.cu", "iterate_tiny", Grid(2 * self.processors, 256),
             self._given(farthest), constants,
@@ -43,7 +47,11 @@ class SmallSteps(WithCopy):
         super().__init__(points, work)
         self.width = 32 if points.n_features <= 32 else 64
         self.copy = self._copied(self.width, tile=16, fragments=False)
-        self.step, self._label = self._iterate(fold=0), self._iterate(fold=1)
+        self.step = self._iterate(fold=0)
+
+    @cached_property
+    def _label(self) -> Launch:
+        return self._iterate(fold=1)
 
     def assign(self) -> None:
         self._label()

@@ -1,12 +1,13 @@
 """Many centers: scores by wgmma, then close calls, sums and new centers."""
 
 import ctypes
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from lloydformer.engines.cuda.hopper.shared import WithCopy
-from lloydformer.engines.cuda.launches import SHARED, Grid, Launch
+from lloydformer.engines.cuda.launches import SHARED, Arguments, Grid, Launch
 from lloydformer.engines.cuda.points import Points
 from lloydformer.engines.cuda.work import Work
 
@@ -30,6 +31,7 @@ class LargeSteps(WithCopy):
     """Many centers: scores by wgmma, then close calls, sums and new centers."""
 
     at_once = 20
+    _left_anew = 0
 
     def __init__(self, points: Points, work: Work) -> None:
         super().__init__(points, work)
@@ -37,7 +39,6 @@ class LargeSteps(WithCopy):
         self.columns, self.part, self.parts = self._cut(work.n_clusters)
         self.copy = self._copied(self.width, tile=64, fragments=True)
         self.many = self._shared_by_kernels()
-        self._build()
 
     def _cut(self, k: int) -> tuple[int, int, int]:
         """Columns of a matrix instruction, centers of a part in shared memory, parts."""
@@ -70,43 +71,67 @@ class LargeSteps(WithCopy):
         pointers = (tensor.data_ptr() for tensor in self._tensors.values())
         return _Many(*pointers, rows, self.part, self.parts, -(-n // blocks))
 
-    def _build(self) -> None:
-        k, size = self.work.n_clusters, self.points.rows.dtype.itemsize
+    @cached_property
+    def _assign(self) -> Launch:
         groups = {64: 4, 128: 3}.get(self.width, 2)
-        together = 1 if self.width > 128 or size == 8 else 4  # TOGETHER in settle.cu
-        wide, given = (("D", self.width),), self._given(self.many)
-        all_processors = self.processors // self.parts * self.parts
+        processors = self.processors // self.parts * self.parts
         shared = self.part * (2 * self.width + 4) + 1024
-        self._assign = self._launch(
-            "assign.cu", "assign", Grid(all_processors, 128 * groups, shared), given,
-            (*wide, ("N", self.columns), ("GROUPS", groups)),
+        return self._launch(
+            "assign.cu", "assign", Grid(processors, 128 * groups, shared), self._all_given,
+            (("D", self.width), ("N", self.columns), ("GROUPS", groups)),
         )  # fmt: skip
 
-        def settle(name: str, blocks: int, threads: int = 256, shared: int = 0) -> Launch:
-            return self._launch("settle.cu", name, Grid(blocks, threads, shared), given, wide)
+    @cached_property
+    def _merge(self) -> Launch:
+        return self._settle("merge", 8 * self.processors)
 
-        eight, twice = 8 * self.processors, 2 * self.processors
-        self._merge = settle("merge", eight)
-        self._recheck = settle("recheck", 4 * self.processors, 256, together * k * size)
-        self._move = settle("move", eight)
-        self._add_all = (
-            settle("count_labels", twice, 1024, 4 * k),
-            settle("scan_counts", 1, 1024),
-            settle("sort_rows", twice, 1024, 4 * k),
-            settle("add_runs", -(-self.points.n_rows // 512)),
+    @cached_property
+    def _recheck(self) -> Launch:
+        size = self.points.rows.dtype.itemsize
+        together = 1 if self.width > 128 or size == 8 else 4  # TOGETHER in settle.cu
+        return self._settle(
+            "recheck", 4 * self.processors, shared=together * self.work.n_clusters * size
         )
-        each = Grid(self.part * self.parts, self.width)
-        self._update, self._pack_centers = (
-            self._launch("settle.cu", "update", each, self._given(self.many, begin), wide)
-            for begin in (0, 1)
+
+    @cached_property
+    def _move(self) -> Launch:
+        return self._settle("move", 8 * self.processors)
+
+    @cached_property
+    def _add_all(self) -> tuple[Launch, ...]:
+        blocks, shared = 2 * self.processors, 4 * self.work.n_clusters
+        return (
+            self._settle("count_labels", blocks, 1024, shared),
+            self._settle("scan_counts", 1, 1024),
+            self._settle("sort_rows", blocks, 1024, shared),
+            self._settle("add_runs", -(-self.points.n_rows // 512)),
         )
+
+    @cached_property
+    def _update(self) -> Launch:
+        return self._updating(begin=0)
+
+    @cached_property
+    def _take_centers(self) -> Launch:
+        return self._updating(begin=1)
+
+    def _updating(self, begin: int) -> Launch:
+        return self._launch(
+            "settle.cu", "update", Grid(self.part * self.parts, self.width),
+            self._given(self.many, begin), (("D", self.width),),
+        )  # fmt: skip
+
+    def _settle(self, name: str, blocks: int, threads: int = 256, shared: int = 0) -> Launch:
+        wide = (("D", self.width),)
+        return self._launch("settle.cu", name, Grid(blocks, threads, shared), self._all_given, wide)
+
+    @cached_property
+    def _all_given(self) -> Arguments:
+        return self._given(self.many)
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
         super().begin(centers, tolerance)
         self._left_anew = _ANEW
-
-    def _take_centers(self) -> None:
-        self._pack_centers()
 
     def _label(self) -> None:
         self._assign()

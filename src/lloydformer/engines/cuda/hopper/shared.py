@@ -1,6 +1,7 @@
 """What the families of kernels share: packed arguments, launches, the float16 copy."""
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -79,8 +80,10 @@ class HopperKernels:
         self._launch("between.cu", "begin", Grid(blocks, 256), given)()
         self._take_centers()
 
-    def _take_centers(self) -> None:
+    @property
+    def _take_centers(self) -> Callable[[], None]:
         """Called when `Work.seen` has changed, but not by an iteration."""
+        return lambda: None
 
     def assign(self) -> None:
         raise NotImplementedError

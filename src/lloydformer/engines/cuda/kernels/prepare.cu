@@ -48,11 +48,14 @@ extern "C" __global__ __launch_bounds__(256) void survey(const Real* rows, i64 s
     }
 }
 
-// The four numbers of each column, and the first row, (5, d): a block a column, always in the same
-// order.
+// For each column, (5 + GROUPS, d): the four numbers, the first row, and for groups of 32 rows of a
+// sample the sum of distances to the middle of the column. A block a column, always in the same
+// order. The sample is rows 0, step, 2 step and so on.
+#define GROUPS 8
 extern "C" __global__ __launch_bounds__(1024) void survey_columns(const Real* rows,
                                                                   const double* found, i64 stride,
-                                                                  int d, double* columns) {
+                                                                  int n, int d, int step,
+                                                                  double* columns) {
     __shared__ double scratch[4][1024];
     double low = __longlong_as_double(0x7ff0000000000000LL), high = -low, sum = 0, square = 0;
     bool nan = false;
@@ -74,6 +77,13 @@ extern "C" __global__ __launch_bounds__(1024) void survey_columns(const Real* ro
         __syncthreads();
     }
     if (threadIdx.x == 4) columns[4 * d + blockIdx.x] = rows[blockIdx.x];
+    const i64 row = (i64)threadIdx.x * step;
+    if (threadIdx.x < 32 * GROUPS) {
+        const double middle = scratch[0][0] / 2 + scratch[1][0] / 2;
+        const double away = row < n ? fabs((double)rows[row * d + blockIdx.x] - middle) : 0.0;
+        const double size = warp_sum(away);
+        if ((threadIdx.x & 31) == 0) columns[(5 + threadIdx.x / 32) * d + blockIdx.x] = size;
+    }
     if (threadIdx.x < 4)
         columns[threadIdx.x * d + blockIdx.x] =
             nan ? __longlong_as_double(0x7ff8000000000000LL) : scratch[threadIdx.x][0];
@@ -124,6 +134,9 @@ extern "C" __global__ void moments(Points p, double* partial, i64* columns) {
 // squares are then too small by 2e-5 at most. With `fragments` the copy lies in the order of
 // wgmma's operand A, except that columns are permuted: `place` in settle.cu does the same with the
 // centers.
+#ifndef UNROLL
+#define UNROLL 2
+#endif
 #ifdef SCALED_DOUBLE
 typedef double Scaled;
 #else
@@ -138,7 +151,7 @@ extern "C" __global__ void prepare(Points p, uint4* copy, float2* norms, float* 
     for (int tile = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; tile < padded / 16;
          tile += warps) {
         Scaled squares[2] = {0, 0}, lost[2] = {0, 0};
-#pragma unroll 2
+#pragma unroll UNROLL
         for (int s = 0; s < steps; s++) {
             u32 word[2][2];  // row half, pair of columns
 #pragma unroll

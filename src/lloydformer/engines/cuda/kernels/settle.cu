@@ -55,6 +55,13 @@ struct Nearest {
     }
 };
 
+// Distances above it, computed in Real, are larger than `least` in truth as well.
+__device__ __forceinline__ Real beyond(Real least) {
+    const bool single = sizeof(Real) == 4;  // below the second number, squares lose digits
+    return max(least * (Real)(1 + 4 * (D + 8) * (single ? 6e-8 : 1.2e-16)),
+               (Real)(single ? 1e-30 : 1e-290));
+}
+
 // Queued rows in float64. Few candidates: eight lanes a row. Many: a block of 256 for a few rows,
 // and only those centers in float64 that the precision of the rows does not rule out.
 #define TOGETHER (D > 128 || sizeof(Real) == 8 ? 1 : 4)
@@ -73,16 +80,36 @@ extern "C" __global__ __launch_bounds__(256) void recheck(Points p, Work w, Many
         Row<D, 8> x;
         x.read(p, row, l8);
         Nearest best;
-        for (int r = 0; r < rounds; r++) {
-            const u32 code = r && eight ? (u32)m.word[(size_t)m.padded + row] : own;
-            const int a = code & LABEL, b = (code >> 15) & LABEL, qa = a & 31, qb = b & 31;
-            const int candidates[4] = {a, b, a - qa + qb, b - qb + qa};
+        auto see = [&](auto measure) {  // all candidates
+            for (int r = 0; r < rounds; r++) {
+                const u32 code = r && eight ? (u32)m.word[(size_t)m.padded + row] : own;
+                const int a = code & LABEL, b = (code >> 15) & LABEL, qa = a & 31, qb = b & 31;
+                const int candidates[4] = {a, b, a - qa + qb, b - qb + qa};
 #pragma unroll
-            for (int c = 0; c < 4; c++) {
-                const int j = min(candidates[c], w.k - 1);
-                const double away = x.distance<double>(w.seen + (size_t)j * p.d, p.d, l8);
-                if (candidates[c] < w.k) best.see(away, candidates[c]);
+                for (int c = 0; c < 4; c++) measure(candidates[c]);
             }
+        };
+        bool clear = false;  // without float64?
+        if (sizeof(Real) == 4) {
+            Real nearest = (Real)1e38, next = nearest;
+            see([&](int center) {
+                const Real away =
+                    x.template distance<Real>(w.seen + (size_t)min(center, w.k - 1) * p.d, p.d, l8);
+                if (center >= w.k || center == best.label) return;
+                if (away < nearest)
+                    next = nearest, nearest = away, best.label = center;
+                else
+                    next = min(next, away);
+            });
+            clear = next > beyond(nearest);
+        }
+        if (!__all_sync(~0u, clear)) {
+            best = Nearest();
+            see([&](int center) {
+                const double away = x.template distance<double>(
+                    w.seen + (size_t)min(center, w.k - 1) * p.d, p.d, l8);
+                if (center < w.k) best.see(away, center);
+            });
         }
         if (l8 == 0 && i0 < few) m.word[row] = best.label;
     }
@@ -115,9 +142,7 @@ extern "C" __global__ __launch_bounds__(256) void recheck(Points p, Work w, Many
 #pragma unroll
         for (int r = 0; r < TOGETHER; r++) {
             for (int o = 0; o < 8; o++) least[r] = min(least[r], lowest[r][o]);
-            const bool single = sizeof(Real) == 4;  // below the second number, squares lose digits
-            const Real limit = max(least[r] * (Real)(1 + 4 * (D + 8) * (single ? 6e-8 : 1.2e-16)),
-                                   (Real)(single ? 1e-30 : 1e-290));
+            const Real limit = beyond(least[r]);
             Nearest best;
             for (int first = 0; first < w.k; first += 32) {
                 const int j = min(first + group, w.k - 1);

@@ -15,38 +15,24 @@
 #endif
 #define THREADS 256
 #ifndef AHEAD
-#define AHEAD 4  // pieces that a thread loads at once
+#define AHEAD 8  // rows that a thread loads at once
 #endif
-
-#ifndef PAIRS
-#define PAIRS 0  // 1: rows of two numbers that begin at a multiple of 16 bytes
-#endif
-#define WIDE (PAIRS ? 2 : 1)  // rows that are read as one
 
 struct Point {
     float x[DIM];
 };
 
-struct Piece {
-    Point points[WIDE];
-};
-
-__device__ __forceinline__ Piece read(const float* rows, int at) {
-    Piece r;
-#if PAIRS
-    const float4 v = __ldcs((const float4*)rows + at);
-    r.points[0].x[0] = v.x, r.points[0].x[1] = v.y;
-    r.points[1].x[0] = v.z, r.points[1].x[1] = v.w;
-#elif DIM == 2
-    const float2 v = __ldcs((const float2*)rows + at);
-    r.points[0].x[0] = v.x, r.points[0].x[1] = v.y;
+__device__ __forceinline__ Point read(const float* rows, int row) {
+    Point r;
+#if DIM == 2
+    const float2 v = __ldcs((const float2*)rows + row);
+    r.x[0] = v.x, r.x[1] = v.y;
 #elif DIM == 4
-    const float4 v = __ldcs((const float4*)rows + at);
-    r.points[0].x[0] = v.x, r.points[0].x[1] = v.y;
-    r.points[0].x[2] = v.z, r.points[0].x[3] = v.w;
+    const float4 v = __ldcs((const float4*)rows + row);
+    r.x[0] = v.x, r.x[1] = v.y, r.x[2] = v.z, r.x[3] = v.w;
 #else
 #pragma unroll
-    for (int f = 0; f < DIM; f++) r.points[0].x[f] = rows[(size_t)at * DIM + f];
+    for (int f = 0; f < DIM; f++) r.x[f] = rows[(size_t)row * DIM + f];
 #endif
     return r;
 }
@@ -138,26 +124,16 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Point
         w.assigned[row] = label;
 #endif
     };
-    auto see_all = [&](const Piece& r, int at) {
+    const int stride = gridDim.x * THREADS;
+    int row = blockIdx.x * THREADS + thread;
+    for (; (i64)row + (AHEAD - 1) * (i64)stride < p.n; row += AHEAD * stride) {
+        Point r[AHEAD];
 #pragma unroll
-        for (int i = 0; i < WIDE; i++) see(r.points[i], WIDE * at + i);
-    };
-    const int stride = gridDim.x * THREADS, pieces = p.n / WIDE;
-    int at = blockIdx.x * THREADS + thread;
-    for (; (i64)at + (AHEAD - 1) * (i64)stride < pieces; at += AHEAD * stride) {
-        Piece r[AHEAD];
+        for (int i = 0; i < AHEAD; i++) r[i] = read(p.rows, row + i * stride);
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++) r[i] = read(p.rows, at + i * stride);
-#pragma unroll
-        for (int i = 0; i < AHEAD; i++) see_all(r[i], at + i * stride);
+        for (int i = 0; i < AHEAD; i++) see(r[i], row + i * stride);
     }
-    for (i64 i = at; i < pieces; i += stride) see_all(read(p.rows, (int)i), (int)i);
-    if (WIDE * pieces < p.n && blockIdx.x == 0 && thread == 0) {  // the last row
-        Point r;
-#pragma unroll
-        for (int f = 0; f < DIM; f++) r.x[f] = p.rows[(size_t)(p.n - 1) * DIM + f];
-        see(r, p.n - 1);
-    }
+    for (i64 i = row; i < p.n; i += stride) see(read(p.rows, (int)i), (int)i);
 #pragma unroll
     for (int j = 0; j < K; j++) {
 #pragma unroll
