@@ -15,7 +15,7 @@ from lloydformer.estimators.source import is_checked_array
 from lloydformer.numerics.checks import largest_value
 from lloydformer.numerics.directions import directions
 from lloydformer.plans.session import Session
-from lloydformer.solving.seeding import kmeans_parallel, kmeans_plusplus, random_rows
+from lloydformer.solving.seeding import kmeans_parallel, random_rows, seeds_of_starts
 
 SEARCHED = ("k-means++", "k-means||")
 """Methods good enough that one start is the default."""
@@ -50,6 +50,11 @@ class Starts:
         self.given = self._checked(estimator.init) if is_array(estimator.init) else None
 
     def __call__(self, session: Session) -> Iterator[Tensor]:
+        k = int(self.estimator.n_clusters)
+        if isinstance(self.estimator.init, str) and self.estimator.init == "k-means++":
+            for rows in seeds_of_starts(session, k, self.rng, self.n_starts):
+                yield session.gather(rows).double()
+            return
         for _ in range(self.n_starts):
             yield self._start(session)
 
@@ -61,9 +66,7 @@ class Starts:
             return self._checked(init(self.X, k, random_state=self.rng))
         if init == "random":
             return session.gather(random_rows(session, k, self.rng)).double()
-        if init == "k-means||":
-            return kmeans_parallel(session, k, self.rng)
-        return session.gather(kmeans_plusplus(session, k, self.rng)).double()
+        return kmeans_parallel(session, k, self.rng)
 
     def _checked(self, centers: Any) -> Tensor:
         """An array of initial centers in the coordinates of the rows; wrong shapes raise."""

@@ -48,13 +48,19 @@ class Potential(Adding):
 
 @dataclass(frozen=True)
 class Seeds(Task):
-    """All seeds of greedy k-means++ in one call, for small problems; their rows.
+    """All seeds of greedy k-means++ for s starts in one call; the rows of each start.
 
-    first: the row of the first seed. draws: (k - 1, trials) numbers from [0, 1). There are fewer
-    rows than k if every point with weight is a seed already.
+    There are fewer rows than k if every point with weight is a seed already.
+
+    Attributes
+    ----------
+    firsts : ndarray of shape (s,)
+        The rows of the first seeds.
+    draws : ndarray of shape (s, k - 1, trials)
+        Numbers from [0, 1).
     """
 
-    first: int
+    firsts: np.ndarray
     draws: np.ndarray
 
 

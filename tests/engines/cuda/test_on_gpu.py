@@ -98,3 +98,48 @@ def test_an_outlier_does_not_coarsen_the_sums(far):
     x = mixture(5000, 8, 4, torch.float64)
     x[17] = far
     same(x, x[:4].clone(), max_iter=10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("n", "d", "k"), [(5000, 2, 5), (7001, 32, 10), (3000, 100, 40), (50, 3, 40)]
+)
+def test_seeds_of_several_starts(n, d, k, weighted):
+    """The draws of the chunked engine, and what each start finds alone."""
+    from lloydformer.data.blocks import TensorBlocks
+    from lloydformer.engines.chunked import Chunked
+    from lloydformer.engines.cuda.engine import Cuda
+    from lloydformer.solving.seeding import seeds_of_starts
+
+    x = mixture(n, d, 5, torch.float64)
+    weights = torch.from_numpy(np.random.RandomState(1).randint(0, 3, n).astype(float))
+    if n == 50:
+        x = x.round()  # fewer different points than seeds
+    found = []
+    for engine, device in ((Chunked(), "cpu"), (Cuda(), "cuda")):
+        blocks = TensorBlocks(x.to(device), weights.to(device) if weighted else None)
+        with engine.open(blocks) as session:
+            rows = list(seeds_of_starts(session, k, np.random.RandomState(0), 7))
+            found.append([x[seeds.cpu()] for seeds in rows])
+    for here, there in zip(*found, strict=True):
+        assert torch.equal(here, there)
+
+
+def test_what_does_not_compile_runs_in_triton(monkeypatch):
+    from lloydformer.engines.cuda import nvrtc
+
+    pytest.importorskip("triton")
+    compiled = nvrtc.compiled
+
+    def refuses(text, architecture, constants):
+        if "recheck" in text:
+            raise nvrtc.CompileError("no")
+        return compiled(text, architecture, constants)
+
+    monkeypatch.setattr(nvrtc, "compiled", refuses)
+    nvrtc._module.cache_clear()
+    nvrtc.kernel.cache_clear()
+    x = mixture(3000, 150, 40)
+    same(x, x[:40].clone(), max_iter=5, tol=0)
+    nvrtc._module.cache_clear()
+    nvrtc.kernel.cache_clear()

@@ -1,6 +1,6 @@
 """The CUDA engine: Lloyd's and spherical k-means by kernels, all else by torch on the device."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeGuard
 
@@ -10,6 +10,7 @@ from lloydformer.data.blocks import Blocks, TensorBlocks
 from lloydformer.engines.chunked import ChunkedSession
 from lloydformer.engines.cuda.folds import FOLDS
 from lloydformer.engines.cuda.launches import make_ready
+from lloydformer.engines.cuda.nvrtc import CompileError
 from lloydformer.engines.cuda.open_points import PointsOnGpu
 from lloydformer.engines.cuda.tasks import TASKS
 from lloydformer.plans.session import Fold, Task
@@ -49,7 +50,7 @@ class CudaSession(ChunkedSession):
         kernel = FOLDS.get(type(fold))
         self.state.reclaim()
         with self._all_or_forgotten():
-            summary = None if kernel is None else kernel(self.points, fold)
+            summary = None if kernel is None else self._compiled(kernel, fold)
         if summary is not None:
             return summary
         self.points.labelled = False
@@ -61,7 +62,15 @@ class CudaSession(ChunkedSession):
             return None
         self.points.labelled = False
         with self._all_or_forgotten():
-            return kernel(self.points, task)
+            return self._compiled(kernel, task)
+
+    def _compiled(self, kernel: Callable[[PointsOnGpu, Any], Any], work: Fold | Task) -> Any:
+        """What a kernel returns; if one in CUDA C++ cannot be compiled, that of another kind."""
+        try:
+            return kernel(self.points, work)
+        except CompileError:
+            self.points.without_cpp()
+            return kernel(self.points, work)
 
     def forget(self) -> None:
         super().forget()

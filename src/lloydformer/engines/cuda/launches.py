@@ -133,7 +133,8 @@ def row_shape(d: int) -> tuple[int, int]:
     """Columns that a kernel is compiled for, and threads that share a row."""
     if d <= 4:
         return 4, 1
-    return next(width for width in (32, 64, 128, 256) if d <= width), 8
+    width = next(width for width in (32, 64, 128, 256) if d <= width)
+    return width, 8 if width <= 64 else 16
 
 
 def make_ready(device: torch.device) -> None:

@@ -3,7 +3,6 @@
 import math
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,9 +13,8 @@ from torch import Tensor
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
-from lloydformer.engines.cuda.backend import CUDA_CPP, TORCH, backend
+from lloydformer.engines.cuda.backend import CUDA_CPP, TORCH, TRITON, backend
 from lloydformer.engines.cuda.hopper import hopper_steps
-from lloydformer.engines.cuda.nvrtc import CompileError
 from lloydformer.engines.cuda.passes import SAMPLE, WIDEST, moments, typical_size
 from lloydformer.engines.cuda.points import Points
 from lloydformer.engines.cuda.steps import Steps
@@ -54,6 +52,7 @@ class PointsOnGpu:
     changed: Tensor | None = None
     _steps: tuple[Work, Steps] | None = field(default=None, init=False)
     _no_room: bool = field(default=False, init=False)
+    _no_cpp: bool = field(default=False, init=False)
 
     @property
     def layout(self) -> Layout:
@@ -68,7 +67,12 @@ class PointsOnGpu:
     @property
     def kernels(self) -> str:
         """What kernels this GPU runs."""
-        return backend(self.layout.device)
+        known = backend(self.layout.device)
+        return TRITON if self._no_cpp and known == CUDA_CPP else known
+
+    def without_cpp(self) -> None:
+        """A kernel in CUDA C++ could not be compiled: use none of them any more."""
+        self._no_cpp, self._steps, self.labelled = True, None, False
 
     @cached_property
     def points(self) -> Points:
@@ -155,12 +159,10 @@ class PointsOnGpu:
         return self._steps
 
     def _steps_for(self, work: Work) -> Steps | None:
-        """CUDA C++ where it knows the problem and compiles, else Triton where that runs."""
-        if self.kernels == CUDA_CPP:
-            with suppress(CompileError):
-                steps = hopper_steps(self.points, work)
-                if steps is not None:
-                    return steps
+        """CUDA C++ where it knows the problem, else Triton where that runs."""
+        steps = hopper_steps(self.points, work) if self.kernels == CUDA_CPP else None
+        if steps is not None:
+            return steps
         try:
             from lloydformer.engines.cuda.portable.steps import PortableSteps
 

@@ -13,8 +13,8 @@ class Steps(Protocol):
     Attributes
     ----------
     at_once : int
-        Iterations before the host looks at the stop rule for the first time. Those that are
-        superfluous cost their launches.
+        Iterations before the host looks at the stop rule for the first time, if there are not
+        more; a quarter of them otherwise. Those that are superfluous cost their launches.
     lands : bool
         Is there a method `land`?
     """

@@ -42,7 +42,8 @@ class _Run:
     """Iterations that the next report will count, although nobody asks for them any more."""
 
     def result(self) -> Ran | None:
-        at_once, report, interrupted = self.steps.at_once, None, False
+        most, report, interrupted = self.steps.at_once, None, False
+        at_once = most if self.task.max_iter <= most else max(1, most // 4)
         self.steps.begin(self.task.centers, self.task.tolerance)
         while report is None or (self._goes_on(report) and not interrupted):
             interrupted = self._enqueue(at_once)
@@ -89,11 +90,12 @@ class _Run:
         return Ran(centers, self.history, settled, empty, interrupted, final)
 
 
-def _seeds(points: PointsOnGpu, task: Seeds) -> Tensor | None:
-    if points.kernels != CUDA_CPP or points.too_many_rows or not knows(points.points, task.draws):
+def _seeds(points: PointsOnGpu, task: Seeds) -> list[Tensor] | None:
+    if points.kernels != CUDA_CPP or points.too_many_rows:
         return None
-    distances = points.state.column("distances")
-    return seeds(points.points, task.first, task.draws, distances)
+    if not knows(points.points, task.draws.shape[2]):
+        return None
+    return seeds(points.points, task.firsts, task.draws)
 
 
 TASKS: dict[type, Callable[[PointsOnGpu, Any], Any | None]] = {

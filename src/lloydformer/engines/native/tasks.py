@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from lloydformer.data.blocks import SparseBlocks
@@ -48,14 +49,19 @@ def _iterated(points: OpenPoints, task: Iterations, at_once: int) -> Ran:
     return Ran(centers, objectives, settled)
 
 
-def _seeds(points: OpenPoints, task: Seeds) -> torch.Tensor | None:
-    n_seeds = len(task.draws) + 1
+def _seeds(points: OpenPoints, task: Seeds) -> list[torch.Tensor] | None:
+    n_seeds = task.draws.shape[1] + 1
     if points.layout.n_rows * points.layout.n_features * n_seeds > _SMALL:
         return None
-    rows = torch.zeros(n_seeds, dtype=torch.int64)
-    rows[0] = task.first
+    starts = zip(task.firsts.tolist(), task.draws, strict=True)
+    return [_seeds_of_start(points, first, draws) for first, draws in starts]
+
+
+def _seeds_of_start(points: OpenPoints, first: int, draws: np.ndarray) -> torch.Tensor:
+    rows = torch.zeros(len(draws) + 1, dtype=torch.int64)
+    rows[0] = first
     count = points.kernels.run(
-        "seeds", rows=rows.numpy(), draws=task.draws, **points.columns("labels", "distances"),
+        "seeds", rows=rows.numpy(), draws=draws, **points.columns("labels", "distances"),
     )  # fmt: skip
     return rows[:count]
 

@@ -1,5 +1,7 @@
 """Greedy k-means++: two passes over the data for each seed."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -20,12 +22,36 @@ def kmeans_plusplus(session: Session, n_clusters: int, rng: np.random.RandomStat
     Each seed after the first is the best of 2 + log k candidates, drawn in proportion to weight
     times squared distance to the nearest seed.
     """
-    rows = random_rows(session, 1, rng)
-    draws = rng.uniform(size=(n_clusters - 1, n_trials(n_clusters)))
+    return next(seeds_of_starts(session, n_clusters, rng, 1))
+
+
+def seeds_of_starts(
+    session: Session, n_clusters: int, rng: np.random.RandomState, n_starts: int
+) -> Iterator[Tensor]:
+    """`kmeans_plusplus` for several starts, which an engine may do together."""
+    shape = (n_clusters - 1, n_trials(n_clusters))
+    drawn = [(random_rows(session, 1, rng), rng.uniform(size=shape)) for _ in range(n_starts)]
+    found = None
     if n_clusters > 1:
-        all_at_once = session.run(Seeds(int(rows), draws))
-        rows = rows if all_at_once is None else all_at_once
-    for fractions in draws[len(rows) - 1 :]:
+        firsts = torch.cat([first for first, _ in drawn]).cpu().numpy()
+        found = session.run(Seeds(firsts, np.stack([draws for _, draws in drawn])))
+    for number, (first, draws) in enumerate(drawn):
+        if found is None:
+            yield _one_by_one(session, first, draws, rng)
+        else:
+            yield _filled(session, found[number], n_clusters, rng)
+
+
+def _filled(session: Session, rows: Tensor, count: int, rng: np.random.RandomState) -> Tensor:
+    """Random rows after the seeds, if every point with weight is a seed already."""
+    more = [random_rows(session, 1, rng) for _ in range(count - len(rows))]
+    return torch.cat([rows, *more]) if more else rows
+
+
+def _one_by_one(
+    session: Session, rows: Tensor, draws: np.ndarray, rng: np.random.RandomState
+) -> Tensor:
+    for fractions in draws:
         (mass,) = session.fold(NewSeed(session.gather(rows[-1:]), first=len(rows) == 1))
         if mass > 0:
             candidates = session.draw_by_distance(torch.from_numpy(fractions))

@@ -134,9 +134,6 @@ extern "C" __global__ void moments(Points p, double* partial, i64* columns) {
 // squares are then too small by 2e-5 at most. With `fragments` the copy lies in the order of
 // wgmma's operand A, except that columns are permuted: `place` in settle.cu does the same with the
 // centers.
-#ifndef UNROLL
-#define UNROLL 2
-#endif
 #ifdef SCALED_DOUBLE
 typedef double Scaled;
 #else
@@ -151,7 +148,7 @@ extern "C" __global__ void prepare(Points p, uint4* copy, float2* norms, float* 
     for (int tile = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; tile < padded / 16;
          tile += warps) {
         Scaled squares[2] = {0, 0}, lost[2] = {0, 0};
-#pragma unroll UNROLL
+#pragma unroll 2
         for (int s = 0; s < steps; s++) {
             u32 word[2][2];  // row half, pair of columns
 #pragma unroll

@@ -1,47 +1,86 @@
-// Greedy k-means++ without waiting for the host: three launches a seed.
-// rows: the seeds; rows[0] is given. count: how many of them are found.
+// Greedy k-means++ for several starts, which share every read of the points: three launches a seed,
+// and nothing waits for the host.
 #ifndef D
 #define D 32
 #endif
 #ifndef LANES
 #define LANES 8  // threads that share a row
 #endif
+#ifndef STARTS
+#define STARTS 1
+#endif
+#ifndef TRIALS
+#define TRIALS 4  // candidates for each seed
+#endif
 #define THREADS 256
-#define CHUNK 1024  // rows whose mass is summed by one block
-#define MOST 16     // candidates of one draw
+#define CHUNK 1024                                 // rows whose mass is summed by one block
+#define COUNT (STARTS * TRIALS)                    // candidates of all starts
+#define OWN ((COUNT + LANES - 1) / LANES)          // candidates that one thread adds up
+#define EACH (D / LANES)                           // numbers of a row that one thread holds
+#define ROWS (EACH <= 8 ? 4 : EACH <= 16 ? 2 : 1)  // rows that a thread reads at once
 
-__device__ void read_centers(const Points& p, Real* centers, const i64* rows, int count) {
+// Seeds of `starts`; rows[.][0] is given, and `found` says how many there are.
+struct Seeds {
+    Real* distances;    // (starts, n), to the nearest seed
+    i64* rows;          // (starts, k)
+    int* found;         // (starts, 2); the second number is not used
+    double* masses;     // (starts, chunks)
+    double* fractions;  // (starts, k - 1, trials)
+    i64* candidates;    // (starts, trials); -1 if every point with weight is a seed
+    double* partial;    // (blocks, starts, trials)
+    int* ticket;
+    int k, chunks;
+};
+
+// Some rows of the points into shared memory; row(i) is the number of the i-th.
+template <class Number>
+__device__ void read_centers(const Points& p, Real* centers, int count, Number row) {
     for (int i = threadIdx.x; i < count * D; i += blockDim.x)
-        centers[i] = i % D < p.d ? coordinate(p, rows[i / D], i % D) : (Real)0;
+        centers[i] = i % D < p.d ? coordinate(p, row(i / D), i % D) : (Real)0;
     __syncthreads();
 }
 
 // The distance of each point to the nearest seed, now that the last one is there too; the sum of
 // w d^2 of each chunk of rows.
-extern "C" __global__ __launch_bounds__(THREADS) void approach(Points p, Real* distances,
-                                                               const i64* rows, const int* count,
-                                                               double* masses) {
-    const int number = *count;
-    __shared__ __align__(16) Real center[D];
+extern "C" __global__ __launch_bounds__(THREADS) void approach(Points p, Seeds s) {
+    __shared__ __align__(16) Real centers[STARTS * D];
     __shared__ double scratch[32];
-    read_centers(p, center, rows + number - 1, 1);
+    read_centers(p, centers, STARTS,
+                 [&](int i) { return s.rows[(size_t)i * s.k + s.found[2 * i] - 1]; });
     const int l = threadIdx.x % LANES, group = threadIdx.x / LANES;
-    for (int chunk = blockIdx.x; (i64)chunk * CHUNK < p.n; chunk += gridDim.x) {
-        double mass = 0;
-        for (int i = group; i < CHUNK; i += THREADS / LANES) {
-            const i64 at = (i64)chunk * CHUNK + i;
-            const int row = (int)min(at, (i64)p.n - 1);
-            Row<D, LANES> x;
-            x.read(p, row, l);
-            Real away = x.template distance<Real>(center, D, l);
-            if (l == 0 && at < p.n) {
-                if (number > 1) away = min(away, distances[row]);
-                distances[row] = away;
-                mass += weight(p, row) * (double)away;
+    constexpr int STEP = THREADS / LANES;
+    bool later[STARTS];  // are there distances to earlier seeds?
+#pragma unroll
+    for (int start = 0; start < STARTS; start++) later[start] = s.found[2 * start] > 1;
+    for (int chunk = blockIdx.x; chunk < s.chunks; chunk += gridDim.x) {
+        double mass[STARTS];
+#pragma unroll
+        for (int start = 0; start < STARTS; start++) mass[start] = 0;
+        for (int i = group; i < CHUNK; i += ROWS * STEP) {
+            Row<D, LANES> x[ROWS];
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+                x[r].read(p, min((i64)chunk * CHUNK + i + r * STEP, (i64)p.n - 1), l);
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                const i64 row = (i64)chunk * CHUNK + i + r * STEP;
+                const bool in = i + r * STEP < CHUNK && row < p.n;
+#pragma unroll
+                for (int start = 0; start < STARTS; start++) {
+                    Real away = x[r].template distance<Real>(centers + start * D, D, l);
+                    if (start % LANES != l || !in) continue;
+                    Real* known = s.distances + (size_t)start * p.n + row;
+                    if (later[start]) away = min(away, *known);
+                    *known = away;
+                    mass[start] += weight(p, row) * (double)away;
+                }
             }
         }
-        mass = block_sum(mass, scratch);
-        if (threadIdx.x == 0) masses[chunk] = mass;
+#pragma unroll
+        for (int start = 0; start < STARTS; start++) {
+            const double sum = block_sum(mass[start], scratch);
+            if (threadIdx.x == 0) s.masses[(size_t)start * s.chunks + chunk] = sum;
+        }
     }
 }
 
@@ -88,78 +127,92 @@ __device__ int find(Mass mass, int size, double& rest, double* sums, int* found)
 }
 
 // Rows drawn in proportion to w d^2, one block each, at these positions of the running sum.
-extern "C" __global__ __launch_bounds__(THREADS) void draw(Points p, const Real* distances,
-                                                           const double* masses, int chunks,
-                                                           const double* fractions,
-                                                           const int* count, i64* candidates) {
-    fractions += (size_t)(*count - 1) * gridDim.x;
+extern "C" __global__ __launch_bounds__(THREADS) void draw(Points p, Seeds s) {
+    const int start = blockIdx.x / TRIALS, trial = blockIdx.x % TRIALS, number = s.found[2 * start];
+    if (number == s.k) return;
+    const double* masses = s.masses + (size_t)start * s.chunks;
+    const Real* distances = s.distances + (size_t)start * p.n;
     __shared__ double sums[THREADS];
     __shared__ int found[2];
     __shared__ double scratch[32];
     double total = 0;
-    for (int i = threadIdx.x; i < chunks; i += THREADS) total += masses[i];
+    for (int i = threadIdx.x; i < s.chunks; i += THREADS) total += masses[i];
     total = block_sum(total, scratch);
-    double rest = fractions[blockIdx.x] * total;
-    const int chunk = find([&](int i) { return masses[i]; }, chunks, rest, sums, found);
+    double rest = s.fractions[((size_t)start * (s.k - 1) + number - 1) * TRIALS + trial] * total;
+    const int chunk = find([&](int i) { return masses[i]; }, s.chunks, rest, sums, found);
     if (chunk < 0) {  // every point with weight is a seed
-        if (threadIdx.x == 0) candidates[blockIdx.x] = -1;
+        if (threadIdx.x == 0) s.candidates[blockIdx.x] = -1;
         return;
     }
-    const i64 start = (i64)chunk * CHUNK;
-    const int size = (int)min((i64)CHUNK, p.n - start);
-    const int row = find([&](int i) { return weight(p, start + i) * (double)distances[start + i]; },
+    const i64 first = (i64)chunk * CHUNK;
+    const int size = (int)min((i64)CHUNK, p.n - first);
+    const int row = find([&](int i) { return weight(p, first + i) * (double)distances[first + i]; },
                          size, rest, sums, found);
-    if (threadIdx.x == 0) candidates[blockIdx.x] = start + row;
+    if (threadIdx.x == 0) s.candidates[blockIdx.x] = first + row;
 }
 
 // What each candidate would leave of the sum of w d^2; the last block takes the best of them.
-extern "C" __global__ __launch_bounds__(THREADS) void choose(Points p, const Real* distances,
-                                                             const i64* candidates, int trials,
-                                                             i64* rows, int* count, double* partial,
-                                                             int* ticket) {
-    if (candidates[0] < 0) return;
-    const int number = *count;
+extern "C" __global__ __launch_bounds__(THREADS) void choose(Points p, Seeds s) {
     extern __shared__ __align__(16) unsigned char raw[];
-    Real* centers = (Real*)raw;
-    __shared__ double scratch[32];
-    read_centers(p, centers, candidates, trials);
-    const int l = threadIdx.x % LANES;
-    const i64 stride = (i64)gridDim.x * (THREADS / LANES);
-    double sums[MOST];
+    Real* centers = (Real*)raw;  // (COUNT, D)
+    __shared__ double parts[THREADS / 32][COUNT];
+    read_centers(p, centers, COUNT, [&](int i) { return max(s.candidates[i], 0ll); });
+    const int l = threadIdx.x % LANES, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    constexpr int STEP = THREADS / LANES;
+    double sums[OWN];  // of candidates l, l + LANES and so on
 #pragma unroll
-    for (int t = 0; t < MOST; t++) sums[t] = 0;
-    const i64 own = (i64)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
-    const i64 together = 32 / LANES;  // rows of a warp
-    for (i64 i = own; i / together * together < p.n; i += stride) {
-        const int row = (int)min(i, (i64)p.n - 1);
-        Row<D, LANES> x;
-        x.read(p, row, l);
-        const Real now = distances[row];
-        const double mass = i < p.n ? weight(p, row) : 0;
+    for (int i = 0; i < OWN; i++) sums[i] = 0;
+    for (i64 first = (i64)blockIdx.x * STEP * ROWS; first < p.n;
+         first += (i64)gridDim.x * STEP * ROWS) {
+        Row<D, LANES> x[ROWS];
 #pragma unroll
-        for (int t = 0; t < MOST; t++)
-            if (t < trials)
-                sums[t] +=
-                    mass * (double)min(now, x.template distance<Real>(centers + t * D, D, l));
+        for (int r = 0; r < ROWS; r++)
+            x[r].read(p, min(first + r * STEP + threadIdx.x / LANES, (i64)p.n - 1), l);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const i64 at = first + r * STEP + threadIdx.x / LANES, row = min(at, (i64)p.n - 1);
+            const double mass = at < p.n ? weight(p, row) : 0;
+#pragma unroll
+            for (int i = 0; i < OWN; i++) {
+                const int own = min(i * LANES + l, COUNT - 1);
+                const Real now = s.distances[(size_t)(own / TRIALS) * p.n + row];
+                Real mine = now;
+#pragma unroll
+                for (int j = 0; j < LANES; j++) {
+                    const int t = i * LANES + j;
+                    if (t >= COUNT) continue;
+                    const Real away = x[r].template distance<Real>(centers + t * D, D, l);
+                    if (j == l) mine = min(now, away);
+                }
+                sums[i] += mass * (double)mine;
+            }
+        }
     }
 #pragma unroll
-    for (int t = 0; t < MOST; t++) {
-        if (t >= trials) continue;
-        const double sum = block_sum(l == 0 ? sums[t] : 0, scratch);
-        if (threadIdx.x == 0) partial[(size_t)blockIdx.x * MOST + t] = sum;
+    for (int i = 0; i < OWN; i++) {
+#pragma unroll
+        for (int o = 16; o >= LANES; o >>= 1) sums[i] += __shfl_xor_sync(~0u, sums[i], o);
+        if (lane < LANES && i * LANES + l < COUNT) parts[warp][i * LANES + l] = sums[i];
     }
-    if (!last_block(ticket)) return;
-    double least = 1e308;
-    int best = 0;
-    for (int t = 0; t < trials; t++) {
+    __syncthreads();
+    for (int t = threadIdx.x; t < COUNT; t += THREADS) {
         double sum = 0;
-        for (int i = threadIdx.x; i < gridDim.x; i += THREADS)
-            sum += __ldcg(partial + (size_t)i * MOST + t);
-        sum = block_sum(sum, scratch);
-        if (sum < least) least = sum, best = t;
+        for (int v = 0; v < THREADS / 32; v++) sum += parts[v][t];
+        s.partial[(size_t)blockIdx.x * COUNT + t] = sum;
     }
-    if (threadIdx.x == 0) {
-        rows[number] = candidates[best];
-        *count = number + 1;
+    if (!last_block(s.ticket)) return;
+    for (int t = warp; t < COUNT; t += THREADS / 32) {
+        double sum = 0;
+        for (int i = lane; i < gridDim.x; i += 32) sum += __ldcg(s.partial + (size_t)i * COUNT + t);
+        sum = warp_sum(sum);
+        if (lane == 0) parts[0][t] = sum;
     }
+    __syncthreads();
+    const int start = threadIdx.x;
+    if (start >= STARTS || s.found[2 * start] == s.k || s.candidates[start * TRIALS] < 0) return;
+    int best = start * TRIALS;
+    for (int t = best + 1; t < (start + 1) * TRIALS; t++)
+        if (parts[0][t] < parts[0][best]) best = t;
+    s.rows[(size_t)start * s.k + s.found[2 * start]] = s.candidates[best];
+    s.found[2 * start]++;
 }

@@ -76,40 +76,46 @@ extern "C" __global__ __launch_bounds__(256) void recheck(Points p, Work w, Many
         const int row = m.list[min(i0, few - 1)];
         const u32 own = m.word[row];
         const bool eight = own >> 30 == 3;
-        const int rounds = __any_sync(~0u, eight) ? 2 : 1;
+        const u32 other = eight ? (u32)m.word[(size_t)m.padded + row] : own;
+        int candidates[8];
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const u32 code = r ? other : own;
+            const int a = code & LABEL, b = (code >> 15) & LABEL, qa = a & 31, qb = b & 31;
+            candidates[4 * r] = a, candidates[4 * r + 1] = b;
+            candidates[4 * r + 2] = a - qa + qb, candidates[4 * r + 3] = b - qb + qa;
+        }
+        const int count = __any_sync(~0u, eight) ? 8 : 4;
         Row<D, 8> x;
         x.read(p, row, l8);
         Nearest best;
-        auto see = [&](auto measure) {  // all candidates
-            for (int r = 0; r < rounds; r++) {
-                const u32 code = r && eight ? (u32)m.word[(size_t)m.padded + row] : own;
-                const int a = code & LABEL, b = (code >> 15) & LABEL, qa = a & 31, qb = b & 31;
-                const int candidates[4] = {a, b, a - qa + qb, b - qb + qa};
-#pragma unroll
-                for (int c = 0; c < 4; c++) measure(candidates[c]);
-            }
-        };
         bool clear = false;  // without float64?
         if (sizeof(Real) == 4) {
             Real nearest = (Real)1e38, next = nearest;
-            see([&](int center) {
-                const Real away =
-                    x.template distance<Real>(w.seen + (size_t)min(center, w.k - 1) * p.d, p.d, l8);
-                if (center >= w.k || center == best.label) return;
+#pragma unroll
+            for (int c = 0; c < 8; c++) {
+                if (c >= count) break;
+                const int j = candidates[c];
+                const Real* center = w.seen + (size_t)min(j, w.k - 1) * p.d;
+                const Real away = x.template distance<Real>(center, p.d, l8);
+                if (j >= w.k || j == best.label) continue;
                 if (away < nearest)
-                    next = nearest, nearest = away, best.label = center;
+                    next = nearest, nearest = away, best.label = j;
                 else
                     next = min(next, away);
-            });
+            }
             clear = next > beyond(nearest);
         }
         if (!__all_sync(~0u, clear)) {
             best = Nearest();
-            see([&](int center) {
-                const double away = x.template distance<double>(
-                    w.seen + (size_t)min(center, w.k - 1) * p.d, p.d, l8);
-                if (center < w.k) best.see(away, center);
-            });
+#pragma unroll
+            for (int c = 0; c < 8; c++) {
+                if (c >= count) break;
+                const int j = candidates[c];
+                const Real* center = w.seen + (size_t)min(j, w.k - 1) * p.d;
+                const double away = x.template distance<double>(center, p.d, l8);
+                if (j < w.k) best.see(away, j);
+            }
         }
         if (l8 == 0 && i0 < few) m.word[row] = best.label;
     }

@@ -69,7 +69,7 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Point
         for (int f = 0; f < DIM; f++) sums[j][f] = 0;
     }
     i64 changed = 0;
-    auto see = [&](Point r, int row) {
+    auto see = [&](Point r, int row, int old) {
 #pragma unroll
         for (int f = 0; f < DIM; f++) r.x[f] -= origin[f];
         float score[K], best;
@@ -120,7 +120,7 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Point
 #pragma unroll
         for (int j = 0; j < K; j++)
             if (score[j] >= near) label = j;
-        changed += w.assigned[row] != label;
+        changed += old != label;
         w.assigned[row] = label;
 #endif
     };
@@ -128,12 +128,16 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Point
     int row = blockIdx.x * THREADS + thread;
     for (; (i64)row + (AHEAD - 1) * (i64)stride < p.n; row += AHEAD * stride) {
         Point r[AHEAD];
+        int old[AHEAD];
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++) r[i] = read(p.rows, row + i * stride);
+        for (int i = 0; i < AHEAD; i++) {
+            r[i] = read(p.rows, row + i * stride);
+            old[i] = LABELS ? w.assigned[row + i * stride] : 0;
+        }
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++) see(r[i], row + i * stride);
+        for (int i = 0; i < AHEAD; i++) see(r[i], row + i * stride, old[i]);
     }
-    for (i64 i = row; i < p.n; i += stride) see(read(p.rows, (int)i), (int)i);
+    for (i64 i = row; i < p.n; i += stride) see(read(p.rows, (int)i), (int)i, w.assigned[i]);
 #pragma unroll
     for (int j = 0; j < K; j++) {
 #pragma unroll
