@@ -14,7 +14,10 @@ KERNELS = {
     "tiny.cu": [{"DIM": 2, "K": 5}],
     "small.cu": [{"D": 32, "K": 8, "WEIGHTED": 1}],
     "assign.cu": [{"D": 64, "N": 104, "GROUPS": 4}],
-    "settle.cu": [{"D": 64, "VECTOR": 1}, {"D": 256, "REAL": "double", "WEIGHTED": 1}],
+    "settle.cu": [
+        {"D": 64, "VECTOR": 1, "TOGETHER": 16},
+        {"D": 256, "REAL": "double", "WEIGHTED": 1},
+    ],
     "seeds.cu": [{"D": 32, "LANES": 8, "STARTS": 10}, {"D": 4, "LANES": 1, "REAL": "double"}],
     "batch.cu": [{"D": 8, "K": 3}],
 }

@@ -82,7 +82,7 @@ def _seeds_of(
     sent[rows].reshape(starts, k)[:, 0] = firsts
     sent[rows.stop :] = draws.reshape(-1).view(np.int64)
     there = torch.from_numpy(sent).to(device)
-    distances = torch.empty(starts, points.n_rows, dtype=points.rows.dtype, device=device)
+    distances = torch.empty(points.n_rows, starts, dtype=points.rows.dtype, device=device)
     sizes = np.cumsum([0, starts * chunks, starts * trials, blocks * starts * trials]).tolist()
     scratch = torch.empty(sizes[-1], dtype=torch.int64, device=device)
     first, work = there.data_ptr(), [scratch.data_ptr() + 8 * size for size in sizes]

@@ -1,5 +1,6 @@
 """Time contenders on the same problem, in turns."""
 
+import gc
 import statistics
 import time
 import warnings
@@ -105,7 +106,12 @@ def _calls(contender: Contender, problem: BenchProblem) -> int:
 
 def _sample(samples: Samples, problem: BenchProblem, per: str, repeat: int) -> None:
     seeds = range(repeat * samples.calls, (repeat + 1) * samples.calls)
-    done = [_timed(samples.work, seed) for seed in seeds]
+    gc.collect()
+    gc.disable()  # as timeit does
+    try:
+        done = [_timed(samples.work, seed) for seed in seeds]
+    finally:
+        gc.enable()
     iterations = sum(fitted.iterations for _, fitted in done)
     points = iterations * problem.points.shape[0]
     units = {"fit": len(done), "call": len(done), "iteration": iterations, "point": points}

@@ -8,11 +8,14 @@ from torch import Tensor
 
 from lloydformer.engines.cuda.hopper.shared import WithCopy
 from lloydformer.engines.cuda.launches import SHARED, Arguments, Grid, Launch
+from lloydformer.engines.cuda.nvrtc import Constants
 from lloydformer.engines.cuda.points import Points
 from lloydformer.engines.cuda.work import Work
 
 _ANEW = 2
 """Iterations at the beginning that add up all points: later ones move those that change."""
+_RECHECKING = 56 * 1024
+"""Bytes of shared memory for rows that are compared with all centers: four blocks fit."""
 
 
 class _Many(ctypes.Structure):
@@ -87,10 +90,10 @@ class LargeSteps(WithCopy):
 
     @cached_property
     def _recheck(self) -> Launch:
-        size = self.points.rows.dtype.itemsize
-        together = 1 if self.width > 128 or size == 8 else 4  # TOGETHER in settle.cu
+        row = (self.width + self.work.n_clusters) * self.points.rows.dtype.itemsize
+        together = next(count for count in (16, 8, 4, 2, 1) if count * row <= _RECHECKING)
         return self._settle(
-            "recheck", 4 * self.processors, shared=together * self.work.n_clusters * size
+            "recheck", 4 * self.processors, shared=together * row, more=(("TOGETHER", together),)
         )
 
     @cached_property
@@ -121,9 +124,11 @@ class LargeSteps(WithCopy):
             self._given(self.many, begin), (("D", self.width),),
         )  # fmt: skip
 
-    def _settle(self, name: str, blocks: int, threads: int = 256, shared: int = 0) -> Launch:
-        wide = (("D", self.width),)
-        return self._launch("settle.cu", name, Grid(blocks, threads, shared), self._all_given, wide)
+    def _settle(
+        self, name: str, blocks: int, threads: int = 256, shared: int = 0, more: Constants = ()
+    ) -> Launch:
+        constants, grid = (("D", self.width), *more), Grid(blocks, threads, shared)
+        return self._launch("settle.cu", name, grid, self._all_given, constants)
 
     @cached_property
     def _all_given(self) -> Arguments:

@@ -15,13 +15,14 @@
 #define THREADS 256
 #define CHUNK 1024                                 // rows whose mass is summed by one block
 #define COUNT (STARTS * TRIALS)                    // candidates of all starts
+#define MINE ((STARTS + LANES - 1) / LANES)        // starts that one thread adds up
 #define OWN ((COUNT + LANES - 1) / LANES)          // candidates that one thread adds up
 #define EACH (D / LANES)                           // numbers of a row that one thread holds
 #define ROWS (EACH <= 8 ? 4 : EACH <= 16 ? 2 : 1)  // rows that a thread reads at once
 
 // Seeds of `starts`; rows[.][0] is given, and `found` says how many there are.
 struct Seeds {
-    Real* distances;    // (starts, n), to the nearest seed
+    Real* distances;    // (n, starts), to the nearest seed
     i64* rows;          // (starts, k)
     int* found;         // (starts, 2); the second number is not used
     double* masses;     // (starts, chunks)
@@ -44,7 +45,7 @@ __device__ void read_centers(const Points& p, Real* centers, int count, Number r
 // w d^2 of each chunk of rows.
 extern "C" __global__ __launch_bounds__(THREADS) void approach(Points p, Seeds s) {
     __shared__ __align__(16) Real centers[STARTS * D];
-    __shared__ double scratch[32];
+    __shared__ double parts[THREADS / 32][STARTS];
     read_centers(p, centers, STARTS,
                  [&](int i) { return s.rows[(size_t)i * s.k + s.found[2 * i] - 1]; });
     const int l = threadIdx.x % LANES, group = threadIdx.x / LANES;
@@ -53,34 +54,50 @@ extern "C" __global__ __launch_bounds__(THREADS) void approach(Points p, Seeds s
 #pragma unroll
     for (int start = 0; start < STARTS; start++) later[start] = s.found[2 * start] > 1;
     for (int chunk = blockIdx.x; chunk < s.chunks; chunk += gridDim.x) {
-        double mass[STARTS];
+        double mass[MINE];
 #pragma unroll
-        for (int start = 0; start < STARTS; start++) mass[start] = 0;
+        for (int o = 0; o < MINE; o++) mass[o] = 0;
         for (int i = group; i < CHUNK; i += ROWS * STEP) {
             Row<D, LANES> x[ROWS];
+            Real known[ROWS][MINE];  // of starts l, l + LANES and so on
 #pragma unroll
-            for (int r = 0; r < ROWS; r++)
-                x[r].read(p, min((i64)chunk * CHUNK + i + r * STEP, (i64)p.n - 1), l);
+            for (int r = 0; r < ROWS; r++) {
+                const i64 row = min((i64)chunk * CHUNK + i + r * STEP, (i64)p.n - 1);
+                x[r].read(p, row, l);
+#pragma unroll
+                for (int o = 0; o < MINE; o++)
+                    known[r][o] = s.distances[row * STARTS + min(o * LANES + l, STARTS - 1)];
+            }
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 const i64 row = (i64)chunk * CHUNK + i + r * STEP;
-                const bool in = i + r * STEP < CHUNK && row < p.n;
+                const bool in = row < p.n;
+                const double heavy = in ? weight(p, row) : 0;
 #pragma unroll
                 for (int start = 0; start < STARTS; start++) {
                     Real away = x[r].template distance<Real>(centers + start * D, D, l);
                     if (start % LANES != l || !in) continue;
-                    Real* known = s.distances + (size_t)start * p.n + row;
-                    if (later[start]) away = min(away, *known);
-                    *known = away;
-                    mass[start] += weight(p, row) * (double)away;
+                    if (later[start]) away = min(away, known[r][start / LANES]);
+                    s.distances[row * STARTS + start] = away;
+                    mass[start / LANES] += heavy * (double)away;
                 }
             }
         }
 #pragma unroll
-        for (int start = 0; start < STARTS; start++) {
-            const double sum = block_sum(mass[start], scratch);
-            if (threadIdx.x == 0) s.masses[(size_t)start * s.chunks + chunk] = sum;
+        for (int o = 0; o < MINE; o++) {
+#pragma unroll
+            for (int step = 16; step >= LANES; step >>= 1)
+                mass[o] += __shfl_xor_sync(~0u, mass[o], step);
+            if ((threadIdx.x & 31) < LANES && o * LANES + l < STARTS)
+                parts[threadIdx.x >> 5][o * LANES + l] = mass[o];
         }
+        __syncthreads();
+        for (int start = threadIdx.x; start < STARTS; start += THREADS) {
+            double sum = 0;
+            for (int v = 0; v < THREADS / 32; v++) sum += parts[v][start];
+            s.masses[(size_t)start * s.chunks + chunk] = sum;
+        }
+        __syncthreads();
     }
 }
 
@@ -131,7 +148,6 @@ extern "C" __global__ __launch_bounds__(THREADS) void draw(Points p, Seeds s) {
     const int start = blockIdx.x / TRIALS, trial = blockIdx.x % TRIALS, number = s.found[2 * start];
     if (number == s.k) return;
     const double* masses = s.masses + (size_t)start * s.chunks;
-    const Real* distances = s.distances + (size_t)start * p.n;
     __shared__ double sums[THREADS];
     __shared__ int found[2];
     __shared__ double scratch[32];
@@ -146,8 +162,11 @@ extern "C" __global__ __launch_bounds__(THREADS) void draw(Points p, Seeds s) {
     }
     const i64 first = (i64)chunk * CHUNK;
     const int size = (int)min((i64)CHUNK, p.n - first);
-    const int row = find([&](int i) { return weight(p, first + i) * (double)distances[first + i]; },
-                         size, rest, sums, found);
+    const int row = find(
+        [&](int i) {
+            return weight(p, first + i) * (double)s.distances[(first + i) * STARTS + start];
+        },
+        size, rest, sums, found);
     if (threadIdx.x == 0) s.candidates[blockIdx.x] = first + row;
 }
 
@@ -175,7 +194,7 @@ extern "C" __global__ __launch_bounds__(THREADS) void choose(Points p, Seeds s) 
 #pragma unroll
             for (int i = 0; i < OWN; i++) {
                 const int own = min(i * LANES + l, COUNT - 1);
-                const Real now = s.distances[(size_t)(own / TRIALS) * p.n + row];
+                const Real now = s.distances[row * STARTS + own / TRIALS];
                 Real mine = now;
 #pragma unroll
                 for (int j = 0; j < LANES; j++) {

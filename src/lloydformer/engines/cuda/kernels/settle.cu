@@ -62,109 +62,103 @@ __device__ __forceinline__ Real beyond(Real least) {
                (Real)(single ? 1e-30 : 1e-290));
 }
 
-// Queued rows in float64. Few candidates: eight lanes a row. Many: a block of 256 for a few rows,
-// and only those centers in float64 that the precision of the rows does not rule out.
-#define TOGETHER (D > 128 || sizeof(Real) == 8 ? 1 : 4)
+#ifndef TOGETHER
+#define TOGETHER 8  // rows that `recheck` compares with all centers at once
+#endif
+
+// Squared distances of some points (TOGETHER, D) to center j, in Real; rough: (TOGETHER, k).
+__device__ __forceinline__ void measure_all(const Points& p, const Real* seen, const Real* points,
+                                            Real* rough, int j, int k) {
+    const Real* center = seen + (size_t)j * p.d;
+    Real sums[TOGETHER];
+#pragma unroll
+    for (int r = 0; r < TOGETHER; r++) sums[r] = 0;
+    for (int f = 0; f < p.d; f += VECTOR ? 4 : 1) {
+#if VECTOR
+        const float4 c = *(const float4*)(center + f);
+#pragma unroll
+        for (int r = 0; r < TOGETHER; r++) {
+            const float4 x = *(const float4*)(points + r * D + f);
+            const Real e[4] = {x.x - c.x, x.y - c.y, x.z - c.z, x.w - c.w};
+#pragma unroll
+            for (int i = 0; i < 4; i++) sums[r] = fma(e[i], e[i], sums[r]);
+        }
+#else
+        const Real c = center[f];
+#pragma unroll
+        for (int r = 0; r < TOGETHER; r++) {
+            const Real e = points[r * D + f] - c;
+            sums[r] = fma(e, e, sums[r]);
+        }
+#endif
+    }
+#pragma unroll
+    for (int r = 0; r < TOGETHER; r++) rough[(size_t)r * k + j] = sums[r];
+}
+
+// The nearest center of a point (D,), by a warp; rough: its squared distances (k,) in Real.
+__device__ __forceinline__ int nearest_of(const Points& p, const Work& w, const Real* x,
+                                          const Real* rough, int lane) {
+    Real least = rough[min(lane, w.k - 1)];
+    for (int j = lane; j < w.k; j += 32) least = min(least, rough[j]);
+    for (int o = 16; o; o >>= 1) least = min(least, __shfl_xor_sync(~0u, least, o));
+    const Real limit = beyond(least);
+    Nearest best;
+    for (int first = 0; first < w.k; first += 32) {
+        const bool in = first + lane < w.k && rough[min(first + lane, w.k - 1)] <= limit;
+        for (u32 near = __ballot_sync(~0u, in); near; near &= near - 1) {
+            const int j = first + __ffs(near) - 1;
+            double away = 0;
+            for (int f = lane; f < p.d; f += 32) {
+                const double e = (double)x[f] - (double)w.seen[(size_t)j * p.d + f];
+                away = fma(e, e, away);
+            }
+            best.see(warp_sum(away), j);
+        }
+    }
+    return best.label;
+}
+
+// Queued rows in float64. Few candidates: eight lanes a row. Many: a block of 256 for some rows
+// together, and only those centers in float64 that the precision of the rows does not rule out.
 extern "C" __global__ __launch_bounds__(256) void recheck(Points p, Work w, Many m) {
     if (!going(w)) return;
-    extern __shared__ Real rough[];  // (TOGETHER, k)
-    __shared__ Nearest found[TOGETHER][8];
-    __shared__ Real lowest[TOGETHER][8];
-    const int lane = threadIdx.x & 31, l8 = lane & 7, group = threadIdx.x >> 3;
+    extern __shared__ __align__(16) unsigned char raw[];
+    Real* points = (Real*)raw;            // (TOGETHER, D)
+    Real* rough = points + TOGETHER * D;  // (TOGETHER, k): squared distances
+    const int lane = threadIdx.x & 31, l8 = lane & 7;
     const int few = m.queued[0], many = m.queued[1];
     for (int i0 = (blockIdx.x * 256 + threadIdx.x) >> 3; (i0 & ~3) < few; i0 += gridDim.x * 32) {
         const int row = m.list[min(i0, few - 1)];
         const u32 own = m.word[row];
         const bool eight = own >> 30 == 3;
-        const u32 other = eight ? (u32)m.word[(size_t)m.padded + row] : own;
-        int candidates[8];
-#pragma unroll
-        for (int r = 0; r < 2; r++) {
-            const u32 code = r ? other : own;
-            const int a = code & LABEL, b = (code >> 15) & LABEL, qa = a & 31, qb = b & 31;
-            candidates[4 * r] = a, candidates[4 * r + 1] = b;
-            candidates[4 * r + 2] = a - qa + qb, candidates[4 * r + 3] = b - qb + qa;
-        }
-        const int count = __any_sync(~0u, eight) ? 8 : 4;
+        const int rounds = __any_sync(~0u, eight) ? 2 : 1;
         Row<D, 8> x;
         x.read(p, row, l8);
         Nearest best;
-        bool clear = false;  // without float64?
-        if (sizeof(Real) == 4) {
-            Real nearest = (Real)1e38, next = nearest;
+        for (int r = 0; r < rounds; r++) {
+            const u32 code = r && eight ? (u32)m.word[(size_t)m.padded + row] : own;
+            const int a = code & LABEL, b = (code >> 15) & LABEL, qa = a & 31, qb = b & 31;
+            const int candidates[4] = {a, b, a - qa + qb, b - qb + qa};
 #pragma unroll
-            for (int c = 0; c < 8; c++) {
-                if (c >= count) break;
-                const int j = candidates[c];
-                const Real* center = w.seen + (size_t)min(j, w.k - 1) * p.d;
-                const Real away = x.template distance<Real>(center, p.d, l8);
-                if (j >= w.k || j == best.label) continue;
-                if (away < nearest)
-                    next = nearest, nearest = away, best.label = j;
-                else
-                    next = min(next, away);
-            }
-            clear = next > beyond(nearest);
-        }
-        if (!__all_sync(~0u, clear)) {
-            best = Nearest();
-#pragma unroll
-            for (int c = 0; c < 8; c++) {
-                if (c >= count) break;
-                const int j = candidates[c];
-                const Real* center = w.seen + (size_t)min(j, w.k - 1) * p.d;
-                const double away = x.template distance<double>(center, p.d, l8);
-                if (j < w.k) best.see(away, j);
+            for (int c = 0; c < 4; c++) {
+                const int j = min(candidates[c], w.k - 1);
+                const double away = x.distance<double>(w.seen + (size_t)j * p.d, p.d, l8);
+                if (candidates[c] < w.k) best.see(away, candidates[c]);
             }
         }
         if (l8 == 0 && i0 < few) m.word[row] = best.label;
     }
-    for (int i = blockIdx.x; i * TOGETHER < many; i += gridDim.x) {
-        int rows[TOGETHER];
-        Row<D, 8> x[TOGETHER];
-        Real least[TOGETHER];
-#pragma unroll
-        for (int r = 0; r < TOGETHER; r++) {
-            rows[r] = m.list[p.n - 1 - min(i * TOGETHER + r, many - 1)];
-            x[r].read(p, rows[r], l8);
-            least[r] = 0;
-        }
-        for (int first = 0; first < w.k; first += 32) {
-            const int j = min(first + group, w.k - 1);
-#pragma unroll
-            for (int r = 0; r < TOGETHER; r++) {
-                const Real away = x[r].template distance<Real>(w.seen + (size_t)j * p.d, p.d, l8);
-                if (l8 == 0) rough[r * w.k + j] = away;
-                least[r] = first ? min(least[r], away) : away;
-            }
-        }
-#pragma unroll
-        for (int r = 0; r < TOGETHER; r++) {
-            for (int o = 8; o < 32; o <<= 1)
-                least[r] = min(least[r], __shfl_xor_sync(~0u, least[r], o));
-            if (lane == 0) lowest[r][threadIdx.x >> 5] = least[r];
-        }
+    for (int first = blockIdx.x * TOGETHER; first < many; first += gridDim.x * TOGETHER) {
+        auto queued = [&](int r) { return m.list[p.n - 1 - min(first + r, many - 1)]; };
+        for (int i = threadIdx.x; i < TOGETHER * D; i += 256)
+            points[i] = i % D < p.d ? coordinate(p, queued(i / D), i % D) : (Real)0;
         __syncthreads();
-#pragma unroll
-        for (int r = 0; r < TOGETHER; r++) {
-            for (int o = 0; o < 8; o++) least[r] = min(least[r], lowest[r][o]);
-            const Real limit = beyond(least[r]);
-            Nearest best;
-            for (int first = 0; first < w.k; first += 32) {
-                const int j = min(first + group, w.k - 1);
-                if (!__any_sync(~0u, rough[r * w.k + j] <= limit)) continue;
-                best.see(x[r].template distance<double>(w.seen + (size_t)j * p.d, p.d, l8), j);
-            }
-            for (int o = 8; o < 32; o <<= 1)
-                best.see(__shfl_xor_sync(~0u, best.away, o), __shfl_xor_sync(~0u, best.label, o));
-            if (lane == 0) found[r][threadIdx.x >> 5] = best;
-        }
+        for (int j = threadIdx.x; j < w.k; j += 256) measure_all(p, w.seen, points, rough, j, w.k);
         __syncthreads();
-        if (threadIdx.x < TOGETHER && i * TOGETHER + threadIdx.x < many) {
-            Nearest best = found[threadIdx.x][0];
-            for (int o = 1; o < 8; o++)
-                best.see(found[threadIdx.x][o].away, found[threadIdx.x][o].label);
-            m.word[m.list[p.n - 1 - i * TOGETHER - threadIdx.x]] = best.label;
+        for (int r = threadIdx.x >> 5; r < TOGETHER && first + r < many; r += 8) {
+            const int label = nearest_of(p, w, points + r * D, rough + (size_t)r * w.k, lane);
+            if (lane == 0) m.word[queued(r)] = label;
         }
         __syncthreads();
     }
