@@ -136,10 +136,13 @@ def test_what_does_not_compile_runs_in_triton(monkeypatch):
             raise nvrtc.CompileError("no")
         return compiled(text, architecture, constants)
 
+    def forget():
+        nvrtc._module.cache_clear()
+        nvrtc.kernel.cache_clear()
+        nvrtc._allowed.clear()
+
     monkeypatch.setattr(nvrtc, "compiled", refuses)
-    nvrtc._module.cache_clear()
-    nvrtc.kernel.cache_clear()
+    forget()
     x = mixture(3000, 150, 40)
     same(x, x[:40].clone(), max_iter=5, tol=0)
-    nvrtc._module.cache_clear()
-    nvrtc.kernel.cache_clear()
+    forget()

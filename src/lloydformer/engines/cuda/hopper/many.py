@@ -90,11 +90,17 @@ class LargeSteps(WithCopy):
 
     @cached_property
     def _recheck(self) -> Launch:
-        row = (self.width + self.work.n_clusters) * self.points.rows.dtype.itemsize
-        together = next(count for count in (16, 8, 4, 2, 1) if count * row <= _RECHECKING)
-        return self._settle(
-            "recheck", 4 * self.processors, shared=together * row, more=(("TOGETHER", together),)
-        )
+        return self._settle("recheck", 4 * self.processors, shared=self._together * self._compared)
+
+    @property
+    def _compared(self) -> int:
+        """Bytes of shared memory for a row that is compared with all centers."""
+        return (self.width + self.work.n_clusters) * self.points.rows.dtype.itemsize
+
+    @cached_property
+    def _together(self) -> int:
+        """Rows that a block compares with all centers at once."""
+        return next(count for count in (16, 8, 4, 2, 1) if count * self._compared <= _RECHECKING)
 
     @cached_property
     def _move(self) -> Launch:
@@ -121,14 +127,16 @@ class LargeSteps(WithCopy):
     def _updating(self, begin: int) -> Launch:
         return self._launch(
             "settle.cu", "update", Grid(self.part * self.parts, self.width),
-            self._given(self.many, begin), (("D", self.width),),
+            self._given(self.many, begin), self._settling,
         )  # fmt: skip
 
-    def _settle(
-        self, name: str, blocks: int, threads: int = 256, shared: int = 0, more: Constants = ()
-    ) -> Launch:
-        constants, grid = (("D", self.width), *more), Grid(blocks, threads, shared)
-        return self._launch("settle.cu", name, grid, self._all_given, constants)
+    def _settle(self, name: str, blocks: int, threads: int = 256, shared: int = 0) -> Launch:
+        grid = Grid(blocks, threads, shared)
+        return self._launch("settle.cu", name, grid, self._all_given, self._settling)
+
+    @property
+    def _settling(self) -> Constants:
+        return ("D", self.width), ("TOGETHER", self._together)
 
     @cached_property
     def _all_given(self) -> Arguments:
