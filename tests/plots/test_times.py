@@ -12,7 +12,7 @@ def result(ahead):
         "theirs": {"median": 5e-3, "fastest": 4e-3, "slowest": 9e-3, "times": 2.5},
     }
     row = {"contenders": contenders, "ahead": ahead}
-    return {"rows": {"first": row, "second": row}, "per": "iteration", "asks": "How long",
+    return {"rows": {"first": dict(row, contenders=dict(contenders)), "second": row}, "per": "iteration", "asks": "How long",
             "ahead": ahead, "settings": {"threads": 2}}  # fmt: skip
 
 
@@ -33,3 +33,15 @@ def test_ratios_are_on_the_right_or_beside_each_marker():
     beside = plots.times(result(None)).texts
     assert [t.get_text() for t in beside] == ["2.50×", "2.50×"]
     assert beside[0].xy == pytest.approx((9e-3, 0.15))
+
+
+def test_a_contender_has_one_colour_in_all_rows():
+    drawn = result(None)
+    del drawn["rows"]["first"]["contenders"]["theirs"]
+    third = {"median": 1e-3, "fastest": 1e-3, "slowest": 1e-3, "times": 2.5}
+    drawn["rows"]["second"] = {"contenders": {"ours": third, "theirs": third}, "ahead": None}
+    drawn["rows"]["third"] = {"contenders": {"theirs": third}, "ahead": None}
+    ax = plots.times(drawn)
+    colours = {line.get_label(): line.get_color() for line in ax.lines}
+    assert ax.lines[-1].get_color() == colours["theirs"] != colours["ours"]
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["ours", "theirs"]

@@ -1,6 +1,7 @@
 """Times of a benchmark."""
 
 from collections.abc import Mapping
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from lloydformer.plots.axes import axes_or_new
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
 
 _MARKERS = "osD^vP"
 _BAND, _GRID = "#F6F6F6", "#DDDDDD"
+_WIDTH = 70
+"""Letters of a line of the title."""
+_NARROW = 300
+"""Times that differ by less have ticks between the powers of ten as well."""
 
 
 def times(result: Mapping[str, Any], ax: "Axes | None" = None) -> "Axes":
@@ -51,8 +56,9 @@ def times(result: Mapping[str, Any], ax: "Axes | None" = None) -> "Axes":
     """
     ax = axes_or_new(ax)
     rows = result["rows"]
+    names = list(dict.fromkeys(name for row in rows.values() for name in row["contenders"]))
     for place, row in enumerate(rows.values()):
-        _row(ax, place, row)
+        _row(ax, place, row, names)
     ax.set_yticks(range(len(rows)), list(rows))
     ax.set(xscale="log", ylim=(len(rows) - 0.4, -0.6), xlabel=f"time per {result['per']}")
     ax.set_title(_title(result), loc="left", fontsize="medium")
@@ -60,15 +66,16 @@ def times(result: Mapping[str, Any], ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
-def _row(ax: "Axes", place: int, row: Mapping[str, Any]) -> None:
-    contenders = row["contenders"]
+def _row(ax: "Axes", place: int, row: Mapping[str, Any], names: list[str]) -> None:
+    """One row of the chart; a contender has the colour of its place among all names."""
     ax.axhspan(place - 0.42, place + 0.42, color=_BAND, zorder=0)
-    for number, (name, measured) in enumerate(contenders.items()):
-        height = place + 0.6 * ((number + 0.5) / len(contenders) - 0.5)
-        colour = cluster_colour(number)
+    for name, measured in row["contenders"].items():
+        number = names.index(name)
+        height, colour = place + 0.6 * ((number + 0.5) / len(names) - 0.5), cluster_colour(number)
+        label = None if name in ax.get_legend_handles_labels()[1] else name
         ax.plot([measured["fastest"], measured["slowest"]], [height] * 2, color=colour, lw=1.5)
         ax.plot([measured["median"]], [height], _MARKERS[number % len(_MARKERS)], color=colour,
-                label=name if place == 0 else None, markersize=8 if number == 0 else 6)  # fmt: skip
+                label=label, markersize=8 if number == 0 else 6)  # fmt: skip
         if row["ahead"] is None and number > 0:
             ax.annotate(f"{measured['times']:.2f}×", (measured["slowest"], height), (8, 0),
                         textcoords="offset points", color=INK, fontsize="small",
@@ -79,7 +86,7 @@ def _row(ax: "Axes", place: int, row: Mapping[str, Any]) -> None:
 
 
 def _title(result: Mapping[str, Any]) -> str:
-    words = f"{result['asks']}, {result['settings']['threads']} threads"
+    words = fill(f"{result['asks']}, {result['settings']['threads']} threads", _WIDTH)
     if result["ahead"] is None:
         return words
     return f"{words}\nright: the best peer, in times of ours; on average {result['ahead']:.2f}"
@@ -88,7 +95,9 @@ def _title(result: Mapping[str, Any]) -> str:
 def _tidy(ax: "Axes") -> None:
     from matplotlib.ticker import EngFormatter, LogLocator
 
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = ax.get_xlim()
+    between = (1, 2, 5) if high < _NARROW * low else (1,)
+    ax.xaxis.set_major_locator(LogLocator(subs=between))
     ax.xaxis.set_major_formatter(EngFormatter(unit="s"))
     ax.xaxis.set_minor_locator(LogLocator(subs=range(1, 10)))
     ax.xaxis.set_minor_formatter("")
