@@ -125,15 +125,19 @@ class TensorBlocks:
         ends = self._scaled(self.ends)
         if ends.device.type != "cpu":
             return middle(ends)
-        return torch.from_numpy(middle_of_ends(ends.numpy())).to(self.device)
+        return torch.from_numpy(self._middle).to(self.device)
 
     @cached_property
     def origin_on_host(self) -> np.ndarray:
         """The origin in float64."""
-        known = self.survey
-        if known is None or self.seen_from is not None or self.directions or self.scaling:
+        if self.seen_from is not None or self.directions or self.ends.device.type != "cpu":
             return self.origin.cpu().double().numpy()
-        return middle_of_ends(known.ends).astype(np.float64)
+        return self._middle.astype(np.float64)
+
+    @cached_property
+    def _middle(self) -> np.ndarray:
+        """The middle of the data, from ends on the CPU."""
+        return middle_of_ends(self._scaled(self.ends).numpy())
 
     @cached_property
     def layout(self) -> Layout:
