@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := PIP_BUILD_CONSTRAINT=$(CURDIR)/build-constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --quiet
 
-.PHONY: demo test test-all chaos lint types check instructions clean
+.PHONY: demo test test-all chaos lint types check dist instructions clean
 
 demo: $(VENV)/plots.installed
 	$(BIN)/lloydformer demo --output build/demo.html --force
@@ -28,6 +28,11 @@ types: $(VENV)/test.installed
 	$(BIN)/mypy
 
 check: lint types test
+
+dist: $(VENV)/test.installed # source distribution and wheel, in dist/
+	rm -rf dist
+	$(BIN)/python -c "from scikit_build_core.build import build_sdist; build_sdist('dist')"
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
 
 instructions: # of each native fold for a point; needs valgrind
 	$(PYTHON) benchmarks/native/driver.py instructions

@@ -76,6 +76,18 @@ def test_without_a_compiler_everything_but_the_native_engine_is_there(sources, t
     assert said.splitlines() == ["chunked", 'engine: found "native"', "[0, 0, 1, 1]"]
 
 
+def test_a_wheel_runs_in_a_fresh_environment(sources, tmp_path):
+    """The lines of the README that need no extra, where nothing but the wheel is installed."""
+    path = wheel(sources, tmp_path)
+    run(sys.executable, "-m", "venv", tmp_path / "fresh")
+    python = tmp_path / "fresh" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", path)
+    said = run(python, "-c", BARE, cwd=tmp_path).splitlines()
+    assert said[0] in ("native", "chunked")
+    assert said[-1] == "[0, 0, 1, 1]"
+    assert "lloydformer" in run(tmp_path / "fresh" / "bin" / "lloydformer", "--help", cwd=tmp_path)
+
+
 BARE = """
 import numpy as np, lloydformer as lf
 import torch
