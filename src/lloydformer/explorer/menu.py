@@ -54,40 +54,43 @@ ACTIVATIONS = {
     "The first of almost equals": FirstOfEquals(),
     "The scores themselves": Identity(),
 }
-_APART = on(POSITION) + separated(ASSIGNMENT)
-QUERIES = {
-    "Position": on(POSITION),
-    "Code": on(ASSIGNMENT),
-    "Position and code, apart": _APART,
-    "Lifted position": lifting(POSITION, ASSIGNMENT),
-    "Nothing": Projection(()),
+PROJECTIONS: dict[str, dict[str, Projection]] = {
+    "query": {
+        "Position": on(POSITION),
+        "Code": on(ASSIGNMENT),
+        "Lifted position": lifting(POSITION, ASSIGNMENT),
+        "Nothing": Projection(()),
+    },
+    "key": {
+        "Position": on(POSITION),
+        "Code": on(ASSIGNMENT),
+        "Lifted position": on(*LIFTED),
+        "Nothing": Projection(()),
+    },
+    "value": {
+        "Code": on(ASSIGNMENT),
+        "Minus the code": -on(ASSIGNMENT),
+        "Position": on(POSITION),
+        "Minus the position": -on(POSITION),
+        "Minus the lifted position": -on(*LIFTED),
+        "Nothing": Projection(()),
+    },
 }
-KEYS = {
-    "Position": on(POSITION),
-    "Code": on(ASSIGNMENT),
-    "Position and code, apart": _APART,
-    "Lifted position": on(*LIFTED),
-    "Nothing": Projection(()),
-}
-VALUES = {
-    "Code": on(ASSIGNMENT),
-    "Minus the code": -on(ASSIGNMENT),
-    "Position": on(POSITION),
-    "Minus the position": -on(POSITION),
-    "Minus the lifted position": -on(*LIFTED),
-    "Nothing": Projection(()),
-}
-TOKENS = {
-    "Position and code": plain(),
-    "Position and binary code": plain(Binary()),
-    "Lifted position and code": lifted(),
-    "Lifted, with affinity": lifted_with_affinity(),
-}
-NORMS = {"None": None, "RMS norm": RMSNorm(), "Layer norm": LayerNorm()}
-NETWORKS = {
-    "None": None,
-    "Quadratic": Quadratic(),
-    "Quadratic, rectified": Quadratic("rectified"),
+APART = {"Position and code, apart": on(POSITION) + separated(ASSIGNMENT)}
+"""A query or key of the decoder that keeps clusters apart by the separation."""
+OTHER_SLOTS: dict[str, dict[str, Any]] = {
+    "tokens": {
+        "Position and code": plain(),
+        "Position and binary code": plain(Binary()),
+        "Lifted position and code": lifted(),
+        "Lifted, with affinity": lifted_with_affinity(),
+    },
+    "norm": {"None": None, "RMS norm": RMSNorm(), "Layer norm": LayerNorm()},
+    "feedforward": {
+        "None": None,
+        "Quadratic": Quadratic(),
+        "Quadratic, rectified": Quadratic("rectified"),
+    },
 }
 
 PARAMETERS: dict[str, dict[str, Any]] = {
@@ -123,21 +126,30 @@ class Choice:
 
 def menu() -> list[dict[str, Any]]:
     """Return the slots in the order of the page, each with its choices."""
-    parts = {"score": SCORES, "activation": ACTIVATIONS, "query": QUERIES, "key": KEYS,
-             "value": VALUES}  # fmt: skip
     heads = [
         {
             "slot": slot,
             "title": title,
             "says": says,
             "heads": [choice.as_json() for choice in shipped_heads(slot)],
-            "parts": {name: _choices(options) for name, options in parts.items()},
+            "parts": {name: _choices(options) for name, options in head_parts(slot).items()},
         }
         for slot, (title, says) in HEADS.items()
     ]
-    rest: tuple[tuple[str, str, dict[str, Any]], ...] = (("tokens", "Tokens", TOKENS), ("norm", "Norm", NORMS),
-            ("feedforward", "Network", NETWORKS))  # fmt: skip
-    return [*heads, *({"slot": s, "title": t, "choices": _choices(o)} for s, t, o in rest)]
+    return [
+        *heads,
+        *(
+            {"slot": slot, "title": slot.capitalize(), "choices": _choices(options)}
+            for slot, options in OTHER_SLOTS.items()
+        ),
+    ]
+
+
+def head_parts(slot: str) -> dict[str, dict[str, Any]]:
+    """Return the parts that can be chosen for each field of a slot's head."""
+    more = APART if slot == "decoder_cross" else {}
+    sides = {s: p | (more if s != "value" else {}) for s, p in PROJECTIONS.items()}
+    return {"score": SCORES, "activation": ACTIVATIONS, **sides}
 
 
 def shipped_heads(slot: str) -> Iterator[Choice]:

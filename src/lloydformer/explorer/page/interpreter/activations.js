@@ -285,6 +285,12 @@ function linearWeights(part, scores, context) {
   });
 }
 
+/** The order of two numbers; not-a-number is the largest. */
+function compare(a, b) {
+  if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
+  return (a > b) - (a < b);
+}
+
 function rankedWeights({ rank, in_order }, scores) {
   const last = rank === null ? scores.rows - 1 : rank;
   if (last >= scores.cols) {
@@ -292,7 +298,7 @@ function rankedWeights({ rank, in_order }, scores) {
       `rank: found ${last} for ${scores.cols} keys; the last one is ${scores.cols - 1}`);
   }
   return byRows(scores, (row, i) => {
-    let order = Array.from(row.keys()).sort((a, b) => row[b] - row[a] || a - b);
+    let order = Array.from(row.keys()).sort((a, b) => compare(row[b], row[a]) || a - b);
     if (in_order) order = order.slice(0, scores.rows).sort((a, b) => a - b);
     const weights = new Float64Array(row.length);
     weights[order[rank === null ? i : rank]] = 1;

@@ -19,7 +19,7 @@
  * trace.get(name): the intermediate as a Matrix {rows, cols, data: Float64Array}, computed when
  *   it is asked for; the last two layers asked for stay in memory.
  * hooks: an object or Map from names, or shell patterns ("layers.*.attention"), to a Matrix or
- *   a function (matrix) => matrix of the same shape, which must be pure: see Circuit.patch.
+ *   a function (matrix, name) => matrix of the same shape, which must be pure: see Circuit.patch.
  *   `hooksOf` makes hooks from patches that can be written as JSON (interventions.js).
  * Refusal: an Error whose message has the words of Python's ValueError. The constructor refuses
  *   combinations of parts; run refuses data (not unit vectors, ...) and a missing seed.

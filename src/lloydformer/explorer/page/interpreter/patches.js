@@ -4,7 +4,8 @@ import { Matrix } from "./matrix.js";
 import { quoted } from "./python_text.js";
 import { Refusal } from "./refusal.js";
 
-/** A replacement is a matrix {rows, cols, data}, or a function from the old one to the new one. */
+/** A replacement is a matrix {rows, cols, data}, or a function from the old one, and its name,
+ * to the new one. */
 export class Patch {
   constructor(pattern, replacement) {
     Object.assign(this, { pattern, replacement, expression: expressionOf(pattern) });
@@ -17,7 +18,7 @@ export class Patch {
   /** The new value, of the shape of the old one. */
   apply(name, value) {
     const { replacement } = this;
-    const found = typeof replacement === "function" ? replacement(value) : replacement;
+    const found = typeof replacement === "function" ? replacement(value, name) : replacement;
     if (found?.rows !== value.rows || found?.cols !== value.cols) {
       const what = found?.data ? `shape (${found.rows}, ${found.cols})` : String(found);
       throw new Refusal(
