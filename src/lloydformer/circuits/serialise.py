@@ -3,7 +3,6 @@
 import math
 import sys
 from dataclasses import fields, is_dataclass
-from functools import cache
 from importlib import import_module
 from numbers import Integral, Real
 from pkgutil import iter_modules
@@ -44,6 +43,8 @@ _KINDS: tuple[type[Any], ...] = (
 )  # fmt: skip
 PARTS = {kind.__name__: kind for kind in _KINDS}
 """Parts that can be serialised, by class name. A user's own part is code and cannot be."""
+_HINTS = {name: get_type_hints(kind) for name, kind in PARTS.items()}
+"""The types of the fields of each part."""
 
 
 def serialise(part: Any) -> Any:
@@ -86,7 +87,7 @@ def _check_fields(kind: type[Any], values: dict[str, Any]) -> None:
     expected = _serialised(kind)
     if values.keys() != set(expected):
         raise ValueError(f"{kind.__name__}: found fields {sorted(values)}; expected {expected}")
-    hints = _hints(kind)
+    hints = _HINTS[kind.__name__]
     for name, value in values.items():
         if not _fits(value, hints[name]):
             raise ValueError(
@@ -94,11 +95,6 @@ def _check_fields(kind: type[Any], values: dict[str, Any]) -> None:
             )
         if type(value) is int and (hints[name] is float or float in get_args(hints[name])):
             values[name] = float(value)
-
-
-@cache
-def _hints(kind: type[Any]) -> dict[str, Any]:
-    return get_type_hints(kind)
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -61,10 +61,15 @@ def recipes_module() -> str:
     return _NOTE + shared({"RECIPES": shipped, "KNOWN": known, "MENU": menu()})
 
 
+def is_live(recipe: AnyRecipe) -> bool:
+    """Whether the page can run the recipe; others are shown as recorded traces."""
+    return isinstance(recipe, Recipe) and not recipe.free
+
+
 def described(recipe: AnyRecipe) -> dict[str, Any]:
     """Return a recipe for the page: JSON, title, row of the table, what it needs."""
     written = serialise(recipe)
-    live = isinstance(recipe, Recipe) and not recipe.free
+    live = is_live(recipe)
     return {
         "name": recipe.name,
         "title": recipe.algorithm.split(" / ")[-1].lstrip("*"),
