@@ -8,6 +8,7 @@ from html import unescape
 
 import pytest
 from javascript import PAGE
+from small_page import make_small_page
 
 import lloydformer as lf
 from lloydformer.circuits.serialise import serialise
@@ -17,6 +18,11 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ("--headless", "--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-sync",
          "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
          "--virtual-time-budget=5000", "--dump-dom")  # fmt: skip
+
+
+@pytest.fixture
+def small_page(tmp_path):
+    return make_small_page(tmp_path / "page")
 
 
 def opened(path, profile):

@@ -5,8 +5,14 @@ from http.client import HTTPConnection
 from urllib.request import urlopen
 
 import pytest
+from small_page import make_small_page
 
 from lloydformer.explorer.server import HOST, serving
+
+
+@pytest.fixture
+def small_page(tmp_path):
+    return make_small_page(tmp_path / "page")
 
 
 @pytest.fixture
@@ -32,9 +38,7 @@ def test_the_page_has_the_state_and_its_files_their_types(server):
     assert get(server, "/small.css")[1] == "text/css; charset=utf-8"
 
 
-@pytest.mark.parametrize(
-    "path", ["/../conftest.py", "/interpreter/", "/nothing.js", "//etc/passwd"]
-)
+@pytest.mark.parametrize("path", ["/../secret.py", "/interpreter/", "/nothing.js", "//etc/passwd"])
 def test_nothing_else_is_served(server, path):
     assert get(server, path)[0] == 404
 

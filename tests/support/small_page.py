@@ -1,8 +1,8 @@
 """A small page to serve and to bundle, with the modules of the real one."""
 
 import shutil
+from pathlib import Path
 
-import pytest
 from javascript import PAGE
 
 INDEX = """<!doctype html>
@@ -31,10 +31,8 @@ document.body.dataset.found = JSON.stringify([recipe.name, ...trace.centers.at(-
 """
 
 
-@pytest.fixture
-def small_page(tmp_path):
-    """A folder with the interpreter, and a page that runs a circuit and writes what it finds."""
-    folder = tmp_path / "page"
+def make_small_page(folder: Path) -> Path:
+    """Return a folder with the interpreter, and a page that runs a circuit and writes what it finds."""
     shutil.copytree(PAGE, folder)
     (folder / "index.html").write_text(INDEX, encoding="utf-8")
     (folder / "small.css").write_text("body { color: red; }\n", encoding="utf-8")
