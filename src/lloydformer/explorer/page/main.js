@@ -1,6 +1,8 @@
 // Starts the page: the story, then the sandbox.
+import { dataset } from "./datasets.js";
 import { initialState } from "./initial.js";
 import { preferences } from "./preferences.js";
+import { RECIPES } from "./recipes.js";
 import { Model } from "./sandbox/model.js";
 import { Sandbox } from "./sandbox/sandbox.js";
 import { tellStory } from "./story/story.js";
@@ -8,8 +10,9 @@ import { tellStory } from "./story/story.js";
 const { state, shared, unread } = initialState();
 const model = new Model(state);
 const sandbox = new Sandbox(document.getElementById("sandbox-root"), model);
-tellStory(document.getElementById("story-root"), (changes) => {
-  model.change(changes);
+tellStory(document.getElementById("story-root"), (name, recipe, data) => {
+  const base = RECIPES.find((one) => one.name === name).recipe;
+  model.change({ recipe, base, baseName: name, unit: false, data, ...dataset(data), layer: 0, breaks: [], head: "decoder_cross" });
   sandbox.plot.fit();
   sandbox.plot.show(false);
   document.getElementById("sandbox").scrollIntoView();
