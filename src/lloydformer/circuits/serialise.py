@@ -3,6 +3,7 @@
 import math
 import sys
 from dataclasses import fields, is_dataclass
+from functools import cache
 from importlib import import_module
 from numbers import Integral, Real
 from pkgutil import iter_modules
@@ -85,7 +86,7 @@ def _check_fields(kind: type[Any], values: dict[str, Any]) -> None:
     expected = _serialised(kind)
     if values.keys() != set(expected):
         raise ValueError(f"{kind.__name__}: found fields {sorted(values)}; expected {expected}")
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     for name, value in values.items():
         if not _fits(value, hints[name]):
             raise ValueError(
@@ -93,6 +94,11 @@ def _check_fields(kind: type[Any], values: dict[str, Any]) -> None:
             )
         if type(value) is int and (hints[name] is float or float in get_args(hints[name])):
             values[name] = float(value)
+
+
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -1,0 +1,82 @@
+/**
+ * Compare the interpreter with traces of Python: node golden.mjs FOLDER (tests/support/golden_traces.py).
+ *
+ * "each": every intermediate is computed from Python's values of those before it, so that no
+ * decision depends on earlier rounding. "free": each layer runs from Python's tokens.
+ */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Circuit, Matrix, Refusal } from "../../src/lloydformer/explorer/page/interpreter/index.js";
+
+const folder = process.argv[2];
+const bytes = readFileSync(join(folder, "numbers.bin"));
+const numbers = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 8);
+const cases = JSON.parse(readFileSync(join(folder, "cases.json"), "utf-8"));
+
+const matrix = ([start, rows, cols]) =>
+  new Matrix(rows, cols, numbers.slice(start, start + rows * cols));
+
+const size = ({ data }) => Math.max(0, ...Array.from(data, Math.abs).filter(Number.isFinite));
+
+/** The largest difference, in units of the largest number; infinite if one is no number. */
+function deviation(found, wanted, unit = size(wanted)) {
+  if (found.rows !== wanted.rows || found.cols !== wanted.cols) return Infinity;
+  let worst = 0;
+  found.data.forEach((value, i) => {
+    if (Object.is(value + 0, wanted.data[i] + 0)) return;
+    const off = Math.abs(value - wanted.data[i]) / (unit || 1);
+    worst = Math.max(worst, Number.isNaN(off) ? Infinity : off);
+  });
+  return worst;
+}
+
+function check(one) {
+  let circuit;
+  try {
+    circuit = new Circuit(one.recipe, one);
+    const options = { nLayers: one.nLayers, seed: one.seed };
+    const [points, centers] = [matrix(one.points), matrix(one.centers)];
+    circuit.run(points, centers, options);
+    if (one.refusal !== null) return { said: null };
+    return { said: null, ...each(circuit, one, points, centers, options),
+      ...free(circuit, one, points, centers, options) };
+  } catch (error) {
+    if (error instanceof Refusal) return { said: error.message };
+    throw new Error(`${one.name}: ${error.stack}\n${JSON.stringify(one.recipe)}`);
+  }
+}
+
+/** The size of the terms that a sum of products is made of: they may cancel. */
+function termSize(one, name) {
+  const other = (point) => one.values[name.replace(/[a-z]+$/, point)];
+  const of = (point) => (other(point) ? size(matrix(other(point))) : 0);
+  if (name.endsWith("output")) return of("values");
+  return name.endsWith("scores") ? of("queries") * of("keys") : 0;
+}
+
+function each(circuit, one, points, centers, options) {
+  const off = {};
+  const replace = (value, name) => {
+    const wanted = matrix(one.values[name]);
+    off[name] = deviation(value, wanted, Math.max(size(wanted), termSize(one, name)));
+    return wanted;
+  };
+  const trace = circuit.run(points, centers, { ...options, hooks: { "*": replace } });
+  const worst = Object.keys(off).reduce((a, b) => (off[b] > off[a] ? b : a));
+  return { found: trace.names(), seen: Object.keys(off).length, worst, off: String(off[worst]),
+    warned: trace.warning };
+}
+
+function free(circuit, one, points, centers, options) {
+  const tokens = Object.keys(one.values).filter((name) => /\.(en|de)coder_tokens$/.test(name));
+  const hooks = Object.fromEntries(tokens.map((name) => [name, matrix(one.values[name])]));
+  const trace = circuit.run(points, centers, { ...options, hooks });
+  const centersOff = trace.centers.map((rows, t) =>
+    String(deviation(Matrix.fromRows(rows), matrix(one.newCenters[t]))));
+  const objective = new Matrix(1, trace.objective.length, trace.objective);
+  return { freeLabels: trace.labels.map((row) => [...row]), centersOff,
+    objectiveOff: String(deviation(objective, matrix(one.objective))) };
+}
+
+process.stdout.write(JSON.stringify(cases.map(check)));

@@ -1,0 +1,198 @@
+"""Traces of Python's circuits in files that tests/explorer/golden.mjs compares with JavaScript."""
+
+import json
+import shutil
+import subprocess
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.norms import zero_sum
+from lloydformer.circuits.serialise import deserialise
+from lloydformer.circuits.trace import Trace
+from lloydformer.explorer.catalogue import described, variants
+from lloydformer.explorer.menu import menu, parameters
+from lloydformer.verify.problems import FAMILIES, HARD, Problem, draw, on_sphere
+
+NODE = shutil.which("node")
+SCRIPT = Path(__file__).parents[1] / "explorer" / "golden.mjs"
+N_LAYERS = 2
+
+
+@dataclass(frozen=True)
+class Golden:
+    """A recipe as JSON, and a problem to run it on."""
+
+    name: str
+    recipe: dict[str, Any]
+    problem: Problem
+    seed: int | None
+
+
+@cache
+def live_variants() -> list[tuple[str, dict[str, Any]]]:
+    """Return the names and the JSON of all variants of recipes that the page runs."""
+    found = ((name, described(recipe)) for name, recipe in variants())
+    return [(name, page["recipe"]) for name, page in found if page["live"]]
+
+
+whole_menu = cache(menu)
+
+
+def shipped(rng: np.random.Generator, n_problems: int) -> Iterator[Golden]:
+    """Yield problems for every variant of every live recipe, in turns; sizes are small."""
+    for name in dict.fromkeys(name for name, _ in live_variants()):
+        kinds = [recipe for other, recipe in live_variants() if other == name]
+        for i in range(n_problems):
+            recipe = with_random_parameters(rng, kinds[i % len(kinds)], but="ties")
+            family = (*FAMILIES, *HARD)[i % len((*FAMILIES, *HARD))]
+            yield Golden(name, recipe, problem_for(rng, recipe, family), i)
+
+
+def random_recipes(rng: np.random.Generator, count: int) -> Iterator[Golden]:
+    """Yield recipes with one to three parts replaced by others of the menu."""
+    bases = [recipe for _, recipe in live_variants() if recipe["numbers"] is None]
+    for i in range(count):
+        recipe = bases[rng.integers(len(bases))]
+        for _ in range(rng.integers(1, 4)):
+            recipe = with_random_part(rng, recipe)
+        recipe = with_random_parameters(rng, recipe)
+        family = (*FAMILIES, *HARD)[i % len((*FAMILIES, *HARD))]
+        fitting = rng.random() < 0.8  # else unit vectors where none are needed, or the reverse
+        wanted = recipe if fitting else bases[rng.integers(len(bases))]
+        yield Golden(f"random {i}", recipe, problem_for(rng, wanted, family),
+                     i if rng.random() < 0.9 else None)  # fmt: skip
+
+
+def with_random_part(rng: np.random.Generator, recipe: dict[str, Any]) -> dict[str, Any]:
+    """Return the recipe with a part, or a whole head, of the menu."""
+    slots = whole_menu()
+    slot = slots[rng.integers(len(slots))]
+    if "choices" in slot:
+        path, choices = slot["slot"], slot["choices"]
+    elif rng.random() < 0.3:
+        path, choices = slot["slot"], slot["heads"]
+    else:
+        field = rng.choice(list(slot["parts"]))
+        path, choices = f"{slot['slot']}.{field}", slot["parts"][field]
+    return replaced(recipe, path, choices[rng.integers(len(choices))]["part"])
+
+
+def with_random_parameters(
+    rng: np.random.Generator, recipe: dict[str, Any], but: str = ""
+) -> dict[str, Any]:
+    """Return the recipe with other values for most of its parameters, `but` one kind of them."""
+    for parameter in parameters(recipe):
+        if rng.random() < 0.7 and parameter["path"].rpartition(".")[2] != but:
+            recipe = replaced(recipe, parameter["path"], random_value(rng, parameter))
+    return recipe
+
+
+def random_value(rng: np.random.Generator, parameter: dict[str, Any]) -> Any:
+    if "choices" in parameter:
+        return str(rng.choice(parameter["choices"]))
+    if parameter.get("optional") and rng.random() < 0.5:
+        return None
+    low, high = parameter["least"], parameter["most"]
+    match parameter["scale"]:
+        case "integer":
+            return int(rng.integers(low, high, endpoint=True))
+        case "log":
+            return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+    return float(rng.uniform(low, high))
+
+
+def replaced(part: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    field, _, rest = path.partition(".")
+    return {**part, field: replaced(part[field], rest, value) if rest else value}
+
+
+def problem_for(rng: np.random.Generator, recipe: dict[str, Any], family: Any) -> Problem:
+    """Draw a small problem; unit vectors, with zero sums for layer norm, if there is a norm."""
+    problem = draw(rng, family, n=(6, 24), d=(2, 4), k=(2, 5))
+    if recipe["norm"] is None:
+        return problem
+    problem = on_sphere(rng, problem)
+    if recipe["norm"]["part"] == "RMSNorm":
+        return problem
+    lift = lambda rows: zero_sum(torch.tensor(rows)).numpy()  # noqa: E731
+    return Problem(lift(problem.points), lift(problem.centers), problem.family)
+
+
+class Numbers:
+    """Arrays of float64 in one file; each is known by its first number and its shape."""
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+        self.size = 0
+
+    def add(self, array: Any) -> list[int]:
+        array = np.ascontiguousarray(array, dtype=np.float64)
+        self.arrays.append(array.reshape(-1))
+        start, self.size = self.size, self.size + array.size
+        return [start, *array.shape]
+
+
+def traced(golden: Golden, numbers: Numbers) -> dict[str, Any]:
+    """Run the circuit in Python; return what JavaScript needs, and what it must find."""
+    points, centers = golden.problem.points, golden.problem.centers
+    asked = {
+        "name": golden.name, "family": golden.problem.family, "recipe": golden.recipe,
+        "nFeatures": points.shape[1], "nClusters": len(centers), "nLayers": N_LAYERS,
+        "seed": golden.seed, "points": numbers.add(points), "centers": numbers.add(centers),
+        "spread": golden.problem.spread,
+    }  # fmt: skip
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            circuit = Circuit(deserialise(golden.recipe), points.shape[1], len(centers))
+            trace = circuit(
+                torch.tensor(points), torch.tensor(centers), N_LAYERS, keep="*", seed=golden.seed
+            )
+    except ValueError as error:
+        return {**asked, "refusal": str(error)}
+    return {
+        **asked,
+        "refusal": None,
+        "warning": str(warned[0].message) if warned else None,
+        "names": list(trace.names),
+        "values": {name: numbers.add(value) for name, value in trace.kept.items()},
+        "newCenters": [numbers.add(c) for c in trace.centers],
+        "objective": numbers.add(trace.objective[None]),
+        "labels": trace.labels.tolist(),
+        "sure": [sure_labels(trace, t).tolist() for t in range(N_LAYERS)],
+    }
+
+
+def sure_labels(trace: Trace, t: int) -> torch.Tensor:
+    """Return which labels rounding cannot change: by scores, and by the weights from them."""
+    scores, weights = (
+        trace[f"layers.{t}.encoder_cross.{name}"].sort(dim=-1, descending=True).values
+        for name in ("scores", "attention")
+    )
+    tokens = [trace[f"layers.{t}.{side}_tokens"] for side in ("encoder", "decoder")]
+    reach = max(each.square().sum(dim=-1).max().item() for each in tokens)
+    bound = 16 * (tokens[0].shape[1] + 3) * 2**-52 * max(2 * reach, scores.abs().max().item())
+    apart = weights[:, 0] - weights[:, 1]
+    clear = (apart > 1e-12) | (apart == 0)
+    return clear & (scores[:, 0] - scores[:, 1] > bound)
+
+
+def compared(cases: list[Golden], folder: Path) -> list[dict[str, Any]]:
+    """Write the traces of all cases, and return what one run of Node finds."""
+    numbers = Numbers()
+    written = [traced(case, numbers) for case in cases]
+    (folder / "cases.json").write_text(json.dumps(written), encoding="utf-8")
+    np.concatenate(numbers.arrays).tofile(folder / "numbers.bin")
+    done = subprocess.run([str(NODE), str(SCRIPT), str(folder)], capture_output=True, text=True,
+                          timeout=120, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [{**case, **found} for case, found in
+            zip(written, json.loads(done.stdout), strict=True)]  # fmt: skip
