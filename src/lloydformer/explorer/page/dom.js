@@ -1,4 +1,6 @@
 // Builds elements. Text always goes in as text, never as markup.
+import { clusterColour, inkOn } from "./palette.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, attributes, children) {
@@ -41,6 +43,9 @@ export function choices(label, options, chosen, onchoose) {
   return Object.assign(h("div", { class: "choices", role: "group", "aria-label": label }, buttons), { press });
 }
 
+/** The number of a center (or any number of a cluster) on the cluster's colour. */
+export const badge = (j) => h("span", { class: "badge", style: `background:${clusterColour(j)};color:${inkOn(j)}` }, String(j + 1));
+
 /** A number with about `digits` digits, without noise such as 1.2e+0. */
 export function short(value, digits = 3) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "not a number" : value > 0 ? "∞" : "−∞";
@@ -48,4 +53,12 @@ export function short(value, digits = 3) {
   const size = Math.abs(value);
   if (size < 1e-3 || size >= 1e5) return value.toExponential(Math.min(1, digits - 1)).replace("e", "e").replace("-", "−");
   return String(Number(value.toPrecision(digits))).replace("-", "−");
+}
+
+/** Builds the inside of an element anew; the control that had the focus has it again. */
+export function rebuilt(element, build) {
+  const controls = () => [...element.querySelectorAll("button, select, input, [tabindex]")];
+  const at = controls().indexOf(document.activeElement);
+  build();
+  if (at >= 0) controls()[Math.min(at, controls().length - 1)]?.focus({ preventScroll: true });
 }

@@ -1,6 +1,6 @@
 // A matrix as a picture: one cell for each number, lit up with the point or center that is looked at.
 import { h, short } from "./dom.js";
-import { themeTriple } from "./palette.js";
+import { clusterColour, themeTriple } from "./palette.js";
 
 /** How a cell's number becomes ink in 0..1: beside the largest of its row, or between the row's ends. */
 const SCALES = {
@@ -48,10 +48,17 @@ export class HeatMap {
     if (scale === "signed") paintSigned(image.data, matrix, bands);
     else paintRows(image.data, matrix, SCALES[scale], tint);
     context.putImageData(image, 0, 0);
-    this.bands.replaceChildren(...(bands ?? []).map((band, i) => h("span", {
-      style: `flex: ${band.stop - band.start} 0 0`, title: band.name, class: i % 2 ? "odd" : "",
-    }, band.symbol)));
+    this.bands.replaceChildren(...this.heads(bands));
     this.mark();
+  }
+
+  /** What stands above the columns: the names of subspaces, or the numbers of the centers. */
+  heads(bands) {
+    if (bands) {
+      return bands.map((band, i) => h("span", { style: `flex: ${band.stop - band.start} 0 0`, title: band.name, class: i % 2 ? "odd" : "" }, band.symbol));
+    }
+    if (this.kinds.columns !== "center") return [];
+    return Array.from({ length: this.matrix.cols }, (_, j) => h("span", { class: "center-number", style: `border-color:${clusterColour(j)}` }, String(j + 1)));
   }
 
   cell(event) {

@@ -71,7 +71,7 @@ export class Plot {
     while (this.centers.length < paths.length) this.centers.push(this.groups.centers.appendChild(this.center(this.centers.length)));
     paths.forEach((places, j) => {
       const last = places.filter((p) => p.every(Number.isFinite)).at(-1) ?? this.middle;
-      const [x, y] = this.screen(last).map(rounded);
+      const [x, y] = this.screen(last).map((at) => rounded(Math.min(SIZE - 8, Math.max(8, at))));
       this.centers[j].style.transform = `translate(${x}px, ${y}px)`;
       this.centers[j].classList.toggle("lost", !places.at(-1).every(Number.isFinite));
     });

@@ -17,7 +17,8 @@ export function preferences(place) {
   const name = () => {
     theme.textContent = isDark() ? "Light" : "Dark";
     theme.setAttribute("aria-label", `Use ${isDark() ? "light" : "dark"} colours`);
-    motion.textContent = isStill() ? "Motion: off" : "Motion: on";
+    motion.textContent = "Motion";
+    motion.title = isStill() ? "Things stand still" : "Things glide";
     motion.setAttribute("aria-pressed", String(!isStill()));
   };
   name();

@@ -1,65 +1,62 @@
-// What is broken on purpose: heads switched off, frozen or asked evenly, subspaces erased, attention set by hand.
+// What is broken on purpose: heads switched off, evened or frozen, subspaces erased, attention set by hand.
+// Each is an intervention of the interpreter (interventions.js), written as JSON.
+import { headWords, subspaceWords } from "./words.js";
 
-const like = (matrix, data) => ({ rows: matrix.rows, cols: matrix.cols, data });
+const everywhere = (name) => `layers.*.${name}`;
 
-/** {name of the intermediate: function} for one broken thing; `clean` is the trace of the whole circuit. */
-function replacements(one, circuit, clean) {
-  const everywhere = `layers.*.${one.name}`;
-  switch (one.kind) {
-    case "off": return [[`${everywhere}.output`, (old) => like(old, new Float64Array(old.data.length))]];
-    case "uniform": return [[`${everywhere}.attention`, (old) => like(old, new Float64Array(old.data.length).fill(1 / old.cols))]];
-    case "freeze": return frozen(one, clean);
-    case "erase": return [[`${everywhere}_tokens`, (old) => erased(old, circuit.subspaces.find((s) => s.name === one.subspace))]];
-    case "patch": return one.layer < clean.nLayers ? [[`layers.${one.layer}.${one.name}.attention`, (old) => oneHot(old, one)]] : [];
-    default: return [];
-  }
+export const switchedOff = (head) => ({ kind: "ablate", name: everywhere(`${head}.output`) });
+export const erased = (side, subspace) => ({ kind: "ablate", name: everywhere(`${side}_tokens`), subspace });
+export const frozen = (head, layer) => ({ kind: "freeze", name: everywhere(`${head}.attention`), layer });
+
+/** All keys with the same weight, in every layer. */
+export const evened = (head, { rows, cols }) => ({
+  kind: "set", name: everywhere(`${head}.attention`), rows: Array.from({ length: rows }, () => new Array(cols).fill(1 / cols)),
+});
+
+/** The attention of one layer, with one row that looks at one key only. */
+export function setByHand(head, layer, attention, row, column) {
+  const rows = Array.from({ length: attention.rows }, (_, i) => [...attention.data.subarray(i * attention.cols, (i + 1) * attention.cols)]);
+  rows[row] = rows[row].map((_, j) => (j === column ? 1 : 0));
+  return { kind: "set", name: `layers.${layer}.${head}.attention`, rows };
 }
 
-function frozen({ name, layer }, clean) {
-  const at = Math.min(layer, clean.nLayers - 1);
-  const map = clean.get(`layers.${at}.${name}.attention`);
-  return Array.from({ length: clean.nLayers - at }, (_, t) => [`layers.${at + t}.${name}.attention`, () => map]);
+/** "layers.*.encoder_self.output" -> {head: "encoder_self", layer: null}; tokens have no head. */
+export function targetOf({ name }) {
+  const [, layer, part] = name.match(/^layers\.(\*|\d+)\.(.*)$/) ?? [null, "*", ""];
+  const head = part.includes(".") ? part.split(".")[0] : null;
+  return { head, layer: layer === "*" ? null : Number(layer), side: part.replace("_tokens", "") };
 }
 
-function erased(old, subspace) {
-  const data = old.data.slice();
-  if (!subspace) return like(old, data);
-  for (let row = 0; row < old.rows; row += 1) data.fill(0, row * old.cols + subspace.start, row * old.cols + subspace.stop);
-  return like(old, data);
+export const sameBreak = (a, b) => a.kind === b.kind && a.name === b.name && a.subspace === b.subspace;
+
+/** What is done to a head as a whole: "off", "even", "freeze", or null. */
+export function breakOf(breaks, head) {
+  const mine = breaks.find((one) => targetOf(one).head === head && targetOf(one).layer === null);
+  return mine ? { ablate: "off", set: "even", freeze: "freeze" }[mine.kind] : null;
 }
 
-function oneHot(old, { row, column }) {
-  const data = old.data.slice();
-  if (row >= old.rows || column >= old.cols) return like(old, data);
-  data.fill(0, row * old.cols, (row + 1) * old.cols);
-  data[row * old.cols + column] = 1;
-  return like(old, data);
+export const brokenHeads = (breaks) => new Set(breaks.map((one) => targetOf(one).head).filter(Boolean));
+
+/** Those that still make sense for a circuit and its trace. */
+export function fitting(breaks, circuit, trace) {
+  const names = new Set(trace.names());
+  return breaks.filter((one) => {
+    const name = one.name.replace("*", "0");
+    if (!names.has(name)) return false;
+    if (one.subspace && !circuit.subspaces.some((space) => space.name === one.subspace)) return false;
+    if (one.kind === "freeze") return one.layer < trace.nLayers;
+    if (one.kind !== "set") return true;
+    const { rows, cols } = trace.get(name);
+    return Array.isArray(one.rows) && one.rows.length === rows && one.rows.every((row) => row.length === cols);
+  });
 }
 
-/** Hooks for `circuit.run`; what no longer fits the recipe is passed over. */
-export function hooksOf(breaks, circuit, clean) {
-  const names = clean.names();
-  const known = (name) => names.includes(name.replace("*", "0"));
-  const hooks = new Map();
-  for (const [name, change] of breaks.flatMap((one) => applies(one, known) ? replacements(one, circuit, clean) : [])) {
-    const before = hooks.get(name);
-    hooks.set(name, before ? (old) => change(before(old)) : change);
-  }
-  return hooks;
-}
-
-const applies = (one, known) => known(`layers.*.${one.name}${one.kind === "erase" ? "_tokens" : ".output"}`);
-
-/** The heads that something is done to. */
-export const brokenHeads = (breaks) => new Set(breaks.filter((one) => one.kind !== "erase").map((one) => one.name));
-
-/** A sentence for each broken thing. */
-export function breakWords(one, title) {
-  return {
-    off: () => `${title} is switched off`,
-    uniform: () => `${title} asks everyone evenly`,
-    freeze: () => `${title} is frozen from layer ${one.layer + 1} on`,
-    erase: () => `${one.subspace} is erased from the ${one.name === "encoder" ? "points" : "centers"}`,
-    patch: () => `${title}, layer ${one.layer + 1}: row ${one.row + 1} looks at ${one.column + 1} only`,
-  }[one.kind]?.() ?? "";
+/** A sentence for a broken thing. */
+export function breakWords(one) {
+  const { head, layer, side } = targetOf(one);
+  const title = head && headWords(head).title;
+  if (!head) return `${subspaceWords(one.subspace ?? "all")} is erased from the ${side === "encoder" ? "points" : "centers"}`;
+  if (one.kind === "ablate") return `${title} is switched off`;
+  if (one.kind === "freeze") return `${title} is frozen as in layer ${one.layer + 1}`;
+  return layer === null ? `${title} asks everyone evenly` : `${title} is set by hand in layer ${layer + 1}`;
 }

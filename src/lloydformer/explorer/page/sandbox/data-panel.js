@@ -8,7 +8,7 @@ const MOST_CENTERS = 8;
 export class DataPanel {
   constructor(model, onnew) {
     Object.assign(this, { model, onnew, draws: 0 });
-    this.menu = select("Points", [...DATASETS.map(({ name, title }) => [name, title]), ["", "Your own points"]], (name) => this.choose(name));
+    this.menu = select("Points", [...DATASETS.map(({ name, title }) => [name, title]), ["", "Your own points…"]], (name) => this.choose(name));
     this.about = h("p", { class: "about" });
     this.tool = "draw";
     this.tools = choices("What a click in the plot does", [
@@ -22,21 +22,28 @@ export class DataPanel {
     this.text = h("textarea", { rows: 5, "aria-label": "Points, one per line", spellcheck: "false" });
     this.file = h("input", { type: "file", accept: ".csv,.txt,.tsv,text/*", "aria-label": "Upload points as CSV", onchange: () => this.upload() });
     this.words = h("p", { class: "csv-words", role: "status" });
-    this.own = h("details", { class: "own", ontoggle: () => { if (this.own.open) this.text.value = asText(model.state.points); } },
-      h("summary", {}, "Your own points"), h("p", {}, "One point per line, numbers separated by commas."), this.text,
-      h("div", { class: "choices" }, h("button", { type: "button", onclick: () => this.read(this.text.value) }, "Use these points"), this.file), this.words);
-    this.root = h("div", { class: "data-panel" },
-      h("div", { class: "row" }, labelled("Points", this.menu), this.tools),
-      this.about,
-      h("div", { class: "row" }, h("div", { class: "stepper", role: "group", "aria-label": "Number of centers" }, this.fewer, this.count, this.more),
-        h("div", { class: "choices", role: "group", "aria-label": "New start" }, h("span", { class: "lead-in" }, "New start:"),
-          h("button", { type: "button", title: "Centers drawn from the points at random", onclick: () => this.draw(false) }, "random"),
-          h("button", { type: "button", title: "Centers drawn far from each other (k-means++)", onclick: () => this.draw(true) }, "spread")), this.unitField),
-      this.own);
+    this.own = h("div", { class: "own panel", hidden: true },
+      h("p", {}, "One point per line, numbers separated by commas. Nothing leaves your computer."), this.text,
+      h("div", { class: "choices" }, h("button", { type: "button", class: "primary", onclick: () => this.read(this.text.value) }, "Use these points"), this.file,
+        h("button", { type: "button", onclick: () => this.open(false) }, "Close")), this.words);
+    const starts = [["random", "Centers drawn from the points at random", false], ["spread", "Centers drawn far from each other (k-means++)", true]];
+    this.root = h("div", { class: "data" }, h("div", { class: "data-bar" }, labelled("Points", this.menu), this.tools,
+      h("div", { class: "stepper", role: "group", "aria-label": "Number of centers" }, this.fewer, this.count, this.more),
+      h("div", { class: "choices", role: "group", "aria-label": "New start" }, h("span", { class: "lead-in" }, "New start:"),
+        starts.map(([text, title, spread]) => h("button", { type: "button", title, onclick: () => this.draw(spread) }, text))),
+      this.unitField, this.about), this.own);
+  }
+
+  open(on) {
+    this.own.hidden = !on;
+    if (!on) return;
+    this.text.value = asText(this.model.state.points);
+    this.text.focus();
   }
 
   choose(name) {
-    if (!name) { this.own.open = true; this.text.focus(); return; }
+    this.open(!name);
+    if (!name) return;
     this.model.change({ data: name, ...dataset(name), layer: 0, breaks: [] });
     this.onnew();
   }

@@ -1,9 +1,9 @@
 // The selected head from inside: queries, keys and values, scores and attention, and what can be done to it.
-import { h } from "../dom.js";
+import { h, rebuilt } from "../dom.js";
 import { HeatMap } from "../heatmap.js";
 import { clusterTriple } from "../palette.js";
 import { headMenus } from "./menus.js";
-import { breakWords } from "./breaks.js";
+import { breakOf, breakWords, erased, evened, frozen, sameBreak, setByHand, switchedOff, targetOf } from "./breaks.js";
 import { effect, headWords, headsOf, subspaceWords } from "./words.js";
 
 /** Colours of the cells of an attention: those of the clusters that they speak of. */
@@ -53,7 +53,7 @@ export class HeadPanel {
     MAPS.forEach((name) => { this.views[name].root.dataset.map = name; this.views[name].root.dataset.kinds = kinds[name].map((kind) => kind ?? "dimension").join("-"); });
     this.maps.dataset.shape = `${asks}-${answers}`;
     this.maps.replaceChildren(...MAPS.map((name) => this.views[name].root));
-    this.menus.replaceChildren(...headMenus(slot, recipe, this.onset));
+    rebuilt(this.menus, () => this.menus.replaceChildren(...headMenus(slot, recipe, this.onset)));
     this.show();
   }
 
@@ -73,41 +73,57 @@ export class HeadPanel {
 
   showBreaks() {
     const { state } = this.model;
-    const mine = state.breaks.find((one) => one.name === state.head && one.kind !== "patch");
-    const button = (kind, text, title) => h("button", { type: "button", title, "aria-pressed": String(mine?.kind === kind), "data-break": kind, onclick: () => this.toggle(kind) }, text);
-    const others = state.breaks.map((one, at) => h("li", {}, breakWords(one, headWords(one.name).title), " ",
-      h("button", { type: "button", class: "quiet", "aria-label": `Repair: ${breakWords(one, headWords(one.name).title)}`, onclick: () => this.model.change({ breaks: state.breaks.filter((_, i) => i !== at) }) }, "repair")));
-    this.breaks.replaceChildren(
+    const now = breakOf(state.breaks, state.head);
+    const button = (kind, text, title, pressed = now === kind) =>
+      h("button", { type: "button", title, "aria-pressed": String(pressed), "data-break": kind, onclick: () => this.toggle(kind) }, text);
+    const { asks, answers } = headWords(state.head);
+    rebuilt(this.breaks, () => this.breaks.replaceChildren(
       h("h4", {}, "Break it"),
-      h("div", { class: "choices", role: "group", "aria-label": "Break this head" }, button("off", "Switch off", "It adds nothing."),
-        button("uniform", "Ask evenly", "All keys have the same weight."), button("freeze", "Freeze", "The attention of this layer stays in all later ones."),
-        h("button", { type: "button", "aria-pressed": String(this.patching), "data-break": "patch", title: "Click a cell of the attention to give it the weight of its row.", onclick: () => { this.patching = !this.patching; this.show(); } }, "Set by hand")),
-      this.erasers(), others.length ? h("ul", { class: "broken-list" }, others) : "");
+      h("div", { class: "choices", role: "group", "aria-label": "Break this head" }, button("off", "Switch off", "It adds nothing any more."),
+        asks !== answers ? button("even", "Ask evenly", "All keys get the same weight.") : null,
+        button("freeze", "Freeze", "Its attention in all layers is that of the layer shown."),
+        button("hand", "Set by hand", "Then click cells of the attention.", this.patching)),
+      this.erasers(), this.broken()));
+  }
+
+  /** What is broken, each with its repair. */
+  broken() {
+    const { breaks } = this.model.state;
+    const items = breaks.map((one) => h("li", {}, breakWords(one), " ", h("button", {
+      type: "button", class: "quiet", "aria-label": `repair: ${breakWords(one)}`, onclick: () => this.model.change({ breaks: breaks.filter((other) => other !== one) }),
+    }, "repair")));
+    return items.length ? h("ul", { class: "broken-list" }, items) : "";
   }
 
   /** Buttons that erase a subspace of all points or of all centers. */
   erasers() {
     const { state, circuit } = this.model;
     const { side } = headWords(state.head);
-    const spaces = (circuit?.subspaces ?? []).map(({ name }) => {
-      const at = state.breaks.findIndex((one) => one.kind === "erase" && one.name === side && one.subspace === name);
-      return h("button", { type: "button", "aria-pressed": String(at >= 0), onclick: () => this.model.change({ breaks: at >= 0 ? state.breaks.filter((_, i) => i !== at) : [...state.breaks, { kind: "erase", name: side, subspace: name }] }) }, subspaceWords(name));
+    const whose = side === "encoder" ? "points" : "centers";
+    const buttons = (circuit?.subspaces ?? []).map(({ name }) => {
+      const one = erased(side, name);
+      const others = state.breaks.filter((other) => !sameBreak(one, other));
+      const pressed = others.length < state.breaks.length;
+      return h("button", { type: "button", "aria-pressed": String(pressed), onclick: () => this.model.change({ breaks: pressed ? others : [...others, one] }) }, subspaceWords(name));
     });
-    return spaces.length ? h("div", { class: "choices", role: "group", "aria-label": `Erase from the ${side === "encoder" ? "points" : "centers"}` },
-      h("span", { class: "lead-in" }, `Erase from ${side === "encoder" ? "points" : "centers"}:`), spaces) : "";
+    return buttons.length ? h("div", { class: "choices", role: "group", "aria-label": `Erase from the ${whose}` }, h("span", { class: "lead-in" }, `Erase from ${whose}:`), buttons) : "";
   }
 
   toggle(kind) {
     const { breaks, head, layer } = this.model.state;
-    const others = breaks.filter((one) => one.name !== head || one.kind === "patch");
-    const same = breaks.some((one) => one.name === head && one.kind === kind);
-    this.model.change({ breaks: same ? others : [...others, { kind, name: head, ...(kind === "freeze" ? { layer: Math.max(0, layer - 1) } : {}) }] });
+    if (kind === "hand") { this.patching = !this.patching; this.show(); return; }
+    const others = breaks.filter((one) => !(targetOf(one).head === head && targetOf(one).layer === null));
+    const make = {
+      off: () => switchedOff(head), freeze: () => frozen(head, Math.max(0, layer - 1)),
+      even: () => evened(head, this.model.trace.get(`layers.0.${head}.attention`)),
+    };
+    this.model.change({ breaks: breakOf(breaks, head) === kind ? others : [...others, make[kind]()] });
   }
 
   patch(row, column) {
     const { breaks, head, layer } = this.model.state;
     if (!this.patching || layer === 0) return;
-    const one = { kind: "patch", name: head, layer: layer - 1, row, column };
-    this.model.change({ breaks: [...breaks.filter((b) => !(b.kind === "patch" && b.name === head && b.layer === layer - 1 && b.row === row)), one] });
+    const one = setByHand(head, layer - 1, this.model.get(`${head}.attention`), row, column);
+    this.model.change({ breaks: [...breaks.filter((other) => !sameBreak(one, other)), one] });
   }
 }

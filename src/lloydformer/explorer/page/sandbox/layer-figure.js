@@ -1,11 +1,10 @@
 // The layer as a figure: two rails (points, centers), a box for each head between them, norm and network.
-import { h, s, set } from "../dom.js";
+import { h, rebuilt, s, set } from "../dom.js";
 import { BOX, COPIES, RAILS, WIDTH, layout } from "./layer-layout.js";
 import { thumbnail } from "./thumbnail.js";
-import { activationWords, effect, headsOf, scoreWords, subspaceWords } from "./words.js";
+import { activationWords, headsOf, scoreWords, subspaceWords } from "./words.js";
 
-const [THUMB, PILL] = [64, 200];
-const short = (words) => (words.length > 32 ? `${words.slice(0, 31)}…` : words);
+const [THUMB, PILL] = [54, 212];
 const NAMES = { norm: "norm", feedforward: "network" };
 
 const arrow = (x1, y, x2, side) => s("path", { class: `wire ${side}`, d: `M${x1},${y}H${x2}`, "marker-end": `url(#tip-${side})` });
@@ -37,8 +36,8 @@ export class LayerFigure {
     this.boxes = {};
     this.svg.replaceChildren(tips(), ...this.rails(plan, recipe), ...this.taps(plan),
       ...plan.boxes.map((box) => this.box(box)), ...plan.small.map((box) => this.small(box, recipe)));
-    this.over.replaceChildren(...plan.boxes.flatMap((box) => this.controls(box, plan)),
-      ...plan.small.map((box) => this.slotMenu(box.slot, BOX.left, box.top, BOX.right - BOX.left, box.height, plan)));
+    rebuilt(this.over, () => this.over.replaceChildren(...plan.boxes.flatMap((box) => this.controls(box, plan)),
+      ...plan.small.map((box) => this.slotMenu(box.slot, BOX.left, box.top, BOX.right - BOX.left, box.height, plan))));
   }
 
   rails(plan, recipe) {
@@ -73,17 +72,17 @@ export class LayerFigure {
     const other = side === "encoder" ? "decoder" : "encoder";
     const self = asks === answers;
     const head = this.heads[name];
-    this.thumbs[name] = s("image", { x: BOX.right - THUMB - 10, y: top + 13, width: THUMB, height: THUMB, preserveAspectRatio: "none" });
+    this.thumbs[name] = s("image", { x: BOX.right - THUMB - 10, y: top + 9, width: THUMB, height: THUMB, preserveAspectRatio: "none" });
     const text = (y, words, cls) => s("text", { x: BOX.left + 12, y: top + y, class: cls }, words);
     return this.boxes[name] = s("g", { class: `head ${self ? "self" : "cross"}` },
       arrow(COPIES[side], input, near, side), s("path", { class: `wire ${side} out`, d: `M${near},${output}H${RAILS[side]}` }), plus(RAILS[side], output, side),
       self ? null : [arrow(RAILS[other], input, far, other), s("circle", { class: `dot ${other}`, cx: RAILS[other], cy: input, r: 3.2 })],
       s("rect", { class: "body", x: BOX.left, y: top, width: BOX.right - BOX.left, height: BOX.height, rx: 9 }),
-      text(20, title, "title"), text(37, line, "line"), text(53, short(effect(head)), "line"),
-      s("rect", { class: "pill", x: BOX.left + 8, y: top + 62, width: PILL, height: 21, rx: 6 }),
-      text(77, `${scoreWords(head.score)} → ${activationWords(head.activation)}`, "part"),
-      s("path", { class: "caret", d: `M${BOX.left + PILL - 7},${top + 70}l4,5l4,-5` }),
-      s("rect", { class: "thumb", x: BOX.right - THUMB - 10.5, y: top + 12.5, width: THUMB + 1, height: THUMB + 1 }), this.thumbs[name]);
+      text(19, title, "title"), text(35, line, "line"),
+      s("rect", { class: "pill", x: BOX.left + 8, y: top + 44, width: PILL, height: 21, rx: 6 }),
+      text(59, `${scoreWords(head.score)} → ${activationWords(head.activation)}`, "part"),
+      s("path", { class: "caret", d: `M${BOX.left + PILL - 7},${top + 52}l4,5l4,-5` }),
+      s("rect", { class: "thumb", x: BOX.right - THUMB - 10.5, y: top + 8.5, width: THUMB + 1, height: THUMB + 1 }), this.thumbs[name]);
   }
 
   small({ slot, top, input, output, height }, recipe) {
@@ -95,15 +94,15 @@ export class LayerFigure {
     return s("g", { class: `small${part ? "" : " empty"}` }, part ? wires : null,
       part && slot === "norm" ? s("path", { class: "cut", d: `M${rail},${input + 2}V${output - 2}` }) : null,
       s("rect", { class: "body", x: BOX.left, y: top, width: BOX.right - BOX.left, height, rx: 8 }),
-      s("text", { class: "title", x: BOX.left + 12, y: top + 21 }, NAMES[slot]),
-      s("text", { class: "part", x: BOX.left + 76, y: top + 21 }, words), s("path", { class: "caret", d: `M${BOX.right - 18},${top + 14}l4,5l4,-5` }));
+      s("text", { class: "title", x: BOX.left + 12, y: top + 19 }, NAMES[slot]),
+      s("text", { class: "part", x: BOX.left + 76, y: top + 19 }, words), s("path", { class: "caret", d: `M${BOX.right - 18},${top + 12}l4,5l4,-5` }));
   }
 
   /** Transparent controls over a box: choose the head, and its menu of parts. */
   controls({ name, title, line, top, slot }, plan) {
     const place = placed(BOX.left, top, BOX.right - BOX.left, BOX.height, plan.height);
     const look = h("button", { type: "button", class: "look", style: place, "data-head": name, "aria-pressed": "false", "aria-label": `${title}: ${line}. Look inside.`, onclick: () => this.onhead(name) });
-    return name === slot ? [look, this.slotMenu(slot, BOX.left + 8, top + 62, PILL, 21, plan)] : [look];
+    return name === slot ? [look, this.slotMenu(slot, BOX.left + 8, top + 44, PILL, 21, plan)] : [look];
   }
 
   slotMenu(slot, x, y, width, height, plan) {

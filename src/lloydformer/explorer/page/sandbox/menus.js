@@ -76,7 +76,7 @@ export function knobSlider(knob, oninput) {
     return Number((scale === "log" ? Math.exp(raw) : raw).toPrecision(3));
   };
   const toPlace = (v) => (scale === "integer" ? v : STEPS * ((scale === "log" ? Math.log(v) : v) - low) / (high - low));
-  const words = (v) => (v === null ? "chosen by the circuit" : short(v));
+  const words = (v) => (v === null ? "auto" : short(v));
   const shown = h("output", {}, words(value));
   const range = h("input", {
     type: "range", min: scale === "integer" ? least : 0, max: scale === "integer" ? most : STEPS, step: 1, "aria-label": `${knob.title}, ${knob.where}`,
@@ -85,6 +85,6 @@ export function knobSlider(knob, oninput) {
   range.value = value === null ? 0 : toPlace(value);
   range.setAttribute("aria-valuetext", words(value));
   const free = optional && value !== null
-    ? h("button", { type: "button", class: "quiet", onclick: () => oninput(null, true) }, "let the circuit choose") : null;
+    ? h("button", { type: "button", class: "quiet", onclick: () => oninput(null, true) }, "let the circuit choose it (auto)") : null;
   return h("div", { class: "knob", "data-knob": `${knob.slot}.${knob.path}` }, h("span", {}, knob.title), range, shown, free);
 }

@@ -1,7 +1,7 @@
 // The sandbox's state and what follows from it: the circuit, its trace, the plain algorithm beside it.
-import { Circuit, Refusal } from "../interpreter/index.js";
+import { Circuit, Refusal, hooksOf, linesOf } from "../interpreter/index.js";
+import { fitting } from "./breaks.js";
 import { compare } from "./comparison.js";
-import { hooksOf } from "./breaks.js";
 
 /** A vector of length 1 in the same direction; of zero, the first axis. */
 function unitVector(v) {
@@ -43,7 +43,8 @@ export class Model {
     try {
       this.circuit = new Circuit(recipe, { nFeatures: this.d, nClusters: this.k });
       this.clean = this.circuit.run(points, centers, { nLayers, seed });
-      const hooks = hooksOf(breaks, this.circuit, this.clean);
+      this.state.breaks = fitting(breaks, this.circuit, this.clean);
+      const hooks = hooksOf(this.state.breaks, this.circuit, () => this.clean);
       this.trace = hooks.size ? this.circuit.run(points, centers, { nLayers, seed, hooks }) : this.clean;
       this.comparison = compare(this);
     } catch (error) {
@@ -60,5 +61,11 @@ export class Model {
   /** The labels of the layer that is shown, or null. */
   get labels() {
     return this.trace && this.state.layer > 0 ? this.trace.labels[this.state.layer - 1] : null;
+  }
+
+  /** The lines of the algorithm in the layer that is shown, each with whether it holds. */
+  get lines() {
+    const t = Math.max(0, this.state.layer - 1);
+    return this.trace ? linesOf(this.circuit, this.trace, t, this.comparison?.algorithm ?? null) : [];
   }
 }

@@ -16,7 +16,7 @@ export class Player {
     this.back = button("Back to the start", icon("start"), () => this.go(0));
     this.previous = button("One layer back", icon("back"), () => this.go(this.layer - 1));
     this.toggle = button("Play", icon("play"), () => this.play(), "round primary");
-    this.next = button("One layer on", "Step", () => this.go(this.layer + 1), "");
+    this.next = button("Step: one layer on", "Step", () => this.go(this.layer + 1), "");
     this.scrub = h("input", { type: "range", min: 0, max: 1, value: 0, step: 1, "aria-label": "Layer", oninput: () => this.go(Number(this.scrub.value)) });
     this.words = h("output", { class: "layer-words", "aria-live": "polite" });
     this.root = h("div", { class: "player", role: "group", "aria-label": "Layers" }, this.back, this.previous, this.toggle, this.next,
@@ -29,8 +29,9 @@ export class Player {
     this.scrub.value = layer;
     this.scrub.setAttribute("aria-valuetext", this.describe());
     this.words.textContent = this.describe();
-    this.back.disabled = this.previous.disabled = layer === 0;
-    this.next.disabled = layer >= layers;
+    for (const [control, ends] of [[this.back, layer === 0], [this.previous, layer === 0], [this.next, layer >= layers]]) {
+      control.setAttribute("aria-disabled", String(ends)); // not disabled: that would take the focus away
+    }
   }
 
   describe() {

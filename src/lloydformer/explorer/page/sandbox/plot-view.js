@@ -1,6 +1,6 @@
 // The plot of the sandbox: what a layer did to the points and centers, and what one of them looks at.
 import { clusterColour, mixed } from "../palette.js";
-import { Plot } from "../plot.js";
+import { Plot, SIZE } from "../plot.js";
 import { Projection } from "../projection.js";
 import { centersByKeys, editable } from "./editing.js";
 
@@ -10,6 +10,7 @@ export class PlotView {
   constructor(model, hover, tool) {
     Object.assign(this, { model, hover });
     this.plot = new Plot("Points, centers and their way through the layers");
+    this.plot.svg.setAttribute("role", "group"); // its centers can have the focus
     this.root = this.plot.root;
     const edit = {
       tool, hold: (what) => this.hold(what), move: (what, place) => this.move(what, place), add: (place) => this.add(place),
@@ -30,7 +31,10 @@ export class PlotView {
   fit() {
     const { points, centers } = this.model;
     this.projection = new Projection(points);
-    this.plot.fit(this.places([...points, ...centers, ...(this.model.trace?.centers.flat() ?? []).filter((c) => c.every(Number.isFinite))]));
+    const [near, way] = [this.places([...points, ...centers]), this.places(this.model.trace?.centers.flat() ?? [])];
+    this.plot.fit(near);
+    const reach = 0.75 * SIZE / this.plot.scale; // centers that run away farther stay at the edge
+    this.plot.fit([...near, ...way.filter((p) => p.every((x, axis) => Math.abs(x - this.plot.middle[axis]) < reach))]);
   }
 
   show(glide) {

@@ -17,11 +17,28 @@ export class Results {
   }
 
   showSummary() {
-    const { trace, state } = this.model;
-    this.summary.replaceChildren(...(trace ? [h("span", {}, "objective "), h("output", { class: "objective-value", "data-value": trace.objective[state.layer] }, short(trace.objective[state.layer], 5))] : []));
+    const { trace, state, comparison } = this.model;
+    if (!trace) return this.summary.replaceChildren();
+    const value = trace.objective[state.layer];
+    const parts = [h("span", { class: "key circuit" }, "circuit"), h("output", { class: "objective-value", "data-value": value }, short(value, 5))];
+    if (comparison) {
+      const apart = Math.max(...comparison.apart.slice(0, state.layer + 1));
+      parts.push(h("span", { class: "key plain" }, "plain algorithm"), h("output", {}, short(comparison.objective[state.layer], 5)),
+        h("span", { class: apart > 1e-9 ? "apart far" : "apart" }, "largest deviation of the centers so far: ", h("output", { class: "deviation", "data-value": apart }, short(apart, 2))));
+    } else parts.push(h("span", { class: "apart" }, "These parts are new: there is no plain algorithm to compare with."));
+    return this.summary.replaceChildren(...parts);
   }
 
-  showLines() {}
+  /** The algorithm's lines, with a mark at those that the layer no longer does. */
+  showLines() {
+    const { trace, state, comparison, lines } = this.model;
+    const title = comparison ? comparison.algorithm.name : "What a layer does";
+    const item = ({ text, holds, off, count, slot }) => h("li", { class: holds ? "holds" : "fails", "data-slot": slot },
+      h("span", { class: "mark", role: "img", "aria-label": holds ? "holds" : "does not hold" }, holds ? "✓" : "✗"), h("span", {}, text),
+      holds ? null : h("span", { class: "off" }, `${count} ${slot.startsWith("encoder") ? "points" : "centers"} off, by up to ${short(off, 2)}`));
+    this.lines.replaceChildren(h("h3", {}, title), trace ? h("ol", {}, lines.map(item)) : "",
+      h("p", { class: "measured" }, trace ? `Measured in layer ${Math.max(1, state.layer)}.` : ""));
+  }
 
   showNumbers() {
     const { trace, state } = this.model;

@@ -40,15 +40,13 @@ export class Sandbox {
 
   parts() {
     return [
-      h("div", { class: "toolbar" }, this.recipes.root, this.share.root),
+      h("div", { class: "toolbar" }, this.recipes.root, this.share.root), this.data.root, this.share.drawer,
       h("div", { class: "work" },
-        h("section", { class: "panel points-panel", "aria-label": "Points and centers" }, this.plot.root, this.player.root, this.data.root),
-        h("section", { class: "panel layer-panel", "aria-label": "The layer" }, this.figure.root),
+        h("section", { class: "panel points-panel", "aria-label": "Points and centers" }, this.plot.root, this.player.root,
+          h("div", { class: "turn" }, this.controls.root, this.recipes.knobs), h("div", { class: "objective" }, this.chart.svg, this.results.summary)),
+        h("section", { class: "panel layer-panel", "aria-label": "The layer" }, this.figure.root, this.results.lines),
         this.head.root),
-      h("section", { class: "panel results-panel", "aria-label": "Settings and results" },
-        h("div", { class: "objective" }, h("h3", {}, "Objective"), this.chart.svg, this.results.summary),
-        this.results.lines, h("div", { class: "turn" }, h("h3", {}, "Turn the knobs"), this.controls.root, this.recipes.knobs)),
-      this.results.numbers, this.share.drawer,
+      this.results.numbers,
     ];
   }
 
@@ -64,7 +62,7 @@ export class Sandbox {
       this.recipes.show();
       this.data.show();
       this.controls.show();
-      if ("unit" in changes) this.plot.fit();
+      if (["unit", "breaks", "recipe"].some((name) => name in changes)) this.plot.fit();
     } else if ("head" in changes) {
       this.head.build();
       this.shape = JSON.stringify([state.recipe, state.head]);

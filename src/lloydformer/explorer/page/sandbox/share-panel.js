@@ -1,16 +1,33 @@
-// Buttons to take the state away: link, Python, pictures.
-import { h } from "../dom.js";
+// Takes the state away: link, Python, pictures, the whole page.
+import { h, select } from "../dom.js";
+import { asPython } from "../interpreter/index.js";
 import { writeHash } from "../state.js";
+import { canSavePage, savePage } from "./save-page.js";
 import { copy, saveCanvas, savePng, saveSvg } from "./share.js";
 
 export class SharePanel {
-  constructor(model, figures, views) {
-    Object.assign(this, { model, figures, views });
+  /** `figures`: drawings by name; `maps()`: the matrices of the selected head by name. */
+  constructor(model, figures, maps) {
+    Object.assign(this, { model, figures, maps });
     const button = (text, onclick, title) => h("button", { type: "button", onclick, title }, text);
-    this.root = h("div", { class: "share" }, button("Copy link", () => this.link(), "The address holds everything you see"));
-    this.field = h("textarea", { class: "copied", rows: 8, readonly: true, "aria-label": "Copied text" });
+    this.pictures = select("Save a picture", [
+      ["", "Save a picture…"],
+      ["As SVG", Object.keys(figures).map((name) => [`svg ${name}`, `${name} (SVG)`])],
+      ["As PNG", [...Object.keys(figures), "scores", "attention"].map((name) => [`png ${name}`, `${name} (PNG)`])],
+    ], (value) => this.picture(...value.split(" ")));
+    this.root = h("div", { class: "share" }, button("Copy link", () => this.link(), "The address holds everything you see"),
+      button("Copy as Python", () => this.python(), "Code that makes the same circuit and trace"), this.pictures, canSavePage() ? button("Save page", () => savePage(model.state), "One file that works without a network") : null);
+    this.field = h("textarea", { class: "copied", rows: 9, readonly: true, "aria-label": "Copied text", spellcheck: "false" });
     this.words = h("p", { class: "share-words", role: "status" });
-    this.drawer = h("div", { class: "drawer", hidden: true }, this.words, this.field);
+    this.drawer = h("div", { class: "drawer panel", hidden: true }, h("div", { class: "drawer-head" }, this.words, button("Close", () => { this.drawer.hidden = true; })), this.field);
+  }
+
+  picture(kind, name) {
+    this.pictures.value = "";
+    const map = this.maps()[name];
+    if (map) saveCanvas(map.canvas, name);
+    else if (kind === "svg") saveSvg(this.figures[name], name);
+    else if (kind === "png") savePng(this.figures[name], name);
   }
 
   /** Writes the state into the address, a moment after the last change. */
@@ -25,15 +42,28 @@ export class SharePanel {
 
   async say(text, done) {
     this.drawer.hidden = false;
+    this.field.hidden = false;
     const copied = await copy(text, this.field);
     this.words.textContent = copied ? done : "Copy this text:";
+  }
+
+  python() {
+    const { model } = this;
+    if (!model.trace) return this.note("The recipe is refused: there is nothing to copy.");
+    const { recipe, layers: nLayers, seed, breaks: interventions } = model.state;
+    const { points, centers } = model;
+    return this.say(asPython({ recipe, points, centers, nLayers, seed, interventions }), "The code is copied. It ends with the objective after each layer.");
+  }
+
+  note(words) {
+    this.drawer.hidden = false;
+    this.field.hidden = true;
+    this.words.textContent = words;
   }
 
   link() {
     const hash = writeHash(this.model.state);
     if (hash) return this.say(new URL(hash, location.href).href, "The link is copied.");
-    this.drawer.hidden = false;
-    this.words.textContent = `The ${this.model.state.points.length} points are too many for a link: copy as Python, or save the page.`;
-    return undefined;
+    return this.note(`The ${this.model.state.points.length} points are too many for a link: copy as Python instead.`);
   }
 }

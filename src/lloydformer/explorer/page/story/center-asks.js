@@ -1,5 +1,5 @@
 // Screen 2: a center asks its points, and gets their mean.
-import { choices, h } from "../dom.js";
+import { badge, choices, h } from "../dom.js";
 import { dataset } from "../datasets.js";
 import { HeatMap } from "../heatmap.js";
 import { Hover } from "../hover.js";
@@ -25,7 +25,7 @@ export function centerAsks() {
     view.plot.showRays(mine.map((weight, i) => ({ from: moved ? trace.centers[1][asking] : CENTERS[asking], to: points[i], weight, colour: clusterColour(asking) })));
     map.show(weights, { tint: (j) => clusterTriple(j) });
     const count = mine.filter((weight) => weight > 0).length;
-    sentence.replaceChildren("Center ", h("b", { style: `color:${clusterColour(asking)}` }, String(asking + 1)), ` has ${count} points. Each gets the weight 1/${count}, the others 0: the answer is their `, h("b", {}, "mean"), ".");
+    sentence.replaceChildren("Center ", badge(asking), ` has ${count} points. Each gets the weight 1/${count}, the others 0: the answer is their `, h("b", {}, "mean"), ".");
     move.textContent = moved ? "Put them back" : "Move all centers to the answers";
   }
   const move = h("button", { type: "button", class: "primary", onclick: () => { moved = !moved; show(true); } });

@@ -1,5 +1,5 @@
 // Screen 1: a point asks the centers, and attention is assignment.
-import { h, short } from "../dom.js";
+import { badge, h, short } from "../dom.js";
 import { withPart } from "../interpreter/index.js";
 import { clusterColour } from "../palette.js";
 import { StoryPlot, recipe, row, run, screen } from "./scene.js";
@@ -42,7 +42,7 @@ export function pointAsks() {
     bars.replaceChildren(...attention.map((weight, j) => bar(j, scores[j], weight)));
     const best = attention.indexOf(Math.max(...attention));
     sentence.replaceChildren(...(Number.isFinite(gamma) ? ["The point is shared by the centers."]
-      : ["All weight is on center ", h("b", { style: `color:${clusterColour(best)}` }, String(best + 1)), ", the nearest: the point is ", h("b", {}, "assigned"), "."]));
+      : ["All weight is on center ", badge(best), ", the nearest: the point is ", h("b", {}, "assigned"), "."]));
   }
 
   dragged(plot, (place) => { points[0] = place; show(); });
@@ -61,7 +61,7 @@ export function pointAsks() {
 }
 
 function bar(j, score, weight) {
-  return h("div", { class: "bar" }, h("b", { style: `color:${clusterColour(j)}` }, `center ${j + 1}`), h("span", { class: "score" }, `score ${short(score, 2)}`),
+  return h("div", { class: "bar" }, h("span", { class: "who" }, "center ", badge(j)), h("span", { class: "score" }, `score ${short(score, 2)}`),
     h("span", { class: "track" }, h("i", { style: `width:${100 * weight}%;background:${clusterColour(j)}` })), h("output", {}, `${Math.round(100 * weight)} %`));
 }
 

@@ -1,8 +1,7 @@
 // Screen 3: residuals only add, so the old center must be taken away: that is what self-attention does.
-import { h } from "../dom.js";
+import { badge, h } from "../dom.js";
 import { Circuit } from "../interpreter/index.js";
 import { dataset } from "../datasets.js";
-import { clusterColour } from "../palette.js";
 import { StoryPlot, recipe, row, screen, tokenCells } from "./scene.js";
 
 const LAYERS = 3;
@@ -25,7 +24,7 @@ export function selfWipes() {
     const token = (name) => row(trace.get(`layers.0.${name}`), 0);
     const line = (label, values, cls = "") => h("div", { class: `strip ${cls}` }, h("span", {}, label), tokenCells(values, groups, 2.4));
     strips.replaceChildren(
-      h("div", { class: "strip head" }, h("span", {}, "center ", h("b", { style: `color:${clusterColour(0)}` }, "1")), h("div", { class: "token" }, groups.map(({ start, stop, name }) => h("div", { class: "group", style: `flex: ${stop - start} 1 0` }, name === "assignment" ? "which center" : "position")))),
+      h("div", { class: "strip head" }, h("span", {}, "center ", badge(0)), h("div", { class: "token" }, groups.map(({ start, stop, name }) => h("div", { class: "group", style: `flex: ${stop - start} 1 0` }, name === "assignment" ? "which center" : "position")))),
       line("its token", token("decoder_tokens")),
       line("+ self-attention", token("decoder_self.output"), box.checked ? "" : "gone"),
       line("+ cross-attention", token("decoder_cross.output")),

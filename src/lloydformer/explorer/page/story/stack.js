@@ -3,13 +3,13 @@ import { h } from "../dom.js";
 import { dataset, startingCenters } from "../datasets.js";
 import { ObjectiveChart } from "../sandbox/objective-chart.js";
 import { StoryPlot, recipe, run, screen } from "./scene.js";
-import { lloydSteps } from "./plain-lloyd.js";
+import { compare } from "../sandbox/comparison.js";
 
 const LAYERS = 5;
 
 export function stackLayers() {
   const { points } = dataset("three");
-  let [centers, seed] = [[[-0.4, -1.9], [0.9, -2.2], [1.8, -1.6]], 0];
+  let [centers, seed] = [[[-0.6, -1.4], [0.9, -2.2], [1.9, 0.4]], 0];
   const frames = Array.from({ length: LAYERS + 1 }, (_, t) => {
     const view = new StoryPlot(t ? `After layer ${t}` : "Start", points, centers);
     return { view, root: h("figure", { class: "frame" }, view.root, h("figcaption", {}, t ? `layer ${t}` : "start")) };
@@ -19,10 +19,10 @@ export function stackLayers() {
 
   function show() {
     const trace = run(recipe("lloyd"), points, centers, { nLayers: LAYERS });
-    const plain = lloydSteps(points, centers, LAYERS);
+    const plain = compare({ state: { recipe: recipe("lloyd"), seed: 0 }, points, centers, trace });
     frames.forEach(({ view }, t) => view.show(trace, t, { glide: false }));
     chart.show(trace.objective, plain.objective, LAYERS);
-    const apart = Math.max(...plain.centers.flatMap((rows, t) => rows.flatMap((c, j) => c.map((x, i) => Math.abs(x - trace.centers[t][j][i])))));
+    const apart = Math.max(...plain.apart);
     sentence.replaceChildren("Circuit (line) and Lloyd's algorithm in plain code (rings). Largest difference of their centers: ", h("b", {}, apart === 0 ? "0" : apart.toExponential(0).replace("-", "−")), ".");
   }
   show();

@@ -35,7 +35,7 @@ export function swapPart(onopen) {
     }));
     sentence.textContent = OPTIONS[name][1];
   }
-  const pick = choices("Algorithm", Object.entries(OPTIONS).map(([name, [title]]) => [name, title]), "lloyd", show);
+  const pick = choices("Which part", Object.entries(OPTIONS).map(([name, [title]]) => [name, title]), "lloyd", show);
   show("lloyd");
   return screen({
     id: "swap", number: "5", title: "Swap a part",
