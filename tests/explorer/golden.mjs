@@ -7,7 +7,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Circuit, Matrix, Refusal } from "../../src/lloydformer/explorer/page/interpreter/index.js";
+import { algorithmOf, Circuit, identify, Matrix, Refusal } from "../../src/lloydformer/explorer/page/interpreter/index.js";
 
 const folder = process.argv[2];
 const bytes = readFileSync(join(folder, "numbers.bin"));
@@ -17,7 +17,12 @@ const cases = JSON.parse(readFileSync(join(folder, "cases.json"), "utf-8"));
 const matrix = ([start, rows, cols]) =>
   new Matrix(rows, cols, numbers.slice(start, start + rows * cols));
 
-const size = ({ data }) => Math.max(0, ...Array.from(data, Math.abs).filter(Number.isFinite));
+/** The largest number of a matrix, by magnitude. */
+function size({ data }) {
+  let most = 0;
+  for (const value of data) if (Number.isFinite(value)) most = Math.max(most, Math.abs(value));
+  return most;
+}
 
 /** The largest difference, in units of the largest number; infinite if one is no number. */
 function deviation(found, wanted, unit = size(wanted)) {
@@ -37,10 +42,12 @@ function check(one) {
     circuit = new Circuit(one.recipe, one);
     const options = { nLayers: one.nLayers, seed: one.seed };
     const [points, centers] = [matrix(one.points), matrix(one.centers)];
-    circuit.run(points, centers, options);
-    if (one.refusal !== null) return { said: null };
+    if (one.refusal !== null) {
+      circuit.run(points, centers, options); // must refuse
+      return { said: null };
+    }
     return { said: null, ...each(circuit, one, points, centers, options),
-      ...free(circuit, one, points, centers, options) };
+      ...free(circuit, one, points, centers, options), ...plain(one, points) };
   } catch (error) {
     if (error instanceof Refusal) return { said: error.message };
     throw new Error(`${one.name}: ${error.stack}\n${JSON.stringify(one.recipe)}`);
@@ -77,6 +84,19 @@ function free(circuit, one, points, centers, options) {
   const objective = new Matrix(1, trace.objective.length, trace.objective);
   return { freeLabels: trace.labels.map((row) => [...row]), centersOff,
     objectiveOff: String(deviation(objective, matrix(one.objective))) };
+}
+
+/** The plain algorithm's centers after an iteration from each of the trace's centers. */
+function plain(one, points) {
+  const algorithm = algorithmOf(one.recipe, one.seed ?? 0);
+  const identified = identify(one.recipe);
+  if (!algorithm || !one.plain) return { identified, algorithm: algorithm?.name ?? null };
+  const plainOff = one.plain.map((wanted, t) => {
+    const centers = matrix(one.newCenters[t]).toRows();
+    const found = algorithm.step(points.toRows(), centers, t);
+    return String(deviation(Matrix.fromRows(found), matrix(wanted)));
+  });
+  return { identified, algorithm: algorithm.name, plainOff };
 }
 
 process.stdout.write(JSON.stringify(cases.map(check)));

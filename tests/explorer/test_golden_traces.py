@@ -6,19 +6,18 @@ families of problems (ties, duplicates, empty clusters, outliers) are among them
 
 import numpy as np
 import pytest
-from golden_traces import NODE, compared, random_recipes, shipped
+from golden_traces import compared
+from javascript import needs_node
 
 from lloydformer.verify.problems import CONTINUOUS
 
-pytestmark = pytest.mark.skipif(NODE is None, reason="Node.js is not installed: no interpreter")
+pytestmark = needs_node
 N_PROBLEMS, N_RANDOM = 20, 200
 
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory):
-    rng = np.random.default_rng(20)
-    drawn = [*shipped(rng, N_PROBLEMS), *random_recipes(rng, N_RANDOM)]
-    return compared(drawn, tmp_path_factory.mktemp("golden"))
+    return compared(tmp_path_factory.mktemp("golden"), N_PROBLEMS, N_RANDOM)
 
 
 def ran(cases):
@@ -71,3 +70,13 @@ def test_centers_are_equal_from_pythons_tokens(cases):
 
 def test_warnings_have_the_same_words(cases):
     assert [c["name"] for c in ran(cases) if c["warning"] != c["warned"]] == []
+
+
+def test_plain_algorithms_are_equal(cases):
+    known = [c for c in ran(cases) if not c["name"].startswith("random")]
+    assert [c["name"] for c in known if c["identified"] != c["name"]] == []
+    assert [c["name"] for c in known if (c["algorithm"] is None) != (c["plain"] is None)] == []
+    off = [(c["name"], c["family"], c["plainOff"]) for c in known
+           if c["plain"] and max(map(float, c["plainOff"])) > 1e-9]  # fmt: skip
+    assert off == []
+    assert sum(c["plain"] is not None for c in known) > 9 * N_PROBLEMS

@@ -1,8 +1,8 @@
 """Traces of Python's circuits in files that tests/explorer/golden.mjs compares with JavaScript."""
 
 import json
-import shutil
 import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from javascript import run_node
 
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.norms import zero_sum
@@ -19,9 +20,9 @@ from lloydformer.circuits.serialise import deserialise
 from lloydformer.circuits.trace import Trace
 from lloydformer.explorer.catalogue import described, variants
 from lloydformer.explorer.menu import menu, parameters
+from lloydformer.verify.known import paired_algorithm
 from lloydformer.verify.problems import FAMILIES, HARD, Problem, draw, on_sphere
 
-NODE = shutil.which("node")
 SCRIPT = Path(__file__).parents[1] / "explorer" / "golden.mjs"
 N_LAYERS = 2
 
@@ -167,8 +168,27 @@ def traced(golden: Golden, numbers: Numbers) -> dict[str, Any]:
         "newCenters": [numbers.add(c) for c in trace.centers],
         "objective": numbers.add(trace.objective[None]),
         "labels": trace.labels.tolist(),
+        "plain": plain_steps(golden, trace, numbers),
         "sure": [sure_labels(trace, t).tolist() for t in range(N_LAYERS)],
     }
+
+
+def plain_steps(golden: Golden, trace: Trace, numbers: Numbers) -> list[list[int]] | None:
+    """Return the plain algorithm's centers after each iteration from the trace's centers.
+
+    None if the package has no plain algorithm for the recipe.
+    """
+    if golden.name.startswith("random"):
+        return None
+    try:
+        algorithm = paired_algorithm(deserialise(golden.recipe), golden.seed or 0)
+    except (KeyError, ValueError):
+        return None
+    points, found = trace.points.numpy(), []
+    for t, centers in enumerate(trace.centers[:-1].numpy()):
+        weights = algorithm.weigh(points, centers, algorithm.assign(points, centers), t)
+        found.append(numbers.add(algorithm.place(points, weights)))
+    return found
 
 
 def sure_labels(trace: Trace, t: int) -> torch.Tensor:
@@ -185,14 +205,25 @@ def sure_labels(trace: Trace, t: int) -> torch.Tensor:
     return clear & (scores[:, 0] - scores[:, 1] > bound)
 
 
-def compared(cases: list[Golden], folder: Path) -> list[dict[str, Any]]:
-    """Write the traces of all cases, and return what one run of Node finds."""
-    numbers = Numbers()
-    written = [traced(case, numbers) for case in cases]
-    (folder / "cases.json").write_text(json.dumps(written), encoding="utf-8")
+def compare(folder: Path, n_problems: int, n_random: int) -> None:
+    """Write the traces of all cases, and what one run of Node finds, to found.json."""
+    rng, numbers = np.random.default_rng(20), Numbers()
+    drawn = [*shipped(rng, n_problems), *random_recipes(rng, n_random)]
+    cases = [traced(golden, numbers) for golden in drawn]
+    (folder / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
     np.concatenate(numbers.arrays).tofile(folder / "numbers.bin")
-    done = subprocess.run([str(NODE), str(SCRIPT), str(folder)], capture_output=True, text=True,
-                          timeout=120, check=False)  # fmt: skip
+    found = json.loads(run_node(str(SCRIPT), str(folder)))
+    both = [{**case, **said} for case, said in zip(cases, found, strict=True)]
+    (folder / "found.json").write_text(json.dumps(both), encoding="utf-8")
+
+
+def compared(folder: Path, n_problems: int, n_random: int) -> list[dict[str, Any]]:
+    """`compare` in a process of its own: shapes of every call are not checked there, for speed."""
+    command = [sys.executable, __file__, str(folder), str(n_problems), str(n_random)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    return [{**case, **found} for case, found in
-            zip(written, json.loads(done.stdout), strict=True)]  # fmt: skip
+    return json.loads((folder / "found.json").read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    compare(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

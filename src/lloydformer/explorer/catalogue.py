@@ -8,7 +8,7 @@ from inspect import signature
 from itertools import product
 from typing import Any, get_args, get_type_hints
 
-from lloydformer.circuits import recipes
+from lloydformer.circuits import activations, recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.outside import draws_noise
 from lloydformer.circuits.recipe import Recipe
@@ -30,14 +30,24 @@ _NOTE = (
 
 
 def parts_module() -> str:
-    """Return interpreter/parts.js: the fields of every part, and which hold floats."""
+    """Return interpreter/parts.js: the fields of every part, and its module."""
     table = {name: _fields(kind) for name, kind in PARTS.items()}
-    return f"{_NOTE}export const PARTS = {json.dumps(table, indent=1)};\n"
+    modules = {name: _module(kind) for name, kind in PARTS.items()}
+    return (
+        f"{_NOTE}export const PARTS = {json.dumps(table, indent=1)};\n"
+        f"export const MODULES = {json.dumps(modules, indent=1)};\n"
+    )
 
 
 def _fields(kind: type[Any]) -> dict[str, str]:
     hints = get_type_hints(kind)
     return {f.name: _kind_of(hints[f.name]) for f in fields(kind) if f.repr}
+
+
+def _module(kind: type[Any]) -> str:
+    """The module that a user imports a part from."""
+    public = activations.__name__
+    return public if kind.__module__.startswith(f"{public}.") else kind.__module__
 
 
 def _kind_of(hint: Any) -> str:

@@ -201,8 +201,8 @@ function byRows(scores, weighRow) {
 export function softmax(scores) {
   const top = largest(scores);
   const weights = scores.map((a) => Math.exp(a - top));
-  const total = weights.reduce((a, b) => a + b, 0);
-  return weights.map((w) => w / total);
+  const mass = total(weights);
+  return weights.map((w) => w / mass);
 }
 
 function logSoftmax(scores) {
@@ -220,13 +220,25 @@ function best(scores) {
 
 /** Equal weights for all keys that may be the best within their tolerance. */
 function allBest(scores, tolerance, i) {
-  const certain = largest(scores.map((a, j) => a - tolerance.spread(i, j)));
-  return evenly(scores.map((a, j) => (a + tolerance.spread(i, j) >= certain ? 1 : 0)));
+  const [lower, chosen] = [scores.slice(), scores.slice()];
+  for (let j = 0; j < scores.length; j++) lower[j] -= tolerance.spread(i, j);
+  const certain = largest(lower); // the best is not below
+  for (let j = 0; j < scores.length; j++) {
+    chosen[j] = scores[j] + tolerance.spread(i, j) >= certain ? 1 : 0;
+  }
+  return evenly(chosen);
 }
 
 function evenly(chosen) {
-  const count = chosen.reduce((a, b) => a + b, 0);
-  return chosen.map((c) => c / count);
+  const count = total(chosen);
+  for (let j = 0; j < chosen.length; j++) chosen[j] /= count;
+  return chosen;
+}
+
+function total(numbers) {
+  let sum = 0;
+  for (let j = 0; j < numbers.length; j++) sum += numbers[j];
+  return sum;
 }
 
 /** p = [gamma a - tau]_+, with the threshold tau that makes the sum 1. */
@@ -279,9 +291,9 @@ function linearWeights(part, scores, context) {
   const patched = logs && scores.data.some(
     (a, at) => Math.abs(a - Math.exp(logs.data[at])) > 16 * Number.EPSILON);
   return byRows(scores, (row, i) => {
-    const total = row.reduce((a, b) => a + b, 0);
-    const faint = logs && !patched && total / row.length < Math.sqrt(Number.EPSILON);
-    return faint ? softmax(logs.row(i)) : row.map((a) => a / total);
+    const mass = total(row);
+    const faint = logs && !patched && mass / row.length < Math.sqrt(Number.EPSILON);
+    return faint ? softmax(logs.row(i)) : row.map((a) => a / mass);
   });
 }
 

@@ -42,13 +42,19 @@
  *
  * identify(recipe): name of the shipped recipe with these parts (parameters may differ) or "new".
  * algorithmOf(recipe, seed): the plain algorithm {name, step(points, centers, t), ...} or null.
- * linesOf(trace, t, recipe): the lines of the algorithm, each with whether it holds in layer t.
- * asPython(state): Python code that makes the same circuit and trace.
+ * linesOf(circuit, trace, t, algorithm): the lines of the algorithm, [{id, slot, text, off, count,
+ *   holds}]: each measured in layer t, whatever was patched; algorithm may be null.
+ * asPython({recipe, points, centers, nLayers, seed, interventions}): Python code that makes the
+ *   same circuit and trace; interventions are those of `hooksOf`.
  */
 
+export { algorithmOf } from "./algorithm.js";
+export { asPython } from "./as_python.js";
 export { withPart, partAt } from "./change.js";
 export { Circuit } from "./circuit.js";
 export { identify } from "./identify.js";
+export { hooksOf } from "./interventions.js";
+export { linesOf } from "./lines.js";
 export { Matrix } from "./matrix.js";
 export { LIVE, NOT_LIVE, recipeFromJson } from "./recipe.js";
 export { Refusal } from "./refusal.js";

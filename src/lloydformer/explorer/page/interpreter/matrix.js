@@ -115,36 +115,43 @@ export function product(a, b) {
 
 /** Dot products of every row of a with every row of b. */
 export function dotProducts(a, b) {
-  return byColumns(a, b, (x, y) => x * y, a.finite && b.finite ? both : either);
-}
-
-/** All |q - k|^2, by differences: equal rows have distance 0 exactly. */
-export function squaredDistances(queries, keys) {
-  return byColumns(queries, keys, (q, k) => (q - k) * (q - k), either);
-}
-
-const either = (inA, inB) => inA || inB;
-const both = (inA, inB) => inA && inB;
-
-/** Sum a term over the columns that are not 0 in either, or in both, of the matrices. */
-function byColumns(a, b, term, lives) {
   const out = new Matrix(a.rows, b.rows);
-  for (let column = 0; column < a.cols; column++) {
-    const [p, q] = [columnOf(a, column), columnOf(b, column)];
-    if (!lives(p.some(isNotZero), q.some(isNotZero))) continue;
+  const skip = a.finite && b.finite; // 0 times infinity is no number
+  for (const [p, q] of columnPairs(a, b, (inA, inB) => !skip || (inA && inB))) {
     let at = 0;
-    for (let i = 0; i < a.rows; i++) {
-      const value = p[i];
-      for (let j = 0; j < b.rows; j++) out.data[at++] += term(value, q[j]);
+    for (let i = 0; i < p.length; i++) {
+      for (let j = 0; j < q.length; j++) out.data[at++] += p[i] * q[j];
     }
   }
   return out;
 }
 
-const isNotZero = (value) => value !== 0;
+/** All |q - k|^2, by differences: equal rows have distance 0 exactly. */
+export function squaredDistances(queries, keys) {
+  const out = new Matrix(queries.rows, keys.rows);
+  for (const [p, q] of columnPairs(queries, keys, (inA, inB) => inA || inB)) {
+    let at = 0;
+    for (let i = 0; i < p.length; i++) {
+      for (let j = 0; j < q.length; j++) {
+        const difference = p[i] - q[j];
+        out.data[at++] += difference * difference;
+      }
+    }
+  }
+  return out;
+}
+
+/** The columns of two matrices that count; `counts` is told in which of them a column is not 0. */
+function columnPairs(a, b, counts) {
+  const pairs = Array.from({ length: a.cols }, (_, j) => [columnOf(a, j), columnOf(b, j)]);
+  const live = (column) => column.some((value) => value !== 0);
+  return pairs.filter(([p, q]) => counts(live(p), live(q)));
+}
 
 function columnOf(matrix, j) {
-  return Float64Array.from({ length: matrix.rows }, (_, i) => matrix.data[i * matrix.cols + j]);
+  const column = new Float64Array(matrix.rows);
+  for (let i = 0; i < matrix.rows; i++) column[i] = matrix.data[i * matrix.cols + j];
+  return column;
 }
 
 /** The index of the largest number, the first one of equals; not-a-number is the largest. */
@@ -160,8 +167,8 @@ export function indexOfLargest(numbers) {
 /** The largest number; not-a-number if one of them is. */
 export function largest(numbers) {
   let best = -Infinity;
-  for (const value of numbers) if (value > best || Number.isNaN(value)) best = value;
-  return numbers.some(Number.isNaN) ? NaN : best;
+  for (let i = 0; i < numbers.length; i++) best = Math.max(best, numbers[i]);
+  return best;
 }
 
 /** The numbers in descending order. */

@@ -8,7 +8,11 @@ const EPS = Number.EPSILON;
 export const SCORES = {
   Euclidean: {
     symbol: () => "ℓ2",
-    scores: (part, queries, keys) => squaredDistances(queries, keys).map((square) => -square),
+    scores(part, queries, keys) {
+      const scores = squaredDistances(queries, keys);
+      for (let at = 0; at < scores.data.length; at++) scores.data[at] = -scores.data[at];
+      return scores;
+    },
     rounding(part, queries, keys) {
       const [squares, factor] = [squaredDistances(queries, keys), 8 + Math.sqrt(queries.rows)];
       const [a, b, terms] = [lengths(queries), lengths(keys), liveColumns(queries, keys)];
