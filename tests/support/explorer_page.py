@@ -1,4 +1,4 @@
-"""The explorer's page in headless Chromium: a server on loopback, a page that allows no complaint."""
+"""The explorer's page in headless Chromium: a server on loopback, a page that may not complain."""
 
 import json
 import math
