@@ -1,0 +1,33 @@
+// Starts the page: the story, then the sandbox.
+import { dataset } from "./datasets.js";
+import { initialState } from "./initial.js";
+import { preferences } from "./preferences.js";
+import { RECIPES } from "./recipes.js";
+import { Model } from "./sandbox/model.js";
+import { Sandbox } from "./sandbox/sandbox.js";
+import { tellStory } from "./story/story.js";
+
+const { state, shared, unread } = initialState();
+const model = new Model(state);
+const sandbox = new Sandbox(document.getElementById("sandbox-root"), model);
+tellStory(document.getElementById("story-root"), (name, recipe, data) => {
+  const base = RECIPES.find((one) => one.name === name).recipe;
+  model.change({ recipe, base, baseName: name, unit: false, data, ...dataset(data), layer: 0, breaks: [], head: "decoder_cross" });
+  sandbox.plot.fit();
+  sandbox.plot.show(false);
+  document.getElementById("sandbox").scrollIntoView();
+});
+preferences(document.querySelector(".top .preferences"));
+
+document.querySelectorAll("a[data-to]").forEach((link) => link.addEventListener("click", (event) => {
+  event.preventDefault(); // the address keeps the state
+  const target = document.getElementById(link.dataset.to);
+  target.scrollIntoView();
+  target.focus({ preventScroll: true });
+}));
+if (unread.length) {
+  const words = document.getElementById("notice");
+  words.textContent = `Part of the link could not be read and was left out: ${unread.join(", ")}.`;
+  words.hidden = false;
+}
+if (shared) document.getElementById("sandbox").scrollIntoView({ behavior: "instant" });
