@@ -32,7 +32,7 @@ document.body.dataset.found = JSON.stringify([recipe.name, ...trace.centers.at(-
 
 
 def make_small_page(folder: Path) -> Path:
-    """Return a folder with the interpreter, and a page that runs a circuit and writes what it finds."""
+    """Make a page with the interpreter that runs a circuit and writes down what it finds."""
     shutil.copytree(PAGE, folder)
     (folder / "index.html").write_text(INDEX, encoding="utf-8")
     (folder / "small.css").write_text("body { color: red; }\n", encoding="utf-8")

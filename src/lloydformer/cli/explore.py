@@ -87,12 +87,12 @@ def _serve(state: dict[str, Any], port: int, no_browser: bool) -> None:
 
     from lloydformer.explorer.server import serving
 
-    with serving(state, port) as server:
-        stderr.print(f"page: {server.address} (Ctrl-C ends it)", soft_wrap=True)
-        try:
+    try:
+        with serving(state, port) as server:
+            stderr.print(f"page: {server.address} (Ctrl-C ends it)", soft_wrap=True)
             if not no_browser and not webbrowser.open(server.address):
                 stderr.print("no browser was found; open the address in one")
             while True:
                 sleep(3600)
-        except KeyboardInterrupt:
-            stderr.print("closed")
+    except KeyboardInterrupt:
+        stderr.print("closed")

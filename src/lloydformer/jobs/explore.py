@@ -30,7 +30,7 @@ def data_state(data: str, n_clusters: int, seed: int = 0) -> tuple[dict[str, Any
     blocks = open(data)
     rng, n_rows = np.random.default_rng(seed), blocks.n_rows
     chosen = np.sort(rng.choice(n_rows, size=min(MOST_POINTS, n_rows), replace=False))
-    points = blocks.take(torch.from_numpy(chosen)).double().numpy()
+    points = blocks.points[torch.from_numpy(chosen)].double().numpy()  # not centered
     if n_clusters > len(points):
         raise ValueError(
             f"--clusters: found {n_clusters} for {len(points)} rows; use at most one per row"
