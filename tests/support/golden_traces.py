@@ -5,7 +5,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,53 @@ from javascript import run_node
 
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.norms import zero_sum
-from lloydformer.circuits.serialise import deserialise
+from lloydformer.circuits.serialise import deserialise, serialise
+from lloydformer.circuits.symmetric import Fixed, symmetric
 from lloydformer.circuits.trace import Trace
 from lloydformer.explorer.catalogue import described, variants
 from lloydformer.explorer.menu import menu, parameters
 from lloydformer.verify.known import paired_algorithm
-from lloydformer.verify.problems import FAMILIES, HARD, Problem, draw, on_sphere
+from lloydformer.verify.problems import (
+    FAMILIES,
+    HARD,
+    Problem,
+    between,
+    coincident,
+    draw,
+    on_sphere,
+    tied,
+    with_empty_cluster,
+)
 
 SCRIPT = Path(__file__).parents[1] / "explorer" / "golden.mjs"
 N_LAYERS = 2
+
+
+SEVERAL_HEADS = symmetric(
+    Fixed(sharpness=(1.0, 4.0), log_belonging=(0.5, 1.0), stride=(0.3, 0.6), nearest=(0.1, -0.2),
+          belonging=(1.0, 0.5, -0.5, 2.0), apart_sharpness=(0.5, 2.0), apart=(0.05, 0.1))
+)  # fmt: skip
+"""A symmetric layer whose heads have different numbers."""
+
+
+def halfway(rng: np.random.Generator, problem: Problem) -> Problem:
+    """Return the problem with centers that are no points, and points halfway between two of them.
+
+    But for rounding they are tied.
+    """
+    moved = between(rng, problem)
+    points = moved.points.copy()
+    points[::3] = (moved.centers[0] + moved.centers[1]) / 2
+    return replace(moved, points=points)
+
+
+HARD_CENTERS = {
+    "between": halfway,
+    "ties": lambda _, problem: tied(problem),
+    "coincident": lambda _, problem: coincident(problem),
+    "empty": with_empty_cluster,
+}
+"""What a family of problems does to the centers."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +79,8 @@ class Golden:
 def live_variants() -> list[tuple[str, dict[str, Any]]]:
     """Return the names and the JSON of all variants of recipes that the page runs."""
     found = ((name, described(recipe)) for name, recipe in variants())
-    return [(name, page["recipe"]) for name, page in found if page["live"]]
+    live = [(name, page["recipe"]) for name, page in found if page["live"]]
+    return [*live, ("several heads", serialise(SEVERAL_HEADS))]
 
 
 whole_menu = cache(menu)
@@ -119,7 +158,7 @@ def problem_for(rng: np.random.Generator, recipe: dict[str, Any], family: Any) -
     """Draw a small problem; unit vectors, with zero sums for layer norm, if there is a norm."""
     problem = draw(rng, family, n=(6, 24), d=(2, 4), k=(2, 5))
     if recipe["norm"] is None:
-        return problem
+        return HARD_CENTERS.get(family, lambda _, same: same)(rng, problem)
     problem = on_sphere(rng, problem)
     if recipe["norm"]["part"] == "RMSNorm":
         return problem
