@@ -6,7 +6,7 @@ from html import escape
 from numpy import ndarray
 from torch import Tensor
 
-from lloydformer.circuits.recipe import Recipe
+import lloydformer as lf
 from lloydformer.circuits.serialise import serialise
 from lloydformer.explorer.page_files import self_contained
 
@@ -40,7 +40,7 @@ class EmbeddedPage:
     >>> page = EmbeddedPage(lf.recipes.soft(20.0), points, points[:3])
     """
 
-    recipe: Recipe | None = None
+    recipe: lf.Recipe | None = None
     points: ndarray | Tensor | None = None
     centers: ndarray | Tensor | None = None
     height: int = 760
