@@ -12,8 +12,8 @@ function embedded() {
 
 /** {state, shared, unread}: `shared` tells whether the address held a state. */
 export function initialState() {
-  const { found, unread } = readHash(location.hash);
   const given = embedded();
+  const { found, unread } = readHash(location.hash.includes("=") ? location.hash : String(given.address ?? ""));
   const state = { ...START, ...found, breaks: found.breaks ?? [] };
   const points = found.points ?? (found.data ? null : given.points ?? null);
   if (isRows(points)) Object.assign(state, { data: null, points });
@@ -39,5 +39,5 @@ function recipes(found, given, unread) {
   const wanted = own ?? changed(known.recipe, found.sets ?? []);
   if (!isDrawable(wanted)) unread.push("recipe");
   const recipe = isDrawable(wanted) ? wanted : known.recipe;
-  return { recipe, base: known.recipe, baseName: known.name, unit: known.needsUnitVectors };
+  return { recipe, base: known.recipe, baseName: known.name, unit: found.unit === undefined ? known.needsUnitVectors : found.unit === 1 };
 }

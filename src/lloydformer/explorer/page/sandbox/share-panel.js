@@ -2,7 +2,7 @@
 import { h, select } from "../dom.js";
 import { asPython } from "../interpreter/index.js";
 import { writeHash } from "../state.js";
-import { canSavePage, savePage } from "./save-page.js";
+import { savePage } from "./save-page.js";
 import { copy, saveCanvas, savePng, saveSvg } from "./share.js";
 
 export class SharePanel {
@@ -16,7 +16,8 @@ export class SharePanel {
       ["As PNG", [...Object.keys(figures), "scores", "attention"].map((name) => [`png ${name}`, `${name} (PNG)`])],
     ], (value) => this.picture(...value.split(" ")));
     this.root = h("div", { class: "share" }, button("Copy link", () => this.link(), "The address holds everything you see"),
-      button("Copy as Python", () => this.python(), "Code that makes the same circuit and trace"), this.pictures, canSavePage() ? button("Save page", () => savePage(model.state), "One file that works without a network") : null);
+      button("Copy as Python", () => this.python(), "Code that makes the same circuit and trace"), this.pictures,
+      button("Save page", () => savePage(model.state), "One file that works without a network"));
     this.field = h("textarea", { class: "copied", rows: 9, readonly: true, "aria-label": "Copied text", spellcheck: "false" });
     this.words = h("p", { class: "share-words", role: "status" });
     this.drawer = h("div", { class: "drawer panel", hidden: true }, h("div", { class: "drawer-head" }, this.words, button("Close", () => { this.drawer.hidden = true; })), this.field);
@@ -64,6 +65,6 @@ export class SharePanel {
   link() {
     const hash = writeHash(this.model.state);
     if (hash) return this.say(new URL(hash, location.href).href, "The link is copied.");
-    return this.note(`The ${this.model.state.points.length} points are too many for a link: copy as Python instead.`);
+    return this.note(`The ${this.model.state.points.length} points are too many for a link: copy as Python, or save the page.`);
   }
 }

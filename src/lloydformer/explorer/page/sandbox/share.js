@@ -12,7 +12,7 @@ export function standalone(svg) {
     const style = getComputedStyle(element);
     const found = KEPT.map((name) => [name, style.getPropertyValue(name)]).filter(([name, value]) => value && (name !== "transform" || value !== "none"));
     to[i].setAttribute("style", found.map(([name, value]) => `${name}:${value}`).join(";"));
-    to[i].removeAttribute("tabindex");
+    for (const name of ["tabindex", "fill", "stroke", "class"]) to[i].removeAttribute(name); // the style has them
   });
   const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
