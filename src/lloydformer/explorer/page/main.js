@@ -5,6 +5,7 @@ import { preferences } from "./preferences.js";
 import { RECIPES } from "./recipes.js";
 import { Model } from "./sandbox/model.js";
 import { Sandbox } from "./sandbox/sandbox.js";
+import { showRecorded } from "./story/recorded.js";
 import { tellStory } from "./story/story.js";
 
 const { state, shared, unread } = initialState();
@@ -17,6 +18,7 @@ tellStory(document.getElementById("story-root"), (name, recipe, data) => {
   sandbox.plot.show(false);
   document.getElementById("sandbox").scrollIntoView();
 });
+showRecorded(document.getElementById("recorded-root"));
 preferences(document.querySelector(".top .preferences"));
 
 document.querySelectorAll("a[data-to]").forEach((link) => link.addEventListener("click", (event) => {

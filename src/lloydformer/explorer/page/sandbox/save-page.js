@@ -39,7 +39,7 @@ async function inline(page) {
 /** The source of the page in one file, which begins with this state. */
 export async function pageWith(state) {
   const page = document.documentElement.cloneNode(true);
-  for (const place of ["#story-root", "#sandbox-root", ".preferences"]) page.querySelector(place).replaceChildren();
+  for (const place of ["#story-root", "#sandbox-root", "#recorded-root", ".preferences"]) page.querySelector(place).replaceChildren();
   page.querySelector("#notice").hidden = true;
   for (const name of ["data-theme", "data-motion"]) page.removeAttribute(name);
   const { recipe, points, centers } = state;
