@@ -40,6 +40,11 @@
  *     choice: {title, part, parameters}; put `part` at path slot or `${slot}.${name}`;
  *     the paths of its parameters are relative to the part.
  *
+ * traces/learned.js, traces/relocation.js (recorded by tools/explorer_traces.py; load them by
+ *   (await import("./traces/learned.js")).default): {name, title, says, points, runs: [{name, title,
+ *   objective, centers, labels, layers: [{recipe, assignments, update}]}]}; assignments (n rows of
+ *   k) and update (k rows of n: the decoder's cross-attention, or null) are in thousandths.
+ *
  * identify(recipe): name of the shipped recipe with these parts (parameters may differ) or "new".
  * algorithmOf(recipe, seed): the plain algorithm {name, step(points, centers, t), ...} or null.
  * linesOf(circuit, trace, t, algorithm): the lines of the algorithm, [{id, slot, text, off, count,
