@@ -54,7 +54,7 @@ def test_keys_step_move_a_center_and_keep_the_focus(explore):
     page.page.focus(STEP)
     for _ in range(11):
         page.page.keyboard.press("Enter")
-    assert page.page.locator(".layer-words").text_content() == "after layer 10 of 10"
+    assert page.page.locator("#sandbox .layer-words").text_content() == "after layer 10 of 10"
     assert page.page.evaluate("document.activeElement.textContent") == "Step"
     page.go(0)
     before = page.centers()
