@@ -24,7 +24,7 @@ def from_disk(browser):
 
 def saved(page, path):
     with page.page.expect_download() as found:
-        page.page.click("text=Save page")
+        page.choose("Save", "page")
     found.value.save_as(path)
     return path
 
@@ -63,7 +63,7 @@ def test_pictures(explore, tmp_path, figure):
     page = explore("#recipe=lloyd&data=three&layer=3")
     for kind, first in (("svg", b"<svg"), ("png", b"\x89PNG")):
         with page.page.expect_download() as found:
-            page.choose("Save a picture", f"{kind} {figure}")
+            page.choose("Save", f"{kind} {figure}")
         path = tmp_path / found.value.suggested_filename
         found.value.save_as(path)
         assert path.name == f"{figure}.{kind}"

@@ -4,7 +4,7 @@ import { dataset } from "./datasets.js";
 export const HEADS = ["encoder_cross", "encoder_self", "decoder_cross", "decoder_self"];
 const LONGEST_LINK = 30000;
 
-export const START = { recipe: "lloyd", data: "three", layers: 10, seed: 0, layer: 0, head: "encoder_cross", breaks: [] };
+export const START = { recipe: "lloyd", data: "three", layers: 10, seed: 0, layer: 1, head: "encoder_cross", breaks: [] };
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 

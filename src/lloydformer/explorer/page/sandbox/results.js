@@ -31,13 +31,21 @@ export class Results {
 
   /** The algorithm's lines, with a mark at those that the layer no longer does. */
   showLines() {
-    const { trace, state, comparison, lines } = this.model;
+    const { trace, state, comparison } = this.model;
+    const lines = this.measured = this.model.lines;
     const title = comparison ? comparison.algorithm.name : "What a layer does";
     const item = ({ text, holds, off, count, slot }) => h("li", { class: holds ? "holds" : "fails", "data-slot": slot },
       h("span", { class: "mark", role: "img", "aria-label": holds ? "holds" : "does not hold" }, holds ? "✓" : "✗"), h("span", {}, text),
       holds ? null : h("span", { class: "off" }, `${count} ${slot.startsWith("encoder") ? "points" : "centers"} off, by up to ${short(off, 2)}`));
     this.lines.replaceChildren(h("h3", {}, title), trace ? h("ol", {}, lines.map(item)) : "",
       h("p", { class: "measured" }, trace ? `Measured in layer ${Math.max(1, state.layer)}.` : ""));
+  }
+
+  /** How many lines fail, by the slot that should do them. */
+  fails() {
+    const fails = {};
+    for (const { slot, holds } of this.measured) if (!holds) fails[slot] = (fails[slot] ?? 0) + 1;
+    return fails;
   }
 
   showNumbers() {

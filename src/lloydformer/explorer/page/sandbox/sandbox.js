@@ -68,12 +68,12 @@ export class Sandbox {
       this.shape = JSON.stringify([state.recipe, state.head]);
     }
     this.plot.show("layer" in changes && Object.keys(changes).length === 1);
+    this.results.show();
     this.figure.show((name) => { const matrix = model.get(`${name}.attention`); return matrix && { matrix, tint: tintOf(name, model.labels) }; },
-      state.head, brokenHeads(state.breaks));
+      state.head, brokenHeads(state.breaks), this.results.fails());
     this.head.show();
     this.player.show(state.layer, trace?.nLayers ?? state.layers);
     if (trace) this.chart.show(trace.objective, model.comparison?.objective ?? null, state.layer);
-    this.results.show();
     this.share.remember();
   }
 }

@@ -10,25 +10,24 @@ export class SharePanel {
   constructor(model, figures, maps) {
     Object.assign(this, { model, figures, maps });
     const button = (text, onclick, title) => h("button", { type: "button", onclick, title }, text);
-    this.pictures = select("Save a picture", [
-      ["", "Save a picture…"],
+    this.saves = select("Save", [
+      ["", "Save…"], ["page", "this page as one file (HTML)"],
       ["As SVG", Object.keys(figures).map((name) => [`svg ${name}`, `${name} (SVG)`])],
       ["As PNG", [...Object.keys(figures), "scores", "attention"].map((name) => [`png ${name}`, `${name} (PNG)`])],
-    ], (value) => this.picture(...value.split(" ")));
+    ], (value) => this.save(...value.split(" ")));
     this.root = h("div", { class: "share" }, button("Copy link", () => this.link(), "The address holds everything you see"),
-      button("Copy as Python", () => this.python(), "Code that makes the same circuit and trace"), this.pictures,
-      button("Save page", () => savePage(model.state), "One file that works without a network"));
+      button("Copy as Python", () => this.python(), "Code that makes the same circuit and trace"), this.saves);
     this.field = h("textarea", { class: "copied", rows: 9, readonly: true, "aria-label": "Copied text", spellcheck: "false" });
     this.words = h("p", { class: "share-words", role: "status" });
     this.drawer = h("div", { class: "drawer panel", hidden: true }, h("div", { class: "drawer-head" }, this.words, button("Close", () => { this.drawer.hidden = true; })), this.field);
   }
 
-  picture(kind, name) {
-    this.pictures.value = "";
+  save(kind, name) {
+    this.saves.value = "";
+    if (kind === "page") return savePage(this.model.state);
     const map = this.maps()[name];
-    if (map) saveCanvas(map.canvas, name);
-    else if (kind === "svg") saveSvg(this.figures[name], name);
-    else if (kind === "png") savePng(this.figures[name], name);
+    if (map) return saveCanvas(map.canvas, name);
+    return kind === "svg" ? saveSvg(this.figures[name], name) : kind === "png" && savePng(this.figures[name], name);
   }
 
   /** Writes the state into the address, a moment after the last change. */
