@@ -1,11 +1,11 @@
 """`lloydformer explore`: options in, a page or a server out."""
 
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from urllib.request import urlopen
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 from lloydformer.explorer.page_files import PAGE
 from lloydformer.jobs.explore import MOST_POINTS, data_state
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not (PAGE / "index.html").exists(), reason="no page is there yet")
 
 
@@ -48,7 +49,8 @@ def test_an_existing_page_needs_force(command, tmp_path):
     status, _, err = command("explore", "-o", str(page))
     assert (status, page.read_text(encoding="utf-8")) == (2, "mine")
     assert "pass --force to replace it" in err
-    assert command("explore", "-o", str(page), "--force")[0] == 0
+    status, out, err = command("explore", "-o", str(page), "--force", "--json")
+    assert (status, json.loads(out), err) == (0, {"page": str(page)}, "")
     assert state_of(page) == {}
 
 
@@ -79,10 +81,18 @@ def test_of_many_rows_some_are_drawn_and_centers_are_distinct(tmp_path):
         data_state(str(tmp_path / "many.npy"), n_clusters=501)
 
 
+SERVED = """
+import signal, sys
+from lloydformer.cli import app
+sys.argv = ["lloydformer", "explore", "--no-browser"]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
+app.main()
+"""
+
+
 def test_it_serves_until_ctrl_c():
-    command = [sys.executable, "-m", "lloydformer", "explore", "--no-browser"]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as running:
+    command = [sys.executable, "-c", SERVED]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         try:
             address = re.search(r"http://\S+", running.stderr.readline())[0]
             with urlopen(address, timeout=10) as answer:
@@ -105,3 +115,22 @@ def test_the_browser_is_asked_to_open_the_address(command, monkeypatch):
     status, _, err = command("explore")
     assert status == 0
     assert opened == re.findall(r"http://\S+/", err)
+
+
+def test_commands_of_the_page_run(command, points, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = [
+        line
+        for page in ("docs/explorer.md", "docs/commands.md")
+        for line in (ROOT / page).read_text(encoding="utf-8").splitlines()
+        if line.startswith("lloydformer explore")
+    ]
+    assert len(shown) > 4
+    for number, line in enumerate(shown):
+        words = line.partition("#")[0].split()[1:]
+        assert (
+            command(*words, *([] if "--output" in words else ["-o", f"{number}.html"]), "--force")[
+                0
+            ]
+            == 0
+        )

@@ -31,4 +31,4 @@ def run_node(*arguments: str, timeout: float = 120, **settings: Any) -> str:
 def evaluate(code: str, given: Any = None) -> Any:
     """Return what `say(value)` is called with in this code; `given` is passed to it as JSON."""
     imports = _IMPORTS.format(page=PAGE.as_uri(), given=json.dumps(given))
-    return json.loads(run_node("--input-type=module", "-e", imports + code))
+    return json.loads(run_node("--input-type=module", "-", input=imports + code))

@@ -21,6 +21,10 @@ INDEX = """<!doctype html>
 MAIN = """import { Circuit } from "./interpreter/index.js";
 import { RECIPES } from './recipes.js';
 
+/* Lines of comments are not code:
+ *   import("./nothing.js")
+ */
+// await import("./nothing.js")
 const given = JSON.parse(document.getElementById("initial-state").textContent);
 const late = await import("./late.js");
 const recipe = given.recipe ?? RECIPES[0].recipe;

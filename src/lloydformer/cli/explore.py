@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from lloydformer.cli.options import integer
-from lloydformer.cli.terminal import stderr
+from lloydformer.cli.terminal import print_json, stderr
 from lloydformer.data.paths import check_source
 from lloydformer.storage.overwrite import refuse_to_overwrite
 
@@ -38,6 +38,9 @@ def explore(
         bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object: the address or the file.")
+    ] = False,
 ) -> None:
     """Open a page on which you see a transformer cluster, and change its parts.
 
@@ -50,8 +53,18 @@ def explore(
         raise ValueError("--clusters: found no --data; centers are added on the page otherwise")
     state = _state(data, clusters or 3, recipe)
     if output is not None:
-        return _write(output, state)
-    return _serve(state, port, no_browser)
+        _write(output, state)
+        _say(str(output), json)
+    else:
+        _serve(state, port, no_browser, json)
+
+
+def _say(page: str, json: bool, more: str = "") -> None:
+    """Print where the page is."""
+    if json:
+        print_json({"page": page})
+    else:
+        stderr.print(f"page: {page}{more}", markup=False, soft_wrap=True)
 
 
 def _state(data: str | None, clusters: int, recipe: str | None) -> dict[str, Any]:
@@ -78,10 +91,9 @@ def _write(output: Path, state: dict[str, Any]) -> None:
     from lloydformer.storage.atomic import write_whole
 
     write_whole(output, self_contained(state))
-    stderr.print(f"page: {output}", markup=False, soft_wrap=True)
 
 
-def _serve(state: dict[str, Any], port: int, no_browser: bool) -> None:
+def _serve(state: dict[str, Any], port: int, no_browser: bool, json: bool) -> None:
     """Serve the page until Ctrl-C."""
     import webbrowser
 
@@ -89,7 +101,7 @@ def _serve(state: dict[str, Any], port: int, no_browser: bool) -> None:
 
     try:
         with serving(state, port) as server:
-            stderr.print(f"page: {server.address} (Ctrl-C ends it)", soft_wrap=True)
+            _say(server.address, json, " (Ctrl-C ends it)")
             if not no_browser and not webbrowser.open(server.address):
                 stderr.print("no browser was found; open the address in one")
             while True:

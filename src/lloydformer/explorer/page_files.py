@@ -13,9 +13,10 @@ _STATE = re.compile(r'(<script type="application/json" id="initial-state">).*?(<
 _STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)">')
 _SCRIPT = re.compile(r'<script type="module" src="([^"]+)"></script>')
 _IMPORT = re.compile(
-    r"""(^(?:import|export)\b[^"';]*?["']|\bimport\(\s*["'])(\.{1,2}/[^"']+)(?=["'])""", re.M
+    r"""^((?:import|export)\b[^"';]*?["']|(?!\s*[*/]).*?\bimport\(\s*["'])(\.{1,2}/[^"']+)(?=["'])""",
+    re.M,
 )
-"""A relative import: at the beginning of a line, or `import("...")` anywhere."""
+"""A relative import: at the beginning of a line, or one `import("...")` in a line of code."""
 
 
 def index_page(state: dict[str, Any], folder: Path = PAGE) -> str:

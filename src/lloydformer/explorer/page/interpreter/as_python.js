@@ -80,8 +80,7 @@ function recipeText(recipe, imports) {
   if (call) return `recipe = ${call}`;
   const differing = ({ recipe: base }) =>
     Object.keys(base).filter((field) => !sameParts(base[field], recipe[field])).length;
-  const known = KNOWN.filter(({ name }) => name in ARGUMENTS);
-  const base = known.reduce((a, b) => (differing(b) < differing(a) ? b : a));
+  const base = KNOWN.reduce((a, b) => (differing(b) < differing(a) ? b : a));
   return [`base = ${makerCall(base, base.recipe, imports)}`,
     `recipe = ${replacement("base", base.recipe, recipe, imports)}`].join("\n");
 }
@@ -139,12 +138,19 @@ function partText(part, imports) {
   const collect = (value) => {
     if (Array.isArray(value)) value.forEach(collect);
     else if (value?.part) {
-      imports.add(value.part === "Subspace" ? value.name.toUpperCase() : value.part);
+      imports.add(value.part === "Subspace" ? subspaceText(value.name).split("(")[0] : value.part);
       Object.values(value).forEach((inner) => value.part !== "Subspace" && collect(inner));
     }
   };
   collect(part);
-  return pythonText(part, typeof part === "number");
+  const text = pythonText(part, typeof part === "number");
+  return text.replace(/\b(LOG_)?BELONGING_\d+\b/g, (name) => subspaceText(name.toLowerCase()));
+}
+
+/** The name of a subspace in Python: POSITION, or belonging(0) for those of several heads. */
+function subspaceText(name) {
+  const [, kind, head] = name.match(/^((?:log_)?belonging)_(\d+)$/) ?? [];
+  return kind ? `${kind}(${head})` : name.toUpperCase();
 }
 
 function importLines(names) {
@@ -182,7 +188,7 @@ function patchTexts({ kind, name, subspace, layer, rows }, matching, imports) {
   }
   if (kind === "set") return [[name, `torch.tensor(${rowsText(rows)}, dtype=torch.float64)`]];
   if (!subspace) return [[name, "torch.zeros_like"]];
-  const space = subspace.toUpperCase();
-  imports.add(space);
+  const space = subspaceText(subspace);
+  imports.add(space.split("(")[0]);
   return [[name, `lambda t: circuit.space.write(t, ${space}, 0 * circuit.space.read(t, ${space}))`]];
 }
