@@ -18,17 +18,18 @@ from explorer_page import Explorer, chromium, served  # noqa: E402
 WIDE = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 SOFT = "Soft-max"
+LINES = ("#0b6b4b", "#77378f", "#a55400", "#1a5fa8", "#0b5f94", "#b24a00", "#0072b2", "#e69f00",
+         "#009e73", "#e4f4ed", "#f2e9f7", "#fdf1e2", "#e9f1fb")  # fmt: skip
+"""Colours of rails, boxes and clusters (theme.css)."""
 
 
 def picture(page: Explorer) -> Image.Image:
-    page.page.wait_for_timeout(80)
+    page.page.wait_for_timeout(900)  # until nothing glides any more
     return Image.open(io.BytesIO(page.page.screenshot())).convert("RGB")
 
 
 def sandbox(browser: Any, address: str, fragment: str, **settings: Any) -> Explorer:
-    page = Explorer(browser, address + fragment, **settings)
-    page.page.wait_for_timeout(300)
-    return page
+    return Explorer(browser, address + fragment, reduced_motion="no-preference", **settings)
 
 
 def frames(page: Explorer) -> list[tuple[Image.Image, int]]:
@@ -49,16 +50,25 @@ def frames(page: Explorer) -> list[tuple[Image.Image, int]]:
 
 
 def write_gif(path: Path, shown: list[tuple[Image.Image, int]], width: int = 960) -> None:
-    """Write pictures with one palette, so that pixels that do not change cost nothing."""
+    """Write pictures with one palette, so that what does not change costs nothing."""
     small = [
         one.resize((width, one.height * width // one.width), Image.Resampling.LANCZOS)
         for one, _ in shown
     ]
-    palette = small[-1].quantize(96, method=Image.Quantize.MEDIANCUT)
+    palette = with_swatches(small[-1]).quantize(128, method=Image.Quantize.MEDIANCUT)
     plain = [one.quantize(palette=palette, dither=Image.Dither.NONE) for one in small]
     times = [time for _, time in shown]
     plain[0].save(path, save_all=True, append_images=plain[1:], duration=times, loop=0,
                   optimize=True)  # fmt: skip
+
+
+def with_swatches(shown: Image.Image) -> Image.Image:
+    """The picture with its lines' colours below it, which few of its pixels have."""
+    tall = Image.new("RGB", (shown.width, shown.height + 24 * len(LINES)))
+    tall.paste(shown)
+    for i, colour in enumerate(LINES):
+        tall.paste(colour, (0, shown.height + 24 * i, shown.width, shown.height + 24 * (i + 1)))
+    return tall
 
 
 def write_png(path: Path, shown: Image.Image) -> None:
@@ -66,7 +76,7 @@ def write_png(path: Path, shown: Image.Image) -> None:
 
 
 def story(browser: Any, address: str) -> Image.Image:
-    page = Explorer(browser, address, viewport=WIDE)
+    page = sandbox(browser, address, "", viewport=WIDE)
     page.page.evaluate("document.getElementById('point-asks').scrollIntoView()")
     return picture(page)
 
