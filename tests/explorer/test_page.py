@@ -58,7 +58,7 @@ def test_gamma_changes_the_numbers_as_in_python(explore):
 
 
 def test_a_head_that_is_switched_off(explore):
-    page = explore("#recipe=lloyd&data=three")
+    page = explore("#recipe=lloyd&data=three&layer=0")
     page.step()
     assert all(page.lines().values())
     page.page.click('[data-head="decoder_self"]')
@@ -76,7 +76,7 @@ def test_a_head_that_is_switched_off(explore):
 
 
 def test_code_that_is_copied_runs_and_gives_the_same_objective(explore):
-    page = explore("#recipe=trimmed&data=outliers")
+    page = explore("#recipe=trimmed&data=outliers&layer=0")
     page.page.click('[data-head="encoder_self"]')
     page.page.click('[data-break="off"]')
     page.page.click("text=Copy as Python")
@@ -94,7 +94,7 @@ def test_code_that_is_copied_runs_and_gives_the_same_objective(explore):
 
 
 def test_a_part_is_swapped_and_the_page_says_what_it_is(explore):
-    page = explore("#recipe=lloyd&data=three")
+    page = explore("#recipe=lloyd&data=three&layer=0")
     verdict = page.page.locator(".verdict")
     assert "Lloyd's algorithm" in verdict.text_content()
     menu = '[aria-label="Encoder cross-attention: swap a part"]'
@@ -112,7 +112,7 @@ def test_a_part_is_swapped_and_the_page_says_what_it_is(explore):
 
 
 def test_the_address_brings_everything_back(explore):
-    page = explore("#recipe=trimmed&data=outliers")
+    page = explore("#recipe=trimmed&data=outliers&layer=0")
     page.page.click('[data-head="decoder_cross"]')
     page.page.fill('[aria-label^="Fraction kept"]', "150")
     page.page.click('[data-break="freeze"]')

@@ -89,7 +89,7 @@ class Explorer:
 
     def close(self) -> None:
         self.context.close()
-        assert self.complaints == []
+        assert self.complaints == [], self.complaints
 
     def choose(self, label: str, value: str) -> None:
         self.page.select_option(f'#sandbox select[aria-label="{label}"]', value)

@@ -36,8 +36,8 @@ const SETS = {
   },
   paper: { title: "The paper's nine points", about: "The worked example of the paper, in three dimensions, seen from the side that shows most.", points: () => PAPER.points, centers: PAPER.centers },
   trapped: {
-    title: "Lloyd gets stuck", about: "Two centers share one group, and one center has two groups. Lloyd cannot leave.",
-    points: () => blobs(11, [[-2.6, 0], [1.7, 1.5], [1.7, -1.5]], 24, 0.42), centers: [[-2.6, 0.9], [-2.6, -0.9], [1.7, 0.2]],
+    title: "Lloyd gets stuck", about: "Two centers share one group, and one center has two. Lloyd cannot leave; soft k-means can.",
+    points: () => blobs(12, [[-1.1, 0], [0.84, 0.92], [0.84, -0.92]], 24, 0.3), centers: [[-1.1, 0.67], [-1.1, -0.67], [0.84, 0.17]],
   },
   outliers: {
     title: "Outliers", about: "A few points far away drag the means of Lloyd along. Trimmed k-means leaves them out.",

@@ -12,8 +12,8 @@ function embedded() {
 
 /** {state, shared, unread}: `shared` tells whether the address held a state. */
 export function initialState() {
-  const { found, unread } = readHash(location.hash);
   const given = embedded();
+  const { found, unread } = readHash(location.hash.includes("=") ? location.hash : String(given.address ?? ""));
   const state = { ...START, ...found, breaks: found.breaks ?? [] };
   const points = found.points ?? (found.data ? null : given.points ?? null);
   if (isRows(points)) Object.assign(state, { data: null, points });
@@ -21,12 +21,23 @@ export function initialState() {
   const centers = found.centers ?? (points === given.points ? given.centers : null);
   if (isRows(centers, state.points[0].length)) state.centers = centers;
   if (!state.centers || state.centers[0].length !== state.points[0].length) state.centers = state.points.slice(0, 3);
-  return { state: { ...state, ...recipes(found, given) }, shared: Object.keys(found).length > 0, unread };
+  return { state: { ...state, ...recipes(found, given, unread) }, shared: Object.keys(found).length > 0, unread };
 }
 
-function recipes(found, given) {
+/** Whether the parts are where the figure looks for them; if they fit together, the circuit says. */
+function isDrawable(recipe) {
+  const isHead = (head) => head?.part === "Head" && head.score?.part && head.activation?.part && Array.isArray(head.beside)
+    && ["query", "key", "value"].every((name) => head[name]?.part);
+  return ["encoder_cross", "encoder_self", "decoder_cross", "decoder_self"].every((slot) => isHead(recipe[slot]))
+    && (recipe.affinity === null || isHead(recipe.affinity)) && [recipe.norm, recipe.feedforward].every((part) => part === null || part?.part)
+    && Array.isArray(recipe.tokens?.subspaces) && recipe.tokens.subspaces.every((space) => typeof space?.name === "string" && typeof space.symbol === "string");
+}
+
+function recipes(found, given, unread) {
   const own = !found.recipe && given.recipe?.part === "Recipe" ? given.recipe : null;
   const known = RECIPES.find((one) => one.live && one.name === (found.recipe ?? own?.name)) ?? RECIPES[0];
-  const recipe = own ?? (found.sets ? changed(known.recipe, found.sets) : known.recipe);
-  return { recipe, base: known.recipe, baseName: known.name, unit: known.needsUnitVectors };
+  const wanted = own ?? changed(known.recipe, found.sets ?? []);
+  if (!isDrawable(wanted)) unread.push("recipe");
+  const recipe = isDrawable(wanted) ? wanted : known.recipe;
+  return { recipe, base: known.recipe, baseName: known.name, unit: found.unit === undefined ? known.needsUnitVectors : found.unit === 1 };
 }

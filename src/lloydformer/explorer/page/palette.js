@@ -27,17 +27,22 @@ export function mixed(weights) {
   return total > 0 ? sum.map((value) => Math.round(value / total)) : null;
 }
 
+const triples = new Map(); // until the theme changes
+
 /** A colour of the theme, such as "--ink", as [red, green, blue] for canvases. */
 export function themeTriple(name) {
-  const probe = document.body.appendChild(document.createElement("i"));
-  probe.style.color = `var(${name})`;
-  const found = getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number);
-  probe.remove();
-  return found;
+  if (!triples.has(name)) {
+    const probe = document.body.appendChild(document.createElement("i"));
+    probe.style.color = `var(${name})`;
+    triples.set(name, getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number));
+    probe.remove();
+  }
+  return triples.get(name);
 }
 
 /** Runs `redraw` when light turns to dark or back. */
 export function onTheme(redraw) {
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  document.addEventListener("themechange", redraw);
+  const again = () => { triples.clear(); redraw(); };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+  document.addEventListener("themechange", again);
 }

@@ -106,10 +106,11 @@ export class Plot {
   /** Lines of attention: [{from, to, weight, colour}], places in the plane. */
   showRays(rays) {
     const strongest = Math.max(...rays.map((ray) => ray.weight), 1e-12);
+    const thick = rays.length > 12 ? 1.6 : 3.4;
     this.groups.rays.replaceChildren(...rays.filter((ray) => ray.weight > 1e-4 * strongest).map((ray) => {
       const [[x1, y1], [x2, y2]] = [this.screen(ray.from), this.screen(ray.to)];
       const share = ray.weight / (ray.top ?? strongest);
-      return s("line", { x1, y1, x2, y2, stroke: ray.colour, "stroke-width": 0.6 + 3.4 * share, "stroke-opacity": 0.25 + 0.65 * share });
+      return s("line", { x1, y1, x2, y2, stroke: ray.colour, "stroke-width": 0.6 + thick * share, "stroke-opacity": 0.25 + 0.65 * share });
     }));
   }
 

@@ -4,7 +4,7 @@ import { dataset } from "./datasets.js";
 export const HEADS = ["encoder_cross", "encoder_self", "decoder_cross", "decoder_self"];
 const LONGEST_LINK = 30000;
 
-export const START = { recipe: "lloyd", data: "three", layers: 10, seed: 0, layer: 0, head: "encoder_cross", breaks: [] };
+export const START = { recipe: "lloyd", data: "three", layers: 10, seed: 0, layer: 1, head: "encoder_cross", breaks: [] };
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
@@ -58,6 +58,7 @@ const READERS = {
   layers: whole(1, 60),
   seed: whole(0, 2 ** 31),
   layer: whole(0, 60),
+  unit: whole(0, 1),
   head: (text) => (/^[a-z_0-9]{1,40}$/.test(text) ? text : null),
   breaks: parsed((found) => Array.isArray(found) && found.every(isBreak)),
 };
@@ -76,7 +77,8 @@ export function readHash(hash) {
 }
 
 /** The address for a state, without what is as at the start; null if it would be too long for a link. */
-export function writeHash({ recipe, base, baseName, data, points, centers, layers, seed, layer, head, breaks }) {
+export function writeHash(state, longest = LONGEST_LINK) {
+  const { recipe, base, baseName, data, points, centers, layers, seed, layer, head, breaks, unit } = state;
   const text = {};
   const sets = changes(base, recipe);
   text.recipe = baseName;
@@ -85,7 +87,8 @@ export function writeHash({ recipe, base, baseName, data, points, centers, layer
   else text.points = rowsToText(points);
   if (!data || !same(dataset(data).centers, centers)) text.centers = rowsToText(centers);
   Object.assign(text, { layers, seed, layer, head });
+  if (unit) text.unit = 1;
   if (breaks.length) text.breaks = JSON.stringify(breaks);
   const hash = `#${new URLSearchParams(text)}`;
-  return hash.length > LONGEST_LINK ? null : hash;
+  return hash.length > longest ? null : hash;
 }

@@ -34,7 +34,7 @@ export class HeadPanel {
 
   get hint() {
     return this.patching ? "Click a cell of the attention: its row then looks there only."
-      : this.model.state.layer === 0 ? "No layer has run yet: press Step." : "Rows ask, columns answer. The deeper the colour, the larger the number within its row.";
+      : this.model.layer === 0 ? "No layer has run yet: press Step." : "Rows ask, columns answer. The deeper the colour, the larger the number within its row.";
   }
 
   /** Makes the maps of another head or recipe. */
@@ -110,7 +110,7 @@ export class HeadPanel {
   }
 
   toggle(kind) {
-    const { breaks, head, layer } = this.model.state;
+    const { state: { breaks, head }, layer } = this.model;
     if (kind === "hand") { this.patching = !this.patching; this.show(); return; }
     const others = breaks.filter((one) => !(targetOf(one).head === head && targetOf(one).layer === null));
     const make = {
@@ -121,7 +121,7 @@ export class HeadPanel {
   }
 
   patch(row, column) {
-    const { breaks, head, layer } = this.model.state;
+    const { state: { breaks, head }, layer } = this.model;
     if (!this.patching || layer === 0) return;
     const one = setByHand(head, layer - 1, this.model.get(`${head}.attention`), row, column);
     this.model.change({ breaks: [...breaks.filter((other) => !sameBreak(one, other)), one] });

@@ -33,6 +33,7 @@ export class LayerFigure {
     set(this.svg, { viewBox: `0 0 ${WIDTH} ${plan.height}` });
     this.root.style.aspectRatio = `${WIDTH} / ${plan.height}`;
     this.thumbs = {};
+    this.marks = {};
     this.boxes = {};
     this.svg.replaceChildren(tips(), ...this.rails(plan, recipe), ...this.taps(plan),
       ...plan.boxes.map((box) => this.box(box)), ...plan.small.map((box) => this.small(box, recipe)));
@@ -73,6 +74,7 @@ export class LayerFigure {
     const self = asks === answers;
     const head = this.heads[name];
     this.thumbs[name] = s("image", { x: BOX.right - THUMB - 10, y: top + 9, width: THUMB, height: THUMB, preserveAspectRatio: "none" });
+    this.marks[name] = s("text", { class: "fails", x: BOX.right - THUMB - 18, y: top + 19 });
     const text = (y, words, cls) => s("text", { x: BOX.left + 12, y: top + y, class: cls }, words);
     return this.boxes[name] = s("g", { class: `head ${self ? "self" : "cross"}` },
       arrow(COPIES[side], input, near, side), s("path", { class: `wire ${side} out`, d: `M${near},${output}H${RAILS[side]}` }), plus(RAILS[side], output, side),
@@ -82,7 +84,7 @@ export class LayerFigure {
       s("rect", { class: "pill", x: BOX.left + 8, y: top + 44, width: PILL, height: 21, rx: 6 }),
       text(59, `${scoreWords(head.score)} → ${activationWords(head.activation)}`, "part"),
       s("path", { class: "caret", d: `M${BOX.left + PILL - 7},${top + 52}l4,5l4,-5` }),
-      s("rect", { class: "thumb", x: BOX.right - THUMB - 10.5, y: top + 8.5, width: THUMB + 1, height: THUMB + 1 }), this.thumbs[name]);
+      s("rect", { class: "thumb", x: BOX.right - THUMB - 10.5, y: top + 8.5, width: THUMB + 1, height: THUMB + 1 }), this.thumbs[name], this.marks[name]);
   }
 
   small({ slot, top, input, output, height }, recipe) {
@@ -94,8 +96,8 @@ export class LayerFigure {
     return s("g", { class: `small${part ? "" : " empty"}` }, part ? wires : null,
       part && slot === "norm" ? s("path", { class: "cut", d: `M${rail},${input + 2}V${output - 2}` }) : null,
       s("rect", { class: "body", x: BOX.left, y: top, width: BOX.right - BOX.left, height, rx: 8 }),
-      s("text", { class: "title", x: BOX.left + 12, y: top + 19 }, NAMES[slot]),
-      s("text", { class: "part", x: BOX.left + 76, y: top + 19 }, words), s("path", { class: "caret", d: `M${BOX.right - 18},${top + 12}l4,5l4,-5` }));
+      s("text", { class: "title", x: BOX.left + 12, y: top + 17 }, NAMES[slot]),
+      s("text", { class: "part", x: BOX.left + 76, y: top + 17 }, words), s("path", { class: "caret", d: `M${BOX.right - 18},${top + 10}l4,5l4,-5` }));
   }
 
   /** Transparent controls over a box: choose the head, and its menu of parts. */
@@ -113,12 +115,16 @@ export class LayerFigure {
     return menu;
   }
 
-  /** Shows the attention of a layer in the boxes; `attention(name)` gives {matrix, tint} or null. */
-  show(attention, selected, broken) {
+  /**
+   * Shows the attention of a layer in the boxes; `attention(name)` gives {matrix, tint} or null.
+   * `fails`: for each slot, how many lines of the algorithm do not hold.
+   */
+  show(attention, selected, broken, fails) {
     for (const [name, image] of Object.entries(this.thumbs)) {
       const found = attention(name);
       set(image, { href: found ? thumbnail(found.matrix, found.tint, THUMB) : "data:," });
       image.style.visibility = found ? "visible" : "hidden";
+      this.marks[name].textContent = fails[name] ? `✗ ${fails[name]}` : "";
       this.boxes[name].classList.toggle("selected", name === selected);
       this.boxes[name].classList.toggle("broken", broken.has(name));
     }

@@ -5,7 +5,7 @@ export const WIDTH = 440;
 export const RAILS = { encoder: 24, decoder: WIDTH - 24 };
 export const COPIES = { encoder: 48, decoder: WIDTH - 48 };
 export const BOX = { left: 72, right: WIDTH - 72, height: 72 };
-const [TOP, GAP, BETWEEN, SMALL] = [54, 9, 14, 28];
+const [TOP, GAP, BETWEEN, SMALL] = [50, 8, 12, 25];
 
 /** The groups of heads that read the same tokens: encoder, affinity, decoder. */
 function groups(names) {
@@ -34,7 +34,7 @@ export function layout(names) {
   });
   const small = ["norm", "feedforward"].map((slot) => {
     const box = { slot, top: y, input: y + 8, output: y + SMALL - 8, height: SMALL };
-    y += SMALL + 7;
+    y += SMALL + 6;
     return box;
   });
   return { boxes, taps, small, height: y + 20 };

@@ -4,7 +4,8 @@ import { partAt, withPart } from "../interpreter/index.js";
 import { MENU } from "../recipes.js";
 
 const KNOBS = ["inverse_temperature", "keep", "temperature", "separation", "m", "rank", "within", "ties"];
-const shape = (part) => JSON.stringify(part, (key, value) => (KNOBS.includes(key) && value !== null ? "#" : value));
+/** The parts as a text, whatever their numbers are. */
+export const shape = (part) => JSON.stringify(part, (key, value) => (KNOBS.includes(key) && value !== null ? "#" : value));
 /** Whether two parts differ in their numbers only. */
 export const alike = (a, b) => shape(a ?? null) === shape(b ?? null);
 

@@ -19,6 +19,8 @@ export class Model {
 
   get k() { return this.state.centers.length; }
   get d() { return this.state.points[0].length; }
+  /** The layer that is shown: 0 is the start. */
+  get layer() { return this.trace ? Math.min(this.state.layer, this.trace.nLayers) : 0; }
   /** The points and first centers as the circuit gets them. */
   get points() { return this.state.unit ? this.state.points.map(unitVector) : this.state.points; }
   get centers() { return this.state.unit ? this.state.centers.map(unitVector) : this.state.centers; }
@@ -32,7 +34,6 @@ export class Model {
     Object.assign(this.state, changes);
     const shown = Object.keys(changes).every((name) => ["layer", "head"].includes(name));
     if (!shown) this.run();
-    this.state.layer = Math.min(this.state.layer, this.trace?.nLayers ?? 0);
     this.listeners.forEach((listener) => listener(shown ? "shown" : "run", changes));
   }
 
@@ -55,17 +56,17 @@ export class Model {
 
   /** An intermediate of the layer that is shown; null before the first layer. */
   get(name) {
-    return this.trace && this.state.layer > 0 ? this.trace.get(`layers.${this.state.layer - 1}.${name}`) : null;
+    return this.layer > 0 ? this.trace.get(`layers.${this.layer - 1}.${name}`) : null;
   }
 
   /** The labels of the layer that is shown, or null. */
   get labels() {
-    return this.trace && this.state.layer > 0 ? this.trace.labels[this.state.layer - 1] : null;
+    return this.layer > 0 ? this.trace.labels[this.layer - 1] : null;
   }
 
   /** The lines of the algorithm in the layer that is shown, each with whether it holds. */
   get lines() {
-    const t = Math.max(0, this.state.layer - 1);
+    const t = Math.max(0, this.layer - 1);
     return this.trace ? linesOf(this.circuit, this.trace, t, this.comparison?.algorithm ?? null) : [];
   }
 }

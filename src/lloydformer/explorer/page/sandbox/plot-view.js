@@ -17,7 +17,7 @@ export class PlotView {
       erase: (what) => this.erase(what), look: (what) => this.look(what),
     };
     editable(this.plot, edit);
-    centersByKeys(this.plot, (j) => this.places(model.trace?.centers[model.state.layer] ?? model.centers)[j],
+    centersByKeys(this.plot, (j) => this.places(model.trace?.centers[model.layer] ?? model.centers)[j],
       (what, place) => { this.hold(what); this.move(what, place); }, edit.look);
     hover.listen((seen) => { this.plot.light(seen?.kind, seen?.index); this.rays(seen); });
     this.fit();
@@ -39,8 +39,7 @@ export class PlotView {
 
   show(glide) {
     const { model, plot } = this;
-    const { layer, recipe } = model.state;
-    const { trace } = model;
+    const { layer, trace, state: { recipe } } = model;
     plot.glide(glide);
     const shares = trace && layer > 0 ? trace.assignments[layer - 1] : null;
     const colours = model.points.map((_, i) => { const found = shares && mixed(shares[i]); return found ? `rgb(${found})` : null; });
@@ -80,7 +79,7 @@ export class PlotView {
     const { model } = this;
     const map = seen && model.get(seen.kind === "point" ? "encoder_cross.attention" : "decoder_cross.attention");
     if (!map || seen.index >= map.rows) return this.plot.showRays([]);
-    const before = model.trace.centers[model.state.layer - 1];
+    const before = model.trace.centers[model.layer - 1];
     const from = this.projection.seen([...(seen.kind === "point" ? model.points : before)[seen.index]]);
     const answers = this.places(seen.kind === "point" ? before : model.points);
     return this.plot.showRays(answers.map((to, j) => ({
@@ -95,7 +94,7 @@ export class PlotView {
 
   /** Centers are dragged from where they are: that is the new start. */
   hold(what) {
-    const { layer } = this.model.state;
+    const { layer } = this.model;
     if (what.kind !== "center" || layer === 0 || !this.model.trace) return;
     const here = this.model.trace.centers[layer].map((c, j) => [...c].map((x, i) => (Number.isFinite(x) ? round(x) : this.model.centers[j][i])));
     this.model.change({ centers: here, layer: 0 });

@@ -17,6 +17,8 @@ export class RecipeBar {
       ["The paper's table", LIVE.filter((one) => one.inTable).map(entry)],
       ["More recipes", LIVE.filter((one) => !one.inTable).map(entry)],
     ], (name) => this.choose(name));
+    this.mixed = h("option", { value: "", disabled: true }, "your own mix of parts");
+    this.menu.append(this.mixed);
     this.verdict = h("p", { class: "verdict", "aria-live": "polite" });
     this.undo = h("button", { type: "button", onclick: () => this.choose(model.state.baseName) }, "Undo changes");
     this.root = h("div", { class: "recipe-bar" }, labelled("Algorithm", this.menu), this.verdict, this.undo);
@@ -39,13 +41,17 @@ export class RecipeBar {
     const { state, refusal, trace } = this.model;
     const name = identify(state.recipe);
     const isChanged = JSON.stringify(state.recipe) !== JSON.stringify(state.base);
-    this.menu.value = state.baseName;
+    this.mixed.hidden = name !== "new";
+    this.menu.value = name === "new" ? "" : name;
     this.undo.hidden = !isChanged;
     const known = RECIPES.find((one) => one.name === name);
-    this.verdict.className = `verdict ${refusal ? "refused" : name === "new" ? "new" : "known"}`;
-    this.verdict.replaceChildren(...(refusal ? [h("b", {}, "Refused. "), refusal]
-      : name === "new" ? [h("b", {}, "New. "), "No recipe of the package has these parts."]
-        : [h("b", {}, `This is ${plain(known.row.Algorithm)}`), known.appendix ? "" : ""]));
+    const [kind, ...words] = refusal ? ["refused", h("b", {}, "Refused. "), refusal]
+      : name === "new" ? ["new", h("b", {}, "New. "), "No recipe of the package has these parts."]
+        : ["known", h("b", {}, `This is ${plain(known.row.Algorithm)}`)];
+    const count = refusal ? 0 : state.breaks.length;
+    if (count) words.push(count === 1 ? " with one thing broken" : ` with ${count} things broken`);
+    this.verdict.className = `verdict ${count ? "broken" : kind}`;
+    this.verdict.replaceChildren(...words);
     if (trace?.warning && !refusal) this.verdict.append(` ${trace.warning}.`);
     this.showKnobs();
   }

@@ -6,7 +6,7 @@ import { brokenHeads } from "./breaks.js";
 import { DataPanel } from "./data-panel.js";
 import { HeadPanel, tintOf } from "./head-panel.js";
 import { LayerFigure } from "./layer-figure.js";
-import { slotMenu } from "./menus.js";
+import { shape, slotMenu } from "./menus.js";
 import { ObjectiveChart } from "./objective-chart.js";
 import { Player } from "./player.js";
 import { PlotView } from "./plot-view.js";
@@ -32,13 +32,13 @@ export class Sandbox {
     this.controls = new RunControls(model);
     this.results = new Results(model);
     this.share = new SharePanel(model, { plot: this.plot.plot.svg, layer: this.figure.svg, objective: this.chart.svg }, () => this.head.views);
-    root.replaceChildren(...this.parts());
+    root.replaceChildren(...this.panels());
     model.listen((what, changes) => this.show(what, changes));
     onTheme(() => this.show("shown", {}));
     this.show("run", {});
   }
 
-  parts() {
+  panels() {
     return [
       h("div", { class: "toolbar" }, this.recipes.root, this.share.root), this.data.root, this.share.drawer,
       h("div", { class: "work" },
@@ -56,24 +56,22 @@ export class Sandbox {
     const heads = headsOf(state.recipe);
     if (!heads[state.head]) state.head = "encoder_cross";
     if (what === "run") {
-      const shape = JSON.stringify([state.recipe, state.head]);
-      if (shape !== this.shape) { this.figure.build(state.recipe); this.head.build(); }
-      this.shape = shape;
+      const parts = shape(state.recipe);
+      if (parts !== this.parts) { this.figure.build(state.recipe); this.head.build(); }
+      if (parts !== this.parts || "unit" in changes || "breaks" in changes) this.plot.fit();
+      this.parts = parts;
       this.recipes.show();
       this.data.show();
       this.controls.show();
-      if (["unit", "breaks", "recipe"].some((name) => name in changes)) this.plot.fit();
-    } else if ("head" in changes) {
-      this.head.build();
-      this.shape = JSON.stringify([state.recipe, state.head]);
     }
+    if ("head" in changes) this.head.build();
     this.plot.show("layer" in changes && Object.keys(changes).length === 1);
-    this.figure.show((name) => { const matrix = model.get(`${name}.attention`); return matrix && { matrix, tint: tintOf(name, model.labels) }; },
-      state.head, brokenHeads(state.breaks));
-    this.head.show();
-    this.player.show(state.layer, trace?.nLayers ?? state.layers);
-    if (trace) this.chart.show(trace.objective, model.comparison?.objective ?? null, state.layer);
     this.results.show();
+    this.figure.show((name) => { const matrix = model.get(`${name}.attention`); return matrix && { matrix, tint: tintOf(name, model.labels) }; },
+      state.head, brokenHeads(state.breaks), this.results.fails());
+    this.head.show();
+    this.player.show(model.layer, trace?.nLayers ?? state.layers);
+    if (trace) this.chart.show(trace.objective, model.comparison?.objective ?? null, model.layer);
     this.share.remember();
   }
 }

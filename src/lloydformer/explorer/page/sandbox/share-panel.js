@@ -2,7 +2,7 @@
 import { h, select } from "../dom.js";
 import { asPython } from "../interpreter/index.js";
 import { writeHash } from "../state.js";
-import { canSavePage, savePage } from "./save-page.js";
+import { savePage } from "./save-page.js";
 import { copy, saveCanvas, savePng, saveSvg } from "./share.js";
 
 export class SharePanel {
@@ -10,24 +10,24 @@ export class SharePanel {
   constructor(model, figures, maps) {
     Object.assign(this, { model, figures, maps });
     const button = (text, onclick, title) => h("button", { type: "button", onclick, title }, text);
-    this.pictures = select("Save a picture", [
-      ["", "Save a picture…"],
+    this.saves = select("Save", [
+      ["", "Save…"], ["page", "this page as one file (HTML)"],
       ["As SVG", Object.keys(figures).map((name) => [`svg ${name}`, `${name} (SVG)`])],
       ["As PNG", [...Object.keys(figures), "scores", "attention"].map((name) => [`png ${name}`, `${name} (PNG)`])],
-    ], (value) => this.picture(...value.split(" ")));
+    ], (value) => this.save(...value.split(" ")));
     this.root = h("div", { class: "share" }, button("Copy link", () => this.link(), "The address holds everything you see"),
-      button("Copy as Python", () => this.python(), "Code that makes the same circuit and trace"), this.pictures, canSavePage() ? button("Save page", () => savePage(model.state), "One file that works without a network") : null);
+      button("Copy as Python", () => this.python(), "Code that makes the same circuit and trace"), this.saves);
     this.field = h("textarea", { class: "copied", rows: 9, readonly: true, "aria-label": "Copied text", spellcheck: "false" });
     this.words = h("p", { class: "share-words", role: "status" });
     this.drawer = h("div", { class: "drawer panel", hidden: true }, h("div", { class: "drawer-head" }, this.words, button("Close", () => { this.drawer.hidden = true; })), this.field);
   }
 
-  picture(kind, name) {
-    this.pictures.value = "";
+  save(kind, name) {
+    this.saves.value = "";
+    if (kind === "page") return savePage(this.model.state);
     const map = this.maps()[name];
-    if (map) saveCanvas(map.canvas, name);
-    else if (kind === "svg") saveSvg(this.figures[name], name);
-    else if (kind === "png") savePng(this.figures[name], name);
+    if (map) return saveCanvas(map.canvas, name);
+    return kind === "svg" ? saveSvg(this.figures[name], name) : kind === "png" && savePng(this.figures[name], name);
   }
 
   /** Writes the state into the address, a moment after the last change. */
@@ -64,6 +64,6 @@ export class SharePanel {
   link() {
     const hash = writeHash(this.model.state);
     if (hash) return this.say(new URL(hash, location.href).href, "The link is copied.");
-    return this.note(`The ${this.model.state.points.length} points are too many for a link: copy as Python instead.`);
+    return this.note(`The ${this.model.state.points.length} points are too many for a link: copy as Python, or save the page.`);
   }
 }

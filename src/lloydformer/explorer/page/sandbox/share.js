@@ -1,8 +1,8 @@
 // Takes things away: the address, Python code, pictures.
-import { h } from "../dom.js";
+import { h, s } from "../dom.js";
 
 const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linecap", "stroke-linejoin",
-  "opacity", "font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline", "transform", "visibility"];
+  "opacity", "font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline", "transform", "visibility", "image-rendering"];
 
 /** A copy of a figure that looks the same without the page's styles. */
 export function standalone(svg) {
@@ -12,13 +12,13 @@ export function standalone(svg) {
     const style = getComputedStyle(element);
     const found = KEPT.map((name) => [name, style.getPropertyValue(name)]).filter(([name, value]) => value && (name !== "transform" || value !== "none"));
     to[i].setAttribute("style", found.map(([name, value]) => `${name}:${value}`).join(";"));
-    to[i].removeAttribute("tabindex");
+    for (const name of ["tabindex", "fill", "stroke", "class"]) to[i].removeAttribute(name); // the style has them
   });
   const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
-  copy.style.background = getComputedStyle(document.body).backgroundColor;
+  copy.prepend(s("rect", { width, height, style: `fill:${getComputedStyle(document.body).backgroundColor}` }));
   return { text: new XMLSerializer().serializeToString(copy), width, height };
 }
 

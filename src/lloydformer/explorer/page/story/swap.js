@@ -43,7 +43,7 @@ export function swapPart(onopen) {
       h("p", {}, "Every part of the layer can be replaced: the score, the activation, a norm, a small network. Take another activation, and another algorithm runs on the same points."),
       h("p", {}, pick), slots,
       h("p", { class: "point-made" }, "Another part is another algorithm."),
-      h("p", {}, h("button", { type: "button", class: "primary", onclick: () => onopen(chosen, OPTIONS[chosen][2](recipe(chosen))) }, "Open it in the sandbox")),
+      h("p", {}, h("button", { type: "button", class: "primary", onclick: () => onopen({ name: chosen, recipe: OPTIONS[chosen][2](recipe(chosen)), data: "outliers", layer: LAYERS, head: "decoder_cross" }) }, "Open it in the sandbox")),
     ],
     figure: [view.root, sentence],
   });
