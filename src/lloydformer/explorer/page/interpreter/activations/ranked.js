@@ -1,6 +1,6 @@
 /** Activations by rank, and the first of nearly equal keys. */
 
-import { largest } from "../matrix.js";
+import { descending, largest } from "../matrix.js";
 import { Refusal, require } from "../refusal.js";
 import { best, byRows } from "./weights.js";
 
@@ -25,12 +25,6 @@ export const RANKED = {
   },
 };
 
-/** The order of two numbers; not-a-number is the largest. */
-function compare(a, b) {
-  if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
-  return (a > b) - (a < b);
-}
-
 function rankedWeights({ rank, in_order }, scores) {
   const last = rank === null ? scores.rows - 1 : rank;
   if (last >= scores.cols) {
@@ -38,10 +32,18 @@ function rankedWeights({ rank, in_order }, scores) {
       `rank: found ${last} for ${scores.cols} keys; the last one is ${scores.cols - 1}`);
   }
   return byRows(scores, (row, i) => {
-    let order = Array.from(row.keys()).sort((a, b) => compare(row[b], row[a]) || a - b);
-    if (in_order) order = order.slice(0, scores.rows).sort((a, b) => a - b);
     const weights = new Float64Array(row.length);
-    weights[order[rank === null ? i : rank]] = 1;
+    const keys = in_order ? [...Array(scores.rows).keys()].map((r) => keyOfRank(row, r)) : [];
+    const key = in_order ? keys.sort((a, b) => a - b)[i] : keyOfRank(row, rank ?? i);
+    weights[key] = 1;
     return weights;
   });
+}
+
+/** The key of a rank; among equal ones the first ranks higher. Not-a-number is the largest. */
+function keyOfRank(row, rank) {
+  const ordered = descending(row.map((a) => a + 0)); // -0 is 0
+  const same = (a) => a === ordered[rank] || (Number.isNaN(a) && Number.isNaN(ordered[rank]));
+  let equalsBefore = rank - ordered.findIndex(same);
+  return row.findIndex((a) => same(a) && equalsBefore-- === 0);
 }

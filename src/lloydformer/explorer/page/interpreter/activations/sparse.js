@@ -71,6 +71,8 @@ function nAbove(ordered, level) {
 }
 
 function nKept(ordered, keep, gap, i) {
-  const size = ordered.filter((a) => a > ordered[0] - gap.spread(i, 0)).length;
+  const limit = ordered[0] - gap.spread(i, 0);
+  let size = 0; // of the query's cluster
+  while (ordered[size] > limit) size++;
   return Math.max(1, Math.ceil(keep * size - 1e-9));
 }
