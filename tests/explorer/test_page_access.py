@@ -27,7 +27,7 @@ def test_axe_finds_nothing_serious(explore, width, scheme):
     page.page.click('[data-break="off"]')
     assert page.page.evaluate("document.documentElement.scrollWidth") <= width
     page.page.add_script_tag(path=Path(axe_playwright_python.__file__).parent / "axe.min.js")
-    found = page.page.evaluate("axe.run()")["violations"]
+    found = page.page.evaluate("axe.run().then(found => found.violations)")
     serious = [
         (one["id"], [node["html"][:120] for node in one["nodes"]])
         for one in found
