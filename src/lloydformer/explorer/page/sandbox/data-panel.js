@@ -2,7 +2,7 @@
 import { choices, h, labelled, select } from "../dom.js";
 import { DATASETS, dataset } from "../datasets.js";
 import { startingCenters } from "../starts.js";
-import { asText, parsePoints, textOf, Unreadable } from "./csv.js";
+import { OwnPoints } from "./own-points.js";
 
 const MOST_CENTERS = 8;
 
@@ -11,9 +11,10 @@ export class DataPanel {
     Object.assign(this, { model, onnew, draws: 0 });
     this.menu = select(
       "Points",
-      [...DATASETS.map(({ name, title }) => [name, title]), ["", "Your own points…"]],
+      DATASETS.map(({ name, title }) => [name, title]),
       (name) => this.choose(name),
     );
+    this.menu.append(h("option", { value: "", disabled: true, hidden: true }, "Your own points"));
     this.about = h("p", { class: "about" });
     this.tool = "draw";
     this.tools = choices(
@@ -43,35 +44,9 @@ export class DataPanel {
       onchange: () => model.change({ unit: this.unit.checked }),
     });
     this.unitField = h("label", { class: "field" }, this.unit, h("span", {}, "on the unit circle"));
-    this.text = h("textarea", {
-      rows: 5,
-      "aria-label": "Points, one per line",
-      spellcheck: "false",
-    });
-    this.file = h("input", {
-      type: "file",
-      accept: ".csv,.txt,.tsv,text/*",
-      "aria-label": "Upload points as CSV",
-      onchange: () => this.upload(),
-    });
-    this.words = h("p", { class: "csv-words", role: "status" });
-    this.own = h(
-      "div",
-      { class: "own panel", hidden: true },
-      h("p", {}, "One point per line, numbers separated by commas. Nothing leaves your computer."),
-      this.text,
-      h(
-        "div",
-        { class: "choices" },
-        h(
-          "button",
-          { type: "button", class: "primary", onclick: () => this.read(this.text.value) },
-          "Use these points",
-        ),
-        this.file,
-        h("button", { type: "button", onclick: () => this.open(false) }, "Close"),
-      ),
-      this.words,
+    this.own = new OwnPoints(
+      () => model.state.points,
+      (points) => this.use(points),
     );
     const starts = [
       ["random", "Centers drawn from the points at random", false],
@@ -84,6 +59,7 @@ export class DataPanel {
         "div",
         { class: "data-bar" },
         labelled("Points", this.menu),
+        this.own.button,
         this.tools,
         h(
           "div",
@@ -103,20 +79,11 @@ export class DataPanel {
         this.unitField,
         this.about,
       ),
-      this.own,
+      this.own.root,
     );
   }
 
-  open(on) {
-    this.own.hidden = !on;
-    if (!on) return;
-    this.text.value = asText(this.model.state.points);
-    this.text.focus();
-  }
-
   choose(name) {
-    this.open(!name);
-    if (!name) return;
     this.model.change({ data: name, ...dataset(name), layer: 0, breaks: [] });
     this.onnew();
   }
@@ -142,40 +109,10 @@ export class DataPanel {
     });
   }
 
-  async upload() {
-    const [file] = this.file.files;
-    this.file.value = "";
-    if (!file) return;
-    try {
-      this.read(await textOf(file));
-    } catch (error) {
-      this.say(error);
-    }
-  }
-
-  read(text) {
-    try {
-      const points = parsePoints(text);
-      const k = Math.min(this.model.k, points.length);
-      this.model.change({
-        data: null,
-        points,
-        centers: startingCenters(points, k, 1, true),
-        layer: 0,
-        breaks: [],
-      });
-      this.words.textContent = `${points.length} points with ${points[0].length} numbers each.`;
-      this.words.classList.remove("wrong");
-      this.onnew();
-    } catch (error) {
-      this.say(error);
-    }
-  }
-
-  say(error) {
-    if (!(error instanceof Unreadable)) throw error;
-    this.words.textContent = error.message;
-    this.words.classList.add("wrong");
+  use(points) {
+    const centers = startingCenters(points, Math.min(this.model.k, points.length), 1, true);
+    this.model.change({ data: null, points, centers, layer: 0, breaks: [] });
+    this.onnew();
   }
 
   show() {
