@@ -9,7 +9,7 @@ TEXT = 'textarea[aria-label="Points, one per line"]'
 @pytest.fixture
 def page(explore):
     one = explore("#recipe=lloyd&data=three&layer=0")
-    one.choose("Points", "")
+    one.page.click("text=Paste or upload")
     return one
 
 

@@ -8,7 +8,9 @@ export class Hover {
   /** Returns a function that ends the listening. */
   listen(listener) {
     this.listeners.push(listener);
-    return () => { this.listeners = this.listeners.filter((one) => one !== listener); };
+    return () => {
+      this.listeners = this.listeners.filter((one) => one !== listener);
+    };
   }
 
   /** `seen` is {kind: "point" | "center", index, also?: {kind, index}, words?} or null. */

@@ -14,7 +14,17 @@ const sandbox = new Sandbox(document.getElementById("sandbox-root"), model);
 /** Opens an experiment in the sandbox: {name, recipe?, data, ...what else is to be set}. */
 function open({ name, recipe, data, ...rest }) {
   const { recipe: base, needsUnitVectors: unit } = RECIPES.find((one) => one.name === name);
-  model.change({ recipe: recipe ?? base, base, baseName: name, unit, data, ...dataset(data), breaks: [], layers: 10, ...rest });
+  model.change({
+    recipe: recipe ?? base,
+    base,
+    baseName: name,
+    unit,
+    data,
+    ...dataset(data),
+    breaks: [],
+    layers: 10,
+    ...rest,
+  });
   sandbox.plot.fit();
   sandbox.plot.show(false);
   document.getElementById("sandbox").scrollIntoView();
@@ -24,12 +34,14 @@ tellStory(document.getElementById("story-root"), open);
 showRecorded(document.getElementById("recorded-root"));
 preferences(document.querySelector(".top .preferences"));
 
-document.querySelectorAll("a[data-to]").forEach((link) => link.addEventListener("click", (event) => {
-  event.preventDefault(); // the address keeps the state
-  const target = document.getElementById(link.dataset.to);
-  target.scrollIntoView();
-  target.focus({ preventScroll: true });
-}));
+document.querySelectorAll("a[data-to]").forEach((link) =>
+  link.addEventListener("click", (event) => {
+    event.preventDefault(); // the address keeps the state
+    const target = document.getElementById(link.dataset.to);
+    target.scrollIntoView();
+    target.focus({ preventScroll: true });
+  }),
+);
 if (unread.length) {
   const words = document.getElementById("notice");
   words.textContent = `Part of the link could not be read and was left out: ${unread.join(", ")}.`;

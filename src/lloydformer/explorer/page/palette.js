@@ -1,6 +1,13 @@
 // Colours: clusters (Okabe and Ito's, as in all plots of the package), and those of the theme.
 export const CLUSTERS = [
-  "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#A07D3A", "#6B6B6B",
+  "#0072B2",
+  "#E69F00",
+  "#009E73",
+  "#CC79A7",
+  "#D55E00",
+  "#56B4E9",
+  "#A07D3A",
+  "#6B6B6B",
 ];
 
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
@@ -34,7 +41,13 @@ export function themeTriple(name) {
   if (!triples.has(name)) {
     const probe = document.body.appendChild(document.createElement("i"));
     probe.style.color = `var(${name})`;
-    triples.set(name, getComputedStyle(probe).color.match(/[\d.]+/g).slice(0, 3).map(Number));
+    triples.set(
+      name,
+      getComputedStyle(probe)
+        .color.match(/[\d.]+/g)
+        .slice(0, 3)
+        .map(Number),
+    );
     probe.remove();
   }
   return triples.get(name);
@@ -42,7 +55,10 @@ export function themeTriple(name) {
 
 /** Runs `redraw` when light turns to dark or back. */
 export function onTheme(redraw) {
-  const again = () => { triples.clear(); redraw(); };
+  const again = () => {
+    triples.clear();
+    redraw();
+  };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
   document.addEventListener("themechange", again);
 }

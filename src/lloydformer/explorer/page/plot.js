@@ -11,14 +11,24 @@ const path = (places) => places.map((p) => p.map(rounded).join(",")).join(" ");
 
 export class Plot {
   constructor(label) {
-    this.groups = Object.fromEntries(["regions", "rays", "points", "trails", "centers", "over"].map((name) =>
-      [name, s("g", { class: name })]));
-    this.svg = s("svg", { class: "plot", viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img", "aria-label": label },
-      Object.values(this.groups));
+    this.groups = Object.fromEntries(
+      ["regions", "rays", "points", "trails", "centers", "over"].map((name) => [
+        name,
+        s("g", { class: name }),
+      ]),
+    );
+    this.svg = s(
+      "svg",
+      { class: "plot", viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img", "aria-label": label },
+      Object.values(this.groups),
+    );
     this.root = h("div", { class: "plot-box" }, this.svg);
     this.points = [];
     this.centers = [];
-    this.fit([[0, 0], [1, 1]]);
+    this.fit([
+      [0, 0],
+      [1, 1],
+    ]);
   }
 
   /** Chooses the scale so that all these places are seen. */
@@ -33,15 +43,22 @@ export class Plot {
   }
 
   screen([x, y]) {
-    return [SIZE / 2 + this.scale * (x - this.middle[0]), SIZE / 2 - this.scale * (y - this.middle[1])];
+    return [
+      SIZE / 2 + this.scale * (x - this.middle[0]),
+      SIZE / 2 - this.scale * (y - this.middle[1]),
+    ];
   }
 
   /** The place in the plane under a pointer, kept inside of the frame. */
   place(event) {
     const box = this.svg.getBoundingClientRect();
-    const at = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height]
-      .map((share) => SIZE * Math.min(0.985, Math.max(0.015, share)));
-    return [this.middle[0] + (at[0] - SIZE / 2) / this.scale, this.middle[1] - (at[1] - SIZE / 2) / this.scale];
+    const at = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height].map(
+      (share) => SIZE * Math.min(0.985, Math.max(0.015, share)),
+    );
+    return [
+      this.middle[0] + (at[0] - SIZE / 2) / this.scale,
+      this.middle[1] - (at[1] - SIZE / 2) / this.scale,
+    ];
   }
 
   /** Draws points with their colours; `counts` in 0..1 tells how much each counts for its center. */
@@ -50,13 +67,18 @@ export class Plot {
     const radius = places.length > 250 ? 3 : places.length > 120 ? 4 : 5;
     while (this.points.length > places.length) this.points.pop().remove();
     while (this.points.length < places.length) {
-      this.points.push(group.appendChild(s("circle", { class: "point", "data-point": this.points.length })));
+      this.points.push(
+        group.appendChild(s("circle", { class: "point", "data-point": this.points.length })),
+      );
     }
     places.forEach((place, i) => {
       const [cx, cy] = this.screen(place).map(rounded);
       const dot = this.points[i];
       const out = counts && counts[i] < 1e-9;
-      dot.setAttribute("class", `point${colours[i] ? "" : " unasked"}${out && colours[i] ? " left-out" : ""}`);
+      dot.setAttribute(
+        "class",
+        `point${colours[i] ? "" : " unasked"}${out && colours[i] ? " left-out" : ""}`,
+      );
       set(dot, { cx, cy, r: radius });
       dot.style.fill = colours[i] && !out ? colours[i] : "";
       dot.style.stroke = out && colours[i] ? colours[i] : "";
@@ -66,9 +88,17 @@ export class Plot {
 
   /** Draws centers at the end of their paths, a path being the places of layers 0, 1, ... */
   showCenters(paths) {
-    this.groups.trails.replaceChildren(...paths.flatMap((places, j) => this.trail(places.map((p) => this.screen(p)), j)));
+    this.groups.trails.replaceChildren(
+      ...paths.flatMap((places, j) =>
+        this.trail(
+          places.map((p) => this.screen(p)),
+          j,
+        ),
+      ),
+    );
     while (this.centers.length > paths.length) this.centers.pop().remove();
-    while (this.centers.length < paths.length) this.centers.push(this.groups.centers.appendChild(this.center(this.centers.length)));
+    while (this.centers.length < paths.length)
+      this.centers.push(this.groups.centers.appendChild(this.center(this.centers.length)));
     paths.forEach((places, j) => {
       const last = places.filter((p) => p.every(Number.isFinite)).at(-1) ?? this.middle;
       const [x, y] = this.screen(last).map((at) => rounded(Math.min(SIZE - 8, Math.max(8, at))));
@@ -78,40 +108,79 @@ export class Plot {
   }
 
   center(j) {
-    return s("g", { class: "center", "data-center": j }, s("circle", { r: 10.5, fill: clusterColour(j) }),
-      s("text", { style: `fill:${inkOn(j)}` }, String(j + 1)));
+    return s(
+      "g",
+      { class: "center", "data-center": j },
+      s("circle", { r: 10.5, fill: clusterColour(j) }),
+      s("text", { style: `fill:${inkOn(j)}` }, String(j + 1)),
+    );
   }
 
   trail(places, j) {
     const seen = places.filter((p) => p.every(Number.isFinite));
     if (seen.length < 2) return [];
     const colour = clusterColour(j);
-    const steps = seen.slice(0, -1).map(([cx, cy], t) => s("circle", {
-      cx: rounded(cx), cy: rounded(cy), r: t ? 2.8 : 4.5, fill: t ? colour : "var(--paper)", stroke: t ? "var(--paper)" : colour,
-      "stroke-width": t ? 1 : 2.5,
-    }));
-    return [s("polyline", { class: "halo", points: path(seen) }),
-      s("polyline", { class: "trail", points: path(seen), stroke: colour }), ...steps];
+    const steps = seen.slice(0, -1).map(([cx, cy], t) =>
+      s("circle", {
+        cx: rounded(cx),
+        cy: rounded(cy),
+        r: t ? 2.8 : 4.5,
+        fill: t ? colour : "var(--paper)",
+        stroke: t ? "var(--paper)" : colour,
+        "stroke-width": t ? 1 : 2.5,
+      }),
+    );
+    return [
+      s("polyline", { class: "halo", points: path(seen) }),
+      s("polyline", { class: "trail", points: path(seen), stroke: colour }),
+      ...steps,
+    ];
   }
 
   /** Shades what belongs to each center; `score` is "Euclidean" or "DotProduct", or null for no regions. */
   showRegions(centers, score) {
-    const corners = [[0, 0], [SIZE, 0], [SIZE, SIZE], [0, SIZE]].map(([x, y]) =>
-      [this.middle[0] + (x - SIZE / 2) / this.scale, this.middle[1] - (y - SIZE / 2) / this.scale]);
+    const corners = [
+      [0, 0],
+      [SIZE, 0],
+      [SIZE, SIZE],
+      [0, SIZE],
+    ].map(([x, y]) => [
+      this.middle[0] + (x - SIZE / 2) / this.scale,
+      this.middle[1] - (y - SIZE / 2) / this.scale,
+    ]);
     const shapes = score ? regions(centers, corners, score) : [];
-    this.groups.regions.replaceChildren(...shapes.map((corner, j) =>
-      s("polygon", { class: "region", points: path(corner.map((p) => this.screen(p))), fill: clusterColour(j) })));
+    this.groups.regions.replaceChildren(
+      ...shapes.map((corner, j) =>
+        s("polygon", {
+          class: "region",
+          points: path(corner.map((p) => this.screen(p))),
+          fill: clusterColour(j),
+        }),
+      ),
+    );
   }
 
   /** Lines of attention: [{from, to, weight, colour}], places in the plane. */
   showRays(rays) {
     const strongest = Math.max(...rays.map((ray) => ray.weight), 1e-12);
     const thick = rays.length > 12 ? 1.6 : 3.4;
-    this.groups.rays.replaceChildren(...rays.filter((ray) => ray.weight > 1e-4 * strongest).map((ray) => {
-      const [[x1, y1], [x2, y2]] = [this.screen(ray.from), this.screen(ray.to)];
-      const share = ray.weight / (ray.top ?? strongest);
-      return s("line", { x1, y1, x2, y2, stroke: ray.colour, "stroke-width": 0.6 + thick * share, "stroke-opacity": 0.25 + 0.65 * share });
-    }));
+    this.groups.rays.replaceChildren(
+      ...rays
+        .filter((ray) => ray.weight > 1e-4 * strongest)
+        .map((ray) => {
+          const [[x1, y1], [x2, y2]] = [this.screen(ray.from), this.screen(ray.to)];
+          const share = ray.weight / (ray.top ?? strongest);
+          return s("line", {
+            x1,
+            y1,
+            x2,
+            y2,
+            stroke: ray.colour,
+            "stroke-width": 0.6 + thick * share,
+            "stroke-opacity": 0.25 + 0.65 * share,
+          });
+        }),
+    );
   }
 
   light(kind, index) {

@@ -8,12 +8,21 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 export function preferences(place) {
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
   const isStill = () => (root.dataset.motion ? root.dataset.motion === "off" : calm.matches);
-  const theme = h("button", { type: "button", onclick: () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    document.dispatchEvent(new Event("themechange"));
-    name();
-  } });
-  const motion = h("button", { type: "button", onclick: () => { root.dataset.motion = isStill() ? "on" : "off"; name(); } });
+  const theme = h("button", {
+    type: "button",
+    onclick: () => {
+      root.dataset.theme = isDark() ? "light" : "dark";
+      document.dispatchEvent(new Event("themechange"));
+      name();
+    },
+  });
+  const motion = h("button", {
+    type: "button",
+    onclick: () => {
+      root.dataset.motion = isStill() ? "on" : "off";
+      name();
+    },
+  });
   const name = () => {
     theme.textContent = isDark() ? "Light" : "Dark";
     theme.setAttribute("aria-label", `Use ${isDark() ? "light" : "dark"} colours`);

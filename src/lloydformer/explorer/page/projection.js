@@ -1,16 +1,30 @@
 // Shows points of any dimension in the plane: as they are, or along the two directions in which they differ most.
 
 const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
-const unit = (v) => { const size = Math.hypot(...v); return size > 0 ? v.map((x) => x / size) : v; };
+const unit = (v) => {
+  const size = Math.hypot(...v);
+  return size > 0 ? v.map((x) => x / size) : v;
+};
 
 /** The direction in which centered rows differ most, by power iteration, away from `others`. */
 function direction(rows, d, others) {
   let v = unit(Array.from({ length: d }, (_, i) => 1 + 0.37 * i));
   for (let round = 0; round < 100; round += 1) {
-    for (const other of others) { const share = dot(v, other); v = v.map((x, i) => x - share * other[i]); }
+    for (const other of others) {
+      const share = dot(v, other);
+      v = v.map((x, i) => x - share * other[i]);
+    }
     const next = new Array(d).fill(0);
-    for (const row of rows) { const share = dot(row, v); for (let i = 0; i < d; i += 1) next[i] += share * row[i]; }
-    for (const other of others) { const share = dot(next, other); next.forEach((x, i) => { next[i] = x - share * other[i]; }); }
+    for (const row of rows) {
+      const share = dot(row, v);
+      for (let i = 0; i < d; i += 1) next[i] += share * row[i];
+    }
+    for (const other of others) {
+      const share = dot(next, other);
+      next.forEach((x, i) => {
+        next[i] = x - share * other[i];
+      });
+    }
     if (Math.hypot(...next) < 1e-300) break;
     v = unit(next);
   }
@@ -23,10 +37,14 @@ export class Projection {
     this.d = points[0].length;
     this.origin = new Array(this.d).fill(0);
     if (this.d <= 2) {
-      this.axes = [0, 1].map((axis) => Array.from({ length: this.d }, (_, i) => (i === axis ? 1 : 0)));
+      this.axes = [0, 1].map((axis) =>
+        Array.from({ length: this.d }, (_, i) => (i === axis ? 1 : 0)),
+      );
       return;
     }
-    this.origin = this.origin.map((_, i) => points.reduce((sum, p) => sum + p[i], 0) / points.length);
+    this.origin = this.origin.map(
+      (_, i) => points.reduce((sum, p) => sum + p[i], 0) / points.length,
+    );
     const rows = points.map((p) => p.map((x, i) => x - this.origin[i]));
     const first = direction(rows, this.d, []);
     this.axes = [first, direction(rows, this.d, [first])];

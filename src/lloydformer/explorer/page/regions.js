@@ -17,8 +17,17 @@ const dot = (a, b) => a[0] * b[0] + a[1] * b[1];
 /** The region of each of the centers within the frame, in order; empty for one that has none. */
 export function regions(centers, frame, score) {
   const half = score === "Euclidean" ? (c) => dot(c, c) / 2 : () => 0;
-  return centers.map((mine, j) => centers.reduce((corners, other, i) => {
-    if (i === j || !corners.length) return corners;
-    return cut(corners, (place) => dot(place, mine) - half(mine) - dot(place, other) + half(other) - (i < j ? 1e-12 : 0));
-  }, mine.every(Number.isFinite) ? frame : []));
+  return centers.map((mine, j) =>
+    centers.reduce(
+      (corners, other, i) => {
+        if (i === j || !corners.length) return corners;
+        return cut(
+          corners,
+          (place) =>
+            dot(place, mine) - half(mine) - dot(place, other) + half(other) - (i < j ? 1e-12 : 0),
+        );
+      },
+      mine.every(Number.isFinite) ? frame : [],
+    ),
+  );
 }

@@ -4,7 +4,15 @@ import { dataset } from "./datasets.js";
 export const HEADS = ["encoder_cross", "encoder_self", "decoder_cross", "decoder_self"];
 const LONGEST_LINK = 30000;
 
-export const START = { recipe: "lloyd", data: "three", layers: 10, seed: 0, layer: 1, head: "encoder_cross", breaks: [] };
+export const START = {
+  recipe: "lloyd",
+  data: "three",
+  layers: 10,
+  seed: 0,
+  layer: 1,
+  head: "encoder_cross",
+  breaks: [],
+};
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
@@ -12,10 +20,14 @@ const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 export function changes(base, recipe) {
   const found = [];
   for (const slot of Object.keys(recipe)) {
-    if (["name", "algorithm", "appendix", "part"].includes(slot) || same(base[slot], recipe[slot])) continue;
+    if (["name", "algorithm", "appendix", "part"].includes(slot) || same(base[slot], recipe[slot]))
+      continue;
     const inside = recipe[slot]?.part === "Head" && base[slot]?.part === "Head";
     if (!inside) found.push([slot, recipe[slot]]);
-    else for (const key of Object.keys(recipe[slot])) if (!same(base[slot][key], recipe[slot][key])) found.push([`${slot}.${key}`, recipe[slot][key]]);
+    else
+      for (const key of Object.keys(recipe[slot]))
+        if (!same(base[slot][key], recipe[slot][key]))
+          found.push([`${slot}.${key}`, recipe[slot][key]]);
   }
   return found;
 }
@@ -35,8 +47,12 @@ export function changed(base, sets) {
 const rowsToText = (rows) => rows.map((row) => row.join(",")).join(";");
 
 function textToRows(text) {
-  const rows = text.split(";").map((row) => row.split(",").map((cell) => (cell.trim() === "" ? NaN : Number(cell))));
-  const fine = rows.length <= 5000 && rows.every((row) => row.length === rows[0].length && row.every(Number.isFinite));
+  const rows = text
+    .split(";")
+    .map((row) => row.split(",").map((cell) => (cell.trim() === "" ? NaN : Number(cell))));
+  const fine =
+    rows.length <= 5000 &&
+    rows.every((row) => row.length === rows[0].length && row.every(Number.isFinite));
   return fine ? rows : null;
 }
 
@@ -45,13 +61,21 @@ const whole = (low, high) => (text) => {
   return Number.isInteger(value) && value >= low && value <= high ? value : null;
 };
 const parsed = (check) => (text) => {
-  try { const found = JSON.parse(text); return check(found) ? found : null; } catch { return null; }
+  try {
+    const found = JSON.parse(text);
+    return check(found) ? found : null;
+  } catch {
+    return null;
+  }
 };
 
-const isBreak = (one) => one && typeof one === "object" && typeof one.kind === "string" && typeof one.name === "string";
+const isBreak = (one) =>
+  one && typeof one === "object" && typeof one.kind === "string" && typeof one.name === "string";
 const READERS = {
   recipe: (text) => (/^[a-z_]{1,40}$/.test(text) ? text : null),
-  sets: parsed((found) => Array.isArray(found) && found.every((one) => Array.isArray(one) && one.length === 2)),
+  sets: parsed(
+    (found) => Array.isArray(found) && found.every((one) => Array.isArray(one) && one.length === 2),
+  ),
   data: (text) => (dataset(text) ? text : null),
   points: textToRows,
   centers: textToRows,
@@ -78,7 +102,8 @@ export function readHash(hash) {
 
 /** The address for a state, without what is as at the start; null if it would be too long for a link. */
 export function writeHash(state, longest = LONGEST_LINK) {
-  const { recipe, base, baseName, data, points, centers, layers, seed, layer, head, breaks, unit } = state;
+  const { recipe, base, baseName, data, points, centers, layers, seed, layer, head, breaks, unit } =
+    state;
   const text = {};
   const sets = changes(base, recipe);
   text.recipe = baseName;

@@ -5,17 +5,29 @@ import { headWords, subspaceWords } from "./words.js";
 const everywhere = (name) => `layers.*.${name}`;
 
 export const switchedOff = (head) => ({ kind: "ablate", name: everywhere(`${head}.output`) });
-export const erased = (side, subspace) => ({ kind: "ablate", name: everywhere(`${side}_tokens`), subspace });
-export const frozen = (head, layer) => ({ kind: "freeze", name: everywhere(`${head}.attention`), layer });
+export const erased = (side, subspace) => ({
+  kind: "ablate",
+  name: everywhere(`${side}_tokens`),
+  subspace,
+});
+export const frozen = (head, layer) => ({
+  kind: "freeze",
+  name: everywhere(`${head}.attention`),
+  layer,
+});
 
 /** All keys with the same weight, in every layer. */
 export const evened = (head, { rows, cols }) => ({
-  kind: "set", name: everywhere(`${head}.attention`), rows: Array.from({ length: rows }, () => new Array(cols).fill(1 / cols)),
+  kind: "set",
+  name: everywhere(`${head}.attention`),
+  rows: Array.from({ length: rows }, () => new Array(cols).fill(1 / cols)),
 });
 
 /** The attention of one layer, with one row that looks at one key only. */
 export function setByHand(head, layer, attention, row, column) {
-  const rows = Array.from({ length: attention.rows }, (_, i) => [...attention.data.subarray(i * attention.cols, (i + 1) * attention.cols)]);
+  const rows = Array.from({ length: attention.rows }, (_, i) => [
+    ...attention.data.subarray(i * attention.cols, (i + 1) * attention.cols),
+  ]);
   rows[row] = rows[row].map((_, j) => (j === column ? 1 : 0));
   return { kind: "set", name: `layers.${layer}.${head}.attention`, rows };
 }
@@ -27,7 +39,8 @@ export function targetOf({ name }) {
   return { head, layer: layer === "*" ? null : Number(layer), side: part.replace("_tokens", "") };
 }
 
-export const sameBreak = (a, b) => a.kind === b.kind && a.name === b.name && a.subspace === b.subspace;
+export const sameBreak = (a, b) =>
+  a.kind === b.kind && a.name === b.name && a.subspace === b.subspace;
 
 /** What is done to a head as a whole: "off", "even", "freeze", or null. */
 export function breakOf(breaks, head) {
@@ -35,7 +48,8 @@ export function breakOf(breaks, head) {
   return mine ? { ablate: "off", set: "even", freeze: "freeze" }[mine.kind] : null;
 }
 
-export const brokenHeads = (breaks) => new Set(breaks.map((one) => targetOf(one).head).filter(Boolean));
+export const brokenHeads = (breaks) =>
+  new Set(breaks.map((one) => targetOf(one).head).filter(Boolean));
 
 /** Those that still make sense for a circuit and its trace. */
 export function fitting(breaks, circuit, trace) {
@@ -43,11 +57,16 @@ export function fitting(breaks, circuit, trace) {
   return breaks.filter((one) => {
     const name = one.name.replace("*", "0");
     if (!names.has(name)) return false;
-    if (one.subspace && !circuit.subspaces.some((space) => space.name === one.subspace)) return false;
+    if (one.subspace && !circuit.subspaces.some((space) => space.name === one.subspace))
+      return false;
     if (one.kind === "freeze") return one.layer < trace.nLayers;
     if (one.kind !== "set") return true;
     const { rows, cols } = trace.get(name);
-    return Array.isArray(one.rows) && one.rows.length === rows && one.rows.every((row) => row.length === cols);
+    return (
+      Array.isArray(one.rows) &&
+      one.rows.length === rows &&
+      one.rows.every((row) => row.length === cols)
+    );
   });
 }
 
@@ -55,8 +74,11 @@ export function fitting(breaks, circuit, trace) {
 export function breakWords(one) {
   const { head, layer, side } = targetOf(one);
   const title = head && headWords(head).title;
-  if (!head) return `${subspaceWords(one.subspace ?? "all")} is erased from the ${side === "encoder" ? "points" : "centers"}`;
+  if (!head)
+    return `${subspaceWords(one.subspace ?? "all")} is erased from the ${side === "encoder" ? "points" : "centers"}`;
   if (one.kind === "ablate") return `${title} is switched off`;
   if (one.kind === "freeze") return `${title} is frozen as in layer ${one.layer + 1}`;
-  return layer === null ? `${title} asks everyone evenly` : `${title} is set by hand in layer ${layer + 1}`;
+  return layer === null
+    ? `${title} asks everyone evenly`
+    : `${title} is set by hand in layer ${layer + 1}`;
 }

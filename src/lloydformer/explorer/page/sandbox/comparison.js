@@ -9,6 +9,8 @@ export function compare({ state, points, centers, trace }) {
   if (!algorithm) return null;
   const history = algorithm.run(plain(points), plain(centers), trace.nLayers);
   const objective = history.map((rows) => objectiveOf(trace.points, Matrix.fromRows(rows)));
-  const apart = history.map((rows, t) => Math.max(...rows.flatMap((row, j) => row.map((x, i) => Math.abs(x - trace.centers[t][j][i])))));
+  const apart = history.map((rows, t) =>
+    Math.max(...rows.flatMap((row, j) => row.map((x, i) => Math.abs(x - trace.centers[t][j][i])))),
+  );
   return { algorithm, centers: history, objective, apart };
 }

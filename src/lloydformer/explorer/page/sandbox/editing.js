@@ -2,7 +2,9 @@
 const pick = (event) => {
   const mark = event.target.closest?.("[data-point], [data-center]");
   if (!mark) return null;
-  return mark.dataset.point !== undefined ? { kind: "point", index: Number(mark.dataset.point) } : { kind: "center", index: Number(mark.dataset.center) };
+  return mark.dataset.point !== undefined
+    ? { kind: "point", index: Number(mark.dataset.point) }
+    : { kind: "center", index: Number(mark.dataset.center) };
 };
 
 /** `edit`: {tool(), hold(what), move(what, place), add(place), erase(what), look(what)}. */
@@ -24,10 +26,14 @@ export function editable(plot, edit) {
     if (held) edit.move(held, plot.place(event));
     else edit.look(pick(event));
   });
-  const release = () => { held = null; };
+  const release = () => {
+    held = null;
+  };
   svg.addEventListener("pointerup", release);
   svg.addEventListener("pointercancel", release);
-  svg.addEventListener("pointerleave", () => { if (!held) edit.look(null); });
+  svg.addEventListener("pointerleave", () => {
+    if (!held) edit.look(null);
+  });
 }
 
 const ARROWS = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
@@ -40,7 +46,10 @@ export function centersByKeys(plot, where, move, look) {
     if (!what || !step) return;
     event.preventDefault();
     const size = (event.shiftKey ? 40 : 8) / plot.scale;
-    move(what, where(what.index).map((x, axis) => x + size * step[axis]));
+    move(
+      what,
+      where(what.index).map((x, axis) => x + size * step[axis]),
+    );
   });
   plot.groups.centers.addEventListener("focusin", (event) => look(pick(event)));
   plot.groups.centers.addEventListener("focusout", () => look(null));

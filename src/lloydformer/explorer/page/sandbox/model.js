@@ -17,13 +17,23 @@ export class Model {
     this.run();
   }
 
-  get k() { return this.state.centers.length; }
-  get d() { return this.state.points[0].length; }
+  get k() {
+    return this.state.centers.length;
+  }
+  get d() {
+    return this.state.points[0].length;
+  }
   /** The layer that is shown: 0 is the start. */
-  get layer() { return this.trace ? Math.min(this.state.layer, this.trace.nLayers) : 0; }
+  get layer() {
+    return this.trace ? Math.min(this.state.layer, this.trace.nLayers) : 0;
+  }
   /** The points and first centers as the circuit gets them. */
-  get points() { return this.state.unit ? this.state.points.map(unitVector) : this.state.points; }
-  get centers() { return this.state.unit ? this.state.centers.map(unitVector) : this.state.centers; }
+  get points() {
+    return this.state.unit ? this.state.points.map(unitVector) : this.state.points;
+  }
+  get centers() {
+    return this.state.unit ? this.state.centers.map(unitVector) : this.state.centers;
+  }
 
   listen(listener) {
     this.listeners.push(listener);
@@ -40,13 +50,21 @@ export class Model {
   run() {
     const { recipe, layers: nLayers, seed, breaks } = this.state;
     const { points, centers } = this;
-    Object.assign(this, { circuit: null, trace: null, clean: null, comparison: null, refusal: null });
+    Object.assign(this, {
+      circuit: null,
+      trace: null,
+      clean: null,
+      comparison: null,
+      refusal: null,
+    });
     try {
       this.circuit = new Circuit(recipe, { nFeatures: this.d, nClusters: this.k });
       this.clean = this.circuit.run(points, centers, { nLayers, seed });
       this.state.breaks = fitting(breaks, this.circuit, this.clean);
       const hooks = hooksOf(this.state.breaks, this.circuit, () => this.clean);
-      this.trace = hooks.size ? this.circuit.run(points, centers, { nLayers, seed, hooks }) : this.clean;
+      this.trace = hooks.size
+        ? this.circuit.run(points, centers, { nLayers, seed, hooks })
+        : this.clean;
       this.comparison = compare(this);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
@@ -67,6 +85,8 @@ export class Model {
   /** The lines of the algorithm in the layer that is shown, each with whether it holds. */
   get lines() {
     const t = Math.max(0, this.layer - 1);
-    return this.trace ? linesOf(this.circuit, this.trace, t, this.comparison?.algorithm ?? null) : [];
+    return this.trace
+      ? linesOf(this.circuit, this.trace, t, this.comparison?.algorithm ?? null)
+      : [];
   }
 }

@@ -1,10 +1,22 @@
 // Play, step and scrub through the layers.
 import { h, s } from "../dom.js";
 
-const ICONS = { start: "M4,3V13M13,3L6,8L13,13Z", back: "M11.5,3L4,8L11.5,13Z", play: "M5,2.5L13.5,8L5,13.5Z", pause: "M4.5,3V13M11.5,3V13" };
-const icon = (name) => s("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, s("path", { d: ICONS[name] }));
+const ICONS = {
+  start: "M4,3V13M13,3L6,8L13,13Z",
+  back: "M11.5,3L4,8L11.5,13Z",
+  play: "M5,2.5L13.5,8L5,13.5Z",
+  pause: "M4.5,3V13M11.5,3V13",
+};
+const icon = (name) =>
+  s(
+    "svg",
+    { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" },
+    s("path", { d: ICONS[name] }),
+  );
 
-const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches || document.documentElement.dataset.motion === "off";
+const still = () =>
+  matchMedia("(prefers-reduced-motion: reduce)").matches ||
+  document.documentElement.dataset.motion === "off";
 
 export class Player {
   /** `onlayer(layer)`: show that layer. */
@@ -12,15 +24,32 @@ export class Player {
     this.onlayer = onlayer;
     this.layer = 0;
     this.layers = 1;
-    const button = (label, text, onclick, cls = "round") => h("button", { type: "button", class: cls, "aria-label": label, title: label, onclick }, text);
+    const button = (label, text, onclick, cls = "round") =>
+      h("button", { type: "button", class: cls, "aria-label": label, title: label, onclick }, text);
     this.back = button("Back to the start", icon("start"), () => this.go(0));
     this.previous = button("One layer back", icon("back"), () => this.go(this.layer - 1));
     this.toggle = button("Play", icon("play"), () => this.play(), "round primary");
     this.next = button("Step: one layer on", "Step", () => this.go(this.layer + 1), "");
-    this.scrub = h("input", { type: "range", min: 0, max: 1, value: 0, step: 1, "aria-label": "Layer", oninput: () => this.go(Number(this.scrub.value)) });
+    this.scrub = h("input", {
+      type: "range",
+      min: 0,
+      max: 1,
+      value: 0,
+      step: 1,
+      "aria-label": "Layer",
+      oninput: () => this.go(Number(this.scrub.value)),
+    });
     this.words = h("output", { class: "layer-words", "aria-live": "polite" });
-    this.root = h("div", { class: "player", role: "group", "aria-label": "Layers" }, this.back, this.previous, this.toggle, this.next,
-      h("div", { class: "scrub" }, this.scrub), this.words);
+    this.root = h(
+      "div",
+      { class: "player", role: "group", "aria-label": "Layers" },
+      this.back,
+      this.previous,
+      this.toggle,
+      this.next,
+      h("div", { class: "scrub" }, this.scrub),
+      this.words,
+    );
   }
 
   show(layer, layers) {
@@ -29,13 +58,19 @@ export class Player {
     this.scrub.value = layer;
     this.scrub.setAttribute("aria-valuetext", this.describe());
     this.words.textContent = this.describe();
-    for (const [control, ends] of [[this.back, layer === 0], [this.previous, layer === 0], [this.next, layer >= layers]]) {
+    for (const [control, ends] of [
+      [this.back, layer === 0],
+      [this.previous, layer === 0],
+      [this.next, layer >= layers],
+    ]) {
       control.setAttribute("aria-disabled", String(ends)); // not disabled: that would take the focus away
     }
   }
 
   describe() {
-    return this.layer === 0 ? `start of ${this.layers} layers` : `after layer ${this.layer} of ${this.layers}`;
+    return this.layer === 0
+      ? `start of ${this.layers} layers`
+      : `after layer ${this.layer} of ${this.layers}`;
   }
 
   go(layer, keep = false) {

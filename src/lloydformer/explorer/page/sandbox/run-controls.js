@@ -4,11 +4,32 @@ import { h } from "../dom.js";
 export class RunControls {
   constructor(model) {
     this.model = model;
-    this.layers = h("input", { type: "range", min: 1, max: 30, "aria-label": "Number of layers", oninput: () => model.change({ layers: Number(this.layers.value) }) });
+    this.layers = h("input", {
+      type: "range",
+      min: 1,
+      max: 30,
+      "aria-label": "Number of layers",
+      oninput: () => model.change({ layers: Number(this.layers.value) }),
+    });
     this.shown = h("output", {});
-    this.seed = h("input", { type: "number", min: 0, max: 99999, step: 1, "aria-label": "Seed of the noise", onchange: () => model.change({ seed: Math.min(99999, Math.max(0, Math.round(Number(this.seed.value) || 0))) }) });
+    this.seed = h("input", {
+      type: "number",
+      min: 0,
+      max: 99999,
+      step: 1,
+      "aria-label": "Seed of the noise",
+      onchange: () =>
+        model.change({
+          seed: Math.min(99999, Math.max(0, Math.round(Number(this.seed.value) || 0))),
+        }),
+    });
     this.seedField = h("div", { class: "knob" }, h("span", {}, "Seed"), this.seed, h("output", {}));
-    this.root = h("div", { class: "knobs" }, h("div", { class: "knob" }, h("span", {}, "Layers"), this.layers, this.shown), this.seedField);
+    this.root = h(
+      "div",
+      { class: "knobs" },
+      h("div", { class: "knob" }, h("span", {}, "Layers"), this.layers, this.shown),
+      this.seedField,
+    );
   }
 
   show() {

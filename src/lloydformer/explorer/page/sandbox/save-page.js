@@ -11,8 +11,12 @@ async function collect(url, base, modules) {
   modules.set(name, "");
   const source = await (await fetch(url)).text();
   const names = new Map();
-  for (const [, , path] of source.matchAll(IMPORT)) names.set(path, await collect(new URL(path, url), base, modules));
-  modules.set(name, source.replace(IMPORT, (whole, before, path) => before + names.get(path)));
+  for (const [, , path] of source.matchAll(IMPORT))
+    names.set(path, await collect(new URL(path, url), base, modules));
+  modules.set(
+    name,
+    source.replace(IMPORT, (whole, before, path) => before + names.get(path)),
+  );
   return name;
 }
 
@@ -28,7 +32,12 @@ async function inline(page) {
   if (!script) return;
   const modules = new Map();
   const first = await collect(new URL(script.getAttribute("src"), base), base, modules);
-  const imports = Object.fromEntries([...modules].map(([name, source]) => [name, `data:text/javascript,${encodeURIComponent(source)}`]));
+  const imports = Object.fromEntries(
+    [...modules].map(([name, source]) => [
+      name,
+      `data:text/javascript,${encodeURIComponent(source)}`,
+    ]),
+  );
   const map = Object.assign(document.createElement("script"), { type: "importmap" });
   map.textContent = JSON.stringify({ imports });
   script.before(map);
@@ -39,7 +48,8 @@ async function inline(page) {
 /** The source of the page in one file, which begins with this state. */
 export async function pageWith(state) {
   const page = document.documentElement.cloneNode(true);
-  for (const place of ["#story-root", "#sandbox-root", "#recorded-root", ".preferences"]) page.querySelector(place).replaceChildren();
+  for (const place of ["#story-root", "#sandbox-root", "#recorded-root", ".preferences"])
+    page.querySelector(place).replaceChildren();
   page.querySelector("#notice").hidden = true;
   for (const name of ["data-theme", "data-motion"]) page.removeAttribute(name);
   const { recipe, points, centers } = state;

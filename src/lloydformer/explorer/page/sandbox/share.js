@@ -1,8 +1,25 @@
 // Takes things away: the address, Python code, pictures.
 import { h, s } from "../dom.js";
 
-const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linecap", "stroke-linejoin",
-  "opacity", "font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline", "transform", "visibility", "image-rendering"];
+const KEPT = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-opacity",
+  "stroke-dasharray",
+  "stroke-linecap",
+  "stroke-linejoin",
+  "opacity",
+  "font-size",
+  "font-weight",
+  "font-family",
+  "text-anchor",
+  "dominant-baseline",
+  "transform",
+  "visibility",
+  "image-rendering",
+];
 
 /** A copy of a figure that looks the same without the page's styles. */
 export function standalone(svg) {
@@ -10,7 +27,9 @@ export function standalone(svg) {
   const [from, to] = [svg, copy].map((root) => [root, ...root.querySelectorAll("*")]);
   from.forEach((element, i) => {
     const style = getComputedStyle(element);
-    const found = KEPT.map((name) => [name, style.getPropertyValue(name)]).filter(([name, value]) => value && (name !== "transform" || value !== "none"));
+    const found = KEPT.map((name) => [name, style.getPropertyValue(name)]).filter(
+      ([name, value]) => value && (name !== "transform" || value !== "none"),
+    );
     to[i].setAttribute("style", found.map(([name, value]) => `${name}:${value}`).join(";"));
     for (const name of ["tabindex", "fill", "stroke", "class"]) to[i].removeAttribute(name); // the style has them
   });
@@ -18,7 +37,9 @@ export function standalone(svg) {
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
-  copy.prepend(s("rect", { width, height, style: `fill:${getComputedStyle(document.body).backgroundColor}` }));
+  copy.prepend(
+    s("rect", { width, height, style: `fill:${getComputedStyle(document.body).backgroundColor}` }),
+  );
   return { text: new XMLSerializer().serializeToString(copy), width, height };
 }
 
@@ -30,7 +51,8 @@ export function download(name, blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-export const saveSvg = (svg, name) => download(`${name}.svg`, new Blob([standalone(svg).text], { type: "image/svg+xml" }));
+export const saveSvg = (svg, name) =>
+  download(`${name}.svg`, new Blob([standalone(svg).text], { type: "image/svg+xml" }));
 
 /** The figure as a picture with three pixels for one. */
 export async function savePng(svg, name) {
@@ -46,7 +68,12 @@ export async function savePng(svg, name) {
   context.fillStyle = getComputedStyle(document.body).backgroundColor;
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  download(`${name}.png`, await new Promise((resolve) => { canvas.toBlob(resolve); }));
+  download(
+    `${name}.png`,
+    await new Promise((resolve) => {
+      canvas.toBlob(resolve);
+    }),
+  );
 }
 
 /** A matrix as a picture, eight pixels a cell or fewer. */

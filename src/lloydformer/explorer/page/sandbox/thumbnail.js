@@ -12,10 +12,10 @@ export function thumbnail(matrix, tint, most) {
     const values = matrix.data.subarray(row * matrix.cols, (row + 1) * matrix.cols);
     let top = 0;
     for (const value of values) top = Math.max(top, Math.abs(value));
-    const r = Math.floor(row * rows / matrix.rows);
+    const r = Math.floor((row * rows) / matrix.rows);
     for (let column = 0; top > 0 && column < matrix.cols; column += 1) {
-      const at = 4 * (r * columns + Math.floor(column * columns / matrix.cols));
-      const ink = 255 * Math.abs(values[column]) / top;
+      const at = 4 * (r * columns + Math.floor((column * columns) / matrix.cols));
+      const ink = (255 * Math.abs(values[column])) / top;
       if (ink <= image.data[at + 3]) continue;
       [image.data[at], image.data[at + 1], image.data[at + 2]] = tint(row, column);
       image.data[at + 3] = ink;

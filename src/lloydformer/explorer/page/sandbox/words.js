@@ -5,7 +5,14 @@ const SIDES = { encoder: "point", decoder: "center" };
 export function headWords(name) {
   const slot = name.replace(/_\d+$/, "");
   if (slot === "affinity") {
-    return { slot, side: "encoder", asks: "point", answers: "center", title: "Affinity attention", line: "each point asks the centers again" };
+    return {
+      slot,
+      side: "encoder",
+      asks: "point",
+      answers: "center",
+      title: "Affinity attention",
+      line: "each point asks the centers again",
+    };
   }
   const [side, kind] = slot.split("_");
   const asks = SIDES[side];
@@ -17,12 +24,22 @@ export function headWords(name) {
 
 const SCORES = { Euclidean: "−|q − k|²", DotProduct: "⟨q, k⟩", Scaled: "scaled ⟨q, k⟩" };
 const ACTIVATIONS = {
-  LimitingSoftmax: "limiting soft-max", Softmax: "soft-max", Linear: "linear", NormMax: "norm-max", Sparsemax: "sparsemax",
-  Gumbel: "Gumbel soft-max", TopK: "top-k", Identity: "identity", Hardmax: "hard-max", Entmax: "entmax",
+  LimitingSoftmax: "limiting soft-max",
+  Softmax: "soft-max",
+  Linear: "linear",
+  NormMax: "norm-max",
+  Sparsemax: "sparsemax",
+  Gumbel: "Gumbel soft-max",
+  TopK: "top-k",
+  Identity: "identity",
+  LogSoftmax: "log soft-max",
+  Ranked: "one rank",
+  FirstOfEquals: "first of equals",
 };
 
 export const scoreWords = (score) => SCORES[score?.part] ?? String(score?.part ?? "none");
-export const activationWords = (activation) => ACTIVATIONS[activation?.part] ?? String(activation?.part ?? "none");
+export const activationWords = (activation) =>
+  ACTIVATIONS[activation?.part] ?? String(activation?.part ?? "none");
 
 const SUBSPACES = { squared_norm: "squared norm", log_belonging: "log belonging" };
 export const subspaceWords = (name) => SUBSPACES[name] ?? name.replaceAll("_", " ");
@@ -39,6 +56,12 @@ export function effect(head) {
 /** The heads of a recipe by name, in the order of the figure. */
 export function headsOf(recipe) {
   const slots = ["encoder_cross", "encoder_self", "affinity", "decoder_cross", "decoder_self"];
-  return Object.fromEntries(slots.filter((slot) => recipe[slot]).flatMap((slot) =>
-    [[slot, recipe[slot]], ...(recipe[slot].beside ?? []).map((head, i) => [`${slot}_${i + 1}`, head])]));
+  return Object.fromEntries(
+    slots
+      .filter((slot) => recipe[slot])
+      .flatMap((slot) => [
+        [slot, recipe[slot]],
+        ...(recipe[slot].beside ?? []).map((head, i) => [`${slot}_${i + 1}`, head]),
+      ]),
+  );
 }

@@ -9,6 +9,13 @@ import { swapPart } from "./swap.js";
 
 /** `onopen({name, recipe, data, ...})`: open an experiment in the sandbox. */
 export function tellStory(root, onopen) {
-  root.replaceChildren(hero(), pointAsks(), centerAsks(), selfWipes(), stackLayers(),
-    swapPart(onopen), experiments(onopen));
+  root.replaceChildren(
+    hero(),
+    pointAsks(),
+    centerAsks(),
+    selfWipes(),
+    stackLayers(),
+    swapPart(onopen),
+    experiments(onopen),
+  );
 }
