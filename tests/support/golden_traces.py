@@ -19,6 +19,7 @@ from javascript import NODE, PAGE, dumped, run_node
 
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.norms import zero_sum
+from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes import learned
 from lloydformer.circuits.serialise import deserialise, serialise
 from lloydformer.circuits.symmetric import Fixed, symmetric
@@ -214,7 +215,7 @@ def traced(golden: Golden, numbers: Numbers) -> dict[str, Any]:
         "newCenters": [numbers.add(c) for c in trace.centers],
         "objective": numbers.add(trace.objective[None]),
         "labels": trace.labels.tolist(),
-        "plain": plain_steps(golden, trace, numbers),
+        "plain": plain_steps(golden, circuit.schedule[0], trace, numbers),
         "sure": [sure_labels(trace, t).tolist() for t in range(N_LAYERS)],
     }
 
@@ -228,7 +229,9 @@ def free_weights(circuit: Circuit, numbers: Numbers) -> dict[str, dict[str, list
     return found
 
 
-def plain_steps(golden: Golden, trace: Trace, numbers: Numbers) -> list[list[int]] | None:
+def plain_steps(
+    golden: Golden, recipe: Recipe, trace: Trace, numbers: Numbers
+) -> list[list[int]] | None:
     """Return the plain algorithm's centers after each iteration from the trace's centers.
 
     None if the package has no plain algorithm for the recipe.
@@ -236,7 +239,7 @@ def plain_steps(golden: Golden, trace: Trace, numbers: Numbers) -> list[list[int
     if golden.name.startswith("random"):
         return None
     try:
-        algorithm = paired_algorithm(deserialise(golden.recipe), golden.seed or 0)
+        algorithm = paired_algorithm(recipe, golden.seed or 0)
     except (KeyError, ValueError):
         return None
     points, found = trace.points.numpy(), []
