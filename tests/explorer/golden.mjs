@@ -36,10 +36,14 @@ function deviation(found, wanted, unit = size(wanted)) {
   return worst;
 }
 
+const mapped = (object, change) =>
+  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
+const weightsOf = ({ weights = {} }) => mapped(weights, (head) => mapped(head, matrix));
+
 function check(one) {
   let circuit;
   try {
-    circuit = new Circuit(one.recipe, one);
+    circuit = new Circuit(one.recipe, { ...one, weights: weightsOf(one) });
     const options = { nLayers: one.nLayers, seed: one.seed };
     const [points, centers] = [matrix(one.points), matrix(one.centers)];
     if (one.refusal !== null) {

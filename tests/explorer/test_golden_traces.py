@@ -28,7 +28,8 @@ def ran(cases):
 def test_there_are_enough_cases(cases):
     names = {case["name"] for case in cases if not case["name"].startswith("random")}
     assert names >= {"lloyd", "lloyd_dot", "spherical", "soft", "trimmed", "robust", "medoids",
-                     "soft_dot", "robust_lifted", "lloyd_binary", "symmetric"}  # fmt: skip
+                     "soft_dot", "robust_lifted", "lloyd_binary", "symmetric",
+                     "learned"}  # fmt: skip
     assert len(cases) == N_PROBLEMS * len(names) + N_RANDOM
     assert all(c["refusal"] is None for c in cases if c["name"] in names)
     assert 60 < sum(c["name"].startswith("random") for c in ran(cases)) < 160

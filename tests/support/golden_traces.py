@@ -16,6 +16,7 @@ from javascript import run_node
 
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.norms import zero_sum
+from lloydformer.circuits.recipes import learned
 from lloydformer.circuits.serialise import deserialise, serialise
 from lloydformer.circuits.symmetric import Fixed, symmetric
 from lloydformer.circuits.trace import Trace
@@ -77,10 +78,10 @@ class Golden:
 
 @cache
 def live_variants() -> list[tuple[str, dict[str, Any]]]:
-    """Return the names and the JSON of all variants of recipes that the page runs."""
+    """Return the names and the JSON of all variants of recipes that the interpreter runs."""
     found = ((name, described(recipe)) for name, recipe in variants())
     live = [(name, page["recipe"]) for name, page in found if page["live"]]
-    return [*live, ("several heads", serialise(SEVERAL_HEADS))]
+    return [*live, ("several heads", serialise(SEVERAL_HEADS)), ("learned", serialise(learned()))]
 
 
 whole_menu = cache(menu)
@@ -98,7 +99,8 @@ def shipped(rng: np.random.Generator, n_problems: int) -> Iterator[Golden]:
 
 def random_recipes(rng: np.random.Generator, count: int) -> Iterator[Golden]:
     """Yield recipes with one to three parts replaced by others of the menu."""
-    bases = [recipe for _, recipe in live_variants() if recipe["numbers"] is None]
+    bases = [recipe for name, recipe in live_variants()
+             if recipe["numbers"] is None and name != "learned"]  # fmt: skip
     for i in range(count):
         recipe = bases[rng.integers(len(bases))]
         for _ in range(rng.integers(1, 4)):
@@ -192,7 +194,7 @@ def traced(golden: Golden, numbers: Numbers) -> dict[str, Any]:
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            circuit = Circuit(deserialise(golden.recipe), points.shape[1], len(centers))
+            circuit = Circuit(deserialise(golden.recipe), points.shape[1], len(centers)).eval()
             trace = circuit(
                 torch.tensor(points), torch.tensor(centers), N_LAYERS, keep="*", seed=golden.seed
             )
@@ -201,6 +203,7 @@ def traced(golden: Golden, numbers: Numbers) -> dict[str, Any]:
     return {
         **asked,
         "refusal": None,
+        "weights": free_weights(circuit, numbers),
         "warning": str(warned[0].message) if warned else None,
         "names": list(trace.names),
         "values": {name: numbers.add(value) for name, value in trace.kept.items()},
@@ -210,6 +213,15 @@ def traced(golden: Golden, numbers: Numbers) -> dict[str, Any]:
         "plain": plain_steps(golden, trace, numbers),
         "sure": [sure_labels(trace, t).tolist() for t in range(N_LAYERS)],
     }
+
+
+def free_weights(circuit: Circuit, numbers: Numbers) -> dict[str, dict[str, list[int]]]:
+    """Return the matrices of a recipe that leaves them free, by head and name; none of others."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for name, weight in circuit.layers[0].state_dict().items() if circuit.schedule[0].free else ():
+        head, _, which = name.rpartition(".")
+        found.setdefault(head, {})[which] = numbers.add(weight.reshape(-1, weight.shape[-1]))
+    return found
 
 
 def plain_steps(golden: Golden, trace: Trace, numbers: Numbers) -> list[list[int]] | None:

@@ -3,7 +3,7 @@
 import { KNOWN } from "../recipes.js";
 import { partAt, withPart } from "./change.js";
 import { Circuit } from "./circuit.js";
-import { sameParts } from "./identify.js";
+import { identify, sameParts } from "./identify.js";
 import { MODULES } from "./parts.js";
 import { patchesOf } from "./patches.js";
 import { floatText, pythonText, quoted } from "./python_text.js";
@@ -76,7 +76,8 @@ function rowsText(rows) {
 
 /** `recipe = ...`: a call of a maker, or a shipped recipe with parts replaced. */
 function recipeText(recipe, imports) {
-  const call = KNOWN.map((known) => makerCall(known, recipe, imports)).find(Boolean);
+  const same = KNOWN.filter(({ name }) => name === identify(recipe));
+  const call = same.map((known) => makerCall(known, recipe, imports)).find(Boolean);
   if (call) return `recipe = ${call}`;
   const differing = ({ recipe: base }) =>
     Object.keys(base).filter((field) => !sameParts(base[field], recipe[field])).length;

@@ -5,8 +5,9 @@
  * line does not break those after it.
  */
 
-import { Lloyd, Medoids, Robust, Soft, Spherical, squared, Trimmed } from "./algorithm.js";
+import { Lloyd, Medoids, Robust, Soft, Spherical, Trimmed } from "./algorithms.js";
 import { Matrix, product } from "./matrix.js";
+import { squared } from "./members.js";
 import { CODES } from "./tokens.js";
 
 const EXACT = 1e-9;

@@ -2,9 +2,8 @@
 
 /** Each norm: whether coordinates must sum to zero, and one position made a unit vector. */
 export const NORMS = {
-  RMSNorm: { symbol: "RMS", zeroSum: false, position: rms },
+  RMSNorm: { zeroSum: false, position: rms },
   LayerNorm: {
-    symbol: "LN",
     zeroSum: true,
     position: (row, epsilon) => {
       const mean = total(row) / row.length;

@@ -7,7 +7,6 @@ const EPS = Number.EPSILON;
 /** Each score: all scores of queries and keys, and an upper bound of their rounding errors. */
 export const SCORES = {
   Euclidean: {
-    symbol: () => "ℓ2",
     scores(part, queries, keys) {
       const scores = squaredDistances(queries, keys);
       for (let at = 0; at < scores.data.length; at++) scores.data[at] = -scores.data[at];
@@ -23,7 +22,6 @@ export const SCORES = {
     },
   },
   DotProduct: {
-    symbol: () => "⟨,⟩",
     scores: (part, queries, keys) => dotProducts(queries, keys),
     rounding(part, queries, keys) {
       const factor = (liveColumns(queries, keys) + 8 + Math.sqrt(queries.rows)) * EPS;
@@ -31,7 +29,6 @@ export const SCORES = {
     },
   },
   Scaled: {
-    symbol: (part) => `${SCORES[part.score.part].symbol(part.score)}/√`,
     scores: (part, queries, keys) => scaled(SCORES[part.score.part].scores, part, queries, keys),
     rounding: (part, queries, keys) =>
       scaled(SCORES[part.score.part].rounding, part, queries, keys),
