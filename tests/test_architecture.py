@@ -105,8 +105,8 @@ def test_an_old_picture_is_reported_and_drawn_again(tmp_path, monkeypatch, capsy
 
 
 def test_a_room_without_a_place_is_reported():
-    rooms = room_graph(import_graph(SOURCES)) | {"explorer": {"circuits"}}
-    with pytest.raises(LookupError, match="explorer: in ROOMS or in the package, not in both"):
+    rooms = room_graph(import_graph(SOURCES)) | {"cellar": {"circuits"}}
+    with pytest.raises(LookupError, match="cellar: in ROOMS or in the package, not in both"):
         architecture.drawn(rooms)
 
 

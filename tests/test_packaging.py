@@ -47,6 +47,14 @@ def contents(path: Path) -> list[str]:
         return file.namelist()
 
 
+def page_files() -> list[str]:
+    """The static files of the explorer."""
+    page = ROOT / "src" / "lloydformer" / "explorer" / "page"
+    found = [str(path.relative_to(page)) for path in page.rglob("*") if path.is_file()]
+    assert {"index.html", "recipes.js", "interpreter/index.js", "traces/learned.js"} <= set(found)
+    return found
+
+
 def test_the_source_distribution_has_all_that_is_needed_to_build_and_test(sources):
     wanted = [f"src/{KERNELS}/kernels/kernels.cpp", f"src/{KERNELS}/kernels/simd.hpp",
               "CMakeLists.txt", "pyproject.toml", "LICENSE", "README.md", "tests/test_packaging.py",
@@ -67,6 +75,7 @@ def test_without_a_compiler_everything_but_the_native_engine_is_there(sources, t
     path = wheel(sources, tmp_path, CC="false", CXX="false")
     assert path.name.endswith("-py3-none-any.whl")
     assert [n for n in contents(path) if n.endswith((".so", ".pyd", ".cpp", ".hpp"))] == []
+    assert {f"lloydformer/explorer/page/{n}" for n in page_files()} <= set(contents(path))
     with zipfile.ZipFile(path) as file:
         file.extractall(tmp_path / "here")
     # -S: the installation that these tests run with has a finder of its own, which is not wanted.

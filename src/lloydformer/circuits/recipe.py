@@ -13,6 +13,7 @@ from lloydformer.circuits.heads import Head
 from lloydformer.circuits.modulation import Modulation
 from lloydformer.circuits.norms import Norm
 from lloydformer.circuits.notation import latex_term, plain_term
+from lloydformer.circuits.notebook import recipe_html
 from lloydformer.circuits.projections import Dense
 from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.subspaces import AFFINITY, ASSIGNMENT, POSITION, SQUARED_NORM
@@ -446,6 +447,9 @@ class Recipe:
     def __str__(self) -> str:
         row = " | ".join(filter(None, self.row().values()))
         return f"{self.name}: {row}\n{self.equation()}"
+
+    def _repr_html_(self) -> str:
+        return recipe_html(self.name, self.row(), self.equation())
 
 
 def _named(slot: str, head: Head) -> dict[str, Head]:

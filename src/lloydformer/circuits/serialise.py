@@ -43,6 +43,8 @@ _KINDS: tuple[type[Any], ...] = (
 )  # fmt: skip
 PARTS = {kind.__name__: kind for kind in _KINDS}
 """Parts that can be serialised, by class name. A user's own part is code and cannot be."""
+_HINTS = {name: get_type_hints(kind) for name, kind in PARTS.items()}
+"""The types of the fields of each part."""
 
 
 def serialise(part: Any) -> Any:
@@ -85,7 +87,7 @@ def _check_fields(kind: type[Any], values: dict[str, Any]) -> None:
     expected = _serialised(kind)
     if values.keys() != set(expected):
         raise ValueError(f"{kind.__name__}: found fields {sorted(values)}; expected {expected}")
-    hints = get_type_hints(kind)
+    hints = _HINTS[kind.__name__]
     for name, value in values.items():
         if not _fits(value, hints[name]):
             raise ValueError(

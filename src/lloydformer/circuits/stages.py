@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import Norm
 from lloydformer.circuits.notation import term
+from lloydformer.circuits.notebook import recipe_html
 from lloydformer.circuits.products import Product
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import ASSIGNMENT, ONE, POSITION, Space, Subspace
@@ -175,6 +176,9 @@ class Staged:
 
     def __str__(self) -> str:
         return f"{self.name}: {' | '.join(self.row().values())}\n{self.equation()}"
+
+    def _repr_html_(self) -> str:
+        return recipe_html(self.name, self.row(), self.equation())
 
 
 AnyRecipe = Recipe | Staged

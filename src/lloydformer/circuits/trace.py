@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
+from html import escape
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from lloydformer.circuits.notebook import trace_html
 from lloydformer.circuits.outside import Outside
 from lloydformer.circuits.patches import Patch
 from lloydformer.numerics.objectives import kmeans_objective
@@ -183,6 +185,12 @@ class Trace:
             f"Trace({prefix}{t} layers, {n} points, {k} centers, {self.points.shape[-1]} features, "
             f"{len(self.kept)} of {len(self.names)} intermediates kept)"
         )
+
+    def _repr_html_(self) -> str:
+        """Return a figure of the run for notebooks; of a batch, the words of `repr`."""
+        if self.points.ndim == 3:
+            return f"<pre>{escape(repr(self))}</pre>"
+        return trace_html(self.points, self.centers, self.labels[-1], self.objective, repr(self))
 
 
 @dataclass

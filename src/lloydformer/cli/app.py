@@ -13,7 +13,8 @@ import typer
 from lloydformer import __version__
 
 COMMANDS = (
-    "bench", "check", "demo", "doctor", "fit", "predict", "recipes", "reproduce", "train", "verify",
+    "bench", "check", "demo", "doctor", "explore", "fit", "predict", "recipes", "reproduce",
+    "train", "verify",
 )  # fmt: skip
 """Each names a module of this package and the function in it."""
 

@@ -1,0 +1,97 @@
+"""A server of the page on this computer, for `lloydformer explore`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import EACCES, EADDRINUSE
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from lloydformer.explorer.page_files import PAGE, index_page
+
+HOST = "127.0.0.1"
+
+
+class PageHandler(SimpleHTTPRequestHandler):
+    """Serves the files of the page; the page itself has the state to begin with."""
+
+    extensions_map = {  # noqa: RUF012
+        ".html": "text/html; charset=utf-8",
+        ".js": "text/javascript; charset=utf-8",
+        ".css": "text/css; charset=utf-8",
+        ".json": "application/json",
+        "": "application/octet-stream",
+    }
+    server: "PageServer"
+
+    def do_GET(self) -> None:
+        if not self._is_for_this_server():
+            self.send_error(403, "Open the address that lloydformer explore printed")
+        elif self.path.partition("?")[0] in ("/", "/index.html"):
+            self._send_page()
+        else:
+            super().do_GET()
+
+    def _is_for_this_server(self) -> bool:
+        """A page of another site whose name leads here may not read the data."""
+        name = (self.headers.get("Host") or "").rpartition(":")[0]
+        return name in (HOST, "localhost")
+
+    def _send_page(self) -> None:
+        body = self.server.page.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", self.extensions_map[".html"])
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-store")  # another run may use the same port
+        super().end_headers()
+
+    def list_directory(self, path: Any) -> None:
+        self.send_error(404)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing: requests are not news."""
+
+
+class PageServer(ThreadingHTTPServer):
+    """The server; port 0 is any free one."""
+
+    daemon_threads = True
+
+    def __init__(self, state: dict[str, Any], port: int = 0, folder: Path = PAGE) -> None:
+        self.page = index_page(state, folder)
+        self.folder = folder
+        try:
+            super().__init__((HOST, port), PageHandler)
+        except OSError as error:
+            if error.errno not in (EADDRINUSE, EACCES):
+                raise
+            raise ValueError(
+                f"--port: found {port}, which cannot be used ({error.strerror}); pass another one, "
+                "or none for a free one"
+            ) from None
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        PageHandler(request, client_address, self, directory=str(self.folder))
+
+    @property
+    def address(self) -> str:
+        """The address of the page."""
+        return f"http://{HOST}:{self.server_address[1]}/"
+
+
+@contextmanager
+def serving(state: dict[str, Any], port: int = 0, folder: Path = PAGE) -> Iterator[PageServer]:
+    """Serve the page in a thread until the `with` block ends."""
+    with PageServer(state, port, folder) as server:
+        thread = Thread(target=server.serve_forever, name="explorer", daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,42 @@
+"""The state that `lloydformer explore` begins with: a recipe, and points of a file."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from lloydformer.circuits.recipes import MAKERS
+from lloydformer.circuits.serialise import serialise
+from lloydformer.data.sources import open
+from lloydformer.explorer.catalogue import is_live
+
+MOST_POINTS = 500
+"""Rows that the page shows; self-attention takes time in proportion to their square."""
+
+
+def recipe_state(name: str) -> dict[str, Any]:
+    """Return the recipe of this name as JSON; raise ValueError if the page cannot run it."""
+    live = [one for one, make in MAKERS.items() if is_live(make())]
+    if name not in live:
+        raise ValueError(f"--recipe: found {name!r}; pass one of {', '.join(live)}")
+    return {"recipe": serialise(MAKERS[name]())}
+
+
+def data_state(data: str, n_clusters: int, seed: int = 0) -> tuple[dict[str, Any], int]:
+    """Return points of a file and initial centers, and the number of rows of the file.
+
+    Of a large file, rows are drawn at random. Centers are distinct rows where there are enough.
+    """
+    blocks = open(data)
+    rng, n_rows = np.random.default_rng(seed), blocks.n_rows
+    chosen = np.sort(rng.choice(n_rows, size=min(MOST_POINTS, n_rows), replace=False))
+    points = blocks.points[torch.from_numpy(chosen)].double().numpy()  # not centered
+    if n_clusters > len(points):
+        raise ValueError(
+            f"--clusters: found {n_clusters} for {len(points)} rows; use at most one per row"
+        )
+    order = rng.permutation(len(points))
+    _, first = np.unique(points[order], axis=0, return_index=True)
+    later = np.setdiff1d(np.arange(len(points)), first)
+    centers = points[order[np.concatenate([np.sort(first), later])[:n_clusters]]]
+    return {"points": points.tolist(), "centers": centers.tolist()}, n_rows

@@ -1,0 +1,136 @@
+"""`lloydformer explore`: options in, a page or a server out."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+
+from lloydformer.explorer.page_files import PAGE
+from lloydformer.jobs.explore import MOST_POINTS, data_state
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(not (PAGE / "index.html").exists(), reason="no page is there yet")
+
+
+def state_of(path):
+    text = path.read_text(encoding="utf-8")
+    return json.loads(re.search(r'id="initial-state">(.*?)</script>', text, re.S)[1])
+
+
+@pytest.fixture
+def points(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_text("a,b\n" + "\n".join(f"{i},{i * i}" for i in range(20)), encoding="utf-8")
+    return path
+
+
+def test_a_page_with_points_and_a_recipe(command, points, tmp_path):
+    page = tmp_path / "page.html"
+    status, out, err = command("explore", "--data", str(points), "-k", "4", "--recipe", "soft",
+                               "--output", str(page))  # fmt: skip
+    assert (status, out) == (0, "")
+    assert "page.html" in err
+    state = state_of(page)
+    assert state["points"] == [[i, i * i] for i in range(20)]
+    assert len(state["centers"]) == 4
+    assert all(center in state["points"] for center in state["centers"])
+    assert state["recipe"]["name"] == "soft"
+
+
+def test_an_existing_page_needs_force(command, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("mine", encoding="utf-8")
+    status, _, err = command("explore", "-o", str(page))
+    assert (status, page.read_text(encoding="utf-8")) == (2, "mine")
+    assert "pass --force to replace it" in err
+    status, out, err = command("explore", "-o", str(page), "--force", "--json")
+    assert (status, json.loads(out), err) == (0, {"page": str(page)}, "")
+    assert state_of(page) == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--recipe", "relocating"], "--recipe: found 'relocating'; pass one of lloyd,"),
+        (["--data", "nowhere.csv"], "nowhere.csv"),
+        (["-k", "3"], "--clusters: found no --data"),
+        (["--port", "70000"], "70000"),
+    ],
+)
+def test_bad_input_is_one_line(command, arguments, words):
+    status, out, err = command("explore", *arguments)
+    assert (status, out) == (2, "")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_of_many_rows_some_are_drawn_and_centers_are_distinct(tmp_path):
+    rows = np.repeat(np.arange(1000.0), 2)[:, None]
+    np.save(tmp_path / "many.npy", rows)
+    state, n_rows = data_state(str(tmp_path / "many.npy"), n_clusters=300)
+    assert (n_rows, len(state["points"])) == (2000, MOST_POINTS)
+    assert len({tuple(row) for row in state["centers"]}) == 300
+    assert data_state(str(tmp_path / "many.npy"), 300)[0] == state
+    with pytest.raises(ValueError, match="--clusters: found 501 for 500 rows"):
+        data_state(str(tmp_path / "many.npy"), n_clusters=501)
+
+
+SERVED = """
+import signal, sys
+from lloydformer.cli import app
+sys.argv = ["lloydformer", "explore", "--no-browser"]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
+app.main()
+"""
+
+
+def test_it_serves_until_ctrl_c():
+    command = [sys.executable, "-c", SERVED]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            address = re.search(r"http://\S+", running.stderr.readline())[0]
+            with urlopen(address, timeout=10) as answer:
+                assert "initial-state" in answer.read().decode()
+            running.send_signal(signal.SIGINT)
+            assert running.stderr.read().endswith("closed\n")
+            assert running.wait(timeout=10) == 0
+        finally:
+            running.kill()
+
+
+def test_the_browser_is_asked_to_open_the_address(command, monkeypatch):
+    opened = []
+
+    def stop(address):
+        opened.append(address)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("webbrowser.open", stop)
+    status, _, err = command("explore")
+    assert status == 0
+    assert opened == re.findall(r"http://\S+/", err)
+
+
+def test_commands_of_the_page_run(command, points, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = [
+        line
+        for page in ("docs/explorer.md", "docs/commands.md")
+        for line in (ROOT / page).read_text(encoding="utf-8").splitlines()
+        if line.startswith("lloydformer explore")
+    ]
+    assert len(shown) > 4
+    for number, line in enumerate(shown):
+        words = line.partition("#")[0].split()[1:]
+        assert (
+            command(*words, *([] if "--output" in words else ["-o", f"{number}.html"]), "--force")[
+                0
+            ]
+            == 0
+        )
