@@ -7,12 +7,12 @@ families of problems (ties, duplicates, empty clusters, outliers) are among them
 import numpy as np
 import pytest
 from golden_traces import compared
-from javascript import needs_node
+from javascript import CHROMIUM, needs_javascript
 
 from lloydformer.circuits.recipes import MAKERS
 from lloydformer.verify.problems import CONTINUOUS
 
-pytestmark = needs_node
+pytestmark = needs_javascript
 N_PROBLEMS, N_RANDOM = 20, 200
 
 
@@ -82,3 +82,12 @@ def test_plain_algorithms_are_equal(cases):
            if c["plain"] and max(map(float, c["plainOff"])) > 1e-9]  # fmt: skip
     assert off == []
     assert sum(c["plain"] is not None for c in known) > 9 * N_PROBLEMS
+
+
+@pytest.mark.long
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: no page is opened")
+def test_a_browser_finds_the_same_where_there_is_no_node(tmp_path):
+    found = compared(tmp_path, n_problems=2, n_random=20, browser=True)
+    test_refusals_have_the_same_words(found)
+    test_every_intermediate_is_equal(found)
+    assert len(ran(found)) > 24

@@ -2,34 +2,20 @@
 
 import json
 import re
-import shutil
-import subprocess
 from html import unescape
 
 import pytest
-from javascript import PAGE
+from javascript import CHROMIUM, PAGE, dumped
 from small_page import make_small_page
 
 import lloydformer as lf
 from lloydformer.circuits.serialise import serialise
 from lloydformer.explorer.page_files import index_page, self_contained
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ("--headless", "--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-sync",
-         "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
-         "--virtual-time-budget=5000", "--dump-dom")  # fmt: skip
-
 
 @pytest.fixture
 def small_page(tmp_path):
     return make_small_page(tmp_path / "page")
-
-
-def opened(path, profile):
-    """The document after its scripts have run, in headless Chromium."""
-    command = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    return done.stdout
 
 
 def test_the_state_is_in_the_page_and_no_text_of_it_is_markup(small_page):
@@ -64,7 +50,7 @@ def test_the_file_runs_from_disk(small_page, tmp_path):
     alone = tmp_path / "alone" / "page.html"
     alone.parent.mkdir()
     alone.write_text(self_contained(state, small_page), encoding="utf-8")
-    found = re.search(r'data-found="([^"]*)"', opened(alone, tmp_path / "profile"))
+    found = re.search(r'data-found="([^"]*)"', dumped(alone.as_uri(), tmp_path / "profile"))
     assert json.loads(unescape(found[1])) == ["trimmed", 0.5, 11, "späť"]
 
 

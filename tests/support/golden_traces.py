@@ -1,27 +1,32 @@
 """Traces of Python's circuits in files that tests/explorer/golden.mjs compares with JavaScript."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from javascript import run_node
+from javascript import NODE, PAGE, dumped, run_node
 
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.norms import zero_sum
+from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes import learned
 from lloydformer.circuits.serialise import deserialise, serialise
 from lloydformer.circuits.symmetric import Fixed, symmetric
 from lloydformer.circuits.trace import Trace
 from lloydformer.explorer.catalogue import described, variants
 from lloydformer.explorer.menu import menu, parameters
+from lloydformer.explorer.server import serving
 from lloydformer.verify.known import paired_algorithm
 from lloydformer.verify.problems import (
     FAMILIES,
@@ -210,7 +215,7 @@ def traced(golden: Golden, numbers: Numbers) -> dict[str, Any]:
         "newCenters": [numbers.add(c) for c in trace.centers],
         "objective": numbers.add(trace.objective[None]),
         "labels": trace.labels.tolist(),
-        "plain": plain_steps(golden, trace, numbers),
+        "plain": plain_steps(golden, circuit.schedule[0], trace, numbers),
         "sure": [sure_labels(trace, t).tolist() for t in range(N_LAYERS)],
     }
 
@@ -224,7 +229,9 @@ def free_weights(circuit: Circuit, numbers: Numbers) -> dict[str, dict[str, list
     return found
 
 
-def plain_steps(golden: Golden, trace: Trace, numbers: Numbers) -> list[list[int]] | None:
+def plain_steps(
+    golden: Golden, recipe: Recipe, trace: Trace, numbers: Numbers
+) -> list[list[int]] | None:
     """Return the plain algorithm's centers after each iteration from the trace's centers.
 
     None if the package has no plain algorithm for the recipe.
@@ -232,7 +239,7 @@ def plain_steps(golden: Golden, trace: Trace, numbers: Numbers) -> list[list[int
     if golden.name.startswith("random"):
         return None
     try:
-        algorithm = paired_algorithm(deserialise(golden.recipe), golden.seed or 0)
+        algorithm = paired_algorithm(recipe, golden.seed or 0)
     except (KeyError, ValueError):
         return None
     points, found = trace.points.numpy(), []
@@ -256,25 +263,51 @@ def sure_labels(trace: Trace, t: int) -> torch.Tensor:
     return clear & (scores[:, 0] - scores[:, 1] > bound)
 
 
-def compare(folder: Path, n_problems: int, n_random: int) -> None:
-    """Write the traces of all cases, and what one run of Node finds, to found.json."""
+def compare(folder: Path, n_problems: int, n_random: int, browser: int) -> None:
+    """Write the traces of all cases, and what one run of JavaScript finds, to found.json."""
     rng, numbers = np.random.default_rng(20), Numbers()
     drawn = [*shipped(rng, n_problems), *random_recipes(rng, n_random)]
     cases = [traced(golden, numbers) for golden in drawn]
     (folder / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
     np.concatenate(numbers.arrays).tofile(folder / "numbers.bin")
-    found = json.loads(run_node(str(SCRIPT), str(folder)))
+    found = in_chromium(folder) if browser else json.loads(run_node(str(SCRIPT), str(folder)))
     both = [{**case, **said} for case, said in zip(cases, found, strict=True)]
     (folder / "found.json").write_text(json.dumps(both), encoding="utf-8")
 
 
-def compared(folder: Path, n_problems: int, n_random: int) -> list[dict[str, Any]]:
+PAGE_OF_CASES = """<!doctype html>
+<script type="application/json" id="initial-state">{}</script>
+<script type="module">
+import * as interpreter from "./page/interpreter/index.js";
+import { compared } from "./golden_compare.js";
+const [cases, bytes] = [await fetch("cases.json"), await fetch("numbers.bin")];
+const numbers = new Float64Array(await bytes.arrayBuffer());
+const found = JSON.stringify(compared(await cases.json(), numbers, interpreter));
+document.body.appendChild(document.createElement("pre")).textContent = found;
+</script>
+"""
+
+
+def in_chromium(folder: Path) -> list[dict[str, Any]]:
+    """Return what a page in headless Chromium finds, where there is no Node."""
+    shutil.copytree(PAGE, folder / "page")
+    shutil.copy(SCRIPT.with_name("golden_compare.mjs"), folder / "golden_compare.js")
+    (folder / "index.html").write_text(PAGE_OF_CASES, encoding="utf-8")
+    with serving({}, folder=folder) as server:
+        document = dumped(server.address, folder / "profile")
+    return json.loads(unescape(re.search(r"<pre>(.*?)</pre>", document, re.S)[1]))
+
+
+def compared(
+    folder: Path, n_problems: int, n_random: int, browser: bool = NODE is None
+) -> list[dict[str, Any]]:
     """`compare` in a process of its own: shapes of every call are not checked there, for speed."""
-    command = [sys.executable, __file__, str(folder), str(n_problems), str(n_random)]
+    command = [sys.executable, __file__, str(folder), str(n_problems), str(n_random),
+               str(int(browser))]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads((folder / "found.json").read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
-    compare(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    compare(Path(sys.argv[1]), *map(int, sys.argv[2:]))

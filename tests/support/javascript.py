@@ -9,8 +9,16 @@ from typing import Any
 import pytest
 
 NODE = shutil.which("node")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PAGE = Path(__file__).parents[2] / "src" / "lloydformer" / "explorer" / "page"
 needs_node = pytest.mark.skipif(NODE is None, reason="Node.js is not installed: no JavaScript runs")
+needs_javascript = pytest.mark.skipif(
+    NODE is None and CHROMIUM is None,
+    reason="neither Node.js nor Chromium is installed: no JavaScript runs",
+)
+_FLAGS = ("--headless", "--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-sync",
+          "--disable-dev-shm-usage", "--disable-background-networking",
+          "--disable-component-update", "--virtual-time-budget=60000", "--dump-dom")  # fmt: skip
 _IMPORTS = """
 import * as interpreter from "{page}/interpreter/index.js";
 import {{ KNOWN, MENU, RECIPES }} from "{page}/recipes.js";
@@ -25,6 +33,13 @@ def run_node(*arguments: str, timeout: float = 120, **settings: Any) -> str:
     done = subprocess.run([str(NODE), *arguments], capture_output=True, text=True, timeout=timeout,
                           check=False, **settings)  # fmt: skip
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def dumped(address: str, profile: Path) -> str:
+    """Return the document at an address after its scripts have run, in headless Chromium."""
+    command = [str(CHROMIUM), *_FLAGS, f"--user-data-dir={profile}", address]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout
 
 

@@ -56,7 +56,8 @@ export class LloydBinary extends Lloyd {
     const labels = assignments.map((row) => row.indexOf(Math.max(...row)));
     return centers.map((_, j) => {
       const away = labels.map((label) => countOfOnes(label ^ j));
-      return evenly(away.map((value) => value === Math.min(...away)));
+      const least = Math.min(...away);
+      return evenly(away.map((value) => value === least));
     });
   }
 }
