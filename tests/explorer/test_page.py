@@ -136,6 +136,10 @@ def test_looking_at_a_point_marks_it_in_every_matrix(explore):
     )
     assert {name for name, rows in marked if rows == 1} == {
         "queries", "scores", "attention", "output"}  # fmt: skip
+    thumbs = page.page.eval_on_selector_all(
+        ".layer .thumb-marks", "all => all.map(g => g.children.length)"
+    )
+    assert thumbs == [1, 2, 1, 0]  # its row; row and column; its column; centers only
     page.page.hover('#sandbox [data-center="1"]')
     columns = page.page.locator('[data-map="attention"] i.column').count()
     assert columns == 1

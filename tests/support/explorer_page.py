@@ -32,6 +32,8 @@ def missing() -> str | None:
 
 
 class Quiet(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # one connection for many files
+
     def log_message(self, *words: Any) -> None:
         pass
 

@@ -1,14 +1,16 @@
 // The layer as a figure: two rails (points, centers), a box for each head between them, norm and network.
 import { h, rebuilt, s, set } from "../dom.js";
 import { BOX, PILL, THUMB, WIDTH, layout } from "./layer-layout.js";
-import { headBox, rails, smallBox, taps, tips } from "./layer-shapes.js";
+import { headBox, rails, smallBox, taps, thumbMarks, tips } from "./layer-shapes.js";
 import { thumbnail } from "./thumbnail.js";
 import { headsOf } from "./words.js";
 
 export class LayerFigure {
   /** `menu(slot)`: the menu of a slot, or null; `onhead(name)`: a head was chosen. */
-  constructor({ menu, onhead }) {
-    Object.assign(this, { menu, onhead });
+  constructor({ menu, onhead, hover }) {
+    Object.assign(this, { menu, onhead, hover });
+    this.boxes = {};
+    hover.listen(() => this.light());
     this.svg = s("svg", {
       class: "layer",
       role: "img",
@@ -78,6 +80,7 @@ export class LayerFigure {
       const found = attention(name);
       set(box.thumb, { href: found ? thumbnail(found.matrix, found.tint, THUMB) : "data:," });
       box.thumb.style.visibility = found ? "visible" : "hidden";
+      box.size = found?.matrix ?? null;
       box.fails.textContent = fails[name] ? `✗ ${fails[name]}` : "";
       box.group.classList.toggle("selected", name === selected);
       box.group.classList.toggle("broken", broken.has(name));
@@ -85,6 +88,14 @@ export class LayerFigure {
     this.over
       .querySelectorAll(".look")
       .forEach((b) => b.setAttribute("aria-pressed", String(b.dataset.head === selected)));
+    this.light();
+  }
+
+  /** Frames what is looked at in the small pictures. */
+  light() {
+    for (const box of Object.values(this.boxes)) {
+      box.marks.replaceChildren(...(box.size ? thumbMarks(box, box.size, this.hover) : []));
+    }
   }
 }
 

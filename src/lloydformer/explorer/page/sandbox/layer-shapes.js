@@ -95,11 +95,12 @@ export function taps(plan) {
   );
 }
 
-/** The box of a head: {group, thumb, fails}. */
+/** The box of a head: its group, and what changes in it: thumb, marks, fails. */
 export function headBox({ side, asks, answers, title, line, top, input, output }, head) {
   const [near, far, other] =
     side === "encoder" ? [BOX.left, BOX.right, "decoder"] : [BOX.right, BOX.left, "encoder"];
   const place = { x: BOX.right - THUMB - 10, y: top + 9, width: THUMB, height: THUMB };
+  const marks = s("g", { class: "thumb-marks" });
   const thumb = s("image", { ...place, preserveAspectRatio: "none" });
   const fails = s("text", { class: "fails", x: place.x - 8, y: top + 19 });
   const text = (y, words, cls) => s("text", { x: BOX.left + 12, y: top + y, class: cls }, words);
@@ -132,9 +133,10 @@ export function headBox({ side, asks, answers, title, line, top, input, output }
       height: THUMB + 1,
     }),
     thumb,
+    marks,
     fails,
   );
-  return { group, thumb, fails };
+  return { group, thumb, marks, fails, place, asks, answers };
 }
 
 /** The box of the norm, which replaces its tokens, or of the network, which adds to them. */
@@ -160,4 +162,22 @@ export function smallBox({ slot, top, input, output, height }, part) {
     ),
     caret(edge - 18, top + 10),
   );
+}
+
+/** Frames around the rows and columns of a thumbnail that are looked at; `size`: its matrix. */
+export function thumbMarks({ place, asks, answers }, { rows, cols }, hover) {
+  const row = (i) =>
+    s("rect", { x: place.x, y: place.y + (THUMB * i) / rows, width: THUMB, height: THUMB / rows });
+  const column = (j) =>
+    s("rect", { x: place.x + (THUMB * j) / cols, y: place.y, width: THUMB / cols, height: THUMB });
+  return [
+    ...hover
+      .of(asks)
+      .filter((i) => i < rows)
+      .map(row),
+    ...hover
+      .of(answers)
+      .filter((j) => j < cols)
+      .map(column),
+  ];
 }

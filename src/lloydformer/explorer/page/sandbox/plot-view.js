@@ -128,8 +128,16 @@ export class PlotView {
   }
 
   look(what) {
-    const words = what && `${what.kind} ${what.index + 1}`;
-    this.hover.look(what ? { ...what, words } : null);
+    this.hover.look(what && { ...what, words: this.describe(what) });
+  }
+
+  /** "point 7, in the cluster of center 2"; "center 2, with 24 points". */
+  describe({ kind, index }) {
+    const { labels } = this.model;
+    const name = `${kind} ${index + 1}`;
+    if (!labels) return name;
+    if (kind === "point") return `${name}, in the cluster of center ${labels[index] + 1}`;
+    return `${name}, with ${labels.reduce((sum, label) => sum + (label === index), 0)} points`;
   }
 
   /** Centers are dragged from where they are: that is the new start. */

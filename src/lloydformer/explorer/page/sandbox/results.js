@@ -72,7 +72,7 @@ export class Results {
           : h(
               "span",
               { class: "off" },
-              `${count} ${slot.startsWith("encoder") ? "points" : "centers"} off, by up to ${short(off, 2)}`,
+              `${count} ${slot.startsWith("encoder") ? "point" : "center"}${count === 1 ? "" : "s"} off, by up to ${short(off, 2)}`,
             ),
       );
     this.lines.replaceChildren(

@@ -27,6 +27,7 @@ export class Sandbox {
     });
     this.plot = new PlotView(model, this.hover, () => this.data.tool);
     this.figure = new LayerFigure({
+      hover: this.hover,
       menu: (slot) => slotMenu(slot, model.state.recipe, (sets) => this.recipes.set(sets)),
       onhead: (head) => model.change({ head }),
     });
