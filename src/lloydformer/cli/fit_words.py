@@ -97,6 +97,11 @@ def print_result(result: "FitResult", notes: Sequence[str]) -> None:
         f"{model.n_iter_} iterations{most}, {result.seconds:.2f} s, "
         f"{float(f'{points_per_second(result):.3g}'):,.0f} points/s"
     )
+    print_notes(notes)
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """What was recognised, left out or noticed, a line each on standard error."""
     for note in notes:
         stderr.print(f"note: {note}", markup=False, soft_wrap=True)
 

@@ -1,9 +1,11 @@
 """A fit from the data file to the output folder, in three steps."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.opened import OpenedTable
 from lloydformer.jobs.fit.data_errors import errors_about
 from lloydformer.jobs.fit.outputs import FitOutputs, notes_on_names
 from lloydformer.jobs.fit.request import FitRequest
@@ -22,11 +24,14 @@ class FitJob:
     def __init__(self, request: FitRequest, outputs: FitOutputs, seed: int = 0) -> None:
         outputs.check(request.data)
         self.request, self.outputs = request, outputs
+        self.table: OpenedTable | None = None
         self.runs = FitRuns(request.start_settings, seed)
 
     def read(self) -> TensorBlocks:
         """Open the data."""
-        return self.request.open_data()
+        self.table, blocks = self.request.open_data()
+        self.runs.notes += self.table.notes
+        return blocks
 
     def fit(
         self,
@@ -41,13 +46,14 @@ class FitJob:
         """
         with errors_about(self.request.data):
             result = self.runs.fit_each(blocks, self.request.numbers, callback, after)
+        result = replace(result, table=self.table)
         self.runs.notes += notes_on_names(result.columns)
         return result
 
     def write(self, result: FitResult) -> dict[str, Any]:
         """Write the files; returns the content of summary.json."""
         summary = summarize(self.request, self.runs, result, self.outputs)
-        self.outputs.write(result, summary, self._page(result))
+        self.outputs.write(result, summary, self._page(result), self.request.table.missing)
         return summary
 
     def _page(self, result: FitResult) -> str | None:
