@@ -3,7 +3,7 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -29,7 +29,7 @@ from lloydformer.cli.options import (
 )
 from lloydformer.cli.terminal import print_json, working
 from lloydformer.data.paths import check_source
-from lloydformer.data.table_options import Missing, TableOptions
+from lloydformer.data.table_options import TableOptions
 from lloydformer.estimators.registry import ALGORITHMS
 from lloydformer.jobs.fit.model_path import check_model
 from lloydformer.jobs.fit.settings import FitSettings, check_algorithm, numbers_of_clusters
@@ -150,7 +150,7 @@ def fit(
     """
     table = TableOptions(
         names_of(columns), names_of(exclude) or (), names_of(one_hot) or (), numeric_only,
-        id_column, cast("Missing", missing), sep, decimal, encoding, header, sheet, shell=True,
+        id_column, missing, sep, decimal, encoding, header, sheet, shell=True,
     )  # fmt: skip
     check_algorithm(algorithm)  # this and the next lines before torch is imported
     if clusters is not None:

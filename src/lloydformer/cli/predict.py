@@ -1,7 +1,7 @@
 """`lloydformer predict`: label new rows with a saved model."""
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -19,7 +19,7 @@ from lloydformer.cli.options import (
 )
 from lloydformer.cli.terminal import print_json, stdout, working
 from lloydformer.data.paths import check_source
-from lloydformer.data.table_options import Missing, TableOptions
+from lloydformer.data.table_options import TableOptions
 from lloydformer.jobs.fit.model_path import check_model
 
 
@@ -65,7 +65,7 @@ def predict(
     file, .csv or .parquet, has the columns row (from 1), cluster, and distance to the center.
     """
     table = TableOptions(
-        names_of(columns), (), (), False, id_column, cast("Missing", missing or "error"), sep,
+        names_of(columns), (), (), False, id_column, missing or "error", sep,
         decimal, encoding, header, sheet, shell=True,
     )  # fmt: skip
     check_model(model)
@@ -73,7 +73,7 @@ def predict(
     from lloydformer.jobs.predict import PredictJob
 
     path = output or Path(f"{stem_of(data)}-labels.csv")
-    job = PredictJob(model, data, path, table, cast("Missing | None", missing))
+    job = PredictJob(model, data, path, table, missing)
     job.check(force)
     with report_interrupt(), working("labelling"):
         found = job.run()

@@ -8,12 +8,13 @@ import os
 import shutil
 import sys
 import tempfile
+import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from lloydformer.data.paths import STANDARD_INPUT
 
@@ -59,20 +60,23 @@ class ByteSource:
     def _raw(self) -> io.BufferedIOBase:
         if str(self.path) != STANDARD_INPUT:
             return self.path.open("rb")
-        self._copied.seek(0)
-        return open(os.dup(self._copied.fileno()), "rb")
+        os.lseek(self._copied, 0, os.SEEK_SET)
+        return open(os.dup(self._copied), "rb")
 
     @cached_property
-    def _copied(self) -> IO[bytes]:
+    def _copied(self) -> int:
+        """The descriptor of a scratch file with all that stands on standard input."""
         stream = getattr(sys.stdin, "buffer", sys.stdin)
         if stream is None or sys.stdin.isatty():
             raise ValueError("standard input: is a terminal; pass a file, or pipe one into it")
-        copy = tempfile.TemporaryFile(dir=os.environ.get("TMPDIR"))  # noqa: SIM115 (kept)
-        shutil.copyfileobj(stream, copy)
-        copy.flush()
-        if copy.tell() == 0:
-            raise ValueError("standard input: is empty; pass rows of numbers")
-        return copy
+        with tempfile.TemporaryFile(dir=os.environ.get("TMPDIR")) as copy:
+            shutil.copyfileobj(stream, copy)
+            if copy.tell() == 0:
+                raise ValueError("standard input: is empty; pass rows of numbers")
+            copy.flush()
+            descriptor = os.dup(copy.fileno())
+        weakref.finalize(self, os.close, descriptor)
+        return descriptor
 
 
 @contextmanager

@@ -36,7 +36,7 @@ class TableOptions:
     one_hot: tuple[str, ...] = ()
     numeric_only: bool = False
     id_column: str | None = None
-    missing: Missing = "error"
+    missing: str = "error"
     sep: str | None = None
     decimal: str | None = None
     encoding: str | None = None

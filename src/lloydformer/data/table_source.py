@@ -51,8 +51,9 @@ class ColumnSurvey:
 
     @property
     def categories(self) -> bool:
-        """Whether the same few words appear again and again."""
-        return len(self.words) < min(_DISTINCT, max(2, self.n_words))
+        """Whether the same few words, and no numbers in another writing, appear again and again."""
+        few = len(self.words) < min(_DISTINCT, max(2, self.n_words))
+        return few and not any(word[:1].isdigit() for word in self.words)
 
     def add_word(self, word: str, place: str) -> None:
         """Count a word."""

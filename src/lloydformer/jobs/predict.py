@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lloydformer.data.table_options import Missing, TableOptions
+from lloydformer.data.table_options import TableOptions
 from lloydformer.jobs.fit.assignment import assign_rows
 from lloydformer.jobs.fit.data_errors import errors_about
 from lloydformer.jobs.fit.label_file import check_kind, write_labels
@@ -39,7 +39,7 @@ class PredictJob:
     data: str
     output: Path
     table: TableOptions = TableOptions(shell=True)  # noqa: RUF009 (frozen)
-    missing: Missing | None = None
+    missing: str | None = None
     """What to do with missing values; by default what the fit did."""
 
     @property

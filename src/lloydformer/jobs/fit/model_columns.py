@@ -3,11 +3,10 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from lloydformer.data.conversion import Conversion, Feature
 from lloydformer.data.opened import OpenedTable
-from lloydformer.data.table_options import MISSING, Missing
+from lloydformer.data.table_options import MISSING
 from lloydformer.estimators.base import Clusterer
 from lloydformer.storage.bounded_read import read_json
 
@@ -20,10 +19,10 @@ class ModelColumns:
     """The conversion of a fit, and what it did with missing values."""
 
     conversion: Conversion
-    missing: Missing = "error"
+    missing: str = "error"
 
 
-def write_columns(folder: Path, table: OpenedTable, missing: Missing) -> None:
+def write_columns(folder: Path, table: OpenedTable, missing: str) -> None:
     """Write columns.json, unless the names of the columns say everything."""
     if table.conversion.plain and missing == "error":
         return
@@ -52,4 +51,4 @@ def read_columns(folder: Path, model: Clusterer) -> ModelColumns:
     missing = content.get("missing")
     if missing not in MISSING or len(found.labels) != model.n_features_in_:
         raise ValueError(f"{path}: does not belong to this model; fit again")
-    return ModelColumns(found, cast("Missing", missing))
+    return ModelColumns(found, str(missing))

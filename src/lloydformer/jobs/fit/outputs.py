@@ -13,7 +13,6 @@ import torch
 
 from lloydformer import __version__
 from lloydformer.data.spreadsheet_names import guarded
-from lloydformer.data.table_options import Missing
 from lloydformer.jobs.fit.label_file import KINDS, check_kind, write_labels
 from lloydformer.jobs.fit.model_columns import COLUMNS, write_columns
 from lloydformer.jobs.fit.result import FitResult
@@ -66,7 +65,7 @@ class FitOutputs:
 
     def write(
         self, result: FitResult, summary: dict[str, Any], page: str | None,
-        missing: Missing = "error",
+        missing: str = "error",
     ) -> None:  # fmt: skip
         """Write all files, or none if one fails, in place of those of an earlier fit."""
         with filling(self.folder, FILES, force=self.force) as folder:
