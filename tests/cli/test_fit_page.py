@@ -85,7 +85,7 @@ def test_one_cluster_has_no_silhouettes(page):
 
 
 def test_the_page_tells_that_max_iter_was_reached(page):
-    assert "after 1 iterations, the most allowed, in" in page("-k", "3", "--max-iter", "1")
+    assert "after 1 iteration, the most allowed, in" in page("-k", "3", "--max-iter", "1")
 
 
 def test_fewer_clusters_than_requested_are_noted_on_the_page(page, command):

@@ -117,7 +117,7 @@ RIGHT = {
         "p.csv",
         text_of(MIXED[["city", "age"]]),
         "--one-hot city --id-column age --scale minmax",
-        None,
+        "advice: 57 of 60 rows are copies of other rows; remove them if they are a mistake",
     ),
     "missing values, dropped": (
         "p.csv",

@@ -10,6 +10,7 @@ import typer
 from lloydformer.cli.fit_words import (
     fit_progress,
     print_files,
+    print_notes,
     print_result,
     print_runs,
     report_interrupt,
@@ -30,9 +31,15 @@ from lloydformer.cli.options import (
 from lloydformer.cli.terminal import print_json, working
 from lloydformer.data.paths import check_source
 from lloydformer.data.table_options import TableOptions
-from lloydformer.estimators.registry import ALGORITHMS
 from lloydformer.jobs.fit.model_path import check_model
-from lloydformer.jobs.fit.settings import FitSettings, check_algorithm, numbers_of_clusters
+from lloydformer.jobs.fit.settings import (
+    CRITERIA,
+    FitSettings,
+    algorithms,
+    check_algorithm,
+    check_criterion,
+    numbers_of_clusters,
+)
 
 
 def fit(
@@ -51,10 +58,20 @@ def fit(
             "--clusters",
             metavar="K",
             help="Number of clusters: 10. Or a range, 2:20, or 2:20:2 with a step: each is fitted, "
-            "and the fit with the best silhouette is written.",
+            "and --select says which is written.",
         ),
     ] = None,
-    algorithm: Annotated[str, typer.Option(help=f"One of {', '.join(ALGORITHMS)}.")] = "kmeans",
+    select: Annotated[
+        str,
+        choice(
+            among=CRITERIA,
+            metavar="|".join(CRITERIA),
+            help="How the number of clusters is chosen from a range.",
+        ),
+    ] = CRITERIA[0],
+    algorithm: Annotated[
+        str, choice(among=algorithms(), help=f"One of {', '.join(algorithms())}.")
+    ] = "kmeans",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -65,9 +82,9 @@ def fit(
         ),
     ] = None,
     report: Annotated[bool, typer.Option("--report", help="Also write an HTML page.")] = False,
-    labels: Annotated[str, typer.Option(metavar="csv|parquet", help="Format of the labels.")] = (
-        "csv"
-    ),
+    labels: Annotated[
+        str, choice(among=("csv", "parquet"), metavar="csv|parquet", help="Format of the labels.")
+    ] = "csv",
     columns: Annotated[
         str | None,
         typer.Option(metavar="a,b,c", help="Columns by name; without names, by number from 1."),
@@ -97,7 +114,11 @@ def fit(
     ] = "error",
     scale: Annotated[
         str | None,
-        typer.Option(metavar="minmax|standard", help="Scale columns before the fit."),
+        choice(
+            among=("minmax", "standard"),
+            metavar="minmax|standard",
+            help="Scale columns before the fit.",
+        ),
     ] = None,
     init: Annotated[
         str | None, typer.Option(help="k-means++, k-means|| (for large data) or random.")
@@ -152,6 +173,7 @@ def fit(
         names_of(columns), names_of(exclude) or (), names_of(one_hot) or (), numeric_only,
         id_column, missing, sep, decimal, encoding, header, sheet, shell=True,
     )  # fmt: skip
+    check_criterion(select)
     check_algorithm(algorithm)  # this and the next lines before torch is imported
     if clusters is not None:
         numbers_of_clusters(clusters)
@@ -168,7 +190,7 @@ def fit(
     }  # fmt: skip
     settings = FitSettings(algorithm, options)
     command = shlex.join(["lloydformer", *sys.argv[1:]])
-    request = FitRequest(data, settings, clusters, table, scale, start_from, command)
+    request = FitRequest(data, settings, clusters, table, scale, start_from, command, select)
     folder = output or Path(f"{stem_of(data)}-clusters")
     job = FitJob(request, FitOutputs(folder, labels, report, force), seed)
     with report_interrupt(job.runs):
@@ -180,6 +202,7 @@ def fit(
     if json:
         return print_json(summary)
     print_runs(job.runs, result)
-    print_result(result, job.runs.notes)
+    print_result(result)
+    print_notes(job.runs.notes, job.runs.advice)
     print_files(job.outputs)
     return None

@@ -6,6 +6,7 @@ from typing import Any
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.opened import OpenedTable
+from lloydformer.jobs.fit.advice import advice
 from lloydformer.jobs.fit.data_errors import errors_about
 from lloydformer.jobs.fit.outputs import FitOutputs, notes_on_names
 from lloydformer.jobs.fit.request import FitRequest
@@ -25,7 +26,7 @@ class FitJob:
         outputs.check(request.data)
         self.request, self.outputs = request, outputs
         self.table: OpenedTable | None = None
-        self.runs = FitRuns(request.start_settings, seed)
+        self.runs = FitRuns(request.start_settings, seed, request.select)
 
     def read(self) -> TensorBlocks:
         """Open the data."""
@@ -48,6 +49,7 @@ class FitJob:
             result = self.runs.fit_each(blocks, self.request.numbers, callback, after)
         result = replace(result, table=self.table)
         self.runs.notes += notes_on_names(result.columns)
+        self.runs.advice += advice(result, len(self.runs.done) > 1)
         return result
 
     def write(self, result: FitResult) -> dict[str, Any]:

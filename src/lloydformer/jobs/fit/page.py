@@ -8,6 +8,7 @@ from lloydformer.jobs.fit.outputs import versions
 from lloydformer.jobs.fit.request import FitRequest
 from lloydformer.jobs.fit.result import FitResult
 from lloydformer.jobs.fit.runs import FitRuns
+from lloydformer.jobs.fit.words import counted, plain
 from lloydformer.report import Part, code, heading, page, section, table, text
 
 MAX_FAR = 20
@@ -47,7 +48,8 @@ def _lead(request: FitRequest, result: FitResult) -> list[str]:
     most = ", the most allowed," if result.reached_max_iter else ","
     words = (
         f"{n:,} rows with {d:,} columns, clustered by **{request.settings.algorithm}**: objective "
-        f"**{result.model.inertia_:.6g}** after {result.model.n_iter_} iterations{most} "
+        f"**{plain(result.model.inertia_, 6)}** after "
+        f"{counted(result.model.n_iter_, 'iteration')}{most} "
         f"in {result.seconds:.2g} seconds."
     )
     if result.silhouette is None:

@@ -13,7 +13,7 @@ from lloydformer.data.sources import blocks_of
 from lloydformer.data.table_options import TableOptions
 from lloydformer.estimators.base import Clusterer
 from lloydformer.jobs.fit.saved_model import load_columns, load_model
-from lloydformer.jobs.fit.settings import FitSettings, numbers_of_clusters
+from lloydformer.jobs.fit.settings import FitSettings, check_criterion, numbers_of_clusters
 
 SCALES = get_args(Scale)
 
@@ -29,8 +29,10 @@ class FitRequest:
     scale: str | None = None
     start_from: Path | None = None
     command: str = ""
+    select: str = "silhouette"
 
     def __post_init__(self) -> None:
+        check_criterion(self.select)
         if self.scale is not None and self.scale not in SCALES:
             raise ValueError(f"--scale: found {self.scale!r}; pass {' or '.join(SCALES)}")
         if self.start_from is not None and {"init", "n_init"} & self.settings.given.keys():
