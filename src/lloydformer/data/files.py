@@ -46,8 +46,7 @@ def open_file(
 def _said(name: str, said: Sequence[str], options: TableOptions) -> list[str]:
     if not said:
         return []
-    ways = " ".join(options.spelled(option) for option in ("sep", "decimal", "encoding"))
-    more = f" ({ways} change that)" if options.shell else ""
+    more = " (--sep, --decimal and --encoding change that)" if options.shell else ""
     return [f"{name}: recognised {', '.join(said)}{more}"]
 
 

@@ -1,6 +1,7 @@
 """What a user may say about a table: how its text is written, which columns to use, and how."""
 
 import codecs
+import shlex
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -75,8 +76,7 @@ class TableOptions:
         if isinstance(value, bool):
             return option if value else f"--no-{name}"
         if isinstance(value, list | tuple):
-            value = ",".join(f'"{part}"' if "," in part else part for part in value)
-            value = f"'{value}'" if set(value) & set(' "') else value
+            value = shlex.quote(",".join(f'"{part}"' if "," in part else part for part in value))
         return option if value is None else f"{option} {value}"
 
     def changed(self, **values: Any) -> "TableOptions":

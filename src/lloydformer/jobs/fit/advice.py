@@ -1,7 +1,7 @@
 """Advice after a fit: what in the data or in the result may mislead, a line each."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -22,12 +22,13 @@ _COMPARED = 100_000
 _ID = re.compile(r"(^|[_\W])(id|nr|no|index|key|uuid)$|[a-z]Id$|ID$", re.IGNORECASE)
 
 
-def advice(result: FitResult, several: bool) -> list[str]:
-    """Lines of advice; `several`: whether several numbers of clusters were tried."""
+def advice(result: FitResult, tried: Sequence[int]) -> list[str]:
+    """Lines of advice; `tried`: the numbers of clusters that were tried."""
     if result.blocks.n_rows < _ROWS:
         return []
+    several = len(tried) > 1
     return [*_variance(result), *_columns(result), *_copies(result), *_silhouette(result, several),
-            *_singles(result)]  # fmt: skip
+            *_singles(result), *_edge(result, tried)]  # fmt: skip
 
 
 def _variance(result: FitResult) -> Iterator[str]:
@@ -110,6 +111,11 @@ def _singles(result: FitResult) -> Iterator[str]:
         f"cluster{'s' * (len(alone) > 1)} {listed(where)} {has} {counted(1, 'row')} {one}, perhaps "
         "an outlier; --algorithm trimmed leaves outliers out"
     )
+
+
+def _edge(result: FitResult, tried: Sequence[int]) -> Iterator[str]:
+    if len(tried) > 2 and result.n_clusters == max(tried):
+        yield f"k {max(tried)} is the largest that was tried; try a larger range"
 
 
 def _row(result: FitResult, row: int) -> int:

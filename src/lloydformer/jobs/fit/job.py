@@ -49,7 +49,7 @@ class FitJob:
             result = self.runs.fit_each(blocks, self.request.numbers, callback, after)
         result = replace(result, table=self.table)
         self.runs.notes += notes_on_names(result.columns)
-        self.runs.advice += advice(result, len(self.runs.done) > 1)
+        self.runs.advice += advice(result, [run.k for run in self.runs.done])
         return result
 
     def write(self, result: FitResult) -> dict[str, Any]:
