@@ -116,7 +116,7 @@ def test_words_and_names_of_rows_are_shown_as_the_file_has_them(command, tmp_pat
     assert "1 of 60 rows with missing values dropped" in html
 
 
-@pytest.mark.parametrize("criterion", ["gap", "calinski-harabasz", "stability"])
+@pytest.mark.parametrize("criterion", ["gap", "calinski-harabasz"])
 def test_the_curve_of_the_criterion_is_on_the_page(page, criterion):
     html = page("-k", "2:4", "--select", criterion, "--scale", "standard")
     assert html.count("<svg") == 7

@@ -167,6 +167,12 @@ RIGHT = {
         "",
         None,
     ),
+    "columns aligned by spaces": (
+        "p.txt",
+        "age   income visits\n" + "\n".join("   ".join(f"{v:7.2f}" for v in r) + " " for r in X),
+        "",
+        "recognised spaces between values",
+    ),
     "notes in several lines": (
         "p.csv",
         text_of(FRAME.assign(note='said "no",\nthen yes')),

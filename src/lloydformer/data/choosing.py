@@ -97,8 +97,8 @@ def _why(found: ColumnSurvey) -> str:
 def _refuse_unnamed(source: TableSource, wanted: Sequence[int], options: TableOptions) -> None:
     """A column without a name is usually the row numbers that pandas writes."""
     names = source.names or ("",)
-    if sum(map(bool, names)) == 1 < len(names):
-        raise ValueError(f"{source.name}: only one column has a name ({''.join(names)}); is this "
+    if names[0] and not any(names[1:]) and len(names) > 1:
+        raise ValueError(f"{source.name}: only one column has a name ({names[0]}); is this "
                          "line a title? Remove it")  # fmt: skip
     for i in wanted:
         if source.names is not None and not source.names[i]:

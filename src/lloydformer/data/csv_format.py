@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lloydformer.data.byte_source import ByteSource
 from lloydformer.data.csv_values import MISSING_VALUES, is_number
@@ -82,10 +83,17 @@ def _beginning(raw: bytes, encoding: str) -> str:
     return text[: end + 1] if end >= 0 else text
 
 
+def csv_reader(lines: Iterable[str], sep: str) -> Any:
+    """A reader of records; several spaces separate values as one does."""
+    if sep == " ":
+        lines = (line.rstrip() + "\n" for line in lines)
+    return csv.reader(lines, delimiter=sep, skipinitialspace=sep == " ")
+
+
 def _records(text: str, sep: str, most: int = _RECORDS) -> Iterable[list[str]]:
     """The first records that are not empty; ends at one that cannot be read."""
     try:
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=sep):
+        for row in csv_reader(io.StringIO(text, newline=""), sep):
             if any(field.strip() for field in row):
                 yield row
                 most -= 1

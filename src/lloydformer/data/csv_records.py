@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import IO, cast
 
 from lloydformer.data.byte_source import ByteSource
-from lloydformer.data.csv_format import CsvFormat
+from lloydformer.data.csv_format import CsvFormat, csv_reader
 
 _LONGEST = 1 << 26
 """Characters of the longest line that is read; bounds memory."""
@@ -69,7 +69,7 @@ def csv_records(source: ByteSource, written: CsvFormat) -> Iterator[tuple[int, i
         codec = "utf-8-sig" if written.encoding == "utf-8" else written.encoding
         text = io.TextIOWrapper(cast(IO[bytes], raw), codec, "surrogateescape", newline="")
         lines = CsvLines(text)
-        reader = csv.reader(lines, delimiter=written.sep)
+        reader = csv_reader(lines, written.sep)
         line = 1
         try:
             for row in reader:

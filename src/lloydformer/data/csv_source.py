@@ -38,10 +38,8 @@ class CsvSource(RecordSource):
 
     def batches(self, numbers: Sequence[int], texts: Sequence[int]) -> Iterator[TableBatch]:
         """What pyarrow refuses is read in Python, which finds the words for the error."""
-        try:
-            import pyarrow
-            import pyarrow.csv
-        except ImportError:
+        pyarrow = None if self.written.sep == " " else _pyarrow()  # it counts every space
+        if pyarrow is None:
             yield from self.plain_batches(numbers, texts)
             return
         done = 0
@@ -92,6 +90,15 @@ class CsvSource(RecordSource):
             shown = ColumnFinder(self.name, self.names, self.width).shown(int(word[1]))
             raise ValueError(f"{self.name}: column {shown}: found {word[2]!r}; correct it, or "
                              "choose columns of numbers")  # fmt: skip
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.csv
+    except ImportError:
+        return None
+    return pyarrow
 
 
 def _batch(batch: Any, count: int) -> TableBatch:

@@ -60,8 +60,9 @@ class MissingValues:
     @property
     def lacking(self) -> list[tuple[str, int]]:
         """Columns with missing values, and how many, most first."""
-        named = [(f.column, int(n)) for f, n in
-                 zip(self.conversion.features, self.counts, strict=True) if n]  # fmt: skip
+        word = "" if self.conversion.named else "column "
+        pairs = zip(self.conversion.features, self.counts, strict=True)
+        named = [(f"{word}{f.column}", int(n)) for f, n in pairs if n]
         return sorted(named, key=lambda pair: -pair[1])
 
 

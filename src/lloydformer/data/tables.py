@@ -12,6 +12,8 @@ from lloydformer.data.scratch import check_room
 from lloydformer.data.table_options import TableOptions
 from lloydformer.data.table_source import ColumnSurvey, TableBatch
 
+_FIRST = 1000
+"""Rows whose words are looked at."""
 _BATCH = 1 << 22
 """Numbers of a Parquet file that are read at a time."""
 
@@ -67,7 +69,8 @@ class ArrowSource:
             ) from None
 
     def batches(self, numbers: Sequence[int], texts: Sequence[int]) -> Iterator[TableBatch]:
-        refuse_words(self, self.survey(), numbers, self.options)
+        if not all(self._numeric[i] for i in numbers):
+            refuse_words(self, self.survey(), numbers, self.options)
         names = [self._names[i] for i in (*numbers, *texts)]
         for batch in self.read(names):
             columns = [batch.column(name) for name in names]
@@ -75,11 +78,17 @@ class ArrowSource:
             yield TableBatch(points, [_texts(column) for column in columns[len(numbers) :]])
 
     def survey(self, n_rows: int | None = None) -> list[ColumnSurvey]:
-        """By their types: no row is read."""
-        kinds = zip(self._numeric, self.schema.types, strict=True)
-        return [ColumnSurvey(numbers=1) if numeric else
-                ColumnSurvey(n_words=1, place="its type", word=str(kind), words={str(kind)})
-                for numeric, kind in kinds]  # fmt: skip
+        """By their types; words are those of the first rows."""
+        found = [ColumnSurvey(numbers=int(numeric)) for numeric in self._numeric]
+        others = [i for i, numeric in enumerate(self._numeric) if not numeric]
+        batch = next(iter(self.read([self._names[i] for i in others])), None) if others else None
+        for i in others:
+            column = [] if batch is None else batch.column(self._names[i]).slice(0, _FIRST)
+            for row, value in enumerate(column, start=1):
+                if value.as_py() is not None:
+                    found[i].add_word(str(value.as_py()), f"row {row}")
+            found[i].n_words = max(found[i].n_words, 1)  # not numeric, if all are missing
+        return found
 
     def place(self, row: int) -> str:
         return f"row {row + 1}"
