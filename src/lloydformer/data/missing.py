@@ -27,6 +27,8 @@ class MissingValues:
     n_rows: int = 0
     first: tuple[int, int] | None = None
     """Row and feature of the first missing value."""
+    infinite: tuple[int, int, float] | None = None
+    """Row, column and value of the first infinite value that is not dropped."""
     dropped: list[np.ndarray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -38,18 +40,20 @@ class MissingValues:
     def passing(self, parts: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
         """Count missing values; with `drop`, leave their rows out."""
         for points in parts:
-            gone = np.isnan(points)
-            if gone.any():
-                points = self._noted(points, gone)
-            self.n_rows += len(gone)
-            if len(points):
-                yield points
+            kept = points if np.isfinite(points).all() else self._noted(points)
+            self.n_rows += len(points)
+            if len(kept):
+                yield kept
 
-    def _noted(self, points: np.ndarray, gone: np.ndarray) -> np.ndarray:
-        by_feature = gone[:, self._starts]
+    def _noted(self, points: np.ndarray) -> np.ndarray:
+        by_feature = np.isnan(points)[:, self._starts]
         self.counts += by_feature.sum(axis=0)
         rows = by_feature.any(axis=1)
-        if self.first is None:
+        endless = np.argwhere(np.isinf(points) & ~(rows[:, None] & self.drop))
+        if self.infinite is None and len(endless):
+            row, column = endless[0]
+            self.infinite = self.n_rows + int(row), int(column), float(points[row, column])
+        if self.first is None and rows.any():
             row = int(rows.argmax())
             self.first = self.n_rows + row, int(by_feature[row].argmax())
         if not self.drop:

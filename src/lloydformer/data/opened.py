@@ -102,6 +102,7 @@ def convert(
     else:
         conversion = conversion.for_table(source)
     points, found = _read(source, conversion, options)
+    _refuse_infinite(source, found)
     if options.missing == "error":
         refuse_missing(source, found, options, known)
     if len(points) == 0:
@@ -111,7 +112,6 @@ def convert(
         if not known:
             conversion = with_fills(source.name, points, conversion)
         points = _filled(points, conversion, found)
-    _check_finite(source, points, conversion, dropped)
     said += _about_missing(source.name, found, options)
     return OpenedTable(points, conversion, tuple(said), dropped, source, options.id_column)
 
@@ -163,19 +163,15 @@ def rows_in_table(rows: np.ndarray, dropped: np.ndarray) -> np.ndarray:
     return rows + np.searchsorted(before, rows, side="right")
 
 
-def _check_finite(
-    source: TableSource, points: np.ndarray, conversion: Conversion, dropped: np.ndarray
-) -> None:
-    for start in range(0, len(points), _ROWS):
-        part = points[start : start + _ROWS]
-        if not np.isfinite(part).all():
-            row, column = np.argwhere(~np.isfinite(part))[0]
-            place = source.place(int(rows_in_table(np.array([start + row]), dropped)[0]))
-            label = conversion.labels[column] if conversion.named else f"number {column + 1}"
-            raise ValueError(
-                f"{source.name}: {place}, column {label}: found {part[row, column]}; fill in or "
-                "drop rows with missing or infinite values"
-            )
+def _refuse_infinite(source: TableSource, found: MissingValues) -> None:
+    if found.infinite is not None:
+        row, column, value = found.infinite
+        label = found.conversion.labels[column]
+        raise ValueError(
+            f"{source.name}: {source.place(row)}, column "
+            f"{label if found.conversion.named else f'number {label[1:]}'}: found {value}; fill in "
+            "or drop rows with missing or infinite values"
+        )
 
 
 def _about_missing(name: str, found: MissingValues, options: TableOptions) -> list[str]:

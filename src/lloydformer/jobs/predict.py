@@ -58,7 +58,7 @@ class PredictJob:
         columns = load_columns(self.model, model)
         options = self.table.changed(missing=self.missing or columns.missing)
         table, blocks = open_for_model(model, columns, self.data, options)
-        with errors_about(self.data):
+        with errors_about(self.data, table):
             assignment = assign_rows(model, blocks)
         with replacing(self.output) as file:
             write_labels(file, self.kind, assignment, table)

@@ -45,7 +45,7 @@ class FitJob:
         `callback` is the estimators' callback, called after each iteration; `after` is called
         after each number of clusters.
         """
-        with errors_about(self.request.data):
+        with errors_about(self.request.data, self.table):
             result = self.runs.fit_each(blocks, self.request.numbers, callback, after)
         result = replace(result, table=self.table)
         self.runs.notes += notes_on_names(result.columns)
