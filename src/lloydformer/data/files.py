@@ -63,7 +63,7 @@ def _open_folder(
 def files_of(folder: Path) -> list[Path]:
     """The files of points in a folder, in the order of their names."""
     named = [f for f in folder.iterdir() if f.suffix.lower() in (*_KINDS, *PACKED)]
-    return sorted(f for f in named if kind_of(f) in _KINDS and f.is_file())
+    return sorted(f for f in named if kind_of(f) in _KINDS)
 
 
 class FolderSource:
