@@ -160,6 +160,7 @@ RIGHT = {
         "",
         "sheet 'Sheet' was read; --sheet",
     ),
+    "compressed standard input": ("-", gzip.compress(PLAIN.encode()), "", None),
     "standard input": ("-", text_of(FRAME, sep=";"), "", "standard input: recognised semicolons"),
     "spaces and plus signs": (
         "p.csv",
