@@ -91,7 +91,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [
-            StrOptions({"k-means++", "k-means||", "random"}),
+            StrOptions({"k-means++", "k-means||", "robust", "random"}),
             callable,
             "array-like",
             "sparse matrix",
@@ -130,6 +130,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     ) -> tuple[InitialCenters, Course | None]:
         """Where starts begin, and what is run from each."""
         return starts, self._course(session, rng)
+
+    def _tuned(self, plan: Plan) -> Plan:
+        """The plan, with what `_begin` has found in the data."""
+        return plan
 
     @checked_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Clusterer":
@@ -174,6 +178,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             with self._open(source.blocks) as session:
                 plan = self._plan(rng)
                 begin, course = self._begin(starts, source.blocks, session, rng)
+                plan = self._tuned(plan)
                 result = solve(plan, session, begin, self._rules(), self._report(), course)
         except Interrupted as stop:
             if stop.result is not None:
@@ -205,14 +210,18 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         seen = torch.zeros(self.n_clusters, dtype=torch.bool, device=labels.device)
         for part in torch.split(labels, _PART):
             seen[part.long()] = True
-        found = int(seen.sum())
-        if found < self.n_clusters:
-            warnings.warn(
-                f"Number of distinct clusters ({found}) found smaller than n_clusters "
-                f"({self.n_clusters}). Possibly due to duplicate points in X.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        words = self._words_of_fewer(int(seen.sum()))
+        if words is not None:
+            warnings.warn(words, ConvergenceWarning, stacklevel=4)
+
+    def _words_of_fewer(self, found: int) -> str | None:
+        """What to warn of if this number of clusters have points; None if all is well."""
+        if found == self.n_clusters:
+            return None
+        return (
+            f"Number of distinct clusters ({found}) found smaller than n_clusters "
+            f"({self.n_clusters}). Possibly due to duplicate points in X."
+        )
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
         view = None if reset else self._view
