@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from planted import KINDS, planted
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -14,7 +15,6 @@ from sklearn.metrics import adjusted_rand_score
 
 import lloydformer as lf
 from lloydformer.circuits.activations import TopK
-from tests.support.planted import KINDS, planted
 
 TEMPERED = (lf.SoftKMeans, lf.RobustKMeans)
 

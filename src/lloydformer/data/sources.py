@@ -15,7 +15,7 @@ from lloydformer.data.frames import from_frame
 from lloydformer.data.openml import read_openml
 from lloydformer.data.paths import PREFIX, path_of
 from lloydformer.data.scaling import Scale, scaling_of
-from lloydformer.data.tables import from_arrow
+from lloydformer.data.tables import from_arrow, from_arrow_stream
 
 
 def open(
@@ -32,9 +32,10 @@ def open(
 
     Parameters
     ----------
-    source : str, path, array, data frame or pyarrow.Table
+    source : str, path, array, data frame or Arrow table
         A .csv, .tsv, .txt, .parquet, .npy or .npz file, or a folder of these; or a NumPy array, a
-        pandas data frame or a pyarrow Table; or a data set of OpenML: "openml:NAME",
+        pandas or polars data frame, a pyarrow Table or another object with the method
+        ``__arrow_c_stream__``; or a data set of OpenML: "openml:NAME",
         "openml:NAME@VERSION" or "openml:NUMBER". It is fetched once, and kept in the cache folder
         with its version and hash. If the environment variable LLOYDFORMER_DATA names a folder with
         NAME.npz, that is used in place of OpenML; nothing else uses the network.
@@ -88,9 +89,11 @@ def _table(source: Any, columns: tuple[str, ...] | None) -> Table:
         return check_table("source", from_frame(source, columns))
     if hasattr(source, "to_batches"):
         return check_table("source", from_arrow(source, columns))
+    if hasattr(source, "__arrow_c_stream__"):
+        return check_table("source", from_arrow_stream(source, columns))
     if not isinstance(source, str | os.PathLike):
         raise ValueError(f"source: found {type(source).__name__}; pass a path, an array, a data "
-                         "frame, a pyarrow Table or openml:NAME")  # fmt: skip
+                         "frame, an Arrow table or openml:NAME")  # fmt: skip
     if str(source).startswith(PREFIX):
         return read_openml(str(source), columns)
     return read_table(path_of(str(source)), columns)

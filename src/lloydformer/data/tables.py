@@ -25,7 +25,7 @@ def import_pyarrow() -> Any:
         import pyarrow.parquet
     except ImportError:
         raise ValueError(
-            'CSV and Parquet files need pyarrow: pip install "lloydformer[data]"'
+            'CSV and Parquet files and Arrow streams need pyarrow: pip install "lloydformer[data]"'
         ) from None
     return pyarrow
 
@@ -102,6 +102,19 @@ def from_arrow(source: Any, columns: tuple[str, ...] | None) -> Table:
     wanted = _wanted("source", source.schema, columns)
     points = concatenate(_rows("source", source.to_batches(), wanted))
     return Table(points, tuple(wanted))
+
+
+def from_arrow_stream(source: Any, columns: tuple[str, ...] | None) -> Table:
+    """Convert what has `__arrow_c_stream__`, as frames of polars; other than tables raise."""
+    arrow = import_pyarrow()
+    try:
+        reader = arrow.RecordBatchReader.from_stream(source)
+    except (arrow.ArrowException, TypeError) as error:
+        words = str(error).split("\n")[0]
+        raise ValueError(
+            f"source: found {type(source).__name__}, whose Arrow stream is no table ({words})"
+        ) from None
+    return from_arrow(reader.read_all(), columns)
 
 
 def _wanted(path: Path | str, schema: Any, columns: tuple[str, ...] | None) -> list[str]:

@@ -23,6 +23,7 @@ from lloydformer.data.blocks import Blocks, count_weighted, ranges
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
 from lloydformer.engines import choose
+from lloydformer.estimators.matching import earlier_centers, order_after, renumbered
 from lloydformer.estimators.one_pass import one_pass
 from lloydformer.estimators.parameter_checks import (
     Interval,
@@ -88,6 +89,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     _cosine_distances: ClassVar[bool] = False
     """What `transform` returns: cosine distances or Euclidean ones."""
 
+    match_to: Any = None
+    """For classes whose constructor does not take it."""
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [
@@ -107,6 +111,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         "device": [None, str, torch.device],
         "callback": [None, callable],
         "warm_start": ["boolean"],
+        "match_to": [None, "array-like", "sparse matrix", Tensor],
     }
 
     def _recipe(self) -> Recipe:
@@ -172,6 +177,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         source = self._read(X, sample_weight, reset=True)
         self._check_size(source.blocks)
         rng = generator_of(self.random_state)
+        if self.match_to is not None:
+            earlier_centers(self.match_to, source.blocks.layout)  # raises before the work
         starts = Starts(warmed(self), X, source.blocks.layout, rng)
         self._n_init = starts.n_starts
         try:
@@ -182,14 +189,21 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                 result = solve(plan, session, begin, self._rules(), self._report(), course)
         except Interrupted as stop:
             if stop.result is not None:
-                self._keep(stop.result, source)
+                self._keep(self._numbered(stop.result, source.blocks.layout), source)
             raise
-        self._keep(result, source)
+        self._keep(self._numbered(result, source.blocks.layout), source)
         return self
 
     def _open(self, blocks: Blocks) -> AbstractContextManager[Session]:
         """A session on the engine for these data."""
         return choose(self.engine, blocks).open(blocks)
+
+    def _numbered(self, result: Result, layout: Layout) -> Result:
+        """The result, its clusters numbered after those of `match_to`."""
+        if self.match_to is None:
+            return result
+        earlier = earlier_centers(self.match_to, layout)
+        return renumbered(result, order_after(result.centers, earlier))
 
     def _keep(self, result: Result, source: Source) -> None:
         """Set the fitted attributes."""

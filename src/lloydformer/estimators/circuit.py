@@ -89,6 +89,10 @@ class CircuitClusterer(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
+    match_to : array-like, Tensor or None, default=None
+        Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
+        numbered after them: number j goes to the center that is paired with row j, in the pairing
+        with the smallest sum of squared distances. Only the numbers of clusters depend on it.
 
     Attributes
     ----------
@@ -157,6 +161,7 @@ class CircuitClusterer(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
+        match_to: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.recipe = recipe
@@ -171,6 +176,7 @@ class CircuitClusterer(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
+        self.match_to = match_to
 
     def _recipe(self) -> Recipe:
         return self.recipe or recipes.lloyd()
@@ -267,7 +273,8 @@ class CircuitClusterer(Clusterer):
                 for number, centers in enumerate(starts(session))
             ]
         self._n_init = starts.n_starts
-        self._keep(min(tried, key=lambda result: result.inertia), source)
+        best = min(tried, key=lambda result: result.inertia)
+        self._keep(self._numbered(best, layout), source)
 
     def _deepen(
         self, points: Tensor, centers: Tensor, number: int, rng: np.random.RandomState
