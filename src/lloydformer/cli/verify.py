@@ -1,6 +1,7 @@
 """`lloydformer verify`: every statement of the paper, measured."""
 
 from collections import Counter
+from statistics import median
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -82,10 +83,10 @@ def _print_groups(findings: "list[Finding]") -> None:
     groups = grouped(findings)
     rows = [
         [name, f"{sum(f.holds for f in found)} of {len(found)}", f"{_n_problems(found):,}",
-         f"{max(f.deviation for f in found):.0e}"]
+         f"{median(f.deviation for f in found):.0e}"]
         for name, found in groups.items()
     ]  # fmt: skip
-    print_table(["the paper's", "hold", "problems", "largest deviation"], rows)
+    print_table(["the paper's", "hold", "problems", "median deviation"], rows)
     stdout.print("\n" + _errata_words(groups["errata"]), markup=False)
     for bad in (f for f in findings if not f.holds):
         stdout.print(f"BAD   {bad.label}: {bad.statement}", style="bold red", markup=False)
@@ -105,8 +106,8 @@ def _errata_words(findings: "list[Finding]") -> str:
     kinds = Counter(finding.kind for finding in findings)
     worst = next(f for f in findings if f.kind == "error")
     return (
-        "Theorems to remarks: the circuit gives the centers of the algorithm, up to the deviation "
-        "(in spreads of the points).\n"
+        "Theorems to remarks: the circuit gives the centers of the algorithm. Their deviation is "
+        "in spreads of the points.\n"
         f"Errata: {', '.join(f'{count} {kind}' for kind, count in kinds.most_common())}. Each "
         "was measured as docs/errata.md says.\n"
         f"For example {worst.label} ({worst.statement}): {worst.measured}."
