@@ -1,5 +1,6 @@
 """The documentation site: built without warnings, no dead link, nothing from other servers."""
 
+import html
 import os
 import re
 import subprocess
@@ -116,6 +117,12 @@ def test_every_public_name_has_a_page_with_all_parameters(site):
 def _value(full: str):
     module, _, name = full.rpartition(".")
     return getattr(sys.modules[module], name)
+
+
+def test_types_are_shown_as_they_are_written(site):
+    page = html.unescape((site / "api" / "RobustKMeans.html").read_text(encoding="utf-8"))
+    assert '{"sparsemax", "softmax"} or TopK' in page
+    assert "ndarray of shape (n_iter_ + 1,)" in page
 
 
 def test_formulas_need_no_script(site):

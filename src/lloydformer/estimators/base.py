@@ -89,9 +89,6 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     _cosine_distances: ClassVar[bool] = False
     """What `transform` returns: cosine distances or Euclidean ones."""
 
-    match_to: Any = None
-    """For classes whose constructor does not take it."""
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [
@@ -177,8 +174,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         source = self._read(X, sample_weight, reset=True)
         self._check_size(source.blocks)
         rng = generator_of(self.random_state)
-        if self.match_to is not None:
-            earlier_centers(self.match_to, source.blocks.layout)  # raises before the work
+        self._earlier(source.blocks.layout)  # raises before the work
         starts = Starts(warmed(self), X, source.blocks.layout, rng)
         self._n_init = starts.n_starts
         try:
@@ -198,11 +194,16 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """A session on the engine for these data."""
         return choose(self.engine, blocks).open(blocks)
 
+    def _earlier(self, layout: Layout) -> Tensor | None:
+        """The centers of `match_to`; classes of other packages may not have this parameter."""
+        given = getattr(self, "match_to", None)
+        return None if given is None else earlier_centers(given, layout)
+
     def _numbered(self, result: Result, layout: Layout) -> Result:
         """The result, its clusters numbered after those of `match_to`."""
-        if self.match_to is None:
+        earlier = self._earlier(layout)
+        if earlier is None:
             return result
-        earlier = earlier_centers(self.match_to, layout)
         return renumbered(result, order_after(result.centers, earlier))
 
     def _keep(self, result: Result, source: Source) -> None:
