@@ -189,7 +189,7 @@ def test_csv_files_need_no_other_package(command, here, monkeypatch):
     (here / "p.xlsx").write_bytes(b"PK")
     (here / "p.csv.zst").write_bytes(b"\x28\xb5\x2f\xfd")
     for arguments, words in {
-        "fit people.parquet -k 3": 'Parquet files need pyarrow: pip install "lloydformer[data]"',
+        "fit people.parquet -k 3": 'Arrow streams need pyarrow: pip install "lloydformer[data]"',
         "fit p.xlsx -k 3": 'Excel files need openpyxl: pip install "lloydformer[data]", or save',
         "fit p.csv.zst -k 3": ".zst files need pyarrow or zstandard",
         "fit people.csv -k 3 --labels parquet": "--labels: Parquet files need pyarrow",

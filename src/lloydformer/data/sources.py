@@ -14,7 +14,7 @@ from lloydformer.data.frames import FrameSource
 from lloydformer.data.opened import OpenedTable, convert, open_table
 from lloydformer.data.scaling import Scale, scaling_of
 from lloydformer.data.table_options import Missing, TableOptions
-from lloydformer.data.tables import arrow_source
+from lloydformer.data.tables import arrow_source, arrow_stream_source
 
 
 def open(
@@ -39,10 +39,11 @@ def open(
 
     Parameters
     ----------
-    source : str, path, array, data frame or pyarrow.Table
+    source : str, path, array, data frame or Arrow table
         A .csv, .tsv, .txt, .xlsx, .parquet, .npy or .npz file, a text compressed as .gz, .zst,
-        .bz2 or .xz, or a folder of these; or a NumPy array, a pandas data frame or a pyarrow
-        Table; or "-", standard input; or a data set of OpenML: "openml:NAME",
+        .bz2 or .xz, or a folder of these; or "-", standard input; or a NumPy array, a pandas or
+        polars data frame, a pyarrow Table or another object with the method
+        ``__arrow_c_stream__``; or a data set of OpenML: "openml:NAME",
         "openml:NAME@VERSION" or "openml:NUMBER". It is fetched once, and kept in the cache folder
         with its version and hash. If the environment variable LLOYDFORMER_DATA names a folder with
         NAME.npz, that is used in place of OpenML; nothing else uses the network.
@@ -119,7 +120,9 @@ def _opened(source: Any, options: TableOptions) -> OpenedTable:
         return convert(FrameSource(source, options), options)
     if hasattr(source, "to_batches"):
         return convert(arrow_source(source, options), options)
+    if hasattr(source, "__arrow_c_stream__"):
+        return convert(arrow_stream_source(source, options), options)
     if not isinstance(source, str | os.PathLike):
         raise ValueError(f"source: found {type(source).__name__}; pass a path, an array, a data "
-                         "frame, a pyarrow Table or openml:NAME")  # fmt: skip
+                         "frame, an Arrow table or openml:NAME")  # fmt: skip
     return open_table(str(source), options)

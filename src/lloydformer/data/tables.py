@@ -24,7 +24,9 @@ def import_pyarrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise ValueError('Parquet files need pyarrow: pip install "lloydformer[data]"') from None
+        raise ValueError(
+            'Parquet files and Arrow streams need pyarrow: pip install "lloydformer[data]"'
+        ) from None
     return pyarrow
 
 
@@ -153,3 +155,16 @@ def arrow_source(source: Any, options: TableOptions) -> ArrowSource:
     return ArrowSource(
         "source", source.schema, lambda names: source.select(names).to_batches(), options
     )
+
+
+def arrow_stream_source(source: Any, options: TableOptions) -> ArrowSource:
+    """What has `__arrow_c_stream__`, as frames of polars; other than tables raise ValueError."""
+    arrow = import_pyarrow()
+    try:
+        reader = arrow.RecordBatchReader.from_stream(source)
+    except (arrow.ArrowException, TypeError) as error:
+        words = str(error).split("\n")[0]
+        raise ValueError(
+            f"source: found {type(source).__name__}, whose Arrow stream is no table ({words})"
+        ) from None
+    return arrow_source(reader.read_all(), options)

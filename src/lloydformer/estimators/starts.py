@@ -15,9 +15,14 @@ from lloydformer.estimators.source import is_checked_array
 from lloydformer.numerics.checks import largest_value
 from lloydformer.numerics.directions import directions
 from lloydformer.plans.session import Session
-from lloydformer.solving.seeding import kmeans_parallel, kmeans_plusplus, random_rows
+from lloydformer.solving.seeding import (
+    kmeans_parallel,
+    kmeans_plusplus,
+    kmeans_robust,
+    random_rows,
+)
 
-SEARCHED = ("k-means++", "k-means||")
+SEARCHED = ("k-means++", "k-means||", "robust")
 """Methods good enough that one start is the default."""
 
 
@@ -26,7 +31,7 @@ def is_array(init: Any) -> bool:
 
 
 def number_of_starts(estimator: Any) -> int:
-    """n_init, where "auto" means 1 with k-means++, k-means|| or an array and 10 otherwise."""
+    """n_init, where "auto" means 1 with a method of `SEARCHED` or an array and 10 otherwise."""
     wanted = estimator.n_init
     if wanted == "auto":
         wanted = 1 if is_array(estimator.init) or estimator.init in SEARCHED else 10
@@ -63,6 +68,8 @@ class Starts:
             return session.gather(random_rows(session, k, self.rng)).double()
         if init == "k-means||":
             return kmeans_parallel(session, k, self.rng)
+        if init == "robust":
+            return kmeans_robust(session, k, self.rng)
         return session.gather(kmeans_plusplus(session, k, self.rng)).double()
 
     def _checked(self, centers: Any) -> Tensor:
