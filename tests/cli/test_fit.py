@@ -78,6 +78,13 @@ def test_every_algorithm_gives_the_results_of_its_estimator(command, here, algor
         assert sum(c["size"] for c in found["clusters"].values()) == 300 - len(model.outliers_)
 
 
+def test_the_end_of_a_fit_is_told_in_plain_words(command, here):
+    fit = ("fit", "points.csv", "-k", "3", "--force", "--scale", "standard")
+    assert "\n300 iterations, 0." in command(*fit, "--algorithm", "medoids")[1]  # its normal end
+    assert "\n1 iteration, the most allowed, " in command(*fit, "--max-iter", "1")[1]
+    assert "iterations, " in command(*fit, "--algorithm", "learned")[1]
+
+
 def test_a_range_of_k_writes_the_best_silhouette(command, here):
     status, out, _ = command("fit", "points.csv", "-k", "1:5", "--scale", "standard", "--json")
     found = json.loads(out)
