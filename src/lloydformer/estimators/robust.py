@@ -121,9 +121,9 @@ class RobustKMeans(Tempered):
 
     The threshold $\tau$ of sparsemax solves $\sum_i w_i (z_i - \tau)_+ = 1$ over the points of a
     cluster, where $z_i$ is the score. A point with weight 2 counts as two equal points. So the
-    scale of `sample_weight` matters: twice the weights is a narrower cluster, not the same one.
-    With `TopK(m)` the nearest points of total weight m count. With "softmax" the scale does not
-    matter.
+    scale of `sample_weight` matters if `inverse_temperature` is a number: twice the weights is a
+    narrower cluster, not the same one. With `TopK(m)` the nearest points of total weight m count.
+    With "softmax" the scale does not matter.
 
     References
     ----------
