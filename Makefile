@@ -5,10 +5,13 @@ BIN    := $(VENV)/bin
 PIP    := PIP_BUILD_CONSTRAINT=$(CURDIR)/build-constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --quiet
 
-.PHONY: demo test test-all chaos lint types check dist instructions clean
+.PHONY: demo docs test test-all chaos lint types check dist instructions clean
 
 demo: $(VENV)/plots.installed
 	$(BIN)/lloydformer demo --output build/demo.html --force
+
+docs: $(VENV)/docs.installed # the documentation site: open build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 test: $(VENV)/test.installed
 	$(PYTEST) -m "not long"

@@ -78,6 +78,13 @@ def test_every_algorithm_gives_the_results_of_its_estimator(command, here, algor
         assert sum(c["size"] for c in found["clusters"].values()) == 300 - len(model.outliers_)
 
 
+def test_the_end_of_a_fit_is_told_in_plain_words(command, here):
+    fit = ("fit", "points.csv", "-k", "3", "--force", "--scale", "standard")
+    assert "\n300 iterations, 0." in command(*fit, "--algorithm", "medoids")[1]  # its normal end
+    assert "\n1 iteration, the most allowed, " in command(*fit, "--max-iter", "1")[1]
+    assert "iterations, " in command(*fit, "--algorithm", "learned")[1]
+
+
 def test_a_range_of_k_writes_the_best_silhouette(command, here):
     status, out, _ = command("fit", "points.csv", "-k", "1:5", "--scale", "standard", "--json")
     found = json.loads(out)
@@ -193,8 +200,8 @@ def test_commands_on_the_pages_run(command, here):
 def test_help_and_documentation_name_every_algorithm(command):
     help_text = " ".join(command("fit", "--help")[1].split())
     page = (PAGES / "docs" / "commands.md").read_text(encoding="utf-8")
-    assert f"One of {', '.join(ALGORITHMS)}." in help_text
-    assert [name for name in ALGORITHMS if f"`{name}`" not in page] == []
+    assert f"One of {', '.join(ALGORITHMS)}, learned." in help_text
+    assert [name for name in (*ALGORITHMS, "learned") if f"`{name}`" not in page] == []
 
 
 STOPPED = """
@@ -222,7 +229,7 @@ def test_ctrl_c_prints_what_is_done_and_writes_nothing(here, k):
 @pytest.mark.parametrize(
     ("done", "words"),
     [
-        ([], "stopped: objective 7 after 1 iterations (--max-iter 1 gives this result); no file"),
+        ([], "stopped: objective 7 after 1 iteration (--max-iter 1 gives this result); no file"),
         ([FitRun(2, 9.0, 0.25, 4, 0.1)], "stopped: k 2 is done, with silhouette 0.250; no file"),
         (
             [

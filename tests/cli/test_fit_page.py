@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import lloydformer as lf
+
+RNG = np.random.default_rng(0)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
          "--no-first-run", "--virtual-time-budget=5000")  # fmt: skip
@@ -22,7 +25,7 @@ def page(command, tmp_path, monkeypatch):
         rng = np.random.default_rng(0)
         points = np.array([[0, 0], [9, 0], [0, 9]])[np.arange(400) % 3] + rng.normal(size=(400, 2))
         points[7] = [100, 100]
-        frame = pd.DataFrame(points * [1, 1000], columns=["<b>width", "height"])
+        frame = pd.DataFrame(points * [1, 1000], columns=["<b>**width**", "`height`"])
         frame.to_csv("points.csv", index=False)
         assert command("fit", "points.csv", "--report", *options)[0] == 0
         return (tmp_path / "points-clusters" / "report.html").read_text(encoding="utf-8")
@@ -38,24 +41,101 @@ def cells(html):
 
 def test_the_page_has_all_parts_and_loads_nothing(page):
     html = page("-k", "3", "--scale", "standard")
-    for heading in ("The clusters", "Centers", "Farthest rows", "Settings"):
+    for heading in ("The clusters", "Profiles", "Centers", "Farthest rows", "Settings"):
         assert f"<h2>{heading}</h2>" in html
     assert html.count("<svg") == 4
     assert not re.search(r"""(src|href)=["'](?!data:|#)""", html)
-    assert "<b>width" not in html
+    assert "<b>**width" not in html
     centers = pd.read_csv("points-clusters/centers.csv").to_numpy()
-    wanted = [[str(int(j)), f"{int(n):,}", *(f"{v:.4g}" for v in c)] for j, n, *c in centers]
-    assert [row for row in cells(html) if len(row) == 4][1:] == wanted
-    far = next(row for row in cells(html) if len(row) == 3 and row[0] != "row")
+    shown = numbers(cells(part(html, "Centers"))[1:])
+    np.testing.assert_allclose(shown, centers, rtol=1e-3)
+    head, far, *_ = cells(part(html, "Farthest rows"))
     farthest = pd.read_csv("points-clusters/labels.csv").sort_values("distance").iloc[-1]
-    assert far == [f"{farthest['row']:.0f}", f"{farthest['cluster']:.0f}",
-                   f"{farthest['distance']:.4g}"]  # fmt: skip
+    assert head == ["cluster", "distance", "row", "&lt;b&gt;**width**", "`height`"]
+    row = int(farthest["row"])
+    values = pd.read_csv("points.csv").iloc[row - 1]
+    wanted = [farthest["cluster"], farthest["distance"], row, *values]
+    np.testing.assert_allclose(numbers([far])[0], wanted, rtol=1e-3)
+
+
+def test_the_profiles_are_means_and_z_scores(page):
+    html = page("-k", "3", "--scale", "standard")
+    frame = pd.read_csv("points.csv")
+    own = pd.read_csv("points-clusters/labels.csv")["cluster"]
+    cards = re.findall(r"<article.*?</article>", part(html, "Profiles"), flags=re.DOTALL)
+    assert len(cards) == 3
+    for j, card in enumerate(cards):
+        shown = {row[0]: numbers([row[1:4]])[0] for row in cells(card)[1:]}
+        for name, column in (("&lt;b&gt;**width**", "<b>**width**"), ("`height`", "`height`")):
+            mean, overall = frame[column][own == j].mean(), frame[column].mean()
+            z = (mean - overall) / frame[column].std(ddof=0)
+            np.testing.assert_allclose(shown[name][:2], [mean, overall], rtol=1e-3)
+            assert shown[name][2] == pytest.approx(z, abs=0.006)
+            assert (f"{name} is " in card) == (abs(z) >= 0.5)
+        assert f"{(own == j).sum():,} row" in card
+    centers = lf.KMeans.from_pretrained("points-clusters/model").cluster_centers_
+    typical = cells(part(html, "Profiles").split("</article>")[-1])[1:]
+    scaled = (frame - frame.mean()) / frame.std(ddof=0)
+    for j, (cluster, row, *values) in enumerate(typical):
+        middle = (centers[j] - frame.mean()) / frame.std(ddof=0)
+        nearest = (scaled - middle).pow(2).sum(axis=1).idxmin()
+        assert (cluster, int(row)) == (str(j), nearest + 1)
+        np.testing.assert_allclose(numbers([values])[0], frame.iloc[nearest], rtol=1e-3)
+
+
+def test_numbers_are_plain(page):
+    html = page("-k", "3")
+    assert not re.search(r"\de[-+]\d", re.sub(r"<(style|svg).*?</\1>", "", html, flags=re.DOTALL))
+    assert re.search(r'<td class="number">\d,\d\d\d</td>', html)
+
+
+def test_advice_stands_on_the_page(page):
+    html = page("-k", "3")
+    assert (
+        "<strong>Advice:</strong> column `height` carries more than 99.9% of the variance" in html
+    )
+    assert "<strong>Advice:</strong> cluster" in html  # the outlier
+
+
+def test_words_and_names_of_rows_are_shown_as_the_file_has_them(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"who": [f"<i>{i}" for i in range(60)], "city": ["Rome", "Köln"] * 30,
+                          "age": np.arange(60) % 2 * 40 + RNG.random(60)})  # fmt: skip
+    frame.loc[3, "age"] = np.nan
+    frame.to_csv("people.csv", index=False)
+    options = ["--one-hot", "city", "--id-column", "who", "--missing", "drop"]
+    assert command("fit", "people.csv", "-k", "2", "--report", *options)[0] == 0
+    html = (tmp_path / "people-clusters" / "report.html").read_text(encoding="utf-8")
+    far = cells(part(html, "Farthest rows"))
+    assert far[0] == ["cluster", "distance", "row", "who", "city", "age"]
+    for _, _, row, who, city, age in far[1:]:
+        own = frame.iloc[int(row) - 1]
+        assert (who, city) == (f"&lt;i&gt;{int(row) - 1}", own["city"])
+        assert float(age) == pytest.approx(own["age"], rel=1e-3)
+    assert "city is Köln in 100% of its rows (49% of all)" in html
+    assert "1 of 60 rows with missing values dropped" in html
+
+
+@pytest.mark.parametrize("criterion", ["gap", "calinski-harabasz"])
+def test_the_curve_of_the_criterion_is_on_the_page(page, criterion):
+    html = page("-k", "2:4", "--select", criterion, "--scale", "standard")
+    assert html.count("<svg") == 7
+    assert f"<figcaption>{criterion.capitalize()}: k = " in html
+
+
+def part(html, heading):
+    """What stands below a heading."""
+    return html.split(f"<h2>{heading}</h2>")[1].split("<h2>")[0]
+
+
+def numbers(rows):
+    return np.array([[float(cell.replace(",", "")) for cell in row] for row in rows])
 
 
 def test_the_rows_left_out_are_listed(page):
     html = page("-k", "3", "--algorithm", "trimmed", "--keep", "0.98", "--n-init", "5")
     out = pd.read_csv("points-clusters/labels.csv").query("outlier == 1")
-    listed = {int(row[0]) for row in cells(html) if len(row) == 3 and row[0] != "row"}
+    listed = {int(row[2]) for row in cells(part(html, "Farthest rows"))[1:]}
     assert listed == set(out["row"])
     assert f"{len(listed)} of the {len(listed)} rows left out" in html
 
@@ -74,7 +154,8 @@ def test_the_page_names_the_algorithm(page, algorithm):
 def test_with_many_clusters_the_largest_are_drawn(page):
     html = page("-k", "90")
     assert "the 40 largest clusters" in html
-    assert len([row for row in cells(html) if len(row) == 4]) == 91  # all centers, and the head
+    assert len(cells(part(html, "Centers"))) == 91  # all centers, and the head
+    assert html.count("<article") == 40
 
 
 def test_one_cluster_has_no_silhouettes(page):
@@ -85,7 +166,7 @@ def test_one_cluster_has_no_silhouettes(page):
 
 
 def test_the_page_tells_that_max_iter_was_reached(page):
-    assert "after 1 iterations, the most allowed, in" in page("-k", "3", "--max-iter", "1")
+    assert "after 1 iteration, the most allowed, in" in page("-k", "3", "--max-iter", "1")
 
 
 def test_fewer_clusters_than_requested_are_noted_on_the_page(page, command):

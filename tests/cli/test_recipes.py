@@ -7,6 +7,8 @@ import pytest
 
 from lloydformer import plots
 from lloydformer.circuits import recipes
+from lloydformer.cli import recipes as page
+from lloydformer.cli import terminal
 
 
 def test_the_file_holds_the_diagram(command, tmp_path):
@@ -56,3 +58,14 @@ def test_only_svg_is_drawn(command, tmp_path):
     assert status == 2
     assert "pass a name that ends in .svg" in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_table_fits_80_columns(command, monkeypatch):
+    small = terminal.Terminal(width=80, force_terminal=True, highlight=False, record=True)
+    for module in (terminal, page):
+        monkeypatch.setattr(module, "stdout", small)
+    assert command("recipes")[0] == 0
+    lines = small.export_text().splitlines()
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 80
+    assert all(any(line.startswith(f"{name} ") for line in lines) for name in recipes.MAKERS)

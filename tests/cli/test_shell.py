@@ -192,3 +192,38 @@ def test_a_table_too_wide_for_the_terminal_is_records_that_say_what_they_are(mon
     plain = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert plain.split("\n") == ["cluster 0", "  mean distance: 1.5", "cluster 1",
                                  "  mean distance: 2.5", ""]  # fmt: skip
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_by_its_short_name(command, option):
+    assert "--version" in command(option)[1]
+    assert "--install-completion" in command(option)[1]
+    assert "Usage: lloydformer fit" in command("fit", option)[1]
+
+
+def test_option_errors_name_the_help_of_their_command(command):
+    for arguments, words in {
+        "fit p.csv --nope": "; see lloydformer fit --help",
+        "predict": "; see lloydformer predict --help",
+        "nope": "; see lloydformer --help",
+    }.items():
+        status, _, err = command(*arguments.split())
+        assert status == 2
+        assert err.rstrip().endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        ("lloydformer f", ["fit"]),
+        ("lloydformer fit --algorithm r", ["relocating", "robust"]),
+        ("lloydformer fit --algorithm l", ["learned"]),
+        ("lloydformer fit --select g", ["gap"]),
+        ("lloydformer fit --mis", ["--missing"]),
+    ],
+)
+def test_shells_complete_commands_options_and_values(command, monkeypatch, typed, wanted):
+    monkeypatch.setenv("_LLOYDFORMER_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    assert command()[1].split() == wanted

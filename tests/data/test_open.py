@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.data import files, scratch, tables
+from lloydformer.data import scratch, tables
 from lloydformer.data.scaling import scaling_of
 
 X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 10.0, 1000.0] + 5
@@ -49,9 +49,9 @@ def test_a_folder_is_its_files_in_order(tmp_path, kind):
 
 def test_large_tables_are_copied_to_a_scratch_file(tmp_path, monkeypatch):
     monkeypatch.setattr(scratch, "_IN_MEMORY", 500)
-    points = files.read_table(written(tmp_path / "p.parquet", "parquet"), None).points
-    assert isinstance(points, np.memmap)
-    assert np.array_equal(points, X)
+    blocks = lf.data.open(written(tmp_path / "p.parquet", "parquet"))
+    assert blocks.mapped
+    assert np.array_equal(blocks.points, X)
 
 
 def test_a_parquet_file_that_no_disk_holds_is_refused_before_it_is_read(tmp_path, monkeypatch):
@@ -68,14 +68,13 @@ def test_a_parquet_file_that_no_disk_holds_is_refused_before_it_is_read(tmp_path
 def test_a_parquet_file_is_read_in_batches_of_few_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "_BATCH", 20)
     read = []
-    rows = tables._rows
+    stacked = tables._stacked
 
-    def seen(path, batches, names):
-        for part in rows(path, batches, names):
-            read.append(part.size)
-            yield part
+    def seen(columns, n_rows):
+        read.append(len(columns) * n_rows)
+        return stacked(columns, n_rows)
 
-    monkeypatch.setattr(tables, "_rows", seen)
+    monkeypatch.setattr(tables, "_stacked", seen)
     assert np.array_equal(lf.data.open(written(tmp_path / "p.parquet", "parquet")).points, X)
     assert max(read) <= 20
 
@@ -98,8 +97,8 @@ WRONG = {
     "head.csv": ("a,b\n", "points are rows of numbers"),
     "ragged.csv": ("1,2\n3,4\n5\n", "same number of columns"),
     "text.csv": ("a,b\n1,2\nx,4\n", "column a.*'x'.*choose columns"),
-    "missing.csv": ("a,b\n1,2\n,4\n", "row 2, column a: found a missing"),
-    "infinite.csv": ("a,b\n1,2\n3,inf\n", "row 2, column b: found inf"),
+    "missing.csv": ("a,b\n1,2\n,4\n", "line 3, column a: found a missing"),
+    "infinite.csv": ("a,b\n1,2\n3,inf\n", "line 3, column b: found inf"),
     "cut.parquet": ("PAR1junk", "not a readable Parquet file"),
     "cut.npy": ("junk", "not a readable .npy"),
     "cut.npz": ("junk", "not a readable .npz"),

@@ -7,10 +7,10 @@ import pyarrow
 import pytest
 
 import lloydformer as lf
-from lloydformer.data import columns, csv_errors, tables
-from lloydformer.data.column_names import column_names
+from lloydformer.data import columns, csv_records, csv_source
+from lloydformer.data.array_source import ArraySource
 from lloydformer.data.columns import ColumnFinder
-from lloydformer.jobs.fit import saved_model
+from lloydformer.data.conversion import Conversion, Feature
 
 COUNT = 2000
 
@@ -44,11 +44,10 @@ def test_duplicates_are_found_without_comparing_each_with_all(names):
         columns.refuse_duplicates("p", [*names, "column7"], names)
 
 
-def test_columns_of_a_model_are_found_without_comparing_each_with_all(names, monkeypatch):
-    model = lf.KMeans(2)
-    model.feature_names_in_ = np.array([str(name) for name in names[::-1]], dtype=object)
-    monkeypatch.setattr(saved_model, "column_names", lambda path: tuple(names))
-    assert saved_model.columns_of_model(model, "p") == tuple(str(name) for name in names[::-1])
+def test_columns_of_a_model_are_found_without_comparing_each_with_all(names):
+    fitted = Conversion(tuple(Feature(str(name)) for name in names[::-1]), named=True)
+    table = ArraySource("p", np.zeros((1, COUNT)), tuple(names))
+    assert fitted.indices(table).numbers == tuple(range(COUNT))[::-1]
 
 
 def test_twenty_thousand_columns_take_seconds(tmp_path):
@@ -83,7 +82,7 @@ LONG = "x" * 200_000
 FIELDS = {
     "a name": (f"a,{LONG}\n1,2\n", "line 1: found a field of more than 131,072 characters"),
     "a quoted name": (f'a,"{LONG}"\n1,2\n', "line 1: found a field of more than 131,072 char"),
-    "a fault after it": (f"a,b\n1,{LONG}\nfour,2\n", "invalid value 'four'"),
+    "a fault after it": (f"a,b\n1,{LONG}\nfour,2\n", "column a: found 'four'; correct it"),
     "an open quote": (f'a,"{LONG}\n1,2\n', "line 1: found a quote that is not closed"),
 }
 
@@ -103,15 +102,14 @@ def test_a_long_text_in_another_column_is_no_fault(tmp_path):
 
 
 def test_a_file_without_ends_of_lines_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_errors, "_LONGEST", 1 << 20)
+    monkeypatch.setattr(csv_records, "_LONGEST", 1 << 20)
     (tmp_path / "p.csv").write_text("1," * (1 << 20))
-    for read in (lf.data.open, column_names):
-        with pytest.raises(ValueError, match="line 1: found a line of more than 1 million char"):
-            read(tmp_path / "p.csv")
+    with pytest.raises(ValueError, match="line 1: found a line of more than 1 million char"):
+        lf.data.open(tmp_path / "p.csv")
 
 
 def test_a_line_longer_than_a_block_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_BLOCK", 1 << 16)
+    monkeypatch.setattr(csv_source, "_BLOCK", 1 << 16)
     (tmp_path / "p.csv").write_text(f"a,b\n1,{LONG}\n2,{LONG}\n")
     with pytest.raises(ValueError, match="found a line of more than"):
         lf.data.open(tmp_path / "p.csv", columns=["a"])

@@ -19,7 +19,7 @@ X = np.random.default_rng(5).normal([100.0, 0.0, -7.0], 1.0, size=(300, 3))
 MODELS = [
     lf.KMeans(3, random_state=0),
     lf.RelocatingKMeans(3, random_state=0),
-    lf.SoftKMeans(3, random_state=0, inverse_temperature=0.5),
+    lf.SoftKMeans(3, random_state=0, inverse_temperature=100.0),
     lf.SphericalKMeans(3, random_state=0),
     lf.TrimmedKMeans(3, random_state=0, keep=0.9),
     lf.RobustKMeans(3, random_state=0),

@@ -10,7 +10,8 @@ import torch
 
 import lloydformer as lf
 from lloydformer.circuits.serialise import deserialise
-from lloydformer.jobs.fit.saved_model import load_model, open_for_model
+from lloydformer.data.table_options import TableOptions
+from lloydformer.jobs.fit.saved_model import load_columns, load_model, open_for_model
 from lloydformer.learning import Run, Settings, Tasks, load, train
 
 FOLDER = Path(__file__).parent / "outputs_0_1"
@@ -22,7 +23,8 @@ RECIPES = json.loads((FOLDER / "recipes.json").read_text(encoding="utf-8"))["rec
 
 def test_a_fit_predicts_its_labels():
     model = load_model(FOLDER / "fit")
-    points = open_for_model(model, str(FOLDER / "points.csv"))
+    columns = load_columns(FOLDER / "fit", model)
+    _, points = open_for_model(model, columns, str(FOLDER / "points.csv"), TableOptions())
     written = np.loadtxt(FOLDER / "fit" / "labels.csv", delimiter=",", skiprows=1)
     np.testing.assert_array_equal(model.predict(points), written[:, 1])
 

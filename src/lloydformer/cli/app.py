@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Annotated
 
 import typer
 
@@ -35,8 +36,8 @@ def application(wanted: Sequence[str]) -> typer.Typer:
     app = typer.Typer(
         name="lloydformer",
         help="Clustering algorithms as transformers with hand-set weights.",
-        add_completion=False,
         rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
     for name in wanted:
@@ -44,7 +45,20 @@ def application(wanted: Sequence[str]) -> typer.Typer:
     return app
 
 
-def _root() -> None:
+def _print_version(wanted: bool) -> bool:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+    return wanted
+
+
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", is_eager=True,
+                     callback=_print_version),
+    ] = False,
+) -> None:  # fmt: skip
     pass
 
 
@@ -58,15 +72,18 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # characters that the encoding lacks
-    if sys.argv[1:] == ["--version"]:
+    if sys.argv[1:] == ["--version"]:  # no command is imported
         print(__version__)
         return
     wanted = [name for name in sys.argv[1:2] if name in COMMANDS] or COMMANDS
     try:
-        status = application(wanted)(sys.argv[1:] or ["--help"], standalone_mode=False)
+        status = application(wanted)(
+            sys.argv[1:] or ["--help"], prog_name="lloydformer", standalone_mode=False
+        )
     except UsageError as error:
         message = getattr(error, "format_message", error.__str__)().rstrip(".")
-        status = _complain(f"{message}; see lloydformer --help")
+        command = f"{wanted[0]} " if len(wanted) == 1 else ""
+        status = _complain(f"{message}; see lloydformer {command}--help")
     except OSError as error:
         status = _complain(_words(error))
     except ValueError as error:

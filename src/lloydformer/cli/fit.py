@@ -10,16 +10,36 @@ import typer
 from lloydformer.cli.fit_words import (
     fit_progress,
     print_files,
+    print_notes,
     print_result,
     print_runs,
     report_interrupt,
 )
-from lloydformer.cli.options import LARGEST_SEED, integer, names_of, stem_of
+from lloydformer.cli.options import (
+    LARGEST_SEED,
+    Decimal,
+    Encoding,
+    Header,
+    IdColumn,
+    Sep,
+    Sheet,
+    choice,
+    integer,
+    names_of,
+    stem_of,
+)
 from lloydformer.cli.terminal import print_json, working
 from lloydformer.data.paths import check_source
-from lloydformer.estimators.registry import ALGORITHMS
+from lloydformer.data.table_options import TableOptions
 from lloydformer.jobs.fit.model_path import check_model
-from lloydformer.jobs.fit.settings import FitSettings, check_algorithm, numbers_of_clusters
+from lloydformer.jobs.fit.settings import (
+    CRITERIA,
+    FitSettings,
+    algorithms,
+    check_algorithm,
+    check_criterion,
+    numbers_of_clusters,
+)
 
 
 def fit(
@@ -27,7 +47,8 @@ def fit(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A .csv, .tsv, .parquet, .npy or .npz file, a folder of them, or openml:NAME.",
+            help="A .csv, .tsv, .xlsx, .parquet, .npy or .npz file, a text compressed as .gz or "
+            ".zst, a folder of them, - for standard input, or openml:NAME.",
         ),
     ],
     clusters: Annotated[
@@ -37,10 +58,20 @@ def fit(
             "--clusters",
             metavar="K",
             help="Number of clusters: 10. Or a range, 2:20, or 2:20:2 with a step: each is fitted, "
-            "and the fit with the best silhouette is written.",
+            "and --select says which is written.",
         ),
     ] = None,
-    algorithm: Annotated[str, typer.Option(help=f"One of {', '.join(ALGORITHMS)}.")] = "kmeans",
+    select: Annotated[
+        str,
+        choice(
+            among=CRITERIA,
+            metavar="|".join(CRITERIA),
+            help="How the number of clusters is chosen from a range.",
+        ),
+    ] = CRITERIA[0],
+    algorithm: Annotated[
+        str, choice(among=algorithms(), help=f"One of {', '.join(algorithms())}.")
+    ] = "kmeans",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -51,16 +82,43 @@ def fit(
         ),
     ] = None,
     report: Annotated[bool, typer.Option("--report", help="Also write an HTML page.")] = False,
-    labels: Annotated[str, typer.Option(metavar="csv|parquet", help="Format of the labels.")] = (
-        "csv"
-    ),
+    labels: Annotated[
+        str, choice(among=("csv", "parquet"), metavar="csv|parquet", help="Format of the labels.")
+    ] = "csv",
     columns: Annotated[
         str | None,
         typer.Option(metavar="a,b,c", help="Columns by name; without names, by number from 1."),
     ] = None,
+    exclude: Annotated[
+        str | None, typer.Option(metavar="a,b,c", help="Columns to leave out.")
+    ] = None,
+    numeric_only: Annotated[
+        bool, typer.Option("--numeric-only", help="Leave out columns that hold no numbers.")
+    ] = False,
+    one_hot: Annotated[
+        str | None,
+        typer.Option(
+            "--one-hot",
+            metavar="a,b,c",
+            help="Columns of words: a column of 0 and 1 for each word.",
+        ),
+    ] = None,
+    id_column: IdColumn = None,
+    missing: Annotated[
+        str,
+        choice(
+            among=("error", "drop", "median"),
+            metavar="error|drop|median",
+            help="Rows with missing values: an error, left out, or filled with medians.",
+        ),
+    ] = "error",
     scale: Annotated[
         str | None,
-        typer.Option(metavar="minmax|standard", help="Scale columns before the fit."),
+        choice(
+            among=("minmax", "standard"),
+            metavar="minmax|standard",
+            help="Scale columns before the fit.",
+        ),
     ] = None,
     init: Annotated[
         str | None, typer.Option(help="k-means++, k-means|| (for large data) or random.")
@@ -97,6 +155,11 @@ def fit(
         Path | None,
         typer.Option("--start-from", metavar="MODEL", help="Start from the centers of this model."),
     ] = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    header: Header = None,
+    sheet: Sheet = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -106,6 +169,11 @@ def fit(
     units of the data, summary.json, the model for `lloydformer predict`, and with --report a
     self-contained page report.html.
     """
+    table = TableOptions(
+        names_of(columns), names_of(exclude) or (), names_of(one_hot) or (), numeric_only,
+        id_column, missing, sep, decimal, encoding, header, sheet, shell=True,
+    )  # fmt: skip
+    check_criterion(select)
     check_algorithm(algorithm)  # this and the next lines before torch is imported
     if clusters is not None:
         numbers_of_clusters(clusters)
@@ -122,7 +190,7 @@ def fit(
     }  # fmt: skip
     settings = FitSettings(algorithm, options)
     command = shlex.join(["lloydformer", *sys.argv[1:]])
-    request = FitRequest(data, settings, clusters, names_of(columns), scale, start_from, command)
+    request = FitRequest(data, settings, clusters, table, scale, start_from, command, select)
     folder = output or Path(f"{stem_of(data)}-clusters")
     job = FitJob(request, FitOutputs(folder, labels, report, force), seed)
     with report_interrupt(job.runs):
@@ -134,6 +202,7 @@ def fit(
     if json:
         return print_json(summary)
     print_runs(job.runs, result)
-    print_result(result, job.runs.notes)
+    print_result(result)
+    print_notes(job.runs.notes, job.runs.advice)
     print_files(job.outputs)
     return None

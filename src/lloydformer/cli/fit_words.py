@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lloydformer.cli.terminal import print_table, progress, stderr, stdout
+from lloydformer.jobs.fit.words import counted, plain
 
 if TYPE_CHECKING:
     from lloydformer.jobs.fit.outputs import FitOutputs
@@ -54,7 +55,7 @@ def _so_far(runs: "FitRuns | None", stop: KeyboardInterrupt) -> str:
     if result is None:
         return "before the first iteration was done"
     return (
-        f"objective {result.inertia:.6g} after {result.n_iter} iterations "
+        f"objective {result.inertia:.6g} after {counted(result.n_iter, 'iteration')} "
         f"(--max-iter {result.n_iter} gives this result)"
     )
 
@@ -62,10 +63,10 @@ def _so_far(runs: "FitRuns | None", stop: KeyboardInterrupt) -> str:
 def _best_of(runs: "FitRuns") -> str:
     best = max(runs.done, key=lambda run: run.score)
     if len(runs.done) == 1:
-        return f"k {best.k} is done, with silhouette {_three_digits(best.silhouette)}"
+        return f"k {best.k} is done, with {best.criterion} {_three_digits(best.value)}"
     return (
-        f"k {runs.done[0].k} to {runs.done[-1].k} are done, the best silhouette is "
-        f"{_three_digits(best.silhouette)} with k {best.k}"
+        f"k {runs.done[0].k} to {runs.done[-1].k} are done, the best {best.criterion} is "
+        f"{_three_digits(best.value)} with k {best.k}"
     )
 
 
@@ -73,32 +74,40 @@ def print_runs(runs: "FitRuns", result: "FitResult") -> None:
     """A table of the numbers of clusters, if there are several."""
     if len(runs.done) < 2:
         return
+    other = [] if runs.select == "silhouette" else [runs.select]
     rows = [
-        [str(run.k), f"{run.objective:.6g}", _three_digits(run.silhouette), str(run.n_iter),
-         f"{run.seconds:.2f}"]
+        [str(run.k), plain(run.objective, 6), _three_digits(run.silhouette),
+         *(_three_digits(run.value) for _ in other), f"{run.n_iter:,}", f"{run.seconds:.2f}"]
         for run in runs.done
     ]  # fmt: skip
-    print_table(["k", "objective", "silhouette", "iterations", "seconds"], rows)
-    stdout.print(f"\nk {result.n_clusters} has the best silhouette, and was written.\n")
+    print_table(["k", "objective", "silhouette", *other, "iterations", "seconds"], rows)
+    chosen = f"has the best {runs.select}"
+    if runs.select in ("gap", "stability"):
+        chosen = f"was chosen by {runs.select}"
+    stdout.print(f"\nk {result.n_clusters} {chosen}, and was written.\n")
 
 
-def print_result(result: "FitResult", notes: Sequence[str]) -> None:
-    """A table of the clusters, then the fit in two lines; notes go to standard error."""
+def print_result(result: "FitResult") -> None:
+    """A table of the clusters, then the fit in two lines."""
     from lloydformer.jobs.fit.summary import points_per_second
 
     print_clusters(result.sizes, result.mean_distances, result.blocks.n_rows, result.left_out)
     model = result.model
     stdout.print(
-        f"\nobjective {model.inertia_:.6g}, silhouette {_three_digits(result.silhouette)} "
+        f"\nobjective {plain(model.inertia_, 6)}, silhouette {_three_digits(result.silhouette)} "
         f"(sample of {len(result.sampled[0]):,} rows)"
     )
     most = ", the most allowed" if result.reached_max_iter else ""
     stdout.print(
-        f"{model.n_iter_} iterations{most}, {result.seconds:.2f} s, "
+        f"{counted(model.n_iter_, 'iteration')}{most}, {result.seconds:.2f} s, "
         f"{float(f'{points_per_second(result):.3g}'):,.0f} points/s"
     )
-    for note in notes:
-        stderr.print(f"note: {note}", markup=False, soft_wrap=True)
+
+
+def print_notes(notes: Sequence[str], advice: Sequence[str] = ()) -> None:
+    """What was recognised or left out, and advice, a line each on standard error."""
+    for line in (*(f"note: {note}" for note in notes), *(f"advice: {a}" for a in advice)):
+        stderr.print(line, markup=False, soft_wrap=True)
 
 
 def print_clusters(
@@ -110,7 +119,7 @@ def print_clusters(
     """A line for each cluster: its size, its share of all rows, its mean distance."""
     columns = ["cluster", "size", "share", "mean distance"]
     rows = [
-        [str(j), f"{size:,}", f"{100 * size / n_rows:.1f}%", f"{distances[j]:.4g}"]
+        [str(j), f"{size:,}", f"{100 * size / n_rows:.1f}%", plain(distances[j])]
         for j, size in enumerate(sizes)
     ]
     if left_out is not None:
@@ -126,4 +135,4 @@ def print_files(outputs: "FitOutputs") -> None:
 
 
 def _three_digits(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+    return "-" if value is None else f"{value:,.3f}"

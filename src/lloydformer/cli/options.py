@@ -1,12 +1,13 @@
 """Options that hold several values: lists between commas, ranges with a colon."""
 
-from collections.abc import Callable
+import csv
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from lloydformer.data.paths import PREFIX
+from lloydformer.data.paths import PACKED, PREFIX, STANDARD_INPUT
 
 T = TypeVar("T", int, float)
 
@@ -27,22 +28,66 @@ def integer(*names: str, least: int = 1, most: int = LARGEST, help: str) -> Any:
     return typer.Option(*names, min=least, callback=check, help=help)
 
 
-def names_of(text: str | None) -> tuple[str, ...] | None:
-    """Parse "a,b,c"; None if the option is not given.
+def choice(*names: str, among: Sequence[str], help: str, **more: Any) -> Any:
+    """Return a typer option for one of some words, which shells complete."""
 
-    >>> names_of("height, weight")
-    ('height', 'weight')
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in among if word.startswith(incomplete)]
+
+    return typer.Option(*names, autocompletion=complete, help=help, **more)
+
+
+Sep = Annotated[
+    str | None,
+    choice(among=("comma", "semicolon", "tab", "bar", "space"), metavar="SIGN",
+           help="Separator of values.  [default: recognised]"),
+]  # fmt: skip
+Decimal = Annotated[
+    str | None,
+    choice(among=(".", ","), metavar=".|,", help="Decimal point.  [default: recognised]"),
+]
+Encoding = Annotated[
+    str | None,
+    choice(among=("utf-8", "cp1252", "latin-1", "utf-16"), metavar="NAME",
+           help="Encoding of the text.  [default: recognised]"),
+]  # fmt: skip
+Header = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", show_default=False,
+                 help="Whether the first line has column names.  [default: recognised]"),
+]  # fmt: skip
+Sheet = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Sheet of an Excel file.  [default: the first]")
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option("--id-column", metavar="NAME",
+                 help="Column that names the rows: not clustered, but copied to the labels."),
+]  # fmt: skip
+
+
+def names_of(text: str | None) -> tuple[str, ...] | None:
+    """Parse "a,b,c"; None if the option is not given. Names with commas are between quotes.
+
+    >>> names_of("height, weight"), names_of('"size, in cm",weight')
+    (('height', 'weight'), ('size, in cm', 'weight'))
     """
-    return None if text is None else tuple(name.strip() for name in text.split(","))
+    if text is None:
+        return None
+    (names,) = csv.reader([text], skipinitialspace=True) if text else [[""]]
+    return tuple(name.strip() for name in names)
 
 
 def stem_of(data: str) -> str:
     """The name of some data, for outputs: of a file, a folder or a set of OpenML.
 
-    >>> stem_of("folder/points.csv"), stem_of("openml:iris@1")
-    ('points', 'iris@1')
+    >>> stem_of("folder/points.csv.gz"), stem_of("openml:iris@1"), stem_of("-")
+    ('points', 'iris@1', 'stdin')
     """
-    return Path(data.removeprefix(PREFIX)).resolve().stem
+    if data == STANDARD_INPUT:
+        return "stdin"
+    path = Path(data.removeprefix(PREFIX)).resolve()
+    return Path(path.stem).stem if path.suffix.lower() in PACKED else path.stem
 
 
 def count_of(option: str, text: str) -> int | tuple[int, int]:

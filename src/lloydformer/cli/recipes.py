@@ -12,6 +12,12 @@ from lloydformer.storage.overwrite import refuse_to_overwrite
 if TYPE_CHECKING:
     from lloydformer.circuits.stages import AnyRecipe
 
+_LEGEND = (
+    "Enc-CA: how points choose centers. Dec-CA: how centers weigh points. ℓ2 scores by\n"
+    "distance, ⟨,⟩ by product; then hard max (LSMA), soft-max (SMA), linear (LinA, IdA),\n"
+    "norm-max (NMA), sparsemax (SSMA) or Gumbel (GSMA). NLT: a network. *: a variant."
+)
+
 
 def recipes(
     name: Annotated[
@@ -49,14 +55,25 @@ def recipes(
             for r in chosen
         }
         return print_json({"label": "tab:comp-alg", "rows": row_of})
-    columns = [c for c in chosen[0].row() if c != "Appendix" or not stdout.is_terminal]
+    columns = [c for c in chosen[0].row() if c not in _left_out()]
     rows = [[r.name, *(r.row()[c] for c in columns)] for r in chosen]
     print_table(["recipe", *columns], rows, fold="Algorithm")
+    if stdout.is_terminal:
+        stdout.print(f"\n{_LEGEND}", markup=False)
+    if "Enc-SA" not in columns:
+        stdout.print("A terminal of 110 columns also shows self-attention (Enc-SA, Dec-SA).")
     if name:
         stdout.print(f"\n{chosen[0].equation()}", markup=False, soft_wrap=True)
     if explain:
         _explain(chosen[0])
     return None
+
+
+def _left_out() -> set[str]:
+    """Columns that a terminal has no room for. A file gets all of them."""
+    if not stdout.is_terminal:
+        return set()
+    return {"Appendix"} if stdout.width >= 110 else {"Appendix", "Enc-SA", "Dec-SA"}
 
 
 def _derivation(recipe: "AnyRecipe") -> tuple[str, ...]:

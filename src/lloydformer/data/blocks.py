@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -110,6 +110,13 @@ class TensorBlocks:
     known_ends: Tensor | None = None
     weight_unit: float = 1.0
     survey: Survey | None = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        """Blocks are no array: other packages would read all of them, without their scaling."""
+        raise TypeError(
+            "blocks of lf.data.open are for the estimators of lloydformer alone; in place of a "
+            "scaler in a pipeline use lf.data.open(..., scale=...), or pass .points.numpy()"
+        )
 
     @cached_property
     def ends(self) -> Tensor:

@@ -38,14 +38,24 @@ class ColumnFinder:
         """Return the index of each column; None, or an empty sequence, stands for all."""
         return [self._find(c) for c in columns] if columns else range(self.count)
 
+    def label(self, index: int) -> str:
+        """What a user calls a column: its name, or its number if it has none."""
+        return (self.names[index] if self.names else "") or str(index + 1)
+
+    def shown(self, index: int) -> str:
+        """What messages call a column."""
+        return self.names[index] if self.names else f"number {index + 1}"
+
     def _find(self, column: str) -> int:
         if column in self._index:
             return self._index[column]
         number = int(column) if re.fullmatch(r"\d{1,18}", column, re.ASCII) else 0
-        if not self.names and 1 <= number <= self.count:
+        if 1 <= number <= self.count and not (self.names and self.names[number - 1]):
             return number - 1
         known = shortened(self.names) if self.names else f"1 to {self.count}"
-        raise ValueError(f"{self.path}: columns: found {column!r}; there are {known}")
+        quoted = any("," in name for name in self.names or ())
+        more = "; put names with commas between double quotes" if quoted else ""
+        raise ValueError(f"{self.path}: columns: found {column!r}; there are {known}{more}")
 
 
 def shortened(names: Sequence[str], most: int = 20) -> str:

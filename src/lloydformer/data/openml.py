@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lloydformer.data.columns import ColumnFinder, Table
-from lloydformer.data.files import check_table, read_table
+from lloydformer.data.columns import Table
 from lloydformer.data.numpy_files import read_npz
 from lloydformer.data.openml_server import OpenmlSet
 from lloydformer.data.paths import OPENML_NAME, PREFIX, in_data_folder
@@ -23,7 +22,7 @@ from lloydformer.storage.bounded_read import read_json
 from lloydformer.storage.cache_folder import cache_folder
 
 
-def read_openml(source: str, columns: tuple[str, ...] | None) -> Table:
+def read_openml(source: str) -> Table:
     """Read `openml:NAME`, `openml:NAME@VERSION` or `openml:NUMBER`.
 
     In this order: from the folder LLOYDFORMER_DATA, from the cache, from the network.
@@ -34,12 +33,12 @@ def read_openml(source: str, columns: tuple[str, ...] | None) -> Table:
         raise ValueError(f"{source}: pass openml:NAME, openml:NAME@VERSION or openml:NUMBER")
     own = in_data_folder(text)
     if own is not None:
-        return read_table(own, columns)
+        return Table(read_npz(own), None)
     path = cache_folder("openml") / f"{text}.npz"
     if not path.with_suffix(".json").exists():
         version = parts["version"]
         _fetch(source, parts["name"], None if version is None else int(version), path)
-    return check_table(source, _chosen(source, _cached(path), columns))
+    return _cached(path)
 
 
 def _fetch(source: str, name: str, version: int | None, path: Path) -> None:
@@ -73,10 +72,3 @@ def _cached(path: Path) -> Table:
             f"{path}: is damaged ({error}); remove it and {card.name} to fetch the set again"
         ) from None
     return Table(points, names)
-
-
-def _chosen(source: str, table: Table, columns: tuple[str, ...] | None) -> Table:
-    if columns is None or table.names is None:
-        return table
-    indices = list(ColumnFinder(source, table.names, len(table.names)).indices(columns))
-    return Table(table.points[:, indices], tuple(table.names[i] for i in indices))

@@ -9,15 +9,37 @@ from pathlib import Path
 
 PREFIX = "openml:"
 OPENML_NAME = re.compile(r"(?P<name>\w[\w.,()+' -]*)(@(?P<version>\d{1,9}))?")
-_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz")
+STANDARD_INPUT = "-"
+"""The name of standard input."""
+TEXTS = (".csv", ".tsv", ".txt", ".tab", ".dat", ".data")
+PACKED = (".gz", ".zst", ".bz2", ".xz")
+"""Endings of compressed files, after that of a text."""
+SHEETS = (".xlsx", ".xlsm")
+_SUFFIXES = (*TEXTS, *SHEETS, ".parquet", ".npy", ".npz")
+_OLD = (".xls", ".xlsb", ".ods")
 _NAMES = 1000
 """Files of a folder that are compared with a missing one."""
 
 
 def check_source(source: str) -> None:
     """Raise ValueError if the source names no file, folder or set; the network is not asked."""
-    if not source.startswith(PREFIX):
+    if source != STANDARD_INPUT and not source.startswith(PREFIX):
         check_path(path_of(source))
+
+
+def kind_of(path: Path) -> str:
+    """The ending that tells what a file holds: .csv for points.csv.gz; of standard input, .csv.
+
+    >>> kind_of(Path("points.tsv.gz")), kind_of(Path("a.Parquet")), kind_of(Path("-"))
+    ('.tsv', '.parquet', '.csv')
+    """
+    ending = path.suffix.lower()
+    if str(path) == STANDARD_INPUT:
+        return ".csv"
+    if ending in PACKED:
+        inner = Path(path.stem).suffix.lower()
+        return inner if inner in TEXTS else ".csv" if not inner else f"{inner}{ending}"
+    return ending
 
 
 def path_of(source: str) -> Path:
@@ -52,9 +74,12 @@ def check_path(path: Path) -> None:
         raise ValueError(f"{path}: is a pipe or a device; pass a regular file")
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file is empty; pass one with rows of numbers")
-    if path.suffix.lower() not in _SUFFIXES:
+    if kind_of(path) in _OLD:
+        raise ValueError(f"{path}: {path.suffix} files are not supported; save it as .xlsx or .csv")
+    if kind_of(path) not in _SUFFIXES:
         raise ValueError(f"{path}: {path.suffix or 'extensionless'} files are not supported; "
-                         "pass .csv, .tsv, .parquet, .npy, .npz or a folder of them")  # fmt: skip
+                         "pass .csv, .tsv, .xlsx, .parquet, .npy, .npz or a folder of them"
+                         )  # fmt: skip
 
 
 def near_name(path: Path) -> str | None:

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from lloydformer.data.array_source import ArraySource
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.columns import Table
-from lloydformer.data.files import check_table, read_table, select_columns
-from lloydformer.data.frames import from_frame
-from lloydformer.data.openml import read_openml
-from lloydformer.data.paths import PREFIX, path_of
+from lloydformer.data.frames import FrameSource
+from lloydformer.data.opened import OpenedTable, convert, open_table
 from lloydformer.data.scaling import Scale, scaling_of
-from lloydformer.data.tables import from_arrow
+from lloydformer.data.table_options import Missing, TableOptions
+from lloydformer.data.tables import arrow_source, arrow_stream_source
 
 
 def open(
@@ -23,6 +22,14 @@ def open(
     *,
     columns: Sequence[str] | None = None,
     scale: Scale | None = None,
+    exclude: Sequence[str] = (),
+    one_hot: Sequence[str] = (),
+    numeric_only: bool = False,
+    missing: Missing = "error",
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
 ) -> TensorBlocks:
     """Open points that every estimator's `fit` and `predict` accept.
 
@@ -32,9 +39,11 @@ def open(
 
     Parameters
     ----------
-    source : str, path, array, data frame or pyarrow.Table
-        A .csv, .tsv, .txt, .parquet, .npy or .npz file, or a folder of these; or a NumPy array, a
-        pandas data frame or a pyarrow Table; or a data set of OpenML: "openml:NAME",
+    source : str, path, array, data frame or Arrow table
+        A .csv, .tsv, .txt, .xlsx, .parquet, .npy or .npz file, a text compressed as .gz, .zst,
+        .bz2 or .xz, or a folder of these; or "-", standard input; or a NumPy array, a pandas or
+        polars data frame, a pyarrow Table or another object with the method
+        ``__arrow_c_stream__``; or a data set of OpenML: "openml:NAME",
         "openml:NAME@VERSION" or "openml:NUMBER". It is fetched once, and kept in the cache folder
         with its version and hash. If the environment variable LLOYDFORMER_DATA names a folder with
         NAME.npz, that is used in place of OpenML; nothing else uses the network.
@@ -43,6 +52,22 @@ def open(
     scale : {"minmax", "standard"} or None, default=None
         Scale every column to [0, 1], or to mean 0 and variance 1. The scaling is computed once,
         applied as rows are read, kept with the model and undone on its centers.
+    exclude : sequence of str, default=()
+        Columns to leave out.
+    one_hot : sequence of str, default=()
+        Columns of words, at most 100 different ones each, to convert to a column of 0 and 1 for
+        each word.
+    numeric_only : bool, default=False
+        Leave out columns that hold anything but numbers and missing values.
+    missing : {"error", "drop", "median"}, default="error"
+        What to do with missing values: raise an error, leave out their rows, or fill in the median
+        of the column (for `one_hot` the most common word).
+    sep, decimal, encoding : str or None, default=None
+        How a text is written: the separator of values, "." or "," in numbers, and the encoding.
+        None stands for what is recognised in its beginning.
+    header : bool or None, default=None
+        Whether the first line of a text has the names of the columns. None stands for yes if it
+        holds words, no if it holds numbers; a line that may be either is an error.
 
     Returns
     -------
@@ -71,26 +96,33 @@ def open(
     >>> lf.KMeans(1, random_state=0).fit(data).cluster_centers_
     array([[7.]])
     """
-    wanted = None if columns is None else tuple(columns)
-    table = _table(source, wanted)
+    options = TableOptions(
+        None if columns is None else tuple(columns), tuple(exclude), tuple(one_hot), numeric_only,
+        None, missing, sep, decimal, encoding, header,
+    )  # fmt: skip
+    return blocks_of(_opened(source, options), scale)
+
+
+def blocks_of(opened: OpenedTable, scale: Scale | None = None) -> TensorBlocks:
+    """The points of an opened table as blocks."""
     with warnings.catch_warnings():  # nothing writes to a mapped file
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-        points = torch.from_numpy(table.points)
+        points = torch.from_numpy(opened.points)
     scaling = None if scale is None else scaling_of(points, scale)
-    mapped = isinstance(table.points, np.memmap)
-    return TensorBlocks(points, scaling=scaling, names=table.names, mapped=mapped)
+    mapped = isinstance(opened.points, np.memmap)
+    return TensorBlocks(points, scaling=scaling, names=opened.names, mapped=mapped)
 
 
-def _table(source: Any, columns: tuple[str, ...] | None) -> Table:
+def _opened(source: Any, options: TableOptions) -> OpenedTable:
     if isinstance(source, np.ndarray):
-        return check_table("source", Table(select_columns("source", source, columns), None))
+        return convert(ArraySource("source", source), options)
     if hasattr(source, "iloc"):
-        return check_table("source", from_frame(source, columns))
+        return convert(FrameSource(source, options), options)
     if hasattr(source, "to_batches"):
-        return check_table("source", from_arrow(source, columns))
+        return convert(arrow_source(source, options), options)
+    if hasattr(source, "__arrow_c_stream__"):
+        return convert(arrow_stream_source(source, options), options)
     if not isinstance(source, str | os.PathLike):
         raise ValueError(f"source: found {type(source).__name__}; pass a path, an array, a data "
-                         "frame, a pyarrow Table or openml:NAME")  # fmt: skip
-    if str(source).startswith(PREFIX):
-        return read_openml(str(source), columns)
-    return read_table(path_of(str(source)), columns)
+                         "frame, an Arrow table or openml:NAME")  # fmt: skip
+    return open_table(str(source), options)

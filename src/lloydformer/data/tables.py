@@ -1,18 +1,19 @@
-"""CSV files, Parquet files and pyarrow tables as tables of points."""
+"""Parquet files and pyarrow tables as tables."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lloydformer.data.columns import ColumnFinder, Table, refuse_duplicates
-from lloydformer.data.csv_errors import MISSING_VALUES, first_error
-from lloydformer.data.csv_header import CsvHeader, delimiter_of, read_header
-from lloydformer.data.scratch import check_room, concatenate
+from lloydformer.data.record_source import refuse_words
+from lloydformer.data.scratch import check_room
+from lloydformer.data.table_options import TableOptions
+from lloydformer.data.table_source import ColumnSurvey, TableBatch
 
-_BLOCK = 1 << 24
-"""Bytes of a CSV file that are parsed at a time, unless it has many columns."""
+_FIRST = 1000
+"""Rows whose words are looked at."""
 _BATCH = 1 << 22
 """Numbers of a Parquet file that are read at a time."""
 
@@ -21,135 +22,149 @@ def import_pyarrow() -> Any:
     """Import pyarrow with its readers; raises `ValueError` if it is not installed."""
     try:
         import pyarrow
-        import pyarrow.csv
         import pyarrow.parquet
     except ImportError:
         raise ValueError(
-            'CSV and Parquet files need pyarrow: pip install "lloydformer[data]"'
+            'Parquet files and Arrow streams need pyarrow: pip install "lloydformer[data]"'
         ) from None
     return pyarrow
 
 
-def read_csv(path: Path, columns: tuple[str, ...] | None) -> Table:
-    """Read a CSV file, or some of its columns; raises `ValueError` with the faulty line."""
-    arrow, delimiter, header = import_pyarrow(), delimiter_of(path), read_header(path)
-    names, width = header.names, len(header.fields)
-    labels = names or [f"number {i + 1}" for i in range(width)]
-    indices = ColumnFinder(path, names, width).indices(columns)
-    wanted = [labels[i] for i in indices]
-    _refuse_unnamed(path, wanted)
-    refuse_duplicates(path, labels, wanted)
-    read = arrow.csv.ReadOptions(
-        column_names=labels, skip_rows=header.lines if names else 0, block_size=_block(width)
-    )
-    parse = arrow.csv.ParseOptions(delimiter=delimiter)
-    convert = arrow.csv.ConvertOptions(
-        column_types={label: arrow.float64() for label in wanted}, include_columns=wanted,
-        null_values=MISSING_VALUES,
-    )  # fmt: skip
-    try:
-        with arrow.csv.open_csv(path, read, parse, convert) as stream:
-            points = concatenate(_rows(path, stream, wanted))
-    except arrow.ArrowInvalid as error:
-        chosen = dict(zip(indices, wanted, strict=True))
-        raise ValueError(f"{path}: {_csv_fault(path, header, chosen, str(error))}") from None
-    return Table(points, tuple(wanted) if names else None)
+class ArrowSource:
+    """Columns of pyarrow, in memory or in a Parquet file.
+
+    Parameters
+    ----------
+    name : str
+        The file, for messages.
+    schema : pyarrow.Schema
+        Names and types of the columns.
+    read : callable
+        Takes names of columns and returns batches of rows.
+    options : TableOptions
+        What the user said.
+    """
+
+    def __init__(
+        self, name: str, schema: Any, read: Callable[[list[str]], Iterable[Any]],
+        options: TableOptions,
+    ) -> None:  # fmt: skip
+        self.name, self.read, self.options = name, read, options
+        self.schema, self.width = schema, len(schema.types)
+        self._names = tuple(schema.names)
+        self._numeric = [_numeric(kind) for kind in schema.types]
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return self._names
+
+    @property
+    def row_numbers(self) -> set[str]:
+        """Columns that are the index of a pandas data frame, usually row numbers."""
+        try:
+            index = (self.schema.pandas_metadata or {}).get("index_columns") or []
+            return {name for name in index if isinstance(name, str)}
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise ValueError(
+                f"{self.name}: what pandas noted of its columns is damaged; choose columns, or "
+                "save it again"
+            ) from None
+
+    def batches(self, numbers: Sequence[int], texts: Sequence[int]) -> Iterator[TableBatch]:
+        if not all(self._numeric[i] for i in numbers):
+            refuse_words(self, self.survey(), numbers, self.options)
+        names = [self._names[i] for i in (*numbers, *texts)]
+        for batch in self.read(names):
+            columns = [batch.column(name) for name in names]
+            points = _stacked(columns[: len(numbers)], batch.num_rows)
+            yield TableBatch(points, [_texts(column) for column in columns[len(numbers) :]])
+
+    def survey(self, n_rows: int | None = None) -> list[ColumnSurvey]:
+        """By their types; words are those of the first rows."""
+        found = [ColumnSurvey(numbers=int(numeric)) for numeric in self._numeric]
+        others = [i for i, numeric in enumerate(self._numeric) if not numeric]
+        batch = next(iter(self.read([self._names[i] for i in others])), None) if others else None
+        for i in others:
+            column = [] if batch is None else batch.column(self._names[i]).slice(0, _FIRST)
+            for row, value in enumerate(column, start=1):
+                if value.as_py() is not None:
+                    found[i].add_word(str(value.as_py()), f"row {row}")
+            found[i].n_words = max(found[i].n_words, 1)  # not numeric, if all are missing
+        return found
+
+    def place(self, row: int) -> str:
+        return f"row {row + 1}"
 
 
-def _block(width: int) -> int:
-    """Bytes that are parsed at a time; a line of the file must fit in them."""
-    return max(_BLOCK, 64 * width)
+def _numeric(kind: Any) -> bool:
+    types = import_pyarrow().types
+    return any(test(kind) for test in (types.is_floating, types.is_integer, types.is_boolean,
+                                       types.is_decimal))  # fmt: skip
 
 
-def _csv_fault(path: Path, header: CsvHeader, columns: dict[int, str], error: str) -> str:
-    """What is wrong with a CSV file that pyarrow could not read; `error` is its message."""
-    width = len(header.fields)
-    if "Empty CSV" in error:
-        return "found no rows; points are rows of numbers"
-    found = header.wrong_separator or first_error(path, delimiter_of(path), columns, width)
-    if found is None and "straddling" in error:
-        return f"found a line of more than {_block(width):,} bytes; write shorter ones"
-    return found or error.splitlines()[0][:300]
+def _stacked(columns: list[Any], n_rows: int) -> np.ndarray:
+    """Columns as an array of rows: float32 if every column is, else float64."""
+    if not columns:
+        return np.empty((n_rows, 0))
+    arrays = [_floats(column) for column in columns]
+    small = all(a.dtype == np.float32 for a in arrays)
+    return np.column_stack(arrays).astype(np.float32 if small else np.float64, copy=False)
 
 
-def _refuse_unnamed(path: Path, wanted: list[str]) -> None:
-    """A column without a name is usually the row numbers that pandas writes."""
-    if "" in wanted:
-        raise ValueError(
-            f"{path}: column {wanted.index('') + 1} has no name (are these row numbers?); "
-            "name it, or choose the other columns"
-        )
-
-
-def read_parquet(path: Path, columns: tuple[str, ...] | None) -> Table:
-    """Read a Parquet file, or some of its columns."""
+def _floats(column: Any) -> np.ndarray:
     arrow = import_pyarrow()
+    if arrow.types.is_boolean(column.type):
+        column = column.cast(arrow.uint8())
+    if column.null_count or arrow.types.is_decimal(column.type):
+        column = column.cast(arrow.float32() if column.type == arrow.float32() else arrow.float64())
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _texts(column: Any) -> np.ndarray:
+    values = column.to_pylist()
+    return np.array([None if v is None else str(v) for v in values] + [None], dtype=object)[:-1]
+
+
+def open_parquet(path: Path, options: TableOptions) -> ArrowSource:
+    """Open a Parquet file, or standard input that holds one."""
+    arrow = import_pyarrow()
+    with _readable(arrow, path):
+        schema = arrow.parquet.read_schema(path)
+
+    def read(names: list[str]) -> Iterator[Any]:
+        with _readable(arrow, path):
+            file = arrow.parquet.ParquetFile(path)
+            check_room(file.metadata.num_rows * len(names) * 4)
+            rows = max(1, min(_BATCH // max(len(names), 1), 1 << 16))
+            yield from file.iter_batches(columns=names, batch_size=rows)
+
+    return ArrowSource(str(path), schema, read, options)
+
+
+@contextmanager
+def _readable(arrow: Any, path: Path) -> Iterator[None]:
     try:
-        file = arrow.parquet.ParquetFile(path)
-        wanted = _wanted(path, file.schema_arrow, columns)
-        check_room(file.metadata.num_rows * len(wanted) * 4)
-        rows = max(1, min(_BATCH // max(len(wanted), 1), 1 << 16))
-        batches = file.iter_batches(columns=wanted, batch_size=rows)
-        points = concatenate(_rows(path, batches, wanted))
+        yield
     except (arrow.ArrowException, OSError) as error:
         words = " ".join(str(error).split())[:300]
         raise ValueError(f"{path}: not a readable Parquet file ({words})") from None
-    return Table(points, tuple(wanted))
 
 
-def from_arrow(source: Any, columns: tuple[str, ...] | None) -> Table:
-    """Convert a pyarrow Table, or some of its columns."""
-    wanted = _wanted("source", source.schema, columns)
-    points = concatenate(_rows("source", source.to_batches(), wanted))
-    return Table(points, tuple(wanted))
+def arrow_source(source: Any, options: TableOptions) -> ArrowSource:
+    """A pyarrow Table as a table."""
+    return ArrowSource(
+        "source", source.schema, lambda names: source.select(names).to_batches(), options
+    )
 
 
-def _wanted(path: Path | str, schema: Any, columns: tuple[str, ...] | None) -> list[str]:
-    """The names of the columns to read; raises `ValueError` if one is not numeric."""
-    names: list[str] = schema.names
-    indices = ColumnFinder(path, names, len(names)).indices(columns)
-    if not columns:
-        rows = _row_numbers(path, schema)
-        indices = [i for i in indices if names[i] not in rows]
-    wanted = [names[i] for i in indices]
-    refuse_duplicates(path, names, wanted)
-    kinds = schema.types
-    for i in indices:
-        if not _numeric(import_pyarrow(), kinds[i]):
-            raise ValueError(
-                f"{path}: column {names[i]} holds no numbers; choose columns of numbers"
-            )
-    return wanted
-
-
-def _row_numbers(path: Path | str, schema: Any) -> set[str]:
-    """Columns that are the index of a pandas data frame, usually row numbers."""
+def arrow_stream_source(source: Any, options: TableOptions) -> ArrowSource:
+    """What has `__arrow_c_stream__`, as frames of polars; other than tables raise ValueError."""
+    arrow = import_pyarrow()
     try:
-        index = (schema.pandas_metadata or {}).get("index_columns") or []
-        return {name for name in index if isinstance(name, str)}
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        raise ValueError(f"{path}: what pandas noted of its columns is damaged; choose columns, or "
-                         "save it again") from None  # fmt: skip
-
-
-def _numeric(arrow: Any, kind: Any) -> bool:
-    types = arrow.types
-    return types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)
-
-
-def _rows(path: Path | str, batches: Iterable[Any], names: list[str]) -> Iterator[np.ndarray]:
-    """Convert batches to arrays of rows: float32 if every column is, else float64."""
-    start = 0
-    for batch in batches:
-        columns = [batch.column(name) for name in names]
-        for name, column in zip(names, columns, strict=True):
-            if column.null_count:
-                row = start + 1 + column.is_null().index(True).as_py()
-                raise ValueError(
-                    f"{path}: row {row}, column {name}: found a missing value; fill in or drop "
-                    "rows with missing values"
-                )
-        arrays = [c.to_numpy(zero_copy_only=False) for c in columns]
-        small = all(a.dtype == np.float32 for a in arrays)
-        yield np.column_stack(arrays).astype(np.float32 if small else np.float64, copy=False)
-        start += batch.num_rows
+        reader = arrow.RecordBatchReader.from_stream(source)
+    except (arrow.ArrowException, TypeError) as error:
+        words = str(error).split("\n")[0]
+        raise ValueError(
+            f"source: found {type(source).__name__}, whose Arrow stream is no table ({words})"
+        ) from None
+    return arrow_source(reader.read_all(), options)

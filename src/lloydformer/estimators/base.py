@@ -23,6 +23,7 @@ from lloydformer.data.blocks import Blocks, count_weighted, ranges
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
 from lloydformer.engines import choose
+from lloydformer.estimators.matching import earlier_centers, order_after, renumbered
 from lloydformer.estimators.one_pass import one_pass
 from lloydformer.estimators.parameter_checks import (
     Interval,
@@ -91,7 +92,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [
-            StrOptions({"k-means++", "k-means||", "random"}),
+            StrOptions({"k-means++", "k-means||", "robust", "random"}),
             callable,
             "array-like",
             "sparse matrix",
@@ -107,6 +108,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         "device": [None, str, torch.device],
         "callback": [None, callable],
         "warm_start": ["boolean"],
+        "match_to": [None, "array-like", "sparse matrix", Tensor],
     }
 
     def _recipe(self) -> Recipe:
@@ -130,6 +132,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     ) -> tuple[InitialCenters, Course | None]:
         """Where starts begin, and what is run from each."""
         return starts, self._course(session, rng)
+
+    def _tuned(self, plan: Plan) -> Plan:
+        """The plan, with what `_begin` has found in the data."""
+        return plan
 
     @checked_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Clusterer":
@@ -168,23 +174,37 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         source = self._read(X, sample_weight, reset=True)
         self._check_size(source.blocks)
         rng = generator_of(self.random_state)
+        self._earlier(source.blocks.layout)  # raises before the work
         starts = Starts(warmed(self), X, source.blocks.layout, rng)
         self._n_init = starts.n_starts
         try:
             with self._open(source.blocks) as session:
                 plan = self._plan(rng)
                 begin, course = self._begin(starts, source.blocks, session, rng)
+                plan = self._tuned(plan)
                 result = solve(plan, session, begin, self._rules(), self._report(), course)
         except Interrupted as stop:
             if stop.result is not None:
-                self._keep(stop.result, source)
+                self._keep(self._numbered(stop.result, source.blocks.layout), source)
             raise
-        self._keep(result, source)
+        self._keep(self._numbered(result, source.blocks.layout), source)
         return self
 
     def _open(self, blocks: Blocks) -> AbstractContextManager[Session]:
         """A session on the engine for these data."""
         return choose(self.engine, blocks).open(blocks)
+
+    def _earlier(self, layout: Layout) -> Tensor | None:
+        """The centers of `match_to`; classes of other packages may not have this parameter."""
+        given = getattr(self, "match_to", None)
+        return None if given is None else earlier_centers(given, layout)
+
+    def _numbered(self, result: Result, layout: Layout) -> Result:
+        """The result, its clusters numbered after those of `match_to`."""
+        earlier = self._earlier(layout)
+        if earlier is None:
+            return result
+        return renumbered(result, order_after(result.centers, earlier))
 
     def _keep(self, result: Result, source: Source) -> None:
         """Set the fitted attributes."""
@@ -205,14 +225,18 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         seen = torch.zeros(self.n_clusters, dtype=torch.bool, device=labels.device)
         for part in torch.split(labels, _PART):
             seen[part.long()] = True
-        found = int(seen.sum())
-        if found < self.n_clusters:
-            warnings.warn(
-                f"Number of distinct clusters ({found}) found smaller than n_clusters "
-                f"({self.n_clusters}). Possibly due to duplicate points in X.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        words = self._words_of_fewer(int(seen.sum()))
+        if words is not None:
+            warnings.warn(words, ConvergenceWarning, stacklevel=4)
+
+    def _words_of_fewer(self, found: int) -> str | None:
+        """What to warn of if this number of clusters have points; None if all is well."""
+        if found == self.n_clusters:
+            return None
+        return (
+            f"Number of distinct clusters ({found}) found smaller than n_clusters "
+            f"({self.n_clusters}). Possibly due to duplicate points in X."
+        )
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
         view = None if reset else self._view

@@ -42,7 +42,7 @@ class CircuitClusterer(Clusterer):
     recipe : Recipe or None, default=None
         The recipe to run. None is `lf.recipes.lloyd()`. Its weights must be constructed, not free.
         With a norm in the recipe, rows are scaled to length 1.
-    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+    init : {"k-means++", "k-means||", "robust", "random"}, array or callable, default="k-means++"
         Initial centers:
 
         - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
@@ -50,6 +50,8 @@ class CircuitClusterer(Clusterer):
           nearest center so far; each is the best of several candidates.
         - "k-means||": draws many candidates per pass over the data and reduces them to k.
           Takes six passes for any k; for data larger than memory.
+        - "robust": k-means++ for data with outliers. Squared distances count at most four times the
+          radius that holds 80 % of the rows, and more candidates are tried.
         - "random": k different rows, drawn with probability proportional to their weight.
         - Array-like of shape (n_clusters, n_features): the centers themselves.
         - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
@@ -87,6 +89,10 @@ class CircuitClusterer(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
+    match_to : array-like, Tensor or None, default=None
+        Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
+        numbered after them: number j goes to the center that is paired with row j, in the pairing
+        with the smallest sum of squared distances. Only the numbers of clusters depend on it.
 
     Attributes
     ----------
@@ -155,6 +161,7 @@ class CircuitClusterer(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
+        match_to: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.recipe = recipe
@@ -169,6 +176,7 @@ class CircuitClusterer(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
+        self.match_to = match_to
 
     def _recipe(self) -> Recipe:
         return self.recipe or recipes.lloyd()
@@ -265,7 +273,8 @@ class CircuitClusterer(Clusterer):
                 for number, centers in enumerate(starts(session))
             ]
         self._n_init = starts.n_starts
-        self._keep(min(tried, key=lambda result: result.inertia), source)
+        best = min(tried, key=lambda result: result.inertia)
+        self._keep(self._numbered(best, layout), source)
 
     def _deepen(
         self, points: Tensor, centers: Tensor, number: int, rng: np.random.RandomState

@@ -11,7 +11,7 @@ from lloydformer.estimators.source import View
 
 _NUMBERS: dict[str, type[Any]] = {
     "inertia_": float, "n_iter_": int, "n_features_in_": int, "lowered_": bool,
-    "_n_features_out": int, "_n_init": int, "n_steps_": int,
+    "_n_features_out": int, "_n_init": int, "n_steps_": int, "inverse_temperature_": float,
 }  # fmt: skip
 _ARRAYS = {
     "cluster_centers_": ("f", ("k", "d")),

@@ -23,7 +23,7 @@ class KMeans(Streaming):
     ----------
     n_clusters : int, default=8
         Number of clusters, k. X needs at least k rows with positive weight.
-    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+    init : {"k-means++", "k-means||", "robust", "random"}, array or callable, default="k-means++"
         Initial centers:
 
         - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
@@ -31,6 +31,8 @@ class KMeans(Streaming):
           nearest center so far; each is the best of several candidates.
         - "k-means||": draws many candidates per pass over the data and reduces them to k.
           Takes six passes for any k; for data larger than memory.
+        - "robust": k-means++ for data with outliers. Squared distances count at most four times the
+          radius that holds 80 % of the rows, and more candidates are tried.
         - "random": k different rows, drawn with probability proportional to their weight.
         - Array-like of shape (n_clusters, n_features): the centers themselves.
         - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
@@ -72,6 +74,10 @@ class KMeans(Streaming):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
+    match_to : array-like, Tensor or None, default=None
+        Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
+        numbered after them: number j goes to the center that is paired with row j, in the pairing
+        with the smallest sum of squared distances. Only the numbers of clusters depend on it.
     batch_size : int or None, default=None
         None: every iteration goes over all rows. An int: `fit` runs over random batches of so
         many rows, as scikit-learn's `MiniBatchKMeans` does. Then `max_iter` and `tol` count
@@ -167,6 +173,7 @@ class KMeans(Streaming):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
+        match_to: Any = None,
         batch_size: int | Any | None = None,
         max_no_improvement: int | Any | None = 10,
         reassignment_ratio: float | Any = 0.01,
@@ -185,6 +192,7 @@ class KMeans(Streaming):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
+        self.match_to = match_to
         self.batch_size = batch_size
         self.max_no_improvement = max_no_improvement
         self.reassignment_ratio = reassignment_ratio

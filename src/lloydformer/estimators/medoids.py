@@ -36,7 +36,7 @@ class KMedoids(Clusterer):
         only `max_iter` ends it.
     return_last : bool, default=False
         If True, return the last medoids drawn, as the paper does, instead of the best ones.
-    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+    init : {"k-means++", "k-means||", "robust", "random"}, array or callable, default="k-means++"
         Initial centers:
 
         - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
@@ -44,6 +44,8 @@ class KMedoids(Clusterer):
           nearest center so far; each is the best of several candidates.
         - "k-means||": draws many candidates per pass over the data and reduces them to k.
           Takes six passes for any k; for data larger than memory.
+        - "robust": k-means++ for data with outliers. Squared distances count at most four times the
+          radius that holds 80 % of the rows, and more candidates are tried.
         - "random": k different rows, drawn with probability proportional to their weight.
         - Array-like of shape (n_clusters, n_features): the centers themselves.
         - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
@@ -73,6 +75,10 @@ class KMedoids(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
+    match_to : array-like, Tensor or None, default=None
+        Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
+        numbered after them: number j goes to the center that is paired with row j, in the pairing
+        with the smallest sum of squared distances. Only the numbers of clusters depend on it.
 
     Attributes
     ----------
@@ -148,6 +154,7 @@ class KMedoids(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
+        match_to: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.separation = separation
@@ -162,6 +169,7 @@ class KMedoids(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
+        self.match_to = match_to
 
     def _recipe(self) -> Recipe:
         return recipes.medoids(None if self.separation is None else float(self.separation))

@@ -1,18 +1,22 @@
 """Robust k-means."""
 
-from numbers import Real
 from typing import Any, ClassVar
+
+from torch import Tensor
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.parameter_checks import Interval, StrOptions
+from lloydformer.estimators.parameter_checks import StrOptions
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
+from lloydformer.estimators.tempered import Tempered
+from lloydformer.plans.robust import RobustPlan
+from lloydformer.plans.session import Session
+from lloydformer.solving.scale import robust_scale
 
 
-class RobustKMeans(Clusterer):
+class RobustKMeans(Tempered):
     r"""Robust k-means: the farther a point is from its center, the less it counts.
 
     A center is the mean of the points of its cluster, weighted by `activation` of
@@ -22,20 +26,23 @@ class RobustKMeans(Clusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters, k. X needs at least k rows with positive weight.
-    inverse_temperature : float, default=0.01
+    inverse_temperature : "scale" or float, default="scale"
         Factor $\gamma > 0$ of the squared distances. The larger it is, the fewer points count. The
         right value depends on the scale of the data and, with sparsemax, on the size of the
-        clusters: larger clusters need a smaller value.
+        clusters: larger clusters need a smaller value. "scale" takes it from the data, such that
+        nine tenths of the points of a cluster of mean size count. Then the result does not change
+        when X or `sample_weight` is multiplied by a factor.
     activation : {"sparsemax", "softmax"} or TopK, default="sparsemax"
         Function that turns scores into weights. "sparsemax" gives points beyond a threshold no
         weight at all, "softmax" gives all points of the cluster some, and
         `lloydformer.circuits.activations.TopK(m)` gives weight to the m nearest ones.
-    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+    init : {"robust", "k-means++", "k-means||", "random"}, array or callable, default="robust"
         Initial centers:
 
-        - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
-          each with probability proportional to its weight times its squared distance to the
-          nearest center so far; each is the best of several candidates.
+        - "robust": k-means++ for data with outliers. Squared distances count at most four times
+          the radius that holds 80 % of the rows, and more candidates are tried.
+        - "k-means++": greedy k-means++, as in scikit-learn. It prefers far points, so that
+          outliers become initial centers, and remain centers.
         - "k-means||": draws many candidates per pass over the data and reduces them to k.
           Takes six passes for any k; for data larger than memory.
         - "random": k different rows, drawn with probability proportional to their weight.
@@ -75,6 +82,10 @@ class RobustKMeans(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
+    match_to : array-like, Tensor or None, default=None
+        Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
+        numbered after them: number j goes to the center that is paired with row j, in the pairing
+        with the smallest sum of squared distances. Only the numbers of clusters depend on it.
 
     Attributes
     ----------
@@ -90,6 +101,8 @@ class RobustKMeans(Clusterer):
     objective_history_ : ndarray of shape (n_iter_ + 1,)
         Objective of the centers at the beginning of each iteration of the best start, then that
         of the returned centers. The objective is the one of `inertia_`.
+    inverse_temperature_ : float
+        The factor $\gamma$ that was used: the parameter, or what "scale" gave.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -108,9 +121,9 @@ class RobustKMeans(Clusterer):
 
     The threshold $\tau$ of sparsemax solves $\sum_i w_i (z_i - \tau)_+ = 1$ over the points of a
     cluster, where $z_i$ is the score. A point with weight 2 counts as two equal points. So the
-    scale of `sample_weight` matters: twice the weights is a narrower cluster, not the same one.
-    With `TopK(m)` the nearest points of total weight m count. With "softmax" the scale does not
-    matter.
+    scale of `sample_weight` matters if `inverse_temperature` is a number: twice the weights is a
+    narrower cluster, not the same one. With `TopK(m)` the nearest points of total weight m count.
+    With "softmax" the scale does not matter.
 
     References
     ----------
@@ -130,8 +143,7 @@ class RobustKMeans(Clusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Clusterer._parameter_constraints,
-        "inverse_temperature": [Interval(Real, 0, None, closed="neither")],
+        **Tempered._parameter_constraints,
         "activation": [StrOptions({"sparsemax", "softmax"}), TopK],
     }
 
@@ -139,9 +151,9 @@ class RobustKMeans(Clusterer):
         self,
         n_clusters: int | Any = 8,
         *,
-        inverse_temperature: float | Any = 0.01,
+        inverse_temperature: float | str | Any = "scale",
         activation: Any = "sparsemax",
-        init: Any = "k-means++",
+        init: Any = "robust",
         n_init: Any = "auto",
         max_iter: int | Any = 300,
         tol: float | Any = 1e-4,
@@ -152,6 +164,7 @@ class RobustKMeans(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
+        match_to: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.inverse_temperature = inverse_temperature
@@ -167,9 +180,15 @@ class RobustKMeans(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
+        self.match_to = match_to
 
     def _recipe(self) -> Recipe:
-        return recipes.robust(float(self.inverse_temperature), self.activation)
+        return recipes.robust(self._gamma, self.activation)
+
+    def _scale(self, session: Session, starts: list[Tensor]) -> float:
+        plan = self._plan()
+        assert isinstance(plan, RobustPlan)
+        return robust_scale(session, starts, plan)
 
 
 register(

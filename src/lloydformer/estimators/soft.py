@@ -1,22 +1,28 @@
 """Soft k-means."""
 
-from numbers import Real
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.rows import Rows
-from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
+from lloydformer.estimators.tempered import Tempered
 from lloydformer.numerics.shares import log_shares
+from lloydformer.plans.session import Session
 from lloydformer.solving.rules import Rules
+from lloydformer.solving.scale import soft_scale
+
+_PART = 512
+"""Chunk size of a comparison of centers; bounds temporary memory."""
+_COINCIDE = 1e-3
+"""Two centers c and b count as one if gamma |c - b|^2 is below."""
 
 
-class SoftKMeans(Clusterer):
+class SoftKMeans(Tempered):
     r"""Soft k-means: every point belongs to every cluster, more to the near ones.
 
     The share of point i in cluster j is
@@ -27,10 +33,12 @@ class SoftKMeans(Clusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters, k. X needs at least k rows with positive weight.
-    inverse_temperature : float, default=1.0
+    inverse_temperature : "scale" or float, default="scale"
         Factor $\gamma > 0$ of the squared distances. With a large value the result is nearly that
-        of `KMeans`. The right value depends on the scale of the data.
-    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+        of `KMeans`; with a small one centers coincide. "scale" takes it from the spread of the
+        data: d over the mean squared distance to the nearest center, after five iterations of
+        `KMeans`. Then the result does not change when X is multiplied by a factor.
+    init : {"k-means++", "k-means||", "robust", "random"}, array or callable, default="k-means++"
         Initial centers:
 
         - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
@@ -38,6 +46,8 @@ class SoftKMeans(Clusterer):
           nearest center so far; each is the best of several candidates.
         - "k-means||": draws many candidates per pass over the data and reduces them to k.
           Takes six passes for any k; for data larger than memory.
+        - "robust": k-means++ for data with outliers. Squared distances count at most four times the
+          radius that holds 80 % of the rows, and more candidates are tried.
         - "random": k different rows, drawn with probability proportional to their weight.
         - Array-like of shape (n_clusters, n_features): the centers themselves.
         - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
@@ -71,6 +81,10 @@ class SoftKMeans(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
+    match_to : array-like, Tensor or None, default=None
+        Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
+        numbered after them: number j goes to the center that is paired with row j, in the pairing
+        with the smallest sum of squared distances. Only the numbers of clusters depend on it.
 
     Attributes
     ----------
@@ -87,6 +101,8 @@ class SoftKMeans(Clusterer):
         Free energy $-\frac1\gamma \sum_i w_i \log \sum_j \exp(-\gamma \lVert x_i - c_j \rVert^2)$
         of the centers at the beginning of each iteration of the best start, then that of the
         returned centers. It never rises.
+    inverse_temperature_ : float
+        The factor $\gamma$ that was used: the parameter, or what "scale" gave.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -123,15 +139,14 @@ class SoftKMeans(Clusterer):
 
     _accepts_sparse = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{k: v for k, v in Clusterer._parameter_constraints.items() if k != "empty"},
-        "inverse_temperature": [Interval(Real, 0, None, closed="neither")],
+        k: v for k, v in Tempered._parameter_constraints.items() if k != "empty"
     }
 
     def __init__(
         self,
         n_clusters: int | Any = 8,
         *,
-        inverse_temperature: float | Any = 1.0,
+        inverse_temperature: float | str | Any = "scale",
         init: Any = "k-means++",
         n_init: Any = "auto",
         max_iter: int | Any = 300,
@@ -142,6 +157,7 @@ class SoftKMeans(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
+        match_to: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.inverse_temperature = inverse_temperature
@@ -155,12 +171,27 @@ class SoftKMeans(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
+        self.match_to = match_to
 
     def _rules(self) -> Rules:
         return Rules(int(self.max_iter), float(self.tol), empty="keep")
 
     def _recipe(self) -> Recipe:
-        return recipes.soft(float(self.inverse_temperature))
+        return recipes.soft(self._gamma)
+
+    def _scale(self, session: Session, starts: list[Tensor]) -> float:
+        return soft_scale(session, starts)
+
+    def _n_coinciding(self) -> int:
+        """A point's shares in two such centers are nearly the same, wherever it is."""
+        centers = torch.as_tensor(self.cluster_centers_).double()
+        centers = centers - centers.mean(dim=0)
+        norms, count = centers.square().sum(dim=1), 0
+        for start in range(0, len(centers), _PART):
+            some = slice(start, start + _PART)
+            squares = norms[some, None] - 2 * centers[some] @ centers.T + norms
+            count += int((squares < _COINCIDE / self._gamma).tril(start - 1).any(dim=1).sum())
+        return count
 
     def predict_proba(self, X: Any) -> Any:
         """Compute the share of each row in each cluster.
@@ -189,7 +220,7 @@ class SoftKMeans(Clusterer):
         >>> model.predict_proba([[2.0]])
         array([[0.5, 0.5]])
         """
-        gamma = float(self.inverse_temperature)
+        gamma = self._gamma
 
         def shares(rows: Rows, centers: Tensor) -> Tensor:
             scores = rows.scores(centers)

@@ -296,4 +296,4 @@ def weights_in_units(sample_weight: Any, n_rows: int) -> tuple[np.ndarray | None
     if isinstance(sample_weight, Tensor):
         sample_weight = sample_weight.detach().cpu().numpy()
     weights, unit = in_units("sample_weight", checked_weights(sample_weight, n_rows))
-    return weights, float(unit)
+    return np.require(weights, requirements="W"), float(unit)  # pandas gives arrays to read only

@@ -15,9 +15,14 @@ from lloydformer.estimators.source import is_checked_array
 from lloydformer.numerics.checks import largest_value
 from lloydformer.numerics.directions import directions
 from lloydformer.plans.session import Session
-from lloydformer.solving.seeding import kmeans_parallel, random_rows, seeds_of_starts
+from lloydformer.solving.seeding import (
+    kmeans_parallel,
+    kmeans_robust,
+    random_rows,
+    seeds_of_starts,
+)
 
-SEARCHED = ("k-means++", "k-means||")
+SEARCHED = ("k-means++", "k-means||", "robust")
 """Methods good enough that one start is the default."""
 
 
@@ -26,7 +31,7 @@ def is_array(init: Any) -> bool:
 
 
 def number_of_starts(estimator: Any) -> int:
-    """n_init, where "auto" means 1 with k-means++, k-means|| or an array and 10 otherwise."""
+    """n_init, where "auto" means 1 with a method of `SEARCHED` or an array and 10 otherwise."""
     wanted = estimator.n_init
     if wanted == "auto":
         wanted = 1 if is_array(estimator.init) or estimator.init in SEARCHED else 10
@@ -66,6 +71,8 @@ class Starts:
             return self._checked(init(self.X, k, random_state=self.rng))
         if init == "random":
             return session.gather(random_rows(session, k, self.rng)).double()
+        if init == "robust":
+            return kmeans_robust(session, k, self.rng)
         return kmeans_parallel(session, k, self.rng)
 
     def _checked(self, centers: Any) -> Tensor:

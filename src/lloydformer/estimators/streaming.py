@@ -10,6 +10,7 @@ from torch import Tensor
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.matching import order_after
 from lloydformer.estimators.parameter_checks import Interval, checked_fit
 from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.source import Source, View
@@ -164,6 +165,9 @@ class Streaming(Clusterer):
         """Initial centers, with weight 0."""
         starts = Starts(self, X, session.layout, generator_of(self.random_state))
         centers = next(starts(session))
+        earlier = self._earlier(session.layout)
+        if earlier is not None:
+            centers = centers[order_after(centers, earlier).to(centers.device)]
         return centers, centers.new_zeros(len(centers))
 
     def _so_far(self, layout: Layout) -> tuple[Tensor, Tensor]:

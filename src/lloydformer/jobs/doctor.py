@@ -7,7 +7,7 @@ from typing import Any
 from lloydformer import __version__
 
 CORE = ("torch", "numpy", "scikit-learn", "scipy", "safetensors", "jaxtyping", "typer", "rich")
-EXTRAS = {"plots": ("matplotlib",), "data": ("pyarrow",)}
+EXTRAS = {"plots": ("matplotlib",), "data": ("pyarrow", "openpyxl")}
 
 
 def examine() -> dict[str, Any]:

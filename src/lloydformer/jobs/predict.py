@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lloydformer.data.table_options import TableOptions
 from lloydformer.jobs.fit.assignment import assign_rows
 from lloydformer.jobs.fit.data_errors import errors_about
 from lloydformer.jobs.fit.label_file import check_kind, write_labels
-from lloydformer.jobs.fit.saved_model import load_model, open_for_model
+from lloydformer.jobs.fit.saved_model import load_columns, load_model, open_for_model
 from lloydformer.storage.atomic import check_apart, check_writable, replacing
 from lloydformer.storage.overwrite import refuse_to_overwrite
 
@@ -19,6 +20,7 @@ class Prediction:
     n_rows: int
     sizes: list[int]
     mean_distances: list[float]
+    notes: list[str]
 
     def clusters(self) -> dict[str, dict[str, Any]]:
         """Size and mean distance by the number of the cluster, as JSON."""
@@ -36,7 +38,9 @@ class PredictJob:
     model: Path
     data: str
     output: Path
-    columns: tuple[str, ...] | None = None
+    table: TableOptions = TableOptions(shell=True)  # noqa: RUF009 (frozen)
+    missing: str | None = None
+    """What to do with missing values; by default what the fit did."""
 
     @property
     def kind(self) -> str:
@@ -51,11 +55,13 @@ class PredictJob:
     def run(self) -> Prediction:
         """Label the rows and write the file."""
         model = load_model(self.model)
-        blocks = open_for_model(model, self.data, self.columns)
-        with errors_about(self.data):
+        columns = load_columns(self.model, model)
+        options = self.table.changed(missing=self.missing or columns.missing)
+        table, blocks = open_for_model(model, columns, self.data, options)
+        with errors_about(self.data, table):
             assignment = assign_rows(model, blocks)
         with replacing(self.output) as file:
-            write_labels(file, self.kind, assignment)
+            write_labels(file, self.kind, assignment, table)
         k = len(model.cluster_centers_)
         sizes, distances = assignment.sizes(k), assignment.mean_distances(k)
-        return Prediction(blocks.n_rows, sizes.tolist(), distances.tolist())
+        return Prediction(blocks.n_rows, sizes.tolist(), distances.tolist(), list(table.notes))

@@ -1,11 +1,30 @@
 """`lloydformer verify`: measure every statement of the paper."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from lloydformer.verify.finding import Finding
+import torch
+
+from lloydformer.verify.definitions import DEFINITIONS
+from lloydformer.verify.errata import ERRATA
+from lloydformer.verify.finding import Finding, Statement
+from lloydformer.verify.lemmas import LEMMAS
+from lloydformer.verify.remarks import REMARKS
 from lloydformer.verify.statements import STATEMENTS, generator
+from lloydformer.verify.theorems import THEOREMS
+from lloydformer.verify.worked_example import WORKED_EXAMPLE
 
 N_STATEMENTS = len(STATEMENTS)
+
+GROUPS: dict[str, tuple[Statement, ...]] = {
+    "theorems": THEOREMS,
+    "worked example": WORKED_EXAMPLE,
+    "definitions": DEFINITIONS,
+    "lemmas": LEMMAS,
+    "remarks": REMARKS,
+    "errata": ERRATA,
+}
+"""The statements by what they are, in the order of `STATEMENTS`."""
 
 
 def measure_statements(
@@ -13,7 +32,25 @@ def measure_statements(
 ) -> list[Finding]:
     """Measure each statement on problems drawn with this seed; `after` is called after each."""
     findings: list[Finding] = []
-    for statement in STATEMENTS:
-        findings.append(statement(generator(statement, seed)))
-        after(findings[-1])
+    with _one_thread():
+        for statement in STATEMENTS:
+            findings.append(statement(generator(statement, seed)))
+            after(findings[-1])
     return findings
+
+
+def grouped(findings: list[Finding]) -> dict[str, list[Finding]]:
+    """All findings of `measure_statements`, by group."""
+    left = iter(findings)
+    return {name: [next(left) for _ in group] for name, group in GROUPS.items()}
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Problems are small: a second thread makes them slower, on a busy machine many times."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -27,7 +27,7 @@ class LearnedKMeans(Clusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters, k. X needs at least k rows with positive weight.
-    init : {"k-means++", "k-means||", "random"}, array-like or callable, default="k-means++"
+    init : {"k-means++", "k-means||", "robust", "random"}, array or callable, default="k-means++"
         Initial centers:
 
         - "k-means++": greedy k-means++, as in scikit-learn. Rows are drawn one after the other,
@@ -35,6 +35,8 @@ class LearnedKMeans(Clusterer):
           nearest center so far; each is the best of several candidates.
         - "k-means||": draws many candidates per pass over the data and reduces them to k.
           Takes six passes for any k; for data larger than memory.
+        - "robust": k-means++ for data with outliers. Squared distances count at most four times the
+          radius that holds 80 % of the rows, and more candidates are tried.
         - "random": k different rows, drawn with probability proportional to their weight.
         - Array-like of shape (n_clusters, n_features): the centers themselves.
         - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
@@ -82,6 +84,10 @@ class LearnedKMeans(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
+    match_to : array-like, Tensor or None, default=None
+        Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
+        numbered after them: number j goes to the center that is paired with row j, in the pairing
+        with the smallest sum of squared distances. Only the numbers of clusters depend on it.
 
     Attributes
     ----------
@@ -154,6 +160,7 @@ class LearnedKMeans(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
+        match_to: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -170,6 +177,7 @@ class LearnedKMeans(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
+        self.match_to = match_to
 
     def _plan(self, rng: Any = None) -> Plan:
         """Lloyd's plan: labels by the nearest center, and the polish."""

@@ -30,6 +30,15 @@ class NewSeed(Adding):
 
 
 @dataclass(frozen=True)
+class EqualDistances(Adding):
+    """Store the distance 1 for every point: then rows are drawn by their weights alone."""
+
+    def map(self, block: PointBlock) -> tuple[Tensor]:
+        block.distances.fill_(1.0)
+        return (total(block.distances, block.weights),)
+
+
+@dataclass(frozen=True)
 class Potential(Adding):
     """The sum of w d^2 that each candidate would leave if it became a seed, (t,).
 

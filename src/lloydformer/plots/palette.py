@@ -9,8 +9,21 @@ CLUSTERS = (
     "#56B4E9",  # sky
     "#A07D3A",  # brown
     "#6B6B6B",  # grey
+    "#5AF0A5",  # mint
+    "#3C46FF",  # ultramarine
+    "#D21EFF",  # magenta
+    "#960000",  # dark red
+    "#F0B4FF",  # lilac
+    "#690FA5",  # violet
+    "#D20FA5",  # pink
+    "#96B487",  # sage
+    "#693C5A",  # plum
+    "#D2D200",  # yellow
+    "#4B7800",  # olive
+    "#00D2C3",  # turquoise
 )
-"""Okabe and Ito's colours in the order in which clusters and curves use them."""
+"""In the order in which clusters and curves use them: Okabe and Ito's eight, then those that are
+farthest from the ones before, also for readers who do not see green."""
 
 WEIGHT = ("#FFFFFF", "#9CC4E4", "#0072B2", "#00304D")
 """From weight 0 to the largest weight."""
@@ -26,7 +39,7 @@ INK = "#444444"
 
 
 def cluster_colour(cluster: int) -> str:
-    """Return the colour of a cluster; after the eighth they repeat."""
+    """Return the colour of a cluster; after the twentieth they repeat."""
     return CLUSTERS[cluster % len(CLUSTERS)]
 
 

@@ -2,7 +2,17 @@
 
 from lloydformer.report.figure import figure
 from lloydformer.report.page import Part, page
-from lloydformer.report.parts import code, details, heading, section, table, text, widget
+from lloydformer.report.parts import (
+    code,
+    details,
+    heading,
+    literal,
+    section,
+    table,
+    text,
+    widget,
+)
+from lloydformer.report.profile import profile
 
 __all__ = [
     "Part",
@@ -10,7 +20,9 @@ __all__ = [
     "details",
     "figure",
     "heading",
+    "literal",
     "page",
+    "profile",
     "section",
     "table",
     "text",

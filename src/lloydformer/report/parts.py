@@ -231,10 +231,41 @@ def embedded(data: object) -> str:
     return f'<script type="application/json">{safe}</script>'
 
 
+_SIGNS = str.maketrans({"`": "\ue000", "*": "\ue001"})
+_BACK = str.maketrans({"\ue000": "`", "\ue001": "*"})
+
+
+def literal(words: str) -> str:
+    """Return a text whose backticks and asterisks are no marks, such as the name of a column.
+
+    Parameters
+    ----------
+    words : str
+        The text.
+
+    Returns
+    -------
+    str
+        The text for other parts.
+
+    See Also
+    --------
+    text : Paragraphs.
+
+    Examples
+    --------
+    >>> from lloydformer import report
+    >>> report.text(f"**{report.literal('a*b`c')}**").html
+    '<p><strong>a*b`c</strong></p>'
+    """
+    return words.translate(_SIGNS)
+
+
 def inline(words: str) -> str:
     """Return escaped text in which `` `x` `` becomes code and `**x**` strong."""
     code = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(words))
-    return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", code)
+    strong = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", code)
+    return strong.translate(_BACK)
 
 
 def _wrapped(before: str, parts: Sequence[Part], after: str) -> Part:

@@ -13,7 +13,8 @@ class ProgressBar:
     """A progress bar on standard error, as the `callback` of an estimator.
 
     It shows the start, the iteration, the objective and the points per second. Use it in a `with`
-    statement: the bar is shown inside of it.
+    statement: the bar is shown inside of it. A copy in another process, as in a grid search with
+    `n_jobs`, shows nothing.
 
     See Also
     --------
@@ -30,10 +31,19 @@ class ProgressBar:
 
     def __init__(self) -> None:
         self._bars: rich.progress.Progress | None = None
+        self._elsewhere = False
 
     def __deepcopy__(self, memo: object) -> "ProgressBar":
         """Clones of an estimator report to the same bar."""
         return self
+
+    def __getstate__(self) -> dict[str, bool]:
+        """Only this process shows the bar: a copy in another one reports to nobody."""
+        return {"_elsewhere": True}
+
+    def __setstate__(self, state: dict[str, bool]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self.__dict__.update(state)
 
     def __enter__(self) -> "ProgressBar":
         from rich.console import Console
@@ -47,6 +57,8 @@ class ProgressBar:
         return self
 
     def __call__(self, progress: Progress) -> None:
+        if self._bars is None and self._elsewhere:
+            return
         if self._bars is None:
             raise RuntimeError("callback: the bar is not shown; use it in a with statement")
         words = f"start {progress.start + 1}, iteration {progress.iteration + 1}, "

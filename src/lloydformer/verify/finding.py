@@ -48,6 +48,9 @@ class Finding:
         return asdict(self)
 
 
+FAILS = "the paper's text fails {count}, by up to {worst} of the spread; our repair holds"
+"""How often what the text prints deviates, and by how much."""
+
 Statement = Callable[[np.random.Generator], Finding]
 """A function that measures a statement on problems drawn with the generator."""
 
@@ -72,7 +75,7 @@ def erratum(
     statement: str,
     printed: list[float],
     repaired: list[float],
-    measured: str = "as printed {count} wrong, by up to {worst} of the spread",
+    measured: str = FAILS,
     note: str = "",
 ) -> Finding:
     """Return the finding of an item of the errata: `printed` deviates and `repaired` does not.

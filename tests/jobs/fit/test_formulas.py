@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lloydformer as lf
-from lloydformer.data.csv_header import read_header
+from lloydformer.data.files import open_file
 from lloydformer.data.spreadsheet_names import guarded, unguarded
+from lloydformer.data.table_options import TableOptions
 from lloydformer.jobs.fit.job import FitJob
 from lloydformer.jobs.fit.outputs import FitOutputs, notes_on_names, write_centers
 from lloydformer.jobs.fit.request import FitRequest
@@ -61,7 +62,7 @@ def test_the_names_of_centers_are_read_back(path, columns):
     columns = [name if guarded(name) != name else name.strip() for name in columns]
     columns = [f"{name}x" if name[-1:].isspace() else name for name in columns]
     write_centers(path, centers_of(columns))
-    assert read_header(path).names == ["cluster", "size", *columns]
+    assert open_file(path, TableOptions())[0].names == ("cluster", "size", *columns)
 
 
 def test_a_fit_with_formulas_as_names(tmp_path, monkeypatch):

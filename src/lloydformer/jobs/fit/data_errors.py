@@ -3,18 +3,25 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
+from lloydformer.data.opened import OpenedTable, rows_in_table
 from lloydformer.estimators.source import NoDirectionError
 
 
 @contextmanager
-def errors_about(data: str) -> Iterator[None]:
-    """Replace X in an estimator's ValueError by the file's name; count rows from 1."""
+def errors_about(data: str, table: OpenedTable | None) -> Iterator[None]:
+    """Replace X in an estimator's ValueError by the file's name, and a row by its place there."""
     try:
         yield
     except NoDirectionError as error:
+        place = f"row {error.row + 1}"
+        if table is not None:
+            row = rows_in_table(np.array([error.row]), table.dropped)[0]
+            place = table.source.place(int(row))
         raise ValueError(
-            f"{data}: found only zeros in row {error.row + 1}, counted from 1, which has no "
-            "direction; remove rows of zeros, or use an algorithm that compares positions"
+            f"{data}: found only zeros in {place}, counted from 1, which has no direction; remove "
+            "rows of zeros, or use an algorithm that compares positions"
         ) from None
     except ValueError as error:
         raise ValueError(f"{data}: {str(error).removeprefix('X: ')}") from None

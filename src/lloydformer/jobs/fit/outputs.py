@@ -14,6 +14,7 @@ import torch
 from lloydformer import __version__
 from lloydformer.data.spreadsheet_names import guarded
 from lloydformer.jobs.fit.label_file import KINDS, check_kind, write_labels
+from lloydformer.jobs.fit.model_columns import COLUMNS, write_columns
 from lloydformer.jobs.fit.result import FitResult
 from lloydformer.plots.axes import require_matplotlib
 from lloydformer.storage.atomic import check_apart, check_writable
@@ -21,7 +22,7 @@ from lloydformer.storage.model_folder import CONFIG, TENSORS
 from lloydformer.storage.whole_folder import filling
 
 FILES = (*(f"labels.{kind}" for kind in KINDS), "report.html", "centers.csv",
-         f"model/{TENSORS}", f"model/{CONFIG}", "summary.json")  # fmt: skip
+         f"model/{TENSORS}", f"model/{CONFIG}", f"model/{COLUMNS}", "summary.json")  # fmt: skip
 """What a fit may write; some depend on the options. summary.json completes a run."""
 
 
@@ -62,15 +63,20 @@ class FitOutputs:
                 )
         check_writable(self.folder)
 
-    def write(self, result: FitResult, summary: dict[str, Any], page: str | None) -> None:
+    def write(
+        self, result: FitResult, summary: dict[str, Any], page: str | None,
+        missing: str = "error",
+    ) -> None:  # fmt: skip
         """Write all files, or none if one fails, in place of those of an earlier fit."""
         with filling(self.folder, FILES, force=self.force) as folder:
             with (folder / f"labels.{self.labels}").open("wb") as file:
-                write_labels(file, self.labels, result.assignment)
+                write_labels(file, self.labels, result.assignment, result.table)
             write_centers(folder / "centers.csv", result)
             text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
             (folder / "summary.json").write_text(text, encoding="utf-8")
             result.model.save_pretrained(folder / "model")
+            if result.table is not None:
+                write_columns(folder / "model", result.table, missing)
             if page is not None:
                 (folder / "report.html").write_text(page, encoding="utf-8")
 

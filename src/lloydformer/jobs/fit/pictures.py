@@ -13,6 +13,11 @@ from lloydformer.report import Part, figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_RULES = {
+    "calinski-harabasz": "has the largest index",
+    "gap": "is the smallest within a standard error of the largest gap",
+    "stability": "is the largest with nearly the best agreement between random subsets",
+}
 MAX_CLUSTERS = 40
 """Clusters drawn in pictures: the largest."""
 
@@ -29,20 +34,27 @@ def _drawn(ax: "Axes", caption: str, alt: str) -> Part:
 
 
 def over_numbers_of_clusters(runs: FitRuns, result: FitResult) -> list[Part]:
-    """Objective and silhouette of each number of clusters."""
+    """Objective, silhouette and the criterion of each number of clusters."""
     ks, chosen = [run.k for run in runs.done], result.n_clusters
     falling = over_numbers(ks, [r.objective for r in runs.done], "objective", chosen, _axes())
     scores = [run.silhouette for run in runs.done]
     silhouette = over_numbers(ks, scores, "mean silhouette", chosen, _axes())
-    return [
+    chosen_by = f": k = {chosen} has the best and is shown on this page."
+    found = [
         _drawn(falling, "Objective: it falls as k grows; after a bend, more clusters help less.",
                "Objective for each number of clusters"),
-        _drawn(silhouette, f"Silhouette: k = {chosen} has the best and is shown on this page.",
+        _drawn(silhouette, f"Silhouette{chosen_by if runs.select == 'silhouette' else '.'}",
                "Silhouette for each number of clusters"),
     ]  # fmt: skip
+    if runs.select == "silhouette":
+        return found
+    name = runs.select.capitalize()
+    curve = over_numbers(ks, [run.value for run in runs.done], runs.select, chosen, _axes())
+    words = f"{name}: k = {chosen} {_RULES[runs.select]} and is shown on this page."
+    return [_drawn(curve, words, f"{name} for each number of clusters"), *found]
 
 
-def _drawn_clusters(result: FitResult) -> list[int]:
+def drawn_clusters(result: FitResult) -> list[int]:
     """The largest clusters, in the order of their numbers."""
     by_size = sorted(range(result.n_clusters), key=lambda j: -result.sizes[j])
     return sorted(by_size[:MAX_CLUSTERS])
@@ -55,7 +67,7 @@ def _height(result: FitResult) -> float:
 
 def sizes(result: FitResult) -> Part:
     """Bars with the number of rows of each cluster."""
-    counts = {j: result.sizes[j] for j in _drawn_clusters(result)}
+    counts = {j: result.sizes[j] for j in drawn_clusters(result)}
     ax = cluster_sizes(counts, _axes(_height(result)), result.blocks.n_rows)
     few = result.n_clusters <= MAX_CLUSTERS
     which = "each cluster" if few else f"the {MAX_CLUSTERS} largest clusters"
@@ -72,7 +84,7 @@ def map_of_sample(result: FitResult) -> Part:
     centers = result.blocks.layout.place(torch.as_tensor(result.model.cluster_centers_))
     labels = torch.where(kept, result.assignment.clusters[result.sample.rows].long(), -1)
     flat = [(rows - middle) @ components.T for rows in (result.sample.points, centers)]
-    numbered = {j: (flat[1][j, 0].item(), flat[1][j, 1].item()) for j in _drawn_clusters(result)}
+    numbered = {j: (flat[1][j, 0].item(), flat[1][j, 1].item()) for j in drawn_clusters(result)}
     ax = cluster_map(flat[0], labels, numbered, _axes(4.2))
     crosses = "; crosses were left out" if out is not None else ""
     return _drawn(
@@ -84,7 +96,7 @@ def map_of_sample(result: FitResult) -> Part:
 def silhouettes(result: FitResult) -> Part:
     """The silhouettes of the sample, cluster by cluster."""
     clusters, values = result.sampled
-    drawn = torch.isin(clusters, torch.tensor(_drawn_clusters(result)))
+    drawn = torch.isin(clusters, torch.tensor(drawn_clusters(result)))
     axes = _axes(_height(result))
     ax = silhouette_blades(values[drawn], clusters[drawn], axes, result.silhouette)
     caption = (

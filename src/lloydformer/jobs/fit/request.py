@@ -5,12 +5,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast, get_args
 
-from lloydformer import data
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.conversion import Conversion
+from lloydformer.data.opened import OpenedTable, open_table
 from lloydformer.data.scaling import Scale
+from lloydformer.data.sources import blocks_of
+from lloydformer.data.table_options import TableOptions
 from lloydformer.estimators.base import Clusterer
-from lloydformer.jobs.fit.saved_model import columns_of_model, load_model
-from lloydformer.jobs.fit.settings import FitSettings, numbers_of_clusters
+from lloydformer.jobs.fit.saved_model import load_columns, load_model
+from lloydformer.jobs.fit.settings import FitSettings, check_criterion, numbers_of_clusters
 
 SCALES = get_args(Scale)
 
@@ -22,12 +25,14 @@ class FitRequest:
     data: str
     settings: FitSettings
     clusters: str | None
-    columns: tuple[str, ...] | None = None
+    table: TableOptions = TableOptions(shell=True)  # noqa: RUF009 (frozen)
     scale: str | None = None
     start_from: Path | None = None
     command: str = ""
+    select: str = "silhouette"
 
     def __post_init__(self) -> None:
+        check_criterion(self.select)
         if self.scale is not None and self.scale not in SCALES:
             raise ValueError(f"--scale: found {self.scale!r}; pass {' or '.join(SCALES)}")
         if self.start_from is not None and {"init", "n_init"} & self.settings.given.keys():
@@ -66,12 +71,18 @@ class FitRequest:
         centers = {"init": self.start_model.cluster_centers_, "n_init": 1}
         return replace(self.settings, options={**self.settings.options, **centers})
 
-    def open_data(self) -> TensorBlocks:
+    @cached_property
+    def start_conversion(self) -> Conversion | None:
+        """The columns of the model of --start-from, unless the user chooses others."""
+        chosen = self.table.columns or self.table.exclude or self.table.one_hot
+        if self.start_from is None or self.start_model is None or chosen:
+            return None
+        return load_columns(self.start_from, self.start_model).conversion
+
+    def open_data(self) -> tuple[OpenedTable, TensorBlocks]:
         """Open the data; raises ValueError if they have too few rows or other columns."""
-        columns = self.columns
-        if self.start_model is not None and columns is None:
-            columns = columns_of_model(self.start_model, self.data)
-        blocks = data.open(self.data, columns=columns, scale=cast("Scale | None", self.scale))
+        table = open_table(self.data, self.table, self.start_conversion)
+        blocks = blocks_of(table, cast("Scale | None", self.scale))
         if self.numbers[-1] > blocks.n_rows:
             raise ValueError(
                 f"-k: found {self.numbers[-1]} clusters for the {blocks.n_rows} rows of "
@@ -82,4 +93,4 @@ class FitRequest:
                 f"{self.data}: found {blocks.n_features} columns; the model of --start-from has "
                 f"{self.start_model.n_features_in_}; choose them with --columns"
             )
-        return blocks
+        return table, blocks

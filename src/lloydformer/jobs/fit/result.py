@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.opened import OpenedTable
 from lloydformer.estimators.base import Clusterer
 from lloydformer.jobs.fit.assignment import Assignment
 from lloydformer.jobs.fit.sample import Sample, silhouettes
@@ -23,6 +24,8 @@ class FitResult:
     assignment: Assignment
     sample: Sample
     seconds: float
+    table: OpenedTable | None = None
+    """The table that the data come from."""
 
     @property
     def n_clusters(self) -> int:
@@ -30,8 +33,13 @@ class FitResult:
 
     @property
     def reached_max_iter(self) -> bool:
-        """Whether the fit used all its iterations, so it may not have converged."""
-        return self.model.n_iter_ >= self.model.max_iter
+        """Whether the fit used all its iterations, so it may not have converged.
+
+        An algorithm that draws has no other end, unless it has `patience`.
+        """
+        most = getattr(self.model, "max_iter", None)
+        draws = hasattr(self.model, "best_objective_history_")
+        return most is not None and self.model.n_iter_ >= most and not draws
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -67,5 +75,7 @@ class FitResult:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns; x1, x2, ... if they have none."""
+        """The names of the columns; x1, x2, ... by their numbers if they have none."""
+        if self.table is not None:
+            return self.table.conversion.labels
         return self.blocks.names or tuple(f"x{i + 1}" for i in range(self.blocks.n_features))

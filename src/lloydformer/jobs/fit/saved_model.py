@@ -1,12 +1,14 @@
 """Load a saved model, and open data with the columns it was fitted on."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from lloydformer import data
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.column_names import column_names
-from lloydformer.data.columns import shortened
+from lloydformer.data.opened import OpenedTable, open_table
+from lloydformer.data.sources import blocks_of
+from lloydformer.data.table_options import TableOptions
 from lloydformer.estimators.base import Clusterer
+from lloydformer.jobs.fit.model_columns import ModelColumns, read_columns
 from lloydformer.jobs.fit.model_path import folder_of_model
 
 
@@ -21,36 +23,37 @@ def load_model(path: Path) -> Clusterer:
     return model
 
 
+def load_columns(path: Path, model: Clusterer) -> ModelColumns:
+    """How the columns of the fit became the features of its model."""
+    return read_columns(folder_of_model(path), model)
+
+
 def open_for_model(
-    model: Clusterer, source: str, columns: tuple[str, ...] | None = None
-) -> TensorBlocks:
-    """Open data with the model's columns, or with `columns` if given.
+    model: Clusterer, columns: ModelColumns, source: str, options: TableOptions
+) -> tuple[OpenedTable, TensorBlocks]:
+    """Open data with the model's columns, or with those of the options if they name some.
 
     Raises ValueError if the number of columns is not the model's.
     """
-    blocks = data.open(source, columns=columns or columns_of_model(model, source))
+    if options.columns is not None:
+        table = open_table(source, options)
+        blocks = blocks_of(table)
+    else:
+        _check_fills(columns, options)
+        table = open_table(source, options, columns.conversion)
+        names = getattr(model, "feature_names_in_", None)
+        blocks = replace(blocks_of(table), names=None if names is None else tuple(names))
     if blocks.n_features != model.n_features_in_:
         raise ValueError(
             f"{source}: found {blocks.n_features} columns; this model was fitted on "
             f"{model.n_features_in_}; choose them with --columns"
         )
-    return blocks
+    return table, blocks
 
 
-def columns_of_model(model: Clusterer, source: str) -> tuple[str, ...] | None:
-    """The column names of the model, in its order; None (all columns) without names.
-
-    Raises ValueError if the data lack one of the columns.
-    """
-    fitted = getattr(model, "feature_names_in_", None)
-    names = column_names(Path(source))
-    if fitted is None or names is None:
-        return None
-    there = set(names)
-    missing = [name for name in fitted if name not in there]
-    if missing:
+def _check_fills(columns: ModelColumns, options: TableOptions) -> None:
+    if options.missing == "median" and any(f.fill is None for f in columns.conversion.features):
         raise ValueError(
-            f"{source}: column {missing[0]} is missing, and the model was fitted on it; the "
-            f"columns are {shortened(names)}"
+            "--missing median: this model has no medians; fit it with --missing median, or pass "
+            "--missing drop"
         )
-    return tuple(fitted)

@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from lloydformer.estimators.base import Clusterer
 
 
+_LEARNED = "learned"
+CRITERIA = ("silhouette", "calinski-harabasz", "gap", "stability")
+"""Criteria by which a number of clusters is chosen."""
+
+
 @dataclass(frozen=True)
 class FitSettings:
     """An algorithm and the values of its parameters.
@@ -25,15 +30,16 @@ class FitSettings:
     def __post_init__(self) -> None:
         check_algorithm(self.algorithm)
         for name in self.given:
-            having = [
-                a for a, known in ALGORITHMS.items() if name in known.estimator().get_params()
-            ]
+            having = [a for a in algorithms() if name in estimator_of(a)().get_params()]
             if self.algorithm not in having:
                 raise ValueError(
                     f"{option_of(name)}: {self.algorithm} does not have this option; leave it "
                     f"out, or choose --algorithm {' or '.join(having)}"
                 )
-        self.model(1).check_parameters()
+        try:
+            self.model(1).check_parameters()
+        except ValueError as error:
+            raise ValueError(_reworded(str(error))) from None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -48,13 +54,59 @@ class FitSettings:
 
     def model(self, n_clusters: int, **more: Any) -> "Clusterer":
         """A new estimator with these settings."""
-        return ALGORITHMS[self.algorithm].estimator(n_clusters, **self.given, **more)
+        return estimator_of(self.algorithm)(n_clusters, **self.given, **more)
+
+    def few_starts(self, n_clusters: int, n_init: int) -> "Clusterer":
+        """A new estimator; its number of starts is `n_init` unless the user gave one."""
+        return self.model(n_clusters, **({} if "n_init" in self.given else {"n_init": n_init}))
 
 
 def check_algorithm(name: str) -> None:
     """Raise ValueError if there is no algorithm of this name."""
-    if name not in ALGORITHMS:
-        raise ValueError(f"--algorithm: found {name!r}; pass one of {', '.join(ALGORITHMS)}")
+    if name not in algorithms():
+        raise ValueError(f"--algorithm: found {name!r}; pass one of {', '.join(algorithms())}")
+
+
+def algorithms() -> tuple[str, ...]:
+    """The names of all algorithms: those that are registered, and k-means by a trained layer."""
+    return (*ALGORITHMS, _LEARNED)
+
+
+def estimator_of(algorithm: str) -> "type[Clusterer]":
+    """The estimator of an algorithm."""
+    if algorithm == _LEARNED and algorithm not in ALGORITHMS:
+        from lloydformer.learning.estimator import LearnedKMeans
+
+        return LearnedKMeans
+    return ALGORITHMS[algorithm].estimator
+
+
+def _reworded(error: str) -> str:
+    """scikit-learn's message about a parameter, for a user of the command line.
+
+    >>> _reworded("The 'keep' parameter of T must be a float in the range (0.0, 1.0]. Got 3.0 "
+    ...           "instead.")
+    '--keep: found 3.0; pass a number above 0 and at most 1'
+    """
+    parts = re.fullmatch(r"The '(\w+)' parameter of \w+ must be (.*)\. Got (.*) instead\.", error)
+    if parts is None:
+        return error
+    wanted, found = parts[2], parts[3]
+    words = re.search(r"a str among \{(.*?)\}", wanted)
+    span = re.search(r"in the range ([\[(])(\S+), (\S+)([\])])", wanted)
+    if span is not None and not found.startswith("'"):
+        low = f"{'at least' if span[1] == '[' else 'above'} {float(span[2]):g}"
+        most = f" and {'at most' if span[4] == ']' else 'below'} {span[3].removesuffix('.0')}"
+        wanted = f"a number {low}{'' if span[3] == 'inf' else most}"
+    elif words is not None:
+        wanted = " or ".join(sorted(re.findall(r"'(.*?)'", words[1])))
+    return f"{option_of(parts[1])}: found {found}; pass {wanted}"
+
+
+def check_criterion(name: str) -> None:
+    """Raise ValueError if there is no criterion of this name."""
+    if name not in CRITERIA:
+        raise ValueError(f"--select: found {name!r}; pass one of {', '.join(CRITERIA)}")
 
 
 def option_of(parameter: str) -> str:

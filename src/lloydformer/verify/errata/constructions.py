@@ -31,7 +31,7 @@ def e_03_codes_start(rng: np.random.Generator) -> Finding:
         3, "notation", "Q_3 = K_3 = I^{d':} should start at d'+1",
         [deviation_from(circuit_for(printed(soft), p), algorithms.Soft(5.0), p) for p in problems],
         [deviation_from(circuit_for(soft, p), algorithms.Soft(5.0), p) for p in problems],
-        "no effect in the theorem; {count} wrong, by up to {worst} of the spread, if the soft "
+        "no effect in the theorem; {count} fail, by up to {worst} of the spread, if the soft "
         "version copies it",
         f"in the theorem, with limiting soft-max, off by {max(harmless):.0e}",
     )  # fmt: skip

@@ -32,8 +32,9 @@ def e_01_rectified_square(rng: np.random.Generator) -> Finding:
     return erratum(
         1, "notation", "the appendix's weights are for z^2, and the main text has [z]_+^2",
         mixed, shifted + double + bare,
-        "[z]_+^2 with these weights {count} wrong, by up to {worst} of the spread; "
-        f"d units with a shift {_wrong(shifted)}, 2d units {_wrong(double)}",
+        "the paper's text ([z]_+^2 with these weights) fails {count}, by up to {worst} of the "
+        f"spread; our repairs fail {_wrong(shifted)} (d units, a shift) and {_wrong(double)} "
+        "(2d units)",
         f"|(-3, 4)|^2 is {_norm_of_example(circuit_for(RECTIFIED, example)):g}, with d rectified "
         f"units and no shift {_norm_of_example(_with_d_units(example)):g}",
     )  # fmt: skip

@@ -61,7 +61,8 @@ def e_20_slips(rng: np.random.Generator) -> Finding:
         20, "notation", "lem block lloyd writes Y(C, A) for Y(C, X)",
         [_next_centers(p, by_scores=True) for p in square],
         [_next_centers(p, by_scores=False) for p in square],
-        "as printed {count} wrong where d = k, by up to {worst} of the spread; else undefined",
+        "the paper's text fails {count} where d = k, by up to {worst} of the spread; else it is "
+        "undefined",
         f"with Q and K swapped the centers are off by {max(map(_swapped, problems)):.0e}",
     )  # fmt: skip
 

@@ -28,7 +28,7 @@ def e_02_separation(rng: np.random.Generator) -> Finding:
         2, "error",
         "Q_3 = K_3 = I + delta I lowers scores by 2 delta^2, not 2 delta; use sqrt(delta)",
         printed, repaired + squares,
-        "as printed the lowering is 2 delta^2, and not 2 delta, for {count} values of delta",
+        "the paper's text fails {count} values of delta: it lowers by 2 delta^2; our repair holds",
         f"soft-max lowered by 20 leaks {leaks[0]:.0e}, by 40 {leaks[1]:.0e} per pair of points",
     )  # fmt: skip
 

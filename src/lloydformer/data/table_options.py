@@ -1,0 +1,91 @@
+"""What a user may say about a table: how its text is written, which columns to use, and how."""
+
+import codecs
+import shlex
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+Missing = Literal["error", "drop", "median"]
+MISSING = get_args(Missing)
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
+"""Names of separators that are hard to type or to see."""
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How to read a table; None stands for what is recognised in the file.
+
+    Parameters
+    ----------
+    columns, exclude, one_hot : tuple of str
+        Columns to use (None for all), to leave out, and to convert to a column of 0 and 1 for each
+        of their values.
+    numeric_only : bool
+        Leave out columns that hold no numbers.
+    id_column : str, optional
+        A column that names the rows; it is not used for clustering.
+    missing : {"error", "drop", "median"}
+        What to do with rows that have missing values.
+    sep, decimal, encoding, header, sheet : optional
+        How the table is written.
+    shell : bool
+        Whether messages name options of the command line, not of `lf.data.open`.
+    """
+
+    columns: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    one_hot: tuple[str, ...] = ()
+    numeric_only: bool = False
+    id_column: str | None = None
+    missing: str = "error"
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    sheet: str | None = None
+    shell: bool = False
+
+    def __post_init__(self) -> None:
+        if self.sep is not None and len(SEPARATORS.get(self.sep, self.sep)) != 1:
+            known = ", ".join(name for name in SEPARATORS if name.isalpha())
+            self._refuse("sep", f"pass one character, or {known}")
+        if self.decimal not in (None, ".", ","):
+            self._refuse("decimal", "pass . or ,")
+        if self.missing not in MISSING:
+            self._refuse("missing", f"pass {', '.join(MISSING[:-1])} or {MISSING[-1]}")
+        if self.encoding is not None and not _is_encoding(self.encoding):
+            self._refuse("encoding", "pass a name such as utf-8, cp1252 or utf-16")
+
+    def _refuse(self, name: str, repair: str) -> None:
+        raise ValueError(f"{self.spelled(name)}: found {getattr(self, name)!r}; {repair}")
+
+    @property
+    def separator(self) -> str | None:
+        """The character that separates values, if the user named one."""
+        return None if self.sep is None else SEPARATORS.get(self.sep, self.sep)
+
+    def spelled(self, name: str, value: Any = None) -> str:
+        """An option as the user writes it.
+
+        >>> TableOptions(shell=True).spelled("missing", "drop"), TableOptions().spelled("sep", ";")
+        ('--missing drop', "sep=';'")
+        """
+        if not self.shell:
+            return name if value is None else f"{name}={value!r}"
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            return option if value else f"--no-{name}"
+        if isinstance(value, list | tuple):
+            value = shlex.quote(",".join(f'"{part}"' if "," in part else part for part in value))
+        return option if value is None else f"{option} {value}"
+
+    def changed(self, **values: Any) -> "TableOptions":
+        """A copy with other values."""
+        return replace(self, **values)
+
+
+def _is_encoding(name: str) -> bool:
+    try:
+        return codecs.lookup(name)._is_text_encoding
+    except (LookupError, ValueError):
+        return False

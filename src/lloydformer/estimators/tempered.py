@@ -1,0 +1,91 @@
+"""Estimators with an inverse temperature, which may come from the spread of the data."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from lloydformer.data.blocks import Blocks
+from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.parameter_checks import Interval, StrOptions
+from lloydformer.estimators.starts import Starts
+from lloydformer.plans.robust import RobustPlan
+from lloydformer.plans.session import Session
+from lloydformer.plans.soft import SoftPlan
+from lloydformer.solving.solve import Course
+from lloydformer.solving.solve import Starts as InitialCenters
+
+
+class Tempered(Clusterer):
+    """Base class of estimators that multiply squared distances by an inverse temperature.
+
+    See Also
+    --------
+    SoftKMeans : Shares of points in clusters.
+    RobustKMeans : Weights of points within their cluster.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> lf.SoftKMeans(1).fit([[0.0], [2.0]]).inverse_temperature_
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Clusterer._parameter_constraints,
+        "inverse_temperature": [
+            StrOptions({"scale"}),
+            Interval(Real, 0, None, closed="neither"),
+        ],
+    }
+
+    inverse_temperature: float | str | Any
+
+    def _scale(self, session: Session, starts: list[Tensor]) -> float:
+        """The inverse temperature that suits the spread of the data."""
+        raise NotImplementedError
+
+    @property
+    def _gamma(self) -> float:
+        """The fitted inverse temperature; models of 0.1 have only the parameter."""
+        fitted = getattr(self, "inverse_temperature_", None)
+        if fitted is not None:
+            return fitted
+        return 1.0 if isinstance(self.inverse_temperature, str) else float(self.inverse_temperature)
+
+    def _begin(
+        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
+    ) -> tuple[InitialCenters, Course | None]:
+        begin, course = super()._begin(starts, blocks, session, rng)
+        if not isinstance(self.inverse_temperature, str):
+            self.inverse_temperature_ = float(self.inverse_temperature)
+            return begin, course
+        drawn = list(begin(session))
+        self.inverse_temperature_ = self._scale(session, drawn)
+
+        def again(_: Session) -> Iterator[Tensor]:
+            return iter(drawn)
+
+        return again, course
+
+    def _words_of_fewer(self, found: int) -> str | None:
+        apart = min(found, int(self.n_clusters) - self._n_coinciding())
+        if apart == self.n_clusters:
+            return None
+        scaled = isinstance(self.inverse_temperature, str)
+        return (
+            f"Number of distinct clusters ({apart}) found smaller than n_clusters "
+            f"({self.n_clusters}). Possibly due to duplicate points in X, or centers coincide as "
+            f"inverse_temperature={self.inverse_temperature_:.3g} is too small: "
+            + ("pass a larger number." if scaled else 'pass "scale" or a larger number.')
+        )
+
+    def _n_coinciding(self) -> int:
+        """Number of centers that lie on one before them, as far as the algorithm can tell."""
+        return 0
+
+    def _tuned(self, plan: Any) -> SoftPlan | RobustPlan:
+        return replace(plan, inverse_temperature=self.inverse_temperature_)

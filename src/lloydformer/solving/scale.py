@@ -1,0 +1,100 @@
+"""inverse_temperature="scale": a temperature from the spread of the data around their centers.
+
+Both are found by a few iterations from the initial centers. They are divided by the square of a
+factor that the data are multiplied by, and do not change when the data are shifted.
+"""
+
+import sys
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from lloydformer.plans.assign import Measure, Moments
+from lloydformer.plans.contract import moved
+from lloydformer.plans.means import MeansPlan
+from lloydformer.plans.robust import RobustPlan
+from lloydformer.plans.selection import holding, radii
+from lloydformer.plans.session import Adding, PointBlock, Session, total
+
+STEPS = 5
+"""Iterations before the spread is measured: it hardly changes after them."""
+COUNTED = 0.9
+"""Share of the points of a cluster of mean size that count in robust k-means."""
+_SMALLEST = 1e-12
+"""The spread is taken to be at least this part of the sum of squares; it is 0 if n = k."""
+
+
+def soft_scale(session: Session, starts: list[Tensor]) -> float:
+    r"""$\gamma = d \sum_i w_i / \sum_i w_i \lVert x_i - c \rVert^2$ after steps of Lloyd.
+
+    c is the nearest center. The start with the smallest sum of squares counts.
+    """
+    inertia, mass = min(_inertia(session, centers) for centers in starts)
+    return _ratio(session.layout.n_features * mass, max(inertia, _least(session)))
+
+
+def _inertia(session: Session, centers: Tensor) -> tuple[float, float]:
+    """The inertia after some steps of Lloyd, and the sum of the weights."""
+    plan, dtype = MeansPlan(), session.layout.dtype
+    session.forget()
+    for _ in range(STEPS):
+        centers = moved(plan.step(session, centers.to(dtype), 0).update, centers)
+    final = plan.finish(session, centers.to(dtype))
+    return final.inertia, sum(final.masses or ())
+
+
+def robust_scale(session: Session, starts: list[Tensor], plan: RobustPlan) -> float:
+    r"""$\gamma = k / \sum_i w_i (r^2 - \lVert x_i - c \rVert^2)_+$ after steps of robust k-means.
+
+    c is the nearest center, r the radius of its cluster that holds `COUNTED` of its points. Then
+    sparsemax gives weight to these points in a cluster of mean size. Soft-max compares points to
+    each other, whatever their number: the sum of the weights takes the place of k. The start with
+    the smallest sum counts.
+    """
+    least = _least(session)
+    return max(_robust(session, centers, plan, least) for centers in starts)
+
+
+def _robust(session: Session, centers: Tensor, plan: RobustPlan, least: float) -> float:
+    dtype = session.layout.dtype
+    session.forget()
+    for _ in range(STEPS):
+        seen = centers.to(dtype)
+        gamma = _by_radii(session, seen, plan, least)
+        step = replace(plan, inverse_temperature=gamma).step(session, seen, 0)
+        centers = moved(step.update, centers)
+    return _by_radii(session, centers.to(dtype), plan, least)
+
+
+@dataclass(frozen=True)
+class Inside(Adding):
+    """The sum of w (r^2 - d^2)_+, r being the radius of a point's cluster.
+
+    Precondition: `Measure` has run; reads labels and distances.
+    """
+
+    radius: Tensor
+
+    def map(self, block: PointBlock) -> tuple[Tensor]:
+        inside = self.radius[block.labels.long()] - block.distances
+        return (total(inside.clamp(min=0), block.weights),)
+
+
+def _by_radii(session: Session, centers: Tensor, plan: RobustPlan, least: float) -> float:
+    _, masses = session.fold(Measure(centers))
+    radius = radii(session, holding(masses, COUNTED), centers.dtype)
+    spread = max(session.fold(Inside(radius))[0].item(), least)
+    if plan.activation == "sparsemax":
+        return _ratio(len(centers) / session.layout.weight_unit, spread)
+    return _ratio(masses.sum().item(), spread)
+
+
+def _least(session: Session) -> float:
+    return _SMALLEST * session.fold(Moments())[0].item()
+
+
+def _ratio(numerator: float, spread: float) -> float:
+    """A finite number above 0; 1 if there is no spread, as all points are equal."""
+    if spread == 0:
+        return 1.0
+    return min(max(numerator / spread, sys.float_info.min), sys.float_info.max)

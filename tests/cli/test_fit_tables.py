@@ -1,0 +1,199 @@
+"""Columns of words, names of rows and missing values, from the fit to new rows."""
+
+import builtins
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lloydformer as lf
+
+RNG = np.random.default_rng(0)
+N = 90
+TRUTH = np.arange(N) % 3
+FRAME = pd.DataFrame({
+    "customer": [f"C-{i:03}" for i in range(N)],
+    "age": (np.array([20.0, 45.0, 70.0])[TRUTH] + RNG.normal(size=N)).round(3),
+    "city": [["Rome", "Köln", "Oslo"][j] for j in TRUTH],
+    "visits": np.array([5, 40, 75])[TRUTH] + RNG.integers(3, size=N),
+})  # fmt: skip
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    FRAME.to_csv("people.csv", index=False)
+    return tmp_path
+
+
+OPTIONS = ("--one-hot", "city", "--id-column", "customer", "--scale", "standard")
+
+
+def test_words_become_columns_of_0_and_1(command, here):
+    assert command("fit", "people.csv", "-k", "3", *OPTIONS)[0] == 0
+    centers = pd.read_csv("people-clusters/centers.csv")
+    assert list(centers.columns) == [
+        "cluster", "size", "age", "city=Köln", "city=Oslo", "city=Rome", "visits",
+    ]  # fmt: skip
+    model = lf.KMeans.from_pretrained(here / "people-clusters" / "model")
+    codes = np.stack([FRAME["city"] == c for c in ("Köln", "Oslo", "Rome")], axis=1)
+    rows = np.column_stack([FRAME["age"], codes, FRAME["visits"]])
+    own = pd.read_csv("people-clusters/labels.csv")
+    assert np.array_equal(own["customer"], FRAME["customer"])
+    assert np.array_equal(own["cluster"], lf.KMeans(
+        3, random_state=0).fit(lf.data.open(rows, scale="standard")).labels_)  # fmt: skip
+    assert np.allclose(
+        model.cluster_centers_, [rows[own["cluster"] == j].mean(0) for j in range(3)]
+    )
+
+
+def test_new_rows_are_converted_as_in_the_fit(command, here):
+    command("fit", "people.csv", "-k", "3", *OPTIONS)
+    fitted = pd.read_csv("people-clusters/labels.csv")
+    new = FRAME.sample(20, random_state=2)
+    new[["visits", "city", "customer", "age"]].to_csv("new.csv", index=False, sep=";", decimal=",")
+    status, _, err = command(
+        "predict", "people-clusters", "new.csv", "--id-column", "customer", "-o", "new-labels.csv"
+    )
+    assert status == 0
+    assert "recognised semicolons between values, decimal commas" in err
+    found = pd.read_csv("new-labels.csv")
+    assert np.array_equal(found["customer"], new["customer"])
+    assert np.array_equal(found["cluster"], fitted["cluster"][new.index])
+    assert np.allclose(found["distance"], fitted["distance"][new.index], rtol=1e-5)
+
+
+def test_words_that_the_fit_did_not_see(command, here):
+    command("fit", "people.csv", "-k", "3", *OPTIONS)
+    new = FRAME.head(6).copy()
+    new.loc[4, "city"] = "Lima"
+    new.to_csv("new.csv", index=False)
+    status, _, err = command("predict", "people-clusters", "new.csv")
+    assert status == 2
+    assert "line 6, column city: found a missing value, or one that is not Köln, Oslo, Rome" in err
+    status, _, err = command("predict", "people-clusters", "new.csv", "--missing", "drop")
+    assert status == 0
+    assert "1 of 6 rows with missing values dropped (city lacks 1); their labels are empty" in err
+    found = pd.read_csv("new-labels.csv")
+    assert list(found["row"]) == [1, 2, 3, 4, 5, 6]
+    assert list(found["cluster"].isna()) == [False, False, False, False, True, False]
+    status, _, err = command(
+        "predict", "people-clusters", "new.csv", "--missing", "median", "--force"
+    )
+    assert status == 2
+    assert "this model has no medians; fit it with --missing median" in err
+
+
+def test_all_columns_that_new_rows_lack_are_named(command, here):
+    command("fit", "people.csv", "-k", "3", *OPTIONS)
+    FRAME[["customer", "visits"]].to_csv("new.csv", index=False)
+    status, _, err = command("predict", "people-clusters", "new.csv")
+    assert status == 2
+    assert "columns age, city are missing, and the model was fitted on them" in err
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("ids", [(), ("--id-column", "customer")])
+def test_dropped_rows_keep_their_lines(command, here, kind, ids, monkeypatch):
+    monkeypatch.setattr("lloydformer.jobs.fit.label_file._CHUNK", 16)
+    gone = [0, 15, 16, 40, 89]
+    frame = FRAME.copy()
+    frame.loc[gone[:3], "age"] = np.nan
+    frame.loc[gone[3:], "visits"] = np.nan
+    frame.to_csv("gaps.csv", index=False)
+    options = ["--exclude", "city" if ids else "city,customer", "--missing", "drop", *ids]
+    status, _, err = command("fit", "gaps.csv", "-k", "3", "--labels", kind, *options)
+    assert status == 0
+    assert "5 of 90 rows with missing values dropped (age lacks 3, visits lacks 2)" in err
+    read = pd.read_csv if kind == "csv" else pd.read_parquet
+    found = read(f"gaps-clusters/labels.{kind}")
+    assert list(found["row"]) == list(range(1, N + 1))
+    assert list(np.flatnonzero(found["cluster"].isna())) == gone
+    assert list(np.flatnonzero(found["distance"].isna())) == gone
+    if ids:
+        assert list(found["customer"]) == list(FRAME["customer"])
+    kept = np.setdiff1d(np.arange(N), gone)
+    whole = lf.data.open(FRAME.loc[kept, ["age", "visits"]].to_numpy())
+    wanted = lf.KMeans(3, random_state=0).fit(whole).labels_
+    assert np.array_equal(found["cluster"][kept], wanted)
+
+
+def test_medians_of_the_fit_fill_new_rows(command, here):
+    frame = FRAME.copy()
+    frame.loc[[1, 2], "age"] = np.nan
+    frame.loc[5, "city"] = np.nan
+    frame.to_csv("gaps.csv", index=False)
+    options = ["--one-hot", "city", "--exclude", "customer", "--missing", "median"]
+    assert command("fit", "gaps.csv", "-k", "3", "-o", "out", *options)[0] == 0
+    stored = json.loads((here / "out" / "model" / "columns.json").read_text(encoding="utf-8"))
+    fills = {f["column"]: f["fill"] for f in stored["features"]}
+    assert fills["age"] == frame["age"].median()
+    assert fills["city"] == frame["city"].mode()[0]
+    FRAME.head(2).assign(age=[np.nan, fills["age"]], city="Oslo", visits=40).to_csv(
+        "new.csv", index=False
+    )
+    assert command("predict", "out", "new.csv", "--missing", "error")[0] == 2
+    assert command("predict", "out", "new.csv")[0] == 0
+    found = pd.read_csv("new-labels.csv")
+    assert found["distance"][0] == found["distance"][1]
+
+
+def test_positions_are_kept_without_a_header(command, here):
+    FRAME[["age", "city", "visits"]].to_csv("bare.csv", index=False, header=False)
+    options = ["--columns", "3,1", "--no-header"]
+    assert command("fit", "bare.csv", "-k", "3", *options)[0] == 0
+    centers = pd.read_csv("bare-clusters/centers.csv")
+    assert list(centers.columns) == ["cluster", "size", "x3", "x1"]
+    assert command("predict", "bare-clusters", "bare.csv", "--no-header")[0] == 0
+    first, second = (pd.read_csv(f) for f in ("bare-clusters/labels.csv", "bare-labels.csv"))
+    assert first.equals(second)
+
+
+def test_damaged_columns_of_a_model_are_refused(command, here):
+    command("fit", "people.csv", "-k", "3", *OPTIONS)
+    path = here / "people-clusters" / "model" / "columns.json"
+    for text in ('{"format": 1}', "[]", '{"format": 1, "named": true, "features": []}'):
+        path.write_text(text)
+        status, _, err = command("predict", "people-clusters", "people.csv")
+        assert (status, err.count("\n")) == (2, 1)
+        assert "columns.json: " in err
+
+
+def without(monkeypatch, *modules):
+    """Make an import fail, as if these were not installed."""
+    real = builtins.__import__
+
+    def refuse(name, *rest, **more):
+        if name.split(".")[0] in modules:
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    for name in list(sys.modules):
+        if name.split(".")[0] in modules:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", refuse)
+
+
+def test_csv_files_need_no_other_package(command, here, monkeypatch):
+    FRAME.to_parquet("people.parquet")
+    command("fit", "people.csv", "-k", "3", *OPTIONS, "-o", "with")
+    command("fit", "people.csv", "-k", "3", "--columns", "age,visits", "-o", "numbers")
+    without(monkeypatch, "pyarrow", "openpyxl", "zstandard")
+    assert command("fit", "people.csv", "-k", "3", *OPTIONS, "-o", "without")[0] == 0
+    command("fit", "people.csv", "-k", "3", "--columns", "age,visits", "-o", "numbers2")
+    for first, second in (("with", "without"), ("numbers", "numbers2")):
+        for name in ("labels.csv", "centers.csv"):
+            assert (here / first / name).read_text() == (here / second / name).read_text()
+    (here / "p.xlsx").write_bytes(b"PK")
+    (here / "p.csv.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    for arguments, words in {
+        "fit people.parquet -k 3": 'Arrow streams need pyarrow: pip install "lloydformer[data]"',
+        "fit p.xlsx -k 3": 'Excel files need openpyxl: pip install "lloydformer[data]", or save',
+        "fit p.csv.zst -k 3": ".zst files need pyarrow or zstandard",
+        "fit people.csv -k 3 --labels parquet": "--labels: Parquet files need pyarrow",
+    }.items():
+        status, _, err = command(*arguments.split(), "-o", "new")
+        assert (status, err.count("\n")) == (2, 1)
+        assert words in err

@@ -1,0 +1,55 @@
+"""The number of clusters by four criteria, on planted clusters and on none."""
+
+import numpy as np
+import pytest
+import sklearn.metrics
+import torch
+
+import lloydformer as lf
+from lloydformer.jobs.fit.runs import FitRuns
+from lloydformer.jobs.fit.selection import calinski_harabasz
+from lloydformer.jobs.fit.settings import CRITERIA, FitSettings
+
+RNG = np.random.default_rng(0)
+MIDDLES = np.array([[0, 0], [9, 0], [0, 9], [9, 9.0]])
+X = MIDDLES[np.arange(240) % 4] + RNG.normal(size=(240, 2))
+
+
+ANGLES = (np.arange(240) % 4)[:, None] * np.pi / 2 + 0.05 * RNG.normal(size=(240, 1))
+CASES = [
+    *(("kmeans", criterion) for criterion in CRITERIA),
+    ("trimmed", "calinski-harabasz"),
+    ("spherical", "silhouette"),
+    ("spherical", "stability"),
+    ("learned", "silhouette"),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "criterion"), CASES)
+def test_planted_clusters_are_counted(algorithm, criterion):
+    points = X if algorithm != "spherical" else np.hstack([np.cos(ANGLES), np.sin(ANGLES)])
+    runs = FitRuns(FitSettings(algorithm, {"random_state": 0, "n_init": 3}), select=criterion)
+    result = runs.fit_each(lf.data.open(points), range(2, 7))
+    assert result.n_clusters == 4
+    assert [run.k for run in runs.done] == [2, 3, 4, 5, 6]
+    assert all(run.criterion == criterion and run.value is not None for run in runs.done)
+    assert (criterion in runs.done[0].as_dict()) or criterion == "silhouette"
+
+
+def test_the_gap_finds_no_clusters_in_noise():
+    runs = FitRuns(FitSettings(options={"random_state": 0}), select="gap")
+    assert runs.fit_each(lf.data.open(RNG.random(size=(300, 3))), range(1, 6)).n_clusters == 1
+
+
+def test_calinski_harabasz_equals_that_of_scikit_learn():
+    labels = RNG.integers(5, size=240)
+    ours = calinski_harabasz(torch.from_numpy(X), torch.from_numpy(labels))
+    assert ours == pytest.approx(sklearn.metrics.calinski_harabasz_score(X, labels), rel=1e-12)
+    assert calinski_harabasz(torch.from_numpy(X), torch.zeros(240)) is None
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_more_clusters_than_distinct_points(criterion):
+    runs = FitRuns(FitSettings(options={"random_state": 0}), select=criterion)
+    same = np.repeat(MIDDLES, 3, axis=0)
+    assert runs.fit_each(lf.data.open(same), range(1, 13)).n_clusters >= 1

@@ -1,0 +1,93 @@
+"""The API reference: a page for every public name."""
+
+import importlib
+import inspect
+from pathlib import Path
+from typing import Any
+
+GROUPS = {
+    "Estimators": ("lloydformer.estimators", "lloydformer"),
+    "Circuits": ("lloydformer",),
+    "Recipes": ("lloydformer.circuits.recipes",),
+    "Activations": ("lloydformer.circuits.activations",),
+    "Data": ("lloydformer.data",),
+    "Learning": ("lloydformer.learning",),
+    "Plots": ("lloydformer.plots",),
+}
+"""Titles, and the modules whose public names they hold."""
+OF_CIRCUITS = {"Circuit", "Recipe", "Trace", "check", "CheckResult"}
+
+
+def public_names() -> dict[str, dict[str, str]]:
+    """For each group: short names, and the full names under which they are defined."""
+    found: dict[str, dict[str, str]] = {}
+    taken: set[str] = set()
+    for title, modules in GROUPS.items():
+        found[title] = {}
+        for module in modules:
+            for name, full in _names(importlib.import_module(module)).items():
+                if full not in taken and _belongs(title, module, name):
+                    taken.add(full)
+                    found[title][name] = full
+    return found
+
+
+def _belongs(title: str, module: str, name: str) -> bool:
+    if module != "lloydformer":
+        return True
+    return (name in OF_CIRCUITS) == (title == "Circuits")
+
+
+def _names(module: Any) -> dict[str, str]:
+    """Public names of a module that are no modules, and where they are defined."""
+    found = {}
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.ismodule(value) or name.startswith("__"):
+            continue
+        home = getattr(value, "__module__", None) if callable(value) else None
+        ours = home is not None and home.startswith("lloydformer")
+        found[name] = f"{home}.{value.__qualname__}" if ours else _home_of(module, name)
+    return found
+
+
+def _home_of(module: Any, name: str) -> str:
+    """A constant is defined in the submodule that its package imports it from."""
+    value = getattr(module, name)
+    for submodule in vars(module).values():
+        if inspect.ismodule(submodule) and vars(submodule).get(name) is value:
+            return f"{submodule.__name__}.{name}"
+    return f"{module.__name__}.{name}"
+
+
+def api_pages(root: Path) -> dict[str, str]:
+    """The text of each page, by its path."""
+    pages = {"api/index.md": _index()}
+    for names in public_names().values():
+        for name, full in names.items():
+            pages[f"api/{name}.md"] = f"---\ntitle: {name}\n---\n\n::: {full}\n"
+    return pages
+
+
+def api_nav(root: Path) -> list[Any]:
+    groups = public_names()
+    return ["api/index.md", *(
+        {title: [{name: f"api/{name}.md"} for name in names]} for title, names in groups.items()
+    )]  # fmt: skip
+
+
+def _index() -> str:
+    lines = ["# API reference", "", "Every public name, with its parameters and an example.", ""]
+    for title, names in public_names().items():
+        lines += [f"## {title}", "", "| name | |", "| --- | --- |"]
+        lines += [f"| [`{name}`]({name}.md) | {_summary(full)} |" for name, full in names.items()]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def _summary(full: str) -> str:
+    module, _, name = full.rpartition(".")
+    value = getattr(importlib.import_module(module), name)
+    own = inspect.isroutine(value) or inspect.isclass(value) or hasattr(value, "__wrapped__")
+    first = (inspect.getdoc(value) or "").split("\n\n")[0] if own else ""
+    return " ".join(first.split()).replace("|", r"\|")

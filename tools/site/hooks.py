@@ -1,0 +1,70 @@
+"""Hooks of mkdocs: pages that are made from the package and the repository, links, formulas."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from api_pages import api_nav, api_pages
+from formulas import as_mathml
+from gallery_pages import gallery_nav, gallery_pages
+from repository_pages import linked_files, repository_page, rewritten
+
+ROOT = Path(__file__).parents[2]
+
+
+def on_config(config: Any) -> Any:
+    """Fill in the parts of the navigation that are made, and leave out pages that do not exist."""
+    made = {"API": api_nav, "GALLERY": gallery_nav}
+    for entry in config["nav"]:
+        for title, value in entry.items():
+            if isinstance(value, list):
+                entry[title] = [page for page in value if _exists(*page.values())]
+            elif value in made:
+                entry[title] = made[value](ROOT)
+    return config
+
+
+def _exists(page: str) -> bool:
+    return page.startswith("files/") or (ROOT / "docs" / page).exists()
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are made."""
+    pages = {**api_pages(ROOT), **gallery_pages(ROOT)}
+    for path in linked_files(ROOT):
+        pages[f"files/{path}.md".replace(".md.md", ".md")] = repository_page(ROOT, path)
+    for name, text in pages.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Links to files of the repository become links to their pages."""
+    return rewritten(ROOT, markdown, page.file.src_uri)
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Formulas become MathML, which browsers show without scripts."""
+    return re.sub(
+        r'<(span|div) class="arithmatex">(.*?)</\1>', lambda m: as_mathml(m[2]), html, flags=re.S
+    )
+
+
+SHIM = "https://unpkg.com/iframe-worker/shim"
+"""A script of another server that the theme loads so that search works in files."""
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Our own script takes the place of the shim."""
+    up = "../" * page.file.dest_uri.count("/")
+    return output.replace(SHIM, f"{up}site/frame-worker.js")
+
+
+def on_post_template(output_content: str, template_name: str, config: Any) -> str:
+    """The page for wrong addresses is shown by servers alone, and needs no shim."""
+    return re.sub(rf'<script src="?{re.escape(SHIM)}"?></script>', "", output_content)
