@@ -238,7 +238,8 @@ WRONG = {
         "p.csv",
         text_of(FRAME.assign(income="1.234,5"), sep=";", decimal=","),
         "",
-        r"income is not numeric \(line 2: '1.234,5'\); use --columns age,visits or --numeric-only",
+        r"income is not numeric \(line 2: '1.234,5'\); use --columns age,visits or --numeric-only; "
+        r"income: remove the points between thousands, as in '1.234,5'",
     ),
     "two decimal points": (
         "p.csv",

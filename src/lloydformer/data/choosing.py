@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from lloydformer.data.columns import ColumnFinder, refuse_duplicates
 from lloydformer.data.conversion import Conversion, Feature, words_of
+from lloydformer.data.csv_values import between_thousands
 from lloydformer.data.table_options import TableOptions
 from lloydformer.data.table_source import ColumnSurvey, TableSource
 
@@ -90,6 +91,9 @@ def _why(found: ColumnSurvey) -> str:
     """Tell columns that a few words have spoiled."""
     if found.empty:
         return " (empty)"
+    mark = between_thousands(found.word)
+    if mark:
+        return f" (remove the {mark} between thousands, as in {found.word!r})"
     share = found.n_words / (found.n_words + found.numbers)
     return f" ({found.n_words} words, as {found.word!r} in {found.place})" if share < 0.5 else ""
 

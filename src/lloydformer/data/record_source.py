@@ -7,7 +7,7 @@ import numpy as np
 
 from lloydformer.data.columns import ColumnFinder
 from lloydformer.data.csv_format import may_be_thousands
-from lloydformer.data.csv_values import MISSING_VALUES, is_number, number
+from lloydformer.data.csv_values import MISSING_VALUES, between_thousands, is_number, number
 from lloydformer.data.table_header import TableHeader
 from lloydformer.data.table_options import TableOptions
 from lloydformer.data.table_source import ColumnSurvey, TableBatch, TableSource
@@ -140,8 +140,17 @@ def refuse_words(
     raise ValueError(
         f"{source.name}: {_listed(names)} {'are' if len(names) > 1 else 'is'} not numeric "
         f"({first.place}: {first.word[:40]!r}); {_remedies(good, few, options)}"
-        f"{_comma(first, options)}"
+        f"{_comma(first, options)}{_thousands([(finder.label(i), found[i]) for i in bad])}"
     )
+
+
+def _thousands(bad: Sequence[tuple[str, ColumnSurvey]]) -> str:
+    """Numbers such as 1.234,50 are not read, as programs that read them are few."""
+    for name, found in bad:
+        mark = between_thousands(found.word)
+        if mark:
+            return f"; {name}: remove the {mark} between thousands, as in {found.word!r}"
+    return ""
 
 
 def _choice(good: Sequence[str], options: TableOptions) -> str:
