@@ -40,7 +40,15 @@ def over_numbers(
     return _simple_frame(ax)
 
 
+_LARGE = 1e4
+"""Numbers from here on are written as 15k or 4.5M."""
+
+
 def _simple_frame(ax: "Axes") -> "Axes":
+    from matplotlib.ticker import EngFormatter
+
+    if max(map(abs, ax.get_ylim())) >= _LARGE:  # instead of a factor above the axis
+        ax.yaxis.set_major_formatter(EngFormatter(sep=""))
     ax.locator_params(axis="x", integer=True)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
