@@ -1,5 +1,6 @@
 """One recipe, three lives: literal circuit = plain algorithm = plan on every engine."""
 
+import inspect
 from functools import cache
 
 import numpy as np
@@ -45,6 +46,14 @@ LIVES |= {
     if isinstance(known.recipe(), lf.Recipe) and not lower(known.recipe()).draws
 }
 """With the parameters that are usual. Draws are compared by `medoids` above, with its seed."""
+
+
+def registered(known):
+    """The estimator with the recipe's inverse temperature; its own default is found from data."""
+    usual = inspect.signature(known.recipe).parameters.get("inverse_temperature")
+    return known.estimator(**({} if usual is None else {"inverse_temperature": usual.default}))
+
+
 ESTIMATORS = {
     "lloyd": lf.KMeans(),
     "spherical": lf.SphericalKMeans(),
@@ -58,7 +67,7 @@ ESTIMATORS = {
         for name in ("lloyd_dot", "soft_dot", "robust_lifted", "lloyd_binary", "spherical, layer")
     },
     **{
-        f"registered {known.name}": known.estimator()
+        f"registered {known.name}": registered(known)
         for known in ALGORITHMS.values()
         if f"registered {known.name}" in LIVES
     },

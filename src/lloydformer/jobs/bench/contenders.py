@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 import lloydformer as lf
-from lloydformer.estimators import ALGORITHMS
+from lloydformer.estimators import ALGORITHMS, RegisteredAlgorithm
 from lloydformer.jobs.bench.problem import BenchProblem, Contender, Fitted, Work
 
 CALLS = ("predict", "transform", "score")
@@ -141,8 +142,16 @@ LLOYD = EstimatorContender(
 ELKAN = EstimatorContender(
     "scikit-learn, elkan", "scikit-learn", sklearn.cluster.KMeans, {"algorithm": "elkan"}
 )
+
+
+def _usual(known: RegisteredAlgorithm) -> dict[str, Any]:
+    """The recipe's inverse temperature: to find one from the data is not part of an iteration."""
+    usual = signature(known.recipe).parameters.get("inverse_temperature")
+    return {} if usual is None else {"inverse_temperature": usual.default}
+
+
 OUR_ALGORITHMS = tuple(
-    EstimatorContender(known.estimator.__name__, "lloydformer", known.estimator)
+    EstimatorContender(known.estimator.__name__, "lloydformer", known.estimator, _usual(known))
     for known in sorted(ALGORITHMS.values(), key=lambda known: known.name != "kmeans")
     if "patience" not in known.estimator().get_params()
 )
