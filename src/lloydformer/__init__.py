@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"  # as in pyproject.toml; importlib.metadata is slow to import
+__version__ = "0.2.0"  # as in pyproject.toml; importlib.metadata is slow to import
 
 if TYPE_CHECKING:
     from lloydformer import data as data
