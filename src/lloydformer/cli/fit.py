@@ -121,7 +121,10 @@ def fit(
         ),
     ] = None,
     init: Annotated[
-        str | None, typer.Option(help="k-means++, k-means|| (for large data) or random.")
+        str | None,
+        typer.Option(
+            help="k-means++, k-means|| (for large data), robust (with outliers) or random."
+        ),
     ] = None,
     n_init: Annotated[
         int | None,
