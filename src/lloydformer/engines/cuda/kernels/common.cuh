@@ -52,15 +52,15 @@ struct Many {
     float* facts;          // the largest |c|, |c - copy| and |c|^2 / 2
     float* center_norms;   // (padded k, 2): |c|, |c - copy|
     double* partial;       // (padded k, 2): parts of the objective and of the shift
-    int* queued;      // rows in the list: from its front, from its back
-    int* word;        // (parts, padded): what is known of a row's label
-    float* best;      // (parts, padded): its best score
-    int* list;        // rows with few candidates from its front, with many from its back
-    int* counts;      // (blocks, k): rows with a label in a block
-    int* starts;      // (k,): where rows with a label go in their sorted order
-    int padded;       // rows of the copy
-    int part, parts;  // centers of a part, and parts
-    int each;         // rows of a block when labels are counted
+    int* queued;           // rows in the list: from its front, from its back
+    int* word;             // (parts, padded): what is known of a row's label
+    float* best;           // (parts, padded): its best score
+    int* list;             // rows with few candidates from its front, with many from its back
+    int* counts;           // (blocks, k): rows with a label in a block
+    int* starts;           // (k,): where rows with a label go in their sorted order
+    int padded;            // rows of the copy
+    int part, parts;       // centers of a part, and parts
+    int each;              // rows of a block when labels are counted
 };
 
 enum { GOING = 0, SETTLED = 1, EMPTY = 2, PAUSED = 3 };
