@@ -303,10 +303,10 @@ class Checks:
         trials, k = 3, min(self.k, int((self.w > 0).sum()))
         draws = self.given.rng.random((max(k - 1, 0), trials))
         first = int(np.flatnonzero(self.w > 0)[0])
-        rows = self.session.run(Seeds(first, draws))
-        if rows is None or k < 2:
+        found = self.session.run(Seeds(np.array([first]), draws[None]))
+        if found is None or k < 2:
             return
-        rows, x = rows.tolist(), self.given.rows
+        rows, x = found[0].tolist(), self.given.rows
         assert rows[0] == first
         assert len(rows) <= k
         least, off = np.full(self.n, np.inf), np.zeros(self.n)

@@ -22,7 +22,7 @@ class NewSeed(Adding):
     first: bool
 
     def map(self, block: PointBlock) -> tuple[Tensor]:
-        away = _squared_distances(block, self.seed)[:, 0]
+        away = block.rows.distances_to_all(self.seed)[:, 0]  # 0 for rows that equal the seed
         if not self.first:
             away = torch.minimum(away, block.distances)
         block.distances.copy_(away)

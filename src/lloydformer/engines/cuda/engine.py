@@ -65,11 +65,11 @@ class CudaSession(ChunkedSession):
             return self._compiled(kernel, task)
 
     def _compiled(self, kernel: Callable[[PointsOnGpu, Any], Any], work: Fold | Task) -> Any:
-        """What a kernel returns; if one in CUDA C++ cannot be compiled, that of another kind."""
+        """Run a kernel; if it cannot be compiled from CUDA C++, one in Triton or none."""
         try:
             return kernel(self.points, work)
-        except CompileError:
-            self.points.without_cpp()
+        except CompileError as error:
+            self.points.without_cpp(error)
             return kernel(self.points, work)
 
     def forget(self) -> None:

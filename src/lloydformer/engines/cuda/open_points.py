@@ -70,9 +70,25 @@ class PointsOnGpu:
         known = backend(self.layout.device)
         return TRITON if self._no_cpp and known == CUDA_CPP else known
 
-    def without_cpp(self) -> None:
+    def without_cpp(self, why: Exception) -> None:
         """A kernel in CUDA C++ could not be compiled: use none of them any more."""
-        self._no_cpp, self._steps, self.labelled = True, None, False
+        warnings.warn(
+            f"a kernel in CUDA C++ cannot be compiled ({str(why).splitlines()[0]}); slower kernels "
+            "run instead",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        self._no_cpp = True
+        self.forget_steps()
+
+    def forget_steps(self) -> None:
+        """Free the memory of the kernels; the next ones begin anew."""
+        self._steps, self.labelled = None, False
+
+    @property
+    def declined(self) -> bool:
+        """Is it known that sums in fixed point are too coarse for these points?"""
+        return "exact" in self.__dict__ and not self.exact
 
     @cached_property
     def points(self) -> Points:

@@ -16,7 +16,7 @@ class Steps(Protocol):
         Iterations before the host looks at the stop rule for the first time, if there are not
         more; a quarter of them otherwise. Those that are superfluous cost their launches.
     lands : bool
-        Is there a method `land`?
+        Does `land` label the points for the last time? If not, it must not be called.
     """
 
     at_once: int

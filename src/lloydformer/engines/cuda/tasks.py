@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from lloydformer.engines.cuda.backend import CUDA_CPP
@@ -25,6 +26,8 @@ from lloydformer.plans.seeding import Seeds
 
 
 def _iterations(points: PointsOnGpu, task: Iterations) -> Ran | None:
+    if points.declined:
+        return None
     known = points.steps(len(task.centers))
     return None if known is None else _Run(points, *known, task).result()
 
@@ -38,21 +41,29 @@ class _Run:
     steps: Steps
     task: Iterations
     history: list[float] = field(default_factory=list)
-    pending: int = 0
-    """Iterations that the next report will count, although nobody asks for them any more."""
+    refilled: int = 0
+    """Iterations that `refill` has ended since the last report: 0 or 1."""
 
     def result(self) -> Ran | None:
-        most, report, interrupted = self.steps.at_once, None, False
+        most, report = self.steps.at_once, None
         at_once = most if self.task.max_iter <= most else max(1, most // 4)
         self.steps.begin(self.task.centers, self.task.tolerance)
-        while report is None or (self._goes_on(report) and not interrupted):
-            interrupted = self._enqueue(at_once)
-            if report is None and not self.points.exact:  # asked while the device works
-                return None
-            report, self.pending = self.work.report(), 0
-            self.history += [self.task.objective(change) for change in report.changes]
-            at_once = min(2 * at_once, RECORDS - 1)
-        return self._ran(report, interrupted)
+        try:
+            while report is None or self._goes_on(report):
+                self._enqueue(at_once)
+                if report is None and not self.points.exact:  # asked while the device works
+                    self.points.forget_steps()
+                    return None
+                report = self._reported()
+                at_once = min(2 * at_once, RECORDS - 1)
+        except KeyboardInterrupt:
+            return self._broken_off()
+        return self._ran(report)
+
+    def _reported(self) -> Report:
+        report, self.refilled = self.work.report(), 0
+        self.history += [self.task.objective(change) for change in report.changes]
+        return report
 
     def _goes_on(self, report: Report) -> bool:
         """Are there more iterations? If so, prepare them."""
@@ -60,25 +71,21 @@ class _Run:
             return False
         if report.status == EMPTY:
             distances = self.points.state.column("distances")
-            self.pending = int(self.steps.refill(report.masses, distances))
-            return self.pending > 0
+            self.refilled = int(self.steps.refill(report.masses, distances))
+            return self.refilled > 0
         if report.status == PAUSED:
             self.work.resume()
         return len(self.history) < self.task.max_iter
 
-    def _enqueue(self, at_once: int) -> bool:
-        """Put iterations on the stream; was it interrupted?"""
-        left = self.task.max_iter - len(self.history) - self.pending
-        try:
-            for _ in range(min(at_once, left)):
-                self.steps.step()
-            if self.steps.lands and self.points.lands:
-                self.steps.land(last=at_once >= left)
-        except KeyboardInterrupt:
-            return True
-        return False
+    def _enqueue(self, at_once: int) -> None:
+        """Put iterations on the stream, and the last assignment behind them."""
+        left = self.task.max_iter - len(self.history) - self.refilled
+        for _ in range(min(at_once, left)):
+            self.steps.step()
+        if self.steps.lands and self.points.lands:
+            self.steps.land(last=at_once >= left)
 
-    def _ran(self, report: Report, interrupted: bool) -> Ran:
+    def _ran(self, report: Report) -> Ran:
         points, empty, final = self.points, report.status == EMPTY, None
         points.changed = self.work.changed[0].clone() if empty else None
         if report.ended != NOT_LANDED:
@@ -86,8 +93,14 @@ class _Run:
             final = Final(inertia, inertia, tuple(masses.tolist()))
             points.state.set_labels(self.work.hand_over())
         settled = SETTLED in (report.status, report.ended)
+        return Ran(self.work.centers.clone(), self.history, settled, empty, final=final)
+
+    def _broken_off(self) -> Ran:
+        """After Ctrl-C: the iterations that are done. Kernels may have left off in the middle."""
+        self._reported()
         centers = self.work.centers.clone()
-        return Ran(centers, self.history, settled, empty, interrupted, final)
+        self.points.forget_steps()
+        return Ran(centers, self.history, settled=False, interrupted=True)
 
 
 def _seeds(points: PointsOnGpu, task: Seeds) -> list[Tensor] | None:
@@ -95,7 +108,10 @@ def _seeds(points: PointsOnGpu, task: Seeds) -> list[Tensor] | None:
         return None
     if not knows(points.points, task.draws.shape[2]):
         return None
-    return seeds(points.points, task.firsts, task.draws)
+    try:
+        return seeds(points.points, task.firsts, task.draws)
+    except torch.OutOfMemoryError:  # one start after the other takes less, by PyTorch
+        return None
 
 
 TASKS: dict[type, Callable[[PointsOnGpu, Any], Any | None]] = {
