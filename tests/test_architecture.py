@@ -72,6 +72,7 @@ def test_the_picture_is_up_to_date():
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "line"),
     [

@@ -49,6 +49,7 @@ def check_results(found: dict[str, str]) -> None:
             assert len({outcome for outcome in fits if outcome.startswith("result")}) <= 1, found
 
 
+@pytest.mark.long
 def test_missing_threads_and_memory_end_in_a_result_or_an_exception(amount):
     """No new threads; then eight threads with 20 to 200 MB of address space left."""
     estimators = ESTIMATORS[: amount(1, len(ESTIMATORS))]

@@ -191,6 +191,7 @@ def limited():
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
 
+@pytest.mark.long
 def test_a_limit_on_the_size_of_files(here):
     np.save("many.npy", np.random.default_rng(0).normal(size=(5000, 2)))
     before = tree(here)
@@ -228,6 +229,7 @@ def test_closed_standard_output(here):
     assert (here / "good-clusters" / "labels.csv").exists()
 
 
+@pytest.mark.long
 def test_standard_output_on_a_full_disk(here):
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full here")

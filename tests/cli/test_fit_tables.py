@@ -2,6 +2,7 @@
 
 import builtins
 import json
+import subprocess
 import sys
 
 import numpy as np
@@ -84,6 +85,28 @@ def test_words_that_the_fit_did_not_see(command, here):
     )
     assert status == 2
     assert "this model has no medians; fit it with --missing median" in err
+
+
+def test_a_word_that_the_fit_did_not_see_is_not_filled_in(command, here):
+    command("fit", "people.csv", "-k", "3", *OPTIONS, "--missing", "median")
+    new = FRAME.head(6).copy()
+    new.loc[4, "city"] = "Lima"
+    new.loc[2, "city"] = None
+    new.to_csv("new.csv", index=False)
+    status, _, err = command("predict", "people-clusters", "new.csv", "--missing", "median")
+    assert status == 2
+    assert "line 6, column city: found 'Lima', which the model does not know; it knows Köln" in err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_no_thread_aborts_the_process_after_an_error(encoding, here):
+    """Threads of pyarrow that called Python at the end of the process would."""
+    rows = ["größe,b", *["1.5,2.5"] * 50, "1,2,3", *["1.5,2.5"] * 50_000]
+    (here / "long.csv").write_text("\n".join(rows), encoding=encoding)
+    call = [sys.executable, "-m", "lloydformer", "fit", "long.csv", "-k", "2"]
+    for _ in range(10):
+        assert subprocess.run(call, cwd=here, capture_output=True, check=False).returncode == 2
 
 
 def test_all_columns_that_new_rows_lack_are_named(command, here):

@@ -50,6 +50,7 @@ def test_columns_of_a_model_are_found_without_comparing_each_with_all(names):
     assert fitted.indices(table).numbers == tuple(range(COUNT))[::-1]
 
 
+@pytest.mark.long
 def test_twenty_thousand_columns_take_seconds(tmp_path):
     """The time of the processor, which does not depend on other work on the machine."""
     count = 20_000

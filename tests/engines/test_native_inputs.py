@@ -18,7 +18,7 @@ MODELS = {
     "kmeans": lf.KMeans(),
     "relocating": lf.RelocatingKMeans(),
     "spherical": lf.SphericalKMeans(),
-    "soft": lf.SoftKMeans(inverse_temperature=0.3),
+    "soft": lf.SoftKMeans(inverse_temperature=30.0),
     "trimmed": lf.TrimmedKMeans(keep=0.8),
     "robust": lf.RobustKMeans(inverse_temperature=0.05),
 }

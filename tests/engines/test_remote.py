@@ -16,7 +16,7 @@ ESTIMATORS = {
     "kmeans": lf.KMeans(5),
     "kmeans, random": lf.KMeans(5, init="random", n_init=3),
     "kmeans, oversampling": lf.KMeans(5, init="k-means||"),
-    "soft": lf.SoftKMeans(5, inverse_temperature=0.3),
+    "soft": lf.SoftKMeans(5, inverse_temperature=30.0),
     "spherical": lf.SphericalKMeans(5),
     "trimmed": lf.TrimmedKMeans(5, keep=0.8),
     "robust": lf.RobustKMeans(5, inverse_temperature=0.05),

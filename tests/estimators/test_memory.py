@@ -75,6 +75,7 @@ def test_a_million_points_take_24_bytes_each_above_the_data():
     assert growth <= 24 * 2_000_000, f"{growth / 2e6:.1f} bytes a point"
 
 
+@pytest.mark.long
 def test_many_clusters_take_no_memory_of_n_times_k():
     """100,000 x 500 scores would be 200 MB in single precision."""
     above, growth = measured(DENSE, 100_000, 4, 500, "random")
@@ -82,6 +83,7 @@ def test_many_clusters_take_no_memory_of_n_times_k():
     assert growth <= 24 * 50_000 + FIXED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", [pytest.param("chunked", marks=pytest.mark.long), "auto"])
 def test_learned_steps_take_no_memory_of_n_times_k(engine):
     """60,000 x 100 scores of four heads would be 96 MB in single precision."""
@@ -102,6 +104,7 @@ def test_sparse_rows_take_16_bytes_each_beside_the_data(kind, init):
     assert growth <= 16.5 * rows, f"{growth / rows:.1f} bytes a row"
 
 
+@pytest.mark.long
 def test_sparse_rows_stay_sparse():
     """As a dense array they would be 1.6 GB."""
     (peak,) = measured(SPARSE)

@@ -192,3 +192,21 @@ def test_erased_codes_are_noticed_in_the_second_layer(points):
     say(lines.filter((line) => !line.holds).map((line) => line.id));
     """
     assert set(evaluate(SHARED + code, {"points": points})) == BREAKS["encoder_self"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1,5;2,5\n3;4,25", [[1.5, 2.5], [3, 4.25]]),
+        ("x\ty\n1,5\t2\n3\t4", [[1.5, 2], [3, 4]]),
+        ("x,y\n1.5,2\n3,4", [[1.5, 2], [3, 4]]),
+        ('"1","2"\n3,4', [[1, 2], [3, 4]]),
+        ("1 2\n3 4", [[1, 2], [3, 4]]),
+    ],
+)
+def test_pasted_points(text, found):
+    code = f"""
+    const {{ parsePoints }} = await import("{PAGE.as_uri()}/sandbox/csv.js");
+    say(parsePoints(given.text));
+    """
+    assert evaluate(code, {"text": text}) == found

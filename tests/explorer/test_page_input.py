@@ -75,6 +75,7 @@ ADDRESSES = (
 )
 
 
+@pytest.mark.long
 def test_any_address_opens(explore):
     page = explore()
     for fragment in ADDRESSES:

@@ -147,6 +147,7 @@ def killed_at_random(folder, times, longest):
     return kills
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.long)])
 def test_kill_and_resume_give_the_same_weights(tmp_path, times):
     process = child(tmp_path / "whole")

@@ -54,7 +54,7 @@ def kernels(target: int, d: int, k: int) -> Iterator[tuple[Any, Tile, Sizes]]:
         registers = {"CENTERS": tile.centers, "WIDTH": tile.features}
         yield move_small, tile, {"TILE": tile.rows, **registers}
     yield move_centers, tiles.update, {**sizes(tiles.update), "DIRECTIONS": k % 2 == 0}
-    yield finish, Tile(1024), {"TILE": 1024}
+    yield finish, Tile(1024), {"TILE": 1024, "RECORDS": 64}
     yield measure, tiles.measure, {**sizes(tiles.measure), "CENTERS": tiles.measure.centers}
     yield add_parts, Tile(1024), {"TILE": 1024}
 

@@ -52,6 +52,15 @@ class ByteSource:
                 raise ValueError(f"{self.name}: is damaged ({error}); compress it again") from None
             raise
 
+    @property
+    def is_plain_file(self) -> bool:
+        """Whether it is a file that is not compressed."""
+        if str(self.path) == STANDARD_INPUT:
+            return False
+        with self._raw() as raw:
+            first = raw.read(8)
+        return not any(first.startswith(magic) for magic in (*_OPENERS, *_OTHER))
+
     def begin(self, size: int) -> bytes:
         """The first bytes."""
         with self.open() as file:

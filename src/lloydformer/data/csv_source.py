@@ -1,8 +1,9 @@
 """CSV files: read by pyarrow where it is installed, else in Python."""
 
+import codecs
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any
 
@@ -20,6 +21,8 @@ from lloydformer.data.table_source import TableBatch
 
 _BLOCK = 1 << 24
 """Bytes of a CSV file that are parsed at a time, unless it has many columns."""
+_IN_MEMORY = 1 << 26
+"""Bytes of a compressed or recoded file up to which it is unpacked in memory."""
 _BELOW = 200
 """Records that a header is compared with."""
 
@@ -44,7 +47,10 @@ class CsvSource(RecordSource):
             return
         done = 0
         try:
-            with self.source.open() as file, self._open(pyarrow, file, numbers, texts) as stream:
+            with (
+                self._file(pyarrow) as (file, encoding),
+                self._open(pyarrow, file, encoding, numbers, texts) as stream,
+            ):
                 for batch in stream:
                     yield _batch(batch, len(numbers))
                     done += batch.num_rows
@@ -56,13 +62,38 @@ class CsvSource(RecordSource):
         self._explain(words, numbers)
         yield from self.plain_batches(numbers, texts, skip=done)
 
-    def _open(self, arrow: Any, file: Any, numbers: Sequence[int], texts: Sequence[int]) -> Any:
+    @contextmanager
+    def _file(self, arrow: Any) -> Iterator[tuple[Any, str]]:
+        """The file for pyarrow, and its encoding.
+
+        Threads of pyarrow read ahead. Those that call Python must not be left behind after an
+        error: they would abort the process at its end. So pyarrow gets a file that it can read
+        alone, unless that is large and compressed or in another encoding.
+        """
+        encoding = self.written.encoding
+        plain = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
+        if plain and self.source.is_plain_file:
+            with arrow.OSFile(str(self.source.path)) as native:
+                yield native, encoding
+            return
+        with self.source.open() as file:
+            begin = file.read(_IN_MEMORY + 1)
+            if len(begin) > _IN_MEMORY:
+                file.seek(0)
+                yield file, encoding
+                return
+        text = begin if plain else begin.decode(encoding).encode()
+        yield arrow.BufferReader(text), encoding if plain else "utf-8"
+
+    def _open(
+        self, arrow: Any, file: Any, encoding: str, numbers: Sequence[int], texts: Sequence[int]
+    ) -> Any:
         labels = [str(i) for i in range(self.width)]
         kinds = {**{labels[i]: arrow.float64() for i in numbers},
                  **{labels[i]: arrow.string() for i in texts}}  # fmt: skip
         read = arrow.csv.ReadOptions(
             column_names=labels, skip_rows=self.header.lines if self.names else 0,
-            block_size=self._block, encoding=self.written.encoding,
+            block_size=self._block, encoding=encoding,
         )  # fmt: skip
         parse = arrow.csv.ParseOptions(delimiter=self.written.sep, newlines_in_values=True)
         convert = arrow.csv.ConvertOptions(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lloydformer.data.conversion import Conversion, Feature
+from lloydformer.data.conversion import Conversion, Feature, words_of
 from lloydformer.data.table_options import TableOptions
 from lloydformer.data.table_source import TableSource
 
@@ -89,6 +89,21 @@ def refuse_missing(
     ways = [options.spelled("missing", "drop"), options.spelled("missing", "median")]
     raise ValueError(f"{source.name}: {source.place(row)}, column {name}: found {what}{more}; "
                      f"{help}{' or '.join(ways)}")  # fmt: skip
+
+
+def refuse_unknown(source: TableSource, conversion: Conversion) -> None:
+    """Raise ValueError at the first word that is no category: it is not missing, but unknown."""
+    coded = [f for f in conversion.features if f.categories is not None]
+    rows = 0
+    for batch in source.batches([], conversion.indices(source).texts) if coded else ():
+        for feature, texts in zip(coded, batch.texts, strict=True):
+            known = feature.categories or ()
+            for row, word in enumerate(words_of(texts)):
+                if word is not None and word not in known:
+                    place = f"{source.place(rows + row)}, column {feature.column}"
+                    raise ValueError(f"{source.name}: {place}: found {word!r}, which the model "
+                                     f"does not know; it knows {_either(known)}")  # fmt: skip
+        rows += len(batch)
 
 
 def _either(words: Sequence[str]) -> str:

@@ -11,7 +11,13 @@ from lloydformer.data.choosing import choose
 from lloydformer.data.columns import ColumnFinder
 from lloydformer.data.conversion import Conversion
 from lloydformer.data.files import open_file
-from lloydformer.data.missing import MissingValues, fill, refuse_missing, with_fills
+from lloydformer.data.missing import (
+    MissingValues,
+    fill,
+    refuse_missing,
+    refuse_unknown,
+    with_fills,
+)
 from lloydformer.data.openml import read_openml
 from lloydformer.data.paths import PREFIX, STANDARD_INPUT, path_of
 from lloydformer.data.scratch import concatenate, scratch_array
@@ -101,6 +107,8 @@ def convert(
         said += [f"{source.name}: {note}" for note in more]
     else:
         conversion = conversion.for_table(source)
+    if known and options.missing == "median":
+        refuse_unknown(source, conversion)
     points, found = _read(source, conversion, options)
     _refuse_infinite(source, found)
     if options.missing == "error":

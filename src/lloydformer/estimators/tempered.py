@@ -76,11 +76,12 @@ class Tempered(Clusterer):
         if apart == self.n_clusters:
             return None
         scaled = isinstance(self.inverse_temperature, str)
+        other = "another number" if scaled else '"scale" or another number'
         return (
             f"Number of distinct clusters ({apart}) found smaller than n_clusters "
-            f"({self.n_clusters}). Possibly due to duplicate points in X, or centers coincide as "
-            f"inverse_temperature={self.inverse_temperature_:.3g} is too small: "
-            + ("pass a larger number." if scaled else 'pass "scale" or a larger number.')
+            f"({self.n_clusters}). Possibly due to duplicate points in X, or centers coincide with "
+            f"inverse_temperature={self.inverse_temperature_:.3g}: pass {other}, for soft k-means a "
+            "larger one."
         )
 
     def _n_coinciding(self) -> int:

@@ -42,7 +42,8 @@ SCORES = {
     "Dot product, scaled": Scaled(DotProduct()),
 }
 ACTIVATIONS = {
-    "All weight on the best": LimitingSoftmax("first"),
+    "All weight on the best, shared among ties": LimitingSoftmax("average"),
+    "All weight on the best, the first of ties": LimitingSoftmax("first"),
     "Soft-max": Softmax(1.0),
     "Linear": Linear(),
     "Sparsemax": Sparsemax(1.0),

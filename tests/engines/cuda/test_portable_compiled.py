@@ -46,6 +46,7 @@ def test_each_kernel_compiles(tmp_path):
     assert too_large(found, 86) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", [90, 100])
 def test_tensor_cores_of_later_generations_compile(target, tmp_path):
     found = compiled(target, "assign", tmp_path)

@@ -1,7 +1,5 @@
 """Iterations of the portable kernels against Lloyd's algorithm in float64."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -43,9 +41,21 @@ def start(sizes: Sizes, **settings):
     return points, work, truth, PortableLloyd(points, work)
 
 
+PARTS = (
+    "centers",
+    "seen",
+    "assigned",
+    "sums",
+    "masses",
+    "changed",
+    "tolerance",
+    "record",
+    "status",
+)
+
+
 def state(work: Work) -> dict[str, torch.Tensor]:
-    values = {field.name: getattr(work, field.name) for field in dataclasses.fields(work)}
-    return {name: value.clone() for name, value in values.items() if name != "directions"}
+    return {name: getattr(work, name).clone() for name in PARTS}
 
 
 def differing(before: dict[str, torch.Tensor], work: Work) -> set[str]:
@@ -66,7 +76,7 @@ def test_iterations_are_those_of_float64(sizes):
         assert work.sums.tolist() == truth.sums.tolist()
         assert work.masses.tolist() == truth.masses.tolist()
         if min(truth.masses) == 0:
-            assert work.status.tolist() == [EMPTY, iteration]
+            assert work.status[:2].tolist() == [EMPTY, iteration]
             return
         unit = points.reach**2 * points.heaviest * points.n_rows
         found = work.record[iteration].cpu().numpy() / [unit, unit, 1, 1]
@@ -75,7 +85,7 @@ def test_iterations_are_those_of_float64(sizes):
         truth.centers = work.centers.cpu().numpy().copy()
         assert torch.equal(work.seen, work.centers.to(sizes.dtype))
         settled = changed == 0 or shift <= 0
-        assert work.status.tolist() == [SETTLED if settled else GOING, iteration + 1]
+        assert work.status[:2].tolist() == [SETTLED if settled else GOING, iteration + 1]
         if settled:
             return
 
@@ -98,9 +108,9 @@ def test_an_empty_cluster_stops_and_no_center_moves():
     work.begin(centers, 0.0)
     before = state(work)
     lloyd.step()
-    assert work.status.tolist() == [EMPTY, 0]
+    assert work.status[:2].tolist() == [EMPTY, 0]
     assert work.masses[3].item() == 0
-    assert differing(before, work) == {"assigned", "sums", "masses", "changed", "status", "report"}
+    assert differing(before, work) == {"assigned", "sums", "masses", "changed", "status"}
     stopped = state(work)
     work.seen.mul_(2)
     lloyd.step()
@@ -114,7 +124,7 @@ def test_iterations_settle_and_then_nothing_changes():
         n_iter += 1
     for _ in range(n_iter + 1):
         lloyd.step()
-    assert work.status.tolist() == [SETTLED, n_iter + 1]
+    assert work.status[:2].tolist() == [SETTLED, n_iter + 1]
     assert work.record[: n_iter + 2, 2].cpu().ne(0).tolist() == [True] * n_iter + [False] * 2
     settled = state(work)
     lloyd.step()
@@ -125,7 +135,7 @@ def test_a_shift_within_the_tolerance_settles():
     for tolerance, status in ((0.0, GOING), (1e6, SETTLED)):
         _, work, _, lloyd = start(Sizes(65, 3, 5), tolerance=tolerance)
         lloyd.step()
-        assert work.status.tolist() == [status, 1]
+        assert work.status[:2].tolist() == [status, 1]
 
 
 @pytest.mark.parametrize("sizes", [Sizes(130, 12, 5, weighted=True), Sizes(130, 40, 33)])
@@ -167,7 +177,7 @@ def test_rows_of_weight_0_get_a_label_and_are_not_counted():
     assert work.record[0].tolist() == [0.5 * 81 - 2 * 5 * 9, 1, 2, 0]
     assert work.centers.tolist() == [[0], [10]]
     lloyd.step()
-    assert work.status.tolist() == [SETTLED, 2]
+    assert work.status[:2].tolist() == [SETTLED, 2]
 
 
 def test_a_direction_without_a_sum_stays():
@@ -177,7 +187,7 @@ def test_a_direction_without_a_sum_stays():
     work.begin(torch.tensor([[0.0, 1.0]]), 0.0)
     PortableLloyd(points, work).step()
     assert work.centers.tolist() == [[0, 1]]
-    assert work.status.tolist() == [SETTLED, 1]
+    assert work.status[:2].tolist() == [SETTLED, 1]
 
 
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")

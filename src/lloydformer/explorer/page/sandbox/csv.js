@@ -5,8 +5,10 @@ export const MOST_FEATURES = 64;
 export class Unreadable extends Error {}
 
 const shown = (line) => (line.length > 40 ? `${line.slice(0, 40)}…` : line);
-const cells = (line) =>
-  (/[,;\t]/.test(line) ? line.split(/[,;\t]/) : line.split(/\s+/)).map((cell) => cell.trim());
+/** What separates the values: a semicolon or a tab wherever there is one, for commas may be decimal. */
+const separatorOf = (lines) =>
+  [";", "\t", ","].find((sign) => lines.some(([line]) => line.includes(sign))) ?? /\s+/;
+const unquoted = (cell) => cell.trim().replace(/^"(.*)"$/, "$1").trim();
 const number = (cell) => (/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(cell) ? Number(cell) : NaN);
 const count = (value) => value.toLocaleString("en");
 
@@ -16,7 +18,10 @@ export function parsePoints(text) {
     .split(/\r\n|\n|\r/)
     .map((line, i) => [line.trim(), i + 1])
     .filter(([line]) => line && !line.startsWith("#"));
-  const rows = lines.map(([line, at]) => [cells(line).map(number), line, at]);
+  const separator = separatorOf(lines);
+  const value = (cell) =>
+    number(separator === "," ? unquoted(cell) : unquoted(cell).replace(/^([^.,]*),([^.,]*)$/, "$1.$2"));
+  const rows = lines.map(([line, at]) => [line.split(separator).map(value), line, at]);
   const bad = ([values]) => !values.every(Number.isFinite);
   if (rows.length && bad(rows[0]) && rows.length > 1 && !bad(rows[1])) rows.shift();
   if (!rows.length)
