@@ -80,8 +80,8 @@ class Tempered(Clusterer):
         return (
             f"Number of distinct clusters ({apart}) found smaller than n_clusters "
             f"({self.n_clusters}). Possibly due to duplicate points in X, or centers coincide with "
-            f"inverse_temperature={self.inverse_temperature_:.3g}: pass {other}, for soft k-means a "
-            "larger one."
+            f"inverse_temperature={self.inverse_temperature_:.3g}: pass {other}, for soft k-means "
+            "a larger one."
         )
 
     def _n_coinciding(self) -> int:
