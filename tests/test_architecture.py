@@ -90,6 +90,7 @@ def test_an_added_import_between_rooms_changes_the_picture(module, line):
     assert implied == (module == "lloydformer.plots.axes")  # plots reach storage by learning
 
 
+@pytest.mark.long
 def test_an_old_picture_is_reported_and_drawn_again(tmp_path, monkeypatch, capsys):
     copy = tmp_path / "architecture.svg"
     copy.write_text(architecture.current().replace("cli imports paper", "cli imports jobs"))

@@ -86,6 +86,7 @@ def names(folder: Path) -> set[str]:
     return {str(p.with_name("TENSORS") if p.name.startswith("model-") else p) for p in found}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("action", CASES)
 def test_a_kill_before_any_file_operation(
     action: str, killer: Killer, folder: Path, amount: Amount

@@ -72,6 +72,7 @@ def heard(process: Writer, word: str = "done") -> None:
     assert process.stdout.readline().strip() == word, "a writer has failed"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", READERS)
 def test_pairs_of_writers(kind: str, both: list[Writer], tmp_path: Path, amount: Amount) -> None:
     """One of the two is there in the end, whole, and nothing else."""

@@ -106,6 +106,7 @@ def undecided(points, centers, n_moved, seed) -> bool:
     return any(np.abs(other - here).max() > 1e-9 for other in shifted)
 
 
+@pytest.mark.long
 def test_whole_numbers_with_duplicates_ties_and_empty_clusters():
     """Equal unless rounding decides between equal proposals, which is rare."""
     decided = 0

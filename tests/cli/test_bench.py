@@ -50,6 +50,7 @@ def test_json_is_the_result_and_nothing_else(command, measured):
     assert json.loads(out) == results.load(measured)
 
 
+@pytest.mark.long
 def test_peers_that_are_missing_are_named_and_skipped(command, monkeypatch):
     monkeypatch.setattr(contenders, "find_spec", lambda module: None)
     status, out, _ = command(*SMALL, "--only", "given start")

@@ -128,6 +128,7 @@ print(allowed_threads())
 """
 
 
+@pytest.mark.long
 def test_limits_of_threadpoolctl_and_of_torch_hold():
     """In a process that may use two threads."""
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}

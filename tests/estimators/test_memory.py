@@ -91,6 +91,7 @@ def test_learned_steps_take_no_memory_of_n_times_k(engine):
     assert above <= 24 * 60_000 + FIXED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "init"),
     [

@@ -77,6 +77,7 @@ def test_motion_can_be_turned_off(explore, how):
     assert page.page.evaluate(moving) == "0s"
 
 
+@pytest.mark.long
 def test_a_step_with_500_points_is_quick(explore):
     page = explore()
     points = [f"{(i * 37) % 101 / 25:.3f},{(i * 53) % 97 / 25:.3f}" for i in range(500)]

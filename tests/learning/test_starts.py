@@ -66,6 +66,7 @@ def test_at_low_temperatures_it_is_lloyds_step(monkeypatch, options):
     torch.testing.assert_close(moved, expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.long
 def test_training_improves_on_the_construction_and_random_weights_are_far_behind():
     settings = Settings(Tasks(2, 3, 40), n_steps=200, batch_size=8, evaluate_every=100,
                         n_validation=100)  # fmt: skip

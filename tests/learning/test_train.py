@@ -25,6 +25,7 @@ def test_training_improves_and_reports(settings, runs):
     assert all(after < before for before, after in zip(heard[0].loss, heard[-1].loss, strict=True))
 
 
+@pytest.mark.long
 def test_a_layer_learns():
     """A short training only; the logs of the shipped weights show that they beat a Lloyd step."""
     settings = Settings(Tasks(8, 3, 32), n_steps=800, batch_size=8, n_validation=64,

@@ -50,6 +50,7 @@ def test_another_temperature_is_another_assignment(monkeypatch):
     assert not holds(definitions.assignments)
 
 
+@pytest.mark.long
 def test_medoids_that_are_no_points_are_detected(monkeypatch):
     assert holds(definitions.medoids_are_points)
     run = definitions._run

@@ -41,6 +41,7 @@ def prose(number: int) -> str:
 by_number = pytest.mark.parametrize("statement", ERRATA, ids=lambda s: s.__name__)
 
 
+@pytest.mark.long
 @by_number
 def test_an_item_holds_and_the_page_has_the_numbers_of_seed_0(statement):
     """Its row, and in its paragraph those of the note that are above rounding."""

@@ -67,6 +67,7 @@ def found(request):
     return lf.check(recipe, algorithm, n_problems=2), kind, size
 
 
+@pytest.mark.long
 def test_the_mistake_is_found(found):
     result, kind, _ = found
     assert not result
