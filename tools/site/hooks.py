@@ -48,8 +48,25 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     return rewritten(ROOT, markdown, page.file.src_uri)
 
 
+EXPLORER = "explorer-page.html"
+FRAME = f"""
+<p><a href="{EXPLORER}">Open the explorer on a page of its own</a>, or use it here:</p>
+<iframe src="{EXPLORER}" title="The explorer" loading="lazy"
+        style="width: 100%; height: 80vh; border: 1px solid #8888; border-radius: 0.4rem"></iframe>
+"""
+
+
+def on_post_build(config: Any) -> None:
+    """The explorer as one file."""
+    from lloydformer.explorer.page_files import self_contained
+
+    Path(config["site_dir"], EXPLORER).write_text(self_contained({}), encoding="utf-8")
+
+
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
-    """Formulas become MathML, which browsers show without scripts."""
+    """Formulas become MathML, which browsers show without scripts; the explorer is in its page."""
+    if page.file.src_uri == "explorer.md":
+        html = html.replace("</h1>", f"</h1>{FRAME}", 1)
     return re.sub(
         r'<(span|div) class="arithmatex">(.*?)</\1>', lambda m: as_mathml(m[2]), html, flags=re.S
     )
