@@ -213,6 +213,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("output", ["disk", pytest.param("disk/new", marks=pytest.mark.long)])
 def test_a_full_disk(here, small_disk, output):
     np.save("many.npy", np.random.default_rng(0).normal(size=(5000, 2)))
@@ -222,6 +223,7 @@ def test_a_full_disk(here, small_disk, output):
     assert list(small_disk.iterdir()) == []
 
 
+@pytest.mark.long
 def test_closed_standard_output(here):
     found = subprocess.run([*PROGRAM, "fit", "good.csv", "-k", "3"], stderr=subprocess.PIPE,
                            preexec_fn=lambda: os.close(1), check=False)  # fmt: skip

@@ -34,6 +34,7 @@ def outcomes(*names: str) -> dict[str, str]:
     return json.loads(said)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 @pytest.mark.parametrize("names", [FEW, pytest.param([], marks=pytest.mark.long)], ids=len)
 def test_children_end_with_the_bits_of_the_parent(names):

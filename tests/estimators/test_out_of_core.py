@@ -81,6 +81,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "order", [pytest.param(c, marks=pytest.mark.long if c == "F" else ()) for c in CASES]
 )

@@ -75,6 +75,7 @@ def test_a_head_that_is_switched_off(explore):
     assert all(page.lines().values())
 
 
+@pytest.mark.long
 def test_code_that_is_copied_runs_and_gives_the_same_objective(explore):
     page = explore("#recipe=trimmed&data=outliers&layer=0")
     page.page.click('[data-head="encoder_self"]')
@@ -111,6 +112,7 @@ def test_a_part_is_swapped_and_the_page_says_what_it_is(explore):
     assert "Lloyd's algorithm" in verdict.text_content()
 
 
+@pytest.mark.long
 def test_the_address_brings_everything_back(explore):
     page = explore("#recipe=trimmed&data=outliers&layer=0")
     page.page.click('[data-head="decoder_cross"]')

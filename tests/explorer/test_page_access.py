@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from explorer_page import STEP
 
+pytestmark = pytest.mark.long
+
 OUTLINED = """() => {
     const one = document.activeElement, style = getComputedStyle(one);
     const ring = one.closest(".center")?.querySelector("circle");

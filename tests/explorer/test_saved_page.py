@@ -5,6 +5,8 @@ from explorer_page import Explorer
 
 from lloydformer.explorer.page_files import self_contained
 
+pytestmark = pytest.mark.long
+
 MOST_BYTES = 1_000_000
 
 

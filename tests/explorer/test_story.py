@@ -5,6 +5,8 @@ import re
 import pytest
 from explorer_page import Explorer
 
+pytestmark = pytest.mark.long
+
 LEAST = 1e-12
 
 

@@ -40,6 +40,7 @@ def too_large(found: list[tuple[str, str, str, int]], target: int) -> list[Compi
     return [row for row in found if row[-1] > LIMITS[target] * 1024]
 
 
+@pytest.mark.long
 def test_each_kernel_compiles(tmp_path):
     found = compiled(86, "each", tmp_path)
     assert {name for name, *_ in found} == KERNELS

@@ -58,6 +58,7 @@ def test_relocation_agrees():
     assert result, result
 
 
+@pytest.mark.long
 def test_a_relocation_that_rounding_decides_is_not_undefined():
     result = lf.check(recipes.relocating(), families="ties")
     assert result, result

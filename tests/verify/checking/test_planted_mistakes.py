@@ -181,6 +181,7 @@ def test_a_mistake_that_one_layer_does_not_show_is_found_in_the_run():
     assert len(result.smallest.trial.problem.points) <= 6
 
 
+@pytest.mark.long
 def test_of_two_mistakes_the_small_problem_shows_the_first():
     """Ties are another one, which smaller problems show."""
     both = recipes.trimmed(0.9, ties="average")

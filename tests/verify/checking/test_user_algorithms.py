@@ -143,6 +143,7 @@ class CityBlockLloyd(Lloyd):
         return np.eye(len(centers))[self.scores(points, centers).argmax(axis=1)]
 
 
+@pytest.mark.long
 def test_an_algorithm_may_have_scores_of_its_own():
     head = replace(LLOYD.encoder_cross, score=CityBlock())
     by_city_block = replace(LLOYD, name="city block", encoder_cross=head)
