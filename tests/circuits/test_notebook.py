@@ -10,7 +10,6 @@ import torch
 import lloydformer as lf
 from lloydformer.circuits.notebook import COLOURS, MOST_POINTS
 from lloydformer.explorer.embedded import EmbeddedPage
-from lloydformer.explorer.page_files import PAGE
 from lloydformer.plots.palette import CLUSTERS
 
 
@@ -60,7 +59,6 @@ def test_colours_are_those_of_all_plots():
     assert CLUSTERS[: len(COLOURS)] == COLOURS
 
 
-@pytest.mark.skipif(not (PAGE / "index.html").exists(), reason="no page is there yet")
 def test_the_page_in_a_frame_begins_with_the_points():
     page = EmbeddedPage(lf.recipes.soft(2.0), np.array([[0.5, 1.0]]), np.array([[3.0, 4.0]]))
     frame = parsed(page._repr_html_()).find("iframe")

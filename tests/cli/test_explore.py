@@ -11,11 +11,9 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 
-from lloydformer.explorer.page_files import PAGE
 from lloydformer.jobs.explore import MOST_POINTS, data_state
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(not (PAGE / "index.html").exists(), reason="no page is there yet")
 
 
 def state_of(path):

@@ -5,7 +5,7 @@ import re
 from html import unescape
 
 import pytest
-from javascript import CHROMIUM, PAGE, dumped
+from javascript import CHROMIUM, dumped
 from small_page import make_small_page
 
 import lloydformer as lf
@@ -54,7 +54,6 @@ def test_the_file_runs_from_disk(small_page, tmp_path):
     assert json.loads(unescape(found[1])) == ["trimmed", 0.5, 11, "späť"]
 
 
-@pytest.mark.skipif(not (PAGE / "index.html").exists(), reason="no page is there yet")
 def test_the_page_itself_is_one_file_under_a_megabyte():
     page = self_contained({})
     assert 100_000 < len(page.encode()) < 1_000_000

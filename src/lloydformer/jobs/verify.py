@@ -1,10 +1,8 @@
 """`lloydformer verify`: measure every statement of the paper."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-import torch
-
+from lloydformer.jobs.one_thread import one_thread
 from lloydformer.verify.definitions import DEFINITIONS
 from lloydformer.verify.errata import ERRATA
 from lloydformer.verify.finding import Finding, Statement
@@ -32,7 +30,7 @@ def measure_statements(
 ) -> list[Finding]:
     """Measure each statement on problems drawn with this seed; `after` is called after each."""
     findings: list[Finding] = []
-    with _one_thread():
+    with one_thread():
         for statement in STATEMENTS:
             findings.append(statement(generator(statement, seed)))
             after(findings[-1])
@@ -43,14 +41,3 @@ def grouped(findings: list[Finding]) -> dict[str, list[Finding]]:
     """All findings of `measure_statements`, by group."""
     left = iter(findings)
     return {name: [next(left) for _ in group] for name, group in GROUPS.items()}
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Problems are small: a second thread makes them slower, on a busy machine many times."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

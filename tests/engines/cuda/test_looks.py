@@ -24,7 +24,7 @@ from lloydformer.plans.means import Iterations
 class Device:
     """Plays kernels and memory: `settles` iterations until the stop rule holds."""
 
-    at_once, lands = 32, True
+    at_once = 32
 
     def __init__(self, settles, empty_at=None, interrupt=None):
         self.settles, self.empty_at, self.interrupt = settles, empty_at, interrupt

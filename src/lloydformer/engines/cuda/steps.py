@@ -15,12 +15,9 @@ class Steps(Protocol):
     at_once : int
         Iterations before the host looks at the stop rule for the first time, if there are not
         more; a quarter of them otherwise. Those that are superfluous cost their launches.
-    lands : bool
-        Does `land` label the points for the last time? If not, it must not be called.
     """
 
     at_once: int
-    lands: bool
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
         """Start from these centers (k, d), in float64."""
@@ -39,6 +36,7 @@ class Steps(Protocol):
 
         The centers are rounded before, as a user gets them. Then `Work.status[2]` is the status
         of the iterations, and the sum of w d^2 is measured. If iterations are to go on, they pause.
+        Kernels that cannot do it do nothing: then the host asks for the last labels.
         """
         ...
 

@@ -82,7 +82,7 @@ class _Run:
         left = self.task.max_iter - len(self.history) - self.refilled
         for _ in range(min(at_once, left)):
             self.steps.step()
-        if self.steps.lands and self.points.lands:
+        if self.points.lands:
             self.steps.land(last=at_once >= left)
 
     def _ran(self, report: Report) -> Ran:

@@ -1,7 +1,6 @@
 """Run the circuits of the demo, and compare each with its plain algorithm."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +8,7 @@ import torch
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.trace import Trace
 from lloydformer.jobs.demo.data import cases, digits, plane
+from lloydformer.jobs.one_thread import one_thread
 from lloydformer.report.circuit import KEEP
 from lloydformer.verify.cases import Case
 from lloydformer.verify.compare import Deviation, layer_by_layer
@@ -53,7 +53,7 @@ def run_circuits(
 ) -> list[CircuitRun]:
     """Run each circuit and its algorithm; `after` is called after each."""
     done: list[CircuitRun] = []
-    with _one_thread():
+    with one_thread():
         for case in tried:
             done.append(CircuitRun(case, _trace(case, n_layers), layer_by_layer(case, n_layers)))
             after(done[-1])
@@ -83,14 +83,3 @@ def _trace(case: Case, n_layers: int) -> Trace:
     points, centers = torch.tensor(case.problem.points), torch.tensor(case.problem.centers)
     circuit = Circuit(case.recipe, n_features=points.shape[1], n_clusters=len(centers))
     return circuit(points, centers, n_layers, keep=KEEP, seed=case.seed)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Run torch on one thread: on problems this small, a second one only costs time."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -46,7 +46,7 @@ def in_range(points: Points) -> bool:
 class HopperKernels:
     """What the families share: packed arguments, and launches of one file."""
 
-    at_once, lands = 32, True
+    at_once = 32
     refills = True
     """Can `refill` end an iteration that left clusters empty?"""
 

@@ -11,7 +11,7 @@ from lloydformer.engines.cuda.work import Work
 class PortableSteps:
     """Iterations in Triton: see `engines.cuda.steps.Steps`."""
 
-    at_once, lands = 8, False
+    at_once = 8
 
     def __init__(self, points: Points, work: Work) -> None:
         self._work, self._lloyd = work, PortableLloyd(points, work)
@@ -21,7 +21,7 @@ class PortableSteps:
         self._work.begin(centers, tolerance)
 
     def land(self, *, last: bool) -> None:
-        raise NotImplementedError
+        """No kernel for it."""
 
     def refill(self, masses: np.ndarray, distances: Tensor) -> bool:
         return False
