@@ -81,7 +81,8 @@ class LargeSteps(WithCopy):
         shared = self.part * (2 * self.width + 4) + 1024
         return self._launch(
             "assign.cu", "assign", Grid(processors, 128 * groups, shared), self._all_given,
-            (("D", self.width), ("N", self.columns), ("GROUPS", groups)),
+            (("D", self.width), ("N", self.columns), ("GROUPS", groups),
+             ("TILES", self.part // self.columns)),
         )  # fmt: skip
 
     @cached_property

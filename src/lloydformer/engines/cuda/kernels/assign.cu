@@ -17,6 +17,10 @@
 #ifndef GROUPS
 #define GROUPS 3  // warpgroups of a block
 #endif
+#ifndef TILES
+#define TILES 4  // of N columns each in a part of the centers
+#endif
+#define PART (N * TILES)  // centers of a part
 #define STEPS (D / 16)
 #define BLOCKS ((N + 31) / 32)  // values of u in one tile
 #define LOWEST (-2147483647)
@@ -38,19 +42,19 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
     extern __shared__ unsigned char raw[];
     const u32 start = (u32)__cvta_generic_to_shared(raw), base = (start + 1023) & ~1023u;
     unsigned char* centers = raw + (base - start);
-    float* shifted = (float*)(centers + (size_t)m.part * D * 2);
+    float* shifted = (float*)(centers + (size_t)PART * D * 2);
     const int thread = threadIdx.x, group = thread >> 7, lane = thread & 31,
               warp = (thread >> 5) & 3;
-    const int part_size = m.part, parts = m.parts, n = p.n, padded = m.padded;
-    const int g = lane >> 2, t4 = lane & 3, part = blockIdx.x % parts, n_tiles = part_size / N;
+    const int parts = m.parts, n = p.n, padded = m.padded;
+    const int g = lane >> 2, t4 = lane & 3, part = blockIdx.x % parts;
     const float cm = m.facts[0], cr = m.facts[1];
     const float size = (*m.largest * cm + m.facts[2]) * 1.01f + 1e-30f;
     const bool hopeless = !(size < 1e37f);  // a center is too far away for float32
     const float by_norm = cr + (D + 16) * 1.2e-7f * cm, always = 9e-6f * size;
-    for (int i = thread; i < part_size * D / 8; i += 128 * GROUPS)
-        ((uint4*)centers)[i] = ((const uint4*)m.tiles)[(size_t)part * (part_size * D / 8) + i];
-    for (int i = thread; i < part_size; i += 128 * GROUPS)
-        shifted[i] = size - m.halves[part * part_size + i];
+    for (int i = thread; i < PART * D / 8; i += 128 * GROUPS)
+        ((uint4*)centers)[i] = ((const uint4*)m.tiles)[(size_t)part * (PART * D / 8) + i];
+    for (int i = thread; i < PART; i += 128 * GROUPS)
+        shifted[i] = size - m.halves[part * PART + i];
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
     const u64 descriptor =
@@ -70,7 +74,7 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
             for (int s = 0; s < 8; s++) by_q[h][s] = LOWEST;
         }
 #pragma unroll 1
-        for (int tile = 0; tile < n_tiles; tile++) {
+        for (int tile = 0; tile < TILES; tile++) {
             float c[N / 2];
             asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
@@ -78,13 +82,13 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
                 wgmma(
                     c, a[s],
                     descriptor +
-                        (u64)(((s >> 2) * (part_size * 128) + tile * N * 128 + (s & 3) * 32) >> 4),
+                        (u64)(((s >> 2) * (PART * 128) + tile * N * 128 + (s & 3) * 32) >> 4),
                     s > 0);
             asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
             asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 #pragma unroll
             for (int i = 0; i < N / 2; i++) asm volatile("" : "+f"(c[i])::"memory");
-            if (tile == n_tiles - 1 && block + stride < n_blocks)  // the next rows, while these end
+            if (tile == TILES - 1 && block + stride < n_blocks)  // the next rows, while these end
                 load(a, m.copy, block + stride, warp, lane);
             const float* shift = shifted + 2 * t4 + tile * N;
 #pragma unroll
@@ -119,9 +123,12 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
                     for (int q = 0; q < 2; q++) {
                         if ((pair + q) * 32 >= N) continue;
                         int most = max(max(v[q][h][0], v[q][h][1]), v[q][h][2]);
-                        most = max(max(most, v[q][h][3]), v[q][h][4]);
-                        most = max(max(most, v[q][h][5]), v[q][h][6]);
-                        most = with_code(max(most, v[q][h][7]), tile * BLOCKS + pair + q);
+                        most = max(most, v[q][h][3]);
+                        if ((pair + q) * 32 + 16 < N) {  // else these columns do not exist
+                            most = max(max(most, v[q][h][4]), v[q][h][5]);
+                            most = max(max(most, v[q][h][6]), v[q][h][7]);
+                        }
+                        most = with_code(most, tile * BLOCKS + pair + q);
                         third[h] = max(third[h], min(second[h], most));
                         second[h] = max(second[h], min(first[h], most));
                         first[h] = max(first[h], most);
@@ -154,7 +161,7 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
                 first[h] = max(first[h], b1);
             }
             const int u1 = first[h] & 31, q1 = most & 31;
-            u32 code = part * part_size + u1 * 32 + q1;
+            u32 code = part * PART + u1 * 32 + q1;
             const float error = fmaf(norm[h].y, cm + cr, fmaf(norm[h].x, by_norm, always));
             const float lowest = fmaxf(fmaf(-2.f, error, __int_as_float(first[h])), 1e-30f);
             const int limit = __float_as_int(lowest);
@@ -169,7 +176,7 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
                           q2 = next >= limit ? next & 31 : q1;
                 const bool few = !hopeless && near <= 2 && third[h] < limit;
                 if (close)
-                    code |= ((part * part_size + u2 * 32 + q2) << 15) | (few ? 1u << 30 : 2u << 30);
+                    code |= ((part * PART + u2 * 32 + q2) << 15) | (few ? 1u << 30 : 2u << 30);
                 if (parts == 1 && close && t4 == 0) {
                     if (few)
                         m.list[atomicAdd(m.queued, 1)] = row + 8 * h;

@@ -121,7 +121,7 @@ __device__ __forceinline__ int nearest_of(const Points& p, const Work& w, const 
 
 // Queued rows in float64. Few candidates: eight lanes a row. Many: a block of 256 for some rows
 // together, and only those centers in float64 that the precision of the rows does not rule out.
-extern "C" __global__ __launch_bounds__(256) void recheck(Points p, Work w, Many m) {
+extern "C" __global__ __launch_bounds__(256, 4) void recheck(Points p, Work w, Many m) {
     if (!going(w)) return;
     extern __shared__ __align__(16) unsigned char raw[];
     Real* points = (Real*)raw;            // (TOGETHER, D)
