@@ -24,8 +24,11 @@ class Survey:
         The sum of squared distances to the first row.
     n_rows : int
         Number of rows.
-    typical : float
-        The size of most coordinates seen from the middles of their columns; outliers aside.
+    sizes : ndarray of shape (8, d)
+        For groups of 32 rows of a sample, the sum over rows of the size of each coordinate, seen
+        from the middle of its column.
+    n_sampled : int
+        Rows of the sample, at most 256.
     """
 
     ends: np.ndarray
@@ -33,13 +36,39 @@ class Survey:
     sums: np.ndarray
     squares: float
     n_rows: int
-    typical: float
+    sizes: np.ndarray
+    n_sampled: int
+
+    @property
+    def typical(self) -> float:
+        """The size of most coordinates seen from the middles of their columns; outliers aside."""
+        return typical_size(self.sizes.mean(axis=1), self.n_sampled)
 
     def seen_from(self, origin: np.ndarray) -> tuple[float, np.ndarray]:
         """The sum of squared norms and the sum (d,) of the rows less this origin."""
         away = self.first - origin
         squares = self.squares + 2 * (away @ self.sums) + self.n_rows * (away @ away)
         return squares, self.sums + self.n_rows * away
+
+
+SAMPLE, SAMPLE_GROUPS = 256, 8
+"""Rows that tell the size of most coordinates, and groups of them."""
+
+
+def typical_size(sums: np.ndarray, count: int) -> float:
+    """The size of most coordinates, which a few outliers do not change.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (8,)
+        For groups of 32 rows of a sample, the sum of the mean size of their coordinates.
+    count : int
+        Rows of the sample, at most 256.
+    """
+    each = SAMPLE // SAMPLE_GROUPS
+    counts = np.clip(count - each * np.arange(SAMPLE_GROUPS), 0, each)
+    means = np.sort(sums[counts > 0] / counts[counts > 0])
+    return float(means[len(means) // 2])
 
 
 _ROWS = 1 << 16

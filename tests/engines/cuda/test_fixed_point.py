@@ -8,7 +8,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lloydformer.engines.cuda.passes import typical_size
+from lloydformer.data.extent import typical_size
 from lloydformer.engines.cuda.points import Points
 
 MAGIC = 6755399441055744.0

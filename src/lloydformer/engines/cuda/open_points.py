@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.extent import SAMPLE, typical_size
 from lloydformer.data.layout import Layout
 from lloydformer.engines.cuda.backend import CUDA_CPP, TORCH, TRITON, backend
 from lloydformer.engines.cuda.hopper import hopper_steps
-from lloydformer.engines.cuda.passes import SAMPLE, WIDEST, moments, typical_size
+from lloydformer.engines.cuda.passes import WIDEST, moments
 from lloydformer.engines.cuda.points import Points
 from lloydformer.engines.cuda.steps import Steps
 from lloydformer.engines.cuda.work import Work

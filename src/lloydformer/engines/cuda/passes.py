@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lloydformer.data.extent import Survey
+from lloydformer.data.extent import SAMPLE, SAMPLE_GROUPS, Survey
 from lloydformer.engines.cuda.launches import (
     Arguments,
     Grid,
@@ -19,8 +19,6 @@ from lloydformer.engines.cuda.points import Points, is_vector
 
 _BLOCKS = 4
 """Blocks of a multiprocessor."""
-SAMPLE, _GROUPS = 256, 8
-"""Rows that tell the size of most coordinates, and groups of them."""
 WIDEST = 2048
 """Columns up to which one block holds a number for each in shared memory."""
 
@@ -32,7 +30,7 @@ def survey(rows: Tensor) -> Survey:
     blocks = _wide_enough(d, device)
     stride = min(blocks * 256 * wide, n * d) // d * d
     step = max(1, n // SAMPLE)
-    found = torch.empty(4 * stride + (5 + _GROUPS) * d, dtype=torch.float64, device=device)
+    found = torch.empty(4 * stride + (5 + SAMPLE_GROUPS) * d, dtype=torch.float64, device=device)
     columns, length = found[4 * stride :], ctypes.c_int64(stride)
     Launch(
         "prepare.cu", "survey", device, Grid(blocks, 256),
@@ -42,26 +40,10 @@ def survey(rows: Tensor) -> Survey:
         "prepare.cu", "survey_columns", device, Grid(d, 1024),
         Arguments(rows, found, length, n, d, step, columns), macros(rows),
     )()  # fmt: skip
-    low, high, sums, squares, first, *groups = columns.cpu().numpy().reshape(5 + _GROUPS, d)
-    kind = np.float64 if rows.dtype == torch.float64 else np.float32
-    typical = typical_size(np.array(groups).sum(axis=1) / d, min(SAMPLE, -(-n // step)))
-    return Survey(np.array([low, high], kind), first, sums, squares.sum(), n, typical)
-
-
-def typical_size(sums: np.ndarray, count: int) -> float:
-    """The size of most coordinates, which a few outliers do not change.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (8,)
-        For groups of 32 rows of a sample, the sum of the mean size of their coordinates.
-    count : int
-        Rows of the sample, at most 256.
-    """
-    each = SAMPLE // _GROUPS
-    counts = np.clip(count - each * np.arange(_GROUPS), 0, each)
-    means = np.sort(sums[counts > 0] / counts[counts > 0])
-    return float(means[len(means) // 2])
+    known = columns.cpu().numpy().reshape(5 + SAMPLE_GROUPS, d)
+    ends = known[:2].astype(np.float64 if rows.dtype == torch.float64 else np.float32)
+    sums, squares, first, sizes = known[2], known[3].sum(), known[4], known[5:]
+    return Survey(ends, first, sums, squares, n, sizes, min(SAMPLE, -(-n // step)))
 
 
 def _wide_enough(d: int, device: torch.device) -> int:
