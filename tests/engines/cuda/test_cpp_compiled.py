@@ -20,6 +20,9 @@ KERNELS = {
     ],
     "seeds.cu": [{"D": 32, "LANES": 8, "STARTS": 10}, {"D": 4, "LANES": 1, "REAL": "double"}],
     "batch.cu": [{"D": 8, "K": 3}],
+    "soft.cu": [{"D": 32, "CHUNK": 10}, {"D": 256, "CHUNK": 4, "REAL": "double", "WEIGHTED": 1}],
+    "weigh.cu": [{"D": 32}, {"D": 256, "WARPS": 1, "REAL": "double", "WEIGHTED": 1}],
+    "sums.cu": [{}],
 }
 """For each file, macros that stand for the others."""
 

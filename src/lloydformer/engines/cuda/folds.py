@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 
 from lloydformer.engines.cuda.open_points import PointsOnGpu
+from lloydformer.engines.cuda.soft import shares
 from lloydformer.engines.cuda.steps import Steps
+from lloydformer.engines.cuda.weighing import above, best, histogram, weighted, within
 from lloydformer.engines.cuda.work import Work
 from lloydformer.plans.assign import (
     Cosines,
@@ -17,6 +19,10 @@ from lloydformer.plans.assign import (
     Moments,
     Nearest,
 )
+from lloydformer.plans.robust import Above, Best, Weighted
+from lloydformer.plans.selection import Histogram
+from lloydformer.plans.soft import Shares
+from lloydformer.plans.trimmed import Within
 
 
 def _moments(points: PointsOnGpu, fold: Moments) -> Any:
@@ -79,6 +85,7 @@ def _farthest(points: PointsOnGpu, fold: Farthest) -> FarthestPoints | None:
 
 FOLDS: dict[type, Callable[[PointsOnGpu, Any], Any | None]] = {
     Moments: _moments, Nearest: _nearest, Measure: _measure, Cosines: _measure,
-    Farthest: _farthest,
+    Farthest: _farthest, Shares: shares, Histogram: histogram, Within: within, Best: best,
+    Above: above, Weighted: weighted,
 }  # fmt: skip
 """Kernels by the fold that they run."""

@@ -63,11 +63,15 @@ def work_argument(work: Work) -> WorkArgument:
 
 @dataclass(frozen=True)
 class Grid:
-    """How a kernel is launched: blocks, threads of a block, bytes of dynamic shared memory."""
+    """How a kernel is launched: blocks, threads of a block, bytes of dynamic shared memory.
+
+    layers: how many times all blocks are there; a kernel sees its own as blockIdx.y.
+    """
 
     blocks: int
     threads: int
     shared: int = 0
+    layers: int = 1
 
 
 class Arguments:
@@ -95,7 +99,7 @@ class Launch:
         constants: Constants = (),
     ) -> None:
         function = kernel(file, name, device, constants, grid.shared)
-        self._before = (function, grid.blocks, 1, 1, grid.threads, 1, 1, grid.shared)
+        self._before = (function, grid.blocks, grid.layers, 1, grid.threads, 1, 1, grid.shared)
         self._number, self._arguments = device.index or 0, arguments
         self._launch = driver().cuLaunchKernel
 

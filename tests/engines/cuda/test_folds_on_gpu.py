@@ -1,0 +1,145 @@
+"""Each fold that kernels of a GPU run beside the plain fold on the CPU."""
+
+import pytest
+import torch
+
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.leaves import leaf_rows
+from lloydformer.engines.chunked import Chunked, ChunkedSession
+from lloydformer.plans.assign import Measure
+from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted, threshold
+from lloydformer.plans.selection import holding, radii
+from lloydformer.plans.soft import Shares
+from lloydformer.plans.trimmed import Within
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here"),
+]
+
+SIZES = [(1, 1, 1), (33, 3, 2), (3001, 2, 5), (5000, 32, 10), (2003, 64, 100), (1500, 200, 17),
+         (700, 256, 90), (40_000, 31, 3)]  # fmt: skip
+DTYPES = [torch.float32, torch.float64]
+
+
+def whole(x, centers):
+    """Coordinates that are multiples of 1/8, so that distances are exact in both precisions."""
+    return (8 * x).round() / 8, (8 * centers).round() / 8
+
+
+class Pair:
+    """The same points opened on the CPU, by plain folds, and on the GPU."""
+
+    def __init__(self, n, d, k, dtype, weighted):
+        drawn = torch.Generator().manual_seed(n + d + k)
+        x = 3 * torch.randn(n, d, generator=drawn) + 5
+        self.x, self.centers = (part.to(dtype) for part in whole(x, x[:k]))
+        weights = None
+        if weighted:
+            weights = torch.randint(0, 4, (n,), generator=drawn).double()
+            weights[:k] = 1  # every cluster has some
+        self.weights, self.k = weights, k
+
+    def opened(self, device):
+        from lloydformer.engines.cuda.engine import Cuda
+
+        x = self.x.to(device)
+        weights = None if self.weights is None else self.weights.to(device)
+        leaf, origin = leaf_rows(x.device, x.shape[1], self.k), torch.full_like(x[0], 5.0)
+        blocks = TensorBlocks(x, weights, leaf, origin)
+        return (Chunked() if device == "cpu" else Cuda()).open(blocks)
+
+    def both(self, ask):
+        """What `ask(session, centers)` finds: on the CPU, on the GPU, and on the GPU again."""
+        found = []
+        for device in ("cpu", "cuda", "cuda"):
+            with self.opened(device) as session:
+                centers = session.layout.place(self.centers).to(self.x.dtype)
+                summary, state = ask(session, centers), session.state
+                columns = [state.known(name) for name in ("labels", "trimmed")]
+                parts = [part for part in (*summary, *columns) if part is not None]
+                found.append([part.detach().cpu().clone() for part in parts])
+        return found
+
+
+def agree(pair, ask, rtol=1e-9):
+    here, there, again = pair.both(ask)
+    for expected, found, repeated in zip(here, there, again, strict=True):
+        assert torch.equal(found, repeated)
+        scale = expected.double().abs().max().nan_to_num(1.0)
+        torch.testing.assert_close(
+            found.double(), expected.double(), rtol=rtol, atol=rtol * max(scale.item(), 1e-9)
+        )
+
+
+@pytest.fixture
+def kernels_run(monkeypatch):
+    """No plain fold may run on the GPU."""
+    plain = ChunkedSession.fold
+
+    def fold(self, fold):
+        assert self.layout.device.type == "cpu", f"{type(fold).__name__} ran without a kernel"
+        return plain(self, fold)
+
+    monkeypatch.setattr(ChunkedSession, "fold", fold)
+
+
+parametrized = pytest.mark.parametrize(
+    ("size", "dtype", "weighted"),
+    [(size, dtype, weighted) for size in SIZES for dtype in DTYPES for weighted in (False, True)],
+)
+
+
+def without_level(summary):
+    level, sums, masses, *rest = summary
+    return level.exp()[:, None] * sums, level.exp() * masses, *rest
+
+
+@parametrized
+@pytest.mark.usefixtures("kernels_run")
+@pytest.mark.parametrize("gamma", [0.01, 1.0])
+def test_shares(size, dtype, weighted, gamma):
+    # scores of the plain fold are rounded to the precision of the rows
+    agree(
+        Pair(*size, dtype, weighted),
+        lambda session, centers: without_level(session.fold(Shares(centers, gamma))),
+        rtol=1e-5 if dtype == torch.float32 else 1e-9,
+    )
+
+
+@parametrized
+@pytest.mark.usefixtures("kernels_run")
+@pytest.mark.parametrize("keep", [0.5, 0.95, 1.0])
+def test_trimmed(size, dtype, weighted, keep):
+
+    def ask(session, centers):
+        masses = session.fold(Measure(centers))[1]
+        radius = radii(session, holding(masses, keep), centers.dtype)
+        return radius, *session.fold(Within(radius)), *session.fold(Within(radius))
+
+    agree(Pair(*size, dtype, weighted), ask)
+
+
+@parametrized
+@pytest.mark.usefixtures("kernels_run")
+def test_robust(size, dtype, weighted):
+    gamma = 0.03
+
+    def ask(session, centers):
+        k = len(centers)
+        session.fold(Measure(centers))
+        best, at_best = session.fold(Best(gamma, k))
+        above = session.fold(Above(gamma, best - 0.5))
+        tau = threshold(session, gamma, k)
+        sparse = session.fold(Weighted(Sparse(gamma, tau), k))
+        radius = torch.full_like(best, 4.0 * size[1])
+        exponential = session.fold(Weighted(Exponential(gamma, best, radius), k))
+        return best, at_best, *above, *sparse, *exponential
+
+    agree(Pair(*size, dtype, weighted), ask, rtol=1e-7)
+
+
+def test_a_soft_cluster_without_shares_is_left_to_the_plain_fold():
+    pair = Pair(500, 4, 3, torch.float32, False)
+    pair.centers[2] = 4000.0
+    agree(pair, lambda session, centers: session.fold(Shares(centers, 50.0)), rtol=1e-4)
