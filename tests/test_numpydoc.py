@@ -13,7 +13,7 @@ import lloydformer as lf
 from lloydformer import estimators
 from lloydformer.circuits import activations
 
-MODULES = (lf, lf.recipes, lf.data, lf.learning, estimators, activations)
+MODULES = (lf, lf.recipes, lf.data, lf.learning, lf.nn, estimators, activations)
 METHODS = (types.FunctionType, classmethod, staticmethod, property, functools.cached_property)
 ALLOWED = {"ES01"}  # a summary that says all needs no second paragraph
 

@@ -7,6 +7,7 @@ __version__ = "0.2.0"  # as in pyproject.toml; importlib.metadata is slow to imp
 if TYPE_CHECKING:
     from lloydformer import data as data
     from lloydformer import learning as learning
+    from lloydformer import nn as nn
     from lloydformer.circuits import recipes as recipes
     from lloydformer.circuits.circuit import Circuit as Circuit
     from lloydformer.circuits.recipe import Recipe as Recipe
@@ -48,5 +49,5 @@ else:  # the same names, each imported when it is first used
         "fit_batch": "lloydformer.solving.batch.fit",
         "recipes": "lloydformer.circuits",
     }
-    __all__ = [*_HOMES, "__version__", "data", "learning"]
+    __all__ = [*_HOMES, "__version__", "data", "learning", "nn"]
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -12,6 +12,7 @@ GROUPS = {
     "Activations": ("lloydformer.circuits.activations",),
     "Data": ("lloydformer.data",),
     "Learning": ("lloydformer.learning",),
+    "Networks": ("lloydformer.nn",),
     "Plots": ("lloydformer.plots",),
 }
 """Titles, and the modules whose public names they hold."""

@@ -1,0 +1,244 @@
+"""Operators of torch: `lloydformer::soft_assign`, `lloydformer::soft_sums`, and their gradients.
+
+They are registered with `torch.library`, so `torch.compile` keeps them in its graph. Gradients are
+taken once: they cannot be differentiated again.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lloydformer.nn.passes import blocks, shares, through_distances, through_scores
+
+_PRECISE = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
+"""Half precision is computed in single precision."""
+
+
+def _precise(*tensors: Tensor) -> list[Tensor]:
+    return [tensor.to(_PRECISE.get(tensor.dtype, tensor.dtype)) for tensor in tensors]
+
+
+@torch.library.custom_op("lloydformer::soft_assign", mutates_args=())
+def _assign(points: Tensor, centers: Tensor, inverse_temperature: float) -> tuple[Tensor, Tensor]:
+    """Mixtures (n, d) of the centers by the shares of each point, and free energies (n,)."""
+    x, c = _precise(points, centers)
+    mixtures, energies = torch.empty_like(x), x.new_empty(len(x))
+    for rows in blocks(len(x), len(c)):
+        p, energies[rows] = shares(x[rows], c, inverse_temperature)
+        torch.mm(p, c, out=mixtures[rows])
+    return mixtures.to(points.dtype), energies.to(points.dtype)
+
+
+@torch.library.custom_op("lloydformer::soft_assign_backward", mutates_args=())
+def _assign_backward(
+    by_mixture: Tensor, by_energy: Tensor, points: Tensor, centers: Tensor,
+    inverse_temperature: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    m, a, x, c = _precise(by_mixture, by_energy, points, centers)
+    by_point, by_center = torch.empty_like(x), torch.zeros_like(c)
+    for rows in blocks(len(x), len(c)):
+        p, _ = shares(x[rows], c, inverse_temperature)
+        g = through_scores(p, m[rows] @ c.mT, a[rows], inverse_temperature)
+        by_point[rows], more = through_distances(g, x[rows], c)
+        by_center += more + p.mT @ m[rows]
+    return by_point.to(points.dtype), by_center.to(centers.dtype)
+
+
+@torch.library.custom_op("lloydformer::soft_sums", mutates_args=())
+def _sums(
+    points: Tensor, centers: Tensor, weights: Tensor, inverse_temperature: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Sums (k, d) of w p x, masses (k,) of w p, and the sum of w times the free energies, ()."""
+    x, c, w = _precise(points, centers, weights)
+    sums, masses, energy = torch.zeros_like(c), c.new_zeros(len(c)), c.new_zeros(())
+    for rows in blocks(len(x), len(c)):
+        p, energies = shares(x[rows], c, inverse_temperature)
+        weighted = p * w[rows, None]
+        sums += weighted.mT @ x[rows]
+        masses += weighted.sum(dim=0)
+        energy += energies @ w[rows]
+    return sums.to(points.dtype), masses.to(points.dtype), energy.to(points.dtype)
+
+
+@torch.library.custom_op("lloydformer::soft_sums_backward", mutates_args=())
+def _sums_backward(
+    by_sum: Tensor, by_mass: Tensor, by_energy: Tensor, points: Tensor, centers: Tensor,
+    weights: Tensor, inverse_temperature: float,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    s, m, a, x, c, w = _precise(by_sum, by_mass, by_energy, points, centers, weights)
+    by_point, by_center, by_weight = torch.empty_like(x), torch.zeros_like(c), torch.empty_like(w)
+    for rows in blocks(len(x), len(c)):
+        p, energies = shares(x[rows], c, inverse_temperature)
+        q, own = torch.addmm(m, x[rows], s.mT), w[rows]
+        by_weight[rows] = (p * q).sum(dim=1) + a * energies
+        g = through_scores(p, own[:, None] * q, a * own, inverse_temperature)
+        by_point[rows], more = through_distances(g, x[rows], c)
+        by_point[rows] += own[:, None] * (p @ s)
+        by_center += more
+    return by_point.to(points.dtype), by_center.to(centers.dtype), by_weight.to(weights.dtype)
+
+
+@_assign.register_fake
+def _(points: Tensor, centers: Tensor, inverse_temperature: float) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(points), points.new_empty(points.shape[0])
+
+
+@_assign_backward.register_fake
+def _(by_mixture: Any, by_energy: Any, points: Any, centers: Any, inverse_temperature: Any) -> Any:
+    return torch.empty_like(points), torch.empty_like(centers)
+
+
+@_sums.register_fake
+def _(points: Tensor, centers: Tensor, weights: Tensor, inverse_temperature: float) -> Any:
+    k = centers.shape[0]
+    return torch.empty_like(centers), centers.new_empty(k), centers.new_empty(())
+
+
+@_sums_backward.register_fake
+def _(
+    by_sum: Any, by_mass: Any, by_energy: Any, points: Any, centers: Any, weights: Any,
+    inverse_temperature: Any,
+) -> Any:  # fmt: skip
+    return torch.empty_like(points), torch.empty_like(centers), torch.empty_like(weights)
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    *tensors, ctx.inverse_temperature = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _assign_gradients(ctx: Any, by_mixture: Tensor, by_energy: Tensor) -> Any:
+    given = (by_mixture.contiguous(), by_energy.contiguous(), *ctx.saved_tensors)
+    return (*_assign_backward(*given, ctx.inverse_temperature), None)
+
+
+def _sums_gradients(ctx: Any, by_sum: Tensor, by_mass: Tensor, by_energy: Tensor) -> Any:
+    given = (by_sum.contiguous(), by_mass.contiguous(), by_energy.contiguous(), *ctx.saved_tensors)
+    return (*_sums_backward(*given, ctx.inverse_temperature), None)
+
+
+_assign.register_autograd(_assign_gradients, setup_context=_remember)
+_sums.register_autograd(_sums_gradients, setup_context=_remember)
+
+
+def soft_assign(
+    points: Tensor, centers: Tensor, inverse_temperature: float = 1.0
+) -> tuple[Tensor, Tensor]:
+    r"""Each point as a mixture of centers, and its free energy; differentiable by both.
+
+    The share of center j in point i is $p_{ij} = \mathrm{softmax}_j(-\gamma |x_i - c_j|^2)$, the
+    mixture $\sum_j p_{ij} c_j$, the free energy $-\frac{1}{\gamma} \log \sum_j e^{-\gamma |x_i -
+    c_j|^2}$, which is at most the squared distance to the nearest center. Shares are not kept: the
+    backward pass computes them again, so memory does not grow with n k.
+
+    Parameters
+    ----------
+    points : Tensor of shape (..., d)
+        In any floating-point precision.
+    centers : Tensor of shape (k, d)
+        In the precision and on the device of the points.
+    inverse_temperature : float, default=1.0
+        $\gamma$, above 0.
+
+    Returns
+    -------
+    mixtures : Tensor of shape (..., d)
+        A soft version of "the nearest center".
+    energies : Tensor of shape (...)
+        The mean of them is a loss for deep clustering.
+
+    See Also
+    --------
+    SoftAssign : A module whose centers are parameters.
+    soft_sums : Sums of the points by their shares.
+
+    Examples
+    --------
+    >>> import torch, lloydformer as lf
+    >>> x, c = torch.tensor([[0.0], [4.0]]), torch.tensor([[0.0], [3.0]])
+    >>> mixtures, energies = lf.nn.soft_assign(x, c, inverse_temperature=100.0)
+    >>> mixtures.flatten().tolist(), energies.tolist()
+    ([0.0, 3.0], [0.0, 1.0])
+    """
+    _check(points, centers, inverse_temperature)
+    flat = points.reshape(-1, points.shape[-1])
+    mixtures, energies = _assign(flat, centers.contiguous(), float(inverse_temperature))
+    return mixtures.view(points.shape), energies.view(points.shape[:-1])
+
+
+def soft_sums(
+    points: Tensor,
+    centers: Tensor,
+    inverse_temperature: float = 1.0,
+    sample_weight: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One pass of soft k-means over the points; differentiable by points, centers and weights.
+
+    `sums / masses[:, None]` are the next centers, so an unrolled soft k-means is a few calls of
+    this function. Memory does not grow with n k, as in `soft_assign`.
+
+    Parameters
+    ----------
+    points : Tensor of shape (n, d)
+        In any floating-point precision.
+    centers : Tensor of shape (k, d)
+        In the precision and on the device of the points.
+    inverse_temperature : float, default=1.0
+        As in `soft_assign`.
+    sample_weight : Tensor of shape (n,), default=None
+        Weight of each point. None: every point has weight 1.
+
+    Returns
+    -------
+    sums : Tensor of shape (k, d)
+        The sum of the points by their shares and weights.
+    masses : Tensor of shape (k,)
+        The sum of shares times weights.
+    energy : Tensor of shape ()
+        The sum of weights times free energies: the objective of soft k-means.
+
+    See Also
+    --------
+    soft_assign : Each point as a mixture of centers.
+    SoftKMeans : Soft k-means as an estimator.
+
+    Examples
+    --------
+    >>> import torch, lloydformer as lf
+    >>> x, c = torch.tensor([[0.0], [1.0], [9.0]]), torch.tensor([[0.0], [8.0]])
+    >>> sums, masses, energy = lf.nn.soft_sums(x, c, inverse_temperature=100.0)
+    >>> (sums / masses[:, None]).flatten().tolist(), energy.item()
+    ([0.5, 9.0], 2.0)
+    """
+    _check(points, centers, inverse_temperature)
+    if points.dim() != 2:
+        raise ValueError(f"points: found shape {tuple(points.shape)}; pass (n, d)")
+    weights = points.new_ones(len(points)) if sample_weight is None else sample_weight
+    if weights.shape != points.shape[:1]:
+        raise ValueError(
+            f"sample_weight: found shape {tuple(weights.shape)} for {len(points)} points; pass one "
+            "weight for each"
+        )
+    weights = weights.to(points.dtype)
+    return _sums(points.contiguous(), centers.contiguous(), weights, float(inverse_temperature))
+
+
+def _check(points: Tensor, centers: Tensor, inverse_temperature: float) -> None:
+    if not (inverse_temperature > 0 and math.isfinite(inverse_temperature)):
+        raise ValueError(
+            f"inverse_temperature: found {inverse_temperature!r}; pass a number above 0"
+        )
+    if centers.dim() != 2 or centers.shape[0] == 0:
+        raise ValueError(f"centers: found shape {tuple(centers.shape)}; pass (k, d), k at least 1")
+    if points.dim() < 1 or points.shape[-1] != centers.shape[1]:
+        raise ValueError(
+            f"points: found shape {tuple(points.shape)} for centers of {centers.shape[1]} "
+            "features; the last axis must be as long"
+        )
+    if points.dtype != centers.dtype or not points.is_floating_point():
+        raise ValueError(
+            f"centers: found dtype {centers.dtype} with points of {points.dtype}; convert one of "
+            "them"
+        )

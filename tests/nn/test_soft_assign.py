@@ -1,0 +1,166 @@
+"""Operators and the module of soft assignment: values, gradients, compilation."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lloydformer as lf
+from lloydformer.nn import operators, passes
+
+
+def problem(n=7, k=3, d=2, seed=0, dtype=torch.float64):
+    drawn = torch.Generator().manual_seed(seed)
+    shapes = ((n, d), (k, d), (n,))
+    x, c, w = (torch.randn(shape, generator=drawn, dtype=torch.float64) for shape in shapes)
+    return x.to(dtype), c.to(dtype), w.abs().to(dtype)
+
+
+def plainly(x, c, gamma):
+    """Shares and energies as they are defined, by autograd's own operators."""
+    scores = -gamma * (x[:, None] - c).square().sum(dim=-1)
+    return scores.softmax(dim=1), -scores.logsumexp(dim=1) / gamma
+
+
+@given(st.integers(1, 9), st.integers(1, 5), st.integers(1, 4), st.sampled_from([0.1, 1.0, 30.0]))
+def test_values_and_gradients_are_those_of_the_definition(n, k, d, gamma):
+    x, c, w = (tensor.requires_grad_() for tensor in problem(n, k, d, seed=n + 10 * k))
+    p, energies = plainly(x, c, gamma)
+    expected = (p @ c, energies, (p * w[:, None]).T @ x, (p * w[:, None]).sum(0), energies @ w)
+    found = (*lf.nn.soft_assign(x, c, gamma), *lf.nn.soft_sums(x, c, gamma, w))
+    drawn = torch.Generator().manual_seed(n)
+    for want, got in zip(expected, found, strict=True):
+        torch.testing.assert_close(got, want)
+    by = [torch.randn(part.shape, generator=drawn, dtype=part.dtype) for part in expected]
+    wanted, got = (
+        torch.autograd.grad(sum((a * b).sum() for a, b in zip(parts, by, strict=True)), (x, c, w))
+        for parts in (expected, found)
+    )
+    for want, have in zip(wanted, got, strict=True):
+        torch.testing.assert_close(have, want, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("gamma", [0.2, 3.0])
+def test_gradients_are_those_of_finite_differences(gamma):
+    x, c, w = (tensor.requires_grad_() for tensor in problem())
+    assert torch.autograd.gradcheck(lambda x, c: lf.nn.soft_assign(x, c, gamma), (x, c))
+    assert torch.autograd.gradcheck(lambda x, c, w: lf.nn.soft_sums(x, c, gamma, w), (x, c, w))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("grad", [False, True])
+def test_the_operators_are_registered_as_torch_wants_them(dtype, grad):
+    x, c, w = (tensor.requires_grad_(grad) for tensor in problem(dtype=dtype))
+    torch.library.opcheck(operators._assign, (x, c, 2.0))
+    torch.library.opcheck(operators._sums, (x, c, w, 2.0))
+
+
+def test_blocks_of_rows_do_not_change_the_result(monkeypatch):
+    x, c, w = (tensor.requires_grad_() for tensor in problem(50, 4, 3))
+
+    def everything():
+        parts = (*lf.nn.soft_assign(x, c, 2.0), *lf.nn.soft_sums(x, c, 2.0, w))
+        return [*parts, *torch.autograd.grad(sum(part.square().sum() for part in parts), (x, c, w))]
+
+    whole = everything()
+    monkeypatch.setattr(passes, "_CELLS", 4 * 7)
+    for one, other in zip(whole, everything(), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_one_pass_is_one_iteration_of_soft_kmeans():
+    x, c, w = problem(60, 4, 3)
+    sums, masses, energy = lf.nn.soft_sums(x, c, 2.0, w)
+    model = lf.SoftKMeans(4, inverse_temperature=2.0, init=c, max_iter=1, tol=0).fit(
+        x, sample_weight=w
+    )
+    torch.testing.assert_close(sums / masses[:, None], model.cluster_centers_)
+    assert energy.item() == pytest.approx(model.objective_history_[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_rounded_once(dtype):
+    x, c, _ = problem(20, 3, 2, dtype=dtype)
+    rounded = lf.nn.soft_assign(x, c)
+    exact = lf.nn.soft_assign(x.float(), c.float())
+    for have, want in zip(rounded, exact, strict=True):
+        assert have.dtype == dtype
+        torch.testing.assert_close(have, want.to(dtype))
+
+
+def test_leading_axes():
+    x, c, _ = problem(12, 3, 2)
+    mixtures, energies = lf.nn.soft_assign(x.view(3, 4, 2), c)
+    flat = lf.nn.soft_assign(x, c)
+    assert torch.equal(mixtures.view(12, 2), flat[0])
+    assert torch.equal(energies.view(12), flat[1])
+    assert lf.nn.soft_assign(x[:0], c)[0].shape == (0, 2)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encode = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh())
+        self.assign = lf.nn.SoftAssign(3, 8, inverse_temperature=2.0)
+
+    def forward(self, x):
+        mixtures, energies = self.assign(self.encode(x))
+        return energies.mean() + 0.1 * mixtures.square().mean()
+
+
+def losses(compile_with, steps=5):
+    torch.manual_seed(0)
+    net, x = Net(), torch.randn(64, 4)
+    run = net if compile_with is None else torch.compile(net, fullgraph=True, backend=compile_with)
+    optimiser, seen = torch.optim.SGD(net.parameters(), lr=0.1), []
+    for _ in range(steps):
+        optimiser.zero_grad()
+        loss = run(x)
+        loss.backward()
+        optimiser.step()
+        seen.append(loss.item())
+    return seen
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.long)])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's compiler has its own
+def test_a_compiled_model_trains_to_the_same_loss(backend):
+    plain = losses(None)
+    assert plain[-1] < plain[0]
+    assert losses(backend) == pytest.approx(plain, rel=1e-5)
+
+
+def test_the_module_starts_at_means_and_moves_to_means():
+    x = torch.cat([torch.randn(30, 2), torch.randn(30, 2) + 9])
+    layer = lf.nn.SoftAssign(2, 2, inverse_temperature=50.0).start_at(x, random_state=0)
+    model = lf.KMeans(2, random_state=0).fit(x)
+    assert torch.equal(layer.labels(x), model.labels_.long())
+    torch.testing.assert_close(layer.centers.data, model.cluster_centers_)
+    layer.centers.data += 0.5
+    layer.move_to_means(x, rate=0.5)
+    torch.testing.assert_close(layer.centers.data, model.cluster_centers_ + 0.25)
+    again = lf.nn.SoftAssign(2, 2, inverse_temperature=50.0)
+    again.load_state_dict(layer.state_dict())
+    assert torch.equal(again(x)[0], layer(x)[0])
+
+
+@pytest.mark.parametrize(
+    ("x", "c", "gamma", "words"),
+    [
+        (torch.ones(3, 2), torch.ones(2, 2), 0.0, "inverse_temperature: found 0.0"),
+        (torch.ones(3, 2), torch.ones(2, 2), float("inf"), "inverse_temperature: found inf"),
+        (torch.ones(3, 2), torch.ones(2), 1.0, r"centers: found shape \(2,\)"),
+        (torch.ones(3, 2), torch.ones(0, 2), 1.0, r"centers: found shape \(0, 2\)"),
+        (torch.ones(3, 2), torch.ones(2, 3), 1.0, r"points: found shape \(3, 2\)"),
+        (torch.ones(3, 2), torch.ones(2, 2).double(), 1.0, "centers: found dtype torch.float64"),
+    ],
+)
+def test_wrong_arguments_are_named(x, c, gamma, words):
+    for function in (lf.nn.soft_assign, lf.nn.soft_sums):
+        with pytest.raises(ValueError, match=words):
+            function(x, c, gamma)
+
+
+def test_weights_of_another_length():
+    with pytest.raises(ValueError, match=r"sample_weight: found shape \(2,\) for 3 points"):
+        lf.nn.soft_sums(torch.ones(3, 2), torch.ones(2, 2), 1.0, torch.ones(2))
