@@ -190,16 +190,16 @@ class TensorBlocks:
         prefetch_rows(self.points[start:stop])
 
     def read(self, start: int, stop: int) -> Rows:
-        return self._seen(self.points[start:stop])
+        return self.rows_of(self.points[start:stop])
 
     def take(self, rows: Tensor) -> Tensor:
-        return self._seen(self.points[rows]).points
+        return self.rows_of(self.points[rows]).points
 
     def seen(self) -> Tensor:
         """A copy of all rows as they are read: scaled, or directions, relative to the origin."""
         seen = torch.empty_like(self.points, memory_format=torch.contiguous_format)
         for start, stop in ranges(self.layout):
-            seen[start:stop] = self._seen(self.points[start:stop]).points
+            seen[start:stop] = self.rows_of(self.points[start:stop]).points
         return seen
 
     def weights(self, start: int, stop: int) -> Tensor | None:
@@ -214,7 +214,8 @@ class TensorBlocks:
             known_ends=self.ends, mapped=False, survey=None,
         )  # fmt: skip
 
-    def _seen(self, points: Tensor) -> DenseRows:
+    def rows_of(self, points: Tensor) -> DenseRows:
+        """Points in the units of the data as rows: scaled, or directions, less the origin."""
         if self.directions:
             return DenseRows(self._scaled(points), None).directions()
         return DenseRows(self._scaled(points), self.origin)

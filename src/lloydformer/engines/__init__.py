@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from lloydformer.data.blocks import Blocks, SparseBlocks
+from lloydformer.data.streamed import StreamedBlocks
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.contract import Engine
 from lloydformer.engines.cuda import cuda_engine
@@ -43,5 +44,7 @@ def choose(name: str, blocks: Blocks) -> Engine:
         name = "cuda"
     if name == "cuda" and isinstance(blocks, SparseBlocks):
         name = "auto"
+    if isinstance(blocks, StreamedBlocks):
+        return Chunked()
     engine = ENGINES[default_engine() if name == "auto" else name]()
     return Chunked() if isinstance(engine, Native) and not engine.reads(blocks) else engine

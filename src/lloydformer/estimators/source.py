@@ -16,6 +16,7 @@ from lloydformer.data.canonical import canonical
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
+from lloydformer.data.streamed import StreamedBlocks
 from lloydformer.engines.cuda import survey_on_gpu
 from lloydformer.engines.native.engine import column_ends
 from lloydformer.engines.thread_pool import one_core
@@ -24,13 +25,15 @@ from lloydformer.numerics.checks import FLOATS, check_range, surely_in_range
 from lloydformer.numerics.units import in_units
 
 _HALVES = (torch.float16, torch.bfloat16)
+_BYTES_A_POINT = 48
+"""What a fit on a GPU takes for each point beside the rows and their copy in half precision."""
 
 
 @dataclass(frozen=True)
 class Source:
     """The data of one call, as blocks, and how results go back to the user."""
 
-    blocks: TensorBlocks | SparseBlocks
+    blocks: TensorBlocks | SparseBlocks | StreamedBlocks
     device: torch.device | None
     """Where tensors came from, and go back to; None: arrays came in, and go out."""
 
@@ -70,7 +73,9 @@ class NoDirectionError(ValueError):
         )
 
 
-def _zero_rows(blocks: TensorBlocks | SparseBlocks, start: int, stop: int) -> Tensor:
+def _zero_rows(
+    blocks: TensorBlocks | SparseBlocks | StreamedBlocks, start: int, stop: int
+) -> Tensor:
     """The rows of a leaf that have no direction, by their global numbers."""
     if isinstance(blocks, SparseBlocks):
         return blocks.zero_rows(start, stop)
@@ -125,17 +130,18 @@ def read(
         _check_finite(estimator, X)
     if view is not None:
         scaling = view.scaling
-    weights, unit = _weights(sample_weight, len(points), points.device)
+    device = _device_of(estimator, points)
+    weights, unit = _weights(sample_weight, len(points), device)
     blocks = TensorBlocks(
         points,
         weights,
-        leaf_rows(points.device, points.shape[1], int(estimator.n_clusters)),
+        leaf_rows(device, points.shape[1], int(estimator.n_clusters)),
         None if view is None else view.origin.to(points),
         directions,
         scaling,
         names,
         mapped,
-        part_rows(points.device, points.shape[1], int(estimator.n_clusters)),
+        part_rows(device, points.shape[1], int(estimator.n_clusters)),
         ends,
         unit,
         known,
@@ -144,7 +150,34 @@ def read(
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
     if not directions:
         _check_squares(blocks, fitted)
-    return Source(blocks, X.device if isinstance(X, Tensor) else None)
+    home = X.device if isinstance(X, Tensor) else None
+    if device != points.device:
+        without = replace(blocks, sample_weight=None)
+        return Source(StreamedBlocks(without, device, weights, unit), home)
+    return Source(blocks, home)
+
+
+def _device_of(estimator: Any, points: Tensor) -> torch.device:
+    """Where folds run: the device of the points, or the one that they were too large for."""
+    wanted = _wanted_device(estimator)
+    return points.device if wanted is None or points.is_cuda else _device(wanted)
+
+
+def _moved(points: Tensor, name: Any) -> Tensor:
+    """The points on a device; unchanged if they do not fit into the memory of a GPU."""
+    device = _device(name)
+    needed = 1.6 * points.nbytes + _BYTES_A_POINT * len(points)
+    if device.type == "cuda" and not points.is_cuda and needed > _free_memory(device):
+        return points
+    return points.to(device)
+
+
+def _free_memory(device: torch.device) -> int:
+    """Bytes that torch can still allocate."""
+    free, total = torch.cuda.mem_get_info(device)
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    allowed = int(torch.cuda.get_per_process_memory_fraction(device) * total)
+    return min(free + unused, allowed - torch.cuda.memory_allocated(device))
 
 
 def _ends(points: Tensor) -> Tensor | None:
@@ -224,7 +257,7 @@ def _as_tensor(X: np.ndarray, device: Any) -> Tensor:
         with warnings.catch_warnings():  # nothing here writes to it
             warnings.filterwarnings("ignore", "The given NumPy array is not writable")
             points = torch.from_numpy(X)
-    return points if device is None else points.to(_device(device))
+    return points if device is None else _moved(points, device)
 
 
 def device_of(name: Any) -> torch.device:
@@ -242,11 +275,10 @@ def device_of(name: Any) -> torch.device:
 def _device(name: Any) -> torch.device:
     device = device_of(name)
     try:
-        torch.empty(0, device=device)
+        return torch.empty(0, device=device).device  # "cuda" is one with a number
     except (RuntimeError, AssertionError) as error:
         words = str(error).split("\n")[0]
         raise ValueError(f"device: found {name!r}, which is not here ({words})") from None
-    return device
 
 
 def checked_blocks(estimator: Any, X: TensorBlocks, reset: bool) -> Tensor:
@@ -281,7 +313,7 @@ def checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
         )
     device = _wanted_device(estimator)
     there = device is None or (estimator.device is None and X.device.type == "cuda")
-    return X.detach() if there else X.detach().to(_device(device))
+    return X.detach() if there else _moved(X.detach(), device)
 
 
 def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> tuple[Tensor | None, float]:

@@ -1,0 +1,78 @@
+"""Rows that are streamed to a GPU: which block follows which, and fits that need it."""
+
+import numpy as np
+import pytest
+import torch
+
+import lloydformer as lf
+import lloydformer.data.streamed as streamed
+import lloydformer.estimators.source as source
+from lloydformer.data.blocks import TensorBlocks, ranges
+from lloydformer.data.streamed import following
+
+on_gpu = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here"),
+]
+
+
+@pytest.mark.parametrize(("n", "leaf", "part"), [(10, 4, 4), (11, 4, 3), (5, 8, 2), (1, 4, 4)])
+def test_blocks_follow_each_other_as_they_are_read(n, leaf, part):
+    layout = TensorBlocks(torch.zeros(n, 1), leaf=leaf, part=part).layout
+    read = [
+        (start, min(start + part, stop))
+        for first, stop in ranges(layout)
+        for start in range(first, stop, part)
+    ]
+    assert [following(rows, layout) for rows in read] == [*read[1:], read[0]]
+
+
+ALGORITHMS = [
+    lambda **given: lf.KMeans(5, random_state=0, **given),
+    lambda **given: lf.KMeans(5, random_state=0, init="k-means||", **given),
+    lambda **given: lf.SoftKMeans(5, random_state=0, **given),
+    lambda **given: lf.SphericalKMeans(5, random_state=0, **given),
+    lambda **given: lf.TrimmedKMeans(5, random_state=0, **given),
+    lambda **given: lf.RobustKMeans(5, random_state=0, **given),
+    lambda **given: lf.RelocatingKMeans(5, random_state=0, **given),
+]
+
+
+class TestOnGpu:
+    pytestmark = on_gpu
+
+    @pytest.mark.parametrize("make", ALGORITHMS)
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_fits_are_those_of_rows_that_fit(self, make, weighted, monkeypatch, rng):
+        X = (rng.normal(size=(5003, 6)) + 4 * rng.integers(0, 3, size=(5003, 1))).astype("float32")
+        weights = rng.integers(0, 3, size=5003) if weighted else None
+        whole = make(device="cuda", engine="chunked").fit(X, sample_weight=weights)
+        monkeypatch.setattr(source, "_free_memory", lambda device: 0)
+        monkeypatch.setattr(streamed, "_BLOCK", 700 * 6 * 4)
+        model = make(device="cuda").fit(X, sample_weight=weights)
+        again = make(device="cuda").fit(X, sample_weight=weights)
+        assert np.array_equal(model.cluster_centers_, again.cluster_centers_)
+        assert np.array_equal(model.labels_, again.labels_)
+        np.testing.assert_allclose(model.inertia_, whole.inertia_, rtol=1e-6)
+        np.testing.assert_allclose(model.cluster_centers_, whole.cluster_centers_, atol=1e-4)
+        assert np.mean(model.labels_ == whole.labels_) > 0.999
+        assert np.array_equal(model.predict(X), whole.predict(X))
+
+    def test_a_limit_on_memory_makes_rows_stream(self, rng):
+        X = rng.normal(size=(6_000_000, 32)).astype("float32")  # 732 MiB
+        total = torch.cuda.mem_get_info()[1]
+        torch.cuda.empty_cache()
+        try:
+            torch.cuda.set_per_process_memory_fraction(900 * 2**20 / total)
+            model = lf.KMeans(4, init=X[:4], max_iter=3, device="cuda").fit(X)
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+        here = lf.KMeans(4, init=X[:4], max_iter=3).fit(X)
+        np.testing.assert_allclose(model.cluster_centers_, here.cluster_centers_, atol=1e-5)
+
+    def test_nan_is_refused_without_a_copy(self, monkeypatch):
+        X = np.ones((100, 2), dtype="float32")
+        X[7, 1] = np.nan
+        monkeypatch.setattr(source, "_free_memory", lambda device: 0)
+        with pytest.raises(ValueError, match="NaN"):
+            lf.KMeans(2, device="cuda").fit(X)
