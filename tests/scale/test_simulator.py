@@ -125,13 +125,13 @@ def test_slow_workers_cost_what_the_closed_form_says():
 
 
 def test_a_failure_costs_the_lost_work_the_notice_and_the_rows():
-    trouble = Trouble(failures=0.5, noticed=10.0, reload=LEAF * 8 / 4, seed=0)
+    trouble = Trouble(failures=0.5, noticed=0.5, reload=LEAF * 8 * 2, seed=0)
     account = cluster(1, trouble=trouble).run([PASS] * 4000)
     assert account.failures > 1000
-    # a try of 1 second fails with p = 1 - exp(-1/2); it then costs 14 seconds and the time until it
+    # a try of 1 second fails with p = 1 - exp(-1/2); it then costs 1 second and the time until it
     p = 1 - 2.718281828**-0.5
     until = 1 / 0.5 - 1 * (1 - p) / p
-    expected = 1 + p / (1 - p) * (14 + until)
+    expected = 1 + p / (1 - p) * (1 + until)
     assert sum(account.seconds) / 4000 == pytest.approx(expected, rel=0.03)
 
 
