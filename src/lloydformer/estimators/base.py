@@ -23,6 +23,7 @@ from lloydformer.data.blocks import Blocks, count_weighted, ranges
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
 from lloydformer.engines import choose
+from lloydformer.engines.parts import LabelsOnParts
 from lloydformer.estimators.matching import earlier_centers, order_after, renumbered
 from lloydformer.estimators.one_pass import one_pass
 from lloydformer.estimators.parameter_checks import (
@@ -63,6 +64,16 @@ def _plan_of(recipe: Recipe) -> Plan:
     plan = _lowered(recipe)
     _last[:] = [(recipe, plan)]
     return plan
+
+
+def _n_seen(labels: Tensor | LabelsOnParts, n_clusters: int) -> int:
+    """The number of clusters that have points."""
+    if isinstance(labels, LabelsOnParts):
+        return labels.n_seen(n_clusters)
+    seen = torch.zeros(n_clusters, dtype=torch.bool, device=labels.device)
+    for part in torch.split(labels, _PART):
+        seen[part.long()] = True
+    return int(seen.sum())
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Saved):
@@ -177,17 +188,17 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self._earlier(source.blocks.layout)  # raises before the work
         starts = Starts(warmed(self), X, source.blocks.layout, rng)
         self._n_init = starts.n_starts
-        try:
-            with self._open(source.blocks) as session:
-                plan = self._plan(rng)
-                begin, course = self._begin(starts, source.blocks, session, rng)
-                plan = self._tuned(plan)
+        with self._open(source.blocks) as session:
+            plan = self._plan(rng)
+            begin, course = self._begin(starts, source.blocks, session, rng)
+            plan = self._tuned(plan)
+            try:
                 result = solve(plan, session, begin, self._rules(), self._report(), course)
-        except Interrupted as stop:
-            if stop.result is not None:
-                self._keep(self._numbered(stop.result, source.blocks.layout), source)
-            raise
-        self._keep(self._numbered(result, source.blocks.layout), source)
+            except Interrupted as stop:
+                if stop.result is not None:
+                    self._keep(self._numbered(stop.result, session.layout), source)
+                raise
+            self._keep(self._numbered(result, session.layout), source)
         return self
 
     def _open(self, blocks: Blocks) -> AbstractContextManager[Session]:
@@ -213,7 +224,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self.cluster_centers_ = source.out(layout.returned(result.centers))
         if not all(result.outcome.masses or (0.0,)):  # else every cluster has points
             self._warn_if_fewer(labels)
-        if result.trimmed is not None:
+        if result.trimmed is not None and isinstance(labels, Tensor):
             labels.masked_fill_(result.trimmed, -1)
         self.labels_ = source.out(labels)
         self.inertia_ = result.inertia
@@ -221,11 +232,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self.objective_history_ = np.array(result.outcome.history)
         self._n_features_out = self.n_clusters
 
-    def _warn_if_fewer(self, labels: Tensor) -> None:
-        seen = torch.zeros(self.n_clusters, dtype=torch.bool, device=labels.device)
-        for part in torch.split(labels, _PART):
-            seen[part.long()] = True
-        words = self._words_of_fewer(int(seen.sum()))
+    def _warn_if_fewer(self, labels: Tensor | LabelsOnParts) -> None:
+        words = self._words_of_fewer(_n_seen(labels, self.n_clusters))
         if words is not None:
             warnings.warn(words, ConvergenceWarning, stacklevel=4)
 

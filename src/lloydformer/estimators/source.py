@@ -18,6 +18,7 @@ from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
 from lloydformer.engines.cuda import survey_on_gpu
 from lloydformer.engines.native.engine import column_ends
+from lloydformer.engines.parts import LabelsOnParts
 from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.sample_weight import checked_weights
 from lloydformer.numerics.checks import FLOATS, check_range, surely_in_range
@@ -55,7 +56,9 @@ class Source:
         kept, unit = torch.from_numpy(scaled).to(kept), float(unit) * blocks.weight_unit
         return replace(self, blocks=replace(blocks, sample_weight=kept, weight_unit=unit))
 
-    def out(self, values: Tensor) -> Any:
+    def out(self, values: Tensor | LabelsOnParts) -> Any:
+        if isinstance(values, LabelsOnParts):
+            values = values.gather()
         return values.cpu().numpy() if self.device is None else values.to(self.device)
 
 
