@@ -22,8 +22,10 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import Blocks, count_weighted, ranges
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
+from lloydformer.data.shard import Shard
 from lloydformer.engines import choose
 from lloydformer.engines.parts import LabelsOnParts
+from lloydformer.engines.ranks.engine import RanksEngine, ShardBlocks
 from lloydformer.estimators.matching import earlier_centers, order_after, renumbered
 from lloydformer.estimators.one_pass import one_pass
 from lloydformer.estimators.parameter_checks import (
@@ -32,8 +34,8 @@ from lloydformer.estimators.parameter_checks import (
     checked_fit,
     parameters_hold,
 )
-from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.saved import Saved
+from lloydformer.estimators.shards import AnySource, read_shard
 from lloydformer.estimators.source import Source, View, read
 from lloydformer.estimators.starts import Starts
 from lloydformer.estimators.warm import warmed
@@ -139,7 +141,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return None
 
     def _begin(
-        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
+        self,
+        starts: Starts,
+        blocks: Blocks | ShardBlocks,
+        session: Session,
+        rng: np.random.RandomState,
     ) -> tuple[InitialCenters, Course | None]:
         """Where starts begin, and what is run from each."""
         return starts, self._course(session, rng)
@@ -184,7 +190,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         source = self._read(X, sample_weight, reset=True)
         self._check_size(source.blocks)
-        rng = generator_of(self.random_state)
+        rng = source.generator(self.random_state)
         self._earlier(source.blocks.layout)  # raises before the work
         starts = Starts(warmed(self), X, source.blocks.layout, rng)
         self._n_init = starts.n_starts
@@ -201,8 +207,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             self._keep(self._numbered(result, session.layout), source)
         return self
 
-    def _open(self, blocks: Blocks) -> AbstractContextManager[Session]:
+    def _open(self, blocks: Blocks | ShardBlocks) -> AbstractContextManager[Session]:
         """A session on the engine for these data."""
+        if isinstance(blocks, ShardBlocks):
+            return RanksEngine().open(blocks)
         return choose(self.engine, blocks).open(blocks)
 
     def _earlier(self, layout: Layout) -> Tensor | None:
@@ -217,7 +225,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             return result
         return renumbered(result, order_after(result.centers, earlier))
 
-    def _keep(self, result: Result, source: Source) -> None:
+    def _keep(self, result: Result, source: AnySource) -> None:
         """Set the fitted attributes."""
         layout, labels = source.blocks.layout, result.labels
         self._view = View(layout.origin, layout.scaling)
@@ -246,15 +254,20 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             f"({self.n_clusters}). Possibly due to duplicate points in X."
         )
 
-    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
+    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> AnySource:
+        if isinstance(X, Shard) and reset:
+            policy = getattr(self, "zero_rows", "error")
+            return read_shard(self, X, sample_weight, directions=self._directions, zero_rows=policy)
+        if isinstance(X, Shard):
+            X = X.rows
         view = None if reset else self._view
         source = read(self, X, sample_weight, reset=reset, directions=self._directions, view=view)
         if not self._directions:
             return source
         return source.without_zero_rows(getattr(self, "zero_rows", "error"))
 
-    def _check_size(self, blocks: Blocks) -> None:
-        count = count_weighted(blocks)
+    def _check_size(self, blocks: Blocks | ShardBlocks) -> None:
+        count = blocks.n_weighted if isinstance(blocks, ShardBlocks) else count_weighted(blocks)
         if count < self.n_clusters:
             raise ValueError(
                 f"n_samples={count} should be >= n_clusters={self.n_clusters}."
@@ -393,6 +406,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """A function of rows (m, d) and the fitted centers, for all rows, a leaf at a time."""
         check_is_fitted(self)
         source = self._read(X, reset=False)
+        assert isinstance(source, Source)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
         leaves = ranges(blocks.layout)
         return source.out(torch.cat([function(blocks.read(*leaf), centers) for leaf in leaves]))
@@ -551,6 +565,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         check_is_fitted(self)
         source = self._read(X, reset=False)
+        assert isinstance(source, Source)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
         own = torch.as_tensor(self.predict(X) if labels is None else labels).to(centers.device)
         parts = [

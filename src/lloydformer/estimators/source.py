@@ -20,6 +20,7 @@ from lloydformer.engines.cuda import survey_on_gpu
 from lloydformer.engines.native.engine import column_ends
 from lloydformer.engines.parts import LabelsOnParts
 from lloydformer.engines.thread_pool import one_core
+from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.sample_weight import checked_weights
 from lloydformer.numerics.checks import FLOATS, check_range, surely_in_range
 from lloydformer.numerics.units import in_units
@@ -35,12 +36,20 @@ class Source:
     device: torch.device | None
     """Where tensors came from, and go back to; None: arrays came in, and go out."""
 
+    def points_at(self, rows: Tensor) -> Tensor:
+        """Rows (m, d) by their numbers, in the units of the user; of dense data."""
+        assert isinstance(self.blocks, TensorBlocks)
+        return self.blocks.points[rows]
+
+    def generator(self, random_state: Any) -> np.random.RandomState:
+        """The random numbers of a fit."""
+        return generator_of(random_state)
+
     @one_core()
     def without_zero_rows(self, policy: str) -> "Source":
         """Rows of zeros have no direction: refuse them, or let them count for nothing."""
         blocks = self.blocks
-        leaves = (_zero_rows(blocks, *leaf) for leaf in ranges(blocks.layout))
-        zero = torch.cat([rows for rows in leaves if len(rows)] or [torch.empty(0)])
+        zero = zero_rows_of(blocks)
         if len(zero) == 0:
             return self
         if policy == "error" or len(zero) == blocks.layout.n_rows:
@@ -71,6 +80,12 @@ class NoDirectionError(ValueError):
             f"X: found only zeros in row {row}, which has no direction; remove such rows"
             + (' or pass zero_rows="ignore"' if some else "")
         )
+
+
+def zero_rows_of(blocks: TensorBlocks | SparseBlocks) -> Tensor:
+    """The rows that have no direction, by their numbers."""
+    leaves = (_zero_rows(blocks, *leaf) for leaf in ranges(blocks.layout))
+    return torch.cat([rows for rows in leaves if len(rows)] or [torch.empty(0)])
 
 
 def _zero_rows(blocks: TensorBlocks | SparseBlocks, start: int, stop: int) -> Tensor:

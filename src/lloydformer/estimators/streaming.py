@@ -9,11 +9,14 @@ from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.data.layout import Layout
+from lloydformer.data.shard import Shard
+from lloydformer.engines.ranks.engine import ShardBlocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.matching import order_after
 from lloydformer.estimators.parameter_checks import Interval, checked_fit
 from lloydformer.estimators.random_state import generator_of
-from lloydformer.estimators.source import Source, View
+from lloydformer.estimators.shards import AnySource
+from lloydformer.estimators.source import View
 from lloydformer.estimators.starts import Starts, is_array
 from lloydformer.plans.assign import Nearest
 from lloydformer.plans.contract import Sums
@@ -102,6 +105,8 @@ class Streaming(Clusterer):
         >>> stream.cluster_centers_[:, 0], stream.n_steps_
         (array([ 1., 12.]), 2)
         """
+        if isinstance(X, Shard):
+            raise ValueError("X: found a Shard; ranks share a fit, and each partial_fit is its own")
         first = not hasattr(self, "cluster_centers_")
         source = self._read(X, sample_weight, reset=first)
         layout = source.blocks.layout
@@ -127,7 +132,7 @@ class Streaming(Clusterer):
         self._n_features_out = len(centers)
         return self
 
-    def _keep(self, result: Result, source: Source) -> None:
+    def _keep(self, result: Result, source: AnySource) -> None:
         super()._keep(result, source)
         assert result.outcome.masses is not None
         self._counts = np.array(result.outcome.masses)
@@ -136,11 +141,20 @@ class Streaming(Clusterer):
             self.n_steps_ = result.outcome.n_steps
 
     def _begin(
-        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
+        self,
+        starts: Starts,
+        blocks: Blocks | ShardBlocks,
+        session: Session,
+        rng: np.random.RandomState,
     ) -> tuple[InitialCenters, Course | None]:
         if self.batch_size is None:
             return super()._begin(starts, blocks, session, rng)
         self._check_batches(blocks)
+        if isinstance(blocks, ShardBlocks):
+            raise ValueError(
+                f"batch_size: found {self.batch_size} with a Shard; ranks go over all rows, so "
+                "leave it at None"
+            )
         assert isinstance(blocks, TensorBlocks | SparseBlocks)
         n_rows = blocks.layout.n_rows
         rows = DrawnRows.by_weight(blocks.weights(0, n_rows), n_rows, rng.randint(2**31 - 1))
@@ -154,7 +168,7 @@ class Streaming(Clusterer):
         )
         return begin, course
 
-    def _check_batches(self, blocks: Blocks) -> None:
+    def _check_batches(self, blocks: Blocks | ShardBlocks) -> None:
         if self.empty != "farthest":
             raise ValueError(
                 f"empty: found {self.empty!r} with batch_size={self.batch_size}; leave it at "

@@ -12,7 +12,7 @@ from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
-from lloydformer.estimators.source import Source
+from lloydformer.estimators.shards import AnySource
 from lloydformer.solving.solve import Result
 
 
@@ -175,7 +175,7 @@ class TrimmedKMeans(Clusterer):
         return recipes.trimmed(float(self.keep))
 
     @one_core()
-    def _keep(self, result: Result, source: Source) -> None:
+    def _keep(self, result: Result, source: AnySource) -> None:
         super()._keep(result, source)
         outliers = torch.as_tensor(self.labels_) == -1
         self.outliers_ = source.out(outliers.nonzero()[:, 0])

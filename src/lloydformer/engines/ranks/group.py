@@ -44,25 +44,27 @@ class Ranks:
     rank: int = 0
     size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    _room: int = _SMALLEST
-    """Bytes of a message that every rank has room for, the same on all ranks."""
+    _rooms: dict[object, int] = field(default_factory=dict)
+    """Bytes of a message of each kind that every rank has room for, the same on all ranks."""
 
-    def gather(self, value: V) -> list[V]:
+    def gather(self, value: V, kind: object = None) -> list[V]:
         """The values of all ranks, by their numbers.
 
-        It takes one all-gather, and a second one if a message is longer than any one before.
+        It takes one all-gather, and a second one if a message is longer than all before of its
+        kind.
         """
         if self.size == 1:
             return [value]
         message = _pickled(value)
-        found = self._all_gather(message)
+        room = self._rooms.setdefault(kind, _SMALLEST)
+        found = self._all_gather(message, room)
         longest = max(_HEAD.unpack_from(one)[0] for one in found)
-        if longest > self._room:
-            self._room = 1 << (longest - 1).bit_length()
-            found = self._all_gather(message)
+        if longest > room:
+            self._rooms[kind] = longest + longest // 8
+            found = self._all_gather(message, self._rooms[kind])
         return [pickle.loads(memoryview(one)[_HEAD.size :]) for one in found]
 
-    def gather_results(self, function: Callable[[], V]) -> list[V]:
+    def gather_results(self, function: Callable[[], V], kind: object = None) -> list[V]:
         """Call a function on every rank, and gather what it returns.
 
         Raises
@@ -79,7 +81,7 @@ class Ranks:
             if self.size == 1:
                 raise
             error = raised
-        found = self.gather((value, None if error is None else _words(error)))
+        found = self.gather((value, None if error is None else _words(error)), kind)
         if error is not None:
             raise error
         for rank, (_, words) in enumerate(found):
@@ -91,11 +93,13 @@ class Ranks:
         """Call a function on rank 0 alone, and return its result, or raise its error, on all."""
         return self.gather_results(lambda: function() if self.rank == 0 else None)[0]  # type: ignore[return-value]
 
-    def _all_gather(self, message: bytes) -> list[bytes]:
+    def _all_gather(self, message: bytes, room: int) -> list[bytes]:
         """Messages of all ranks with their heads; those longer than the room are cut off."""
-        padded = (_HEAD.pack(len(message)) + message)[: _HEAD.size + self._room]
-        padded = padded.ljust(_HEAD.size + self._room, b"\0")
-        mine = torch.frombuffer(bytearray(padded), dtype=torch.uint8).to(self.device)
+        padded = bytearray(_HEAD.size + room)
+        cut = message[:room]
+        padded[: _HEAD.size] = _HEAD.pack(len(message))
+        padded[_HEAD.size : _HEAD.size + len(cut)] = cut
+        mine = torch.frombuffer(padded, dtype=torch.uint8).to(self.device)
         others: list[Tensor] = [torch.empty_like(mine) for _ in range(self.size)]
         dist.all_gather(others, mine)
         return [other.cpu().numpy().tobytes() for other in others]
