@@ -62,9 +62,9 @@ class Pass:
 
 
 def lloyd_pass(problem: Problem) -> Pass:
-    """An iteration: sums (k, d), masses (k) and the number of changed labels, for k centers."""
+    """An iteration: sums (k, d), masses (k), numbers of points (k), and that of changed labels."""
     kd = problem.n_clusters * problem.n_features
-    summary = FLOAT64 * (kd + problem.n_clusters + 1)
+    summary = FLOAT64 * (kd + 2 * problem.n_clusters + 1)
     return Pass(kd, summary, problem.itemsize * kd)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cost_model import FLOAT64, Network, Problem, Worker, lloyd_pass
+from cost_model import Network, Problem, Worker, lloyd_pass
 from scipy.optimize import nnls
 from simulator import Cluster
 
@@ -25,8 +25,8 @@ def load() -> Result:
     return json.loads(RESULT.read_text(encoding="utf-8"))
 
 
-def shapes(result: Result) -> list[tuple[int, int]]:
-    """d and k of the fits."""
+def fits(result: Result) -> list[tuple[int, int, int]]:
+    """n, d and k of the fits."""
     return [tuple(map(int, name.split(", "))) for name in result["ranks"]["1"]["iteration"]]
 
 
@@ -35,16 +35,10 @@ def worker_of(result: Result) -> Worker:
 
     The squares of the relative errors are as small as they can be.
     """
-    one, n_rows = result["ranks"]["1"], result["rows"]
-    d, k = np.array(shapes(result)).T
-    seconds = np.array(list(one["iteration"].values()))
-    few = one["few"]
-    columns = np.stack([np.full(len(d), n_rows), n_rows * d, n_rows * d * k, np.ones(len(d))], 1)
-    small_d, small_k = shapes(result)[0]
-    small = result["few"] * np.array([1, small_d, small_d * small_k, 1 / result["few"]])
-    rows = np.vstack([columns / seconds[:, None], small / few])
-    found, _ = nnls(rows, np.ones(len(rows)))
-    per_row, per_number, per_product, per_pass = found.tolist()
+    n, d, k = np.array(fits(result)).T
+    seconds = np.array(list(result["ranks"]["1"]["iteration"].values()))
+    columns = np.stack([n, n * d, n * d * k, np.ones(len(n))], axis=1) / seconds[:, None]
+    per_row, per_number, per_product, per_pass = nnls(columns, np.ones(len(n)))[0].tolist()
     return Worker(per_row, per_number, per_product, per_pass, adding=result["adding"])
 
 
@@ -64,19 +58,15 @@ def simulated(result: Result, n_rows: int, d: int, k: int, size: int) -> float:
     return cluster.run([lloyd_pass(problem)]).seconds[0]
 
 
-def compared(result: Result) -> list[tuple[int, int, int, float, float]]:
-    """Of each fit: ranks, d, k, seconds measured and simulated."""
+def compared(result: Result) -> list[tuple[int, int, int, int, float, float]]:
+    """Of each fit: n, d, k, ranks, seconds measured and simulated."""
     return [
-        (size, d, k, result["ranks"][str(size)]["iteration"][f"{d}, {k}"],
-         simulated(result, result["rows"], d, k, size))
-        for d, k in shapes(result) for size in (1, 2)
+        (n, d, k, size, result["ranks"][str(size)]["iteration"][f"{n}, {d}, {k}"],
+         simulated(result, n, d, k, size))
+        for n, d, k in fits(result) for size in (1, 2)
     ]  # fmt: skip
 
 
 def assumed_worker(result: Result) -> Worker:
     """A worker of the assumed cluster: a thread of this machine, with memory and a disk."""
     return replace(worker_of(result), memory=MEMORY, disk=DISK)
-
-
-def summary_bytes(problem: Problem) -> int:
-    return FLOAT64 * (problem.n_clusters * (problem.n_features + 1) + 1)

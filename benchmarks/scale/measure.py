@@ -1,8 +1,8 @@
 """Measures what the cost model needs: iterations on 1 and 2 ranks of one thread, and all-gathers.
 
-python benchmarks/scale/measure.py writes results/scale.json. An iteration is the mean of the first
-20 from a random start; each of them is the fastest of some repeats, as the repeats do the same
-work to the last bit and whatever else the machine does only adds to it.
+python benchmarks/scale/measure.py [SECONDS] writes results/scale.json. An iteration is the mean of
+the first 20 from a random start; each of them is the fastest of many repeats, which do the same
+work to the last bit. A repeat waits for a moment in which nothing else runs, but not for long.
 """
 
 import os
@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,12 @@ from lloydformer.engines.ranks import joined_ranks
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from provenance import provenance, save
 
-SHAPES = [(2, 5), (16, 64), (32, 10), (32, 100), (64, 256), (128, 100)]
-"""d and k of the fits."""
-ROWS = 1 << 18
-FEW = 1 << 13
-"""Rows of a fit that is hardly more than its fixed costs."""
-ITERATIONS, REPEATS = 20, 6
+FITS = [(1 << 14, 16, 64), (1 << 16, 8, 16), (1 << 16, 16, 64), (1 << 16, 32, 10),
+        (1 << 16, 32, 100), (1 << 16, 64, 256), (1 << 16, 128, 100), (1 << 18, 16, 64)]  # fmt: skip
+"""n, d and k."""
+ITERATIONS = 20
+PATIENCE = 0.3
+"""Seconds that a repeat waits for a quiet moment."""
 MESSAGES = [1 << power for power in (10, 13, 16, 18, 20, 22)]
 """Bytes of a rank's message in an all-gather."""
 
@@ -43,50 +44,69 @@ def points(n_rows: int, d: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     return X, X[random.choice(n_rows, size=k, replace=False)].copy()
 
 
-def iteration(X: np.ndarray, start: np.ndarray, rank: int, size: int) -> float:
-    """Seconds of an iteration, on average over the first ones."""
-    times = []
-    for _ in range(REPEATS):
-        heard: list[float] = []
-        lf.KMeans(
-            len(start), init=start, n_init=1, max_iter=ITERATIONS, tol=0, engine="native",
-            callback=lambda progress, heard=heard: heard.append(progress.seconds),
-        ).fit(lf.Shard(X[len(X) * rank // size : len(X) * (rank + 1) // size]))  # fmt: skip
-        times.append(heard)
-    shortest = min(map(len, times))
-    return float(np.min([each[:shortest] for each in times], axis=0).mean())
+def iterations(X: np.ndarray, start: np.ndarray, rank: int, size: int) -> list[float]:
+    """Seconds of the first iterations of a fit."""
+    heard: list[float] = []
+    lf.KMeans(
+        len(start), init=start, n_init=1, max_iter=ITERATIONS, tol=0, engine="native",
+        callback=lambda progress: heard.append(progress.seconds),
+    ).fit(lf.Shard(X[len(X) * rank // size : len(X) * (rank + 1) // size]))  # fmt: skip
+    return heard
 
 
-def exchanges() -> dict[str, float]:
-    """Seconds of an all-gather, by the bytes of a rank's message."""
-    ranks, found = joined_ranks(), {}
-    for n_bytes in MESSAGES:
-        message, times = os.urandom(n_bytes), []
-        for _ in range(60):
-            began = time.perf_counter()
-            ranks.gather(message, n_bytes)
-            times.append(time.perf_counter() - began)
-        found[str(n_bytes)] = float(np.min(times[2:]))
+def quiet() -> bool:
+    """Is this process the only one that runs?"""
+    lines = Path("/proc/stat").read_text().splitlines()
+    return any(line == "procs_running 1" for line in lines)
+
+
+def wait(began: float, seconds: float) -> bool:
+    """Wait for a quiet moment on rank 0; returns whether time is left."""
+    ranks = joined_ranks()
+    if ranks.rank == 0:
+        until = time.monotonic() + PATIENCE
+        while not quiet() and time.monotonic() < until:
+            time.sleep(0.003)
+    return ranks.gather(time.monotonic() - began < seconds)[0]
+
+
+def exchange(n_bytes: int) -> list[float]:
+    """Seconds of some all-gathers of messages of so many bytes."""
+    ranks, message, times = joined_ranks(), os.urandom(n_bytes), []
+    for _ in range(12):
+        began = time.perf_counter()
+        ranks.gather(message, n_bytes)
+        times.append(time.perf_counter() - began)
+    return [min(times[2:])]
+
+
+def measured(rank: int, size: int, seconds: float) -> dict[str, Any]:
+    """The fastest of all repeats, as far as there is time."""
+    data = {f"{n}, {d}, {k}": points(n, d, k) for n, d, k in FITS}
+    work = {("iteration", name): partial(iterations, *data[name], rank, size) for name in data}
+    work |= {("exchange", str(n)): partial(exchange, n) for n in MESSAGES if size > 1}
+    best: dict[tuple[str, str], np.ndarray] = {}
+    began, repeats = time.monotonic(), 0
+    while repeats < 2 or wait(began, seconds):
+        for key, function in work.items():
+            wait(began, seconds)
+            times = np.array(function())
+            best[key] = times if key not in best else np.minimum(best[key], times)
+        repeats += 1
+    found: dict[str, Any] = {"iteration": {}, "exchange": {}, "repeats": repeats}
+    for (kind, name), times in best.items():
+        found[kind][name] = float(times.mean())
     return found
 
 
-def measured(rank: int, size: int) -> dict[str, Any]:
-    rows = {}
-    for d, k in SHAPES:
-        X, start = points(ROWS, d, k)
-        rows[f"{d}, {k}"] = iteration(X, start, rank, size)
-    X, start = points(FEW * size, *SHAPES[0])
-    return {"iteration": rows, "few": iteration(X, start, rank, size), "exchange": exchanges()}
-
-
-def on_ranks(size: int) -> dict[str, Any]:
+def on_ranks(size: int, seconds: float) -> dict[str, Any]:
     """What rank 0 of so many ranks measures."""
     with tempfile.TemporaryDirectory() as name:
         folder, children = Path(name), []
         for rank in range(size):
             child = os.fork()
             if child == 0:
-                _run(folder, rank, size)
+                _run(folder, rank, size, seconds)
                 os._exit(0)
             children.append(child)
         ended = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
@@ -95,10 +115,10 @@ def on_ranks(size: int) -> dict[str, Any]:
         return pickle.loads((folder / "found").read_bytes())
 
 
-def _run(folder: Path, rank: int, size: int) -> None:
+def _run(folder: Path, rank: int, size: int, seconds: float) -> None:
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank,
                             world_size=size, timeout=timedelta(seconds=60))  # fmt: skip
-    found = measured(rank, size)
+    found = measured(rank, size, seconds)
     if rank == 0:
         (folder / "found").write_bytes(pickle.dumps(found))
     dist.destroy_process_group()
@@ -118,10 +138,7 @@ def adding() -> float:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     os.environ["OMP_NUM_THREADS"] = "1"
-    began = time.perf_counter()
-    found = {str(size): on_ranks(size) for size in (1, 2)}
-    print(save("scale", {
-        "rows": ROWS, "few": FEW, "iterations": ITERATIONS, "repeats": REPEATS,
-        "adding": adding(), "ranks": found, "seconds": time.perf_counter() - began,
-        "provenance": provenance(),
-    }))  # fmt: skip
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
+    found = {str(size): on_ranks(size, seconds) for size in (1, 2)}
+    result = {"iterations": ITERATIONS, "adding": adding(), "ranks": found}
+    print(save("scale", {**result, "provenance": provenance()}))

@@ -4,6 +4,7 @@ The workers are threads of the machine that `measure.py` ran on, the network is 
 (`fitted.py`).
 """
 
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from cost_model import (
     ring_seconds,
     shares,
     subtrees,
+    tree_seconds,
     with_restarts,
 )
 from fitted import CLUSTER, TASK, assumed_worker, load
@@ -39,6 +41,8 @@ USUAL = 16
 SLOW = (0.01, 3.0)
 """One worker of 100 takes 3 times as long, in every pass another one."""
 JITTER = 0.05
+EACH = 10**8
+"""Rows of a worker, where slow workers and failures are looked at."""
 DAY = 86_400.0
 LIFE = 30 * DAY
 """Mean time until a worker fails."""
@@ -121,38 +125,66 @@ def seedings() -> list[Result]:
 
 
 def troubles() -> list[Result]:
-    """What slow workers and failures add to an iteration of 10^12 points, or of 10^9 for few."""
+    """What slow workers and failures cost, with so many rows on each worker."""
     found = []
     for size in SIZES:
-        problem, worker = Problem(10**6 * size, 16, 64), assumed_worker(load())
-        one, passes = lloyd_pass(problem), 20
-        share, factor = SLOW
-
-        def mean(trouble: Trouble | None, *, problem=problem, one=one, size=size, passes=passes):
-            cluster = Cluster(problem, size, assumed_worker(load()), CLUSTER, fan_in=USUAL,
-                              trouble=trouble)  # fmt: skip
-            return float(np.mean(cluster.run([one] * passes).seconds))
-
-        even = mean(None)
-        rate, reading = size / LIFE, 10**6 * problem.row_bytes / RELOAD
-        failing = Trouble(failures=1 / LIFE, noticed=NOTICED, reload=RELOAD, seed=1)
+        problem = Problem(EACH * size, 16, 64)
+        even = _mean(problem, size, Trouble())
+        rate, reading = size / LIFE, EACH * problem.row_bytes / RELOAD
         interval = best_interval(CHECKPOINT, rate)
         again = with_restarts(interval + CHECKPOINT, rate, RESTART + reading)
         found.append({
-            "workers": size, "even": even,
-            "jitter": mean(Trouble(jitter=JITTER)) / even,
-            "slow": mean(Trouble(share=share, factor=factor, jitter=JITTER)) / even,
-            "failures_a_day": rate * DAY,
-            "replaced": 1 + rate * (NOTICED + reading + even),
-            "restarted": again / interval, "interval": interval,
-            "seconds_map": worker.seconds(problem, one, 10**6),
-            "failing": mean(failing),
+            "workers": size, "seconds": even,
+            "jitter": _mean(problem, size, Trouble(jitter=JITTER)) / even,
+            "slow": _mean(problem, size, Trouble(JITTER, *SLOW)) / even,
+            "failures_a_day": rate * DAY, "interval": interval,
+            "replaced": 1 + rate * (NOTICED + reading + even), "restarted": again / interval,
         })  # fmt: skip
     return found
+
+
+def _mean(problem: Problem, size: int, trouble: Trouble) -> float:
+    """Seconds of an iteration, on average over some."""
+    worker = assumed_worker(load())
+    cluster = Cluster(problem, size, worker, CLUSTER, fan_in=USUAL, trouble=trouble)
+    return float(np.mean(cluster.run([lloyd_pass(problem)] * 10).seconds))
+
+
+def takeovers() -> list[Result]:
+    """The number of workers from which the exchange of an iteration takes longer than its map."""
+    found = []
+    for d, k in SHAPES:
+        for n_rows in ROWS:
+            problem, worker = Problem(n_rows, d, k), assumed_worker(load())
+            one = lloyd_pass(problem)
+            exchanges = {
+                "ring": lambda size, p=problem, o=one: ring(p, size, o),
+                "tree": lambda size, o=one: both_ways(size, o),
+                "scheduler": lambda size: size * TASK,
+            }
+            row: Result = {"d": d, "k": k, "rows": n_rows}
+            for name, exchange in exchanges.items():
+                size = 2
+                while (
+                    size < 1e7
+                    and exchange(size) < n_rows / size * worker.seconds(problem, one, 10**6) / 10**6
+                ):
+                    size = math.ceil(size * 1.02)
+                row[name] = size
+            found.append(row)
+    return found
+
+
+def both_ways(size: int, one: Pass) -> float:
+    """Centers down a tree and summaries up, in closed form."""
+    depth = depth_of(size, USUAL)
+    return tree_seconds(depth, USUAL, one.broadcast, CLUSTER) + tree_seconds(
+        depth, USUAL, one.summary, CLUSTER
+    )
 
 
 if __name__ == "__main__":
     print(save("scale_simulated", {
         "iterations": iterations(), "fan_ins": fan_ins(), "seedings": seedings(),
-        "troubles": troubles(), "provenance": provenance(),
+        "troubles": troubles(), "takeovers": takeovers(), "provenance": provenance(),
     }))  # fmt: skip

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from cost_model import (
     Network,
     Pass,
@@ -22,12 +23,37 @@ from cost_model import (
     with_restarts,
 )
 
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.engines.parts import Holder, Opening, PartRows
+from lloydformer.engines.parts.questions import RunFold
+from lloydformer.engines.ranks.group import pickled
+from lloydformer.engines.ranks.places import places
+from lloydformer.plans.assign import Nearest
+
 
 def test_bytes_of_an_iteration():
     problem = Problem(1_000_000, 16, 64)
     one = lloyd_pass(problem)
-    assert (one.products, one.summary, one.broadcast) == (1024, 8 * (1024 + 64 + 1), 4096)
+    assert (one.products, one.summary, one.broadcast) == (1024, 8 * (1024 + 128 + 1), 4096)
     assert (problem.leaf, problem.n_leaves, problem.row_bytes) == (8192, 123, 64)
+
+
+@pytest.mark.parametrize("n_rows", [3 * 8192, 13 * 8192 - 77, 40_000])
+def test_the_bytes_of_an_iteration_are_those_that_ranks_send(n_rows):
+    problem = Problem(n_rows, 4, 32)
+    X = torch.from_numpy(np.random.default_rng(0).normal(size=(n_rows, 4)).astype(np.float32))
+    opening = Opening.of(TensorBlocks(X, leaf=problem.leaf), "native", single=False)
+    where = places([n_rows // 3, n_rows - n_rows // 3], problem.leaf, single=False)
+    for rank in (0, 1):
+        holder, here = Holder(opening, 1, n_rows), [at.cut for at in where if at.rank == rank]
+        for number, cut in enumerate(here):
+            holder.add(number, PartRows(cut.start, X[cut.start : cut.stop]))
+        answer = holder.answer(RunFold(fold=Nearest(X[:32].contiguous()), version=0))
+        holder.close()
+        start, stop = here[0].start // problem.leaf, -(-here[-1].stop // problem.leaf)
+        count = subtrees(start, stop, problem.n_leaves)
+        expected = count * lloyd_pass(problem).summary
+        assert expected <= len(pickled(answer)) <= expected + 400 * count + 300
 
 
 def test_leaves_are_shared_evenly_and_all_of_them():

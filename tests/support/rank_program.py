@@ -7,6 +7,7 @@ each number of ranks and each case what it found.
 import os
 import pickle
 import sys
+import time
 import traceback
 from datetime import timedelta
 from pathlib import Path
@@ -172,6 +173,20 @@ def different_seeds(rank, size):
     return lf.KMeans(3, init="random").fit(lf.Shard(X[rank::size])).cluster_centers_
 
 
+def vanished(folder, rank):
+    """A rank is gone: the error that another one gets, and after how many seconds."""
+    dist.init_process_group("gloo", init_method=f"file://{folder}/vanished", rank=rank,
+                            world_size=3, timeout=LIMIT)  # fmt: skip
+    if rank == 2:
+        return None
+    began = time.monotonic()
+    try:
+        lf.KMeans(3).fit(lf.Shard(points(100)))
+    except RuntimeError as error:
+        return str(error), time.monotonic() - began
+    return None
+
+
 def run_rank(folder, rank):
     found = {}
     for size in SIZES:
@@ -186,6 +201,7 @@ def run_rank(folder, rank):
             "seeds": different_seeds(rank, size),
         }
         dist.destroy_process_group()
+    found["vanished"] = vanished(folder, rank)
     (folder / f"{rank}.pickle").write_bytes(pickle.dumps(found))
 
 

@@ -205,9 +205,9 @@ def train(
         Number of runs that are trained in one batch; None for all runs, or for an equal share of
         them on each rank. It changes the last bits of the weights, the number of ranks does not.
     ranks : Ranks or None, default=None
-        `lf.engines.ranks.joined_ranks()` to spread the groups of runs over the processes of
-        `torchrun`; None to train here. All ranks pass the same arguments and get the same result;
-        rank 0 writes the files and calls the callback.
+        What `joined_ranks()` of `lloydformer.engines.ranks` returns, to spread the groups of runs
+        over the processes of `torchrun`; None to train here. All ranks pass the same arguments and
+        get the same result; rank 0 writes the files and calls the callback.
 
     Returns
     -------

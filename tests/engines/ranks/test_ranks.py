@@ -1,9 +1,12 @@
 """Ranks: the same bits as one process, whatever the shards; errors of one rank on all of them."""
 
+import json
 import os
 import pickle
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +34,7 @@ def found(tmp_path_factory):
     told = [pickle.loads((folder / f"{rank}.pickle").read_bytes()) for rank in range(max(SIZES))]
     return {
         "folder": folder,
+        "vanished": [told[rank]["vanished"] for rank in range(2)],
         **{size: [told[rank][size] for rank in range(size)] for size in SIZES},
     }
 
@@ -100,6 +104,12 @@ def test_an_error_of_one_rank_is_raised_on_all(found, name, size):
                 assert message.startswith(f"rank {size - 1}: ")
 
 
+def test_a_rank_that_is_gone_ends_the_others(found):
+    for words, seconds in found["vanished"]:
+        assert words
+        assert seconds < rank_program.LIMIT.total_seconds() + 5
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_ranks_draw_the_same_random_numbers(found, size):
     for told in found[size]:
@@ -157,3 +167,44 @@ def averaging(k):
 
 def layer_norm(k):
     return lf.CircuitClusterer(k, recipe=lf.recipes.spherical(norm="layer"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_the_program_of_the_documentation_under_torchrun(size, tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "scale.md").read_text(encoding="utf-8")
+    program = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "program.py").write_text(program[1], encoding="utf-8")
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(size)]
+    done = subprocess.run([*torchrun, str(tmp_path / "program.py")], timeout=LIMIT, check=False,
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == program[2]
+
+
+@pytest.mark.long
+def test_the_train_command_under_torchrun(tmp_path):
+    """One table, one set of files, by rank 0; the weights of one process."""
+    options = ["train", "-d", "2", "-k", "3", "--points", "30", "--steps", "20", "--batch", "3",
+               "--validation", "6", "--evaluate-every", "10", "--device", "cpu", "--seed", "0,1,2",
+               "--together", "1", "--json", "-o"]  # fmt: skip
+    printed = {}
+    for name, start in (
+        ("one", []),
+        ("two", ["-m", "torch.distributed.run", "--nproc-per-node=2"]),
+    ):
+        done = subprocess.run(
+            [sys.executable, *start, "-m", "lloydformer", *options, str(tmp_path / name)],
+            timeout=LIMIT, check=False, capture_output=True, text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        printed[name] = json.loads(done.stdout)
+    for one, two in zip(printed["one"]["rows"], printed["two"]["rows"], strict=True):
+        assert {**one, "card": None} == {**two, "card": None}
+    one, two = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).glob("*.safetensors")}
+        for name in printed
+    )
+    assert one == two
+    assert len(one) == 3

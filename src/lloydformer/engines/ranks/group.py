@@ -55,7 +55,7 @@ class Ranks:
         """
         if self.size == 1:
             return [value]
-        message = _pickled(value)
+        message = pickled(value)
         room = self._rooms.setdefault(kind, _SMALLEST)
         found = self._all_gather(message, room)
         longest = max(_HEAD.unpack_from(one)[0] for one in found)
@@ -114,7 +114,8 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def _pickled(value: Any) -> bytes:
+def pickled(value: Any) -> bytes:
+    """A value as it is sent."""
     stream = io.BytesIO()
     _Pickler(stream, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
     return stream.getvalue()
