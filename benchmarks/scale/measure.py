@@ -25,11 +25,11 @@ from lloydformer.engines.ranks import joined_ranks
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from provenance import provenance, save
 
-FITS = [(1 << 14, 16, 64), (1 << 16, 8, 16), (1 << 16, 16, 64), (1 << 16, 32, 10),
-        (1 << 16, 32, 100), (1 << 16, 64, 256), (1 << 16, 128, 100), (1 << 18, 16, 64)]  # fmt: skip
+FITS = [(1 << 14, 16, 64), (1 << 14, 64, 256), (1 << 14, 128, 100), (1 << 16, 8, 16),
+        (1 << 16, 16, 64), (1 << 16, 32, 10), (1 << 16, 32, 100)]  # fmt: skip
 """n, d and k."""
 ITERATIONS = 20
-PATIENCE = 0.3
+PATIENCE = 0.1
 """Seconds that a repeat waits for a quiet moment."""
 MESSAGES = [1 << power for power in (10, 13, 16, 18, 20, 22)]
 """Bytes of a rank's message in an all-gather."""
@@ -139,6 +139,6 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     os.environ["OMP_NUM_THREADS"] = "1"
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
-    found = {str(size): on_ranks(size, seconds) for size in (1, 2)}
+    found = {str(size): on_ranks(size, seconds * (2 * size - 1) / 4) for size in (1, 2)}
     result = {"iterations": ITERATIONS, "adding": adding(), "ranks": found}
     print(save("scale", {**result, "provenance": provenance()}))
