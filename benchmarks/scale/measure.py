@@ -25,8 +25,8 @@ from lloydformer.engines.ranks import joined_ranks
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from provenance import provenance, save
 
-FITS = [(1 << 14, 16, 64), (1 << 14, 64, 256), (1 << 14, 128, 100), (1 << 16, 8, 16),
-        (1 << 16, 16, 64), (1 << 16, 32, 10), (1 << 16, 32, 100)]  # fmt: skip
+FITS = [(1 << 14, 16, 64), (1 << 14, 64, 256), (1 << 16, 8, 16), (1 << 16, 16, 64),
+        (1 << 16, 32, 10), (1 << 16, 32, 100), (1 << 16, 128, 100)]  # fmt: skip
 """n, d and k."""
 ITERATIONS = 20
 PATIENCE = 0.1

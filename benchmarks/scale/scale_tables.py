@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cost_model import Problem, lloyd_pass, shares, subtrees
-from fitted import compared, loopback, worker_of
+from fitted import compared, loopback, sharing, worker_of
 
 Result = dict[str, Any]
 
@@ -74,7 +74,8 @@ def constants(measured: Result, simulated: Result) -> str:
         f"A row takes {1e9 * worker.per_row:.1f} ns, each of its numbers "
         f"{1e9 * worker.per_number:.2f} ns, each product with a number of a center "
         f"{1e12 * worker.per_product:.1f} ps, and a pass {1e3 * worker.per_pass:.2f} ms whatever "
-        f"its size. An all-gather of 2 ranks takes {1e3 * network.latency:.2f} ms and "
+        f"its size, {1e3 * sharing(measured):.2f} ms more with several ranks. An all-gather of "
+        f"2 ranks takes {1e3 * network.latency:.2f} ms and "
         f"{1e-9 * network.bandwidth:.2f} GB go through it in a second. "
         f"{1e-9 * measured['adding']:.0f} GB of summaries are added in a second.\n"
     )
