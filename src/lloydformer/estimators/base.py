@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from copy import copy
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -23,7 +24,8 @@ from lloydformer.data.blocks import Blocks, count_weighted, ranges
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
 from lloydformer.engines import choose
-from lloydformer.engines.parts import LabelsOnParts
+from lloydformer.engines.dask.pieces import is_collection
+from lloydformer.engines.parts import LabelsOnParts, PartsBlocks
 from lloydformer.estimators.matching import earlier_centers, order_after, renumbered
 from lloydformer.estimators.one_pass import one_pass
 from lloydformer.estimators.parameter_checks import (
@@ -254,7 +256,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return source.without_zero_rows(getattr(self, "zero_rows", "error"))
 
     def _check_size(self, blocks: Blocks) -> None:
-        count = count_weighted(blocks)
+        count = blocks.n_weighted if isinstance(blocks, PartsBlocks) else count_weighted(blocks)
         if count < self.n_clusters:
             raise ValueError(
                 f"n_samples={count} should be >= n_clusters={self.n_clusters}."
@@ -318,8 +320,21 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         array([0, 1], dtype=int32)
         """
         check_is_fitted(self)
+        if is_collection(X):
+            return self._lazily("predict", X, None, np.dtype(np.int32))
         rows = one_pass(self, X)
         return self._finish(X)[0] if rows is None else rows.labels()
+
+    def _lazily(self, method: str, X: Any, width: int | None, dtype: Any = None) -> Any:
+        """A method for each block of a dask collection, as a dask array in the chunks of X."""
+        from lloydformer.engines.dask.collections import mapped
+
+        model = copy(self)
+        model.__dict__.pop("labels_", None)  # not sent to the workers
+        model.callback, model.verbose = None, 0
+        if dtype is None:
+            dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        return mapped(X, getattr(model, method), width, np.dtype(dtype))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Cluster the rows of X and return their labels.
@@ -382,6 +397,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         array([[2., 6.]])
         """
         check_is_fitted(self)
+        if is_collection(X):
+            return self._lazily("transform", X, self.n_clusters)
         rows = one_pass(self, X)
         if rows is not None:
             return rows.distances(cosine=self._cosine_distances)
@@ -550,6 +567,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         array([2., 1.])
         """
         check_is_fitted(self)
+        if is_collection(X) and labels is None:
+            return self._lazily("distances_to_centers", X, None)
         source = self._read(X, reset=False)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
         own = torch.as_tensor(self.predict(X) if labels is None else labels).to(centers.device)
