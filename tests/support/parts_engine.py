@@ -46,7 +46,7 @@ class PartsEngine:
                 for holder in session._transport.holders:
                     for part in holder.parts.values():
                         if rng.random() < self.loses:
-                            part.open_again()
+                            part.close()
                             part.version = -1
                 return ask(question)
 

@@ -47,6 +47,7 @@ FITS = {
     "kmeans, weights": lambda: lf.KMeans(K, init="random", n_init=2, max_iter=4),
     "kmeans, oversampling": lambda: lf.KMeans(K, init="k-means||", max_iter=4),
     "kmeans, small": lambda: lf.KMeans(9, max_iter=6),
+    "kmeans, batches, weights": lambda: lf.KMeans(K, batch_size=500, max_iter=2),
     "kmeans, float64": lambda: lf.KMeans(K, max_iter=3, **ROWS),
     "soft": lambda: lf.SoftKMeans(K, inverse_temperature=2.0, max_iter=3, **ROWS),
     "spherical": lambda: lf.SphericalKMeans(K, max_iter=4, **ROWS),
@@ -132,10 +133,6 @@ def zeros(X, rank, size):
     return lf.SphericalKMeans(3), lf.Shard(X), None
 
 
-def batches(X, rank, size):
-    return lf.KMeans(3, batch_size=100), lf.Shard(X), None
-
-
 def function_as_start(X, rank, size):
     return lf.KMeans(3, init=lambda X, k, random_state: X[:k]), lf.Shard(X), None
 
@@ -143,7 +140,7 @@ def function_as_start(X, rank, size):
 ERRORS = {
     one.__name__: one
     for one in (with_nan, other_width, other_clusters, wrong_clusters, other_start, one_weight,
-                no_weight, no_rows, few_rows, zeros, batches, function_as_start)
+                no_weight, no_rows, few_rows, zeros, function_as_start)
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from copy import copy
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -24,8 +25,8 @@ from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
 from lloydformer.data.shard import Shard
 from lloydformer.engines import choose
-from lloydformer.engines.parts import LabelsOnParts
-from lloydformer.engines.ranks.engine import RanksEngine, ShardBlocks
+from lloydformer.engines.dask.pieces import is_collection
+from lloydformer.engines.parts import LabelsOnParts, PartsBlocks
 from lloydformer.estimators.matching import earlier_centers, order_after, renumbered
 from lloydformer.estimators.one_pass import one_pass
 from lloydformer.estimators.parameter_checks import (
@@ -35,7 +36,7 @@ from lloydformer.estimators.parameter_checks import (
     parameters_hold,
 )
 from lloydformer.estimators.saved import Saved
-from lloydformer.estimators.shards import AnySource, read_shard
+from lloydformer.estimators.shards import read_shard
 from lloydformer.estimators.source import Source, View, read
 from lloydformer.estimators.starts import Starts
 from lloydformer.estimators.warm import warmed
@@ -141,11 +142,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return None
 
     def _begin(
-        self,
-        starts: Starts,
-        blocks: Blocks | ShardBlocks,
-        session: Session,
-        rng: np.random.RandomState,
+        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
     ) -> tuple[InitialCenters, Course | None]:
         """Where starts begin, and what is run from each."""
         return starts, self._course(session, rng)
@@ -207,10 +204,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             self._keep(self._numbered(result, session.layout), source)
         return self
 
-    def _open(self, blocks: Blocks | ShardBlocks) -> AbstractContextManager[Session]:
+    def _open(self, blocks: Blocks) -> AbstractContextManager[Session]:
         """A session on the engine for these data."""
-        if isinstance(blocks, ShardBlocks):
-            return RanksEngine().open(blocks)
         return choose(self.engine, blocks).open(blocks)
 
     def _earlier(self, layout: Layout) -> Tensor | None:
@@ -225,7 +220,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             return result
         return renumbered(result, order_after(result.centers, earlier))
 
-    def _keep(self, result: Result, source: AnySource) -> None:
+    def _keep(self, result: Result, source: Source) -> None:
         """Set the fitted attributes."""
         layout, labels = source.blocks.layout, result.labels
         self._view = View(layout.origin, layout.scaling)
@@ -254,11 +249,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             f"({self.n_clusters}). Possibly due to duplicate points in X."
         )
 
-    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> AnySource:
-        if isinstance(X, Shard) and reset:
-            policy = getattr(self, "zero_rows", "error")
-            return read_shard(self, X, sample_weight, directions=self._directions, zero_rows=policy)
+    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
         if isinstance(X, Shard):
+            if reset:
+                return read_shard(self, X, sample_weight, directions=self._directions)
             X = X.rows
         view = None if reset else self._view
         source = read(self, X, sample_weight, reset=reset, directions=self._directions, view=view)
@@ -266,8 +260,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             return source
         return source.without_zero_rows(getattr(self, "zero_rows", "error"))
 
-    def _check_size(self, blocks: Blocks | ShardBlocks) -> None:
-        count = blocks.n_weighted if isinstance(blocks, ShardBlocks) else count_weighted(blocks)
+    def _check_size(self, blocks: Blocks) -> None:
+        count = blocks.n_weighted if isinstance(blocks, PartsBlocks) else count_weighted(blocks)
         if count < self.n_clusters:
             raise ValueError(
                 f"n_samples={count} should be >= n_clusters={self.n_clusters}."
@@ -331,8 +325,21 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         array([0, 1], dtype=int32)
         """
         check_is_fitted(self)
+        if is_collection(X):
+            return self._lazily("predict", X, None, np.dtype(np.int32))
         rows = one_pass(self, X)
         return self._finish(X)[0] if rows is None else rows.labels()
+
+    def _lazily(self, method: str, X: Any, width: int | None, dtype: Any = None) -> Any:
+        """A method for each block of a dask collection, as a dask array in the chunks of X."""
+        from lloydformer.engines.dask.collections import mapped
+
+        model = copy(self)
+        model.__dict__.pop("labels_", None)  # not sent to the workers
+        model.callback, model.verbose = None, 0
+        if dtype is None:
+            dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        return mapped(X, getattr(model, method), width, np.dtype(dtype))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Cluster the rows of X and return their labels.
@@ -395,6 +402,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         array([[2., 6.]])
         """
         check_is_fitted(self)
+        if is_collection(X):
+            return self._lazily("transform", X, self.n_clusters)
         rows = one_pass(self, X)
         if rows is not None:
             return rows.distances(cosine=self._cosine_distances)
@@ -406,7 +415,6 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """A function of rows (m, d) and the fitted centers, for all rows, a leaf at a time."""
         check_is_fitted(self)
         source = self._read(X, reset=False)
-        assert isinstance(source, Source)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
         leaves = ranges(blocks.layout)
         return source.out(torch.cat([function(blocks.read(*leaf), centers) for leaf in leaves]))
@@ -564,8 +572,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         array([2., 1.])
         """
         check_is_fitted(self)
+        if is_collection(X) and labels is None:
+            return self._lazily("distances_to_centers", X, None)
         source = self._read(X, reset=False)
-        assert isinstance(source, Source)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
         own = torch.as_tensor(self.predict(X) if labels is None else labels).to(centers.device)
         parts = [

@@ -17,7 +17,6 @@ from lloydformer.data.shard import Shard
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import checked_fit
 from lloydformer.estimators.random_state import generator_of
-from lloydformer.estimators.shards import AnySource
 from lloydformer.estimators.source import Source
 from lloydformer.estimators.starts import Starts
 from lloydformer.estimators.warm import warmed
@@ -198,7 +197,7 @@ class CircuitClusterer(Clusterer):
             return plan if rng is None else plan.seeded(int(rng.randint(2**31 - 1)))
         return MeansPlan(directions=self._directions)
 
-    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> AnySource:
+    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
         norm = self._recipe().norm
         checks_rows = norm is not None and norm.zero_sum
         if checks_rows and isinstance(X, Shard):
@@ -208,7 +207,6 @@ class CircuitClusterer(Clusterer):
             )
         source = super()._read(X, sample_weight, reset=reset)
         if checks_rows:
-            assert isinstance(source, Source)
             for start, stop in ranges(source.blocks.layout):
                 rows = source.blocks.read(start, stop)
                 check_zero_sum("X", rows.take(torch.arange(stop - start)))

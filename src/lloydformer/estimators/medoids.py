@@ -8,10 +8,12 @@ import numpy as np
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
-from lloydformer.estimators.shards import AnySource
+from lloydformer.estimators.source import Source
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.solve import Result
 
@@ -181,11 +183,12 @@ class KMedoids(Clusterer):
             empty="keep",
         )
 
-    def _keep(self, result: Result, source: AnySource) -> None:
+    def _keep(self, result: Result, source: Source) -> None:
         super()._keep(result, source)
         rows = result.outcome.rows
         assert rows is not None
-        self.cluster_centers_ = source.out(source.points_at(rows))  # to the last bit
+        assert isinstance(source.blocks, TensorBlocks | PartsBlocks)
+        self.cluster_centers_ = source.out(source.blocks.subset(rows).points)  # to the last bit
         self.medoid_indices_ = source.out(rows)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)
 

@@ -13,9 +13,11 @@ from lloydformer.data.extent import extent
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.shard import Shard
 from lloydformer.engines import default_engine
-from lloydformer.engines.parts import LabelsOnParts, Opening
+from lloydformer.engines.native.tasks import in_one_call
+from lloydformer.engines.parts import LabelsOnParts, Opening, PartsBlocks
 from lloydformer.engines.ranks import joined_ranks
-from lloydformer.engines.ranks.engine import RanksSession, ShardBlocks
+from lloydformer.engines.ranks.places import places
+from lloydformer.engines.ranks.transport import AllGather, hold
 from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.sample_weight import nonnegative_weights
 from lloydformer.estimators.shard_reports import ShardReport, ShardReports, shared_parameters
@@ -33,40 +35,31 @@ _CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
-class ShardSource:
+class ShardSource(Source):
     """The shards of all ranks as blocks, and how results go back to the user of this rank."""
-
-    blocks: ShardBlocks
-    as_tensors: bool
-    """Did a tensor come in? Then tensors go out."""
 
     def generator(self, random_state: Any) -> np.random.RandomState:
         """Random numbers that are the same on all ranks: those of rank 0."""
-        state = self.blocks.ranks.from_first(lambda: generator_of(random_state).get_state())
+        state = self._here.ranks.from_first(lambda: generator_of(random_state).get_state())
         generator = np.random.RandomState()
         generator.set_state(state)
         return generator
 
-    def points_at(self, rows: Tensor) -> Tensor:
-        """Rows (m, d) of all ranks by their numbers, in the units of the user."""
-        ranks, points = self.blocks.ranks, self.blocks.points
-        first = sum(self.blocks.lengths[: ranks.rank])
-        here = ((rows >= first) & (rows < first + len(points))).nonzero()[:, 0]
-        found = points.new_empty(len(rows), points.shape[1])
-        for places, some in ranks.gather((here, points[rows[here] - first])):
-            found[places] = some
-        return found
+    def without_zero_rows(self, policy: str) -> Source:
+        """They have been refused, or count for nothing, since the shards were read."""
+        return self
 
     def out(self, values: Tensor | LabelsOnParts) -> Any:
         """Values as the user gets them; of labels those of this rank's own rows."""
         if isinstance(values, LabelsOnParts):
-            assert isinstance(values.session, RanksSession)
-            values = values.session.own_labels(values)
-        return values if self.as_tensors else values.numpy()
+            values = self._here.own_labels(values)
+        return super().out(values)
 
-
-AnySource = Source | ShardSource
-"""The data of a fit: in this process, or of several ranks."""
+    @property
+    def _here(self) -> AllGather:
+        assert isinstance(self.blocks, PartsBlocks)
+        assert isinstance(self.blocks.transport, AllGather)
+        return self.blocks.transport
 
 
 @dataclass(frozen=True)
@@ -79,11 +72,11 @@ class _OwnRows:
 
 
 def read_shard(
-    estimator: Any, shard: Shard, sample_weight: Any, *, directions: bool, zero_rows: str
+    estimator: Any, shard: Shard, sample_weight: Any, *, directions: bool
 ) -> ShardSource:
     """Check the rows of this rank, and agree with the others on what the rows of all are.
 
-    Errors of one rank are raised on all of them.
+    Errors of one rank are raised on all of them. Rows move to the ranks that hold their leaves.
     """
     ranks, own = joined_ranks(), list[_OwnRows]()
 
@@ -92,15 +85,16 @@ def read_shard(
         return own[0].report
 
     everyone = ShardReports(ranks.gather_results(look))
-    everyone.check(zero_rows)
+    everyone.check(getattr(estimator, "zero_rows", "error"))
     opening = _opening(estimator, everyone, directions)
     weights = list[Tensor | None]()
     ranks.gather_results(lambda: weights.append(_weights(own[0], everyone)))
-    blocks = ShardBlocks(
-        own[0].points.to(everyone.dtype), weights[0], opening, everyone.lengths,
-        int(estimator.n_clusters), everyone.n_weighted, ranks,
-    )  # fmt: skip
-    return ShardSource(blocks, isinstance(shard.rows, Tensor))
+    layout, lengths = opening.layout, everyone.lengths
+    small = in_one_call(layout.n_rows, layout.n_features, int(estimator.n_clusters))
+    where = places(lengths, layout.leaf, single=small)
+    held = hold(own[0].points.to(everyone.dtype), weights[0], opening, where, ranks)
+    blocks = PartsBlocks(held.holder.opening, held, everyone.n_weighted)
+    return ShardSource(blocks, _CPU if isinstance(shard.rows, Tensor) else None)
 
 
 def _own_rows(estimator: Any, X: Any, sample_weight: Any, directions: bool) -> _OwnRows:

@@ -1,5 +1,7 @@
 """Batch after batch: centers that are running means of all the rows so far."""
 
+from contextlib import AbstractContextManager
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,13 +12,12 @@ from torch import Tensor
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.data.shard import Shard
-from lloydformer.engines.ranks.engine import ShardBlocks
+from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.matching import order_after
 from lloydformer.estimators.parameter_checks import Interval, checked_fit
 from lloydformer.estimators.random_state import generator_of
-from lloydformer.estimators.shards import AnySource
-from lloydformer.estimators.source import View
+from lloydformer.estimators.source import Source, View
 from lloydformer.estimators.starts import Starts, is_array
 from lloydformer.plans.assign import Nearest
 from lloydformer.plans.contract import Sums
@@ -132,7 +133,7 @@ class Streaming(Clusterer):
         self._n_features_out = len(centers)
         return self
 
-    def _keep(self, result: Result, source: AnySource) -> None:
+    def _keep(self, result: Result, source: Source) -> None:
         super()._keep(result, source)
         assert result.outcome.masses is not None
         self._counts = np.array(result.outcome.masses)
@@ -141,21 +142,12 @@ class Streaming(Clusterer):
             self.n_steps_ = result.outcome.n_steps
 
     def _begin(
-        self,
-        starts: Starts,
-        blocks: Blocks | ShardBlocks,
-        session: Session,
-        rng: np.random.RandomState,
+        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
     ) -> tuple[InitialCenters, Course | None]:
         if self.batch_size is None:
             return super()._begin(starts, blocks, session, rng)
         self._check_batches(blocks)
-        if isinstance(blocks, ShardBlocks):
-            raise ValueError(
-                f"batch_size: found {self.batch_size} with a Shard; ranks go over all rows, so "
-                "leave it at None"
-            )
-        assert isinstance(blocks, TensorBlocks | SparseBlocks)
+        assert isinstance(blocks, TensorBlocks | SparseBlocks | PartsBlocks)
         n_rows = blocks.layout.n_rows
         rows = DrawnRows.by_weight(blocks.weights(0, n_rows), n_rows, rng.randint(2**31 - 1))
         course = MiniBatches(
@@ -163,12 +155,18 @@ class Streaming(Clusterer):
             float(self.reassignment_ratio), not is_array(self.init),
         )  # fmt: skip
         size = course.sample_size(int(self.n_clusters))
-        begin = SampledStart(
-            starts, lambda few: self._open(blocks.subset(few)), self._plan(), rows, size
-        )
+        begin = SampledStart(starts, partial(self._opened, blocks), self._plan(), rows, size)
         return begin, course
 
-    def _check_batches(self, blocks: Blocks | ShardBlocks) -> None:
+    def _opened(
+        self, blocks: TensorBlocks | SparseBlocks | PartsBlocks, rows: Tensor
+    ) -> AbstractContextManager[Session]:
+        """A session over some rows."""
+        if isinstance(blocks, PartsBlocks):
+            return blocks.open_subset(rows)
+        return self._open(blocks.subset(rows))
+
+    def _check_batches(self, blocks: Blocks) -> None:
         if self.empty != "farthest":
             raise ValueError(
                 f"empty: found {self.empty!r} with batch_size={self.batch_size}; leave it at "

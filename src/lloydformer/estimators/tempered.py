@@ -9,7 +9,6 @@ import numpy as np
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks
-from lloydformer.engines.ranks.engine import ShardBlocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval, StrOptions
 from lloydformer.estimators.starts import Starts
@@ -58,11 +57,7 @@ class Tempered(Clusterer):
         return 1.0 if isinstance(self.inverse_temperature, str) else float(self.inverse_temperature)
 
     def _begin(
-        self,
-        starts: Starts,
-        blocks: Blocks | ShardBlocks,
-        session: Session,
-        rng: np.random.RandomState,
+        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
     ) -> tuple[InitialCenters, Course | None]:
         begin, course = super()._begin(starts, blocks, session, rng)
         if not isinstance(self.inverse_temperature, str):

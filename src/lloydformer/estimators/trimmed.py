@@ -3,8 +3,6 @@
 from numbers import Real
 from typing import Any, ClassVar
 
-import torch
-
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
@@ -12,7 +10,7 @@ from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
-from lloydformer.estimators.shards import AnySource
+from lloydformer.estimators.source import Source
 from lloydformer.solving.solve import Result
 
 
@@ -175,10 +173,9 @@ class TrimmedKMeans(Clusterer):
         return recipes.trimmed(float(self.keep))
 
     @one_core()
-    def _keep(self, result: Result, source: AnySource) -> None:
+    def _keep(self, result: Result, source: Source) -> None:
         super()._keep(result, source)
-        outliers = torch.as_tensor(self.labels_) == -1
-        self.outliers_ = source.out(outliers.nonzero()[:, 0])
+        self.outliers_ = source.rows_with(self.labels_, -1)
 
 
 register(

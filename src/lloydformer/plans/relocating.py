@@ -1,13 +1,14 @@
 """One relocation: clusters with large error are split, and the cheapest centers are removed."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
 from lloydformer.numerics.means import means_or
 from lloydformer.plans.assign import Nearest
 from lloydformer.plans.pruning import prune
-from lloydformer.plans.session import Session, Task
+from lloydformer.plans.session import Columns, Session, Task
 from lloydformer.plans.splitting import TIE, Draws, Errors, split
 
 
@@ -37,6 +38,7 @@ class Relocation(Task):
     centers: Tensor
     n_moved: int
     draws: Draws
+    writes: ClassVar[Columns] = ()
 
 
 def relocate(session: Session, centers: Tensor, n_moved: int, draws: Draws) -> Relocated:

@@ -83,7 +83,6 @@ WORDS = {
     "no_rows": "X: found no rows on any rank",
     "few_rows": "n_samples=2 should be >= n_clusters=3",
     "zeros": "X: found only zeros in row {row}, which has no direction",
-    "batches": "batch_size: found 100 with a Shard",
     "function_as_start": "init: found a function",
 }
 

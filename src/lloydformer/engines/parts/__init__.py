@@ -7,6 +7,7 @@ and remembers how to make their state again (`journal`). How questions travel is
 business (`transport`): in this process, to workers of a cluster, between ranks.
 """
 
+from lloydformer.engines.parts.blocks import InParts, PartsBlocks
 from lloydformer.engines.parts.cuts import Cut
 from lloydformer.engines.parts.holder import Holder
 from lloydformer.engines.parts.in_process import InProcess
@@ -18,10 +19,12 @@ from lloydformer.engines.parts.transport import Transport
 __all__ = [
     "Cut",
     "Holder",
+    "InParts",
     "InProcess",
     "LabelsOnParts",
     "Opening",
     "PartRows",
+    "PartsBlocks",
     "PartsSession",
     "Transport",
 ]

@@ -1,6 +1,6 @@
 """Where rows are cut into parts: at leaves, near the cuts that the data have already."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,22 +22,31 @@ class Cut:
     pieces: tuple[tuple[int, int, int], ...]
 
 
-def cuts(lengths: Sequence[int], leaf: int, fewest: int = 1) -> list[Cut]:
+def cuts(lengths: Sequence[int], leaf: int, fewest: int = 1, most: int | None = None) -> list[Cut]:
     """Parts of data that lie in pieces of these lengths, in their order.
 
     A part ends at the leaf next to the end of a piece, so at most half a leaf of rows goes to a
-    neighbour. Pieces are put together until a part has `fewest` rows, as far as there are any.
+    neighbour. Pieces are put together until a part has `fewest` rows, as far as there are any; a
+    piece of more than `most` rows is cut into equal parts.
     """
-    n_rows, at = sum(lengths), 0
+    n_rows = sum(lengths)
     ends: list[int] = [0]
-    for length in lengths:
-        at += length
+    for at in _ends(lengths, most or n_rows):
         near = (at + leaf // 2) // leaf * leaf
         if near - ends[-1] >= max(fewest, 1) and n_rows - near >= max(fewest, leaf):
             ends.append(near)
     if n_rows > 0:
         ends.append(n_rows)
     return [_cut(start, stop, lengths) for start, stop in pairwise(ends)]
+
+
+def _ends(lengths: Sequence[int], most: int) -> Iterator[int]:
+    """Where rows may be cut."""
+    at = 0
+    for length in lengths:
+        count = max(1, -(-length // max(most, 1)))
+        yield from (at + length * (i + 1) // count for i in range(count))
+        at += length
 
 
 def _cut(start: int, stop: int, lengths: Sequence[int]) -> Cut:

@@ -1,8 +1,10 @@
 """The parts that one process holds: each opened node by node, with threads that work on them."""
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -52,13 +54,15 @@ class OpenNode:
         """What its rows are drawn by, without rows that are drawn already."""
         return tree_levels(self._leaf_masses(by, drawn))[-1].item()
 
-    def rows_at(self, by: DrawnBy, drawn: list[int], targets: list[float]) -> list[int]:
-        """Global rows where the running mass within the node exceeds these targets."""
+    def rows_at(
+        self, by: DrawnBy, drawn: list[int], targets: list[float]
+    ) -> tuple[list[int], Tensor]:
+        """Global rows where the running mass within the node exceeds these targets; the points."""
         levels = tree_levels(self._leaf_masses(by, drawn))
         left = without(self._own(drawn), self.session.row_masses(by))
         wanted = torch.tensor(targets, dtype=torch.float64)
         found = rows_at(self.session.layout, levels, left, wanted)
-        return (found + self.first_row).tolist()
+        return (found + self.first_row).tolist(), self.session.gather(found)
 
     def _leaf_masses(self, by: DrawnBy, drawn: list[int]) -> Tensor:
         masses, own = self.session.leaf_masses(by).clone(), self._own(drawn)
@@ -73,40 +77,33 @@ class OpenNode:
 
 
 class OpenPart:
-    """Consecutive rows, opened as the complete nodes that they are made of.
+    """Consecutive rows, opened as the complete nodes that they are made of when first asked.
 
     Attributes
     ----------
     version : int
         The number of the last question that has changed the state of its rows; 0: none has.
+    lock : RLock
+        Held while a question is answered.
     """
 
     def __init__(
-        self, opening: Opening, blocks: TensorBlocks, n_threads: int, most: int | None
+        self, opening: Opening, blocks: TensorBlocks, n_threads: int, most: int | None = None
     ) -> None:
-        self.opening, self.blocks, self.version = opening, blocks, 0
+        self.opening, self.blocks, self.version, self.lock = opening, blocks, 0, RLock()
         self._n_threads, self._most = n_threads, most
-        self._resources = ExitStack()
-        self.nodes = self._opened()
+        self._resources, self._nodes = ExitStack(), list[OpenNode]()
 
-    def copy(self) -> "OpenPart":
-        """The same rows, opened once more."""
-        return OpenPart(self.opening, self.blocks, self._n_threads, self._most)
-
-    def open_again(self) -> None:
-        """Forget the state of the rows."""
-        self.close()
-        self.nodes, self.version = self._opened(), 0
+    @property
+    def nodes(self) -> list[OpenNode]:
+        if not self._nodes:
+            self._nodes = self._opened()
+        return self._nodes
 
     def close(self) -> None:
+        """Forget the state of the rows."""
         self._resources.close()
-        self.nodes = []
-
-    def column(self, name: str) -> Tensor | None:
-        """A column of the state of all its rows, copied; None if nothing has used it."""
-        known = [open_node.session.state.copy_of(name) for open_node in self.nodes]
-        there = [column for column in known if column is not None]
-        return torch.cat(there) if len(there) == len(known) else None
+        self._nodes, self.version = [], 0
 
     def _opened(self) -> list[OpenNode]:
         layout, first = self.opening.layout, self.blocks.first_row
@@ -141,7 +138,7 @@ class PartsAnswer:
 
 
 class Holder:
-    """The parts that one process holds.
+    """The parts that one process holds, by their numbers, and the threads that work on them.
 
     Parameters
     ----------
@@ -150,39 +147,39 @@ class Holder:
     n_threads : int
         Threads that work on them.
     n_rows : int
-        Rows that the parts of this holder have in all, or may have: with several threads, nodes
-        are so small that every thread has some.
+        Rows that the parts of this holder have in all, about: with several threads, nodes are so
+        small that every thread has some.
     """
 
     def __init__(self, opening: Opening, n_threads: int, n_rows: int) -> None:
         self.opening, self.parts = opening, dict[int, OpenPart]()
-        self._lock, self._resources = RLock(), ExitStack()
         leaves = -(-n_rows // opening.layout.leaf)
         self._most: int | None = None
         self._threads_of_node, self._pool = n_threads, None
         if n_threads > 1 and leaves >= _AT_ONCE * n_threads and not opening.single:
             self._most = 1 << (leaves // (_AT_ONCE * n_threads)).bit_length() - 1
-            self._threads_of_node = 1
-            self._pool = self._resources.enter_context(single_core_pool(n_threads))
+            self._threads_of_node, self._pool = 1, _pool(n_threads)
+
+    def opened(self, rows: PartRows) -> OpenPart:
+        """A part, to be put into `parts`."""
+        blocks = self.opening.blocks(rows)
+        return OpenPart(self.opening, blocks, self._threads_of_node, self._most)
 
     def add(self, number: int, rows: PartRows) -> None:
-        """Hold a part; one that is held already stays as it is."""
-        with self._lock:
-            if number not in self.parts:
-                blocks = self.opening.blocks(rows)
-                self.parts[number] = OpenPart(
-                    self.opening, blocks, self._threads_of_node, self._most
-                )
+        """Hold a part."""
+        self.parts[number] = self.opened(rows)
 
     def answer(self, question: Any) -> PartsAnswer:
         """Put a question to the parts that it is for and whose state is that of its version."""
-        with self._lock:
-            asked = {n: part for n, part in self.parts.items() if question.is_for(n)}
+        asked = {n: part for n, part in sorted(self.parts.items()) if question.is_for(n)}
+        with ExitStack() as locks:
+            for part in asked.values():
+                locks.enter_context(part.lock)
             there = [n for n in asked if question.version in (None, asked[n].version)]
             found = question.run(self, [asked[n] for n in there]) if there else None
             for n in there:
                 asked[n].version = question.after(asked[n].version)
-            return PartsAnswer(found, tuple(n for n in asked if n not in there))
+        return PartsAnswer(found, tuple(n for n in asked if n not in there))
 
     def map(self, function: Callable[[A], B], items: Iterable[A]) -> list[B]:
         """The results of a function, computed by all threads."""
@@ -191,8 +188,13 @@ class Holder:
         return list(self._pool.map(function, items))
 
     def close(self) -> None:
-        with self._lock:
-            for part in self.parts.values():
-                part.close()
-            self.parts.clear()
-            self._resources.close()
+        """Forget the state of all rows, and the parts."""
+        for part in self.parts.values():
+            part.close()
+        self.parts.clear()
+
+
+@cache
+def _pool(n_threads: int) -> Executor:
+    """Threads that all holders of this process share."""
+    return single_core_pool(n_threads)

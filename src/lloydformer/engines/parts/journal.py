@@ -4,9 +4,11 @@ State that is lost with a worker is computed again. Of all questions so far only
 whose columns have not been overwritten since: a few folds, or the seeds of k-means++ so far.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
-from lloydformer.engines.parts.questions import Delegate, Forget, PartsQuestion, RunFold
+from lloydformer.engines.parts.questions import Delegate, Forget, PartsQuestion
+from lloydformer.plans.session import Fold
 
 COLUMNS = frozenset({"labels", "previous", "second", "distances", "trimmed"})
 
@@ -16,6 +18,15 @@ class Journal:
 
     def __init__(self) -> None:
         self.entries: tuple[PartsQuestion, ...] = ()
+
+    def folds_for(self, columns: Iterable[str]) -> tuple[Fold, ...]:
+        """The folds that write these columns as they are now."""
+        kept, needed = list[Any](), frozenset(columns)
+        for earlier in reversed(self.entries):
+            if _columns(earlier)[0] & needed:
+                kept.append(_asked(earlier))
+                needed = _needed_before(earlier, needed)
+        return tuple(reversed(kept))
 
     def note(self, question: PartsQuestion) -> None:
         """Add a question that has changed the state, and drop what it has made needless.
@@ -41,9 +52,12 @@ def _columns(question: PartsQuestion) -> tuple[frozenset[str], frozenset[str]]:
     """The columns that a question overwrites, and those that what it writes depends on."""
     if isinstance(question, Forget):
         return frozenset({"previous"}), frozenset()
-    asked: Any = question.fold if isinstance(question, RunFold) else None
-    if isinstance(question, Delegate):
-        (asked,) = question.arguments  # a fold or a task
+    asked = _asked(question)
     if not hasattr(asked, "writes"):
         return COLUMNS, COLUMNS
     return frozenset(asked.writes), frozenset(getattr(asked, "writes_from", ()))
+
+
+def _asked(question: PartsQuestion) -> Any:
+    """The fold or task of a question."""
+    return question.arguments[0] if isinstance(question, Delegate) else vars(question).get("fold")

@@ -8,10 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lloydformer.engines.parts.questions import OfLabels, PartsQuestion
-
-Labelling = tuple[Tensor, Tensor | None]
-"""Labels (m,) and which points are trimmed, or None."""
+from lloydformer.engines.parts.questions import Labelling, OfLabels, PartsQuestion
+from lloydformer.plans.session import Fold
 
 
 @runtime_checkable
@@ -25,32 +23,31 @@ class Asked(Protocol):
 class LabelsOnParts:
     """The labels of all points at one moment, as the folds that lead to them.
 
-    They can be made again on any worker that has the points, now or after the fit.
+    They can be made again wherever the points are, now or after the fit.
 
     Attributes
     ----------
-    entries : tuple
-        Of the session's journal.
+    folds : tuple of Fold
+        Those that lead to them.
     numbers : Tensor of shape (k,) or None
         The number that each cluster has got since; None: its own.
     """
 
     session: Asked
-    entries: tuple[PartsQuestion, ...]
+    folds: tuple[Fold, ...]
     numbers: Tensor | None = None
 
     def same_as(self, other: Any, n_clusters: int) -> bool:
         """Are the two labellings equal up to the numbers of the clusters?"""
         function = partial(_pairs, n_clusters=n_clusters)
-        journals = (self.entries, other.entries)
-        pairs = self._of_parts(OfLabels(journals=journals, function=function))
+        pairs = self._of_parts(OfLabels(folds=(self.folds, other.folds), function=function))
         both = {pair for _, found in pairs for pair in found}
         return all(len({pair[i] for pair in both}) == len(both) for i in (0, 1))
 
     def n_seen(self, n_clusters: int) -> int:
         """The number of clusters that have points."""
         function = partial(_seen, n_clusters=n_clusters)
-        found = self._of_parts(OfLabels(journals=(self.entries,), function=function))
+        found = self._of_parts(OfLabels(folds=(self.folds,), function=function))
         return int(torch.stack([seen for _, seen in found]).any(dim=0).sum())
 
     def renumbered(self, numbers: Tensor) -> "LabelsOnParts":
@@ -60,7 +57,7 @@ class LabelsOnParts:
     def gather(self) -> Tensor:
         """The labels of all points, (n,) int32; -1 for points that are trimmed."""
         function = partial(final_labels, numbers=self.numbers)
-        found = self._of_parts(OfLabels(journals=(self.entries,), function=function))
+        found = self._of_parts(OfLabels(folds=(self.folds,), function=function))
         return torch.cat([labels for _, labels in sorted(found, key=lambda each: each[0])])
 
     def _of_parts(self, question: OfLabels) -> list[tuple[int, Any]]:

@@ -15,7 +15,7 @@ from lloydformer.plans.assign import Nearest
 from lloydformer.plans.session import Fold
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PartRows:
     """The rows of a part, as they travel.
 
@@ -71,6 +71,10 @@ class Opening:
             layout.leaf, layout.origin, self.directions, layout.scaling, part=layout.part,
             known_ends=self.ends, weight_unit=layout.weight_unit, first_row=rows.first_row,
         )  # fmt: skip
+
+    def few(self, points: Tensor, weights: Tensor | None) -> TensorBlocks:
+        """Some rows in this process as blocks, in the same coordinates."""
+        return self.blocks(PartRows(0, points, weights))
 
     def engine_with(self, n_threads: int) -> Native | Chunked:
         """The engine that opens a part."""

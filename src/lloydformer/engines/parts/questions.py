@@ -7,12 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import DrawnBy
 from lloydformer.engines.native.engine import NativeSession
 from lloydformer.engines.native.folds import label_sums
 from lloydformer.engines.parts.holder import Holder, OpenNode, OpenPart
 from lloydformer.engines.parts.nodes import Node, joined
 from lloydformer.engines.parts.opening import Opening
+from lloydformer.plans.seeding import NewSeed
 from lloydformer.plans.session import Fold
 
 
@@ -69,6 +71,8 @@ class RunFold(PartsQuestion):
         found = holder.map(one, nodes)
         plain = found[0][1]
         summaries = {node.node: summary for node, (summary, _) in zip(nodes, found, strict=True)}
+        if isinstance(fold, NewSeed):  # what rows are drawn by, for each node
+            return summaries, plain
         merge = merge_of(opening, fold, plain)
         return joined(merge, summaries, opening.layout.n_leaves), plain
 
@@ -123,13 +127,13 @@ class Masses(PartsQuestion):
 
 @dataclass(frozen=True)
 class RowsAt(PartsQuestion):
-    """The rows where the running mass within some nodes exceeds targets."""
+    """The rows where the running mass within some nodes exceeds targets, and their points."""
 
     by: DrawnBy = "distance"
     drawn: tuple[int, ...] = ()
     targets: tuple[tuple[Node, tuple[float, ...]], ...] = ()
 
-    def run(self, holder: Holder, parts: list[OpenPart]) -> dict[Node, list[int]]:
+    def run(self, holder: Holder, parts: list[OpenPart]) -> dict[Node, tuple[list[int], Tensor]]:
         here = {node.node: node for part in parts for node in part.nodes}
         drawn = list(self.drawn)
         return {
@@ -190,43 +194,59 @@ class Replay(PartsQuestion):
 
     def run(self, holder: Holder, parts: list[OpenPart]) -> None:
         for part in parts:
-            part.open_again()
+            part.close()
         for entry in self.entries:
             entry.run(holder, parts)
 
 
 @dataclass(frozen=True)
 class OfLabels(PartsQuestion):
-    """A function of the labels that journals lead to, for each part: its first row, and the result.
+    """A function of the labels that folds lead to, for each part: its first row, and the result.
 
-    It takes a labelling for each journal: labels (m,) and which points are trimmed, or None. The
-    state of the parts stays as it is.
+    It takes a labelling for each sequence of folds. The state of the parts stays as it is.
     """
 
-    journals: tuple[tuple[PartsQuestion, ...], ...] = ()
+    folds: tuple[tuple[Fold, ...], ...] = ()
     function: Callable[..., Any] | None = None
 
     def run(self, holder: Holder, parts: list[OpenPart]) -> list[tuple[int, Any]]:
-        return [(part.blocks.first_row, self._of(holder, part)) for part in parts]
+        return [(part.blocks.first_row, self._of(holder.opening, part)) for part in parts]
 
-    def _of(self, holder: Holder, part: OpenPart) -> Any:
+    def _of(self, opening: Opening, part: OpenPart) -> Any:
         assert self.function is not None
-        return self.function(*(labelling(holder, part, entries) for entries in self.journals))
+        return self.function(*(labelling(opening, part.blocks, folds) for folds in self.folds))
 
 
-def labelling(
-    holder: Holder, part: OpenPart, entries: tuple[PartsQuestion, ...]
-) -> tuple[Tensor, Tensor | None]:
-    """Labels (m,) of a part and which points are trimmed, or None, after a journal."""
-    again = part.copy()
-    try:
-        for entry in entries:
-            entry.run(holder, [again])
-        labels = again.column("labels")
-        assert labels is not None, "a fold has written them"
-        return labels, again.column("trimmed")
-    finally:
-        again.close()
+Labelling = tuple[Tensor, Tensor | None]
+"""Labels (m,) and which points are trimmed, or None."""
+
+
+def labelling(opening: Opening, blocks: TensorBlocks, folds: tuple[Fold, ...]) -> Labelling:
+    """The labels of some rows after some folds: they do not depend on the other rows."""
+    with opening.engine_with(1).open(blocks) as session:
+        for fold in folds:
+            session.fold(fold)
+        return session.labels(), session.trimmed()
+
+
+@dataclass(frozen=True)
+class AllWeights(PartsQuestion):
+    """The weights of each part, and its first row."""
+
+    def run(self, holder: Holder, parts: list[OpenPart]) -> list[tuple[int, Tensor]]:
+        weights = [(part.blocks.first_row, part.blocks.sample_weight) for part in parts]
+        return [(first, w) for first, w in weights if w is not None]
+
+
+@dataclass(frozen=True)
+class Close(PartsQuestion):
+    """Free the state of the points; the points stay."""
+
+    following: int | None = 0
+
+    def run(self, holder: Holder, parts: list[OpenPart]) -> None:
+        for part in parts:
+            part.close()
 
 
 def gathered(found: list[Any], n_rows: int) -> tuple[Tensor, Tensor | None]:

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.engines.chunked import DrawnBy
 from lloydformer.engines.native.folds import CHANGES
@@ -34,6 +33,7 @@ from lloydformer.engines.parts.questions import (
 from lloydformer.engines.parts.running_sums import RunningSums
 from lloydformer.engines.parts.transport import Transport
 from lloydformer.plans.minibatch import BatchSums
+from lloydformer.plans.seeding import NewSeed
 from lloydformer.plans.session import Fold, Session, Task
 
 _TRIES = 20
@@ -51,6 +51,8 @@ class PartsSession(Session):
         self.opening, self._transport = opening, transport
         self._journal, self._version, self._clock = Journal(), 0, count(1)
         self._running: RunningSums | None = None
+        self._drawn_points = dict[int, Tensor]()  # of the last draw
+        self._known_masses: dict[Node, float] | None = None  # if the last fold has found them
 
     @property
     def layout(self) -> Layout:
@@ -71,21 +73,15 @@ class PartsSession(Session):
             return self._delegated("run", task)
 
     def gather(self, rows: Tensor) -> Tensor:
+        known = [self._drawn_points.get(row) for row in rows.tolist()]
+        if all(point is not None for point in known):
+            return torch.stack([point for point in known if point is not None])
         return gathered(self.ask(Gather(rows=rows)), len(rows))[0]
-
-    def subset(self, rows: Tensor) -> TensorBlocks:
-        """A copy of some rows as blocks in this process, in the same coordinates."""
-        points, weights = gathered(self.ask(Gather(rows=rows, seen=False)), len(rows))
-        layout = self.layout
-        return TensorBlocks(
-            points, weights, layout.leaf, layout.origin, self.opening.directions, layout.scaling,
-            part=layout.part, known_ends=self.opening.ends, weight_unit=layout.weight_unit,
-        )  # fmt: skip
 
     def draw_by_distance(self, fractions: Tensor) -> Tensor:
         if self.opening.single:
             return self._told("draw_by_distance", fractions)
-        masses = self._masses("distance")
+        masses = self._known_masses or self._masses("distance")
         every = all_masses(masses, self.layout.n_leaves)
         total = every[root(self.layout.n_leaves)]
         found = [self._find(masses, every, fraction * total) for fraction in fractions.tolist()]
@@ -108,7 +104,7 @@ class PartsSession(Session):
 
     def labels(self) -> Any:
         """The labels of all points, as `LabelsOnParts`: they stay where they are."""
-        return LabelsOnParts(self, self._journal.entries)
+        return LabelsOnParts(self, self._journal.folds_for({"labels", "trimmed"}))
 
     def trimmed(self) -> Tensor | None:
         """None: `labels` knows which points are trimmed."""
@@ -134,7 +130,7 @@ class PartsSession(Session):
 
     def _change(self, question: PartsQuestion) -> list[Any]:
         """Ask a question that changes the state of the points; not, if it is a declined task."""
-        following = next(self._clock)
+        following, self._known_masses = next(self._clock), None
         found = self.ask(replace(question, version=self._version, following=following))
         if found or not isinstance(question, Delegate):
             self._journal.note(question)
@@ -173,6 +169,9 @@ class PartsSession(Session):
         kernel = None if was_plain else self.opening.kernel(fold)
         if kernel is None:
             return raw
+        if isinstance(fold, NewSeed):
+            masses = {node: mass for some, _ in found for node, (mass,) in some.items()}
+            self._known_masses = {node: mass.item() for node, mass in masses.items()}
         if kernel is CHANGES:
             return self._moved(raw)
         summary = kernel.finish(fold, raw)
@@ -197,8 +196,9 @@ class PartsSession(Session):
 
     def _batch_sums(self, task: BatchSums) -> Any:
         """The rows of a mini-batch come here, where the same kernel runs as on all rows."""
-        here = torch.arange(len(task.rows))
-        with self.opening.engine_with(1).open(self.subset(task.rows)) as session:
+        here, found = torch.arange(len(task.rows)), self.ask(Gather(rows=task.rows, seen=False))
+        few = self.opening.few(*gathered(found, len(here)))
+        with self.opening.engine_with(1).open(few) as session:
             return session.run(replace(task, rows=here))
 
     def _masses(
@@ -217,4 +217,7 @@ class PartsSession(Session):
     ) -> dict[Node, list[int]]:
         targets = tuple((node, tuple(rests)) for node, rests in asked.items())
         found = self._read(RowsAt(by=by, drawn=drawn, targets=targets))
-        return {node: rows for some in found for node, rows in some.items()}
+        nodes = {node: each for some in found for node, each in some.items()}
+        pairs = (pair for rows, points in nodes.values() for pair in zip(rows, points, strict=True))
+        self._drawn_points = dict(pairs)
+        return {node: rows for node, (rows, _) in nodes.items()}
