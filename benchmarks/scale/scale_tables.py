@@ -98,15 +98,19 @@ def iterations(measured: Result, simulated: Result) -> str:
 def takeovers(measured: Result, simulated: Result) -> str:
     rows = [
         [f"{row['d']}, {row['k']}", power(row["rows"]),
-         *(f"{_round(row[name]):,}" for name in ("ring", "scheduler", "tree"))]
+         *(_about(row[name]) for name in ("ring", "scheduler", "tree"))]
         for row in simulated["takeovers"]
     ]  # fmt: skip
     return table(["d, k", "points", "all-gather of ranks", "a task a worker", "tree"], rows)
 
 
-def _round(count: int) -> int:
-    """Two digits."""
-    return int(float(f"{count:.2g}"))
+def two_digits(value: float) -> str:
+    return f"{float(f'{value:.2g}'):g}"
+
+
+def _about(count: int) -> str:
+    """Two digits; `simulate.takeovers` does not look beyond ten million."""
+    return "over 10,000,000" if count >= 10**7 else f"{int(float(f'{count:.2g}')):,}"
 
 
 def fan_ins(measured: Result, simulated: Result) -> str:
@@ -133,8 +137,8 @@ def seedings(measured: Result, simulated: Result) -> str:
 def troubles(measured: Result, simulated: Result) -> str:
     rows = [
         [f"{r['workers']:,}", seconds(r["seconds"]), f"{r['jitter']:.2f}", f"{r['slow']:.2f}",
-         f"{r['failures_a_day']:.2g}", f"{r['replaced']:.3f}", f"{r['restarted']:.2f}",
-         seconds(r["interval"])]
+         two_digits(r["failures_a_day"]), f"{r['replaced']:.3f}",
+         f"{r['restarted']:.2f}", seconds(r["interval"])]
         for r in simulated["troubles"]
     ]  # fmt: skip
     head = ["workers", "iteration", "jitter", "slow workers", "failures a day",

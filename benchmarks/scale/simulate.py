@@ -147,7 +147,8 @@ def _mean(problem: Problem, size: int, trouble: Trouble) -> float:
     """Seconds of an iteration, on average over some."""
     worker = assumed_worker(load())
     cluster = Cluster(problem, size, worker, CLUSTER, fan_in=USUAL, trouble=trouble)
-    return float(np.mean(cluster.run([lloyd_pass(problem)] * 5).seconds))
+    passes = [lloyd_pass(problem)] * max(5, 4000 // size)
+    return float(np.mean(cluster.run(passes).seconds))
 
 
 def takeovers() -> list[Result]:
