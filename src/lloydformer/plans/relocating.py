@@ -44,10 +44,11 @@ class Relocation(Task):
 def relocate(session: Session, centers: Tensor, n_moved: int, draws: Draws) -> Relocated:
     """Relocate `n_moved` centers: by the engine's task, or by folds if it has none."""
     done = session.run(Relocation(centers, n_moved, draws))
-    return _by_folds(session, centers, n_moved, draws) if done is None else done
+    return by_folds(session, centers, n_moved, draws) if done is None else done
 
 
-def _by_folds(session: Session, centers: Tensor, n_moved: int, draws: Draws) -> Relocated:
+def by_folds(session: Session, centers: Tensor, n_moved: int, draws: Draws) -> Relocated:
+    """The same by folds alone, which write the labels of the session."""
     k, dtype = len(centers), session.layout.dtype
     known = session.fold(Errors(centers.to(dtype)))
     before = known[2].sum().item()

@@ -75,6 +75,19 @@ def test_every_algorithm_has_the_bits_of_one_process(name, start, points, rng, m
     assert_same_bits(alone, fitted(monkeypatch, engine, name, points, **settings))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_relocations_lead_to_the_same_bits(seed, points, monkeypatch):
+    settings = {"max_iter": 150, "init": "random", "random_state": seed, "n_clusters": 9}
+    alone = fitted(monkeypatch, None, "relocating", points, **settings)
+    engine = PartsEngine(5, 2, seed=seed)
+    found = fitted(monkeypatch, engine, "relocating", points, **settings)
+    np.testing.assert_array_equal(alone.cluster_centers_, found.cluster_centers_)
+    np.testing.assert_array_equal(alone.labels_, found.labels_)
+    np.testing.assert_allclose(alone.objective_history_, found.objective_history_, rtol=1e-12)
+    assert alone.n_iter_ == found.n_iter_
+    assert len(found.objective_history_) > 20
+
+
 def test_the_chunked_engine_runs_where_there_are_no_kernels(points, monkeypatch):
     alone = lf.KMeans(7, random_state=1, max_iter=8, engine="chunked").fit(points)
     engine = PartsEngine(6, 2, inside="chunked")

@@ -172,6 +172,7 @@ def layer_norm(k):
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_the_program_of_the_documentation_under_torchrun(size, tmp_path):
     page = (Path(__file__).parents[3] / "docs" / "scale.md").read_text(encoding="utf-8")
+    page = page[page.index("## Ranks") :]
     program = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
     (tmp_path / "program.py").write_text(program[1], encoding="utf-8")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(size)]

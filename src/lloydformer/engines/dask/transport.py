@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -104,6 +105,11 @@ class ClusterTransport:
         self._waiting = Waiting(client)
         has = client.who_has(self._futures)
         self._where = [(has.get(future.key) or [None])[0] for future in self._futures]
+
+    def fork(self) -> "ClusterTransport":
+        other = copy(self)
+        other._session, other._where = uuid4().hex, list(self._where)
+        return other
 
     def ask(self, question: PartsQuestion) -> list[PartsAnswer]:
         groups = dict[Any, list[int]]()

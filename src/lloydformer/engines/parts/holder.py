@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from threading import RLock
@@ -100,6 +101,10 @@ class OpenPart:
             self._nodes = self._opened()
         return self._nodes
 
+    def fork(self) -> "OpenPart":
+        """The same rows, with a state of their own."""
+        return OpenPart(self.opening, self.blocks, self._n_threads, self._most)
+
     def close(self) -> None:
         """Forget the state of the rows."""
         self._resources.close()
@@ -159,6 +164,12 @@ class Holder:
         if n_threads > 1 and leaves >= _AT_ONCE * n_threads and not opening.single:
             self._most = 1 << (leaves // (_AT_ONCE * n_threads)).bit_length() - 1
             self._threads_of_node, self._pool = 1, _pool(n_threads)
+
+    def fork(self) -> "Holder":
+        """A holder of the same rows, with a state of their own."""
+        other = copy(self)
+        other.parts = {number: part.fork() for number, part in self.parts.items()}
+        return other
 
     def opened(self, rows: PartRows) -> OpenPart:
         """A part, to be put into `parts`."""

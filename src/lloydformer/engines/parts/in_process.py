@@ -20,6 +20,9 @@ class InProcess:
     def ask(self, question: Any) -> list[PartsAnswer]:
         return [holder.answer(question) for holder in self.holders]
 
+    def fork(self) -> "InProcess":
+        return InProcess([holder.fork() for holder in self.holders])
+
 
 @contextmanager
 def open_parts(

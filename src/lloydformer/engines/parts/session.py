@@ -17,6 +17,7 @@ from lloydformer.engines.parts.labels import LabelsOnParts
 from lloydformer.engines.parts.nodes import Node, all_masses, find_node, root, whole
 from lloydformer.engines.parts.opening import Opening
 from lloydformer.engines.parts.questions import (
+    Close,
     Delegate,
     Forget,
     Gather,
@@ -33,6 +34,7 @@ from lloydformer.engines.parts.questions import (
 from lloydformer.engines.parts.running_sums import RunningSums
 from lloydformer.engines.parts.transport import Transport
 from lloydformer.plans.minibatch import BatchSums
+from lloydformer.plans.relocating import Relocated, Relocation, by_folds
 from lloydformer.plans.seeding import NewSeed
 from lloydformer.plans.session import Fold, Session, Task
 
@@ -65,12 +67,12 @@ class PartsSession(Session):
             return self._fold(fold, plain=False)
 
     def run(self, task: Task) -> Any | None:
-        if isinstance(task, BatchSums) and not self.opening.single:
+        if self.opening.single:
+            with self._all_or_forgotten():
+                return self._delegated("run", task)
+        if isinstance(task, BatchSums):
             return self._batch_sums(task)
-        if not self.opening.single:
-            return None
-        with self._all_or_forgotten():
-            return self._delegated("run", task)
+        return self._relocated(task) if isinstance(task, Relocation) else None
 
     def gather(self, rows: Tensor) -> Tensor:
         known = [self._drawn_points.get(row) for row in rows.tolist()]
@@ -200,6 +202,14 @@ class PartsSession(Session):
         few = self.opening.few(*gathered(found, len(here)))
         with self.opening.engine_with(1).open(few) as session:
             return session.run(replace(task, rows=here))
+
+    def _relocated(self, task: Relocation) -> Relocated:
+        """By folds with a state of their own, as that of the native engine's kernel is."""
+        beside = PartsSession(self.opening, self._transport.fork())
+        try:
+            return by_folds(beside, task.centers, task.n_moved, task.draws)
+        finally:
+            beside.ask(Close())
 
     def _masses(
         self, by: DrawnBy, drawn: tuple[int, ...] = (), nodes: frozenset[Node] | None = None

@@ -27,3 +27,7 @@ class Transport(Protocol):
         raised here. It returns, or raises, in bounded time.
         """
         ...
+
+    def fork(self) -> "Transport":
+        """A way to the same rows, with a state of their own."""
+        ...
