@@ -55,7 +55,7 @@ FITS = {
     "trimmed": lambda: lf.TrimmedKMeans(K, keep=0.9, max_iter=3, **ROWS),
     "robust": lambda: lf.RobustKMeans(K, inverse_temperature=0.05, max_iter=2, **ROWS),
     "medoids": lambda: lf.KMedoids(K, max_iter=3, **ROWS),
-    "relocating": lambda: lf.RelocatingKMeans(K, max_iter=20, **ROWS),
+    "relocating": lambda: lf.RelocatingKMeans(K, max_iter=30, tol=0.03, **ROWS),
     "learned": lambda: lf.LearnedKMeans(K, n_steps=2, polish=2, **ROWS),
     "circuit": lambda: lf.CircuitClusterer(K, recipe=lf.recipes.lloyd(), max_iter=3, **ROWS),
 }

@@ -41,6 +41,10 @@ class AllGather:
         answers = self.ranks.gather_results(lambda: self.holder.answer(question), kind)
         return [answer for answer in answers if answer.found is not None or answer.lost]
 
+    def fork(self) -> "AllGather":
+        """A way to the same rows, with a state of their own."""
+        return replace(self, holder=self.holder.fork())
+
     def own_labels(self, labels: LabelsOnParts) -> Tensor:
         """The labels of the rows that this rank was given; -1 for points that are trimmed."""
         opening = self.holder.opening
