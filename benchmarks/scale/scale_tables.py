@@ -61,7 +61,7 @@ def runs(measured: Result, simulated: Result) -> str:
     """Iterations on 1 and 2 ranks, measured and simulated."""
     rows = [
         [f"{n:,}", f"{d}, {k}", str(size), seconds(took), seconds(expected),
-         f"{100 * (expected / took - 1):+.0f} %"]
+         f"{round(100 * (expected / took - 1)):+d} %"]
         for n, d, k, size, took, expected in compared(measured)
     ]  # fmt: skip
     return table(["points", "d, k", "ranks", "measured", "simulated", "difference"], rows)

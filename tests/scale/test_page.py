@@ -21,9 +21,9 @@ def test_every_table_of_the_page_is_the_one_of_the_results():
 
 def test_another_number_makes_another_page():
     changed = json.loads(json.dumps(FOUND))
-    changed["iterations"][0]["map"] = 7654.0
-    assert "| 128 min |" not in TEXT
-    assert "128 min" in filled(TEXT, load(), changed)
+    changed["iterations"][0]["map"] = 5999.0
+    assert "100 min" not in TEXT
+    assert "100 min" in filled(TEXT, load(), changed)
 
 
 def test_the_results_are_those_of_the_model(monkeypatch):
@@ -41,7 +41,8 @@ def test_the_results_are_those_of_the_model(monkeypatch):
 def test_the_simulator_is_near_the_runs():
     """Of one rank closely; of two as closely as a machine with other work on it allows."""
     for n, d, k, size, took, expected in compared(load()):
-        assert 0.7 < expected / took < 1.35 or (size == 2 and expected / took > 0.35), (n, d, k)
+        least = {1: 0.65, 2: 0.45}[size]
+        assert least < expected / took < 1.35, (n, d, k, size)
 
 
 def test_an_all_gather_grows_with_the_ranks_and_a_tree_hardly():
