@@ -94,6 +94,24 @@ def test_the_chunked_engine_runs_where_there_are_no_kernels(points, monkeypatch)
     assert_same_bits(alone, fitted(monkeypatch, engine, "kmeans", points))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("trimmed", {"init": "robust"}),
+        ("soft", {"inverse_temperature": "scale"}),
+        ("soft", {"inverse_temperature": 1e3}),  # faint clusters: the plain fold runs
+        ("robust", {"inverse_temperature": "scale", "activation": "softmax"}),
+        ("kmeans", {"empty": "keep"}),
+    ],
+)
+def test_other_starts_and_temperatures(name, settings, points, monkeypatch):
+    settings = {"max_iter": 3, **settings}
+    alone = fitted(monkeypatch, None, name, points, **settings)
+    engine = PartsEngine(5, 2, loses=0.05, seed=1)
+    assert_same_bits(alone, fitted(monkeypatch, engine, name, points, **settings))
+
+
 def test_empty_clusters_are_filled_by_the_farthest_point_of_all_parts(points, monkeypatch):
     init = np.concatenate([points[:5], [[1e3] * 3, [-1e3] * 3]])
     alone = fitted(monkeypatch, None, "kmeans", points, init=init)

@@ -36,7 +36,7 @@ class Waiting:
             self._wait(futures)
             return [self._result(*each) for each in zip(futures, names, strict=True)]
         except BaseException:
-            self.client.cancel(list(futures), force=True)
+            self._give_up(futures)
             raise
 
     def done(self, futures: Sequence[Any], names: Sequence[str]) -> None:
@@ -47,8 +47,13 @@ class Waiting:
                 if future.status != "finished":
                     self._result(future, name)
         except BaseException:
-            self.client.cancel(list(futures), force=True)
+            self._give_up(futures)
             raise
+
+    def _give_up(self, futures: Sequence[Any]) -> None:
+        """Leave no task behind, if the cluster is still there."""
+        if self.client.status == "running":
+            self.client.cancel(list(futures), force=True)
 
     def _wait(self, futures: Sequence[Any]) -> None:
         from distributed import wait

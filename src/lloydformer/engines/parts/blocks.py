@@ -80,8 +80,5 @@ class InParts:
     @contextmanager
     def open(self, blocks: Blocks) -> Iterator[PartsSession]:
         assert isinstance(blocks, PartsBlocks)
-        session = PartsSession(blocks.opening, blocks.transport)
-        try:
-            yield session
-        finally:
-            blocks.transport.ask(Close())
+        yield PartsSession(blocks.opening, blocks.transport)
+        blocks.transport.ask(Close())  # after an error, state ends with the rows that it belongs to

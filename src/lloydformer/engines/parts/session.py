@@ -206,10 +206,9 @@ class PartsSession(Session):
     def _relocated(self, task: Relocation) -> Relocated:
         """By folds with a state of their own, as that of the native engine's kernel is."""
         beside = PartsSession(self.opening, self._transport.fork())
-        try:
-            return by_folds(beside, task.centers, task.n_moved, task.draws)
-        finally:
-            beside.ask(Close())
+        found = by_folds(beside, task.centers, task.n_moved, task.draws)
+        beside.ask(Close())
+        return found
 
     def _masses(
         self, by: DrawnBy, drawn: tuple[int, ...] = (), nodes: frozenset[Node] | None = None
