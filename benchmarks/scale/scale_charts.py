@@ -78,7 +78,7 @@ def trouble_chart(simulated: Result) -> str:
     for ax, title in ((left, "Slow workers"), (right, "Failures")):
         ax.set(xscale="log", xlabel="workers", title=title, ylim=(0.95, None))
         ax.title.set_fontsize("medium")
-        ax.legend(frameon=False, loc=(0.4, 0.22) if ax is left else "upper left")
+        ax.legend(frameon=False, loc=(0.35, 0.22) if ax is left else "upper left")
     left.set_ylabel("times an even iteration")
     return _saved(figure, "trouble", "What slow workers and failures cost")
 
