@@ -62,6 +62,7 @@ def registers():
         register.update(before)
 
 
+@pytest.mark.filterwarnings("ignore:Port .* is already in use")  # of a cluster's dashboard
 @pytest.mark.usefixtures("registers")
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
 def test_code_on_the_page_prints_what_stands_below_it(page):

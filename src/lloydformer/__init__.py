@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lloydformer.circuits.circuit import Circuit as Circuit
     from lloydformer.circuits.recipe import Recipe as Recipe
     from lloydformer.circuits.trace import Trace as Trace
+    from lloydformer.data.shard import Shard as Shard
     from lloydformer.estimators.circuit import CircuitClusterer as CircuitClusterer
     from lloydformer.estimators.kmeans import KMeans as KMeans
     from lloydformer.estimators.medoids import KMedoids as KMedoids
@@ -41,6 +42,7 @@ else:  # the same names, each imported when it is first used
         "Recipe": "lloydformer.circuits.recipe",
         "RelocatingKMeans": "lloydformer.estimators.relocating",
         "RobustKMeans": "lloydformer.estimators.robust",
+        "Shard": "lloydformer.data.shard",
         "SoftKMeans": "lloydformer.estimators.soft",
         "SphericalKMeans": "lloydformer.estimators.spherical",
         "Trace": "lloydformer.circuits.trace",

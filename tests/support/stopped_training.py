@@ -14,7 +14,12 @@ class EnoughError(Exception):
 
 
 def train_until(
-    step: int, settings: Settings, runs: Sequence[Run], folder: Path, checkpoint_every: int
+    step: int,
+    settings: Settings,
+    runs: Sequence[Run],
+    folder: Path,
+    checkpoint_every: int,
+    together: int | None = None,
 ) -> None:
     """Train until the evaluation of this step; the checkpoint stays in the folder."""
 
@@ -24,4 +29,4 @@ def train_until(
 
     with pytest.raises(EnoughError):
         train(settings, runs, device="cpu", folder=folder, checkpoint_every=checkpoint_every,
-              callback=stop)  # fmt: skip
+              callback=stop, together=together)  # fmt: skip

@@ -91,6 +91,10 @@ def train(
         Path | None,
         typer.Option(metavar="FILE", help="A picture, written again after each evaluation."),
     ] = None,
+    together: Annotated[
+        int | None,
+        integer(help="Runs in one batch.  [default: all, or each rank's share]"),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint.")] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Start over, and replace a checkpoint.")
@@ -100,17 +104,21 @@ def train(
     """Train the transformer's layer to cluster.
 
     The defaults are the paper's protocol. Several seeds, loss temperatures or families are trained
-    together. Writes to FOLDER a checkpoint, log.csv, and at the end for each run its weights
-    (.safetensors) with a card (.json) that lf.LearnedKMeans takes as `pretrained`. With --like,
-    settings and seeds are those of a card; on the same kind of device the weights are equal to
-    those of the card.
+    together; under torchrun they are spread over its processes. Writes to FOLDER a checkpoint,
+    log.csv, and at the end for each run its weights (.safetensors) with a card (.json) that
+    lf.LearnedKMeans takes as `pretrained`. With --like, settings and seeds are those of a card; on
+    the same kind of device the weights are equal to those of the card.
     """
     if like is not None:
         _refuse_others(locals())
+    from lloydformer.engines.ranks import joined_ranks
     from lloydformer.jobs.train import TrainingPlot, choose_device, train_and_export
     from lloydformer.learning.settings import Run, Settings
     from lloydformer.learning.tasks import Tasks
 
+    ranks = joined_ranks()
+    if like is not None and ranks.size > 1:
+        raise ValueError("--like: trains the runs of the card together; start it without torchrun")
     if like is not None:
         return _train_like(like, output, choose_device(device), force, json)
     tasks = Tasks(
@@ -134,10 +142,11 @@ def train(
     ]
     folder = output or Path(f"learned-{settings.name}")
     drawing = None if plot is None else TrainingPlot(plot)
-    with TrainingProgress(steps, folder, drawing) as callback:
+    with TrainingProgress(steps, folder, drawing, shown=ranks.rank == 0) as callback:
         rows = train_and_export(settings, runs, folder, choose_device(device), resume=resume,
-                                 force=force, callback=callback)  # fmt: skip
-    return print_rows(settings.written(), rows, json)
+                                force=force, callback=callback, together=together,
+                                ranks=ranks)  # fmt: skip
+    return print_rows(settings.written(), rows, json) if rows else None
 
 
 _WITH_LIKE = {"like", "device", "output", "force", "json"}

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class TrainingProgress:
     """A progress bar as a callback of training; on Ctrl-C, prints what is done so far.
 
-    drawing: another callback, called first. resumable: whether --resume may follow.
+    drawing: another callback, called first. resumable: whether --resume may follow. shown: False
+    in all ranks but the first.
     """
 
     def __init__(
@@ -24,14 +25,16 @@ class TrainingProgress:
         folder: Path,
         drawing: "Callable[[Evaluation], None] | None" = None,
         resumable: bool = True,
+        shown: bool = True,
     ) -> None:
         self.n_steps, self.folder = n_steps, folder
-        self.drawing, self.resumable = drawing, resumable
+        self.drawing, self.resumable, self.shown = drawing, resumable, shown
         self.last: Evaluation | None = None
         self._open = ExitStack()
 
     def __enter__(self) -> "TrainingProgress":
-        self._bar = self._open.enter_context(progress("train", self.n_steps))
+        if self.shown:
+            self._bar = self._open.enter_context(progress("train", self.n_steps))
         return self
 
     def __call__(self, evaluation: "Evaluation") -> None:
@@ -49,7 +52,7 @@ class TrainingProgress:
         trace: TracebackType | None,
     ) -> None:
         self._open.close()
-        if isinstance(error, KeyboardInterrupt):
+        if isinstance(error, KeyboardInterrupt) and self.shown:
             stderr.print(self._so_far(), markup=False, soft_wrap=True)
 
     def _so_far(self) -> str:

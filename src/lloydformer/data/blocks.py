@@ -36,6 +36,11 @@ class Blocks(Protocol):
         """Are rows mapped from a file, so that it pays to prefetch them?"""
         ...
 
+    @property
+    def first_row(self) -> int:
+        """The number of the first row in the data that these blocks are a part of."""
+        ...
+
     def prefetch(self, start: int, stop: int) -> None:
         """Ask for rows that will be read soon. Called from a thread of its own, if mapped."""
         ...
@@ -96,6 +101,8 @@ class TensorBlocks:
         The unit of the weights, a power of two.
     survey : Survey, optional
         Sums over the points, if they are known.
+    first_row : int
+        The number of the first row in the data that these are a part of.
     """
 
     points: Tensor
@@ -110,6 +117,7 @@ class TensorBlocks:
     known_ends: Tensor | None = None
     weight_unit: float = 1.0
     survey: Survey | None = None
+    first_row: int = 0
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         """Blocks are no array: other packages would read all of them, without their scaling."""
@@ -214,6 +222,14 @@ class TensorBlocks:
             known_ends=self.ends, mapped=False, survey=None,
         )  # fmt: skip
 
+    def between(self, start: int, stop: int) -> "TensorBlocks":
+        """The rows [start, stop) without a copy, in the same coordinates."""
+        return replace(
+            self, points=self.points[start:stop], sample_weight=self.weights(start, stop),
+            seen_from=self.origin, known_ends=self.ends, survey=None,
+            first_row=self.first_row + start,
+        )  # fmt: skip
+
     def rows_of(self, points: Tensor) -> DenseRows:
         """Points in the units of the data as rows: scaled, or directions, less the origin."""
         if self.directions:
@@ -237,6 +253,7 @@ class SparseBlocks:
     directions: bool = False
     part: int | None = None
     weight_unit: float = 1.0
+    first_row: int = 0
     mapped: ClassVar[bool] = False
 
     @cached_property

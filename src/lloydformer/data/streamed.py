@@ -4,7 +4,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -42,11 +42,9 @@ class StreamedBlocks:
     device: torch.device
     sample_weight: Tensor | None = None
     weight_unit: float = 1.0
-
-    @property
-    def mapped(self) -> bool:
-        """Whoever reads need not ask for rows beforehand."""
-        return False
+    first_row: ClassVar[int] = 0
+    mapped: ClassVar[bool] = False
+    """Whoever reads need not ask for rows beforehand."""
 
     @property
     def ends(self) -> Tensor:

@@ -8,6 +8,7 @@ from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.contract import Engine
 from lloydformer.engines.cuda import cuda_engine
 from lloydformer.engines.native import Native, instruction_set
+from lloydformer.engines.parts import InParts, PartsBlocks
 
 ENGINES: dict[str, Callable[[], Engine]] = {
     "native": Native, "chunked": Chunked, "cuda": cuda_engine,
@@ -38,6 +39,8 @@ def choose(name: str, blocks: Blocks) -> Engine:
     ValueError
         If there is no engine of this name, or "native" was not built.
     """
+    if isinstance(blocks, PartsBlocks):
+        return InParts()
     if name not in ("auto", *ENGINES):
         raise ValueError(f'engine: found {name!r}; pass "auto" or one of {", ".join(ENGINES)}')
     if name == "auto" and blocks.layout.device.type == "cuda":

@@ -5,24 +5,25 @@ leaves are merged along one binary tree: the number of threads does not change a
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property, partial, reduce
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, ranges
 from lloydformer.data.layout import Layout
-from lloydformer.engines.draws import draw_independently, draw_successively
+from lloydformer.engines.draws import RowMasses, draw_independently, draw_successively
 from lloydformer.engines.state import PointState
 from lloydformer.engines.thread_pool import single_core_pool
 from lloydformer.numerics.tree import merge_tree
 from lloydformer.plans.session import Fold, PointBlock, Session, Task
 
 Leaves = list[tuple[int, int]]
+DrawnBy = Literal["distance", "weight"]
 
 _GROUP, _GROUPS = 8, 16
 """A thread maps and merges up to 8 neighbouring leaves, fewer if there are fewer than 16 groups."""
@@ -65,11 +66,11 @@ class ChunkedSession(Session):
         return self.blocks.take(rows)
 
     def draw_by_distance(self, fractions: Tensor) -> Tensor:
-        fractions, masses = fractions.to(self.layout.device), self._leaf_masses(self._mass)
+        fractions, masses = fractions.to(self.layout.device), self.leaf_masses("distance")
         return draw_independently(self.layout, masses, self._mass, fractions)
 
     def draw_by_weight(self, fractions: Tensor) -> Tensor:
-        fractions, masses = fractions.to(self.layout.device), self._leaf_masses(self._weight)
+        fractions, masses = fractions.to(self.layout.device), self.leaf_masses("weight")
         return draw_successively(self.layout, masses, self._weight, fractions)
 
     def labels(self) -> Tensor:
@@ -101,7 +102,13 @@ class ChunkedSession(Session):
         weights = self.blocks.weights(start, stop)
         return distances if weights is None else distances * weights
 
-    def _leaf_masses(self, of: Callable[[int, int], Tensor]) -> Tensor:
+    def row_masses(self, by: DrawnBy) -> RowMasses:
+        """What rows are drawn by: weight times squared distance, or weight alone."""
+        return self._mass if by == "distance" else self._weight
+
+    def leaf_masses(self, by: DrawnBy) -> Tensor:
+        """The sums of these masses in each leaf."""
+        of = self.row_masses(by)
         return torch.stack([of(*leaf).sum() for leaf in ranges(self.layout)])
 
     @cached_property
@@ -152,8 +159,8 @@ class ChunkedSession(Session):
         def column(name: str) -> Tensor:
             return self.state.column(name)[start:stop]
 
-        read = partial(self.blocks.read, start, stop)
-        return PointBlock(start, stop - start, read, self.blocks.weights(start, stop), column)
+        read, first = partial(self.blocks.read, start, stop), self.blocks.first_row + start
+        return PointBlock(first, stop - start, read, self.blocks.weights(start, stop), column)
 
 
 def _in_order(pool: Executor, work: Any, groups: Iterable[Any], most: int) -> Iterator[Any]:

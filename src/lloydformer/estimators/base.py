@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from copy import copy
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -22,7 +23,10 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import Blocks, count_weighted, ranges
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
+from lloydformer.data.shard import Shard
 from lloydformer.engines import choose
+from lloydformer.engines.dask.pieces import is_collection
+from lloydformer.engines.parts import LabelsOnParts, PartsBlocks
 from lloydformer.estimators.matching import earlier_centers, order_after, renumbered
 from lloydformer.estimators.one_pass import one_pass
 from lloydformer.estimators.parameter_checks import (
@@ -31,8 +35,8 @@ from lloydformer.estimators.parameter_checks import (
     checked_fit,
     parameters_hold,
 )
-from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.saved import Saved
+from lloydformer.estimators.shards import read_shard
 from lloydformer.estimators.source import Source, View, read
 from lloydformer.estimators.starts import Starts
 from lloydformer.estimators.warm import warmed
@@ -63,6 +67,16 @@ def _plan_of(recipe: Recipe) -> Plan:
     plan = _lowered(recipe)
     _last[:] = [(recipe, plan)]
     return plan
+
+
+def _n_seen(labels: Tensor | LabelsOnParts, n_clusters: int) -> int:
+    """The number of clusters that have points."""
+    if isinstance(labels, LabelsOnParts):
+        return labels.n_seen(n_clusters)
+    seen = torch.zeros(n_clusters, dtype=torch.bool, device=labels.device)
+    for part in torch.split(labels, _PART):
+        seen[part.long()] = True
+    return int(seen.sum())
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Saved):
@@ -173,21 +187,21 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         source = self._read(X, sample_weight, reset=True)
         self._check_size(source.blocks)
-        rng = generator_of(self.random_state)
+        rng = source.generator(self.random_state)
         self._earlier(source.blocks.layout)  # raises before the work
         starts = Starts(warmed(self), X, source.blocks.layout, rng)
         self._n_init = starts.n_starts
-        try:
-            with self._open(source.blocks) as session:
-                plan = self._plan(rng)
-                begin, course = self._begin(starts, source.blocks, session, rng)
-                plan = self._tuned(plan)
+        with self._open(source.blocks) as session:
+            plan = self._plan(rng)
+            begin, course = self._begin(starts, source.blocks, session, rng)
+            plan = self._tuned(plan)
+            try:
                 result = solve(plan, session, begin, self._rules(), self._report(), course)
-        except Interrupted as stop:
-            if stop.result is not None:
-                self._keep(self._numbered(stop.result, source.blocks.layout), source)
-            raise
-        self._keep(self._numbered(result, source.blocks.layout), source)
+            except Interrupted as stop:
+                if stop.result is not None:
+                    self._keep(self._numbered(stop.result, session.layout), source)
+                raise
+            self._keep(self._numbered(result, session.layout), source)
         return self
 
     def _open(self, blocks: Blocks) -> AbstractContextManager[Session]:
@@ -213,7 +227,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self.cluster_centers_ = source.out(layout.returned(result.centers))
         if not all(result.outcome.masses or (0.0,)):  # else every cluster has points
             self._warn_if_fewer(labels)
-        if result.trimmed is not None:
+        if result.trimmed is not None and isinstance(labels, Tensor):
             labels.masked_fill_(result.trimmed, -1)
         self.labels_ = source.out(labels)
         self.inertia_ = result.inertia
@@ -221,11 +235,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self.objective_history_ = np.array(result.outcome.history)
         self._n_features_out = self.n_clusters
 
-    def _warn_if_fewer(self, labels: Tensor) -> None:
-        seen = torch.zeros(self.n_clusters, dtype=torch.bool, device=labels.device)
-        for part in torch.split(labels, _PART):
-            seen[part.long()] = True
-        words = self._words_of_fewer(int(seen.sum()))
+    def _warn_if_fewer(self, labels: Tensor | LabelsOnParts) -> None:
+        words = self._words_of_fewer(_n_seen(labels, self.n_clusters))
         if words is not None:
             warnings.warn(words, ConvergenceWarning, stacklevel=4)
 
@@ -239,6 +250,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         )
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
+        if isinstance(X, Shard):
+            if reset:
+                return read_shard(self, X, sample_weight, directions=self._directions)
+            X = X.rows
         view = None if reset else self._view
         source = read(self, X, sample_weight, reset=reset, directions=self._directions, view=view)
         if not self._directions:
@@ -246,7 +261,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return source.without_zero_rows(getattr(self, "zero_rows", "error"))
 
     def _check_size(self, blocks: Blocks) -> None:
-        count = count_weighted(blocks)
+        count = blocks.n_weighted if isinstance(blocks, PartsBlocks) else count_weighted(blocks)
         if count < self.n_clusters:
             raise ValueError(
                 f"n_samples={count} should be >= n_clusters={self.n_clusters}."
@@ -310,8 +325,21 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         array([0, 1], dtype=int32)
         """
         check_is_fitted(self)
+        if is_collection(X):
+            return self._lazily("predict", X, None, np.dtype(np.int32))
         rows = one_pass(self, X)
         return self._finish(X)[0] if rows is None else rows.labels()
+
+    def _lazily(self, method: str, X: Any, width: int | None, dtype: Any = None) -> Any:
+        """A method for each block of a dask collection, as a dask array in the chunks of X."""
+        from lloydformer.engines.dask.collections import mapped
+
+        model = copy(self)
+        model.__dict__.pop("labels_", None)  # not sent to the workers
+        model.callback, model.verbose = None, 0
+        if dtype is None:
+            dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        return mapped(X, getattr(model, method), width, np.dtype(dtype))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Cluster the rows of X and return their labels.
@@ -374,6 +402,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         array([[2., 6.]])
         """
         check_is_fitted(self)
+        if is_collection(X):
+            return self._lazily("transform", X, self.n_clusters)
         rows = one_pass(self, X)
         if rows is not None:
             return rows.distances(cosine=self._cosine_distances)
@@ -542,6 +572,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         array([2., 1.])
         """
         check_is_fitted(self)
+        if is_collection(X) and labels is None:
+            return self._lazily("distances_to_centers", X, None)
         source = self._read(X, reset=False)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
         own = torch.as_tensor(self.predict(X) if labels is None else labels).to(centers.device)

@@ -13,6 +13,7 @@ from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.trace import Trace
 from lloydformer.data.blocks import ranges
+from lloydformer.data.shard import Shard
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import checked_fit
 from lloydformer.estimators.random_state import generator_of
@@ -197,9 +198,15 @@ class CircuitClusterer(Clusterer):
         return MeansPlan(directions=self._directions)
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
-        source = super()._read(X, sample_weight, reset=reset)
         norm = self._recipe().norm
-        if norm is not None and norm.zero_sum:
+        checks_rows = norm is not None and norm.zero_sum
+        if checks_rows and isinstance(X, Shard):
+            raise ValueError(
+                f"X: found a Shard; ranks do not run {self._recipe().name}, whose norm needs rows "
+                "that sum to zero"
+            )
+        source = super()._read(X, sample_weight, reset=reset)
+        if checks_rows:
             for start, stop in ranges(source.blocks.layout):
                 rows = source.blocks.read(start, stop)
                 check_zero_sum("X", rows.take(torch.arange(stop - start)))
@@ -254,6 +261,8 @@ class CircuitClusterer(Clusterer):
         except LoweringError as reason:
             if sample_weight is not None:
                 raise ValueError(f"sample_weight: literal circuits have none; {reason}") from None
+            if isinstance(X, Shard):
+                raise ValueError(f"X: found a Shard; ranks run folds, and {reason}") from None
             self._fit_literally(X)
             self.lowered_ = False
             return self

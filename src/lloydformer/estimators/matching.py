@@ -9,6 +9,7 @@ from scipy import sparse
 from torch import Tensor
 
 from lloydformer.data.layout import Layout
+from lloydformer.engines.parts import LabelsOnParts
 from lloydformer.solving.solve import Result
 
 
@@ -52,10 +53,14 @@ def renumbered(result: Result, order: Tensor) -> Result:
     order = order.to(result.centers.device)
     outcome, numbers = result.outcome, torch.empty_like(order)
     numbers[order] = torch.arange(len(order), device=order.device)
-    rows, masses = outcome.rows, outcome.masses
+    rows, masses, labels = outcome.rows, outcome.masses, result.labels
+    if isinstance(labels, LabelsOnParts):
+        labels = labels.renumbered(numbers)
+    else:
+        labels = numbers.to(labels)[labels.long()]
     return replace(
         result,
-        labels=numbers.to(result.labels)[result.labels.long()],
+        labels=labels,
         outcome=replace(
             outcome,
             centers=outcome.centers[order],

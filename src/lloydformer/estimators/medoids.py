@@ -9,6 +9,7 @@ from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
@@ -186,8 +187,8 @@ class KMedoids(Clusterer):
         super()._keep(result, source)
         rows = result.outcome.rows
         assert rows is not None
-        assert isinstance(source.blocks, TensorBlocks)
-        self.cluster_centers_ = source.out(source.blocks.points[rows])  # to the last bit
+        assert isinstance(source.blocks, TensorBlocks | PartsBlocks)
+        self.cluster_centers_ = source.out(source.blocks.subset(rows).points)  # to the last bit
         self.medoid_indices_ = source.out(rows)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)
 

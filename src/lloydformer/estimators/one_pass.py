@@ -19,6 +19,8 @@ from torch import Tensor
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.leaves import leaf_rows
 from lloydformer.data.scratch import scratch_array
+from lloydformer.data.shard import Shard
+from lloydformer.engines.dask.pieces import is_collection
 from lloydformer.engines.native import instruction_set
 from lloydformer.engines.native.engine import threads_for
 from lloydformer.engines.native.installed import kernels
@@ -96,6 +98,10 @@ class OnePass:
 
 def one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass | None:
     """X, checked but for the values of its rows, opened by the kernels; None if they cannot."""
+    if is_collection(X):
+        return None
+    if isinstance(X, Shard):
+        X = X.rows
     if estimator.engine not in ("auto", "native") or instruction_set() is None:
         return None
     if not (estimator.device is None or str(estimator.device) == "cpu"):

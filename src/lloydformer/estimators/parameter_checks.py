@@ -5,16 +5,33 @@ names of scikit-learn; the bounds of scikit-learn in pyproject.toml are versions
 """
 
 import inspect
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from typing import Any
 
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions, make_constraint
 
+from lloydformer.data.shard import Shard
+from lloydformer.engines.ranks import joined_ranks
+
 __all__ = ["Interval", "StrOptions", "checked_fit", "parameters_hold"]
 
-checked_fit = _fit_context(prefer_skip_nested_validation=True)
-"""Decorator of `fit` and `partial_fit`: check the parameters, then run."""
+
+def checked_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate `fit` or `partial_fit`: check the parameters, then run.
+
+    A parameter that is wrong on one rank raises on all of them.
+    """
+    checked = _fit_context(prefer_skip_nested_validation=True)(fit)
+
+    @wraps(fit)
+    def run(self: Any, X: Any, *others: Any, **named: Any) -> Any:
+        if isinstance(X, Shard):
+            joined_ranks().gather_results(self._validate_params)
+        return checked(self, X, *others, **named)
+
+    return run
 
 
 def parameters_hold(estimator: Any) -> bool:

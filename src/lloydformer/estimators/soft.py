@@ -3,12 +3,14 @@
 from typing import Any, ClassVar
 
 import torch
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.rows import Rows
+from lloydformer.engines.dask.pieces import is_collection
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.tempered import Tempered
 from lloydformer.numerics.shares import log_shares
@@ -220,6 +222,9 @@ class SoftKMeans(Tempered):
         >>> model.predict_proba([[2.0]])
         array([[0.5, 0.5]])
         """
+        if is_collection(X):
+            check_is_fitted(self)
+            return self._lazily("predict_proba", X, self.n_clusters)
         gamma = self._gamma
 
         def shares(rows: Rows, centers: Tensor) -> Tensor:

@@ -13,13 +13,18 @@ from torch import Tensor
 
 from lloydformer.data.blocks import SparseBlocks, TensorBlocks, ranges
 from lloydformer.data.canonical import canonical
+from lloydformer.data.layout import Layout
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
 from lloydformer.data.streamed import StreamedBlocks
+from lloydformer.engines import default_engine
 from lloydformer.engines.cuda import survey_on_gpu
+from lloydformer.engines.dask.pieces import is_collection
 from lloydformer.engines.native.engine import column_ends
+from lloydformer.engines.parts import LabelsOnParts, PartsBlocks
 from lloydformer.engines.thread_pool import one_core
+from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.sample_weight import checked_weights
 from lloydformer.numerics.checks import FLOATS, check_range, surely_in_range
 from lloydformer.numerics.units import in_units
@@ -33,16 +38,20 @@ _BYTES_A_POINT = 48
 class Source:
     """The data of one call, as blocks, and how results go back to the user."""
 
-    blocks: TensorBlocks | SparseBlocks | StreamedBlocks
+    blocks: TensorBlocks | SparseBlocks | StreamedBlocks | PartsBlocks
     device: torch.device | None
     """Where tensors came from, and go back to; None: arrays came in, and go out."""
+
+    def generator(self, random_state: Any) -> np.random.RandomState:
+        """The random numbers of a fit."""
+        return generator_of(random_state)
 
     @one_core()
     def without_zero_rows(self, policy: str) -> "Source":
         """Rows of zeros have no direction: refuse them, or let them count for nothing."""
         blocks = self.blocks
-        leaves = (_zero_rows(blocks, *leaf) for leaf in ranges(blocks.layout))
-        zero = torch.cat([rows for rows in leaves if len(rows)] or [torch.empty(0)])
+        assert not isinstance(blocks, PartsBlocks)
+        zero = zero_rows_of(blocks)
         if len(zero) == 0:
             return self
         if policy == "error" or len(zero) == blocks.layout.n_rows:
@@ -58,8 +67,36 @@ class Source:
         kept, unit = torch.from_numpy(scaled).to(kept), float(unit) * blocks.weight_unit
         return replace(self, blocks=replace(blocks, sample_weight=kept, weight_unit=unit))
 
-    def out(self, values: Tensor) -> Any:
+    def out(self, values: Tensor | LabelsOnParts) -> Any:
+        if isinstance(values, LabelsOnParts):
+            values = values.gather()
         return values.cpu().numpy() if self.device is None else values.to(self.device)
+
+    def rows_with(self, labels: Any, label: int) -> Any:
+        """The numbers of the rows with this label; `labels`: from `out`."""
+        return self.out((torch.as_tensor(labels) == label).nonzero()[:, 0])
+
+
+@dataclass(frozen=True)
+class ClusterSource(Source):
+    """The data of one call on a cluster; labels go back as a lazy dask array."""
+
+    collection: Any
+
+    def without_zero_rows(self, policy: str) -> "Source":
+        """They have been refused, or count for nothing, since the data were read."""
+        return self
+
+    def out(self, values: Tensor | LabelsOnParts) -> Any:
+        if not isinstance(values, LabelsOnParts):
+            return super().out(values)
+        from lloydformer.engines.dask.collections import lazy_labels
+
+        assert isinstance(self.blocks, PartsBlocks)
+        return lazy_labels(values, self.collection, self.blocks.opening)
+
+    def rows_with(self, labels: Any, label: int) -> Any:
+        return (labels == label).nonzero()[0]
 
 
 class NoDirectionError(ValueError):
@@ -71,6 +108,12 @@ class NoDirectionError(ValueError):
             f"X: found only zeros in row {row}, which has no direction; remove such rows"
             + (' or pass zero_rows="ignore"' if some else "")
         )
+
+
+def zero_rows_of(blocks: TensorBlocks | SparseBlocks | StreamedBlocks) -> Tensor:
+    """The rows that have no direction, by their numbers."""
+    leaves = (_zero_rows(blocks, *leaf) for leaf in ranges(blocks.layout))
+    return torch.cat([rows for rows in leaves if len(rows)] or [torch.empty(0)])
 
 
 def _zero_rows(
@@ -100,6 +143,10 @@ def read(
     view: View | None = None,
 ) -> Source:
     """Check the data as scikit-learn does, and look at them as blocks."""
+    if is_collection(X):
+        return read_collection(
+            estimator, X, sample_weight, reset=reset, directions=directions, view=view
+        )
     scaling, names, mapped = None, None, False
     fitted = None if view is None else torch.as_tensor(estimator.cluster_centers_)
     if isinstance(X, TensorBlocks):
@@ -180,6 +227,50 @@ def _free_memory(device: torch.device) -> int:
     return min(free + unused, allowed - torch.cuda.memory_allocated(device))
 
 
+def read_collection(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any = None,
+    *,
+    reset: bool,
+    directions: bool,
+    view: View | None = None,
+) -> "ClusterSource":
+    """The same for a dask collection, which is computed and kept where dask computes it."""
+    from lloydformer.engines.dask.collections import Opener, Weights
+
+    opener = Opener(X)
+    found = opener.collection
+    found.check()
+    if reset:
+        estimator.n_features_in_ = found.n_features
+    elif found.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {found.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    _note_names(estimator, found.pieces.names, reset)
+    zero = found.first_zero_row() if directions else None
+    n_zero = sum(survey.n_zero for survey in found.surveys)
+    if zero is not None and (
+        getattr(estimator, "zero_rows", "error") == "error" or n_zero == found.n_rows
+    ):
+        raise NoDirectionError(zero, some=n_zero < found.n_rows)
+    ignored = zero is not None
+    if sample_weight is not None:
+        weights = Weights.of(opener.survey_weights(sample_weight, directions), ignored)
+    else:
+        weights = Weights(0 if ignored else None, found.n_rows - n_zero * ignored, ignored)
+    engine = default_engine() if estimator.engine in ("auto", "dask") else estimator.engine
+    if engine not in ("native", "chunked"):
+        raise ValueError(f'engine: found {engine!r} for a dask collection; leave it at "auto"')
+    blocks = opener.blocks(int(estimator.n_clusters), weights, directions, engine, view)
+    if not directions:
+        fitted = None if view is None else torch.as_tensor(estimator.cluster_centers_)
+        _check_range_of(blocks.layout, found.ends, fitted)
+    return ClusterSource(blocks, None, found)
+
+
 def _ends(points: Tensor) -> Tensor | None:
     """The smallest and the largest value of each column; None unless the kernels find them."""
     if points.device.type != "cpu" or not points.is_contiguous():
@@ -223,7 +314,11 @@ def is_checked_array(X: Any) -> bool:
 
 def _check_squares(blocks: TensorBlocks | SparseBlocks, fitted: Tensor | None) -> None:
     """Refuse rows whose squared distances, to each other or to fitted centers, overflow."""
-    layout, rows = blocks.layout, blocks.ends
+    _check_range_of(blocks.layout, blocks.ends, fitted)
+
+
+def _check_range_of(layout: Layout, rows: Tensor, fitted: Tensor | None) -> None:
+    """The same for rows with these ends."""
     if fitted is not None:
         rows = torch.cat([rows, fitted.to(rows).view(-1, rows.shape[1])])
     scaled = rows if layout.scaling is None else layout.scaling.apply(rows)

@@ -1,5 +1,7 @@
 """Batch after batch: centers that are running means of all the rows so far."""
 
+from contextlib import AbstractContextManager
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -9,6 +11,8 @@ from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.data.layout import Layout
+from lloydformer.data.shard import Shard
+from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.matching import order_after
 from lloydformer.estimators.parameter_checks import Interval, checked_fit
@@ -102,6 +106,8 @@ class Streaming(Clusterer):
         >>> stream.cluster_centers_[:, 0], stream.n_steps_
         (array([ 1., 12.]), 2)
         """
+        if isinstance(X, Shard):
+            raise ValueError("X: found a Shard; ranks share a fit, and each partial_fit is its own")
         first = not hasattr(self, "cluster_centers_")
         source = self._read(X, sample_weight, reset=first)
         layout = source.blocks.layout
@@ -141,7 +147,7 @@ class Streaming(Clusterer):
         if self.batch_size is None:
             return super()._begin(starts, blocks, session, rng)
         self._check_batches(blocks)
-        assert isinstance(blocks, TensorBlocks | SparseBlocks)
+        assert isinstance(blocks, TensorBlocks | SparseBlocks | PartsBlocks)
         n_rows = blocks.layout.n_rows
         rows = DrawnRows.by_weight(blocks.weights(0, n_rows), n_rows, rng.randint(2**31 - 1))
         course = MiniBatches(
@@ -149,10 +155,16 @@ class Streaming(Clusterer):
             float(self.reassignment_ratio), not is_array(self.init),
         )  # fmt: skip
         size = course.sample_size(int(self.n_clusters))
-        begin = SampledStart(
-            starts, lambda few: self._open(blocks.subset(few)), self._plan(), rows, size
-        )
+        begin = SampledStart(starts, partial(self._opened, blocks), self._plan(), rows, size)
         return begin, course
+
+    def _opened(
+        self, blocks: TensorBlocks | SparseBlocks | PartsBlocks, rows: Tensor
+    ) -> AbstractContextManager[Session]:
+        """A session over some rows."""
+        if isinstance(blocks, PartsBlocks):
+            return blocks.open_subset(rows)
+        return self._open(blocks.subset(rows))
 
     def _check_batches(self, blocks: Blocks) -> None:
         if self.empty != "farthest":

@@ -3,8 +3,6 @@
 from numbers import Real
 from typing import Any, ClassVar
 
-import torch
-
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
@@ -177,8 +175,7 @@ class TrimmedKMeans(Clusterer):
     @one_core()
     def _keep(self, result: Result, source: Source) -> None:
         super()._keep(result, source)
-        outliers = torch.as_tensor(self.labels_) == -1
-        self.outliers_ = source.out(outliers.nonzero()[:, 0])
+        self.outliers_ = source.rows_with(self.labels_, -1)
 
 
 register(

@@ -1,11 +1,13 @@
 """`lloydformer train`: train layers, compare them with Lloyd's algorithm, write their weights."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from lloydformer.engines.ranks import Ranks
 from lloydformer.learning.export import export_runs, scores
 from lloydformer.learning.settings import Run, Settings
 from lloydformer.learning.training import Evaluation, train
@@ -23,6 +25,13 @@ def choose_device(asked: str | None) -> str:
     return asked or ("cuda" if cuda else "cpu")
 
 
+def device_of_rank(device: str, ranks: Ranks) -> str:
+    """The device of this rank: with CUDA each rank of a machine has a GPU of its own."""
+    if device != "cuda" or ranks.size == 1:
+        return device
+    return f"cuda:{int(os.environ.get('LOCAL_RANK', '0')) % torch.cuda.device_count()}"
+
+
 def train_and_export(
     settings: Settings,
     runs: Sequence[Run],
@@ -32,14 +41,21 @@ def train_and_export(
     resume: bool = False,
     force: bool = False,
     callback: Callable[[Evaluation], None] | None = None,
+    together: int | None = None,
+    ranks: Ranks | None = None,
 ) -> list[dict[str, Any]]:
     """Train the runs together, and write the weights and the card of each to `folder`.
 
     Returns a row for each run: its card, its settings, the mean log objectives of Lloyd's
     algorithm and of the trained layer on new tasks. `callback` is called after each evaluation.
+    Of several ranks, rank 0 compares and writes; the others return no rows.
     """
+    ranks = ranks or Ranks()
+    device = device_of_rank(device, ranks)
     trained = train(settings, runs, device=device, folder=folder, resume=resume, force=force,
-                    callback=callback)  # fmt: skip
+                    callback=callback, together=together, ranks=ranks)  # fmt: skip
+    if ranks.rank > 0:
+        return []
     comparison = scores(trained, device)
     cards = export_runs(folder, trained, comparison)
     initial, lloyd = comparison.lloyd[:, 0].tolist(), comparison.lloyd[:, -1].tolist()

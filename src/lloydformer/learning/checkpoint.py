@@ -17,12 +17,16 @@ Row = dict[str, list[float | None]]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a resume needs: settings, runs, tensors of the state, evaluations so far."""
+    """Everything a resume needs: settings, runs, tensors of the state, evaluations so far.
+
+    `together`: number of runs of a group; a resume must use the same groups.
+    """
 
     settings: Settings
     runs: tuple[Run, ...]
     tensors: dict[str, Tensor]
     history: tuple[Row, ...]
+    together: int
 
     @property
     def step(self) -> int:
@@ -36,6 +40,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         "kind": "training",
         "settings": checkpoint.settings.written(),
         "runs": [asdict(run) for run in checkpoint.runs],
+        "together": checkpoint.together,
         "history": list(checkpoint.history),
     }
     arrays = {name: tensor.cpu().numpy() for name, tensor in checkpoint.tensors.items()}
@@ -51,7 +56,8 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         settings = Settings.read(config["settings"])
         runs = tuple(Run(**run) for run in config["runs"])
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        checkpoint = Checkpoint(settings, runs, tensors, tuple(config["history"]))
+        together = int(config.get("together", len(runs)))  # before 0.3 all runs were one group
+        checkpoint = Checkpoint(settings, runs, tensors, tuple(config["history"]), together)
         _check(checkpoint)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         why = " ".join(str(error).split())
@@ -71,6 +77,8 @@ def _check(checkpoint: Checkpoint) -> None:
                 f"{name}: found shape {tuple(tensor.shape)} and {tensor.dtype}; "
                 f"expected {tuple(wanted.shape)} and {wanted.dtype}"
             )
+    if checkpoint.together < 1:
+        raise ValueError(f"together: found {checkpoint.together}; expected at least 1")
     if len(checkpoint.runs) != len(checkpoint.tensors["weights"]):
         n_rows = len(checkpoint.tensors["weights"])
         raise ValueError(f"found {len(checkpoint.runs)} runs, and weights of {n_rows}")

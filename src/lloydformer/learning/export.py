@@ -83,7 +83,7 @@ def machine(trained: Trained) -> dict[str, Any]:
     return {
         "device": device,
         "torch": torch.__version__,
-        "n_runs_together": len(trained.runs),
+        "n_runs_together": trained.together or len(trained.runs),
         "seconds": round(trained.seconds, 1),
     }
 

@@ -15,10 +15,12 @@ from torch import Tensor
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.gradients import warn_without_gradient
 from lloydformer.circuits.stages import AnyRecipe
+from lloydformer.engines.ranks import Ranks
 from lloydformer.learning.checkpoint import Checkpoint, Row, load_checkpoint, save_checkpoint
 from lloydformer.learning.cuda_graph import GraphedTrainer
+from lloydformer.learning.run_groups import RunGroups
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.learning.trainer import Trainer, make_trainer
+from lloydformer.learning.trainer import Trainer
 from lloydformer.storage.atomic import write_whole
 from lloydformer.storage.model_folder import CONFIG
 
@@ -78,6 +80,8 @@ class Trained:
         The evaluations, in order.
     seconds : float, default=0.0
         Time that training took.
+    together : int or None, default=None
+        Number of runs that were trained in one batch; None for all of them.
 
     See Also
     --------
@@ -98,6 +102,7 @@ class Trained:
     weights: Float[Tensor, "r p"]
     history: tuple[Evaluation, ...]
     seconds: float = 0.0
+    together: int | None = None
 
     def log(self) -> str:
         """Format every evaluation of every run as CSV.
@@ -165,6 +170,8 @@ def train(
     force: bool = False,
     checkpoint_every: int = 10,
     callback: Callable[[Evaluation], None] | None = None,
+    together: int | None = None,
+    ranks: Ranks | None = None,
 ) -> Trained:
     """Train several runs with the same settings, together.
 
@@ -194,6 +201,13 @@ def train(
         Evaluations between checkpoints.
     callback : callable or None, default=None
         Called with an `Evaluation` after each evaluation.
+    together : int or None, default=None
+        Number of runs that are trained in one batch; None for all runs, or for an equal share of
+        them on each rank. It changes the last bits of the weights, the number of ranks does not.
+    ranks : Ranks or None, default=None
+        What `joined_ranks()` of `lloydformer.engines.ranks` returns, to spread the groups of runs
+        over the processes of `torchrun`; None to train here. All ranks pass the same arguments and
+        get the same result; rank 0 writes the files and calls the callback.
 
     Returns
     -------
@@ -234,28 +248,44 @@ def train(
     if recipe is not None or start is not None:
         settings = settings.with_recipe(recipe or settings.recipe, start)
     warn_without_gradient(settings.layer.circuit(0))
-    trainer = make_trainer(
-        settings, runs, device or ("cuda" if torch.cuda.is_available() else "cpu")
-    )
+    if not runs:
+        raise ValueError("runs: found none; pass at least one lf.learning.Run()")
+    ranks = ranks or Ranks()
     place = None if folder is None else Path(folder)
-    history = _resumed_history(trainer, place, resume, force)
-    if place and history:  # a killed run may have left a later log, and files that were not ready
-        _save(trainer, history, place)
+    found = ranks.from_first(lambda: _resumed(settings, tuple(runs), place, resume, force))
+    groups = RunGroups(
+        settings, runs, device or ("cuda" if torch.cuda.is_available() else "cpu"),
+        found.together if found else together, ranks,
+    )  # fmt: skip
+    history: list[Evaluation] = []
+    if found:
+        groups.assign(found.tensors)
+        history = [_evaluation(row, settings.n_steps) for row in found.history]
+        if place:  # a killed run may have left a later log, and files that were not ready
+            _save(groups, history, place)
     began = perf_counter()
-    graphed = GraphedTrainer(trainer)
     if not history and settings.start == "constructed":
-        history.append(_first(trainer, graphed))
-        if callback:
+        history.append(_joined(groups.of_all(_first)))
+        if callback and ranks.rank == 0:
             callback(history[-1])
-    while int(trainer.state.step) < settings.n_steps:
-        history.append(_advanced(trainer, graphed))
+    while not history or history[-1].step < settings.n_steps:
+        history.append(_joined(groups.of_all(_advanced)))
         done = history[-1].step >= settings.n_steps
         if place and (done or len(history) % checkpoint_every == 0):
-            _save(trainer, history, place)
-        if callback:
+            _save(groups, history, place)
+        if callback and ranks.rank == 0:
             callback(history[-1])
-    return Trained(settings, trainer.runs, trainer.state.weights.detach().cpu(), tuple(history),
-                   perf_counter() - began)  # fmt: skip
+    return Trained(settings, groups.runs, groups.tensors()["weights"], tuple(history),
+                   perf_counter() - began, groups.together)  # fmt: skip
+
+
+def _joined(parts: list[Evaluation]) -> Evaluation:
+    """The evaluation of all groups."""
+    columns = (
+        tuple(value for part in parts for value in getattr(part, name))
+        for name in ("loss", "relative", "rate")
+    )
+    return Evaluation(parts[0].step, parts[0].n_steps, *columns)
 
 
 def _first(trainer: Trainer, graphed: GraphedTrainer) -> Evaluation:
@@ -280,27 +310,26 @@ def _advanced(trainer: Trainer, graphed: GraphedTrainer) -> Evaluation:
     return Evaluation(int(state.step), settings.n_steps, loss, relative, rate)
 
 
-def _resumed_history(
-    trainer: Trainer, folder: Path | None, resume: bool, force: bool
-) -> list[Evaluation]:
-    """Restore the state from a checkpoint if asked to; return the evaluations so far."""
+def _resumed(
+    settings: Settings, runs: tuple[Run, ...], folder: Path | None, resume: bool, force: bool
+) -> Checkpoint | None:
+    """The checkpoint to continue from; None to start from the beginning."""
     there = folder is not None and (folder / CHECKPOINT / CONFIG).exists()
     if not there or folder is None or (force and not resume):
         if resume and not there:
             raise ValueError(f"{folder}: holds no checkpoint to resume from; train without resume")
-        return []
+        return None
     if not resume:
         raise ValueError(
             f"{folder}: holds a checkpoint; continue it with resume, or start again with force"
         )
     found = load_checkpoint(folder / CHECKPOINT)
-    if (found.settings, found.runs) != (trainer.settings, trainer.runs):
+    if (found.settings, found.runs) != (settings, runs):
         raise ValueError(
             f"{folder}: its checkpoint has other settings or runs; continue with those, or train "
             "in another folder"
         )
-    trainer.state.assign({n: t.to(trainer.device) for n, t in found.tensors.items()})
-    return [_evaluation(row, trainer.settings.n_steps) for row in found.history]
+    return found
 
 
 def _row(e: Evaluation) -> Row:
@@ -320,11 +349,18 @@ def _evaluation(row: Row, n_steps: int) -> Evaluation:
     return Evaluation(int(step[0]), n_steps, *columns)
 
 
-def _save(trainer: Trainer, history: list[Evaluation], folder: Path) -> None:
-    rows = tuple(_row(e) for e in history)
-    tensors = trainer.state.tensors()
-    write_whole(folder / LOG, _csv(trainer.runs, history))
-    save_checkpoint(folder / CHECKPOINT, Checkpoint(trainer.settings, trainer.runs, tensors, rows))
+def _save(groups: RunGroups, history: list[Evaluation], folder: Path) -> None:
+    """Rank 0 writes the log and the checkpoint of all runs."""
+    checkpoint = Checkpoint(
+        groups.settings, groups.runs, groups.tensors(), tuple(_row(e) for e in history),
+        groups.together,
+    )  # fmt: skip
+
+    def write() -> None:
+        write_whole(folder / LOG, _csv(groups.runs, history))
+        save_checkpoint(folder / CHECKPOINT, checkpoint)
+
+    groups.ranks.from_first(write)
 
 
 def _csv(runs: Sequence[Run], history: Sequence[Evaluation]) -> str:

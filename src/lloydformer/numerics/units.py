@@ -48,6 +48,26 @@ def in_units(
     return scaled, unit
 
 
+def unit_exponent(largest: float) -> int:
+    """The exponent of the unit of weights, the largest of which is this one."""
+    return int(np.frexp(largest)[1]) - 1
+
+
+def divided(weights: Float[np.ndarray, " n"], exponent: int) -> Float[np.ndarray, " n"]:
+    """Weights over 2 to this power, a copy. Positive weights stay positive."""
+    scaled = np.ldexp(weights, -exponent)
+    return np.maximum(scaled, _SMALLEST, where=weights > 0, out=scaled)
+
+
+def check_ratio(name: str, smallest: float, largest: float) -> None:
+    """Raise `ValueError` if the smallest weight above 0 is lost in the unit of the largest."""
+    if smallest >= _TINY > np.ldexp(smallest, -unit_exponent(largest)):
+        raise ValueError(
+            f"{name}: found {smallest:.2g} beside {largest:.2g}, a ratio that float64 cannot hold; "
+            "leave out such small weights, or set them to 0"
+        )
+
+
 def too_heavy(unit: float) -> ValueError:
     """The error for weights in this unit whose sums with squared distances overflow."""
     most = min(2.0 * unit, np.finfo(np.float64).max)

@@ -1,12 +1,13 @@
 """Folds that every plan shares: nearest centers, farthest points, moments."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from lloydformer.numerics.accumulate import add_by_label
-from lloydformer.plans.session import Adding, PointBlock, total
+from lloydformer.plans.session import Adding, Columns, PointBlock, total
 
 
 def masses_of(labels: Tensor, weights: Tensor | None, n_clusters: int) -> Tensor:
@@ -36,6 +37,8 @@ class Nearest(Adding):
 
     centers: Tensor
 
+    writes: ClassVar[Columns] = ("labels", "previous")
+
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         k = len(self.centers)
         labels = block.rows.scores(self.centers).min(dim=1).indices
@@ -52,6 +55,8 @@ class Measure(Adding):
     """
 
     centers: Tensor
+
+    writes: ClassVar[Columns] = ("labels", "distances")
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         labels = block.rows.scores(self.centers).min(dim=1).indices
@@ -82,6 +87,8 @@ class Moments(Adding):
 
     The last three give scikit-learn's tolerance, which ignores the weights themselves.
     """
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         everything = torch.zeros(block.size, dtype=torch.long, device=block.labels.device)
@@ -131,6 +138,8 @@ class Farthest:
 
     centers: Tensor
     m: int
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> FarthestPoints:
         labels = block.labels.long()

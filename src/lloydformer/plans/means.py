@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lloydformer.plans.assign import Cosines, Measure, Nearest
 from lloydformer.plans.contract import Empties, Final, Ran, Step, StepByStep, StopsOn, Sums
-from lloydformer.plans.session import Session, Task
+from lloydformer.plans.session import Columns, Session, Task
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Iterations(Task):
     max_iter: int
     square: float
     unit: float
+    writes: ClassVar[Columns] = ("labels", "previous")
+    writes_from: ClassVar[Columns] = ("previous",)
 
     def objective(self, change: float) -> float:
         """The objective, from the sum of w (|c|^2 - 2 x c)."""

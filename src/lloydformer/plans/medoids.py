@@ -9,7 +9,7 @@ from torch import Tensor
 from lloydformer.numerics.noise import gumbel
 from lloydformer.plans.assign import Measure, count_changed
 from lloydformer.plans.contract import Empties, Final, Placed, Step, StepByStep, StopsOn
-from lloydformer.plans.session import PointBlock, Session, total
+from lloydformer.plans.session import Columns, PointBlock, Session, total
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Draw:
     separation: float | None
     seed: int
     iteration: int
+
+    writes: ClassVar[Columns] = ("labels", "previous", "distances")
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         scores = block.rows.scores(self.centers)
@@ -69,6 +71,8 @@ class Closest:
     """The nearest row of each center, and its squared distance."""
 
     centers: Tensor
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, Tensor]:
         squares = block.rows.squared_norms()[:, None]

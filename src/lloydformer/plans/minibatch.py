@@ -1,13 +1,14 @@
 """A step over some of the rows: the sums of a mini-batch."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
 from lloydformer.data.rows import DenseRows
 from lloydformer.plans.assign import masses_of
 from lloydformer.plans.contract import Sums
-from lloydformer.plans.session import Session, Task
+from lloydformer.plans.session import Columns, Session, Task
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class BatchSums(Task):
 
     rows: Tensor
     centers: Tensor
+    writes: ClassVar[Columns] = ()
 
     def of(self, points: Tensor) -> tuple[Sums, Tensor]:
         """The plain version, for these points (b, d)."""

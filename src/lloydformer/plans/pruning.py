@@ -1,6 +1,7 @@
 """Removal of centers: folds of the second nearest centers, and the cost of each removal."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -8,7 +9,7 @@ from torch import Tensor
 from lloydformer.numerics.accumulate import add_by_label
 from lloydformer.numerics.means import means_or
 from lloydformer.plans.assign import masses_of
-from lloydformer.plans.session import Adding, PointBlock, Session
+from lloydformer.plans.session import Adding, Columns, PointBlock, Session
 
 CANDIDATES = 64
 """Number of centers of least utility that are tried for removal; bounds the memory."""
@@ -23,6 +24,8 @@ class TwoNearest(Adding):
     """
 
     centers: Tensor
+
+    writes: ClassVar[Columns] = ("labels", "second")
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         k, scores = len(self.centers), block.rows.scores(self.centers)
@@ -47,6 +50,8 @@ class Parted(Adding):
 
     candidates: Tensor
     n_clusters: int
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         k, q = self.n_clusters, len(self.candidates)

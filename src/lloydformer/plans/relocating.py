@@ -1,13 +1,14 @@
 """One relocation: clusters with large error are split, and the cheapest centers are removed."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
 from lloydformer.numerics.means import means_or
 from lloydformer.plans.assign import Nearest
 from lloydformer.plans.pruning import prune
-from lloydformer.plans.session import Session, Task
+from lloydformer.plans.session import Columns, Session, Task
 from lloydformer.plans.splitting import TIE, Draws, Errors, split
 
 
@@ -37,15 +38,17 @@ class Relocation(Task):
     centers: Tensor
     n_moved: int
     draws: Draws
+    writes: ClassVar[Columns] = ()
 
 
 def relocate(session: Session, centers: Tensor, n_moved: int, draws: Draws) -> Relocated:
     """Relocate `n_moved` centers: by the engine's task, or by folds if it has none."""
     done = session.run(Relocation(centers, n_moved, draws))
-    return _by_folds(session, centers, n_moved, draws) if done is None else done
+    return by_folds(session, centers, n_moved, draws) if done is None else done
 
 
-def _by_folds(session: Session, centers: Tensor, n_moved: int, draws: Draws) -> Relocated:
+def by_folds(session: Session, centers: Tensor, n_moved: int, draws: Draws) -> Relocated:
+    """The same by folds alone, which write the labels of the session."""
     k, dtype = len(centers), session.layout.dtype
     known = session.fold(Errors(centers.to(dtype)))
     before = known[2].sum().item()

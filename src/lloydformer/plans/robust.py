@@ -12,7 +12,7 @@ from lloydformer.numerics.shares import LOWEST
 from lloydformer.plans.assign import Measure, count_changed, masses_of
 from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn, Sums
 from lloydformer.plans.selection import holding, radii
-from lloydformer.plans.session import Adding, PointBlock, Session, total
+from lloydformer.plans.session import Adding, Columns, PointBlock, Session, total
 
 
 def _scores(inverse_temperature: float, distances: Tensor) -> Tensor:
@@ -31,6 +31,8 @@ class Best:
 
     inverse_temperature: float
     n_clusters: int
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, Tensor]:
         z = _scores(self.inverse_temperature, block.distances)
@@ -52,6 +54,8 @@ class Above(Adding):
 
     inverse_temperature: float
     threshold: Tensor
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, Tensor]:
         z = _scores(self.inverse_temperature, block.distances)
@@ -86,6 +90,9 @@ class Weighted(Adding):
 
     weigh: "Sparse | Exponential"
     n_clusters: int
+
+    writes: ClassVar[Columns] = ("previous",)
+    writes_from: ClassVar[Columns] = ("labels",)
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         labels = block.labels.long()

@@ -1,6 +1,7 @@
 """Folds and tasks of seeding: distances to the nearest seed, candidates, oversampling."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from lloydformer.numerics.noise import row_uniform
 from lloydformer.plans.assign import masses_of
-from lloydformer.plans.session import Adding, PointBlock, Task, total
+from lloydformer.plans.session import Adding, Columns, PointBlock, Task, total
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,11 @@ class NewSeed(Adding):
 
     seed: Tensor
     first: bool
+    writes: ClassVar[Columns] = ("labels", "distances")
+
+    @property
+    def writes_from(self) -> Columns:
+        return () if self.first else self.writes
 
     def map(self, block: PointBlock) -> tuple[Tensor]:
         away = block.rows.distances_to_all(self.seed)[:, 0]  # 0 for rows that equal the seed
@@ -32,6 +38,8 @@ class NewSeed(Adding):
 @dataclass(frozen=True)
 class EqualDistances(Adding):
     """Store the distance 1 for every point: then rows are drawn by their weights alone."""
+
+    writes: ClassVar[Columns] = ("distances",)
 
     def map(self, block: PointBlock) -> tuple[Tensor]:
         block.distances.fill_(1.0)
@@ -47,6 +55,8 @@ class Potential(Adding):
 
     candidates: Tensor
     now: Tensor
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor]:
         away = _squared_distances(block, self.candidates)
@@ -71,6 +81,7 @@ class Seeds(Task):
 
     firsts: np.ndarray
     draws: np.ndarray
+    writes: ClassVar[Columns] = ("labels", "distances")
 
 
 def _squared_distances(block: PointBlock, centers: Tensor) -> Tensor:
@@ -94,6 +105,11 @@ class Oversample:
     most: int
     seed: int
     number: int
+    writes: ClassVar[Columns] = ("labels", "distances")
+
+    @property
+    def writes_from(self) -> Columns:
+        return self.writes if self.known else ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         self._approach(block)

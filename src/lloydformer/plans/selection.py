@@ -5,12 +5,13 @@ round counts masses by the next eight bits among the points that share the bits 
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from lloydformer.numerics.accumulate import add_by_label
-from lloydformer.plans.session import Adding, PointBlock, Session
+from lloydformer.plans.session import Adding, Columns, PointBlock, Session
 
 _DIGIT = 8
 _INTEGERS = {torch.float32: torch.int32, torch.float64: torch.int64}
@@ -31,6 +32,8 @@ class Histogram(Adding):
 
     prefix: Tensor
     shift: int
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         labels = block.labels.long()

@@ -14,6 +14,9 @@ from torch import Tensor
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
 
+Columns = tuple[str, ...]
+"""Names of columns of a `PointBlock`."""
+
 
 @dataclass(frozen=True)
 class PointBlock:
@@ -74,6 +77,10 @@ class Fold(Protocol):
 
     `merge` is associative and takes neighbours in row order. A fold is a value without references
     to the data, so that it can be sent to a worker.
+
+    It may say which columns it overwrites (`writes`) and which columns the new numbers depend on
+    (`writes_from`; none by default), so that state that is lost with a worker can be made again by
+    the folds that wrote it. A fold without `writes` is taken to depend on everything before it.
     """
 
     def map(self, block: PointBlock) -> Any: ...
@@ -89,7 +96,10 @@ class Adding:
 
 
 class Task:
-    """Base of tasks: work of many folds that an engine may do in one call."""
+    """Base of tasks: work of many folds that an engine may do in one call.
+
+    It may have `writes` and `writes_from`, as a fold.
+    """
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from torch import Tensor
 from lloydformer.numerics.shares import log_shares, scaled_shares
 from lloydformer.plans.assign import Measure, count_changed
 from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn, Sums
-from lloydformer.plans.session import PointBlock, Session, total
+from lloydformer.plans.session import Columns, PointBlock, Session, total
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class Shares:
 
     centers: Tensor
     inverse_temperature: float
+
+    writes: ClassVar[Columns] = ("labels", "previous")
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         scores = block.rows.scores(self.centers).double()  # (m, k)

@@ -1,6 +1,7 @@
 """Splitting of clusters: folds that draw points by distance, and halve clusters at them."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -9,7 +10,7 @@ from lloydformer.numerics.accumulate import add_by_label
 from lloydformer.numerics.means import means_or
 from lloydformer.numerics.noise import gumbel
 from lloydformer.plans.assign import masses_of
-from lloydformer.plans.session import Adding, PointBlock, Session
+from lloydformer.plans.session import Adding, Columns, PointBlock, Session
 
 SHARPNESS = 2.0
 """Clusters are drawn with probability proportional to their error to this power."""
@@ -31,6 +32,8 @@ class Errors(Adding):
     """Store labels and distances by nearest center; for each cluster sums, mass and error."""
 
     centers: Tensor
+
+    writes: ClassVar[Columns] = ("labels", "distances")
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         k, labels = len(self.centers), block.rows.scores(self.centers).min(dim=1).indices
@@ -56,6 +59,8 @@ class Drawn:
     """For each cluster its place among the chosen ones, -1 for the others."""
     count: int
     draws: Draws
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         places = self.place[block.labels.long()]
@@ -85,6 +90,8 @@ class Halves(Adding):
 
     place: Tensor
     points: Tensor
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         parts = [self._half(block, point) for point in self.points.unbind(dim=1)]

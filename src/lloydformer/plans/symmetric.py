@@ -14,7 +14,7 @@ from lloydformer.data.rows import Rows
 from lloydformer.numerics.accumulate import add_by_label
 from lloydformer.plans.assign import Measure, masses_of
 from lloydformer.plans.contract import Empties, Final, Placed, Step, StepByStep, StopsOn
-from lloydformer.plans.session import Adding, PointBlock, Session, total
+from lloydformer.plans.session import Adding, Columns, PointBlock, Session, total
 
 FLOOR = 1e-6
 """Added to a mean squared distance, which is 0 if every point is a center."""
@@ -28,6 +28,8 @@ _FAINT = -60.0
 @dataclass(frozen=True)
 class Centroid(Adding):
     """The weight of all points, and the sum of w x."""
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         everything = torch.zeros(block.size, dtype=torch.long, device=block.labels.device)
@@ -43,6 +45,8 @@ class Tail:
     """
 
     middle: Tensor
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         everything = torch.zeros(block.size, dtype=torch.long, device=block.labels.device)
@@ -68,6 +72,8 @@ class NearestCosts(Adding):
     """
 
     centers: Tensor
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         k = len(self.centers)
@@ -124,6 +130,8 @@ class AttentionSums:
     centers: Tensor
     unit: float
     heads: Heads
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         m = block.size

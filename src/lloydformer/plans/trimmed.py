@@ -8,7 +8,7 @@ from torch import Tensor
 from lloydformer.plans.assign import Measure, count_changed, masses_of
 from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn, Sums
 from lloydformer.plans.selection import holding, radii
-from lloydformer.plans.session import Adding, PointBlock, Session, total
+from lloydformer.plans.session import Adding, Columns, PointBlock, Session, total
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,9 @@ class Within(Adding):
     """
 
     radius: Tensor
+
+    writes: ClassVar[Columns] = ("previous", "trimmed")
+    writes_from: ClassVar[Columns] = ("labels", "distances")
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         k, labels = len(self.radius), block.labels.long()

@@ -6,6 +6,7 @@ factor that the data are multiplied by, and do not change when the data are shif
 
 import sys
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -14,7 +15,7 @@ from lloydformer.plans.contract import moved
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.selection import holding, radii
-from lloydformer.plans.session import Adding, PointBlock, Session, total
+from lloydformer.plans.session import Adding, Columns, PointBlock, Session, total
 
 STEPS = 5
 """Iterations before the spread is measured: it hardly changes after them."""
@@ -74,6 +75,8 @@ class Inside(Adding):
     """
 
     radius: Tensor
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor]:
         inside = self.radius[block.labels.long()] - block.distances

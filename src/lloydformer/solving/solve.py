@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lloydformer.engines.parts import LabelsOnParts
 from lloydformer.plans.assign import Moments
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.session import Session
@@ -27,14 +28,14 @@ class Result:
     ----------
     outcome : Outcome
         Centers, inertia, history.
-    labels : Tensor of shape (n,)
+    labels : Tensor of shape (n,) or LabelsOnParts
         The nearest center of each point.
     trimmed : Tensor of shape (n,) or None
         Points that are left out, in plans that trim.
     """
 
     outcome: Outcome
-    labels: Tensor
+    labels: Tensor | LabelsOnParts
     trimmed: Tensor | None = None
 
     @property
@@ -139,8 +140,15 @@ class _Best:
         if best is not None and not is_better(_one(outcome.inertia), _one(best.inertia)).item():
             return
         labels, trimmed = self.session.labels(), self.session.trimmed()
-        if best is not None and same_labelling(
-            (labels, trimmed), (best.labels, best.trimmed), len(outcome.centers)
-        ):
-            return
-        self._found = Result(outcome, labels, trimmed)
+        result = Result(outcome, labels, trimmed)
+        if best is None or not _same_labels(result, best):
+            self._found = result
+
+
+def _same_labels(one: Result, other: Result) -> bool:
+    """Are the clusters the same, but for their numbers?"""
+    k = len(one.centers)
+    if isinstance(one.labels, LabelsOnParts):
+        return one.labels.same_as(other.labels, k)
+    assert isinstance(other.labels, Tensor)
+    return same_labelling((one.labels, one.trimmed), (other.labels, other.trimmed), k)

@@ -9,9 +9,8 @@ import numpy as np
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
-from lloydformer.engines.chunked import ChunkedSession
-from lloydformer.engines.draws import draw_independently
-from lloydformer.engines.native.folds import FOLDS, SPARSE_FOLDS
+from lloydformer.engines.chunked import ChunkedSession, DrawnBy
+from lloydformer.engines.native.folds import FOLDS, SPARSE_FOLDS, KernelFold
 from lloydformer.engines.native.installed import instruction_set, kernels
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS
@@ -137,12 +136,24 @@ class NativeSession(ChunkedSession):
         self.points = OpenPoints(kernels, blocks, self.state)
 
     def fold(self, fold: Fold) -> Any:
+        kernel = self._folds.get(type(fold))
+        raw = None if kernel is None else self.raw(kernel, fold)
+        if kernel is None or raw is None:
+            return self.plain_fold(fold)
+        summary = kernel.finish(fold, raw)
+        return kernel.instead(self.plain_fold(fold), raw) if summary is None else summary
+
+    def raw(self, kernel: KernelFold, fold: Fold) -> Any | None:
+        """Run the kernel of a fold; None if the plain fold must run instead."""
         self.state.reclaim()
         self.points.leaf_masses = None
-        kernel = self._folds.get(type(fold))
         with self._all_or_forgotten():
-            summary = None if kernel is None else kernel(self.points, fold)
-        return super().fold(fold) if summary is None else summary
+            return kernel.run(self.points, fold)
+
+    def plain_fold(self, fold: Fold) -> Any:
+        """Run a fold as in the chunked engine."""
+        self.points.leaf_masses = None
+        return super().fold(fold)
 
     def run(self, task: Task) -> Any | None:
         kernel = self._tasks.get(type(task))
@@ -152,11 +163,9 @@ class NativeSession(ChunkedSession):
         with self._all_or_forgotten():
             return kernel(self.points, task)
 
-    def draw_by_distance(self, fractions: Tensor) -> Tensor:
-        masses = self.points.leaf_masses
-        if masses is None:
-            return super().draw_by_distance(fractions)
-        return draw_independently(self.layout, masses, self._mass, fractions)
+    def leaf_masses(self, by: DrawnBy) -> Tensor:
+        known = self.points.leaf_masses if by == "distance" else None
+        return super().leaf_masses(by) if known is None else known
 
     def forget(self) -> None:
         super().forget()

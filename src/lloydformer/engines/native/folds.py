@@ -1,6 +1,12 @@
-"""Runs folds by kernels: allocates the arrays of a summary, calls the kernel, returns tensors."""
+"""Runs folds by kernels: allocates the arrays of a summary, calls the kernel, returns tensors.
 
+A kernel gives the summary of its rows in a form that can still be merged with that of other rows;
+`finish` turns it into the summary of the fold.
+"""
+
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +25,38 @@ from lloydformer.plans.soft import Shares
 from lloydformer.plans.symmetric import AttentionSums, NearestCosts
 from lloydformer.plans.trimmed import Within
 
+Raw = Any
+"""The summary of some rows, as a kernel returns it."""
 Summary = Any
+"""The summary of all rows, as the fold returns it."""
+
+
+@dataclass(frozen=True)
+class KernelFold:
+    """How kernels run a fold.
+
+    Attributes
+    ----------
+    run : callable
+        Takes the open points and the fold; returns the raw summary of these points, or None where
+        the plain fold must run instead, which depends on the fold and the precision alone.
+    finish : callable
+        Takes the fold and the raw summary of all rows; returns the summary of the fold, or None
+        where the plain fold must run instead.
+    merge : callable or None
+        Takes the raw summaries of neighbouring rows; None: as the fold does.
+    instead : callable
+        Takes the summary of the plain fold that ran after `finish` returned None, and the raw one.
+    """
+
+    run: Callable[[OpenPoints, Any], Raw | None]
+    finish: Callable[[Any, Raw], Summary | None] = lambda fold, raw: raw
+    merge: Callable[[Raw, Raw], Raw] | None = None
+    instead: Callable[[Summary, Raw], Summary] = lambda summary, raw: summary
+
+    def merge_for(self, fold: Any) -> Callable[[Raw, Raw], Raw]:
+        return self.merge or fold.merge
+
 
 _PART = 1 << 16
 """Rows whose random numbers are drawn together; bounds temporary memory."""
@@ -54,10 +91,32 @@ def _measure(points: OpenPoints, fold: Measure) -> Summary:
         **points.columns("labels", "previous", "distances"), fresh=points.fresh,
         spread=spread.numpy(), masses=masses.numpy(),
     )  # fmt: skip
+    return spread, masses
+
+
+def _measured(fold: Measure, raw: Raw) -> Summary:
+    spread, masses = raw
     return spread.sum(), masses - spread / 2 if isinstance(fold, Cosines) else masses
 
 
-def _shares(points: OpenPoints, fold: Shares) -> Summary | None:
+def _changes(points: OpenPoints, fold: Nearest) -> Raw:
+    """Sums, masses and numbers of points, and changed labels; whether the sums start again."""
+    k = len(fold.centers)
+    sums, masses, counts = _zeros(*fold.centers.shape), _zeros(k), torch.zeros(k, dtype=torch.int64)
+    changed, fresh = points.kernels.run(
+        "changes", centers=_array(fold.centers), **points.columns("labels", "previous"),
+        fresh=points.fresh, sums=sums.numpy(), masses=masses.numpy(), counts=counts.numpy(),
+    )  # fmt: skip
+    points.fresh = False
+    return sums, masses, counts, torch.tensor(changed), bool(fresh)
+
+
+def _merged_changes(first: Raw, second: Raw) -> Raw:
+    assert first[-1] == second[-1], "all parts have run the same folds"
+    return *(a + b for a, b in zip(first[:-1], second[:-1], strict=True)), first[-1]
+
+
+def _shares(points: OpenPoints, fold: Shares) -> Raw | None:
     held = torch.finfo(fold.centers.dtype)
     if not held.tiny <= fold.inverse_temperature <= held.max:  # the kernel holds it in this dtype
         return None
@@ -67,10 +126,17 @@ def _shares(points: OpenPoints, fold: Shares) -> Summary | None:
         **points.columns("labels", "previous"),
         sums=sums.numpy(), masses=masses.numpy(), energy=energy.numpy(),
     )  # fmt: skip
-    if masses.min() < _FAINT[fold.centers.dtype]:
-        return None
     np.copyto(points.array("previous"), points.array("labels"))
     return torch.zeros_like(masses), sums, masses, energy[0], torch.tensor(changed)
+
+
+def _shared(fold: Shares, raw: Raw) -> Summary | None:
+    return None if raw[2].min() < _FAINT[fold.centers.dtype] else raw
+
+
+def _shared_plainly(summary: Summary, raw: Raw) -> Summary:
+    """The kernel has counted the changed labels, and has replaced the previous ones."""
+    return *summary[:-1], raw[-1]
 
 
 def _nearest_costs(points: OpenPoints, fold: NearestCosts) -> Summary:
@@ -98,6 +164,16 @@ def _attention_sums(points: OpenPoints, fold: AttentionSums) -> Summary | None:
     return level, masses, sums
 
 
+def _merged_attention(first: Raw, second: Raw) -> Raw:
+    """As the kernel merges leaves: levels are whole numbers in base 2, so factors are exact."""
+    levels = [(raw[0] / math.log(2)).round() for raw in (first, second)]
+    higher = torch.maximum(*levels)
+    one, two = (torch.exp2(level - higher) for level in levels)
+    level = torch.where(levels[0] >= levels[1], first[0], second[0])
+    masses = one * first[1] + two * second[1]
+    return level, masses, one[..., None] * first[2] + two[..., None] * second[2]
+
+
 def _histogram(points: OpenPoints, fold: Histogram) -> Summary:
     masses = _zeros(len(fold.prefix), 256)
     points.kernels.run(
@@ -119,11 +195,20 @@ def _within(points: OpenPoints, fold: Within) -> Summary:
 
 def _best(points: OpenPoints, fold: Best) -> Summary:
     best, masses = _zeros(fold.n_clusters), _zeros(fold.n_clusters)
+    least = torch.zeros(fold.n_clusters, dtype=points.layout.dtype)
     points.kernels.run(
         "best", **points.columns("labels", "distances"),
         inverse_temperature=fold.inverse_temperature, best=best.numpy(), masses=masses.numpy(),
+        least=least.numpy(),
     )  # fmt: skip
-    return best.masked_fill_(masses == 0, -torch.inf), masses
+    return least, best.masked_fill_(masses == 0, -torch.inf), masses
+
+
+def _merged_best(first: Raw, second: Raw) -> Raw:
+    """Distances are compared: those that differ may have the same score."""
+    least = torch.minimum(first[0], second[0])
+    held = (first[0] == least) * first[2] + (second[0] == least) * second[2]
+    return least, torch.maximum(first[1], second[1]), held
 
 
 def _above(points: OpenPoints, fold: Above) -> Summary:
@@ -169,7 +254,7 @@ def _potential(points: OpenPoints, fold: Potential) -> Summary:
         "gains", candidates=_array(fold.candidates), **points.columns("labels", "distances"),
         gains=gains.numpy(),
     )  # fmt: skip
-    return (fold.now - gains,)
+    return (gains,)
 
 
 def _oversample(points: OpenPoints, fold: Oversample) -> Summary:
@@ -190,10 +275,11 @@ def _drawn(points: OpenPoints, fold: Oversample, total: Tensor) -> tuple[Tensor,
     for start in range(0, n_rows, _PART):
         stop = min(start + _PART, n_rows)
         weights, mass = points.blocks.weights(start, stop), distances[start:stop].double()
-        found = fold.ratios(start, mass if weights is None else mass * weights)
+        first = points.blocks.first_row + start
+        found = fold.ratios(first, mass if weights is None else mass * weights)
         chosen = (found > total).nonzero()[:, 0]
         ratios.append(found[chosen])
-        rows.append(chosen + start)
+        rows.append(chosen + first)
     return torch.cat(ratios), torch.cat(rows)
 
 
@@ -203,12 +289,14 @@ def _draw(points: OpenPoints, fold: Draw) -> Summary:
     owned = torch.zeros(k, dtype=torch.bool)
     changed = points.kernels.run(
         "draw", centers=_array(fold.centers), seed=fold.seed, layer=fold.iteration,
+        first_row=points.blocks.first_row,
         penalty=None if fold.separation is None else 2.0 * fold.separation,
         **points.columns("labels", "previous", "distances"),
         owned=owned.numpy(), best=best.numpy(), rows=rows.numpy(), objective=objective.numpy(),
     )  # fmt: skip
     best.masked_fill_(rows < 0, -torch.inf)  # no point has weight
     drawn = points.blocks.take(rows.clamp_(min=0)).double()
+    rows += points.blocks.first_row
     return owned, best, rows, drawn, objective[0], torch.tensor(changed)
 
 
@@ -218,22 +306,48 @@ def _closest(points: OpenPoints, fold: Closest) -> Summary:
     points.kernels.run(
         "closest", centers=_array(fold.centers), closest=distances.numpy(), rows=rows.numpy()
     )
-    return distances, rows
+    return distances, rows + points.blocks.first_row
 
 
-FOLDS: dict[type, Callable[[OpenPoints, Any], Summary | None]] = {
-    Moments: _moments, Nearest: _nearest, Measure: _measure, Cosines: _measure, Shares: _shares,
-    NearestCosts: _nearest_costs, AttentionSums: _attention_sums, Histogram: _histogram,
-    Within: _within, Best: _best, Above: _above, Weighted: _weighted, NewSeed: _new_seed,
-    Potential: _potential, Draw: _draw, Closest: _closest,
-    Oversample: _oversample,
-}  # fmt: skip
-"""The function for each fold. It returns None where the plain fold must run instead."""
+FOLDS: dict[type, KernelFold] = {
+    Moments: KernelFold(_moments),
+    Nearest: KernelFold(_nearest),
+    Measure: KernelFold(_measure, _measured),
+    Cosines: KernelFold(_measure, _measured),
+    Shares: KernelFold(_shares, _shared, instead=_shared_plainly),
+    NearestCosts: KernelFold(_nearest_costs),
+    AttentionSums: KernelFold(_attention_sums, merge=_merged_attention),
+    Histogram: KernelFold(_histogram),
+    Within: KernelFold(_within),
+    Best: KernelFold(_best, lambda fold, raw: raw[1:], _merged_best),
+    Above: KernelFold(_above),
+    Weighted: KernelFold(_weighted),
+    NewSeed: KernelFold(_new_seed),
+    Potential: KernelFold(_potential, lambda fold, raw: (fold.now - raw[0],)),
+    Draw: KernelFold(_draw),
+    Closest: KernelFold(_closest),
+    Oversample: KernelFold(_oversample),
+}
+"""Kernels by the fold that they run."""
 
-SPARSE_FOLDS: dict[type, Callable[[OpenPoints, Any], Summary | None]] = {
+SPARSE_FOLDS: dict[type, KernelFold] = {
     fold: FOLDS[fold] for fold in (Moments, Nearest, Measure, Cosines, Shares, NewSeed, Potential)
 }
 """Those that have kernels for sparse rows, too."""
+
+CHANGES = KernelFold(_changes, merge=_merged_changes)
+"""`Nearest` for a part of the data: how its sums change, for a session that adds up all parts."""
+
+
+def label_sums(points: OpenPoints, n_clusters: int) -> Raw:
+    """The sums of `CHANGES` from the beginning. Precondition: `CHANGES` was the last fold."""
+    sums, masses = _zeros(n_clusters, points.layout.n_features), _zeros(n_clusters)
+    counts = torch.zeros(n_clusters, dtype=torch.int64)
+    points.kernels.run(
+        "label_sums", **points.columns("labels"), k=n_clusters,
+        sums=sums.numpy(), masses=masses.numpy(), counts=counts.numpy(),
+    )  # fmt: skip
+    return sums, masses, counts
 
 
 def _summed(points: OpenPoints, n_clusters: int) -> tuple[Tensor, Tensor, Tensor]:

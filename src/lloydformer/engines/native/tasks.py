@@ -24,8 +24,14 @@ _PRODUCTS = 1 << 32
 """Products of numbers that a call with sparse rows computes before it lets Ctrl-C in: seconds."""
 
 
+def in_one_call(n_rows: int, n_features: int, n_clusters: int) -> bool:
+    """Does one call run all iterations of k-means on dense rows?"""
+    return n_rows * n_features * n_clusters <= _SMALL
+
+
 def _iterations(points: OpenPoints, task: Iterations) -> Ran | None:
-    if points.layout.n_rows * task.centers.numel() > _SMALL:
+    k, d = task.centers.shape
+    if not in_one_call(points.layout.n_rows, d, k):
         return None
     return _iterated(points, task, _AT_ONCE)
 

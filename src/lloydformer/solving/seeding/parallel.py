@@ -11,6 +11,7 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.contract import Engine
 from lloydformer.engines.native.engine import Native, NativeSession
+from lloydformer.engines.parts.session import PartsSession
 from lloydformer.plans.seeding import Oversample
 from lloydformer.plans.session import Session
 from lloydformer.solving.seeding.plusplus import kmeans_plusplus
@@ -36,10 +37,16 @@ def kmeans_parallel(session: Session, n_clusters: int, rng: np.random.RandomStat
         mass, _, rows, attracted = session.fold(Oversample(fresh, known, most, seed, number))
         enough = number >= ROUNDS and len(candidates) >= n_clusters
         if enough or mass == 0:  # no mass: every point is a candidate already
-            engine = Native(1) if isinstance(session, NativeSession) else Chunked(1)
-            return _reduced(engine, candidates, attracted, n_clusters, rng)
+            return _reduced(_engine_like(session), candidates, attracted, n_clusters, rng)
         fresh, number = session.gather(rows), number + 1
         candidates = torch.cat([candidates, fresh])
+
+
+def _engine_like(session: Session) -> Engine:
+    """An engine for a few points in this process, of the kind that runs the session."""
+    if isinstance(session, PartsSession):
+        return session.opening.engine_with(1)
+    return Native(1) if isinstance(session, NativeSession) else Chunked(1)
 
 
 def _reduced(

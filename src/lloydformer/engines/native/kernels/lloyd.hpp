@@ -31,17 +31,41 @@ class Lloyd {
     /// fresh: the sums start again. written: `labels` may differ from those of the last call.
     const Totals& step(ThreadPool& pool, const T* centers, int32_t* labels, int32_t* previous,
                        bool fresh, bool written = false) {
-        const PackedCenters<T> packed(centers, k_, rows_.d);
-        if (fresh) totals_ = Totals(k_, rows_.d), policy_.begin(), bounds_.forget();
-        skipped_ = bounded_ && policy_.use_bounds(bounds_.known());
-        if (skipped_)
-            step_with_bounds(pool, packed, labels, previous, written);
-        else
-            step_without(pool, packed, labels, previous, fresh);
-        if (totals_.imprecise()) add_again(pool, labels);
-        if (skipped_ && !policy_.keep(effort_, totals_.changed)) bounds_.forget();
-        policy_.set_changed(totals_.changed);
+        if (fresh) totals_ = Totals(k_, rows_.d);
+        totals_.apply(changes(pool, centers, labels, previous, fresh, written));
+        if (totals_.imprecise()) {
+            const int64_t changed = totals_.changed;
+            totals_ = Totals(k_, rows_.d);
+            totals_.apply(sums(pool, labels));
+            totals_.changed = changed;
+        }
         return totals_;
+    }
+
+    /// The labels of a step, and how they change the sums. The caller leaves the result empty.
+    Totals& changes(ThreadPool& pool, const T* centers, int32_t* labels, int32_t* previous,
+                    bool fresh, bool written) {
+        const PackedCenters<T> packed(centers, k_, rows_.d);
+        if (fresh) policy_.begin(), bounds_.forget();
+        skipped_ = bounded_ && policy_.use_bounds(bounds_.known());
+        Totals& found = skipped_ ? step_with_bounds(pool, packed, labels, previous, written)
+                                 : step_without(pool, packed, labels, previous, fresh);
+        if (skipped_ && !policy_.keep(effort_, found.changed)) bounds_.forget();
+        policy_.set_changed(found.changed);
+        return found;
+    }
+
+    /// The sums of all points by label. The caller leaves the result empty.
+    Totals& sums(ThreadPool& pool, const int32_t* labels) {
+        return tree_.run(pool, [&](Range unit) {
+            rows_.prefetch_after(unit.start, unit.stop);
+            return [&, row = std::vector<T>(rows_.width)](Totals& sum, Range leaf) mutable {
+                for (int64_t i = leaf.start; i < leaf.stop; i++) {
+                    rows_.read(i, row.data());
+                    sum.add(row.data(), labels[i], rows_.weight(i));
+                }
+            };
+        });
     }
 
     /// Labels alone, for centers near those of the last step. Precondition: has_bounds(). The
@@ -60,13 +84,13 @@ class Lloyd {
     int64_t looked_at() const { return skipped_ ? effort_.looked_at : rows_.n; }
 
   private:
-    void step_without(ThreadPool& pool, const PackedCenters<T>& centers, int32_t* labels,
-                      int32_t* previous, bool fresh) {
+    Totals& step_without(ThreadPool& pool, const PackedCenters<T>& centers, int32_t* labels,
+                         int32_t* previous, bool fresh) {
         if (pool.size() > 1 && ranges_.count > tree_.units().count) {
             label_all(pool, rows_, ranges_, centers, labels);
             return add_changed(pool, Changed(rows_.n, true), labels, previous, fresh);
         }
-        totals_.apply(tree_.run(pool, [&](Range unit) {
+        return tree_.run(pool, [&](Range unit) {
             rows_.prefetch_after(unit.start, unit.stop);
             return [=, &centers, block = PointBlock<T>(rows_)](Totals& changes,
                                                                Range leaf) mutable {
@@ -81,11 +105,11 @@ class Lloyd {
                                    move(changes, i + r, points.row(r), labels, previous, fresh);
                        });
             };
-        }));
+        });
     }
 
-    void step_with_bounds(ThreadPool& pool, const PackedCenters<T>& centers, int32_t* labels,
-                          int32_t* previous, bool written) {
+    Totals& step_with_bounds(ThreadPool& pool, const PackedCenters<T>& centers, int32_t* labels,
+                             int32_t* previous, bool written) {
         bounds_.follow(centers, rows_);
         std::atomic<int64_t> looked_at{0}, comparisons{0};
         Changed changed(rows_.n);
@@ -95,15 +119,15 @@ class Lloyd {
             looked_at += effort.looked_at, comparisons += effort.comparisons;
         });
         effort_ = {looked_at, comparisons};
-        add_changed(pool, changed, labels, previous, false);
+        return add_changed(pool, changed, labels, previous, false);
     }
 
     class Changed;
 
     /// Moves the points whose label has changed; fresh: all of them.
-    void add_changed(ThreadPool& pool, const Changed& changed, const int32_t* labels,
-                     int32_t* previous, bool fresh) {
-        totals_.apply(tree_.run(pool, [&](Range unit) {
+    Totals& add_changed(ThreadPool& pool, const Changed& changed, const int32_t* labels,
+                        int32_t* previous, bool fresh) {
+        return tree_.run(pool, [&](Range unit) {
             if (fresh) rows_.prefetch_after(unit.start, unit.stop);
             return [&, row = std::vector<T>(rows_.width)](Totals& changes, Range leaf) mutable {
                 changed.each(leaf, [&](int64_t i) {
@@ -112,23 +136,7 @@ class Lloyd {
                     move(changes, i, row.data(), labels, previous, fresh);
                 });
             };
-        }));
-    }
-
-    /// The sums of all points from the beginning.
-    void add_again(ThreadPool& pool, const int32_t* labels) {
-        const int64_t changed = totals_.changed;
-        totals_ = Totals(k_, rows_.d);
-        totals_.apply(tree_.run(pool, [&](Range unit) {
-            rows_.prefetch_after(unit.start, unit.stop);
-            return [&, row = std::vector<T>(rows_.width)](Totals& sum, Range leaf) mutable {
-                for (int64_t i = leaf.start; i < leaf.stop; i++) {
-                    rows_.read(i, row.data());
-                    sum.add(row.data(), labels[i], rows_.weight(i));
-                }
-            };
-        }));
-        totals_.changed = changed;
+        });
     }
 
     /// Short runs of rows in which a label has changed.
@@ -198,24 +206,78 @@ Lloyd<T>& lloyd_for(Workspace<T>& work, int k, bool& fresh, bool bounded = true)
     return *work.lloyd;
 }
 
+/// The arguments of `nearest` and `changes`.
+template <class T>
+struct NearestArguments {
+    View<const T> centers;
+    int k;
+    int32_t *labels, *previous;
+    bool fresh;
+
+    NearestArguments(Workspace<T>& work, Call& call)
+        : centers(call.in<T>("centers", "(k, d)", {ANY, work.rows.d})),
+          k(int(centers.shape[0])),
+          labels(work.labels(call)),
+          previous(work.previous(call)),
+          fresh(call.flag("fresh")) {}
+};
+
+/// The sums (k, d) and masses (k) that a call asks for, and numbers of points (k) if it does.
+struct SumArrays {
+    double *sums, *masses;
+    int64_t* counts = nullptr;
+
+    SumArrays(Call& call, int k, int d, bool counted)
+        : sums(call.out<double>("sums", "(k, d)", {k, d})),
+          masses(call.out<double>("masses", "(k)", {k})),
+          counts(counted ? call.out<int64_t>("counts", "(k)", {k}).data : nullptr) {}
+
+    void fill(const Totals& found) const {
+        std::copy(found.sums.begin(), found.sums.end(), sums);
+        std::copy(found.masses.begin(), found.masses.end(), masses);
+        if (counts != nullptr) std::copy(found.counts.begin(), found.counts.end(), counts);
+    }
+};
+
 /// Sums (k, d) and masses (k) by nearest center; labels. fresh: `previous` holds no labels.
 /// Returns the number of changed labels.
 template <class T>
 void run_nearest(Workspace<T>& work, Call& call) {
-    const int d = work.rows.d;
-    const auto centers = call.in<T>("centers", "(k, d)", {ANY, d});
-    const int64_t k = centers.shape[0];
-    int32_t *labels = work.labels(call), *previous = work.previous(call);
-    double* sums = call.out<double>("sums", "(k, d)", {k, d});
-    double* masses = call.out<double>("masses", "(k)", {k});
-    bool fresh = call.flag("fresh");
-    Lloyd<T>& lloyd = lloyd_for(work, int(k), fresh);
-    const Totals& totals =
-        lloyd.step(work.pool, centers, labels, previous, fresh, work.labels_written);
+    NearestArguments<T> given(work, call);
+    const SumArrays out(call, given.k, work.rows.d, false);
+    Lloyd<T>& lloyd = lloyd_for(work, given.k, given.fresh);
+    const Totals& totals = lloyd.step(work.pool, given.centers, given.labels, given.previous,
+                                      given.fresh, work.labels_written);
     work.labels_written = false;
-    std::copy(totals.sums.begin(), totals.sums.end(), sums);
-    std::copy(totals.masses.begin(), totals.masses.end(), masses);
+    out.fill(totals);
     call.results = {totals.changed};
+}
+
+/// `nearest` for a part of the data: by how much its labels change the sums, for the caller to add
+/// up. Returns the number of changed labels, and whether the sums start again.
+template <class T>
+void run_changes(Workspace<T>& work, Call& call) {
+    NearestArguments<T> given(work, call);
+    const SumArrays out(call, given.k, work.rows.d, true);
+    Lloyd<T>& lloyd = lloyd_for(work, given.k, given.fresh);
+    Totals changes(given.k, work.rows.d);
+    changes.take(lloyd.changes(work.pool, given.centers, given.labels, given.previous, given.fresh,
+                               work.labels_written));
+    work.labels_written = false;
+    out.fill(changes);
+    call.results = {changes.changed, given.fresh};
+}
+
+/// The sums of all points by label (k clusters, those of the last `changes`), from the beginning.
+template <class T>
+void run_label_sums(Workspace<T>& work, Call& call) {
+    const int32_t* labels = work.labels(call);
+    const int k = int(call.integer("k"));
+    const SumArrays out(call, k, work.rows.d, true);
+    Call::require(work.lloyd != nullptr && work.lloyd->k() == k, "k", "run `changes` first");
+    Totals sums(k, work.rows.d);
+    sums.take(work.lloyd->sums(work.pool, labels));
+    out.fill(sums);
 }
 
 /// Returns how many points the last `nearest` compared with centers.

@@ -37,8 +37,10 @@ struct BestRows {
 template <class T>
 class MedoidDraw {
   public:
-    MedoidDraw(const Rows<T>& rows, const PackedCenters<T>& centers, const Noise& noise)
-        : rows_(rows), centers_(centers), noise_(noise) {}
+    /// first_row: the number of the first row in the data that these are a part of.
+    MedoidDraw(const Rows<T>& rows, const PackedCenters<T>& centers, const Noise& noise,
+               int64_t first_row)
+        : rows_(rows), centers_(centers), noise_(noise), first_row_(first_row) {}
 
     /// The best of each cluster's own points. Writes labels and distances.
     BestRows own(ThreadPool& pool, int32_t* labels, int32_t* previous, T* distances) const {
@@ -134,7 +136,7 @@ class MedoidDraw {
         Doubles above = scores;
         if (rows_.weighted()) above += log_weight_bounds(first, lanes);
         if ((bits(above + HIGHEST_GUMBEL >= reached) & lanes) == 0) return;
-        const Doubles u = uniform(noise_, first, clusters);
+        const Doubles u = uniform(noise_, first_row_ + first, clusters);
         lanes &= bits(above + gumbel_bound(u) >= reached);
         for (; lanes != 0; lanes &= lanes - 1) {
             const int l = __builtin_ctz(lanes);
@@ -154,6 +156,7 @@ class MedoidDraw {
     const Rows<T>& rows_;
     const PackedCenters<T>& centers_;
     Noise noise_;
+    int64_t first_row_;
 };
 
 /// A row (k) for each center, its score (k), whether it is one of the cluster's own points (k), and
@@ -164,6 +167,7 @@ void run_draw(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);
     const int k = centers.k;
     const Noise noise{uint64_t(call.integer("seed")), call.integer("layer"), DECODER_CROSS};
+    const int64_t first_row = call.has("first_row") ? call.integer("first_row") : 0;
     const bool strict = !call.has("penalty");
     const double penalty = strict ? 0.0 : call.number("penalty");
     int32_t *labels = work.labels(call), *previous = work.previous(call);
@@ -174,7 +178,7 @@ void run_draw(Workspace<T>& work, Call& call) {
     double* objective = call.out<double>("objective", "(1)", {1});
     work.labels_written = true;
     work.lloyd.reset();
-    const MedoidDraw<T> draw(work.rows, centers, noise);
+    const MedoidDraw<T> draw(work.rows, centers, noise, first_row);
     BestRows found = draw.own(work.pool, labels, previous, distances);
     std::vector<int> wanted;
     for (int j = 0; j < k; j++) {

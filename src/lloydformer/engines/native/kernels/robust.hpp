@@ -49,7 +49,8 @@ std::vector<T> smallest(ThreadPool& pool, const Rows<T>& rows, const int32_t* la
         .values;
 }
 
-/// The best score of each cluster (k), and the mass that attains it (k).
+/// The best score of each cluster (k), and the mass that attains it (k). If asked for, `least`: the
+/// smallest distances (k), by which the results for parts of the data can be merged.
 template <class T>
 void run_best(Workspace<T>& work, Call& call) {
     const Rows<T>& rows = work.rows;
@@ -59,6 +60,7 @@ void run_best(Workspace<T>& work, Call& call) {
     const auto best = call.out<double>("best", "(k)", {ANY});
     const int k = int(best.shape[0]);
     double* masses = call.out<double>("masses", "(k)", {k});
+    T* smallest_out = call.has("least") ? call.out<T>("least", "(k)", {k}).data : nullptr;
     const std::vector<T> least = smallest(work.pool, rows, labels, distances, k);
     const Numbers found = fold(work.pool, rows, k, [&](Range) {
         return [&](Numbers& sum, Range leaf) {
@@ -66,6 +68,7 @@ void run_best(Workspace<T>& work, Call& call) {
                 if (distances[i] == least[labels[i]]) sum[labels[i]] += rows.weight(i);
         };
     });
+    if (smallest_out != nullptr) std::copy(least.begin(), least.end(), smallest_out);
     for (int j = 0; j < k; j++) {
         masses[j] = found[j];
         best[j] = found[j] > 0 ? score(double(least[j])) : -HUGE_SCORE<double>;

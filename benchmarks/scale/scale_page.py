@@ -1,0 +1,42 @@
+"""Writes the tables and charts of docs/scale.md anew from results/scale*.json."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from fitted import load
+from scale_charts import CHARTS
+from scale_tables import TABLES
+
+from lloydformer.storage.atomic import write_whole
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "scale.md"
+SIMULATED = ROOT / "benchmarks" / "results" / "scale_simulated.json"
+_PLACE = re.compile(r"(<!-- scale: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+Result = dict[str, Any]
+
+
+def filled(page: str, measured: Result, simulated: Result, *, draw: bool = False) -> str:
+    """The page with its tables; charts are drawn only if asked for."""
+
+    def part(match: re.Match[str]) -> str:
+        name = match[2]
+        if name in CHARTS:
+            made = CHARTS[name](simulated) if draw else match[3].strip() + "\n"
+        else:
+            made = TABLES[name](measured, simulated)
+        return f"{match[1]}\n{made}\n{match[4]}"
+
+    return _PLACE.sub(part, page)
+
+
+def main() -> None:
+    simulated = json.loads(SIMULATED.read_text(encoding="utf-8"))
+    page = PAGE.read_text(encoding="utf-8")
+    write_whole(PAGE, filled(page, load(), simulated, draw=True))
+
+
+if __name__ == "__main__":
+    main()

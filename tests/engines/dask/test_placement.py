@@ -1,0 +1,64 @@
+"""Pieces of collections without a cluster: where parts go, and what a look at a piece finds."""
+
+import numpy as np
+import pytest
+
+from lloydformer.engines.dask.pieces import rows_of, surveyed, weights_of, weights_surveyed
+from lloydformer.engines.dask.placement import placed
+from lloydformer.engines.parts.cuts import cuts
+
+
+def test_parts_stay_where_most_of_their_rows_are():
+    parts = cuts([100, 100, 100, 100], leaf=64)
+    found = placed(parts, [["a"], ["a"], ["b"], ["b"]], {"a": 1, "b": 1})
+    assert found == ["a", "a", "b", "b"]
+
+
+def test_a_worker_that_has_everything_gives_some_away():
+    parts = cuts([640] * 4, leaf=64)
+    found = placed(parts, [["a"]] * 4, {"a": 1, "b": 1})
+    assert sorted(found) == ["a", "a", "b", "b"]
+    found = placed(parts, [["a"]] * 4, {"a": 3, "b": 1})  # by their threads
+    assert sorted(found) == ["a", "a", "a", "b"]
+
+
+def test_rows_on_workers_that_are_gone_go_anywhere():
+    parts = cuts([640] * 2, leaf=64)
+    assert sorted(placed(parts, [["gone"], []], {"a": 1, "b": 1})) == ["a", "b"]
+
+
+def test_a_long_piece_is_cut_so_that_every_worker_has_some():
+    found = cuts([1000], leaf=64, most=300)
+    assert [cut.stop - cut.start for cut in found] == [256, 256, 256, 232]
+
+
+def test_what_a_look_at_a_piece_finds():
+    found = surveyed(0, np.array([[0, 0], [1, np.inf], [3, 4]], dtype=np.float32))
+    assert (found.n_rows, found.n_features, found.single) == (3, 2, True)
+    assert (found.not_finite, found.no_direction, found.n_zero) == (1, 0, 1)
+    np.testing.assert_array_equal(found.ends, [[0, 0], [3, np.inf]])
+    nothing = surveyed(1, np.zeros((0, 2)))
+    assert nothing.ends is None
+    assert nothing.n_rows == 0
+
+
+@pytest.mark.parametrize("block", [np.zeros(3), np.zeros((1, 2, 3)), np.array([["a"]])])
+def test_blocks_that_are_no_rows_of_numbers_are_named(block):
+    with pytest.raises(ValueError, match="X: partition 4"):
+        rows_of(4, block)
+
+
+def test_sparse_blocks_are_refused():
+    from scipy import sparse
+
+    with pytest.raises(ValueError, match="partition 2 is a sparse matrix"):
+        rows_of(2, sparse.csr_matrix((2, 2)))
+
+
+def test_weights_are_cut_as_the_rows_are():
+    first, second = weights_of(np.arange(5), [2, 3])
+    np.testing.assert_array_equal(second, [2, 3, 4])
+    found = weights_surveyed(0, first, np.array([[0.0], [1.0]]), directions=True)
+    assert (found.largest, found.smallest, found.n_weighted) == (1.0, 1.0, 1)
+    with pytest.raises(ValueError, match="one weight for each of the 4 rows"):
+        weights_of([1.0, 2.0], [2, 2])

@@ -1,0 +1,144 @@
+"""Dask collections: the labels and centers of the native engine in one process, to the last bit."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import lloydformer as lf
+from lloydformer.engines import instruction_set
+from lloydformer.estimators import ALGORITHMS
+
+da = pytest.importorskip("dask.array", reason="dask is not installed (extra `dask`)")
+pytestmark = [
+    pytest.mark.skipif(instruction_set() is None, reason="the kernels were not built here"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+CHUNKS = ((7000, 1, 2999, 0, 12_000, 8000), 5)
+SETTINGS = {"n_clusters": 30, "random_state": 3, "max_iter": 4, "init": "k-means||"}
+
+
+def assert_same_bits(alone, found):
+    np.testing.assert_array_equal(alone.cluster_centers_, found.cluster_centers_)
+    np.testing.assert_array_equal(alone.objective_history_, found.objective_history_)
+    np.testing.assert_array_equal(alone.labels_, found.labels_.compute())
+    assert alone.inertia_ == found.inertia_
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_on_two_worker_processes(name, rows, rng, client):
+    weights = rng.integers(0, 4, size=len(rows)) * rng.random(len(rows))
+    make = ALGORITHMS[name].estimator
+    alone = make(**SETTINGS).fit(rows, sample_weight=weights)
+    X, W = da.from_array(rows, chunks=CHUNKS), da.from_array(weights, chunks=11_000)
+    found = make(**SETTINGS).fit(X, sample_weight=W)
+    assert_same_bits(alone, found)
+    assert found.labels_.chunks[0] == CHUNKS[0]
+
+
+def test_learned_steps_and_mini_batches(rows, client):
+    X = da.from_array(rows, chunks=9000)
+    for make in (
+        lambda: lf.LearnedKMeans(30, random_state=3, n_steps=3, polish=2, init="k-means||"),
+        lambda: lf.KMeans(30, random_state=3, batch_size=500, max_iter=1),
+    ):
+        assert_same_bits(make().fit(rows), make().fit(X))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_with_the_threaded_scheduler(name, rows):
+    import dask
+
+    make = ALGORITHMS[name].estimator
+    with dask.config.set(scheduler="threads"):
+        found = make(**SETTINGS).fit(da.from_array(rows, chunks=CHUNKS))
+        assert_same_bits(make(**SETTINGS).fit(rows), found)
+
+
+def test_kmeans_plus_plus_and_a_small_problem(rows, client):
+    X = da.from_array(rows[:5000], chunks=700)
+    for settings in ({"n_clusters": 5}, {"n_clusters": 5, "n_init": 3, "init": "random"}):
+        settings |= {"random_state": 0}
+        assert_same_bits(lf.KMeans(**settings).fit(rows[:5000]), lf.KMeans(**settings).fit(X))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("processes", [True, False])
+@pytest.mark.parametrize("n_workers", [1, 5])
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_one_and_five_workers(name, n_workers, processes, rows):
+    from distributed import Client, LocalCluster
+
+    make = ALGORITHMS[name].estimator
+    alone = make(**SETTINGS).fit(rows)
+    with (
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
+        assert_same_bits(alone, make(**SETTINGS).fit(da.from_array(rows, chunks=CHUNKS)))
+        assert_same_bits(alone, make(**SETTINGS).fit(da.from_array(rows, chunks=(4001, 2))))
+
+
+def test_data_frames_and_delayed_blocks(rows, client, tmp_path):
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    import dask
+
+    frame = pd.DataFrame(rows[:9000], columns=list("abcde"))
+    alone = lf.KMeans(4, random_state=0).fit(frame)
+    frames = dd.from_pandas(frame, npartitions=3)
+    found = lf.KMeans(4, random_state=0).fit(frames)
+    assert_same_bits(alone, found)
+    assert list(found.feature_names_in_) == list("abcde")
+    np.testing.assert_array_equal(found.predict(frames).compute(), alone.predict(frame))
+    blocks = [dask.delayed(rows[i : i + 4000]) for i in (0, 4000, 8000)]
+    blocks[-1] = dask.delayed(rows[8000:9000])
+    weights = [dask.delayed(np.ones(len(b))) for b in (rows[:4000], rows[:4000], rows[:1000])]
+    again = lf.KMeans(4, random_state=0).fit(blocks, sample_weight=weights)
+    alone = lf.KMeans(4, random_state=0).fit(rows[:9000], sample_weight=np.ones(9000))
+    assert_same_bits(alone, again)
+
+
+def test_predict_and_transform_are_lazy_and_keep_the_chunks(rows, client):
+    X = da.from_array(rows, chunks=CHUNKS)
+    model = lf.SoftKMeans(4, random_state=0, max_iter=3).fit(rows)
+    for method in ("predict", "transform", "predict_proba", "distances_to_centers"):
+        found = getattr(model, method)(X)
+        assert isinstance(found, da.Array)
+        assert found.chunks[0] == CHUNKS[0]
+        expected = getattr(model, method)(rows)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found.compute(), expected)
+    assert model.score(X) == model.score(rows)
+
+
+def test_unknown_chunk_lengths_are_counted(rows, client):
+    X = da.from_array(rows, chunks=9000)
+    X = X[X[:, 0] > 0]
+    alone = lf.KMeans(4, random_state=0).fit(rows[rows[:, 0] > 0])
+    assert_same_bits(alone, lf.KMeans(4, random_state=0).fit(X))
+
+
+def test_numbers_of_clusters_trimmed_points_and_rows_of_zeros(rows, client):
+    rows = rows.copy()
+    rows[[5, 9000]] = 0
+    X = da.from_array(rows, chunks=8000)
+    model = lf.TrimmedKMeans(4, random_state=0, keep=0.9, max_iter=3)
+    alone, found = model.fit(rows), lf.TrimmedKMeans(4, random_state=0, keep=0.9, max_iter=3).fit(X)
+    np.testing.assert_array_equal(alone.outliers_, found.outliers_.compute())
+    again = lf.KMeans(4, random_state=0, match_to=rows[:4]).fit(X)
+    assert_same_bits(lf.KMeans(4, random_state=0, match_to=rows[:4]).fit(rows), again)
+    with pytest.raises(ValueError, match="only zeros in row 5"):
+        lf.SphericalKMeans(4).fit(X)
+    settings = {"random_state": 0, "zero_rows": "ignore"}
+    assert_same_bits(
+        lf.SphericalKMeans(4, **settings).fit(rows), lf.SphericalKMeans(4, **settings).fit(X)
+    )
+
+
+def test_importing_lloydformer_does_not_import_dask():
+    code = "import sys, lloydformer as lf; lf.KMeans(1).fit([[0.0]]); print('dask' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
