@@ -44,7 +44,8 @@ class RelocatingKMeans(Clusterer):
     effort : {"low", "medium", "high", "best"} or int, default="low"
         How much is searched. "low" relocates from one start. The others have a pool: "medium"
         5 starts and 12 recombinations, "high" 12 and 40, "best" 24 and 400. A number is that of
-        the recombinations. docs/relocating.md has the objectives and times of each.
+        the recombinations. If `init` is an array, it is the first start of the pool, and the
+        others use "k-means++". docs/relocating.md has the objectives and times of each.
     time_limit : float or None, default=None
         Seconds after which no further layer begins; the best result so far is kept. A layer that
         has begun is completed, and the last assignment follows. With a limit, the result depends
@@ -74,8 +75,6 @@ class RelocatingKMeans(Clusterer):
         - "random": k different rows, drawn with probability proportional to their weight.
         - Array-like of shape (n_clusters, n_features): the centers themselves.
         - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
-
-        If the initial centers are an array, the further starts of a pool use "k-means++".
     n_init : "auto" or int, default="auto"
         Number of starts, or of pools. The result with the smallest `inertia_` is kept. "auto" is
         10 if `init` is "random" or a callable and `effort` is "low", otherwise 1.
@@ -125,8 +124,7 @@ class RelocatingKMeans(Clusterer):
         Number of layers of the best start or pool, those within relocations included.
     objective_history_ : ndarray of shape (n_iter_ + 1,)
         Objective of the centers at the beginning of each iteration of the best start, then that
-        of the returned centers. The objective is the one of `inertia_`. With a pool: the lowest
-        objective of all its solutions so far.
+        of the returned centers. The objective is the one of `inertia_`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -140,7 +138,8 @@ class RelocatingKMeans(Clusterer):
 
     Notes
     -----
-    `objective_history_` never rises. A cluster that loses all its points keeps its center until a
+    `objective_history_` never rises; with a pool it is the lowest objective of all solutions so
+    far. A cluster that loses all its points keeps its center until a
     relocation removes it. docs/relocating.md has the algorithm step by step, and measurements.
 
     Examples
