@@ -20,7 +20,7 @@ from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.means import Iterations
 from lloydformer.plans.medoids import Closest, Draw
 from lloydformer.plans.minibatch import BatchSums, batch_sums
-from lloydformer.plans.relocating import Relocation
+from lloydformer.plans.relocating import Relocation, Walks
 from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
 from lloydformer.plans.seeding import NewSeed, Oversample, Potential, Seeds
 from lloydformer.plans.selection import Histogram
@@ -204,7 +204,7 @@ def test_no_kernel_is_forgotten():
     tried = {type(fold) for fold in folds(case, 0).values()} | {NewSeed, Potential}
     assert tried | {Oversample} == set(FOLDS)
     # but for the last one compared in test_native_small and test_relocating_plan
-    assert set(TASKS) == {Iterations, Seeds, Relocation, BatchSums}
+    assert set(TASKS) == {Iterations, Seeds, Relocation, Walks, BatchSums}
     assert set(SPARSE_TASKS) == {Iterations}
 
 

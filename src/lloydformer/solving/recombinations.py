@@ -156,9 +156,24 @@ class Search:
     def _generation(self, begin: list[Tensor], first: int, patience: int) -> list[bool]:
         """Relocate from each of these centers; `first`: number of solutions before them."""
         most = self.left // len(begin)
-        for number, centers in enumerate(begin, first):
-            self._found.append(self._relocated(number, centers, patience, most))
+        for at in range(0, len(begin), self.how.together):
+            some = begin[at : at + self.how.together]
+            if not self._in_one_call(some, first + at, patience, most):
+                for number, centers in enumerate(some, first + at):
+                    self._found.append(self._relocated(number, centers, patience, most))
         return self._enter()
+
+    def _in_one_call(self, begin: list[Tensor], first: int, patience: int, most: int) -> bool:
+        """Relocate by a task of the engine, if it has one."""
+        how = replace(self.how.first, patience=patience)
+        descent = replace(self.descent, rules=replace(self.descent.rules, max_iter=most))
+        seeds = range(self.seed + first, self.seed + first + len(begin))
+        done = how.in_one_call(descent, begin, seeds)
+        for walked in done or []:
+            self._found.append(Member(walked.centers, walked.masses, walked.objective))
+            for objective in walked.history:
+                self.history.append(min([objective, *self.history[-1:]]))
+        return done is not None
 
     def _enter(self) -> list[bool]:
         """Enter the solutions that were found in the pool."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.plans.contract import Sums, moved
-from lloydformer.plans.relocating import relocate
+from lloydformer.plans.relocating import Walked, Walks, relocate
 from lloydformer.plans.splitting import Draws
 from lloydformer.solving.descent import Descent, Outcome, Stopped
 from lloydformer.solving.loop import Iteration
@@ -52,7 +52,24 @@ class Relocations:
         """Is the deadline reached?"""
         return perf_counter() >= self.deadline
 
+    def in_one_call(
+        self, descent: Descent, starts: list[Tensor], seeds: range, layer: int = 0
+    ) -> list[Walked] | None:
+        """Run from several starts by the engine; None if it cannot, or if a callback listens."""
+        if descent.callback is not None or self.over:
+            return None
+        task = Walks(
+            torch.stack(starts), tuple(seeds), layer, self.n_moved, self.n_draws, self.patience,
+            self.rest, descent.rules.max_iter, descent.tolerance,
+        )  # fmt: skip
+        return descent.session.run(task)
+
     def __call__(self, descent: Descent, number: int, centers: Tensor) -> Iterator[Outcome]:
+        layer = number * descent.rules.max_iter
+        done = self.in_one_call(descent, [centers], range(self.seed, self.seed + 1), layer)
+        if done is not None:
+            yield descent.finish(done[0].centers, done[0].history)
+            return
         descent.session.forget()
         walk = Walk(self, descent, number, centers)
         try:

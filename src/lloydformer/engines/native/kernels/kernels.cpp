@@ -16,7 +16,7 @@
 #include "minibatch.hpp"
 #include "moments.hpp"
 #include "oversample.hpp"
-#include "relocation.hpp"
+#include "relocation_walk.hpp"
 #include "robust.hpp"
 #include "seeding.hpp"
 #include "session.hpp"
@@ -54,6 +54,7 @@ const auto& table() {
         {"seeds", run_seeds<T>},
         {"shares", run_shares<T>},
         {"two_nearest", run_two_nearest<T>},
+        {"walks", run_walks<T>},
         {"weighted", run_weighted<T>},
         {"within", run_within<T>},
     };
