@@ -43,7 +43,7 @@ def test_a_number_is_that_of_recombinations():
 def test_never_rises_and_never_above_lloyd_from_the_same_start(engine, init):
     start = SMALL[:6]
     fit = lf.RelocatingKMeans(
-        6, init=start if init == "array" else init, effort=4, random_state=1, engine=engine
+        6, init=start if init == "array" else init, effort=2, random_state=1, engine=engine
     ).fit(SMALL)
     assert (np.diff(fit.objective_history_) <= 1e-9 * fit.objective_history_[0]).all()
     assert len(fit.objective_history_) == fit.n_iter_ + 1

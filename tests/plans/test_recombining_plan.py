@@ -54,7 +54,7 @@ def run_plan(engine, points, starts, weights, first: Relocations, most: int, **h
     st.integers(0, 10**6), st.integers(2, 7), st.booleans(), st.integers(0, 2),
     st.sampled_from([None, 2]), st.sampled_from([60, 4000]),
 )  # fmt: skip
-@settings(deadline=None, max_examples=6)
+@settings(deadline=None, max_examples=4)
 def test_it_is_the_plain_algorithm(name, seed, k, weighted, patience, rest, most):
     points, starts, weights = blobs(seed, k=k, weighted=weighted)
     how = {"patience": patience, "rest": rest, "seed": seed, "n_moved": 3}
@@ -94,7 +94,7 @@ def test_threads_do_not_change_a_bit(n, dtype):
 
 
 @given(st.integers(0, 10**6), st.booleans())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_merging_is_that_of_the_plain_algorithm(seed, ties):
     rng = np.random.default_rng(seed)
     count, d = int(rng.integers(2, 14)), int(rng.integers(1, 4))

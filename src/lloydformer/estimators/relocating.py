@@ -23,6 +23,7 @@ from lloydformer.solving.effort import EFFORTS, effort_of
 from lloydformer.solving.recombinations import Recombinations
 from lloydformer.solving.relocations import Relocations
 from lloydformer.solving.rules import Rules
+from lloydformer.solving.sampling import sample_rows, with_sampled_starts
 from lloydformer.solving.solve import Course
 from lloydformer.solving.solve import Starts as InitialCenters
 
@@ -43,7 +44,7 @@ class RelocatingKMeans(Clusterer):
         Number of clusters, k. X needs at least k rows with positive weight.
     effort : {"low", "medium", "high", "best"} or int, default="low"
         How much is searched. "low" relocates from one start. The others have a pool: "medium"
-        5 starts and 12 recombinations, "high" 12 and 40, "best" 24 and 400. A number is that of
+        4 starts and 16 recombinations, "high" 8 and 48, "best" 16 and 400. A number is that of
         the recombinations. If `init` is an array, it is the first start of the pool, and the
         others use "k-means++". docs/relocating.md has the objectives and times of each.
     time_limit : float or None, default=None
@@ -54,8 +55,9 @@ class RelocatingKMeans(Clusterer):
         Stop relocating after this number of relocations in a row that were not kept. A larger value
         gives better centers and takes longer. 0 is Lloyd's algorithm. None: that of `effort`, 5
         for "low".
-    n_moved : int, default=5
-        Number of clusters that one relocation splits; at most `n_clusters`.
+    n_moved : int or None, default=None
+        Number of clusters that one relocation splits; at most `n_clusters`. None: 5; with a pool
+        and 50 clusters or more 10, between 25 and 50 a fifth of them.
     n_draws : int, default=3
         Number of random splits tried for each of these clusters. The best one is used.
     rest : int or None, default=None
@@ -162,7 +164,7 @@ class RelocatingKMeans(Clusterer):
         "time_limit": [None, Interval(Real, 0, None, closed="left")],
         "max_iter": [None, *Clusterer._parameter_constraints["max_iter"]],
         "patience": [None, Interval(Integral, 0, None, closed="left")],
-        "n_moved": [Interval(Integral, 1, 2**31 - 1, closed="both")],
+        "n_moved": [None, Interval(Integral, 1, 2**31 - 1, closed="both")],
         "n_draws": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "rest": [None, Interval(Integral, 0, None, closed="left")],
     }
@@ -174,7 +176,7 @@ class RelocatingKMeans(Clusterer):
         effort: str | int | Any = "low",
         time_limit: float | Any | None = None,
         patience: int | Any | None = None,
-        n_moved: int | Any = 5,
+        n_moved: int | Any | None = None,
         n_draws: int | Any = 3,
         rest: int | Any | None = None,
         init: Any = "k-means++",
@@ -218,20 +220,18 @@ class RelocatingKMeans(Clusterer):
     def _begin(
         self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
     ) -> tuple[InitialCenters, Course]:
-        course = self._course(session, rng)
-
-        def in_time(session: Session) -> Iterator[Tensor]:
-            for centers in starts(session):
-                yield centers
-                if course.over:
-                    return
-
-        return in_time, course
+        begin: InitialCenters = starts
+        course, k = self._course(session, rng), int(self.n_clusters)
+        if isinstance(course, Recombinations) and sample_rows(session.layout, k) is not None:
+            starts.per_pool = 1
+            begin = with_sampled_starts(starts, k, course, self._rules(), rng)
+            course = course.of_sampled()
+        return in_time(begin, course), course
 
     def _course(self, session: Session, rng: np.random.RandomState) -> Relocations | Recombinations:
-        effort, limit = effort_of(self.effort), self.time_limit
+        effort, limit, k = effort_of(self.effort), self.time_limit, int(self.n_clusters)
         first = Relocations(
-            n_moved=int(self.n_moved),
+            n_moved=effort.n_moved(k) if self.n_moved is None else int(self.n_moved),
             n_draws=int(self.n_draws),
             patience=effort.patience if self.patience is None else int(self.patience),
             rest=None if self.rest is None else int(self.rest),
@@ -240,11 +240,24 @@ class RelocatingKMeans(Clusterer):
         )
         if effort.n_pool == 1:
             return first
-        return Recombinations(first, effort.n_pool, effort.n_children, effort.child_patience)
+        patience = effort.child_patience(k)
+        return Recombinations(first, effort.n_pool, effort.n_children, patience)
 
     def _rules(self) -> Rules:
         most = effort_of(self.effort).max_layers if self.max_iter is None else int(self.max_iter)
         return Rules(most, float(self.tol), empty="keep")
+
+
+def in_time(starts: InitialCenters, course: Relocations | Recombinations) -> InitialCenters:
+    """The starts until the time limit of a course is reached."""
+
+    def limited(session: Session) -> Iterator[Tensor]:
+        for centers in starts(session):
+            yield centers
+            if course.over:
+                return
+
+    return limited
 
 
 register(

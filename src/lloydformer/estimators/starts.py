@@ -55,11 +55,11 @@ class Starts:
 
     def __init__(self, estimator: Any, X: Any, layout: Layout, rng: np.random.RandomState) -> None:
         self.estimator, self.X, self.layout, self.rng = estimator, X, layout, rng
-        self.n_starts = number_of_starts(estimator)
+        self.n_starts, self.per_pool = number_of_starts(estimator), estimator._n_pool
         self.given = self._checked(estimator.init) if is_array(estimator.init) else None
 
     def __call__(self, session: Session) -> Iterator[Tensor]:
-        count = self.n_starts * self.estimator._n_pool
+        count = self.n_starts * self.per_pool
         if self.given is not None:
             yield self.given
             yield from self._seeds(session, count - 1)

@@ -1,6 +1,21 @@
 """Merging of centers: the cheapest pair by Ward's cost, until few are left."""
 
+from dataclasses import dataclass
+
 import numpy as np
+import torch
+from torch import Tensor
+
+from lloydformer.plans.session import Session, Task
+
+
+@dataclass(frozen=True)
+class Merged(Task):
+    """Merge centers (u, d) with masses (u,), in float64, to k of them; a tensor (k, d)."""
+
+    centers: Tensor
+    masses: Tensor
+    k: int
 
 
 class Merging:
@@ -52,6 +67,15 @@ class Merging:
         both = np.maximum(self.masses + self.masses[a], np.finfo(np.float64).tiny)
         away = np.square(self.centers - self.centers[a]).sum(axis=1)
         return np.asarray(self.masses * (self.masses[a] / both) * away)
+
+
+def merge(session: Session, centers: Tensor, masses: Tensor, k: int) -> Tensor:
+    """Merge centers (u, d) to k by the engine's task, or here if it has none."""
+    done = session.run(Merged(centers, masses, k))
+    if done is None:
+        left = merged(centers.cpu().numpy(), masses.numpy(), k)
+        done = torch.from_numpy(left).to(centers.device)
+    return done
 
 
 def merged(centers: np.ndarray, masses: np.ndarray, k: int) -> np.ndarray:

@@ -1,11 +1,22 @@
 """Mutation of a solution: a center is dropped, and a point becomes a center instead."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from lloydformer.numerics.noise import gumbel
-from lloydformer.plans.session import Session
+from lloydformer.plans.session import Session, Task
 from lloydformer.plans.splitting import Drawn, Draws, Errors
+
+
+@dataclass(frozen=True)
+class Mutation(Task):
+    """A mutation in one call; a tensor (k, d). Centers are in float64."""
+
+    centers: Tensor
+    seed: int
+    number: int
 
 
 def mutated(session: Session, centers: Tensor, seed: int, number: int) -> Tensor:
@@ -14,6 +25,11 @@ def mutated(session: Session, centers: Tensor, seed: int, number: int) -> Tensor
     The point is drawn in proportion to weight times squared distance to the other centers. number:
     of the mutation; it enters the noise.
     """
+    done = session.run(Mutation(centers, seed, number))
+    return _by_folds(session, centers, seed, number) if done is None else done
+
+
+def _by_folds(session: Session, centers: Tensor, seed: int, number: int) -> Tensor:
     k, rows = len(centers), torch.zeros(1, dtype=torch.long)
     dropped = int(gumbel(seed, number, "dropped", k, rows)[:, 0].argmax())
     others = torch.cat([centers[:dropped], centers[dropped + 1 :]])

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from lloydformer.numerics.noise import gumbel
-from lloydformer.plans.merging import merged
+from lloydformer.plans.merging import merge
 from lloydformer.plans.mutation import mutated
+from lloydformer.plans.session import Session
 from lloydformer.solving.descent import Descent, Outcome, Progress, Stopped
 from lloydformer.solving.relocations import Relocations, Walk
 
@@ -53,16 +53,15 @@ class Pool:
         del members[self.size :]
         return True
 
-    def united(self, seed: int, number: int) -> Tensor:
+    def united(self, session: Session, seed: int, number: int) -> Tensor:
         """The merged centers (k, d) of two members, drawn for child `number`."""
         rows = torch.zeros(1, dtype=torch.long)
         noise = gumbel(seed, number, "parents", len(self.members), rows)[:, 0]
         order = noise.sort(descending=True, stable=True).indices[:2].tolist()
         parents = [self.members[place] for place in order]
         centers = torch.cat([parent.centers for parent in parents])
-        masses = np.concatenate([parent.masses for parent in parents])
-        left = merged(centers.cpu().numpy(), masses, len(parents[0].centers))
-        return torch.from_numpy(left).to(centers.device)
+        masses = torch.tensor([mass for parent in parents for mass in parent.masses])
+        return merge(session, centers, masses.double(), len(parents[0].centers))
 
 
 @dataclass
@@ -89,6 +88,13 @@ class Recombinations:
     child_patience: int = 1
     together: int = 4
     _starts: list[Tensor] = field(default_factory=list, repr=False, compare=False)
+
+    def of_sampled(self) -> "Recombinations":
+        """What is run on all rows after a pool on a sample of them.
+
+        Two starts, one of which is the best of the sample, and one child.
+        """
+        return Recombinations(replace(self.first, patience=1), n_pool=2, n_children=1)
 
     @property
     def over(self) -> bool:
@@ -150,8 +156,9 @@ class Search:
         return self.descent.finish(self.pool.members[0].centers, self.history)
 
     def _child(self, number: int, mutate: bool) -> Tensor:
-        centers = self.pool.united(self.seed, number)
-        return mutated(self.descent.session, centers, self.seed, number) if mutate else centers
+        session = self.descent.session
+        centers = self.pool.united(session, self.seed, number)
+        return mutated(session, centers, self.seed, number) if mutate else centers
 
     def _generation(self, begin: list[Tensor], first: int, patience: int) -> list[bool]:
         """Relocate from each of these centers; `first`: number of solutions before them."""

@@ -10,7 +10,9 @@ from lloydformer.data.blocks import SparseBlocks
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.plans.contract import Ran, Sums
 from lloydformer.plans.means import Iterations
+from lloydformer.plans.merging import Merged
 from lloydformer.plans.minibatch import BatchSums
+from lloydformer.plans.mutation import Mutation
 from lloydformer.plans.relocating import Relocated, Relocation, Walked, Walks
 from lloydformer.plans.seeding import Seeds
 
@@ -102,6 +104,21 @@ def _walks(points: OpenPoints, task: Walks) -> list[Walked] | None:
     ]  # fmt: skip
 
 
+def _merged(points: OpenPoints, task: Merged) -> torch.Tensor:
+    left = torch.empty(task.k, task.centers.shape[1], dtype=torch.float64)
+    points.kernels.run(
+        "merge", centers=task.centers.clone().contiguous().numpy(),
+        masses=task.masses.clone().numpy(), merged=left.numpy(),
+    )  # fmt: skip
+    return left
+
+
+def _mutation(points: OpenPoints, task: Mutation) -> torch.Tensor:
+    centers = task.centers.clone().contiguous()
+    points.kernels.run("mutate", centers=centers.numpy(), seed=task.seed, number=task.number)
+    return centers
+
+
 def _batch_sums(points: OpenPoints, task: BatchSums) -> tuple[Sums, torch.Tensor]:
     k, d = task.centers.shape
     sums, counts, objective = (
@@ -116,7 +133,7 @@ def _batch_sums(points: OpenPoints, task: BatchSums) -> tuple[Sums, torch.Tensor
 
 TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {
     Iterations: _iterations, Seeds: _seeds, Relocation: _relocation,
-    Walks: _walks, BatchSums: _batch_sums,
+    Walks: _walks, Merged: _merged, Mutation: _mutation, BatchSums: _batch_sums,
 }  # fmt: skip
 """Kernels by the task that they run; they return None for problems that are too large."""
 

@@ -16,6 +16,7 @@
 #include "minibatch.hpp"
 #include "moments.hpp"
 #include "oversample.hpp"
+#include "recombination.hpp"
 #include "relocation_walk.hpp"
 #include "robust.hpp"
 #include "seeding.hpp"
@@ -47,8 +48,10 @@ const auto& table() {
         {"labels", run_labels<T>},
         {"looked_at", run_looked_at<T>},
         {"measure", run_measure<T>},
+        {"merge", run_merge<T>},
         {"minibatch", run_minibatch<T>},
         {"moments", run_moments<T>},
+        {"mutate", run_mutate<T>},
         {"nearest", run_nearest<T>},
         {"relocate", run_relocate<T>},
         {"seeds", run_seeds<T>},
