@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bkmeans import BKMeans
 from planted import PLANTED, centroid_index
 from provenance import RESULTS, provenance
 from relocating import scaled
@@ -49,6 +50,7 @@ EFFORTS: dict[str, Contender] = {
 """Step by step: without the kernel for whole walks, as the default was before it had efforts."""
 PEERS: dict[str, Contender] = {
     "patience 50": relocating(patience=50, max_iter=100_000),
+    "breathing": lambda k, seed: BKMeans(n_clusters=k, random_state=seed),
     "k-means++ 10": lambda k, seed: lf.KMeans(k, n_init=10, random_state=seed),
 }
 FEW = 3
@@ -179,7 +181,7 @@ def main() -> None:
     def store(key: str, value: Any) -> None:
         """Write one row; other parts may be written at the same time."""
         result = stored()
-        result.setdefault("provenance", {})[asked.part] = provenance("scikit-learn")
+        result.setdefault("provenance", {})[asked.part] = provenance("scikit-learn", "bkmeans")
         result.setdefault(asked.part, {})[key] = value
         write_whole(asked.output, json.dumps(result, indent=1) + "\n")
         print(asked.part, key, flush=True)
