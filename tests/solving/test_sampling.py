@@ -23,9 +23,9 @@ def blobs(n=3000, seed=0):
 
 def test_samples_are_for_large_data_only():
     layout = TensorBlocks(torch.zeros(100_000, 64)).layout
-    assert sampling.sample_rows(layout, 1000) == 1 << 15
+    assert sampling.sample_rows(layout, 1000) == 20_000
     assert sampling.sample_rows(layout, 10) is None
-    assert sampling.sample_rows(TensorBlocks(torch.zeros(90_000, 64)).layout, 1000) is None
+    assert sampling.sample_rows(TensorBlocks(torch.zeros(59_000, 64)).layout, 1000) is None
 
 
 @pytest.mark.parametrize("weighted", [False, True])

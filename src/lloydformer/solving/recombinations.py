@@ -92,9 +92,9 @@ class Recombinations:
     def of_sampled(self) -> "Recombinations":
         """What is run on all rows after a pool on a sample of them.
 
-        Two starts, one of which is the best of the sample, and one child.
+        Lloyd's iterations from two starts, one of which is the best of the sample, and one child.
         """
-        return Recombinations(replace(self.first, patience=1), n_pool=2, n_children=1)
+        return Recombinations(replace(self.first, patience=0), n_pool=2, n_children=1)
 
     @property
     def over(self) -> bool:

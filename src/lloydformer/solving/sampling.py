@@ -17,7 +17,7 @@ from lloydformer.solving.rules import Rules
 from lloydformer.solving.seeding import random_rows, seeds_of_starts
 from lloydformer.solving.solve import Starts, moments
 
-FEWEST_ROWS = 1 << 15
+FEWEST_ROWS = 1 << 14
 """Rows of a sample, at least."""
 ROWS_A_CLUSTER = 20
 """Rows of a sample for each cluster, at least."""
@@ -51,7 +51,8 @@ def sampled_start(
         descent = Descent(MeansPlan().knowing(square), sample, rules, tolerance)
         starts = seeds_of_starts(sample, n_clusters, rng, how.n_pool)
         seed = int(rng.randint(2**31 - 1))
-        search = Search(replace(how, first=replace(how.first, seed=seed)), descent, 0)
+        first = replace(how.first, seed=seed, patience=0)  # children repair most of it
+        search = Search(replace(how, first=first, child_patience=1), descent, 0)
         search.run([sample.gather(rows).double() for rows in starts])
         return search.pool.members[0].centers + blocks.origin.double()
 
