@@ -16,11 +16,9 @@ SMALL = DIGITS[:200, ::4]
 
 def test_more_effort_is_better():
     found = {
-        effort: np.mean(
-            [
-                lf.RelocatingKMeans(20, effort=effort, random_state=s).fit(DIGITS).inertia_
-                for s in range(3)
-            ]
+        effort: sum(
+            lf.RelocatingKMeans(20, effort=effort, random_state=seed).fit(DIGITS[:, ::2]).inertia_
+            for seed in range(2)
         )
         for effort in ("low", "medium", "high")
     }
