@@ -40,6 +40,7 @@ uint64_t every_kernel(const Generated<T>& given, const Kind& kind, int n_threads
     std::vector<double> moved(given.centers.begin(), given.centers.end()), other(moved);
     if (given.k <= given.n) run.iterate(moved, 4), run.iterate(moved, 4, false);
     for (int layer = 0; layer < 2; layer++) run.relocate(other, 1 + given.k / 2, layer);
+    run.recombine(1 + given.k / 2, 30);
     for (bool drawn : {false, true}) solve_batch(given, kind, n_threads, drawn, run.found);
     return run.found.value();
 }

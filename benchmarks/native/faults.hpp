@@ -126,6 +126,7 @@ void check_memory() {
     check("moments", [](Run<T>& run) { run.moments(); });
     check("iterate", [](Run<T>& run) { run.iterate_some(5); });
     check("relocate", [](Run<T>& run) { run.relocate_some(3); });
+    check("recombine", [](Run<T>& run) { run.recombine(3, 20); });
 }
 
 /// The same for sparse rows, after iterations: kernels that fail forget them.

@@ -228,6 +228,36 @@ class Run {
         return {std::get<double>(call.results.at(0)), std::get<double>(call.results.at(1))};
     }
 
+    /// Walks from two starts (one of them twice the other), their centers merged, and mutated.
+    void recombine(int64_t moved, int64_t max_layers) {
+        std::vector<double> centers(given_.centers.begin(), given_.centers.end());
+        const int64_t k = int64_t(centers.size()) / d_;
+        for (int64_t i = 0; i < k * d_; i++) centers.push_back(2 * centers[i]);
+        std::vector<double> history(2 * max_layers), masses(2 * k), objectives(2), left(k * d_);
+        std::vector<int64_t> seeds{7, 8}, counts(2);
+        Call walks;
+        walks.set("centers", centers.data(), {2, k, d_}), walks.set("seeds", seeds.data(), {2});
+        walks.set("history", history.data(), {2, max_layers});
+        walks.set("counts", counts.data(), {2}), walks.set("masses", masses.data(), {2, k});
+        walks.set("objectives", objectives.data(), {2}), walks.set("layer", int64_t(0));
+        walks.set("moved", moved), walks.set("draws", int64_t(3));
+        walks.set("patience", int64_t(1)), walks.set("rest", int64_t(-1));
+        walks.set("tolerance", 0.0);
+        session_->run("walks", walks);
+        found.add(centers), found.add(masses), found.add(objectives), found.add(counts);
+        Call merge;
+        merge.set("centers", centers.data(), {2 * k, d_});
+        merge.set("masses", masses.data(), {2 * k}), merge.set("merged", left.data(), {k, d_});
+        session_->run("merge", merge);
+        found.add(left);
+        if (k < 2) return;
+        Call mutate;
+        mutate.set("centers", left.data(), {k, d_});
+        mutate.set("seed", int64_t(7)), mutate.set("number", int64_t(0));
+        session_->run("mutate", mutate);
+        found.add(left);
+    }
+
     /// Iterations by `nearest`, from the centers of the problem.
     void descend(int n_steps) {
         std::vector<T> centers = given_.centers;

@@ -19,8 +19,10 @@ from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.means import Iterations
 from lloydformer.plans.medoids import Closest, Draw
+from lloydformer.plans.merging import Merged
 from lloydformer.plans.minibatch import BatchSums, batch_sums
-from lloydformer.plans.relocating import Relocation
+from lloydformer.plans.mutation import Mutation
+from lloydformer.plans.relocating import Relocation, Walks
 from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
 from lloydformer.plans.seeding import NewSeed, Oversample, Potential, Seeds
 from lloydformer.plans.selection import Histogram
@@ -203,8 +205,11 @@ def test_no_kernel_is_forgotten():
     case = problem(0, 20, 2, 3, torch.float64, "plain", 8, weighted=True)
     tried = {type(fold) for fold in folds(case, 0).values()} | {NewSeed, Potential}
     assert tried | {Oversample} == set(FOLDS)
-    # but for the last one compared in test_native_small and test_relocating_plan
-    assert set(TASKS) == {Iterations, Seeds, Relocation, BatchSums}
+    # but for the last one compared in test_native_small, test_relocating_plan and
+    # test_recombining_plan
+    assert set(TASKS) == {
+        Iterations, Seeds, Relocation, Walks, Merged, Mutation, BatchSums,
+    }  # fmt: skip
     assert set(SPARSE_TASKS) == {Iterations}
 
 

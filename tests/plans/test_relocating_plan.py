@@ -15,7 +15,7 @@ from lloydformer.engines import ENGINES, Chunked, Native, instruction_set
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.pruning import prune
 from lloydformer.solving.descent import Descent
-from lloydformer.solving.relocations import Relocations, _Walk
+from lloydformer.solving.relocations import Relocations, Walk
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.solve import moments
 
@@ -34,7 +34,7 @@ def blobs(seed: int, n: int = 150, d: int = 3, k: int = 6, dtype=torch.float64, 
     return points.astype(str(dtype).removeprefix("torch.")), points[:k], weights
 
 
-class Recorded(_Walk):
+class Recorded(Walk):
     """Keeps the centers after each layer."""
 
     def __init__(self, *of):

@@ -6,6 +6,7 @@ They share no code with the circuits except the noise.
 from lloydformer.algorithms.contract import Algorithm, History, run
 from lloydformer.algorithms.lloyd import Lloyd, LloydBinary
 from lloydformer.algorithms.medoids import Medoids
+from lloydformer.algorithms.recombining import Recombining, RecombiningHistory
 from lloydformer.algorithms.relocating import Relocating, RelocatingHistory
 from lloydformer.algorithms.robust import Robust
 from lloydformer.algorithms.soft import Soft
@@ -18,6 +19,8 @@ __all__ = [
     "Lloyd",
     "LloydBinary",
     "Medoids",
+    "Recombining",
+    "RecombiningHistory",
     "Relocating",
     "RelocatingHistory",
     "Robust",

@@ -102,6 +102,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     _directions: ClassVar[bool] = False
     _cosine_distances: ClassVar[bool] = False
     """What `transform` returns: cosine distances or Euclidean ones."""
+    _n_pool: ClassVar[int] = 1
+    """Number of starts whose solutions are combined to one result."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],

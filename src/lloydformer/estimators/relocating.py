@@ -1,20 +1,31 @@
 """Relocating k-means."""
 
-from numbers import Integral
+import math
+from collections.abc import Iterator
+from numbers import Integral, Real
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
+from torch import Tensor
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
+from lloydformer.data.blocks import Blocks
 from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.parameter_checks import Interval
+from lloydformer.estimators.parameter_checks import Interval, StrOptions
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
+from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.session import Session
+from lloydformer.solving.effort import EFFORTS, effort_of
+from lloydformer.solving.recombinations import Recombinations
 from lloydformer.solving.relocations import Relocations
 from lloydformer.solving.rules import Rules
+from lloydformer.solving.sampling import sample_rows, with_sampled_starts
+from lloydformer.solving.solve import Course
+from lloydformer.solving.solve import Starts as InitialCenters
 
 
 class RelocatingKMeans(Clusterer):
@@ -24,16 +35,29 @@ class RelocatingKMeans(Clusterer):
     iterations and, between them, relocations: some clusters, drawn by their error, are split in
     two, and as many centers whose removal costs least are removed. A relocation is kept if it
     lowers the objective. The result has a lower objective than that of many starts, in less time.
+    With a larger `effort` several solutions form a pool, and pairs of them are recombined: their 2k
+    centers are merged to k, relocated again, and kept if better than the worst of the pool.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters, k. X needs at least k rows with positive weight.
-    patience : int, default=5
+    effort : {"low", "medium", "high", "best"} or int, default="low"
+        How much is searched. "low" relocates from one start. The others have a pool: "medium"
+        4 starts and 16 recombinations, "high" 8 and 48, "best" 16 and 400. A number is that of
+        the recombinations. If `init` is an array, it is the first start of the pool, and the
+        others use "k-means++". docs/relocating.md has the objectives and times of each.
+    time_limit : float or None, default=None
+        Seconds after which no further layer begins; the best result so far is kept. A layer that
+        has begun is completed, and the last assignment follows. With a limit, the result depends
+        on the speed of the machine. None: no limit.
+    patience : int or None, default=None
         Stop relocating after this number of relocations in a row that were not kept. A larger value
-        gives better centers and takes longer. 0 is Lloyd's algorithm.
-    n_moved : int, default=5
-        Number of clusters that one relocation splits; at most `n_clusters`.
+        gives better centers and takes longer. 0 is Lloyd's algorithm. None: that of `effort`, 5
+        for "low".
+    n_moved : int or None, default=None
+        Number of clusters that one relocation splits; at most `n_clusters`. None: 5; with a pool
+        and 50 clusters or more 10, between 25 and 50 a fifth of them.
     n_draws : int, default=3
         Number of random splits tried for each of these clusters. The best one is used.
     rest : int or None, default=None
@@ -54,11 +78,11 @@ class RelocatingKMeans(Clusterer):
         - Array-like of shape (n_clusters, n_features): the centers themselves.
         - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
     n_init : "auto" or int, default="auto"
-        Number of starts. The result with the smallest `inertia_` is kept. "auto" is 10 if
-        `init` is "random" or a callable, otherwise 1.
-    max_iter : int, default=2000
-        Maximum number of layers of one start. An iteration of Lloyd's algorithm is one layer, a
-        relocation is 3 + `n_moved` layers.
+        Number of starts, or of pools. The result with the smallest `inertia_` is kept. "auto" is
+        10 if `init` is "random" or a callable and `effort` is "low", otherwise 1.
+    max_iter : int or None, default=None
+        Maximum number of layers of one start or pool. An iteration of Lloyd's algorithm is one
+        layer, a relocation is 3 + `n_moved` layers. None: 2000 for each start and recombination.
     tol : float, default=1e-4
         Relative tolerance of the stop rule. A start ends when the squared distance that the
         centers moved in one iteration, summed over all centers, is at most `tol` times the
@@ -99,7 +123,7 @@ class RelocatingKMeans(Clusterer):
     inertia_ : float
         Sum over the rows of their weight times the squared distance to the nearest center.
     n_iter_ : int
-        Number of layers of the best start, those within relocations included.
+        Number of layers of the best start or pool, those within relocations included.
     objective_history_ : ndarray of shape (n_iter_ + 1,)
         Objective of the centers at the beginning of each iteration of the best start, then that
         of the returned centers. The objective is the one of `inertia_`.
@@ -116,7 +140,8 @@ class RelocatingKMeans(Clusterer):
 
     Notes
     -----
-    `objective_history_` never rises. A cluster that loses all its points keeps its center until a
+    `objective_history_` never rises; with a pool it is the lowest objective of all solutions so
+    far. A cluster that loses all its points keeps its center until a
     relocation removes it. docs/relocating.md has the algorithm step by step, and measurements.
 
     Examples
@@ -135,8 +160,11 @@ class RelocatingKMeans(Clusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{k: v for k, v in Clusterer._parameter_constraints.items() if k != "empty"},
-        "patience": [Interval(Integral, 0, None, closed="left")],
-        "n_moved": [Interval(Integral, 1, 2**31 - 1, closed="both")],
+        "effort": [StrOptions(set(EFFORTS)), Interval(Integral, 0, 2**31 - 1, closed="both")],
+        "time_limit": [None, Interval(Real, 0, None, closed="left")],
+        "max_iter": [None, *Clusterer._parameter_constraints["max_iter"]],
+        "patience": [None, Interval(Integral, 0, None, closed="left")],
+        "n_moved": [None, Interval(Integral, 1, 2**31 - 1, closed="both")],
         "n_draws": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "rest": [None, Interval(Integral, 0, None, closed="left")],
     }
@@ -145,13 +173,15 @@ class RelocatingKMeans(Clusterer):
         self,
         n_clusters: int | Any = 8,
         *,
-        patience: int | Any = 5,
-        n_moved: int | Any = 5,
+        effort: str | int | Any = "low",
+        time_limit: float | Any | None = None,
+        patience: int | Any | None = None,
+        n_moved: int | Any | None = None,
         n_draws: int | Any = 3,
         rest: int | Any | None = None,
         init: Any = "k-means++",
         n_init: Any = "auto",
-        max_iter: int | Any = 2000,
+        max_iter: int | Any | None = None,
         tol: float | Any = 1e-4,
         verbose: int | Any = 0,
         random_state: Any = None,
@@ -162,6 +192,8 @@ class RelocatingKMeans(Clusterer):
         match_to: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.effort = effort
+        self.time_limit = time_limit
         self.patience = patience
         self.n_moved = n_moved
         self.n_draws = n_draws
@@ -181,17 +213,51 @@ class RelocatingKMeans(Clusterer):
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
         return MeansPlan()
 
-    def _course(self, session: Session, rng: np.random.RandomState) -> Relocations:
-        return Relocations(
-            n_moved=int(self.n_moved),
+    @property
+    def _n_pool(self) -> int:  # type: ignore[override]
+        return effort_of(self.effort).n_pool
+
+    def _begin(
+        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
+    ) -> tuple[InitialCenters, Course]:
+        begin: InitialCenters = starts
+        course, k = self._course(session, rng), int(self.n_clusters)
+        if isinstance(course, Recombinations) and sample_rows(session.layout, k) is not None:
+            starts.per_pool = 1
+            begin = with_sampled_starts(starts, k, course, self._rules(), rng)
+            course = course.of_sampled()
+        return in_time(begin, course), course
+
+    def _course(self, session: Session, rng: np.random.RandomState) -> Relocations | Recombinations:
+        effort, limit, k = effort_of(self.effort), self.time_limit, int(self.n_clusters)
+        first = Relocations(
+            n_moved=effort.n_moved(k) if self.n_moved is None else int(self.n_moved),
             n_draws=int(self.n_draws),
-            patience=int(self.patience),
+            patience=effort.patience if self.patience is None else int(self.patience),
             rest=None if self.rest is None else int(self.rest),
             seed=int(rng.randint(2**31 - 1)),
+            deadline=math.inf if limit is None else perf_counter() + float(limit),
         )
+        if effort.n_pool == 1:
+            return first
+        patience = effort.child_patience(k)
+        return Recombinations(first, effort.n_pool, effort.n_children, patience)
 
     def _rules(self) -> Rules:
-        return Rules(int(self.max_iter), float(self.tol), empty="keep")
+        most = effort_of(self.effort).max_layers if self.max_iter is None else int(self.max_iter)
+        return Rules(most, float(self.tol), empty="keep")
+
+
+def in_time(starts: InitialCenters, course: Relocations | Recombinations) -> InitialCenters:
+    """The starts until the time limit of a course is reached."""
+
+    def limited(session: Session) -> Iterator[Tensor]:
+        for centers in starts(session):
+            yield centers
+            if course.over:
+                return
+
+    return limited
 
 
 register(

@@ -31,10 +31,11 @@ def is_array(init: Any) -> bool:
 
 
 def number_of_starts(estimator: Any) -> int:
-    """n_init, where "auto" means 1 with a method of `SEARCHED` or an array and 10 otherwise."""
+    """n_init; "auto" is 1 with a method of `SEARCHED`, an array or a pool, otherwise 10."""
     wanted = estimator.n_init
     if wanted == "auto":
-        wanted = 1 if is_array(estimator.init) or estimator.init in SEARCHED else 10
+        searched = is_array(estimator.init) or estimator.init in SEARCHED
+        wanted = 1 if searched or estimator._n_pool > 1 else 10
     if is_array(estimator.init) and wanted != 1:
         warnings.warn(
             "Explicit initial center position passed: performing only one init in "
@@ -47,26 +48,34 @@ def number_of_starts(estimator: Any) -> int:
 
 
 class Starts:
-    """Yields initial centers (k, d) in the coordinates of the rows, one for each restart."""
+    """Yields initial centers (k, d) in the coordinates of the rows, one for each restart.
+
+    An estimator with a pool gets as many for each restart as its pool has members.
+    """
 
     def __init__(self, estimator: Any, X: Any, layout: Layout, rng: np.random.RandomState) -> None:
         self.estimator, self.X, self.layout, self.rng = estimator, X, layout, rng
-        self.n_starts = number_of_starts(estimator)
+        self.n_starts, self.per_pool = number_of_starts(estimator), estimator._n_pool
         self.given = self._checked(estimator.init) if is_array(estimator.init) else None
 
     def __call__(self, session: Session) -> Iterator[Tensor]:
-        k = int(self.estimator.n_clusters)
-        if isinstance(self.estimator.init, str) and self.estimator.init == "k-means++":
-            for rows in seeds_of_starts(session, k, self.rng, self.n_starts):
+        count = self.n_starts * self.per_pool
+        if self.given is not None:
+            yield self.given
+            yield from self._seeds(session, count - 1)
+        elif isinstance(self.estimator.init, str) and self.estimator.init == "k-means++":
+            yield from self._seeds(session, count)
+        else:
+            yield from (self._start(session) for _ in range(count))
+
+    def _seeds(self, session: Session, count: int) -> Iterator[Tensor]:
+        """Starts by k-means++."""
+        if count > 0:
+            for rows in seeds_of_starts(session, int(self.estimator.n_clusters), self.rng, count):
                 yield session.gather(rows).double()
-            return
-        for _ in range(self.n_starts):
-            yield self._start(session)
 
     def _start(self, session: Session) -> Tensor:
         init, k = self.estimator.init, int(self.estimator.n_clusters)
-        if self.given is not None:
-            return self.given
         if callable(init):
             return self._checked(init(self.X, k, random_state=self.rng))
         if init == "random":

@@ -16,8 +16,12 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)
 
 HEADS = (
     "encoder_cross", "encoder_self", "decoder_cross", "decoder_self", "affinity", "grow", "drawn",
+    "parents", "dropped", "planted",
 )  # fmt: skip
-"""Heads that draw noise; the index of a head enters the counter. The last two relocate."""
+"""Heads that draw noise; the index of a head enters the counter.
+
+"grow" and "drawn" relocate, the last three recombine.
+"""
 
 Words = tuple[Tensor, Tensor, Tensor, Tensor]
 Key = tuple[int | Tensor, int | Tensor]

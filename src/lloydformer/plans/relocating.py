@@ -41,6 +41,51 @@ class Relocation(Task):
     writes: ClassVar[Columns] = ()
 
 
+@dataclass(frozen=True)
+class Walks(Task):
+    """Lloyd's iterations and relocations from several starts in one call; a list of `Walked`.
+
+    Attributes
+    ----------
+    starts : Tensor of shape (b, k, d)
+        In float64.
+    seeds : tuple of int
+        Of the noise of each start.
+    layer : int
+        Of the first layer, for its noise.
+    n_moved, n_draws, patience, rest
+        As in `lloydformer.solving.relocations.Relocations`.
+    max_layers : int
+        Of each start.
+    tolerance : float
+        Centers have settled if the sum of their squared shifts is not above it.
+    """
+
+    starts: Tensor
+    seeds: tuple[int, ...]
+    layer: int
+    n_moved: int
+    n_draws: int
+    patience: int
+    rest: int | None
+    max_layers: int
+    tolerance: float
+
+
+@dataclass(frozen=True)
+class Walked:
+    """Where a start led.
+
+    centers (k, d) in float64, the masses of their clusters, their objective, and the objective
+    before each layer.
+    """
+
+    centers: Tensor
+    masses: tuple[float, ...]
+    objective: float
+    history: list[float]
+
+
 def relocate(session: Session, centers: Tensor, n_moved: int, draws: Draws) -> Relocated:
     """Relocate `n_moved` centers: by the engine's task, or by folds if it has none."""
     done = session.run(Relocation(centers, n_moved, draws))

@@ -59,13 +59,15 @@ class Drawn:
     """For each cluster its place among the chosen ones, -1 for the others."""
     count: int
     draws: Draws
+    head: str = "drawn"
+    """Whose noise it is."""
 
     writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         places = self.place[block.labels.long()]
         rows = torch.arange(block.start, block.start + len(places), device=places.device)
-        noise = gumbel(self.draws.seed, self.draws.layer, "drawn", self.draws.n_draws, rows)
+        noise = gumbel(self.draws.seed, self.draws.layer, self.head, self.draws.n_draws, rows)
         scores = _weighted(block.distances.double(), block).log() + noise  # (draws, m)
         strange = places != torch.arange(self.count, device=places.device)[:, None, None]
         best = scores.masked_fill(strange, -torch.inf).max(dim=2)  # (count, draws)

@@ -1,5 +1,6 @@
 """The course of relocating k-means: Lloyd's iterations, and relocations that are kept if better."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.plans.contract import Sums, moved
-from lloydformer.plans.relocating import relocate
+from lloydformer.plans.relocating import Walked, Walks, relocate
 from lloydformer.plans.splitting import Draws
 from lloydformer.solving.descent import Descent, Outcome, Stopped
 from lloydformer.solving.loop import Iteration
@@ -35,6 +36,8 @@ class Relocations:
         Iterations before a relocation; None: until the centers have settled.
     seed : int
         Of the noise.
+    deadline : float
+        No layer begins after this time of `time.perf_counter`.
     """
 
     n_moved: int = 5
@@ -42,10 +45,33 @@ class Relocations:
     patience: int = 5
     rest: int | None = None
     seed: int = 0
+    deadline: float = math.inf
+
+    @property
+    def over(self) -> bool:
+        """Is the deadline reached?"""
+        return perf_counter() >= self.deadline
+
+    def in_one_call(
+        self, descent: Descent, starts: list[Tensor], seeds: range, layer: int = 0
+    ) -> list[Walked] | None:
+        """Run from several starts by the engine; None if it cannot, or if a callback listens."""
+        if descent.callback is not None or self.over:
+            return None
+        task = Walks(
+            torch.stack(starts), tuple(seeds), layer, self.n_moved, self.n_draws, self.patience,
+            self.rest, descent.rules.max_iter, descent.tolerance,
+        )  # fmt: skip
+        return descent.session.run(task)
 
     def __call__(self, descent: Descent, number: int, centers: Tensor) -> Iterator[Outcome]:
+        layer = number * descent.rules.max_iter
+        done = self.in_one_call(descent, [centers], range(self.seed, self.seed + 1), layer)
+        if done is not None:
+            yield descent.finish(done[0].centers, done[0].history)
+            return
         descent.session.forget()
-        walk = _Walk(self, descent, number, centers)
+        walk = Walk(self, descent, number, centers)
         try:
             walk.run()
         except KeyboardInterrupt:
@@ -54,8 +80,11 @@ class Relocations:
         yield descent.finish(walk.centers, walk.history)
 
 
-class _Walk:
-    """One start, layer by layer; `centers` and `history` are those after the last layer."""
+class Walk:
+    """One start, layer by layer; `centers` and `history` are those after the last layer.
+
+    Restarts draw different noise: that of a layer depends on `number`, of the start.
+    """
 
     def __init__(self, how: Relocations, descent: Descent, number: int, centers: Tensor) -> None:
         self.how, self.descent, self.number, self.centers = how, descent, number, centers
@@ -66,6 +95,8 @@ class _Walk:
     @property
     def left(self) -> int:
         """Layers that may still be run."""
+        if self.how.over:
+            return 0
         return self.descent.rules.max_iter - len(self.history)
 
     def run(self) -> None:
@@ -89,11 +120,11 @@ class _Walk:
             self._note(new, objective, shift, 1)
             still = settled("shift", shift, shift, np.array([self.descent.tolerance]))
             self.settled = bool(still) or less.item() <= STILL * objective.item()
-            if self.settled:
+            if self.settled or self.left == 0:
                 return
 
     def _relocate(self) -> None:
-        first = self.number * self.descent.rules.max_iter  # restarts draw different noise
+        first = self.number * self.descent.rules.max_iter
         draws = Draws(self.how.seed, first + len(self.history), self.how.n_draws)
         n_moved = min(self.how.n_moved, len(self.centers))
         found = relocate(self.descent.session, self.centers, n_moved, draws)

@@ -10,8 +10,10 @@ from lloydformer.data.blocks import SparseBlocks
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.plans.contract import Ran, Sums
 from lloydformer.plans.means import Iterations
+from lloydformer.plans.merging import Merged
 from lloydformer.plans.minibatch import BatchSums
-from lloydformer.plans.relocating import Relocated, Relocation
+from lloydformer.plans.mutation import Mutation
+from lloydformer.plans.relocating import Relocated, Relocation, Walked, Walks
 from lloydformer.plans.seeding import Seeds
 
 _SMALL = 1 << 22
@@ -81,6 +83,48 @@ def _relocation(points: OpenPoints, task: Relocation) -> Relocated:
     return Relocated(centers, before, after)
 
 
+_WALKED = 1 << 23
+"""Products n d k up to which whole walks are run in one call; bounds how long Ctrl-C waits."""
+_LAYERS = 1 << 22
+"""Layers of a call at most: bounds the memory of its history."""
+
+
+def _walks(points: OpenPoints, task: Walks) -> list[Walked] | None:
+    b, k, _ = task.starts.shape
+    large = points.layout.n_rows * task.starts[0].numel() > _WALKED
+    if large or b * task.max_layers > _LAYERS or task.max_layers < 1:
+        return None
+    centers = task.starts.clone().contiguous()
+    history, masses = np.empty((b, task.max_layers)), np.empty((b, k))
+    counts, objectives = np.empty(b, dtype=np.int64), np.empty(b)
+    points.kernels.run(
+        "walks", centers=centers.numpy(), seeds=np.array(task.seeds, dtype=np.int64),
+        history=history, counts=counts, masses=masses, objectives=objectives, layer=task.layer,
+        moved=task.n_moved, draws=task.n_draws, patience=task.patience,
+        rest=-1 if task.rest is None else task.rest, tolerance=task.tolerance,
+    )  # fmt: skip
+    return [
+        Walked(centers[w], tuple(masses[w].tolist()), float(objectives[w]),
+               history[w, : counts[w]].tolist())
+        for w in range(b)
+    ]  # fmt: skip
+
+
+def _merged(points: OpenPoints, task: Merged) -> torch.Tensor:
+    left = torch.empty(task.k, task.centers.shape[1], dtype=torch.float64)
+    points.kernels.run(
+        "merge", centers=task.centers.clone().contiguous().numpy(),
+        masses=task.masses.clone().numpy(), merged=left.numpy(),
+    )  # fmt: skip
+    return left
+
+
+def _mutation(points: OpenPoints, task: Mutation) -> torch.Tensor:
+    centers = task.centers.clone().contiguous()
+    points.kernels.run("mutate", centers=centers.numpy(), seed=task.seed, number=task.number)
+    return centers
+
+
 def _batch_sums(points: OpenPoints, task: BatchSums) -> tuple[Sums, torch.Tensor]:
     k, d = task.centers.shape
     sums, counts, objective = (
@@ -95,7 +139,7 @@ def _batch_sums(points: OpenPoints, task: BatchSums) -> tuple[Sums, torch.Tensor
 
 TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {
     Iterations: _iterations, Seeds: _seeds, Relocation: _relocation,
-    BatchSums: _batch_sums,
+    Walks: _walks, Merged: _merged, Mutation: _mutation, BatchSums: _batch_sums,
 }  # fmt: skip
 """Kernels by the task that they run; they return None for problems that are too large."""
 

@@ -16,7 +16,8 @@
 #include "minibatch.hpp"
 #include "moments.hpp"
 #include "oversample.hpp"
-#include "relocation.hpp"
+#include "recombination.hpp"
+#include "relocation_walk.hpp"
 #include "robust.hpp"
 #include "seeding.hpp"
 #include "session.hpp"
@@ -49,13 +50,16 @@ const auto& table() {
         {"labels", run_labels<T>},
         {"looked_at", run_looked_at<T>},
         {"measure", run_measure<T>},
+        {"merge", run_merge<T>},
         {"minibatch", run_minibatch<T>},
         {"moments", run_moments<T>},
+        {"mutate", run_mutate<T>},
         {"nearest", run_nearest<T>},
         {"relocate", run_relocate<T>},
         {"seeds", run_seeds<T>},
         {"shares", run_shares<T>},
         {"two_nearest", run_two_nearest<T>},
+        {"walks", run_walks<T>},
         {"weighted", run_weighted<T>},
         {"within", run_within<T>},
     };

@@ -9,6 +9,12 @@
 
 namespace lloydformer::ISA {
 
+/// A step of Lloyd's algorithm: the objective before, the squared shift of all centers, and by how
+/// much moving them lowers the objective.
+struct LloydStep {
+    double objective, shift, less;
+};
+
 /// Relocations of centers among the same points, as in lloydformer.algorithms.relocating.
 template <class T>
 class Relocation {
@@ -30,6 +36,27 @@ class Relocation {
         return {objective_, after};
     }
 
+    /// Moves centers (k, d) to the means of their points, in place; one without mass stays.
+    LloydStep lloyd(ThreadPool& pool, double* centers, int k) {
+        assign_kept(pool, centers, k);
+        assigned_ = false;
+        const double less = kept_.to_means();
+        double shift = 0;
+        for (int64_t f = 0; f < int64_t(k) * rows_.d; f++) {
+            const double apart = kept_.centers[f] - centers[f];
+            shift += apart * apart;
+            centers[f] = kept_.centers[f];
+        }
+        return {objective_, shift, less};
+    }
+
+    /// The objective of these centers; `masses` (k) gets the mass of each cluster.
+    double measure(ThreadPool& pool, const double* centers, int k, double* masses) {
+        assign_kept(pool, centers, k);
+        std::copy(kept_.masses.begin(), kept_.masses.end(), masses);
+        return objective_;
+    }
+
   private:
     static constexpr int CANDIDATES = 64;               // for removal
     static constexpr double TIE = 1e-9;                 // of the objective
@@ -37,8 +64,11 @@ class Relocation {
 
     /// Labels, distances and errors for these centers; kept if they are those of the last call.
     void assign_kept(ThreadPool& pool, const double* centers, int k) {
-        if (kept_.k == k && std::equal(kept_.centers.begin(), kept_.centers.end(), centers)) return;
-        kept_.begin(centers, k);
+        const bool same =
+            kept_.k == k && std::equal(kept_.centers.begin(), kept_.centers.end(), centers);
+        if (same && assigned_) return;
+        if (!same) kept_.begin(centers, k);
+        assigned_ = true;
         errors_ = kept_.assign(pool, rows_, k,
                                [&](double* errors, int64_t i, PointBlock<T>& block, int r,
                                    const PackedCenters<T>& packed, double) {
@@ -189,6 +219,7 @@ class Relocation {
     std::vector<T> away_;  // squared distances to the kept centers
     Numbers errors_;       // by cluster
     double objective_ = 0;
+    bool assigned_ = false;  // labels are those of the kept centers
 };
 
 /// Relocates centers (k, d) in float64, in place: `moved` of them, each to the best of `draws`

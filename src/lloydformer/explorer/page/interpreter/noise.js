@@ -8,6 +8,7 @@ import { Matrix } from "./matrix.js";
 
 const HEADS = [
   "encoder_cross", "encoder_self", "decoder_cross", "decoder_self", "affinity", "grow", "drawn",
+  "parents", "dropped", "planted",
 ];
 
 /** The high 32 bits of the product of two 32-bit words, by halves of 16 bits. */

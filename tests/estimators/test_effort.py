@@ -1,0 +1,139 @@
+"""RelocatingKMeans with a pool: better with more effort, bounded, and stopped with its best."""
+
+import time
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_digits
+
+import lloydformer as lf
+from lloydformer.solving.effort import EFFORTS, effort_of
+
+DIGITS = load_digits().data[:600]
+SMALL = DIGITS[:200, ::4]
+
+
+def test_more_effort_is_better():
+    found = {
+        effort: sum(
+            lf.RelocatingKMeans(20, effort=effort, random_state=seed).fit(DIGITS[:, ::2]).inertia_
+            for seed in range(2)
+        )
+        for effort in ("low", "medium", "high")
+    }
+    assert found["high"] < found["medium"] < found["low"]
+
+
+def test_low_is_one_start_without_a_pool():
+    one = lf.RelocatingKMeans(8, random_state=3).fit(DIGITS)
+    two = lf.RelocatingKMeans(8, effort=0, patience=5, random_state=3).fit(DIGITS)
+    assert (one.cluster_centers_ == two.cluster_centers_).all()
+    assert effort_of("low").n_pool == effort_of(0).n_pool == 1
+
+
+def test_a_number_is_that_of_recombinations():
+    assert effort_of(30).n_children == 30
+    assert 4 <= effort_of(1).n_pool <= effort_of(30).n_pool <= effort_of(10_000).n_pool
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random", "array"])
+def test_never_rises_and_never_above_lloyd_from_the_same_start(engine, init):
+    start = SMALL[:6]
+    fit = lf.RelocatingKMeans(
+        6, init=start if init == "array" else init, effort=2, random_state=1, engine=engine
+    ).fit(SMALL)
+    assert (np.diff(fit.objective_history_) <= 1e-9 * fit.objective_history_[0]).all()
+    assert len(fit.objective_history_) == fit.n_iter_ + 1
+    assert fit.objective_history_[-1] == pytest.approx(fit.inertia_)
+    if init == "array":
+        assert fit.inertia_ <= lf.KMeans(6, init=start).fit(SMALL).inertia_
+
+
+def test_layers_are_bounded_and_all_of_them_are_heard(engine):
+    heard = []
+    fit = lf.RelocatingKMeans(
+        8, effort=8, max_iter=60, random_state=0, engine=engine, callback=heard.append
+    ).fit(DIGITS)
+    assert 20 < fit.n_iter_ == len(heard) <= 60
+    assert [progress.iteration for progress in heard] == list(range(len(heard)))
+    assert [progress.objective for progress in heard] == pytest.approx(
+        fit.objective_history_[:-1].tolist()
+    )
+
+
+def test_the_callback_does_not_change_the_result():
+    one, two = (
+        lf.RelocatingKMeans(8, effort=6, random_state=0, callback=call).fit(DIGITS)
+        for call in (None, lambda progress: None)
+    )
+    np.testing.assert_allclose(one.cluster_centers_, two.cluster_centers_, atol=1e-9)
+    np.testing.assert_allclose(one.objective_history_, two.objective_history_)
+
+
+@pytest.mark.parametrize("at", [1, 30, 120])
+def test_an_interrupt_keeps_the_best_so_far(at, engine):
+    heard = []
+
+    def stop(progress):
+        heard.append(progress.objective)
+        if len(heard) == at:
+            raise KeyboardInterrupt
+
+    model = lf.RelocatingKMeans(8, effort=20, random_state=0, engine=engine, callback=stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(SMALL)
+    assert model.inertia_ <= min(heard) * (1 + 1e-9)
+    assert model.n_iter_ == at
+    assert model.labels_.shape == (200,)
+
+
+@pytest.mark.parametrize("effort", ["low", "best"])
+def test_a_time_limit_ends_it_with_a_result(effort, engine):
+    model = lf.RelocatingKMeans(
+        5, effort=effort, time_limit=0.0, random_state=0, engine=engine
+    ).fit(SMALL)
+    assert model.n_iter_ == 0
+    assert model.inertia_ == pytest.approx(-model.score(SMALL))
+    longer = lf.RelocatingKMeans(5, effort=effort, time_limit=0.3, random_state=0, engine=engine)
+    began = time.perf_counter()
+    assert longer.fit(SMALL).inertia_ < model.inertia_
+    assert time.perf_counter() - began < 3
+
+
+def test_several_pools_draw_anew():
+    one = lf.RelocatingKMeans(12, effort=2, n_init=1, random_state=0).fit(DIGITS)
+    two = lf.RelocatingKMeans(12, effort=2, n_init=3, random_state=0).fit(DIGITS)
+    assert two.inertia_ <= one.inertia_
+
+
+def test_sparse_rows_are_taken():
+    counts = sparse.random(200, 30, density=0.1, format="csr", random_state=0)
+    one, two = (
+        lf.RelocatingKMeans(4, effort=3, random_state=0, init=counts[:4].toarray()).fit(X)
+        for X in (counts, counts.toarray())
+    )
+    assert one.inertia_ == pytest.approx(two.inertia_, rel=0.05)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_fewer_different_points_than_clusters(k, engine):
+    points = np.repeat([[0.0, 0.0], [1.0, 0.0], [5.0, 5.0]], 4, axis=0)
+    model = lf.RelocatingKMeans(k, effort=5, random_state=0, engine=engine).fit(points)
+    assert model.inertia_ == pytest.approx(0 if k > 1 else points.var(axis=0).sum() * 12)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [({"effort": "huge"}, "effort"), ({"effort": -1}, "effort"), ({"effort": 2.5}, "effort"),
+     ({"time_limit": -1.0}, "time_limit")],
+)  # fmt: skip
+def test_wrong_parameters_are_named(wrong, word):
+    with pytest.raises(ValueError, match=word):
+        lf.RelocatingKMeans(3, **wrong).fit(DIGITS)
+
+
+def test_efforts_grow():
+    sizes = [(e.n_pool, e.n_children) for e in EFFORTS.values()]
+    assert sizes == sorted(sizes)

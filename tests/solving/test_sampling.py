@@ -1,0 +1,69 @@
+"""Large data: the pool works on a sample, and its best solution is a start of its own."""
+
+import numpy as np
+import pytest
+import torch
+
+import lloydformer as lf
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.solving import sampling
+
+
+@pytest.fixture
+def small_limits(monkeypatch):
+    monkeypatch.setattr(sampling, "FEWEST_ROWS", 400)
+    monkeypatch.setattr(sampling, "LARGE", 1000)
+
+
+def blobs(n=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    grid = 10.0 * np.stack(np.meshgrid(range(4), range(4)), axis=-1).reshape(-1, 2)
+    return grid[np.arange(n) % 16] + rng.normal(size=(n, 2))
+
+
+def test_samples_are_for_large_data_only():
+    layout = TensorBlocks(torch.zeros(100_000, 64)).layout
+    assert sampling.sample_rows(layout, 1000) == 20_000
+    assert sampling.sample_rows(layout, 10) is None
+    assert sampling.sample_rows(TensorBlocks(torch.zeros(59_000, 64)).layout, 1000) is None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_sample_finds_all_clusters_from_a_bad_start(small_limits, engine, weighted):
+    points = blobs()
+    start, weights = points[::16][:16], np.random.default_rng(1).uniform(0.5, 2, size=3000)
+    model = lf.RelocatingKMeans(16, init=start, effort=4, random_state=0, engine=engine)
+    model.fit(points, sample_weight=weights if weighted else None)
+    assert len(np.unique(model.labels_[:16])) == 16
+    assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
+
+
+def test_layers_on_the_sample_are_not_counted(small_limits, monkeypatch):
+    points, heard = blobs(), []
+    model = lf.RelocatingKMeans(16, effort=4, random_state=0, callback=heard.append).fit(points)
+    assert model.n_iter_ == len(heard)
+    assert all(progress.n_points == 3000 for progress in heard)
+    monkeypatch.setattr(sampling, "LARGE", 1 << 40)
+    whole = lf.RelocatingKMeans(16, effort=4, random_state=0).fit(points)
+    assert model.n_iter_ < whole.n_iter_
+
+
+def test_never_above_lloyd_from_the_same_start(small_limits):
+    points = np.random.default_rng(3).normal(size=(2000, 3))
+    for seed in range(3):
+        start = points[seed * 20 : seed * 20 + 20]
+        ours = lf.RelocatingKMeans(20, init=start, effort=2, random_state=seed).fit(points)
+        assert ours.inertia_ <= lf.KMeans(20, init=start).fit(points).inertia_
+
+
+def test_same_seed_same_bits(small_limits):
+    one, two = (
+        lf.RelocatingKMeans(16, effort=2, random_state=5).fit(blobs()).cluster_centers_
+        for _ in range(2)
+    )
+    assert (one == two).all()
+
+
+def test_a_time_limit_holds_on_the_sample(small_limits):
+    model = lf.RelocatingKMeans(16, effort="best", time_limit=0.0, random_state=0).fit(blobs())
+    assert model.n_iter_ == 0
