@@ -63,8 +63,8 @@ def _rounded(values: Sequence[float]) -> list[float]:
 def _fitted(points: ndarray, start: Int[ndarray, " k"], gap: float, seed: int) -> KMedoids:
     """N_STEPS steps from these rows. Two medoids may coincide, so that warning is ignored."""
     model = KMedoids(
-        N_CLUSTERS, separation=gap, init=points[start], n_init=1, max_iter=N_STEPS,
-        return_last=True, random_state=seed,
+        N_CLUSTERS, algorithm="paper", separation=gap, init=points[start], n_init=1,
+        max_iter=N_STEPS, return_last=True, random_state=seed,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
