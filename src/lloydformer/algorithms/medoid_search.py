@@ -107,8 +107,15 @@ class MedoidSearch:
 
     def exchange(self, seed: int, layer: int) -> bool:
         """Exchange medoids with drawn rows, as long as one of these lowers the loss."""
-        rows = np.arange(self.distances.n_rows)
-        return self._exchange(self._drawn(seed, layer, 0, rows, BATCH))
+        return self._exchange(self.drawn(seed, layer))
+
+    def drawn(self, seed: int, layer: int, count: int = BATCH) -> ndarray:
+        """Return rows drawn in proportion to weight times distance to their medoid."""
+        return self._drawn(seed, layer, 0, np.arange(self.distances.n_rows), count)
+
+    def exchange_once(self, candidates: ndarray) -> bool:
+        """Make the best exchange with one of these rows, if it lowers the loss."""
+        return self._exchange(candidates, np.arange(self.distances.n_rows))
 
     def sweep(self, reach: int) -> bool:
         """Exchange medoids with the `reach` rows of each cluster nearest to its mean, and repeat.
@@ -193,14 +200,16 @@ class MedoidSearch:
 
     def _nearest(self, j: int, count: int) -> ndarray:
         own = self._own(j)
-        return self._middles(own, count) if self.distances.has_means and len(own) > 1 else own
+        return self._middles(own, count) if self.distances.has_means else own
 
     def _own(self, j: int) -> ndarray:
         """Rows with weight of cluster j; others are no candidates."""
         return np.flatnonzero((self.table.first == j) & self.table.counted)
 
     def _middles(self, rows: ndarray, count: int) -> ndarray:
-        """The rows that are nearest to their mean."""
+        """The rows nearest to their mean. Two are equally near: rounding must not order them."""
+        if len(rows) <= 2:
+            return rows[:count]
         away = self.distances.to_mean(rows, self.weights[rows])
         return rows[np.argsort(away, kind="stable")[:count]]
 

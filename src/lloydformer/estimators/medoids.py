@@ -428,11 +428,8 @@ class KMedoids(Clusterer):
         if not self._of_matrix:
             return super().score(X, sample_weight=sample_weight)
         least = self.transform(X).min(axis=1)
-        return -float(np.average(least, weights=sample_weight) * _mass(least, sample_weight))
-
-
-def _mass(values: np.ndarray, sample_weight: Any) -> float:
-    return len(values) if sample_weight is None else float(np.sum(sample_weight))
+        weights = np.ones(len(least)) if sample_weight is None else np.asarray(sample_weight)
+        return -float(weights @ least)
 
 
 register(

@@ -62,8 +62,20 @@ class MedoidCandidates {
         return found;
     }
 
-    /// The rows of a list that are nearest to its mean, nearest first.
+    /// Distances of row x to some rows: looked up if they are known.
+    std::vector<T> distances_to(int32_t x, const RowList& list) const {
+        const T* known = state_.rows.known(x);
+        if (known == nullptr) return distances_to(state_.rows[x], list);
+        std::vector<T> found(list.size());
+        for (size_t t = 0; t < list.size(); t++) found[t] = known[list[t]];
+        return found;
+    }
+
+    /// The rows of a list that are nearest to its mean, nearest first. Two rows are equally near to
+    /// it, so rounding must not order them.
     RowList nearest_to_mean(const RowList& list, size_t count) const {
+        if (list.size() <= 2)
+            return RowList(list.begin(), list.begin() + std::min(count, list.size()));
         const std::vector<T> away = distances_to(mean(list).data(), list);
         return first_of(away, list, count);
     }

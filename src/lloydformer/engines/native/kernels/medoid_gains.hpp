@@ -5,6 +5,15 @@
 
 namespace lloydformer::ISA {
 
+inline V<double> as_doubles(const double* from) { return load(from); }
+
+inline V<double> as_doubles(const float* from) {
+    typedef float Half __attribute__((vector_size(LANE_BYTES / 2)));
+    Half v;
+    std::memcpy(&v, from, sizeof v);
+    return __builtin_convertvector(v, V<double>);
+}
+
 /// The best exchange of a table: candidate `row` comes, the medoid at `place` goes.
 struct Exchange {
     int32_t row = -1;
@@ -52,8 +61,7 @@ class MedoidGains {
         const double r = state_.near[i], s = state_.next[i], w = state_.weight(i);
         double* own = table + int64_t(state_.first[i] + 1) * BATCH;
         for (int p = 0; p < lanes; p += W<double>) {
-            V<double> a;
-            for (int l = 0; l < W<double>; l++) a[l] = double(away.to[p + l]);
+            const V<double> a = as_doubles(away.to + p);
             const V<double> least = min<double>(a, splat(r)), most = min<double>(a, splat(s));
             const V<double> saved = w * (splat(r) - least);  // r - a, if above 0
             const V<double> missed = w * (splat(s) - max<double>(most, splat(r)));

@@ -86,7 +86,7 @@ class MedoidSearch {
 
     RowList nearest(int j, int64_t count) {
         const RowList own = candidates_.members(j, false);
-        if (state.rows.metric == Metric::precomputed || own.size() <= 1) return own;
+        if (state.rows.metric == Metric::precomputed) return own;
         return candidates_.nearest_to_mean(own, size_t(count));
     }
 
@@ -126,7 +126,7 @@ class MedoidSearch {
         for (int h = 0; h < draws; h++) {
             const RowList drawn = candidates_.drawn(noise, h, &own, 1);
             if (drawn.empty()) return;
-            const auto away = candidates_.distances_to(state.rows[drawn[0]], own);
+            const auto away = candidates_.distances_to(drawn[0], own);
             RowList halves[2];
             for (size_t t = 0; t < own.size(); t++)
                 halves[away[t] < state.near[own[t]] ? 0 : 1].push_back(own[t]);
@@ -145,7 +145,7 @@ class MedoidSearch {
     }
 
     double gain_of(int32_t x, const RowList& list) const {
-        const auto away = candidates_.distances_to(state.rows[x], list);
+        const auto away = candidates_.distances_to(x, list);
         double gain = 0;
         for (size_t t = 0; t < list.size(); t++)
             gain += state.weight(list[t]) * (double(state.near[list[t]]) - double(away[t]));
