@@ -178,9 +178,10 @@ def large(folder: Path, asked: argparse.Namespace, result: dict[str, Any]) -> No
             began, cpu = time.perf_counter(), time.process_time()
             medoids = ours(X, 20, "sqeuclidean", 0, effort=effort)
             took = [time.perf_counter() - began, time.process_time() - cpu]
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            more = (peak - before) * 1024 / n
-            found[f"ours, {effort}"] = [loss(X, medoids, "sqeuclidean"), *took, more]
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # before a loss is computed
+            found[f"ours, {effort}"] = [medoids, *took, (peak - before) * 1024 / n]
+        for run in found.values():
+            run[0] = loss(X, run[0], "sqeuclidean")
         sample = np.random.default_rng(0).choice(n, 10_000, replace=False)
         began, cpu = time.perf_counter(), time.process_time()
         distances = euclidean_distances(X[sample], squared=True)

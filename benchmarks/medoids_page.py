@@ -84,7 +84,7 @@ def losses(result: Result) -> str:
 def large(result: Result) -> str:
     lines = [
         [f"{int(n):,}", name, f"{run[0]:.6g}", f"{run[1]:.1f} s", f"{run[2]:.1f} s",
-         "" if run[3] is None else f"{run[3]:.0f}"]
+         "" if run[3] is None or int(n) < 10**6 else f"{run[3]:.0f}"]
         for n, found in result["large"].items() for name, run in found.items()
     ]  # fmt: skip
     return table(
