@@ -80,7 +80,7 @@ def test_every_algorithm_gives_the_results_of_its_estimator(command, here, algor
 
 def test_the_end_of_a_fit_is_told_in_plain_words(command, here):
     fit = ("fit", "points.csv", "-k", "3", "--force", "--scale", "standard")
-    assert "\n300 iterations, 0." in command(*fit, "--algorithm", "medoids")[1]  # its normal end
+    assert re.search(r"\n\d+ iterations, \d", command(*fit, "--algorithm", "medoids")[1])
     assert "\n1 iteration, the most allowed, " in command(*fit, "--max-iter", "1")[1]
     assert "iterations, " in command(*fit, "--algorithm", "learned")[1]
 

@@ -1,68 +1,155 @@
-"""KMedoids: medoids are rows of the data, and the best that were drawn."""
+"""KMedoids as an estimator: metrics, matrices, callables, sparse rows, and what it refuses."""
 
+import kmedoids
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.metrics import pairwise_distances
 
 import lloydformer as lf
 
-X = np.random.default_rng(4).normal(size=(60, 2)) * 0.7 + np.repeat([[0, 0], [4, 4]], 30, axis=0)
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 4)) + np.repeat(RNG.uniform(-4, 4, size=(3, 4)), 30, axis=0)
+ENGINES = ("native", "chunked")
+
+
+def chebyshev(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.abs(a - b).max())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_matrix_of_distances(engine, dtype):
+    distances = pairwise_distances(X).astype(dtype)
+    model = lf.KMedoids(4, metric="precomputed", random_state=0, engine=engine).fit(distances)
+    loss = distances[:, model.medoid_indices_].min(axis=1).sum()
+    assert model.inertia_ == pytest.approx(loss, rel=1e-6)
+    np.testing.assert_array_equal(model.predict(distances), model.labels_)
+    assert -model.score(distances) == pytest.approx(model.inertia_, rel=1e-6)
+    np.testing.assert_array_equal(model.transform(distances), distances[:, model.medoid_indices_])
+    best = min(kmedoids.fasterpam(distances, 4, random_state=s).loss for s in range(5))
+    assert model.inertia_ <= 1.05 * best
+    assert (np.diff(model.objective_history_) <= 0).all()
+
+
+def test_a_matrix_is_fitted_the_same_on_both_engines():
+    distances = pairwise_distances(RNG.normal(size=(200, 5)))
+    rows = [
+        lf.KMedoids(6, metric="precomputed", random_state=1, engine=e).fit(distances)
+        for e in ENGINES
+    ]
+    np.testing.assert_array_equal(rows[0].medoid_indices_, rows[1].medoid_indices_)
+
+
+def test_a_callable_is_the_matrix_of_its_distances():
+    model = lf.KMedoids(3, metric=chebyshev, random_state=0).fit(X)
+    distances = pairwise_distances(X, metric="chebyshev")
+    same = lf.KMedoids(3, metric="precomputed", random_state=0).fit(distances)
+    np.testing.assert_array_equal(model.medoid_indices_, same.medoid_indices_)
+    np.testing.assert_array_equal(model.cluster_centers_, X[model.medoid_indices_])
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shift", [0.0, 1000.0])
-def test_medoids_are_rows_to_the_last_bit(dtype, shift):
-    points = (X + shift).astype(dtype)
-    model = lf.KMedoids(3, random_state=0, max_iter=20).fit(points)
+def test_sparse_cosine_equals_dense(dtype):
+    matrix = sparse.random(80, 60, 0.2, random_state=0, format="csr", dtype=dtype)
+    matrix = matrix[np.diff(matrix.indptr) > 0]
+    model = lf.KMedoids(5, metric="cosine", random_state=0)
+    there = model.fit(matrix)
+    rows, labels, loss = there.medoid_indices_, there.labels_, there.inertia_
+    exact = pairwise_distances(matrix, metric="cosine")[:, rows].min(axis=1).sum()
+    assert loss == pytest.approx(exact, rel=1e-5)
+    np.testing.assert_array_equal(there.predict(matrix), labels)
+    dense = model.fit(matrix.toarray())
+    assert dense.inertia_ == pytest.approx(loss, rel=0.05)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", ["sqeuclidean", "euclidean", "manhattan"])
+def test_medoids_are_rows_to_the_last_bit(dtype, metric):
+    points = (X + 1000).astype(dtype)
+    model = lf.KMedoids(3, metric=metric, random_state=0).fit(points)
     np.testing.assert_array_equal(points[model.medoid_indices_], model.cluster_centers_)
+    assert model.cluster_centers_.dtype == dtype
 
 
-def test_the_best_seen_is_not_worse_than_the_last_and_has_its_loss():
-    for seed in range(5):
-        best = lf.KMedoids(3, random_state=seed, max_iter=30).fit(X)
-        last = lf.KMedoids(3, random_state=seed, max_iter=30, return_last=True).fit(X)
-        assert best.inertia_ <= last.inertia_
-        squares = ((X[:, None] - best.cluster_centers_[None]) ** 2).sum(axis=2).min(axis=1)
-        assert best.inertia_ == pytest.approx(squares.sum())
+def test_transform_follows_the_metric():
+    for metric in ("euclidean", "manhattan", "cosine"):
+        model = lf.KMedoids(3, metric=metric, random_state=0).fit(X)
+        expected = pairwise_distances(X, X[model.medoid_indices_], metric=metric)
+        np.testing.assert_allclose(model.transform(X), expected, atol=1e-6)
 
 
-def test_the_last_draw_is_another_one_than_the_best():
-    models = [
-        lf.KMedoids(2, random_state=0, max_iter=50, return_last=last).fit(X)
-        for last in (False, True)
-    ]
-    assert models[0].inertia_ < models[1].inertia_
+@pytest.mark.parametrize("metric", ["sqeuclidean", "manhattan"])
+def test_more_effort_is_not_worse_on_average(metric):
+    points = np.random.default_rng(1).normal(size=(400, 6))
+    losses = {
+        effort: np.mean([
+            lf.KMedoids(12, metric=metric, effort=effort, random_state=s).fit(points).inertia_
+            for s in range(4)
+        ])
+        for effort in ("quick", "thorough")
+    }  # fmt: skip
+    assert losses["thorough"] <= losses["quick"]
 
 
-def test_draws_end_after_patience():
-    patient = lf.KMedoids(2, random_state=0, max_iter=300, patience=10).fit(X)
-    assert 10 < patient.n_iter_ < 300
-    assert lf.KMedoids(2, random_state=0, max_iter=25).fit(X).n_iter_ == 25
+def test_swaps_alone_end_in_a_local_optimum():
+    model = lf.KMedoids(5, algorithm="fasterpam", metric="manhattan", random_state=0).fit(X)
+    distances = pairwise_distances(X, metric="manhattan")
+    assert kmedoids.fasterpam(distances, model.medoid_indices_.astype(np.uint64)).n_swap == 0
 
 
-def test_draws_follow_the_random_state():
-    """From the same start, only the noise differs."""
-    rows = [
-        lf.KMedoids(2, init=X[[0, 59]], random_state=s, max_iter=1, return_last=True)
-        .fit(X)
-        .medoid_indices_.tolist()
-        for s in (0, 0, 1, 2, 3)
-    ]
-    assert rows[0] == rows[1]
-    assert len({tuple(r) for r in rows}) > 2
+def test_weights_count_as_rows():
+    """A row of weight 3 three times: the same loss for the same medoids, and no medoid without."""
+    weights = np.random.default_rng(2).integers(0, 4, size=90).astype(float)
+    for metric in ("sqeuclidean", "manhattan", "precomputed"):
+        data = pairwise_distances(X) if metric == "precomputed" else X
+        model = lf.KMedoids(4, metric=metric, random_state=0).fit(data, sample_weight=weights)
+        assert (weights[model.medoid_indices_] > 0).all()
+        distances = data if metric == "precomputed" else pairwise_distances(X, metric=metric)
+        least = distances[:, model.medoid_indices_].min(axis=1)
+        assert model.inertia_ == pytest.approx(weights @ least)
 
 
-def test_two_clusters_are_found():
-    """The best of many draws is near the middle of each cluster."""
-    model = lf.KMedoids(2, random_state=0, max_iter=200).fit(X)
-    assert len(set(model.labels_[:30])) == len(set(model.labels_[30:])) == 1
-    middles = np.array([X[:30].mean(axis=0), X[30:].mean(axis=0)])
-    away = np.linalg.norm(middles[:, None] - model.cluster_centers_[None], axis=2).min(axis=1)
-    assert away.max() < 0.5
+def test_equal_rows_and_as_many_clusters_as_rows():
+    few = np.array([[0.0], [0.0], [1.0], [1.0], [2.0]])
+    with pytest.warns(match="distinct clusters"):
+        assert lf.KMedoids(5, random_state=0).fit(few).inertia_ == 0
+    assert lf.KMedoids(3, random_state=0).fit(few).inertia_ == 0
+    assert lf.KMedoids(1, metric="manhattan", random_state=0).fit(few).inertia_ == 4 - 1
 
 
-def test_no_separation_is_a_wall():
-    """With separation=None, a center never draws a point of the other cluster."""
-    model = lf.KMedoids(2, init=X[[0, 59]], separation=None, max_iter=30, return_last=True)
-    for seed in range(10):
-        rows = np.sort(model.set_params(random_state=seed).fit(X).medoid_indices_)
-        assert rows[0] < 30 <= rows[1]
+def test_the_initial_rows_of_a_matrix():
+    distances = pairwise_distances(X)
+    model = lf.KMedoids(2, metric="precomputed", init=[3, 70]).fit(distances)
+    assert model.objective_history_[0] == pytest.approx(distances[:, [3, 70]].min(axis=1).sum())
+
+
+REFUSED = {
+    "with algorithm=.paper.": ({"algorithm": "paper", "metric": "manhattan"}, X),
+    "square matrix": ({"metric": "precomputed"}, X),
+    "below 0": ({"metric": "precomputed"}, -np.ones((3, 3))),
+    "symmetric": ({"metric": "precomputed"}, np.triu(np.ones((4, 4)))),
+    "different row numbers": ({"metric": "precomputed", "init": [0, 0]}, np.zeros((4, 4))),
+    "n_samples=1": ({"metric": "precomputed"}, np.zeros((1, 1))),
+    "direction": ({"metric": "cosine"}, np.zeros((4, 2))),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_cannot_be_clustered_is_refused(words):
+    parameters, data = REFUSED[words]
+    with pytest.raises(ValueError, match=words):
+        lf.KMedoids(2, **parameters).fit(data)
+
+
+def test_ctrl_c_keeps_the_medoids_so_far():
+    def stop(progress):
+        if progress.iteration == 3:
+            raise KeyboardInterrupt
+
+    model = lf.KMedoids(4, random_state=0, callback=stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    squares = ((X[:, None] - X[model.medoid_indices_]) ** 2).sum(axis=2)
+    assert model.inertia_ == pytest.approx(squares.min(axis=1).sum())

@@ -29,7 +29,7 @@ def as_printed() -> Record:
     rows = {n: dict(zip(PAPER["columns"], v, strict=True)) for n, v in PAPER["rows"].items()}
     for row in rows.values():
         row |= {f"best_{c}": row[c] for c in GAPS}
-        row["fasterpam"] = min(row[c] for c in GAPS)
+        row["fasterpam"] = row["relocate"] = min(row[c] for c in GAPS)
     between = [c for c in GAPS if c not in ("0", "1e15")]
     return {"rows": rows, "errors": {n: {c: [0.0, 0.0] for c in between} for n in rows},
             "one_algorithm": list(rows), "fasterpam_rows": 100, "fasterpam_trials": 1,

@@ -1,42 +1,79 @@
-"""Randomised k-medoids."""
+"""K-medoids: centers that are rows of the data."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
 
 from lloydformer import algorithms
+from lloydformer.algorithms.medoid_distances import METRICS
+from lloydformer.algorithms.medoid_schedule import (
+    EFFORTS,
+    SearchMoves,
+    relocating_rounds,
+    swapping_rounds,
+)
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.blocks import SparseBlocks, TensorBlocks
 from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.parameter_checks import Interval
+from lloydformer.estimators.medoid_matrix import MatrixFit, distances_to_rows, fit_matrix
+from lloydformer.estimators.parameter_checks import Interval, StrOptions, checked_fit
+from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
-from lloydformer.estimators.source import Source
+from lloydformer.estimators.source import Source, View
+from lloydformer.plans.contract import Plan
+from lloydformer.plans.medoid_search import MedoidSearchPlan
+from lloydformer.plans.session import Session
+from lloydformer.solving.medoid_course import MedoidCourse
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.solve import Result
+from lloydformer.solving.solve import Course, Result
 
 
 class KMedoids(Clusterer):
-    r"""Randomised k-medoids: centers are rows of X, drawn again in each iteration.
+    r"""K-medoids: centers are rows of X.
 
-    Each center moves to a point drawn with probability
-    $\propto w_i \exp(-\lVert x_i - c_j \rVert^2 - 2\delta\, 1[a_i \ne j])$ with $\delta$ =
-    `separation` (alg:rnd-kmeds). The best medoids seen are kept.
+    Minimises $\sum_i w_i \min_j d(x_i, x_{m_j})$ over the rows $m_1 \dots m_k$ of the data, for a
+    distance $d$. The default search needs memory linear in the number of rows and reaches the loss
+    of FasterPAM, which needs all distances, in a fraction of its time.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters, k. X needs at least k rows with positive weight.
+    algorithm : {"relocate", "fasterpam", "paper"}, default="relocate"
+        - "relocate": exchanges medoids with rows near the middle of clusters and with drawn rows,
+          relocates medoids, and ends with exchanges among many rows. Every step is made only if it
+          lowers the loss. On a matrix of distances it is "fasterpam".
+        - "fasterpam": exchanges medoids with every row, until no exchange lowers the loss.
+        - "paper": randomised k-medoids as in the paper (alg:rnd-kmeds), a sampler and not a search.
+          Each medoid moves to a row drawn with probability
+          $\propto w_i \exp(-\lVert x_i - c_j \rVert^2 - 2\delta\, 1[a_i \ne j])$ with $\delta$
+          = `separation`; the best medoids seen are kept. Squared Euclidean distances only.
+    metric : {"sqeuclidean", "euclidean", "manhattan", "cosine", "precomputed"} or callable, default="sqeuclidean"
+        The distance. "cosine" takes sparse matrices, too. With "precomputed", X is a symmetric
+        matrix (n, n) of distances. A callable gets two rows and returns their distance; all n * n
+        of them are computed and kept.
+    effort : {"quick", "balanced", "thorough"}, default="balanced"
+        How long "relocate" searches. "quick" does not relocate, "thorough" takes several times as
+        long as "balanced".
     separation : float or None, default=100.0
-        A point of another cluster is exp(-2 * separation) times as likely to be drawn as a point of
-        the cluster at the same distance. None excludes points of other clusters.
+        With algorithm="paper": a point of another cluster is exp(-2 * separation) times as likely
+        to be drawn as a point of the cluster at the same distance. None excludes points of other
+        clusters.
     patience : int or None, default=None
-        A start ends after more than this number of draws in a row without a lower objective. None:
-        only `max_iter` ends it.
+        Stop relocating after this number of relocations in a row that were not kept; None: as
+        `effort` says. With algorithm="paper": a start ends after more than this number of draws in
+        a row without a lower objective; None: only `max_iter` ends it.
     return_last : bool, default=False
-        If True, return the last medoids drawn, as the paper does, instead of the best ones.
+        With algorithm="paper": if True, return the last medoids drawn, as the paper does, instead
+        of the best ones.
     init : {"k-means++", "k-means||", "robust", "random"}, array or callable, default="k-means++"
         Initial centers:
 
@@ -54,7 +91,8 @@ class KMedoids(Clusterer):
         Number of starts. The result with the smallest `inertia_` is kept. "auto" is 10 if
         `init` is "random" or a callable, otherwise 1.
     max_iter : int, default=300
-        Maximum number of draws of one start.
+        Maximum number of iterations of one start: relocations and other moves of the search, or
+        draws of the paper's sampler.
     verbose : int, default=0
         If not 0, print one line for each iteration: its number and its objective.
     random_state : int, RandomState instance or None, default=None
@@ -84,12 +122,13 @@ class KMedoids(Clusterer):
     Attributes
     ----------
     cluster_centers_ : ndarray or Tensor of shape (n_clusters, n_features)
-        The medoids, equal to rows of X to the last bit. A tensor if X was a tensor.
+        The medoids, equal to rows of X to the last bit; with metric="cosine" divided by their
+        norms. A tensor if X was a tensor.
     labels_ : ndarray or Tensor of shape (n_samples,)
         Cluster of each row: the index of its nearest center in `cluster_centers_`. On ties the
         lower index. A tensor if X was a tensor.
     inertia_ : float
-        Sum over the rows of their weight times the squared distance to the nearest center.
+        Sum over the rows of their weight times the distance to the nearest center.
     n_iter_ : int
         Number of iterations of the best start.
     objective_history_ : ndarray of shape (n_iter_ + 1,)
@@ -111,10 +150,12 @@ class KMedoids(Clusterer):
 
     Notes
     -----
-    The draws depend on the scale of the data. If squared distances are about 1, they are neither
-    blind nor greedy; if they are in the hundreds, a medoid never moves. A medoid without points is
-    drawn from the points of other clusters. This is the sampler of the paper, not a search: where
-    the objective matters most, FasterPAM (package `kmedoids`) finds lower ones.
+    docs/medoids.md has the search step by step, and measurements. With "relocate" and "fasterpam"
+    `objective_history_` never rises, and results do not depend on the scale of the data.
+
+    With algorithm="paper" the draws depend on the scale. If squared distances are about 1, they are
+    neither blind nor greedy; if they are in the hundreds, a medoid never moves. A medoid without
+    points is drawn from the points of other clusters.
 
     References
     ----------
@@ -127,13 +168,16 @@ class KMedoids(Clusterer):
     --------
     >>> import numpy as np, lloydformer as lf
     >>> X = np.array([[0.0], [1.0], [2.0], [8.0], [9.0], [10.0]])
-    >>> model = lf.KMedoids(2, max_iter=50, random_state=0).fit(X)
+    >>> model = lf.KMedoids(2, random_state=0).fit(X)
     >>> np.sort(model.medoid_indices_), model.inertia_
     (array([1, 4]), 4.0)
-    """
+    """  # noqa: E501
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{k: v for k, v in Clusterer._parameter_constraints.items() if k not in ("tol", "empty")},
+        "algorithm": [StrOptions({"relocate", "fasterpam", "paper"})],
+        "metric": [StrOptions({*METRICS, "precomputed"}), callable],
+        "effort": [StrOptions(set(EFFORTS))],
         "separation": [None, Interval(Real, 0, None, closed="left")],
         "patience": [None, Interval(Integral, 1, None, closed="left")],
         "return_last": ["boolean"],
@@ -143,6 +187,9 @@ class KMedoids(Clusterer):
         self,
         n_clusters: int | Any = 8,
         *,
+        algorithm: str | Any = "relocate",
+        metric: Any = "sqeuclidean",
+        effort: str | Any = "balanced",
         separation: float | Any | None = 100.0,
         patience: int | Any | None = None,
         return_last: bool | Any = False,
@@ -158,6 +205,9 @@ class KMedoids(Clusterer):
         match_to: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.algorithm = algorithm
+        self.metric = metric
+        self.effort = effort
         self.separation = separation
         self.patience = patience
         self.return_last = return_last
@@ -172,8 +222,38 @@ class KMedoids(Clusterer):
         self.warm_start = warm_start
         self.match_to = match_to
 
+    @property
+    def _directions(self) -> bool:  # type: ignore[override]
+        return isinstance(self.metric, str) and self.metric == "cosine"
+
+    _cosine_distances = _accepts_sparse = _directions
+
+    @property
+    def _of_matrix(self) -> bool:
+        """Are all distances kept, given or computed by a callable?"""
+        return callable(self.metric) or self.metric == "precomputed"
+
     def _recipe(self) -> Recipe:
         return recipes.medoids(None if self.separation is None else float(self.separation))
+
+    def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
+        if self.algorithm == "paper":
+            return super()._plan(rng)
+        return MedoidSearchPlan("sqeuclidean" if self._of_matrix else self.metric)
+
+    def _course(self, session: Session, rng: np.random.RandomState) -> Course | None:
+        if self.algorithm == "paper":
+            return None
+        seed = int(rng.randint(2**31 - 1))
+        return MedoidCourse(self.metric, partial(self._rounds, session.layout.n_rows, seed))
+
+    def _rounds(self, n_rows: int, seed: int, search: SearchMoves, first: int) -> Iterator[bool]:
+        if self.algorithm == "fasterpam":
+            return swapping_rounds(search, n_rows)
+        effort = EFFORTS[self.effort]
+        if self.patience is not None:
+            effort = replace(effort, patience=int(self.patience), rows_each=0)
+        return relocating_rounds(search, effort, seed, n_rows, first)
 
     def _rules(self) -> Rules:
         return Rules(
@@ -183,14 +263,174 @@ class KMedoids(Clusterer):
             empty="keep",
         )
 
+    @checked_fit
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KMedoids":
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row; with metric="precomputed" their distances to each other.
+            Sparse matrices only with metric="cosine".
+        y : object, default=None
+            Ignored. It is there because scikit-learn passes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, not negative. A row with weight 2 counts twice; a row with weight 0
+            does not count, and is no medoid. None: every row has weight 1.
+
+        Returns
+        -------
+        KMedoids
+            The fitted estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If parameters do not go together, or X cannot be clustered.
+
+        See Also
+        --------
+        Clusterer.predict : Assign rows to the fitted medoids.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> distances = [[0.0, 1.0, 9.0], [1.0, 0.0, 8.0], [9.0, 8.0, 0.0]]
+        >>> lf.KMedoids(2, metric="precomputed", random_state=0).fit(distances).inertia_
+        1.0
+        """
+        self._check_together()
+        if not self._of_matrix:
+            super().fit(X, sample_weight=sample_weight)
+            return self
+        self._keep_matrix(fit_matrix(self, X, sample_weight, generator_of(self.random_state)))
+        return self
+
+    def _check_together(self) -> None:
+        if self.algorithm == "paper" and self.metric != "sqeuclidean":
+            raise ValueError(
+                f'metric: found {self.metric!r} with algorithm="paper", which knows "sqeuclidean" '
+                'only; pass algorithm="relocate"'
+            )
+
+    def _keep_matrix(self, found: MatrixFit) -> None:
+        self.medoid_indices_, self.labels_ = found.medoids, found.labels
+        self.cluster_centers_, self.inertia_ = found.centers, found.history[-1]
+        self.n_iter_ = len(found.history) - 1
+        self.objective_history_ = np.array(found.history)
+        self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)
+        self._view = View(torch.zeros(found.centers.shape[1], dtype=torch.float64), None)
+        self._n_features_out, self._n_init = self.n_clusters, found.n_starts
+
     def _keep(self, result: Result, source: Source) -> None:
         super()._keep(result, source)
-        rows = result.outcome.rows
+        rows, blocks = result.outcome.rows, source.blocks
         assert rows is not None
-        assert isinstance(source.blocks, TensorBlocks | PartsBlocks)
-        self.cluster_centers_ = source.out(source.blocks.subset(rows).points)  # to the last bit
+        assert isinstance(blocks, TensorBlocks | SparseBlocks | PartsBlocks)
+        if not isinstance(blocks, SparseBlocks) and not self._directions:
+            self.cluster_centers_ = source.out(blocks.subset(rows).points)  # to the last bit
         self.medoid_indices_ = source.out(rows)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)
+
+    def predict(self, X: Any) -> Any:
+        """Find the nearest medoid of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row; with metric="precomputed" their distances to the rows that
+            were fitted, (n_samples, n_fitted).
+
+        Returns
+        -------
+        ndarray or Tensor of shape (n_samples,)
+            Index of the nearest medoid; on ties the lower index.
+
+        See Also
+        --------
+        KMedoids.transform : The distances to all medoids.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> model = lf.KMedoids(2, metric="manhattan", random_state=0)
+        >>> bool(model.fit([[0.0], [1.0], [9.0]]).predict([[7.0]]) == model.predict([[9.0]]))
+        True
+        """
+        if self._of_matrix:
+            return self.transform(X).argmin(axis=1).astype(np.int32)
+        if self.metric != "manhattan":
+            return super().predict(X)
+        check_is_fitted(self)
+        return self._finish(X)[0]
+
+    def transform(self, X: Any) -> Any:
+        """Compute the distance of each row to each medoid.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, as for `predict`.
+
+        Returns
+        -------
+        ndarray or Tensor of shape (n_samples, n_clusters)
+            Distances by the metric; Euclidean ones for "sqeuclidean".
+
+        See Also
+        --------
+        KMedoids.predict : The nearest medoid only.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> model = lf.KMedoids(1, metric="manhattan").fit([[0.0, 0.0]])
+        >>> model.transform([[1.0, 2.0]])
+        array([[3.]])
+        """
+        check_is_fitted(self)
+        if self._of_matrix:
+            return distances_to_rows(self, X)
+        if self.metric != "manhattan":
+            return super().transform(X)
+
+        def distances(rows: Any, centers: Any) -> Any:
+            return torch.cdist(rows.points, centers, p=1)
+
+        return self._by_leaf(X, distances)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Compute minus the loss of the rows of X with the fitted medoids.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, as for `predict`.
+        y : object, default=None
+            Ignored. It is there because scikit-learn passes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, not negative. None: every row has weight 1.
+
+        Returns
+        -------
+        float
+            Minus the loss, so that larger is better.
+
+        See Also
+        --------
+        KMedoids.fit : Sets `inertia_`, the loss of the rows it was given.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.KMedoids(1).fit([[0.0]]).score([[2.0]])
+        -4.0
+        """
+        if not self._of_matrix:
+            return super().score(X, sample_weight=sample_weight)
+        least = self.transform(X).min(axis=1)
+        weights = np.ones(len(least)) if sample_weight is None else np.asarray(sample_weight)
+        return -float(weights @ least)
 
 
 register(

@@ -7,6 +7,7 @@ tuples below are the only lists of recipes; other lists are derived from them. `
 
 from collections.abc import Callable
 
+from lloydformer.circuits.medoid_swap import medoids_swap as medoids_swap  # a step, not in lists
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes.free_weights import learned
 from lloydformer.circuits.recipes.kmeans import lloyd, lloyd_binary, lloyd_dot

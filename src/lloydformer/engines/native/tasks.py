@@ -10,6 +10,7 @@ from lloydformer.data.blocks import SparseBlocks
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.plans.contract import Ran, Sums
 from lloydformer.plans.means import Iterations
+from lloydformer.plans.medoid_search import MedoidMove
 from lloydformer.plans.merging import Merged
 from lloydformer.plans.minibatch import BatchSums
 from lloydformer.plans.mutation import Mutation
@@ -137,9 +138,26 @@ def _batch_sums(points: OpenPoints, task: BatchSums) -> tuple[Sums, torch.Tensor
     return Sums(sums, counts), objective[0]
 
 
+_METRICS = {"sqeuclidean": 0, "euclidean": 1, "manhattan": 2, "precomputed": 3, "cosine": 0}
+"""Places in the kernels' `Metric`; rows are directions for "cosine"."""
+
+
+def _medoid_move(points: OpenPoints, task: MedoidMove) -> tuple[float, bool] | None:
+    if points.layout.n_rows >= 2**31:
+        return None
+    arguments = dict(task.arguments)
+    if "metric" in arguments:
+        arguments["metric"] = _METRICS[arguments["metric"]]
+    loss, fell = points.kernels.run(
+        f"medoid_{task.name}", medoids=task.medoids.numpy(), **arguments
+    )  # fmt: skip
+    return loss, fell
+
+
 TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {
     Iterations: _iterations, Seeds: _seeds, Relocation: _relocation,
     Walks: _walks, Merged: _merged, Mutation: _mutation, BatchSums: _batch_sums,
+    MedoidMove: _medoid_move,
 }  # fmt: skip
 """Kernels by the task that they run; they return None for problems that are too large."""
 

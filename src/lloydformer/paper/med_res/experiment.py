@@ -37,7 +37,7 @@ def pieces(scope: Scope) -> Mapping[str, Piece]:
 
 
 def measured(name: str, scope: Scope) -> Record:
-    """The log objective in each trial: initial, last and best of each gap, and FasterPAM's."""
+    """The log objective in each trial: initial, last and best of each gap; ours and FasterPAM's."""
     points = scaled(name).numpy()
     rng = np.random.default_rng(scope.seed)
     starts = [rng.permutation(len(points))[:N_CLUSTERS] for _ in range(scope.count(10, 10))]
@@ -52,6 +52,7 @@ def measured(name: str, scope: Scope) -> Record:
         "last": {column: _rounded(v) for column, v in last.items()},
         "best": {column: _rounded(v) for column, v in best.items()},
         "one_algorithm": _one_algorithm(points, starts[0], scope.seed),
+        "relocate": _rounded([_searched(points, start, scope.seed) for start in starts]),
         **_fasterpam(points, starts, scope),
     }  # fmt: skip
 
@@ -63,8 +64,8 @@ def _rounded(values: Sequence[float]) -> list[float]:
 def _fitted(points: ndarray, start: Int[ndarray, " k"], gap: float, seed: int) -> KMedoids:
     """N_STEPS steps from these rows. Two medoids may coincide, so that warning is ignored."""
     model = KMedoids(
-        N_CLUSTERS, separation=gap, init=points[start], n_init=1, max_iter=N_STEPS,
-        return_last=True, random_state=seed,
+        N_CLUSTERS, algorithm="paper", separation=gap, init=points[start], n_init=1,
+        max_iter=N_STEPS, return_last=True, random_state=seed,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -100,6 +101,12 @@ def _fasterpam(points: ndarray, starts: Sequence[ndarray], scope: Scope) -> Reco
     return {"fasterpam": _rounded(logs), "fasterpam_rows": len(rows)}
 
 
+def _searched(points: ndarray, start: ndarray, seed: int) -> float:
+    """The log objective of the search of `KMedoids` from these rows."""
+    model = KMedoids(N_CLUSTERS, init=points[start], n_init=1, random_state=seed).fit(points)
+    return float(np.log(model.inertia_))
+
+
 def _log(points: Float[ndarray, "n d"], centers: Float[ndarray, "k d"]) -> float:
     return float(log_kmeans_objective(torch.from_numpy(points), torch.from_numpy(centers)))
 
@@ -122,6 +129,7 @@ def _row(one: Record) -> Record:
     means |= {column: _mean(one["last"][column]) for column in GAPS}
     means |= {f"best_{column}": _mean(one["best"][column]) for column in GAPS}
     pam = one["fasterpam"]
+    means["relocate"] = _mean(one["relocate"])
     return {**means, "fasterpam": None if pam is None else _mean(pam)}
 
 

@@ -21,9 +21,12 @@ def tables(result: Record) -> Sequence[TextTable]:
         ),
         TextTable(
             "The same of the best medoids seen, and beyond the paper FasterPAM on "
-            f"{fasterpam_sample(result)}",
-            ["Dataset", "Initial", *gaps, "FasterPAM"],
-            [[*cells, _fasterpam(result["rows"][cells[0]])] for cells in _rows(result, "best_")],
+            f"{fasterpam_sample(result)}, and the search of KMedoids",
+            ["Dataset", "Initial", *gaps, "FasterPAM", "KMedoids"],
+            [
+                [*cells, _fasterpam(row := result["rows"][cells[0]]), f"{row['relocate']:.3f}"]
+                for cells in _rows(result, "best_")
+            ],
         ),
     ]
 

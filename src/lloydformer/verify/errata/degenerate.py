@@ -149,7 +149,7 @@ def e_16_last_sample(rng: np.random.Generator) -> Finding:
     worse, kept = [], []
     for seed in range(20):
         points = rng.normal(size=(300, 2))
-        model = KMedoids(8, init=points[:8], max_iter=20, random_state=seed)
+        model = KMedoids(8, algorithm="paper", init=points[:8], max_iter=20, random_state=seed)
         last = _last_sample(model, points)
         best = model.fit(points).inertia_
         seen = float(model.objective_history_.min())

@@ -12,6 +12,7 @@
 #include "iterate.hpp"
 #include "lloyd.hpp"
 #include "measure.hpp"
+#include "medoid_search.hpp"
 #include "medoids.hpp"
 #include "minibatch.hpp"
 #include "moments.hpp"
@@ -50,6 +51,11 @@ const auto& table() {
         {"labels", run_labels<T>},
         {"looked_at", run_looked_at<T>},
         {"measure", run_measure<T>},
+        {"medoid_begin", run_medoid_begin<T>},
+        {"medoid_descend", run_medoid_descend<T>},
+        {"medoid_exchange", run_medoid_exchange<T>},
+        {"medoid_relocate", run_medoid_relocate<T>},
+        {"medoid_sweep", run_medoid_sweep<T>},
         {"merge", run_merge<T>},
         {"minibatch", run_minibatch<T>},
         {"moments", run_moments<T>},

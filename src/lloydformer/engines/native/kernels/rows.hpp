@@ -139,6 +139,9 @@ class Rows {
     }
 
     bool directions() const { return directions_; }
+
+    /// The rows in the memory of the caller; null if they are scaled or divided by their norms.
+    const T* stored() const { return scaled_ || directions_ ? nullptr : points_; }
     bool weighted() const { return weights_ != nullptr; }
 
     double weight(int64_t i) const { return weights_ == nullptr ? 1.0 : weights_[i]; }

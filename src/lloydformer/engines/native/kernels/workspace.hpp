@@ -15,6 +15,8 @@ template <class T>
 class Seeding;
 template <class T>
 class Relocation;
+template <class T>
+class MedoidSearch;
 
 /// The points, the threads, and what kernels remember from one call to the next.
 template <class T>
@@ -25,6 +27,7 @@ struct Workspace {
     std::unique_ptr<Lloyd<T>> lloyd;  // null: `previous` was written by another kernel
     std::unique_ptr<Seeding<T>> seeding;
     std::unique_ptr<Relocation<T>> relocation;
+    std::unique_ptr<MedoidSearch<T>> medoid_search;
     bool labels_written = false;  // by a kernel other than `nearest` since its last call
 
     Workspace(int n_threads, const Rows<T>& rows, int64_t bounds_bytes)
@@ -32,7 +35,7 @@ struct Workspace {
 
     /// Forgets what an interrupted kernel may have left half done.
     void reset() {
-        lloyd.reset(), seeding.reset(), relocation.reset();
+        lloyd.reset(), seeding.reset(), relocation.reset(), medoid_search.reset();
         labels_written = true;
     }
 

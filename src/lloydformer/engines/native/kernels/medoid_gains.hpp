@@ -1,0 +1,95 @@
+// What exchanges of medoids gain: a table of candidates and medoids.
+#pragma once
+
+#include "medoid_partition.hpp"
+
+namespace lloydformer::ISA {
+
+inline V<double> as_doubles(const double* from) { return load(from); }
+
+inline V<double> as_doubles(const float* from) {
+    typedef float Half __attribute__((vector_size(LANE_BYTES / 2)));
+    Half v;
+    std::memcpy(&v, from, sizeof v);
+    return __builtin_convertvector(v, V<double>);
+}
+
+/// The best exchange of a table: candidate `row` comes, the medoid at `place` goes.
+struct Exchange {
+    int32_t row = -1;
+    int place = -1;
+    double gain = 0;
+};
+
+/// By how much the loss falls if a candidate takes the place of a medoid, for all pairs of a batch
+/// of candidates and the medoids at once.
+///
+/// With a candidate at the distance a of a row, and the row's medoids at r <= s: where a < r the
+/// loss falls by r - a whichever medoid goes, and the row no longer misses its own medoid, s - r;
+/// where r <= a < s it misses its own medoid by s - a less.
+template <class T>
+class MedoidGains {
+  public:
+    explicit MedoidGains(const MedoidPartition<T>& partition)
+        : state_(partition), batch_(partition.rows, partition.rows.known(0) == nullptr) {}
+
+    /// The best exchange by the rows of a list: a lower bound of its gain, as every other row can
+    /// only add to the gain. Null: all rows, and the gain is exact.
+    Exchange best(const int32_t* candidates, int count, const std::vector<int32_t>* list) {
+        if (count == 0) return {};
+        batch_.gather(candidates, count);
+        const int64_t n = list == nullptr ? state_.rows.n : int64_t(list->size());
+        const Numbers table =
+            fold(state_.pool, Span{n}, int64_t(state_.k() + 1) * BATCH, [&](Range) {
+                return [&](Numbers& sums, Range leaf) {
+                    for (int64_t t = leaf.start; t < leaf.stop; t++)
+                        see(list == nullptr ? t : (*list)[t], sums.data());
+                };
+            });
+        return best_of(table);
+    }
+
+  private:
+    void see(int64_t i, double* table) const {
+        BatchDistances<T> away;
+        distances(state_.rows, i, batch_, away);
+        const T far = state_.next[i];
+        const int lanes = batch_.lanes_used();
+        bool any = false;
+        for (int p = 0; p < lanes; p += W<T>) any |= bits(load(away.to + p) < splat(far)) != 0;
+        if (!any) return;
+        const double r = state_.near[i], s = state_.next[i], w = state_.weight(i);
+        double* own = table + int64_t(state_.first[i] + 1) * BATCH;
+        for (int p = 0; p < lanes; p += W<double>) {
+            const V<double> a = as_doubles(away.to + p);
+            const V<double> least = min<double>(a, splat(r)), most = min<double>(a, splat(s));
+            const V<double> saved = w * (splat(r) - least);  // r - a, if above 0
+            const V<double> missed = w * (splat(s) - max<double>(most, splat(r)));
+            store(table + p, load(table + p) + saved);
+            store(own + p, load(own + p) + missed);
+        }
+    }
+
+    /// On ties the first candidate, and the lowest place.
+    Exchange best_of(const Numbers& table) const {
+        alignas(64) double gains[BATCH], places[BATCH];
+        for (int p = 0; p < batch_.lanes_used(); p += W<double>) {
+            const V<double> saved = load(&table[p]);
+            V<double> best = splat(-HUGE_SCORE<double>), place{};
+            for (int j = 0; j < state_.k(); j++) {
+                const V<double> gain =
+                    saved + load(&table[int64_t(j + 1) * BATCH + p]) - state_.clusters[j].removal;
+                const auto more = gain > best;
+                best = more ? gain : best, place = more ? splat(double(j)) : place;
+            }
+            store(gains + p, best), store(places + p, place);
+        }
+        const int c = int(std::max_element(gains, gains + batch_.count) - gains);
+        return {batch_.index[c], int(places[c]), gains[c]};
+    }
+
+    const MedoidPartition<T>& state_;
+    RowBatch<T> batch_;
+};
+
+}  // namespace lloydformer::ISA

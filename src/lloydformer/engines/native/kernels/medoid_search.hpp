@@ -1,0 +1,225 @@
+// The search for medoids: exchanges among near candidates, relocations, exchanges with all rows.
+#pragma once
+
+#include <numeric>
+
+#include "medoid_candidates.hpp"
+#include "medoid_gains.hpp"
+#include "workspace.hpp"
+
+namespace lloydformer::ISA {
+
+/// The moves of the search, as in lloydformer.algorithms.medoid_search. None raises the loss.
+template <class T>
+class MedoidSearch {
+  public:
+    MedoidSearch(ThreadPool& pool, const Rows<T>& rows, Metric metric)
+        : state(pool, rows, metric), candidates_(state), gains_(state) {}
+
+    MedoidPartition<T> state;
+
+    /// For each cluster whose rows have changed: the best exchange with one of its rows near its
+    /// mean, as far as its rows and those next to it know. At most so many rounds over all
+    /// clusters. `slack`: the share of rows that must have changed.
+    void descend(int64_t rounds, double slack) {
+        for (bool any = true; any && rounds > 0; rounds--) {
+            any = false;
+            for (int j = 0; j < state.k(); j++)
+                if (state.clusters[j].changed > slack * state.clusters[j].size)
+                    any = improve(j) || any;
+        }
+    }
+
+    /// Exchanges with drawn candidates, over all rows. Returns whether the loss fell.
+    bool exchange_drawn(const Noise& noise) {
+        const RowList drawn = candidates_.drawn(noise, 0, nullptr, BATCH);
+        return exchange(drawn.data(), int(drawn.size()));
+    }
+
+    /// Exchanges over all rows with the `reach` rows of each cluster that are nearest to its mean,
+    /// until all clusters in a row have none. Returns whether the loss fell.
+    bool sweep(int64_t reach) {
+        bool any = false;
+        for (size_t idle = 0;;) {
+            RowList all;
+            for (int j = 0; j < state.k(); j++) {
+                const RowList near = nearest(j, reach);
+                all.insert(all.end(), near.begin(), near.end());
+            }
+            for (size_t at = 0; at < all.size(); at += BATCH) {
+                if (idle >= all.size()) return any;
+                const int count = int(std::min<size_t>(BATCH, all.size() - at));
+                const bool found = exchange(&all[at], count);
+                idle = found ? 0 : idle + count, any = any || found;
+            }
+        }
+    }
+
+    /// Splits some clusters and removes as many medoids; kept if the loss falls. Returns whether.
+    bool relocate(const Noise& grow, const Noise& draw, int moved, int draws, double slack) {
+        MedoidTable<T> before = state;
+        const int k = state.k();
+        for (int b : drawn_clusters(grow, moved)) split(b, draw, draws);
+        descend(1, slack);
+        while (state.k() > k) state.remove(cheapest());
+        descend(1, slack);
+        if (state.loss < (1 - KEPT) * before.loss) return true;
+        state.restore(before);
+        return false;
+    }
+
+  private:
+    static constexpr int LOCAL = BATCH / 2;
+    static constexpr double KEPT = 1e-6;   // part of the loss that a relocation must gain
+    static constexpr double LEAST = 1e-9;  // the same for an exchange
+
+    bool exchange(const int32_t* rows, int count, const RowList* list = nullptr) {
+        bool any = false;
+        while (true) {
+            const Exchange best = gains_.best(rows, count, list);
+            if (!(best.gain > LEAST * state.loss)) return any;
+            state.swap(best.place, best.row);
+            any = true;
+            if (list != nullptr) return any;
+        }
+    }
+
+    RowList nearest(int j, int64_t count) {
+        const RowList own = candidates_.members(j, false);
+        if (state.rows.metric == Metric::precomputed) return own;
+        return candidates_.nearest_to_mean(own, size_t(count));
+    }
+
+    bool improve(int j) {
+        state.clusters[j].changed = 0;
+        const RowList near = nearest(j, LOCAL), list = candidates_.members(j, true);
+        return near.size() > 1 && exchange(near.data(), int(near.size()), &list);
+    }
+
+    /// Clusters with the largest 2 log e + Gumbel noise.
+    std::vector<int> drawn_clusters(const Noise& noise, int count) const {
+        std::vector<std::pair<double, int>> order;
+        for (int j = 0; j < state.k(); j++) {
+            const double e = state.clusters[j].error, u = noise.uniform(j / 2, 0)[j % 2];
+            if (e > 0) order.push_back({std::log(-std::log(u)) - 2 * std::log(e), j});
+        }
+        std::sort(order.begin(), order.end());
+        order.resize(std::min<size_t>(count, order.size()));
+        std::vector<int> chosen;
+        for (const auto& each : order) chosen.push_back(each.second);
+        return chosen;
+    }
+
+    int cheapest() const {
+        const auto less = [](const MedoidCluster& a, const MedoidCluster& b) {
+            return a.removal < b.removal;
+        };
+        const auto& all = state.clusters;
+        return int(std::min_element(all.begin(), all.end(), less) - all.begin());
+    }
+
+    /// Splits a cluster in two by the best of some draws, if that gains anything.
+    void split(int b, const Noise& noise, int draws) {
+        const RowList own = candidates_.members(b, false);
+        double best = 0;
+        int32_t kept = -1, added = -1;
+        for (int h = 0; h < draws; h++) {
+            const RowList drawn = candidates_.drawn(noise, h, &own, 1);
+            if (drawn.empty()) return;
+            const auto away = candidates_.distances_to(drawn[0], own);
+            RowList halves[2];
+            for (size_t t = 0; t < own.size(); t++)
+                halves[away[t] < state.near[own[t]] ? 0 : 1].push_back(own[t]);
+            if (halves[0].empty() || halves[1].empty()) continue;
+            double gain = 0;
+            int32_t middles[2];
+            for (int side = 0; side < 2; side++) {
+                middles[side] = candidates_.nearest_to_mean(halves[side], 1)[0];
+                gain += gain_of(middles[side], halves[side]);
+            }
+            if (gain > best) best = gain, added = middles[0], kept = middles[1];
+        }
+        if (added < 0) return;
+        if (kept != state.medoids[b]) state.swap(b, kept);
+        state.add(added);
+    }
+
+    double gain_of(int32_t x, const RowList& list) const {
+        const auto away = candidates_.distances_to(x, list);
+        double gain = 0;
+        for (size_t t = 0; t < list.size(); t++)
+            gain += state.weight(list[t]) * (double(state.near[list[t]]) - double(away[t]));
+        return gain;
+    }
+
+    MedoidCandidates<T> candidates_;
+    MedoidGains<T> gains_;
+};
+
+constexpr int SPLIT_HEAD = 5, DRAWN_HEAD = 6;  // places in noise.HEADS
+
+/// The search that was begun last.
+template <class T>
+MedoidSearch<T>& begun(Workspace<T>& work) {
+    Call::require(work.medoid_search != nullptr, "kernel", "call medoid_begin first");
+    return *work.medoid_search;
+}
+
+/// Writes the medoids (k); returns the loss and whether it fell.
+template <class T>
+void tell(MedoidSearch<T>& search, Call& call, bool fell) {
+    const int k = search.state.k();
+    int64_t* rows = call.out<int64_t>("medoids", "(k)", {k});
+    std::copy(search.state.medoids.begin(), search.state.medoids.end(), rows);
+    call.results = {search.state.loss, fell};
+}
+
+/// Begins with medoids (k) by a metric.
+template <class T>
+void run_medoid_begin(Workspace<T>& work, Call& call) {
+    const auto rows = call.out<int64_t>("medoids", "(k)", {ANY});
+    const auto metric = Metric(call.integer("metric"));
+    auto& search = work.medoid_search;
+    if (search == nullptr || search->state.rows.metric != metric)
+        search = std::make_unique<MedoidSearch<T>>(work.pool, work.rows, metric);
+    std::vector<int32_t> chosen;
+    for (int64_t j = 0; j < rows.shape[0]; j++) {
+        Call::require(rows[j] >= 0 && rows[j] < work.rows.n, "medoids", "pass rows of the points");
+        chosen.push_back(int32_t(rows[j]));
+    }
+    search->state.begin(chosen.data(), int(chosen.size()));
+    tell(*search, call, false);
+}
+
+template <class T>
+void run_medoid_descend(Workspace<T>& work, Call& call) {
+    MedoidSearch<T>& search = begun(work);
+    const double before = search.state.loss;
+    search.descend(call.integer("rounds"), call.number("slack"));
+    tell(search, call, search.state.loss < before);
+}
+
+template <class T>
+void run_medoid_exchange(Workspace<T>& work, Call& call) {
+    const Noise noise{uint64_t(call.integer("seed")), call.integer("layer"), DRAWN_HEAD};
+    const bool fell = begun(work).exchange_drawn(noise);
+    tell(begun(work), call, fell);
+}
+
+template <class T>
+void run_medoid_relocate(Workspace<T>& work, Call& call) {
+    const uint64_t seed = uint64_t(call.integer("seed"));
+    const int64_t layer = call.integer("layer");
+    const bool fell = begun(work).relocate({seed, layer, SPLIT_HEAD}, {seed, layer, DRAWN_HEAD},
+                                           int(call.integer("moved")), int(call.integer("draws")),
+                                           call.number("slack"));
+    tell(begun(work), call, fell);
+}
+
+template <class T>
+void run_medoid_sweep(Workspace<T>& work, Call& call) {
+    const bool fell = begun(work).sweep(call.integer("reach"));
+    tell(begun(work), call, fell);
+}
+
+}  // namespace lloydformer::ISA

@@ -1,0 +1,149 @@
+"""K-medoids on a matrix of distances, given or computed by a callable."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.metrics import pairwise_distances
+from sklearn.utils.validation import validate_data
+
+from lloydformer.algorithms.medoid_schedule import swapping_rounds
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.engines import choose
+from lloydformer.estimators.source import weights_in_units
+from lloydformer.plans.medoid_search import begin_search
+from lloydformer.plans.session import Session
+
+
+@dataclass(frozen=True)
+class MatrixFit:
+    """What a fit on a matrix has found.
+
+    Attributes
+    ----------
+    medoids, labels : ndarray
+        Rows (k,), and the nearest medoid of each row (n,).
+    centers : ndarray of shape (k, d)
+        The medoids' rows of what was passed.
+    history : list of float
+        The loss before each sweep, and at the end.
+    n_starts : int
+        Number of starts.
+    """
+
+    medoids: np.ndarray
+    labels: np.ndarray
+    centers: np.ndarray
+    history: list[float]
+    n_starts: int
+
+
+def fit_matrix(estimator: Any, X: Any, sample_weight: Any, rng: np.random.RandomState) -> MatrixFit:
+    """The best of some starts of FasterPAM's swaps."""
+    given = _checked(estimator, X, reset=True)
+    matrix = _symmetric(_distances(estimator, given, given))
+    weights, unit = weights_in_units(sample_weight, len(matrix))
+    _check_size(estimator, len(matrix) if weights is None else int((weights > 0).sum()))
+    blocks = TensorBlocks(
+        torch.from_numpy(matrix), None if weights is None else torch.from_numpy(weights),
+        seen_from=torch.zeros(len(matrix), dtype=torch.from_numpy(matrix[:1]).dtype),
+    )  # fmt: skip
+    n_starts = _n_starts(estimator)
+    with choose(estimator.engine, blocks).open(blocks) as session:
+        runs = [_run(session, _start(estimator, matrix, weights, rng)) for _ in range(n_starts)]
+    medoids, history = min(runs, key=lambda run: run[1][-1])
+    labels = matrix[:, medoids].argmin(axis=1).astype(np.int32)
+    return MatrixFit(medoids, labels, given[medoids], [v * unit for v in history], n_starts)
+
+
+def distances_to_rows(estimator: Any, X: Any) -> np.ndarray:
+    """Distances of other rows to the medoids, (m, k)."""
+    given = _checked(estimator, X, reset=False)
+    if callable(estimator.metric):
+        return _distances(estimator, given, np.asarray(estimator.cluster_centers_))
+    return given[:, estimator.medoid_indices_]
+
+
+def _run(session: Session, start: np.ndarray) -> tuple[np.ndarray, list[float]]:
+    search = begin_search(session, "precomputed", start)
+    history = [search.loss]
+    for _ in swapping_rounds(search, session.layout.n_rows):
+        history.append(search.loss)
+    return search.medoids.copy(), history
+
+
+def _checked(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
+    if isinstance(X, torch.Tensor):
+        X = X.detach().cpu().numpy()
+    array: np.ndarray = validate_data(
+        estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C"
+    )
+    return array
+
+
+def _distances(estimator: Any, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    if not callable(estimator.metric):
+        return X
+    return np.ascontiguousarray(pairwise_distances(X, Y, metric=estimator.metric))
+
+
+def _symmetric(matrix: np.ndarray) -> np.ndarray:
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f'X: found the shape {matrix.shape} with metric="precomputed"; pass a square matrix of '
+            "distances"
+        )
+    if not (matrix >= 0).all():
+        raise ValueError("X: found a distance below 0; pass distances that are not negative")
+    if not np.allclose(matrix, matrix.T, rtol=1e-4, atol=1e-6 * float(matrix.max())):
+        raise ValueError(
+            "X: found distances that are not symmetric; pass a symmetric matrix, for instance "
+            "(X + X.T) / 2"
+        )
+    return matrix
+
+
+def _check_size(estimator: Any, count: int) -> None:
+    if count < estimator.n_clusters:
+        raise ValueError(f"n_samples={count} should be >= n_clusters={estimator.n_clusters}.")
+
+
+def _n_starts(estimator: Any) -> int:
+    if not isinstance(estimator.init, str):
+        return 1
+    if estimator.n_init != "auto":
+        return int(estimator.n_init)
+    return 10 if estimator.init == "random" else 1
+
+
+def _start(
+    estimator: Any, matrix: np.ndarray, weights: np.ndarray | None, rng: np.random.RandomState
+) -> np.ndarray:
+    """Rows to begin with: given ones, or drawn in proportion to weight times distance."""
+    n, k = len(matrix), int(estimator.n_clusters)
+    if not isinstance(estimator.init, str):
+        return _given_rows(estimator.init, n, k)
+    mass = np.ones(n) if weights is None else weights
+    if estimator.init == "random":
+        return rng.choice(n, k, replace=False, p=mass / mass.sum())
+    rows = [int(rng.choice(n, p=mass / mass.sum()))]
+    while len(rows) < k:
+        shares = mass * matrix[rows].min(axis=0)
+        shares[rows] = 0
+        if not shares.sum() > 0:
+            shares = mass.copy()
+            shares[rows] = 0
+        rows.append(int(rng.choice(n, p=shares / shares.sum())))
+    return np.array(rows)
+
+
+def _given_rows(init: Any, n: int, k: int) -> np.ndarray:
+    rows = np.asarray(init)
+    fine = rows.shape == (k,) and rows.dtype.kind in "iu"
+    if not (fine and len(np.unique(rows)) == k and rows.min() >= 0 and rows.max() < n):
+        raise ValueError(
+            f"init: found {init!r}; with distances pass {k} different row numbers below {n}, "
+            '"k-means++" or "random"'
+        )
+    return rows.astype(np.int64)

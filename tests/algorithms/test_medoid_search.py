@@ -1,0 +1,151 @@
+"""The search for medoids: kernels = plain search, brute force, and what every move promises."""
+
+from itertools import combinations
+
+import kmedoids
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import pairwise_distances
+
+import lloydformer as lf
+from lloydformer.algorithms.medoid_distances import METRICS, MatrixDistances, PointDistances
+from lloydformer.algorithms.medoid_schedule import EFFORTS, relocating_rounds, swapping_rounds
+from lloydformer.algorithms.medoid_search import MedoidSearch
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.engines.native.engine import Native
+from lloydformer.plans.medoid_search import begin_search
+
+
+def matrix(X: np.ndarray, metric: str) -> np.ndarray:
+    return pairwise_distances(X, metric=metric)
+
+
+def loss(distances: np.ndarray, medoids: np.ndarray) -> float:
+    return float(distances[:, medoids].min(axis=1).sum())
+
+
+def mixture(n: int, d: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-3, 3, size=(6, d))[rng.integers(6, size=n)] + rng.normal(size=(n, d))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "k"), [(120, 1), (150, 2), (230, 7), (400, 35)])
+@pytest.mark.parametrize("metric", METRICS)
+def test_kernels_and_the_plain_search_agree_draw_for_draw(metric, n, k, weighted):
+    """The same medoids and the same losses after every move; more than one batch of medoids.
+
+    Of two rows that are a cluster by themselves, rounding may choose either: k is not larger.
+    """
+    X = mixture(n, 3, seed=k)
+    weights = np.random.default_rng(1).integers(0, 4, size=n).astype(float) if weighted else None
+    models = [
+        lf.KMedoids(k, metric=metric, random_state=3, engine=engine).fit(X, sample_weight=weights)
+        for engine in ("native", "chunked")
+    ]
+    assert models[0].medoid_indices_.tolist() == models[1].medoid_indices_.tolist()
+    histories = [model.objective_history_ for model in models]
+    assert len(histories[0]) == len(histories[1])
+    np.testing.assert_allclose(*histories, rtol=1e-12)
+    np.testing.assert_array_equal(models[0].labels_, models[1].labels_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_same_bits_for_any_number_of_threads(metric, dtype):
+    X = mixture(9000, 33, seed=5).astype(dtype)
+    found = [searched(Native(threads), X, metric) for threads in (1, 2, 3)]
+    assert found[0] == found[1] == found[2]
+
+
+def searched(engine, X, metric):
+    blocks = TensorBlocks(torch.from_numpy(X), directions=metric == "cosine")
+    with engine.open(blocks) as session:
+        search = begin_search(session, metric, np.arange(12))
+        search.descend(5, 0.02)
+        search.exchange(seed=1, layer=0)
+        search.relocate(1, 1, 5, 3, 0.1)
+        return search.medoids.tolist(), search.loss
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_losses_are_those_of_kmedoids(metric):
+    X = mixture(300, 4)
+    model = lf.KMedoids(5, metric=metric, random_state=0).fit(X)
+    distances = matrix(X, metric)
+    assert model.inertia_ == pytest.approx(loss(distances, model.medoid_indices_))
+    assert -model.score(X) == pytest.approx(model.inertia_)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_array_equal(model.labels_, distances[:, model.medoid_indices_].argmin(axis=1))
+    theirs = kmedoids.fasterpam(distances, 5, random_state=0)
+    assert model.inertia_ <= 1.03 * theirs.loss
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(METRICS), st.integers(1, 6), st.booleans())
+def test_no_move_raises_the_loss(seed, metric, k, ties):
+    """Also with many equal rows and distances, and k near the number of distinct rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, size=(25, 2)) + 0.5 if ties else rng.normal(size=(25, 2))
+    points = X / np.linalg.norm(X, axis=1, keepdims=True) if metric == "cosine" else X
+    search = MedoidSearch(PointDistances(points.astype(float), metric))
+    search.begin(rng.choice(25, k, replace=False))
+    before, distances = search.loss, matrix(X, metric)
+    for _ in relocating_rounds(search, EFFORTS["balanced"], seed, 25):
+        assert len(set(search.medoids)) == k
+        assert search.loss <= before * (1 + 1e-12) + 1e-12
+        assert search.loss == pytest.approx(loss(distances, search.medoids), abs=1e-9)
+        before = search.loss
+
+
+def test_the_gains_are_differences_of_losses():
+    X = mixture(40, 2)
+    search, distances = MedoidSearch(PointDistances(X)), matrix(X, "sqeuclidean")
+    for k in (1, 4):
+        search.begin(np.arange(k))
+        gains = search.gains(np.arange(10, 16))
+        for c, x in enumerate(range(10, 16)):
+            for j in range(k):
+                medoids = np.where(np.arange(k) == j, x, np.arange(k))
+                assert gains[c, j] == pytest.approx(search.loss - loss(distances, medoids))
+    part = search.gains(np.arange(10, 16), np.flatnonzero(search.table.first == 0))
+    assert (part <= gains + 1e-9).all()
+
+
+def test_the_optimum_of_tiny_problems():
+    """200 problems: the best of all subsets in at least 180, and never another loss than it has."""
+    found = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n, k = int(rng.integers(8, 16)), int(rng.integers(2, 5))
+        X, metric = rng.normal(size=(n, 2)), METRICS[seed % 4]
+        distances = matrix(X, metric)
+        best = min(loss(distances, np.array(rows)) for rows in combinations(range(n), k))
+        model = lf.KMedoids(k, metric=metric, random_state=seed).fit(X)
+        assert model.inertia_ == pytest.approx(loss(distances, model.medoid_indices_), abs=1e-9)
+        found += model.inertia_ <= best + 1e-9
+    assert found >= 180
+
+
+@pytest.mark.parametrize("k", [1, 3, 9])
+def test_after_the_last_sweep_no_exchange_helps(k):
+    X = mixture(120, 3, seed=k)
+    distances = matrix(X, "manhattan")
+    medoids = lf.KMedoids(k, metric="manhattan", random_state=0).fit(X).medoid_indices_
+    now = loss(distances, medoids)
+    for j in range(k):
+        for x in range(120):
+            assert loss(distances, np.r_[np.delete(medoids, j), x]) >= now * (1 - 1e-8)
+
+
+def test_swaps_on_a_matrix_end_where_fasterpam_finds_nothing():
+    distances = matrix(mixture(150, 3), "euclidean")
+    search = MedoidSearch(MatrixDistances(distances))
+    search.begin(np.arange(6))
+    list(swapping_rounds(search, 150))
+    again = kmedoids.fasterpam(distances, search.medoids.astype(np.uint64))
+    assert again.n_swap == 0
+    assert search.loss == pytest.approx(again.loss)
