@@ -1,4 +1,4 @@
-"""An iteration of k-means: a cluster of 2 processes, one process with 2 threads, dask-ml.
+"""An iteration of k-means on 2 worker processes, in one process with 2 threads, and by dask-ml.
 
 Rows are generated where they are used: n x 16 float32, k 64, the same start. Each measurement runs
 in a process of its own, in turns. Results so far are kept, so the script can be stopped and started
