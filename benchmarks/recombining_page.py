@@ -145,6 +145,8 @@ def large(result: Result) -> str:
             name, f"{medium[:, 1].mean():.1f} s", f"{10 * restarts[:, 1].mean():.1f} s",
             f"{len(restarts)}", f"{lower:.2f} %",
         ])  # fmt: skip
+    if not rows:
+        return "\nNot run yet; it takes about half an hour on two idle cores.\n\n"
     return table(["", "medium", "ten restarts", "restarts", "the best of them is above medium by"],
                  rows)  # fmt: skip
 

@@ -66,6 +66,18 @@ def test_it_is_the_plain_algorithm(name, seed, k, weighted, patience, rest, most
     assert [m.objective for m in found[2]] == pytest.approx([m.objective for m in plain.pool])
 
 
+@EACH
+def test_every_child_draws_its_own_noise(name):
+    """Points without clusters, so that solutions depend on the draws; three generations."""
+    points = np.random.default_rng(2).normal(size=(90, 3))
+    starts = np.stack([points[i * 9 : i * 9 + 9] for i in range(4)])
+    plain = Plain(n_children=10, patience=1, seed=3).run(points, starts, 4000)
+    first = Relocations(patience=1, seed=3)
+    found = run_plan(ENGINE[name](1), points, starts, None, first, 4000, n_children=10)
+    np.testing.assert_allclose(found[1], plain.objective, rtol=1e-9)
+    assert sum(plain.kept) > 1
+
+
 @NATIVE
 @pytest.mark.parametrize("isa", SETS)
 def test_every_instruction_set_recombines_alike(isa):

@@ -48,19 +48,18 @@ class Merging:
         self._update(a, b)
 
     def _update(self, a: int, b: int) -> None:
-        """The costs of center a, and the partners of those that had a or b."""
+        """The costs of center a, and the partners of those that had a or b.
+
+        No other center gets a new partner: to a merged center it costs no less than to the nearer
+        of the two.
+        """
         costs = np.where(self.alive, self._costs_of(a), np.inf)
         self.costs[:a, a], self.costs[a, a + 1 :] = costs[:a], costs[a + 1 :]
-        self.costs[:a][~self.alive[:a], a] = np.inf
         lost = self.alive & ((self.partners == a) | (self.partners == b))
         lost[a] = True
         rows = np.flatnonzero(lost)
         self.partners[rows] = self.costs[rows].argmin(axis=1)
         self.least[rows] = self.costs[rows, self.partners[rows]]
-        before = np.arange(len(costs)) < a
-        nearer = before & self.alive & (costs < self.least)
-        nearer |= before & self.alive & (costs == self.least) & (a < self.partners)
-        self.partners[nearer], self.least[nearer] = a, costs[nearer]
 
     def _costs_of(self, a: int) -> np.ndarray:
         r"""Ward's costs $n_a n_b / (n_a + n_b)\, |c_a - c_b|^2$ of all pairs with center a."""
