@@ -20,7 +20,7 @@ from lloydformer.algorithms.medoid_schedule import (
 )
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.data.blocks import SparseBlocks, TensorBlocks
+from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.medoid_matrix import MatrixFit, distances_to_rows, fit_matrix
@@ -28,12 +28,17 @@ from lloydformer.estimators.parameter_checks import Interval, StrOptions, checke
 from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.source import Source, View
+from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.medoid_search import MedoidSearchPlan
 from lloydformer.plans.session import Session
 from lloydformer.solving.medoid_course import MedoidCourse
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.solve import Course, Result
+from lloydformer.solving.solve import Starts as InitialCenters
+
+_MOST_HERE = 1 << 27
+"""Numbers of data in parts that a search brings to one process, at most."""
 
 
 class KMedoids(Clusterer):
@@ -240,6 +245,17 @@ class KMedoids(Clusterer):
         if self.algorithm == "paper":
             return super()._plan(rng)
         return MedoidSearchPlan("sqeuclidean" if self._of_matrix else self.metric)
+
+    def _begin(
+        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
+    ) -> tuple[InitialCenters, Course | None]:
+        size = blocks.layout.n_rows * blocks.layout.n_features
+        if self.algorithm != "paper" and isinstance(blocks, PartsBlocks) and size > _MOST_HERE:
+            raise ValueError(
+                f"algorithm: found {self.algorithm!r} for {blocks.layout.n_rows:,} rows in parts; "
+                'it needs all rows in one process, so pass algorithm="paper", or a sample'
+            )
+        return super()._begin(starts, blocks, session, rng)
 
     def _course(self, session: Session, rng: np.random.RandomState) -> Course | None:
         if self.algorithm == "paper":

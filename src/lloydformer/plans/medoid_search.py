@@ -13,7 +13,7 @@ from lloydformer.algorithms.medoid_search import MedoidSearch
 from lloydformer.data.rows import SparseRows
 from lloydformer.plans.assign import Measure
 from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn
-from lloydformer.plans.session import Adding, PointBlock, Session, Task, total
+from lloydformer.plans.session import Adding, Columns, PointBlock, Session, Task, total
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ class KernelSearch:
 class AllRows:
     """Every row as it is read, in float64 or sparse, and the weights; for the plain search."""
 
+    writes: ClassVar[Columns] = ()
+
     def map(self, block: PointBlock) -> tuple[list[Any], list[Tensor | None]]:
         rows = block.rows
         if isinstance(rows, SparseRows):
@@ -115,6 +117,8 @@ def plain_search(session: Session, metric: str) -> MedoidSearch:
 class TaxicabMeasure(Adding):
     """`Measure` by Manhattan distances."""
 
+    writes: ClassVar[Columns] = ("labels", "distances")
+
     centers: Tensor
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
@@ -128,6 +132,8 @@ class TaxicabMeasure(Adding):
 @dataclass(frozen=True)
 class DistanceSum(Adding):
     """The sum of w times the square root of the distances that a session has."""
+
+    writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         return (total(block.distances.double().sqrt(), block.weights),)
