@@ -117,7 +117,7 @@ def _leaf_masses(session) -> torch.Tensor:
     """The sums of w d^2 of the leaves; the kernels keep those of the last seed."""
     if isinstance(session, NativeSession):
         return session.points.leaf_masses
-    return session._leaf_masses(session._mass)
+    return session.leaf_masses("distance")
 
 
 def _parts(fold, summary) -> list[torch.Tensor]:

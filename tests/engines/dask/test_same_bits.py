@@ -119,7 +119,8 @@ def test_predict_and_transform_are_lazy_and_keep_the_chunks(rows, client):
         assert found.chunks[0] == CHUNKS[0]
         expected = getattr(model, method)(rows)
         assert found.dtype == expected.dtype
-        np.testing.assert_array_equal(found.compute(), expected)
+        slack = 0 if method in ("predict", "transform") else 1e-5  # torch adds up by blocks
+        np.testing.assert_allclose(found.compute(), expected, rtol=0, atol=slack)
     assert model.score(X) == model.score(rows)
 
 
