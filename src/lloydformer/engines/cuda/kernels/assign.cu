@@ -53,8 +53,7 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
     const float by_norm = cr + (D + 16) * 1.2e-7f * cm, always = 9e-6f * size;
     for (int i = thread; i < PART * D / 8; i += 128 * GROUPS)
         ((uint4*)centers)[i] = ((const uint4*)m.tiles)[(size_t)part * (PART * D / 8) + i];
-    for (int i = thread; i < PART; i += 128 * GROUPS)
-        shifted[i] = size - m.halves[part * PART + i];
+    for (int i = thread; i < PART; i += 128 * GROUPS) shifted[i] = size - m.halves[part * PART + i];
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
     const u64 descriptor =
@@ -79,11 +78,10 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
             asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
             for (int s = 0; s < STEPS; s++)
-                wgmma(
-                    c, a[s],
-                    descriptor +
-                        (u64)(((s >> 2) * (PART * 128) + tile * N * 128 + (s & 3) * 32) >> 4),
-                    s > 0);
+                wgmma(c, a[s],
+                      descriptor +
+                          (u64)(((s >> 2) * (PART * 128) + tile * N * 128 + (s & 3) * 32) >> 4),
+                      s > 0);
             asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
             asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 #pragma unroll
