@@ -164,3 +164,32 @@ def test_wrong_arguments_are_named(x, c, gamma, words):
 def test_weights_of_another_length():
     with pytest.raises(ValueError, match=r"sample_weight: found shape \(2,\) for 3 points"):
         lf.nn.soft_sums(torch.ones(3, 2), torch.ones(2, 2), 1.0, torch.ones(2))
+
+
+@pytest.mark.parametrize("far", [1e2, 1e4])
+def test_data_far_from_zero_lose_no_digits(far):
+    x, c, w = problem(50, 4, 3, dtype=torch.float32)
+    x, c = x + far, c + far
+    single = (*lf.nn.soft_assign(x, c), lf.nn.soft_sums(x, c, 1.0, w)[1])
+    double = lf.nn.soft_assign(x.double(), c.double())
+    double = (*double, lf.nn.soft_sums(x.double(), c.double(), 1.0, w.double())[1])
+    for have, want in zip(single, double, strict=True):
+        torch.testing.assert_close(have.double(), want, rtol=1e-5, atol=1e-5)
+
+
+def test_autocast_and_half_precision():
+    layer, x = lf.nn.SoftAssign(3, 4), torch.randn(6, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        mixtures, energies = layer(torch.nn.Linear(4, 4)(x))
+    assert mixtures.dtype == torch.float32
+    assert energies.shape == (6,)
+    for dtype in (torch.float16, torch.bfloat16, torch.float64):
+        assert layer.labels(x.to(dtype)).shape == (6,)
+    assert layer.labels(x[:0]).shape == (0,)
+
+
+def test_wrong_arguments_of_the_module_are_named():
+    with pytest.raises(ValueError, match=r"inverse_temperature: found -1.0"):
+        lf.nn.SoftAssign(2, 2, inverse_temperature=-1.0)
+    with pytest.raises(ValueError, match=r"points: found shape \(9, 1\); pass \(n, 3\)"):
+        lf.nn.SoftAssign(2, 3).start_at(torch.randn(9, 1))

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from lloydformer.nn.operators import soft_assign, soft_sums
-from lloydformer.nn.passes import blocks
+from lloydformer.nn.operators import check_temperature, precise, soft_assign, soft_sums
+from lloydformer.nn.passes import around_centers, blocks, scores_of
 from lloydformer.numerics.checks import check_count
 from lloydformer.numerics.means import means_or
 
@@ -46,6 +46,7 @@ class SoftAssign(nn.Module):
     def __init__(self, n_clusters: int, n_features: int, inverse_temperature: float = 1.0) -> None:
         super().__init__()
         k, d = check_count("n_clusters", n_clusters), check_count("n_features", n_features)
+        check_temperature(inverse_temperature)
         self.inverse_temperature = inverse_temperature
         self.centers = nn.Parameter(torch.randn(k, d))
 
@@ -103,12 +104,11 @@ class SoftAssign(nn.Module):
         >>> bool(layer.labels(x)[0] == layer.labels(x)[1])
         True
         """
-        flat = points.reshape(-1, points.shape[-1])
-        parts = [
-            torch.cdist(flat[rows], self.centers).argmin(dim=1)
-            for rows in blocks(len(flat), len(self.centers))
-        ]
-        return torch.cat(parts).view(points.shape[:-1])
+        flat, centers = precise(points.reshape(-1, points.shape[-1]), self.centers.to(points))
+        found = torch.empty(len(flat), dtype=torch.int64, device=points.device)
+        for rows in blocks(len(flat), len(centers)):
+            found[rows] = scores_of(*around_centers(flat[rows], centers)).argmin(dim=1)
+        return found.view(points.shape[:-1])
 
     @torch.no_grad()
     def start_at(self, points: Tensor, random_state: int | None = None) -> "SoftAssign":
@@ -138,6 +138,10 @@ class SoftAssign(nn.Module):
         """
         from lloydformer.estimators.kmeans import KMeans
 
+        if points.dim() != 2 or points.shape[1] != self.centers.shape[1]:
+            raise ValueError(
+                f"points: found shape {tuple(points.shape)}; pass (n, {self.centers.shape[1]})"
+            )
         given = points.detach() if points.dtype == torch.float64 else points.detach().float()
         model = KMeans(len(self.centers), random_state=random_state).fit(given)
         self.centers.copy_(model.cluster_centers_)

@@ -16,14 +16,15 @@ _PRECISE = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
 """Half precision is computed in single precision."""
 
 
-def _precise(*tensors: Tensor) -> list[Tensor]:
+def precise(*tensors: Tensor) -> list[Tensor]:
+    """Tensors in a precision that is computed in."""
     return [tensor.to(_PRECISE.get(tensor.dtype, tensor.dtype)) for tensor in tensors]
 
 
 @torch.library.custom_op("lloydformer::soft_assign", mutates_args=())
 def _assign(points: Tensor, centers: Tensor, inverse_temperature: float) -> tuple[Tensor, Tensor]:
     """Mixtures (n, d) of the centers by the shares of each point, and free energies (n,)."""
-    x, c = _precise(points, centers)
+    x, c = precise(points, centers)
     mixtures, energies = torch.empty_like(x), x.new_empty(len(x))
     for rows in blocks(len(x), len(c)):
         p, energies[rows] = shares(x[rows], c, inverse_temperature)
@@ -36,7 +37,7 @@ def _assign_backward(
     by_mixture: Tensor, by_energy: Tensor, points: Tensor, centers: Tensor,
     inverse_temperature: float,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    m, a, x, c = _precise(by_mixture, by_energy, points, centers)
+    m, a, x, c = precise(by_mixture, by_energy, points, centers)
     by_point, by_center = torch.empty_like(x), torch.zeros_like(c)
     for rows in blocks(len(x), len(c)):
         p, _ = shares(x[rows], c, inverse_temperature)
@@ -51,7 +52,7 @@ def _sums(
     points: Tensor, centers: Tensor, weights: Tensor, inverse_temperature: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Sums (k, d) of w p x, masses (k,) of w p, and the sum of w times the free energies, ()."""
-    x, c, w = _precise(points, centers, weights)
+    x, c, w = precise(points, centers, weights)
     sums, masses, energy = torch.zeros_like(c), c.new_zeros(len(c)), c.new_zeros(())
     for rows in blocks(len(x), len(c)):
         p, energies = shares(x[rows], c, inverse_temperature)
@@ -67,7 +68,7 @@ def _sums_backward(
     by_sum: Tensor, by_mass: Tensor, by_energy: Tensor, points: Tensor, centers: Tensor,
     weights: Tensor, inverse_temperature: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    s, m, a, x, c, w = _precise(by_sum, by_mass, by_energy, points, centers, weights)
+    s, m, a, x, c, w = precise(by_sum, by_mass, by_energy, points, centers, weights)
     by_point, by_center, by_weight = torch.empty_like(x), torch.zeros_like(c), torch.empty_like(w)
     for rows in blocks(len(x), len(c)):
         p, energies = shares(x[rows], c, inverse_temperature)
@@ -162,6 +163,9 @@ def soft_assign(
     >>> mixtures.flatten().tolist(), energies.tolist()
     ([0.0, 3.0], [0.0, 1.0])
     """
+    if torch.is_autocast_enabled(points.device.type):
+        with torch.autocast(points.device.type, enabled=False):
+            return soft_assign(points.float(), centers.float(), inverse_temperature)
     _check(points, centers, inverse_temperature)
     flat = points.reshape(-1, points.shape[-1])
     mixtures, energies = _assign(flat, centers.contiguous(), float(inverse_temperature))
@@ -212,6 +216,10 @@ def soft_sums(
     >>> (sums / masses[:, None]).flatten().tolist(), energy.item()
     ([0.5, 9.0], 2.0)
     """
+    if torch.is_autocast_enabled(points.device.type):
+        with torch.autocast(points.device.type, enabled=False):
+            given = points.float(), centers.float(), inverse_temperature
+            return soft_sums(*given, sample_weight)
     _check(points, centers, inverse_temperature)
     if points.dim() != 2:
         raise ValueError(f"points: found shape {tuple(points.shape)}; pass (n, d)")
@@ -225,11 +233,16 @@ def soft_sums(
     return _sums(points.contiguous(), centers.contiguous(), weights, float(inverse_temperature))
 
 
-def _check(points: Tensor, centers: Tensor, inverse_temperature: float) -> None:
+def check_temperature(inverse_temperature: float) -> None:
+    """Raise `ValueError` unless it is a finite number above 0."""
     if not (inverse_temperature > 0 and math.isfinite(inverse_temperature)):
         raise ValueError(
             f"inverse_temperature: found {inverse_temperature!r}; pass a number above 0"
         )
+
+
+def _check(points: Tensor, centers: Tensor, inverse_temperature: float) -> None:
+    check_temperature(inverse_temperature)
     if centers.dim() != 2 or centers.shape[0] == 0:
         raise ValueError(f"centers: found shape {tuple(centers.shape)}; pass (k, d), k at least 1")
     if points.dim() < 1 or points.shape[-1] != centers.shape[1]:

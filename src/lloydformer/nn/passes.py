@@ -25,9 +25,21 @@ def blocks(n: int, k: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, n, size))
 
 
+def around_centers(x: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """Points and centers less the mean of the centers: data far from zero lose no digits."""
+    middle = c.mean(dim=0)
+    return x - middle, c - middle
+
+
+def scores_of(x: Tensor, c: Tensor) -> Tensor:
+    """|x - c|^2 - |x|^2, (m, k), of points and centers around zero."""
+    return torch.addmm(c.square().sum(dim=1), x, c.mT, alpha=-2)
+
+
 def shares(x: Tensor, c: Tensor, gamma: float) -> tuple[Tensor, Tensor]:
     """Shares (m, k) and free energies (m,) of some points."""
-    scores = torch.addmm(c.square().sum(dim=1), x, c.mT, alpha=-2)  # |x - c|^2 - |x|^2
+    x, c = around_centers(x, c)
+    scores = scores_of(x, c)
     least = scores.amin(dim=1, keepdim=True)
     exponents = -gamma * (scores - least)
     log_sums = exponents.logsumexp(dim=1, keepdim=True)
@@ -43,6 +55,7 @@ def through_scores(p: Tensor, by_share: Tensor, by_energy: Tensor, gamma: float)
 
 def through_distances(by_score: Tensor, x: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """Derivatives by points (m, d) and centers (k, d), from those by squared distances (m, k)."""
+    x, c = around_centers(x, c)
     by_point = by_score.sum(dim=1, keepdim=True) * x - by_score @ c
     by_center = by_score.sum(dim=0)[:, None] * c - by_score.mT @ x
     return 2 * by_point, 2 * by_center
