@@ -27,6 +27,7 @@ from lloydformer.estimators.medoid_matrix import MatrixFit, distances_to_rows, f
 from lloydformer.estimators.parameter_checks import Interval, StrOptions, checked_fit
 from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
+from lloydformer.estimators.sample_weight import checked_weights
 from lloydformer.estimators.source import Source, View
 from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan
@@ -374,7 +375,8 @@ class KMedoids(Clusterer):
         True
         """
         if self._of_matrix:
-            return self.transform(X).argmin(axis=1).astype(np.int32)
+            check_is_fitted(self)
+            return distances_to_rows(self, X).argmin(axis=1).astype(np.int32)
         if self.metric != "manhattan":
             return super().predict(X)
         check_is_fitted(self)
@@ -444,9 +446,11 @@ class KMedoids(Clusterer):
         """
         if not self._of_matrix:
             return super().score(X, sample_weight=sample_weight)
-        least = self.transform(X).min(axis=1)
-        weights = np.ones(len(least)) if sample_weight is None else np.asarray(sample_weight)
-        return -float(weights @ least)
+        check_is_fitted(self)
+        least = distances_to_rows(self, X).min(axis=1)
+        if sample_weight is None:
+            return -float(least.sum())
+        return -float(checked_weights(sample_weight, len(least)) @ least)
 
 
 register(

@@ -1,0 +1,32 @@
+"""KMedoids on a matrix of distances, given or computed by a callable, as scikit-learn uses it."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import pairwise_distances
+
+import lloydformer as lf
+
+X = np.random.default_rng(0).normal(size=(30, 3))
+DISTANCES = pairwise_distances(X)
+
+
+def chebyshev(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.abs(a - b).max())
+
+
+@pytest.mark.parametrize(("metric", "data"), [("precomputed", DISTANCES), (chebyshev, X)])
+def test_predict_and_score_when_transform_returns_a_frame(metric, data):
+    pytest.importorskip("pandas")
+    plain = lf.KMedoids(3, metric=metric, random_state=0).fit(data)
+    framed = lf.KMedoids(3, metric=metric, random_state=0).set_output(transform="pandas").fit(data)
+    np.testing.assert_array_equal(framed.predict(data), plain.labels_)
+    assert framed.score(data) == plain.score(data) == pytest.approx(-plain.inertia_)
+    assert framed.transform(data).shape == (30, 3)
+
+
+def test_the_weights_of_a_score_are_checked():
+    model = lf.KMedoids(3, metric="precomputed", random_state=0).fit(DISTANCES)
+    twice = model.score(DISTANCES, sample_weight=np.full(30, 2.0))
+    assert twice == pytest.approx(2 * model.score(DISTANCES))
+    with pytest.raises(ValueError, match="sample_weight: found the negative weight"):
+        model.score(DISTANCES, sample_weight=np.r_[-1.0, np.ones(29)])
