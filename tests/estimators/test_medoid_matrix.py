@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from sklearn.metrics import pairwise_distances
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils import get_tags
 
 import lloydformer as lf
 
@@ -30,3 +32,12 @@ def test_the_weights_of_a_score_are_checked():
     assert twice == pytest.approx(2 * model.score(DISTANCES))
     with pytest.raises(ValueError, match="sample_weight: found the negative weight"):
         model.score(DISTANCES, sample_weight=np.r_[-1.0, np.ones(29)])
+
+
+def test_a_grid_search_splits_rows_and_columns():
+    model = lf.KMedoids(metric="precomputed", random_state=0)
+    search = GridSearchCV(model, {"n_clusters": [2, 3]}, cv=3)
+    search.fit(DISTANCES)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_params_ == {"n_clusters": 3}
+    assert not get_tags(lf.KMedoids()).input_tags.pairwise

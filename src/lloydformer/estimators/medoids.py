@@ -239,6 +239,12 @@ class KMedoids(Clusterer):
         """Are all distances kept, given or computed by a callable?"""
         return callable(self.metric) or self.metric == "precomputed"
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        given = isinstance(self.metric, str) and self.metric == "precomputed"
+        tags.input_tags.pairwise = tags.input_tags.positive_only = given
+        return tags
+
     def _recipe(self) -> Recipe:
         return recipes.medoids(None if self.separation is None else float(self.separation))
 
