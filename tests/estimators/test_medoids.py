@@ -125,6 +125,27 @@ def test_the_initial_rows_of_a_matrix():
     assert model.objective_history_[0] == pytest.approx(distances[:, [3, 70]].min(axis=1).sum())
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_medoid_without_the_triangle_inequality(engine):
+    """A row near to all others but one, which is farther than any from the first medoid."""
+    distances = np.ones((20, 20))
+    distances[1], distances[:, 1] = 0.1, 0.1
+    distances[1, 2] = distances[2, 1] = 1000.0
+    np.fill_diagonal(distances, 0)
+    model = lf.KMedoids(1, metric="precomputed", init=[0], engine=engine).fit(distances)
+    assert model.inertia_ == pytest.approx(distances.sum(axis=1).min())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_matrix_that_is_nearly_symmetric(engine):
+    distances = 1 + 1e-5 * np.random.default_rng(0).random((60, 60))
+    np.fill_diagonal(distances, 0)
+    model = lf.KMedoids(5, metric="precomputed", random_state=0, engine=engine).fit(distances)
+    mean = (distances + distances.T) / 2
+    assert model.inertia_ == pytest.approx(mean[:, model.medoid_indices_].min(axis=1).sum())
+    assert (np.diff(model.objective_history_) <= 0).all()
+
+
 REFUSED = {
     "with algorithm=.paper.": ({"algorithm": "paper", "metric": "manhattan"}, X),
     "square matrix": ({"metric": "precomputed"}, X),
