@@ -111,6 +111,20 @@ def test_weights_count_as_rows():
         assert model.inertia_ == pytest.approx(weights @ least)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("metric", ["sqeuclidean", "manhattan"])
+def test_rows_without_weight_are_no_medoids(engine, metric):
+    """Each row without weight comes before an equal one with weight."""
+    rows = np.array([[0.0], [0.0], [5.0], [5.0], [5.0], [9.0]])
+    weights = np.array([0, 1, 0, 0, 1, 1.0])
+    model = lf.KMedoids(3, metric=metric, random_state=0, engine=engine)
+    model.fit(rows, sample_weight=weights)
+    assert sorted(model.medoid_indices_) == [1, 4, 5]
+    distances = pairwise_distances(rows)
+    with pytest.raises(ValueError, match="row 2, whose weight is 0"):
+        lf.KMedoids(2, metric="precomputed", init=[1, 2]).fit(distances, sample_weight=weights)
+
+
 def test_equal_rows_and_as_many_clusters_as_rows():
     few = np.array([[0.0], [0.0], [1.0], [1.0], [2.0]])
     with pytest.warns(match="distinct clusters"):

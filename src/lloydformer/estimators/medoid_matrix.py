@@ -125,7 +125,7 @@ def _start(
     """Rows to begin with: given ones, or drawn in proportion to weight times distance."""
     n, k = len(matrix), int(estimator.n_clusters)
     if not isinstance(estimator.init, str):
-        return _given_rows(estimator.init, n, k)
+        return _given_rows(estimator.init, n, k, weights)
     mass = np.ones(n) if weights is None else weights
     if estimator.init == "random":
         return rng.choice(n, k, replace=False, p=mass / mass.sum())
@@ -140,7 +140,7 @@ def _start(
     return np.array(rows)
 
 
-def _given_rows(init: Any, n: int, k: int) -> np.ndarray:
+def _given_rows(init: Any, n: int, k: int, weights: np.ndarray | None) -> np.ndarray:
     rows = np.asarray(init)
     fine = rows.shape == (k,) and rows.dtype.kind in "iu"
     if not (fine and len(np.unique(rows)) == k and rows.min() >= 0 and rows.max() < n):
@@ -148,4 +148,7 @@ def _given_rows(init: Any, n: int, k: int) -> np.ndarray:
             f"init: found {init!r}; with distances pass {k} different row numbers below {n}, "
             '"k-means++" or "random"'
         )
+    if weights is not None and not weights[rows].all():
+        row = rows[weights[rows] == 0][0]
+        raise ValueError(f"init: found row {row}, whose weight is 0; pass rows with weight")
     return rows.astype(np.int64)
