@@ -7,6 +7,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils import get_tags
 
 import lloydformer as lf
+from lloydformer.estimators import medoid_matrix
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 DISTANCES = pairwise_distances(X)
@@ -41,3 +42,32 @@ def test_a_grid_search_splits_rows_and_columns():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.best_params_ == {"n_clusters": 3}
     assert not get_tags(lf.KMedoids()).input_tags.pairwise
+
+
+def test_a_diagonal_that_is_not_zero_is_refused():
+    with pytest.raises(ValueError, match=r"distance 1.0 of row 0 to itself"):
+        lf.KMedoids(2, metric="precomputed").fit(np.ones((4, 4)))
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(ValueError, match="device: found 'abacus'"):
+        lf.KMedoids(2, metric="precomputed", device="abacus").fit(DISTANCES)
+
+
+@pytest.mark.parametrize("ended", [0, 2])
+def test_ctrl_c_keeps_the_best_start_so_far(monkeypatch, ended):
+    run, runs = medoid_matrix._run, []
+
+    def run_or_stop(session, start):
+        if len(runs) == ended:
+            raise KeyboardInterrupt
+        runs.append(run(session, start))
+        return runs[-1]
+
+    monkeypatch.setattr(medoid_matrix, "_run", run_or_stop)
+    model = lf.KMedoids(3, metric="precomputed", n_init=5, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(DISTANCES)
+    assert hasattr(model, "inertia_") == (ended > 0)
+    if ended:
+        assert model.inertia_ == min(history[-1] for _, history in runs)

@@ -164,7 +164,7 @@ REFUSED = {
     "with algorithm=.paper.": ({"algorithm": "paper", "metric": "manhattan"}, X),
     "square matrix": ({"metric": "precomputed"}, X),
     "below 0": ({"metric": "precomputed"}, -np.ones((3, 3))),
-    "symmetric": ({"metric": "precomputed"}, np.triu(np.ones((4, 4)))),
+    "symmetric": ({"metric": "precomputed"}, np.triu(np.ones((4, 4)), 1)),
     "different row numbers": ({"metric": "precomputed", "init": [0, 0]}, np.zeros((4, 4))),
     "n_samples=1": ({"metric": "precomputed"}, np.zeros((1, 1))),
     "direction": ({"metric": "cosine"}, np.zeros((4, 2))),

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from lloydformer.algorithms.medoid_schedule import swapping_rounds
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import choose
-from lloydformer.estimators.source import weights_in_units
+from lloydformer.estimators.source import available_device, weights_in_units
 from lloydformer.plans.medoid_search import begin_search
 from lloydformer.plans.session import Session
 
@@ -39,8 +39,21 @@ class MatrixFit:
     n_starts: int
 
 
+class InterruptedSwaps(KeyboardInterrupt):
+    """Ctrl-C, with the best start so far; None if no start has ended."""
+
+    def __init__(self, found: MatrixFit | None) -> None:
+        super().__init__("stopped by the user")
+        self.found = found
+
+
 def fit_matrix(estimator: Any, X: Any, sample_weight: Any, rng: np.random.RandomState) -> MatrixFit:
-    """The best of some starts of FasterPAM's swaps."""
+    """The best of some starts of FasterPAM's swaps.
+
+    Raises `InterruptedSwaps`, with the best start so far, on Ctrl-C.
+    """
+    if estimator.device is not None:
+        available_device(estimator.device)
     given = _checked(estimator, X, reset=True)
     matrix = _symmetric(_distances(estimator, given, given))
     weights, unit = weights_in_units(sample_weight, len(matrix))
@@ -49,12 +62,20 @@ def fit_matrix(estimator: Any, X: Any, sample_weight: Any, rng: np.random.Random
         torch.from_numpy(matrix), None if weights is None else torch.from_numpy(weights),
         seen_from=torch.zeros(len(matrix), dtype=torch.from_numpy(matrix[:1]).dtype),
     )  # fmt: skip
-    n_starts = _n_starts(estimator)
-    with choose(estimator.engine, blocks).open(blocks) as session:
-        runs = [_run(session, _start(estimator, matrix, weights, rng)) for _ in range(n_starts)]
-    medoids, history = min(runs, key=lambda run: run[1][-1])
-    labels = matrix[:, medoids].argmin(axis=1).astype(np.int32)
-    return MatrixFit(medoids, labels, given[medoids], [v * unit for v in history], n_starts)
+    n_starts, runs = _n_starts(estimator), list[tuple[np.ndarray, list[float]]]()
+
+    def best() -> MatrixFit:
+        medoids, history = min(runs, key=lambda run: run[1][-1])
+        labels = matrix[:, medoids].argmin(axis=1).astype(np.int32)
+        return MatrixFit(medoids, labels, given[medoids], [v * unit for v in history], n_starts)
+
+    try:
+        with choose(estimator.engine, blocks).open(blocks) as session:
+            for _ in range(n_starts):
+                runs.append(_run(session, _start(estimator, matrix, weights, rng)))
+    except KeyboardInterrupt:
+        raise InterruptedSwaps(best() if runs else None) from None
+    return best()
 
 
 def distances_to_rows(estimator: Any, X: Any) -> np.ndarray:
@@ -96,6 +117,11 @@ def _symmetric(matrix: np.ndarray) -> np.ndarray:
         )
     if not (matrix >= 0).all():
         raise ValueError("X: found a distance below 0; pass distances that are not negative")
+    if (row := np.flatnonzero(matrix.diagonal() > 1e-6 * float(matrix.max()))).size:
+        raise ValueError(
+            f"X: found the distance {matrix[row[0], row[0]]} of row {row[0]} to itself; pass "
+            "distances, with zeros in the diagonal"
+        )
     if not np.allclose(matrix, matrix.T, rtol=1e-4, atol=1e-6 * float(matrix.max())):
         raise ValueError(
             "X: found distances that are not symmetric; pass a symmetric matrix, for instance "

@@ -23,7 +23,12 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.medoid_matrix import MatrixFit, distances_to_rows, fit_matrix
+from lloydformer.estimators.medoid_matrix import (
+    InterruptedSwaps,
+    MatrixFit,
+    distances_to_rows,
+    fit_matrix,
+)
 from lloydformer.estimators.parameter_checks import Interval, StrOptions, checked_fit
 from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
@@ -158,6 +163,11 @@ class KMedoids(Clusterer):
     -----
     docs/medoids.md has the search step by step, and measurements. With "relocate" and "fasterpam"
     `objective_history_` never rises, and results do not depend on the scale of the data.
+
+    On a matrix of distances, given or computed by a callable, the work is done on the CPU. `init` is
+    "k-means++", "random" or an array of row numbers; other strings draw as "k-means++" does.
+    `effort`, `patience`, `max_iter`, `verbose`, `callback`, `warm_start` and `match_to` have no
+    effect. Ctrl-C keeps the best start that has ended.
 
     With algorithm="paper" the draws depend on the scale. If squared distances are about 1, they are
     neither blind nor greedy; if they are in the hundreds, a medoid never moves. A medoid without
@@ -326,7 +336,13 @@ class KMedoids(Clusterer):
         if not self._of_matrix:
             super().fit(X, sample_weight=sample_weight)
             return self
-        self._keep_matrix(fit_matrix(self, X, sample_weight, generator_of(self.random_state)))
+        try:
+            found = fit_matrix(self, X, sample_weight, generator_of(self.random_state))
+        except InterruptedSwaps as stop:
+            if stop.found is not None:
+                self._keep_matrix(stop.found)
+            raise
+        self._keep_matrix(found)
         return self
 
     def _check_together(self) -> None:

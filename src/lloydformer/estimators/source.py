@@ -207,12 +207,12 @@ def read(
 def _device_of(estimator: Any, points: Tensor) -> torch.device:
     """Where folds run: the device of the points, or the one that they were too large for."""
     wanted = _wanted_device(estimator)
-    return points.device if wanted is None or points.is_cuda else _device(wanted)
+    return points.device if wanted is None or points.is_cuda else available_device(wanted)
 
 
 def _moved(points: Tensor, name: Any) -> Tensor:
     """The points on a device; unchanged if they do not fit into the memory of a GPU."""
-    device = _device(name)
+    device = available_device(name)
     needed = 1.6 * points.nbytes + _BYTES_A_POINT * len(points)
     if device.type == "cuda" and not points.is_cuda and needed > _free_memory(device):
         return points
@@ -367,7 +367,8 @@ def device_of(name: Any) -> torch.device:
     return device
 
 
-def _device(name: Any) -> torch.device:
+def available_device(name: Any) -> torch.device:
+    """Return the device; raises `ValueError` also for one that this machine does not have."""
     device = device_of(name)
     try:
         return torch.empty(0, device=device).device  # "cuda" is one with a number
