@@ -71,3 +71,28 @@ def test_ctrl_c_keeps_the_best_start_so_far(monkeypatch, ended):
     assert hasattr(model, "inertia_") == (ended > 0)
     if ended:
         assert model.inertia_ == min(history[-1] for _, history in runs)
+
+
+def uphill(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.maximum(b - a, 0).sum())
+
+
+def undefined(a: np.ndarray, b: np.ndarray) -> float:
+    return float("nan")
+
+
+def negative(a: np.ndarray, b: np.ndarray) -> float:
+    return -chebyshev(a, b)
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        (uphill, "metric: uphill returned .* for rows 0 and 1.*symmetric"),
+        (undefined, "metric: undefined returned nan"),
+        (negative, "metric: negative returned -"),
+    ],
+)
+def test_a_callable_that_is_no_metric_is_named(metric, words):
+    with pytest.raises(ValueError, match=words):
+        lf.KMedoids(2, metric=metric).fit(X)

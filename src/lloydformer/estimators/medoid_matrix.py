@@ -1,5 +1,6 @@
 """K-medoids on a matrix of distances, given or computed by a callable."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,9 @@ from lloydformer.engines import choose
 from lloydformer.estimators.source import available_device, weights_in_units
 from lloydformer.plans.medoid_search import begin_search
 from lloydformer.plans.session import Session
+
+PAIRS = 32
+"""Pairs of rows for which a callable is called in both orders."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,33 @@ def _checked(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
 def _distances(estimator: Any, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     if not callable(estimator.metric):
         return X
-    return np.ascontiguousarray(pairwise_distances(X, Y, metric=estimator.metric))
+    if X is Y:  # half of the distances are computed
+        _check_order(estimator.metric, X)
+    found = np.ascontiguousarray(pairwise_distances(X, Y, metric=estimator.metric))
+    if not (found >= 0).all():
+        raise ValueError(
+            f"metric: {_name(estimator.metric)} returned {found[~(found >= 0)][0]}; pass a metric "
+            "that returns numbers of at least 0"
+        )
+    return found
+
+
+def _check_order(metric: Callable[..., float], X: np.ndarray) -> None:
+    """Compare metric(a, b) with metric(b, a) for some neighbouring rows a, b."""
+    firsts = np.unique(np.linspace(0, len(X) - 2, PAIRS if len(X) > 1 else 0).astype(int))
+    there = np.array([metric(X[i], X[i + 1]) for i in firsts])
+    back = np.array([metric(X[i + 1], X[i]) for i in firsts])
+    tolerance = 1e-4 * np.abs(there) + 1e-6 * np.abs(there).max(initial=0)
+    for at in np.flatnonzero(np.abs(there - back) > tolerance)[:1]:
+        i = firsts[at]
+        raise ValueError(
+            f"metric: {_name(metric)} returned {there[at]} for rows {i} and {i + 1}, and "
+            f"{back[at]} for rows {i + 1} and {i}; pass a metric that is symmetric"
+        )
+
+
+def _name(metric: Callable[..., float]) -> str:
+    return getattr(metric, "__name__", repr(metric))
 
 
 def _symmetric(matrix: np.ndarray) -> np.ndarray:
