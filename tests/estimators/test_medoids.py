@@ -178,6 +178,14 @@ def test_what_cannot_be_clustered_is_refused(words):
         lf.KMedoids(2, **parameters).fit(data)
 
 
+def test_a_row_of_zeros_offers_only_parameters_that_there_are():
+    rows = np.r_[X, np.zeros((1, 4))]
+    with pytest.raises(ValueError, match=r"row 90, which has no direction; remove such rows$"):
+        lf.KMedoids(2, metric="cosine").fit(rows)
+    with pytest.raises(ValueError, match='or pass zero_rows="ignore"'):
+        lf.SphericalKMeans(2).fit(rows)
+
+
 def test_ctrl_c_keeps_the_medoids_so_far():
     def stop(progress):
         if progress.iteration == 3:
