@@ -111,6 +111,20 @@ def test_weights_count_as_rows():
         assert model.inertia_ == pytest.approx(weights @ least)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("metric", ["sqeuclidean", "manhattan"])
+def test_rows_without_weight_are_no_medoids(engine, metric):
+    """Each row without weight comes before an equal one with weight."""
+    rows = np.array([[0.0], [0.0], [5.0], [5.0], [5.0], [9.0]])
+    weights = np.array([0, 1, 0, 0, 1, 1.0])
+    model = lf.KMedoids(3, metric=metric, random_state=0, engine=engine)
+    model.fit(rows, sample_weight=weights)
+    assert sorted(model.medoid_indices_) == [1, 4, 5]
+    distances = pairwise_distances(rows)
+    with pytest.raises(ValueError, match="row 2, whose weight is 0"):
+        lf.KMedoids(2, metric="precomputed", init=[1, 2]).fit(distances, sample_weight=weights)
+
+
 def test_equal_rows_and_as_many_clusters_as_rows():
     few = np.array([[0.0], [0.0], [1.0], [1.0], [2.0]])
     with pytest.warns(match="distinct clusters"):
@@ -125,11 +139,32 @@ def test_the_initial_rows_of_a_matrix():
     assert model.objective_history_[0] == pytest.approx(distances[:, [3, 70]].min(axis=1).sum())
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_medoid_without_the_triangle_inequality(engine):
+    """A row near to all others but one, which is farther than any from the first medoid."""
+    distances = np.ones((20, 20))
+    distances[1], distances[:, 1] = 0.1, 0.1
+    distances[1, 2] = distances[2, 1] = 1000.0
+    np.fill_diagonal(distances, 0)
+    model = lf.KMedoids(1, metric="precomputed", init=[0], engine=engine).fit(distances)
+    assert model.inertia_ == pytest.approx(distances.sum(axis=1).min())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_matrix_that_is_nearly_symmetric(engine):
+    distances = 1 + 1e-5 * np.random.default_rng(0).random((60, 60))
+    np.fill_diagonal(distances, 0)
+    model = lf.KMedoids(5, metric="precomputed", random_state=0, engine=engine).fit(distances)
+    mean = (distances + distances.T) / 2
+    assert model.inertia_ == pytest.approx(mean[:, model.medoid_indices_].min(axis=1).sum())
+    assert (np.diff(model.objective_history_) <= 0).all()
+
+
 REFUSED = {
     "with algorithm=.paper.": ({"algorithm": "paper", "metric": "manhattan"}, X),
     "square matrix": ({"metric": "precomputed"}, X),
     "below 0": ({"metric": "precomputed"}, -np.ones((3, 3))),
-    "symmetric": ({"metric": "precomputed"}, np.triu(np.ones((4, 4)))),
+    "symmetric": ({"metric": "precomputed"}, np.triu(np.ones((4, 4)), 1)),
     "different row numbers": ({"metric": "precomputed", "init": [0, 0]}, np.zeros((4, 4))),
     "n_samples=1": ({"metric": "precomputed"}, np.zeros((1, 1))),
     "direction": ({"metric": "cosine"}, np.zeros((4, 2))),
@@ -141,6 +176,14 @@ def test_what_cannot_be_clustered_is_refused(words):
     parameters, data = REFUSED[words]
     with pytest.raises(ValueError, match=words):
         lf.KMedoids(2, **parameters).fit(data)
+
+
+def test_a_row_of_zeros_offers_only_parameters_that_there_are():
+    rows = np.r_[X, np.zeros((1, 4))]
+    with pytest.raises(ValueError, match=r"row 90, which has no direction; remove such rows$"):
+        lf.KMedoids(2, metric="cosine").fit(rows)
+    with pytest.raises(ValueError, match='or pass zero_rows="ignore"'):
+        lf.SphericalKMeans(2).fit(rows)
 
 
 def test_ctrl_c_keeps_the_medoids_so_far():

@@ -1,6 +1,7 @@
 """Distances between rows of the data, as the search for medoids asks for them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -29,6 +30,10 @@ class RowDistances(Protocol):
         """Distances of some rows to their weighted mean."""
         ...
 
+    def bound(self, r: ndarray) -> float:
+        """At least the largest distance of two rows; r: those of one row to all, (n,)."""
+        ...
+
 
 @dataclass(frozen=True)
 class PointDistances:
@@ -48,6 +53,9 @@ class PointDistances:
     def to_mean(self, rows: ndarray, weights: ndarray) -> ndarray:
         points = self.points[rows]
         return self._apart(points, weights @ points / (weights.sum() or 1.0))
+
+    def bound(self, r: ndarray) -> float:
+        return _bound_of_squares(r)
 
     def _apart(self, points: ndarray, place: ndarray) -> ndarray:
         apart = points - place
@@ -78,6 +86,9 @@ class SparseCosines:
         mean = sparse.csr_array(weights[None] / (weights.sum() or 1.0)) @ points
         return self._apart(points, mean)
 
+    def bound(self, r: ndarray) -> float:
+        return _bound_of_squares(r)
+
     def _apart(self, points: Any, place: Any) -> ndarray:
         """|x - y|^2 / 2, which is 1 - cos for unit vectors; a mean is shorter."""
         squares = float(place.multiply(place).sum())
@@ -101,3 +112,16 @@ class MatrixDistances:
 
     def to_mean(self, rows: ndarray, weights: ndarray) -> ndarray:
         raise NotImplementedError("a matrix of distances has no means")
+
+    def bound(self, r: ndarray) -> float:
+        return self._far
+
+    @cached_property
+    def _far(self) -> float:
+        """Twice the largest distance; the triangle inequality may not hold."""
+        return 2 * float(self.matrix.max())
+
+
+def _bound_of_squares(r: ndarray) -> float:
+    """By the triangle inequality (2 sqrt(r))^2; larger than 2 r, for what is not squared."""
+    return 4 * float(r.max())

@@ -4,6 +4,7 @@ The loss is the sum of w_i r_i, r_i being the distance of row i to its nearest m
 raises it. Memory: k distances a row here; the kernels keep two.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,8 @@ class MedoidTable:
     """Rows of each cluster that came or went since it was last looked at, (k,)."""
     counted: ndarray
     """Has the row a weight? (n,)"""
+    bound: Callable[[ndarray], float]
+    """Upper bound of all distances; see `RowDistances`."""
 
     def __post_init__(self) -> None:
         order = np.argsort(self.away, axis=0, kind="stable")
@@ -45,12 +48,12 @@ class MedoidTable:
         else:  # farther than any row can be from another medoid; it cancels
             self.second, self.s = (
                 np.full_like(self.first, -1),
-                np.full_like(self.r, 4 * self.r.max()),
+                np.full_like(self.r, self.bound(self.r)),
             )
 
     def replaced(self, medoids: ndarray, away: ndarray, before: ndarray) -> "MedoidTable":
         """Other medoids. before: the places that rows had, by the new numbers; -1 if it is gone."""
-        new = MedoidTable(medoids, away, self.changed, self.counted)
+        new = MedoidTable(medoids, away, self.changed, self.counted, self.bound)
         moved = self.counted & (new.first != before)
         k = len(medoids)
         left = np.bincount(before[moved & (before >= 0)], minlength=k)
@@ -87,7 +90,10 @@ class MedoidSearch:
     def begin(self, medoids: ndarray) -> None:
         """Begin with these medoids."""
         away = np.stack([self.distances.of_row(int(m)) for m in medoids])
-        table = MedoidTable(np.array(medoids), away, np.zeros(len(medoids), int), self.weights > 0)
+        table = MedoidTable(
+            np.array(medoids), away, np.zeros(len(medoids), int), self.weights > 0,
+            self.distances.bound,
+        )  # fmt: skip
         self.table = table.replaced(table.medoids, away, np.full(away.shape[1], -1))
 
     def descend(self, rounds: int, slack: float) -> bool:
@@ -184,13 +190,22 @@ class MedoidSearch:
         while len(candidates):
             gains = self.gains(candidates, rows)
             c, j = np.unravel_index(np.argmax(gains), gains.shape)
-            if not gains[c, j] > LEAST * self.loss:
+            enough = gains[c, j] > LEAST * self.loss
+            if not (enough and self._swap_if_better(int(j), int(candidates[c]))):
                 return fell
-            self._swap(int(j), int(candidates[c]))
             fell = True
             if rows is not None:
                 return fell
         return fell
+
+    def _swap_if_better(self, place: int, x: int) -> bool:
+        """Swap, or leave the table as it is if rounding made the gain: so the search ends."""
+        before, loss = self.table, self.loss
+        self._swap(place, x)
+        if self.loss < loss:
+            return True
+        self.table = before
+        return False
 
     def _improve(self, j: int) -> bool:
         self.table.changed[j] = 0

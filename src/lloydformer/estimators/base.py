@@ -260,7 +260,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         source = read(self, X, sample_weight, reset=reset, directions=self._directions, view=view)
         if not self._directions:
             return source
-        return source.without_zero_rows(getattr(self, "zero_rows", "error"))
+        return source.without_zero_rows(getattr(self, "zero_rows", "refuse"))
 
     def _check_size(self, blocks: Blocks) -> None:
         count = blocks.n_weighted if isinstance(blocks, PartsBlocks) else count_weighted(blocks)

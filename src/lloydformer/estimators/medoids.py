@@ -23,10 +23,16 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.medoid_matrix import MatrixFit, distances_to_rows, fit_matrix
+from lloydformer.estimators.medoid_matrix import (
+    InterruptedSwaps,
+    MatrixFit,
+    distances_to_rows,
+    fit_matrix,
+)
 from lloydformer.estimators.parameter_checks import Interval, StrOptions, checked_fit
 from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
+from lloydformer.estimators.sample_weight import checked_weights
 from lloydformer.estimators.source import Source, View
 from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan
@@ -158,6 +164,11 @@ class KMedoids(Clusterer):
     docs/medoids.md has the search step by step, and measurements. With "relocate" and "fasterpam"
     `objective_history_` never rises, and results do not depend on the scale of the data.
 
+    On a matrix of distances, given or computed by a callable, the work is done on the CPU. `init` is
+    "k-means++", "random" or an array of row numbers; other strings draw as "k-means++" does.
+    `effort`, `patience`, `max_iter`, `verbose`, `callback`, `warm_start` and `match_to` have no
+    effect. Ctrl-C keeps the best start that has ended.
+
     With algorithm="paper" the draws depend on the scale. If squared distances are about 1, they are
     neither blind nor greedy; if they are in the hundreds, a medoid never moves. A medoid without
     points is drawn from the points of other clusters.
@@ -237,6 +248,12 @@ class KMedoids(Clusterer):
     def _of_matrix(self) -> bool:
         """Are all distances kept, given or computed by a callable?"""
         return callable(self.metric) or self.metric == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        given = isinstance(self.metric, str) and self.metric == "precomputed"
+        tags.input_tags.pairwise = tags.input_tags.positive_only = given
+        return tags
 
     def _recipe(self) -> Recipe:
         return recipes.medoids(None if self.separation is None else float(self.separation))
@@ -319,7 +336,13 @@ class KMedoids(Clusterer):
         if not self._of_matrix:
             super().fit(X, sample_weight=sample_weight)
             return self
-        self._keep_matrix(fit_matrix(self, X, sample_weight, generator_of(self.random_state)))
+        try:
+            found = fit_matrix(self, X, sample_weight, generator_of(self.random_state))
+        except InterruptedSwaps as stop:
+            if stop.found is not None:
+                self._keep_matrix(stop.found)
+            raise
+        self._keep_matrix(found)
         return self
 
     def _check_together(self) -> None:
@@ -374,7 +397,8 @@ class KMedoids(Clusterer):
         True
         """
         if self._of_matrix:
-            return self.transform(X).argmin(axis=1).astype(np.int32)
+            check_is_fitted(self)
+            return distances_to_rows(self, X).argmin(axis=1).astype(np.int32)
         if self.metric != "manhattan":
             return super().predict(X)
         check_is_fitted(self)
@@ -444,9 +468,11 @@ class KMedoids(Clusterer):
         """
         if not self._of_matrix:
             return super().score(X, sample_weight=sample_weight)
-        least = self.transform(X).min(axis=1)
-        weights = np.ones(len(least)) if sample_weight is None else np.asarray(sample_weight)
-        return -float(weights @ least)
+        check_is_fitted(self)
+        least = distances_to_rows(self, X).min(axis=1)
+        if sample_weight is None:
+            return -float(least.sum())
+        return -float(checked_weights(sample_weight, len(least)) @ least)
 
 
 register(

@@ -145,7 +145,7 @@ class ShardReports:
 
     def _check_directions(self, zero_rows: str) -> None:
         n_rows, n_zero = sum(self.lengths), sum(one.n_zero for one in self.reports)
-        if n_zero and (zero_rows == "error" or n_zero == n_rows):
+        if n_zero and (zero_rows != "ignore" or n_zero == n_rows):
             rank = next(rank for rank, one in enumerate(self.reports) if one.n_zero)
             row = sum(self.lengths[:rank]) + self.reports[rank].first_zero
-            raise NoDirectionError(row, some=n_zero < n_rows)
+            raise NoDirectionError(row, ignorable=zero_rows == "error" and n_zero < n_rows)

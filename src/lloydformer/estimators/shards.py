@@ -85,7 +85,7 @@ def read_shard(
         return own[0].report
 
     everyone = ShardReports(ranks.gather_results(look))
-    everyone.check(getattr(estimator, "zero_rows", "error"))
+    everyone.check(getattr(estimator, "zero_rows", "refuse"))
     opening = _opening(estimator, everyone, directions)
     weights = list[Tensor | None]()
     ranks.gather_results(lambda: weights.append(_weights(own[0], everyone)))

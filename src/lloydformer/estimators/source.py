@@ -48,14 +48,18 @@ class Source:
 
     @one_core()
     def without_zero_rows(self, policy: str) -> "Source":
-        """Rows of zeros have no direction: refuse them, or let them count for nothing."""
+        """Rows of zeros have no direction: refuse them, or let them count for nothing.
+
+        policy: the parameter `zero_rows`; "refuse" if the estimator has none.
+        """
         blocks = self.blocks
         assert not isinstance(blocks, PartsBlocks)
         zero = zero_rows_of(blocks)
         if len(zero) == 0:
             return self
-        if policy == "error" or len(zero) == blocks.layout.n_rows:
-            raise NoDirectionError(int(zero[0]), some=len(zero) < blocks.layout.n_rows)
+        some = len(zero) < blocks.layout.n_rows
+        if policy != "ignore" or not some:
+            raise NoDirectionError(int(zero[0]), ignorable=policy == "error" and some)
         weights = blocks.weights(0, blocks.layout.n_rows)
         if weights is None:
             ones = torch.from_numpy(scratch_array(blocks.layout.n_rows, dtype=np.float64)).fill_(1)
@@ -100,13 +104,16 @@ class ClusterSource(Source):
 
 
 class NoDirectionError(ValueError):
-    """A row of zeros, where directions are compared; `row` counts from 0."""
+    """A row of zeros, where directions are compared; `row` counts from 0.
 
-    def __init__(self, row: int, *, some: bool) -> None:
+    ignorable: zero_rows="ignore" would help.
+    """
+
+    def __init__(self, row: int, *, ignorable: bool) -> None:
         self.row = row
         super().__init__(
             f"X: found only zeros in row {row}, which has no direction; remove such rows"
-            + (' or pass zero_rows="ignore"' if some else "")
+            + (' or pass zero_rows="ignore"' if ignorable else "")
         )
 
 
@@ -207,12 +214,12 @@ def read(
 def _device_of(estimator: Any, points: Tensor) -> torch.device:
     """Where folds run: the device of the points, or the one that they were too large for."""
     wanted = _wanted_device(estimator)
-    return points.device if wanted is None or points.is_cuda else _device(wanted)
+    return points.device if wanted is None or points.is_cuda else available_device(wanted)
 
 
 def _moved(points: Tensor, name: Any) -> Tensor:
     """The points on a device; unchanged if they do not fit into the memory of a GPU."""
-    device = _device(name)
+    device = available_device(name)
     needed = 1.6 * points.nbytes + _BYTES_A_POINT * len(points)
     if device.type == "cuda" and not points.is_cuda and needed > _free_memory(device):
         return points
@@ -252,10 +259,9 @@ def read_collection(
     _note_names(estimator, found.pieces.names, reset)
     zero = found.first_zero_row() if directions else None
     n_zero = sum(survey.n_zero for survey in found.surveys)
-    if zero is not None and (
-        getattr(estimator, "zero_rows", "error") == "error" or n_zero == found.n_rows
-    ):
-        raise NoDirectionError(zero, some=n_zero < found.n_rows)
+    policy, some = getattr(estimator, "zero_rows", "refuse"), n_zero < found.n_rows
+    if zero is not None and (policy != "ignore" or not some):
+        raise NoDirectionError(zero, ignorable=policy == "error" and some)
     ignored = zero is not None
     if sample_weight is not None:
         weights = Weights.of(opener.survey_weights(sample_weight, directions), ignored)
@@ -367,7 +373,8 @@ def device_of(name: Any) -> torch.device:
     return device
 
 
-def _device(name: Any) -> torch.device:
+def available_device(name: Any) -> torch.device:
+    """Return the device; raises `ValueError` also for one that this machine does not have."""
     device = device_of(name)
     try:
         return torch.empty(0, device=device).device  # "cuda" is one with a number

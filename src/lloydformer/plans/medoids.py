@@ -68,7 +68,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Closest:
-    """The nearest row of each center, and its squared distance."""
+    """The nearest row with weight of each center, and its squared distance."""
 
     centers: Tensor
 
@@ -76,8 +76,11 @@ class Closest:
 
     def map(self, block: PointBlock) -> tuple[Tensor, Tensor]:
         squares = block.rows.squared_norms()[:, None]
-        away = (block.rows.scores(self.centers) + squares).min(dim=0)
-        return away.values, away.indices + block.start
+        away = block.rows.scores(self.centers) + squares  # (m, k)
+        if block.weights is not None:
+            away = away.masked_fill(block.weights[:, None] == 0, torch.inf)
+        least = away.min(dim=0)
+        return least.values, least.indices + block.start
 
     def merge(
         self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]

@@ -306,7 +306,8 @@ def _closest(points: OpenPoints, fold: Closest) -> Summary:
     points.kernels.run(
         "closest", centers=_array(fold.centers), closest=distances.numpy(), rows=rows.numpy()
     )
-    return distances, rows + points.blocks.first_row
+    distances.masked_fill_(rows < 0, torch.inf)  # no point has weight
+    return distances, rows.clamp_(min=0) + points.blocks.first_row
 
 
 FOLDS: dict[type, KernelFold] = {

@@ -143,8 +143,12 @@ class MedoidPartition : public MedoidTable<T> {
         each_leaf([&](int64_t i, Numbers& found) { rescan(i, found); });
         if (k() > 1) return;
         // A second medoid that is farther than any row can be from another: its distance cancels.
-        const T far = 4 * *std::max_element(near.begin(), near.end());
-        std::fill(next.begin(), next.end(), far);
+        // By the triangle inequality, four times the largest square; a matrix need not have it.
+        if (rows.metric != Metric::precomputed)
+            far_ = 4 * *std::max_element(near.begin(), near.end());
+        else if (far_ < 0)
+            far_ = 2 * *std::max_element(rows.known(0), rows.known(rows.n));
+        std::fill(next.begin(), next.end(), far_);
         each_leaf([](int64_t, Numbers&) {});
     }
 
@@ -213,6 +217,7 @@ class MedoidPartition : public MedoidTable<T> {
     }
 
     const Rows<T>& weights_;
+    T far_ = -1;                        // distance to the second medoid if there is one medoid
     std::vector<RowBatch<T>> batches_;  // of the medoids
 };
 

@@ -77,11 +77,23 @@ class MedoidSearch {
         bool any = false;
         while (true) {
             const Exchange best = gains_.best(rows, count, list);
-            if (!(best.gain > LEAST * state.loss)) return any;
-            state.swap(best.place, best.row);
+            if (!(best.gain > LEAST * state.loss) || !swap_if_better(best)) return any;
             any = true;
             if (list != nullptr) return any;
         }
+    }
+
+    /// Returns whether the loss fell. Where it did not, because gains are rounded, the table is as
+    /// it was: so the search ends.
+    bool swap_if_better(const Exchange& best) {
+        const int32_t row = state.medoids[best.place];
+        const std::vector<MedoidCluster> clusters = state.clusters;
+        const double loss = state.loss;
+        state.swap(best.place, best.row);
+        if (state.loss < loss) return true;
+        state.swap(best.place, row);
+        state.clusters = clusters, state.loss = loss;
+        return false;
     }
 
     RowList nearest(int j, int64_t count) {

@@ -192,7 +192,8 @@ void run_draw(Workspace<T>& work, Call& call) {
     call.results = {int64_t(found.changed)};
 }
 
-/// The nearest row (k) of each center, and its squared distance (k).
+/// The nearest row with weight (k) of each center, -1 if there is none, and its squared distance
+/// (k).
 template <class T>
 void run_closest(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);
@@ -209,7 +210,8 @@ void run_closest(Workspace<T>& work, Call& call) {
                     V<T> away[2];
                     distances_to(block.lanes(), centers.d, centers.row(j), away);
                     for (int r = 0; r < block.count; r++)
-                        best.see(j, -double(away[r / W<T>][r % W<T>]), i + r);
+                        if (work.rows.weight(i + r) > 0)
+                            best.see(j, -double(away[r / W<T>][r % W<T>]), i + r);
                 }
             }
         };
