@@ -53,7 +53,7 @@ def sampled_start(
         seed = int(rng.randint(2**31 - 1))
         first = replace(how.first, seed=seed, patience=0)  # children repair most of it
         search = Search(replace(how, first=first, child_patience=1), descent, 0)
-        search.run([sample.gather(rows).double() for rows in starts])
+        search.run(sample.gather(rows).double() for rows in starts)
         return search.pool.members[0].centers + blocks.origin.double()
 
 
