@@ -54,6 +54,15 @@ def test_never_rises_and_never_above_lloyd_from_the_same_start(engine, init):
         assert fit.inertia_ <= lf.KMeans(6, init=start).fit(SMALL).inertia_
 
 
+@pytest.mark.parametrize("effort", ["low", 2])
+def test_rounded_centers_do_not_let_it_rise(effort, engine):
+    points = (SMALL / 100 + 3000).astype(np.float32)
+    for seed in range(3):
+        fit = lf.RelocatingKMeans(6, effort=effort, random_state=seed, engine=engine).fit(points)
+        assert (np.diff(fit.objective_history_) <= 1e-7 * fit.inertia_).all()
+        assert fit.objective_history_[-1] == fit.inertia_
+
+
 def test_layers_are_bounded_and_all_of_them_are_heard(engine):
     heard = []
     fit = lf.RelocatingKMeans(

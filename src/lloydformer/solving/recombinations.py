@@ -11,7 +11,7 @@ from lloydformer.plans.merging import merge
 from lloydformer.plans.mutation import mutated
 from lloydformer.plans.session import Session
 from lloydformer.solving.descent import Descent, Outcome, Progress, Stopped
-from lloydformer.solving.relocations import Relocations, Walk
+from lloydformer.solving.relocations import Relocations, Walk, finished
 
 SAME = 1e-6
 """Solutions whose objectives differ by no more than this fraction count as the same one."""
@@ -191,7 +191,7 @@ class Search:
         self._enter()
         if not self.pool.members:
             return None
-        return self.descent.finish(self.pool.members[0].centers, self.history)
+        return finished(self.descent, self.pool.members[0].centers, self.history)
 
     def _child(self, number: int, mutate: bool) -> Tensor:
         session = self.descent.session

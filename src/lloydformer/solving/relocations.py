@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -80,7 +80,7 @@ class Relocations:
         layer = number * descent.rules.max_iter
         done = self.in_one_call(descent, [centers], range(self.seed, self.seed + 1), layer)
         if done is not None:
-            outcome = descent.finish(done[0].centers, done[0].history)
+            outcome = finished(descent, done[0].centers, done[0].history)
             if done[0].interrupted:
                 raise Stopped(outcome)
             yield outcome
@@ -91,8 +91,16 @@ class Relocations:
             walk.run()
         except KeyboardInterrupt:
             history = walk.history
-            raise Stopped(descent.finish(walk.centers, history) if history else None) from None
-        yield descent.finish(walk.centers, walk.history)
+            kept = finished(descent, walk.centers, history) if history else None
+            raise Stopped(kept) from None
+        yield finished(descent, walk.centers, walk.history)
+
+
+def finished(descent: Descent, centers: Tensor, history: list[float]) -> Outcome:
+    """The outcome of centers; rounding them is kept from letting the history rise."""
+    found = descent.finish(centers, history)
+    end = found.history[-1]
+    return replace(found, history=tuple(max(before, end) for before in found.history))
 
 
 class Walk:
