@@ -85,6 +85,16 @@ def test_the_end_of_a_fit_is_told_in_plain_words(command, here):
     assert "iterations, " in command(*fit, "--algorithm", "learned")[1]
 
 
+@pytest.mark.parametrize("effort", ["medium", "2"])
+def test_effort_and_time_limit(command, here, effort):
+    more = ("--algorithm", "relocating", "--effort", effort, "--time-limit", "100", "--json")
+    status, out, _ = command("fit", "points.csv", "-k", "3", *more)
+    assert status == 0
+    options = json.loads(out)["options"]
+    assert options["time_limit"] == 100
+    assert options["effort"] == (2 if effort == "2" else effort)
+
+
 def test_a_range_of_k_writes_the_best_silhouette(command, here):
     status, out, _ = command("fit", "points.csv", "-k", "1:5", "--scale", "standard", "--json")
     found = json.loads(out)

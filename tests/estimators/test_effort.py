@@ -1,9 +1,13 @@
 """RelocatingKMeans with a pool: better with more effort, bounded, and stopped with its best."""
 
+import itertools
+import signal
+import threading
 import time
 
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
 from sklearn.datasets import load_digits
 
@@ -48,6 +52,15 @@ def test_never_rises_and_never_above_lloyd_from_the_same_start(engine, init):
     assert fit.objective_history_[-1] == pytest.approx(fit.inertia_)
     if init == "array":
         assert fit.inertia_ <= lf.KMeans(6, init=start).fit(SMALL).inertia_
+
+
+@pytest.mark.parametrize("effort", ["low", 2])
+def test_rounded_centers_do_not_let_it_rise(effort, engine):
+    points = (SMALL / 100 + 3000).astype(np.float32)
+    for seed in range(3):
+        fit = lf.RelocatingKMeans(6, effort=effort, random_state=seed, engine=engine).fit(points)
+        assert (np.diff(fit.objective_history_) <= 1e-7 * fit.inertia_).all()
+        assert fit.objective_history_[-1] == fit.inertia_
 
 
 def test_layers_are_bounded_and_all_of_them_are_heard(engine):
@@ -99,6 +112,60 @@ def test_a_time_limit_ends_it_with_a_result(effort, engine):
     began = time.perf_counter()
     assert longer.fit(SMALL).inertia_ < model.inertia_
     assert time.perf_counter() - began < 3
+
+
+@pytest.mark.parametrize("how", [{"patience": 3000}, {"effort": 10_000}])
+def test_a_time_limit_ends_what_could_be_one_call(how):
+    points = np.random.default_rng(0).normal(size=(5000, 8))
+    began = time.perf_counter()
+    model = lf.RelocatingKMeans(50, time_limit=0.1, random_state=0, **how).fit(points)
+    assert time.perf_counter() - began < 1
+    assert model.n_iter_ > 0
+
+
+def test_the_first_start_is_run_before_the_others_are_seeded(monkeypatch):
+    clock = (number * 0.01 for number in itertools.count())
+    monkeypatch.setattr("lloydformer.solving.relocations.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("lloydformer.estimators.relocating.perf_counter", lambda: next(clock))
+    model = lf.RelocatingKMeans(8, effort="best", time_limit=0.2, random_state=0).fit(DIGITS)
+    one = lf.KMeans(8, random_state=0, max_iter=1).fit(DIGITS)
+    assert 1 < model.n_iter_ < 20
+    assert model.inertia_ < one.inertia_
+
+
+def test_a_generous_time_limit_changes_nothing():
+    one, two = (
+        lf.RelocatingKMeans(8, effort=6, random_state=0, time_limit=limit).fit(DIGITS)
+        for limit in (None, 1000.0)
+    )
+    np.testing.assert_allclose(one.cluster_centers_, two.cluster_centers_, atol=1e-9)
+    np.testing.assert_allclose(one.objective_history_, two.objective_history_)
+
+
+@pytest.mark.parametrize("how", [{"patience": 300}, {"effort": 400}])
+def test_ctrl_c_in_one_call_keeps_the_best_so_far(how):
+    points = np.random.default_rng(0).normal(size=(5000, 8))
+    model = lf.RelocatingKMeans(50, random_state=0, **how)
+    main = threading.main_thread().ident
+    assert main is not None
+    press = threading.Timer(0.4, signal.pthread_kill, (main, signal.SIGINT))
+    press.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(points)
+    assert model.n_iter_ > 0
+    assert model.inertia_ == pytest.approx(-model.score(points))
+
+
+def test_ctrl_c_while_further_starts_are_seeded_keeps_the_first(monkeypatch):
+    def seeds(session, n_clusters, rng, n_starts):
+        yield torch.arange(n_clusters)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lloydformer.estimators.starts.seeds_of_starts", seeds)
+    model = lf.RelocatingKMeans(8, effort="high", time_limit=100.0, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(DIGITS)
+    assert model.inertia_ < lf.KMeans(8, init=DIGITS[:8]).fit(DIGITS).inertia_ * 1.001
 
 
 def test_several_pools_draw_anew():

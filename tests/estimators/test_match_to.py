@@ -74,6 +74,14 @@ def test_partial_fit_takes_the_numbers_in_its_first_batch():
     assert np.abs(stream.cluster_centers_ - MIDDLES[SHUFFLED]).max() < 1
 
 
+@pytest.mark.parametrize("kind", [lf.KMeans, lf.KMedoids])
+def test_views_are_taken(kind):
+    points = np.random.default_rng(0).normal(size=(60, 2))
+    centers = kind(3, random_state=0).fit(points).cluster_centers_
+    again = kind(3, random_state=0, match_to=centers[::-1]).fit(points)
+    np.testing.assert_array_equal(again.cluster_centers_, centers[::-1])
+
+
 def test_scaled_columns_and_tensors():
     blocks = lf.data.open(X * [1.0, 1000.0], scale="standard")
     plain = lf.KMeans(4, random_state=0).fit(blocks)

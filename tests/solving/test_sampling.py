@@ -6,6 +6,8 @@ import torch
 
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.engines import choose
+from lloydformer.plans.seeding import Sample
 from lloydformer.solving import sampling
 
 
@@ -36,6 +38,29 @@ def test_the_sample_finds_all_clusters_from_a_bad_start(small_limits, engine, we
     model.fit(points, sample_weight=weights if weighted else None)
     assert len(np.unique(model.labels_[:16])) == 16
     assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
+
+
+def test_a_weighted_sample_is_drawn_in_one_pass(engine):
+    points, weights = torch.arange(400.0)[:, None], torch.zeros(400, dtype=torch.float64)
+    weights[100:300] = torch.arange(1.0, 201)
+    blocks = TensorBlocks(points, weights)
+    with choose(engine, blocks).open(blocks) as session:
+        drawn = [session.fold(Sample(50, seed))[1].cpu() for seed in range(20)]
+        every = session.fold(Sample(1000, 0))[1].cpu()
+    assert sorted(every.tolist()) == list(range(100, 300))
+    assert all(len(rows.unique()) == 50 for rows in drawn)
+    assert 220 < torch.cat(drawn).double().mean() < 236  # with equal weights: 199.5
+    keys, rows = Sample(50, 3)._smallest(torch.tensor([2.0, 1.0]), torch.tensor([7, 8]))
+    assert (keys.tolist(), rows.tolist()) == ([1.0, 2.0], [8, 7])
+
+
+def test_few_rows_with_weight(small_limits, engine):
+    points, weights = blobs(), np.zeros(3000)
+    weights[:40] = 1
+    model = lf.RelocatingKMeans(16, effort=1, random_state=0, engine=engine)
+    model.fit(points, sample_weight=weights)
+    alone = lf.RelocatingKMeans(16, random_state=0).fit(points[:40])
+    assert model.inertia_ < 1.2 * alone.inertia_
 
 
 def test_layers_on_the_sample_are_not_counted(small_limits, monkeypatch):

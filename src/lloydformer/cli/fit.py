@@ -38,6 +38,7 @@ from lloydformer.jobs.fit.settings import (
     algorithms,
     check_algorithm,
     check_criterion,
+    name_or_number,
     numbers_of_clusters,
 )
 
@@ -154,6 +155,18 @@ def fit(
         int | None,
         integer(help="relocating, medoids: stop after this many tries without gain."),
     ] = None,
+    effort: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="relocating: low, medium, high, best or a number of recombinations; "
+            "medoids: quick, balanced or thorough.",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option("--time-limit", help="relocating: seconds that a fit takes at most."),
+    ] = None,
     start_from: Annotated[
         Path | None,
         typer.Option("--start-from", metavar="MODEL", help="Start from the centers of this model."),
@@ -189,7 +202,8 @@ def fit(
 
     options = {
         "init": init, "n_init": n_init, "max_iter": max_iter, "tol": tol, "keep": keep,
-        "inverse_temperature": inverse_temperature, "patience": patience, "random_state": seed,
+        "inverse_temperature": inverse_temperature, "patience": patience,
+        "effort": name_or_number(effort), "time_limit": time_limit, "random_state": seed,
     }  # fmt: skip
     settings = FitSettings(algorithm, options)
     command = shlex.join(["lloydformer", *sys.argv[1:]])

@@ -19,7 +19,7 @@ def earlier_centers(match_to: Any, layout: Layout) -> Tensor:
         match_to = match_to.toarray()
     elif isinstance(match_to, Tensor):
         match_to = match_to.detach().cpu()
-    earlier = torch.as_tensor(np.asarray(match_to, dtype=np.float64))
+    earlier = torch.as_tensor(np.ascontiguousarray(match_to, dtype=np.float64))
     if earlier.ndim != 2 or earlier.shape[1] != layout.n_features or len(earlier) == 0:
         raise ValueError(
             f"match_to: found the shape {tuple(earlier.shape)}; pass earlier centers, "

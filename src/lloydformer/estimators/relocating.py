@@ -19,6 +19,7 @@ from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.session import Session
+from lloydformer.solving.descent import Stopped
 from lloydformer.solving.effort import EFFORTS, effort_of
 from lloydformer.solving.recombinations import Recombinations
 from lloydformer.solving.relocations import Relocations
@@ -252,10 +253,13 @@ def in_time(starts: InitialCenters, course: Relocations | Recombinations) -> Ini
     """The starts until the time limit of a course is reached."""
 
     def limited(session: Session) -> Iterator[Tensor]:
-        for centers in starts(session):
-            yield centers
-            if course.over:
-                return
+        try:
+            for centers in starts(session):
+                yield centers
+                if course.over:
+                    return
+        except KeyboardInterrupt:
+            raise Stopped(course.so_far()) from None
 
     return limited
 

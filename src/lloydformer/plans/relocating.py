@@ -76,14 +76,15 @@ class Walks(Task):
 class Walked:
     """Where a start led.
 
-    centers (k, d) in float64, the masses of their clusters, their objective, and the objective
-    before each layer.
+    centers (k, d) in float64, the masses of their clusters, their objective, the objective
+    before each layer, and whether Ctrl-C was pressed meanwhile.
     """
 
     centers: Tensor
     masses: tuple[float, ...]
     objective: float
     history: list[float]
+    interrupted: bool = False
 
 
 def relocate(session: Session, centers: Tensor, n_moved: int, draws: Draws) -> Relocated:

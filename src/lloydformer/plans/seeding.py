@@ -47,6 +47,39 @@ class EqualDistances(Adding):
 
 
 @dataclass(frozen=True)
+class Sample:
+    r"""Draw different rows in proportion to their weights, in one pass.
+
+    The rows with the smallest keys $-\log(u) / w$, u being each row's own random number: those that
+    successive draws would give (Efraimidis and Spirakis, 2006). The summary is keys, ascending,
+    and rows; rows without weight are not drawn, so there may be fewer than `count`.
+    """
+
+    count: int
+    seed: int
+    writes: ClassVar[Columns] = ()
+
+    def map(self, block: PointBlock) -> tuple[Tensor, Tensor]:
+        stop = block.start + block.size
+        device = block.labels.device
+        keys = -torch.log(row_uniform(self.seed, 0, block.start, stop).to(device))
+        rows = torch.arange(block.start, stop, device=device)
+        if block.weights is not None:
+            has = block.weights > 0
+            keys, rows = keys[has] / block.weights[has], rows[has]
+        return self._smallest(keys, rows)
+
+    def merge(
+        self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        return self._smallest(torch.cat([first[0], second[0]]), torch.cat([first[1], second[1]]))
+
+    def _smallest(self, keys: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        order = keys.sort(stable=True).indices[: self.count]
+        return keys[order], rows[order]
+
+
+@dataclass(frozen=True)
 class Potential(Adding):
     """The sum of w d^2 that each candidate would leave if it became a seed, (t,).
 

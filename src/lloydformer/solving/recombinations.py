@@ -1,6 +1,6 @@
 """The course of recombining k-means: a pool of relocated solutions, and children of pairs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -11,7 +11,7 @@ from lloydformer.plans.merging import merge
 from lloydformer.plans.mutation import mutated
 from lloydformer.plans.session import Session
 from lloydformer.solving.descent import Descent, Outcome, Progress, Stopped
-from lloydformer.solving.relocations import Relocations, Walk
+from lloydformer.solving.relocations import Relocations, Walk, finished
 
 SAME = 1e-6
 """Solutions whose objectives differ by no more than this fraction count as the same one."""
@@ -80,6 +80,8 @@ class Recombinations:
         Patience of their relocations.
     together : int
         Number of children that are made from the same pool.
+    waits : bool
+        Begin when all starts are there, although there is a deadline.
     """
 
     first: Relocations
@@ -87,31 +89,49 @@ class Recombinations:
     n_children: int = 40
     child_patience: int = 1
     together: int = 4
+    waits: bool = False
     _starts: list[Tensor] = field(default_factory=list, repr=False, compare=False)
+    _search: "Search | None" = field(default=None, repr=False, compare=False)
 
     def of_sampled(self) -> "Recombinations":
         """What is run on all rows after a pool on a sample of them.
 
         Lloyd's iterations from two starts, one of which is the best of the sample, and one child.
         """
-        return Recombinations(replace(self.first, patience=0), n_pool=2, n_children=1)
+        first = replace(self.first, patience=0)
+        return Recombinations(first, n_pool=2, n_children=1, waits=True)
+
+    @property
+    def eager(self) -> bool:
+        """Is each start run as soon as it is there? With a deadline: there may be no other."""
+        return self.first.limited and not self.waits
 
     @property
     def over(self) -> bool:
         """No further start is wanted: the time is over, and there is a result."""
-        return self.first.over and not self._starts
+        return self.first.over and self._search is None
+
+    def so_far(self) -> Outcome | None:
+        """The best solution of a pool that still waits for starts."""
+        return None if self._search is None else self._search.outcome()
 
     def __call__(self, descent: Descent, number: int, centers: Tensor) -> Iterator[Outcome]:
-        """Take a start; the last one of a pool runs them all and gives an outcome."""
+        """Take a start; the last one of a pool makes the children and gives an outcome."""
+        if self._search is None:
+            self._search, self._starts = Search(self, descent, number // self.n_pool), []
+        search = self._search
         self._starts.append(centers)
-        if len(self._starts) < self.n_pool and not self.first.over:
-            return
-        starts, self._starts = self._starts, []
-        search = Search(self, descent, number // self.n_pool)
         try:
-            search.run(starts)
+            if self.eager:
+                search.take([centers], len(self._starts) - 1)
+            if len(self._starts) < self.n_pool and not self.first.over:
+                return
+            if not self.eager:
+                search.take(self._starts)
+            search.breed()
         except KeyboardInterrupt:
             raise Stopped(search.outcome()) from None
+        self._search = None
         outcome = search.outcome()
         assert outcome is not None
         yield outcome
@@ -135,14 +155,32 @@ class Search:
             return 0
         return self.descent.rules.max_iter - len(self.history)
 
-    def run(self, starts: list[Tensor]) -> None:
-        how = self.how
-        self._generation(starts, 0, how.first.patience)
-        taken, born = len(self.pool.members) > 1, 0
-        while born < how.n_children and self.left > how.together and len(starts[0]) > 1:
+    def run(self, starts: Iterable[Tensor]) -> None:
+        """From the starts to the last child; without those that come after the deadline."""
+        if self.how.eager:
+            for place, centers in enumerate(starts):
+                self.take([centers], place)
+                if self.how.first.over:
+                    return
+        else:
+            self.take(list(starts))
+        self.breed()
+
+    def take(self, starts: list[Tensor], first: int = 0) -> None:
+        """Relocate from some starts; `first`: number of starts before them."""
+        most = self.descent.rules.max_iter // self.how.n_pool
+        self._generation(starts, first, self.how.first.patience, most)
+
+    def breed(self) -> None:
+        """Make the children."""
+        how, members = self.how, self.pool.members
+        taken, born = len(members) > 1, 0
+        more_than_one = len(members[0].centers) > 1
+        while born < how.n_children and self.left > how.together and more_than_one:
             numbers = range(born, min(born + how.together, how.n_children))
             begin = [self._child(number, mutate=not taken) for number in numbers]
-            new = self._generation(begin, how.n_pool + born, how.child_patience)
+            most = self.left // len(begin)
+            new = self._generation(begin, how.n_pool + born, how.child_patience, most)
             taken = any(new) and len(self.pool.members) > 1
             born += len(new)
 
@@ -153,16 +191,18 @@ class Search:
         self._enter()
         if not self.pool.members:
             return None
-        return self.descent.finish(self.pool.members[0].centers, self.history)
+        return finished(self.descent, self.pool.members[0].centers, self.history)
 
     def _child(self, number: int, mutate: bool) -> Tensor:
         session = self.descent.session
         centers = self.pool.united(session, self.seed, number)
         return mutated(session, centers, self.seed, number) if mutate else centers
 
-    def _generation(self, begin: list[Tensor], first: int, patience: int) -> list[bool]:
-        """Relocate from each of these centers; `first`: number of solutions before them."""
-        most = self.left // len(begin)
+    def _generation(self, begin: list[Tensor], first: int, patience: int, most: int) -> list[bool]:
+        """Relocate from each of these centers, by so many layers at most.
+
+        first: number of solutions before them.
+        """
         for at in range(0, len(begin), self.how.together):
             some = begin[at : at + self.how.together]
             if not self._in_one_call(some, first + at, patience, most):
@@ -180,6 +220,8 @@ class Search:
             self._found.append(Member(walked.centers, walked.masses, walked.objective))
             for objective in walked.history:
                 self.history.append(min([objective, *self.history[-1:]]))
+        if any(walked.interrupted for walked in done or []):
+            raise KeyboardInterrupt
         return done is not None
 
     def _enter(self) -> list[bool]:

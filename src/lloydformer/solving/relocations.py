@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -48,15 +48,27 @@ class Relocations:
     deadline: float = math.inf
 
     @property
+    def limited(self) -> bool:
+        """Is there a deadline?"""
+        return self.deadline < math.inf
+
+    @property
     def over(self) -> bool:
         """Is the deadline reached?"""
         return perf_counter() >= self.deadline
 
+    def so_far(self) -> Outcome | None:
+        """What is known between two starts and not yet given back: nothing."""
+        return None
+
     def in_one_call(
         self, descent: Descent, starts: list[Tensor], seeds: range, layer: int = 0
     ) -> list[Walked] | None:
-        """Run from several starts by the engine; None if it cannot, or if a callback listens."""
-        if descent.callback is not None or self.over:
+        """Run from several starts by the engine; None if it cannot.
+
+        Nor if a callback listens or there is a deadline, of which a call knows nothing.
+        """
+        if descent.callback is not None or self.limited:
             return None
         task = Walks(
             torch.stack(starts), tuple(seeds), layer, self.n_moved, self.n_draws, self.patience,
@@ -68,7 +80,10 @@ class Relocations:
         layer = number * descent.rules.max_iter
         done = self.in_one_call(descent, [centers], range(self.seed, self.seed + 1), layer)
         if done is not None:
-            yield descent.finish(done[0].centers, done[0].history)
+            outcome = finished(descent, done[0].centers, done[0].history)
+            if done[0].interrupted:
+                raise Stopped(outcome)
+            yield outcome
             return
         descent.session.forget()
         walk = Walk(self, descent, number, centers)
@@ -76,8 +91,16 @@ class Relocations:
             walk.run()
         except KeyboardInterrupt:
             history = walk.history
-            raise Stopped(descent.finish(walk.centers, history) if history else None) from None
-        yield descent.finish(walk.centers, walk.history)
+            kept = finished(descent, walk.centers, history) if history else None
+            raise Stopped(kept) from None
+        yield finished(descent, walk.centers, walk.history)
+
+
+def finished(descent: Descent, centers: Tensor, history: list[float]) -> Outcome:
+    """The outcome of centers; rounding them is kept from letting the history rise."""
+    found = descent.finish(centers, history)
+    end = found.history[-1]
+    return replace(found, history=tuple(max(before, end) for before in found.history))
 
 
 class Walk:

@@ -10,6 +10,7 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.engines import choose
 from lloydformer.plans.means import MeansPlan
+from lloydformer.plans.seeding import Sample
 from lloydformer.plans.session import Session
 from lloydformer.solving.descent import Descent
 from lloydformer.solving.recombinations import Recombinations, Search
@@ -32,20 +33,28 @@ def sample_rows(layout: Layout, n_clusters: int) -> int | None:
     return rows if products > LARGE and layout.n_rows >= 3 * rows else None
 
 
+def drawn_rows(session: Session, n_clusters: int, rng: np.random.RandomState) -> Tensor:
+    """The rows of a sample, drawn in proportion to their weights; all with weight, if few have."""
+    count = sample_rows(session.layout, n_clusters)
+    assert count is not None, "the data are large enough"
+    if not session.layout.weighted:
+        return random_rows(session, count, rng)
+    return session.fold(Sample(count, int(rng.randint(2**31 - 1))))[1]
+
+
 def sampled_start(
     session: Session,
+    rows: Tensor,
     n_clusters: int,
     how: Recombinations,
     rules: Rules,
     rng: np.random.RandomState,
 ) -> Tensor:
-    """The best centers (k, d) of a pool on a sample, in the coordinates of the session.
+    """The best centers (k, d) of a pool on these rows, in the coordinates of the session.
 
-    Rows are drawn with probability proportional to their weight; in the sample they weigh the same.
+    They weigh the same there.
     """
-    count = sample_rows(session.layout, n_clusters)
-    assert count is not None, "the data are large enough"
-    blocks = TensorBlocks(session.gather(random_rows(session, count, rng)))
+    blocks = TensorBlocks(session.gather(rows))
     with choose("auto", blocks).open(blocks) as sample:
         square, tolerance = moments(sample, rules.tol)
         descent = Descent(MeansPlan().knowing(square), sample, rules, tolerance)
@@ -53,7 +62,7 @@ def sampled_start(
         seed = int(rng.randint(2**31 - 1))
         first = replace(how.first, seed=seed, patience=0)  # children repair most of it
         search = Search(replace(how, first=first, child_patience=1), descent, 0)
-        search.run([sample.gather(rows).double() for rows in starts])
+        search.run(sample.gather(rows).double() for rows in starts)
         return search.pool.members[0].centers + blocks.origin.double()
 
 
@@ -69,6 +78,7 @@ def with_sampled_starts(
     def both(session: Session) -> Iterator[Tensor]:
         for centers in starts(session):
             yield centers
-            yield sampled_start(session, n_clusters, how, rules, rng)
+            rows = drawn_rows(session, n_clusters, rng)
+            yield sampled_start(session, rows, n_clusters, how, rules, rng)
 
     return both

@@ -97,16 +97,22 @@ def _walks(points: OpenPoints, task: Walks) -> list[Walked] | None:
         return None
     centers = task.starts.clone().contiguous()
     history, masses = np.empty((b, task.max_layers)), np.empty((b, k))
-    counts, objectives = np.empty(b, dtype=np.int64), np.empty(b)
-    points.kernels.run(
-        "walks", centers=centers.numpy(), seeds=np.array(task.seeds, dtype=np.int64),
-        history=history, counts=counts, masses=masses, objectives=objectives, layer=task.layer,
-        moved=task.n_moved, draws=task.n_draws, patience=task.patience,
-        rest=-1 if task.rest is None else task.rest, tolerance=task.tolerance,
-    )  # fmt: skip
+    counts, objectives = np.zeros(b, dtype=np.int64), np.empty(b)
+    seeds, interrupted = np.array(task.seeds, dtype=np.int64), False
+    try:
+        points.kernels.run(
+            "walks", centers=centers.numpy(), seeds=seeds,
+            history=history, counts=counts, masses=masses, objectives=objectives, layer=task.layer,
+            moved=task.n_moved, draws=task.n_draws, patience=task.patience,
+            rest=-1 if task.rest is None else task.rest, tolerance=task.tolerance,
+        )  # fmt: skip
+    except KeyboardInterrupt:  # it is raised when the call has returned
+        interrupted = True
+        if not counts.all():  # or before it
+            raise
     return [
         Walked(centers[w], tuple(masses[w].tolist()), float(objectives[w]),
-               history[w, : counts[w]].tolist())
+               history[w, : counts[w]].tolist(), interrupted)
         for w in range(b)
     ]  # fmt: skip
 

@@ -114,6 +114,17 @@ def option_of(parameter: str) -> str:
     return "--seed" if parameter == "random_state" else f"--{parameter.replace('_', '-')}"
 
 
+def name_or_number(text: str | None) -> str | int | None:
+    """An effort: its name, or a number.
+
+    >>> name_or_number("high"), name_or_number("30"), name_or_number(None)
+    ('high', 30, None)
+    """
+    if text is None or not re.fullmatch(r"-?\d{1,19}", text, re.ASCII):
+        return text
+    return int(text)
+
+
 def numbers_of_clusters(text: str) -> range:
     """Parse "10", "2:20" or "2:20:3" (first:last:step, both ends included).
 

@@ -28,18 +28,22 @@ def kmeans_plusplus(session: Session, n_clusters: int, rng: np.random.RandomStat
 def seeds_of_starts(
     session: Session, n_clusters: int, rng: np.random.RandomState, n_starts: int
 ) -> Iterator[Tensor]:
-    """`kmeans_plusplus` for several starts, which an engine may do together."""
+    """`kmeans_plusplus` for several starts.
+
+    An engine may do those after the first one together; the first can be used without them.
+    """
     shape = (n_clusters - 1, n_trials(n_clusters))
     drawn = [(random_rows(session, 1, rng), rng.uniform(size=shape)) for _ in range(n_starts)]
-    found = None
-    if n_clusters > 1:
-        firsts = torch.cat([first for first, _ in drawn]).cpu().numpy()
-        found = session.run(Seeds(firsts, np.stack([draws for _, draws in drawn])))
-    for number, (first, draws) in enumerate(drawn):
-        if found is None:
-            yield _one_by_one(session, first, draws, rng)
-        else:
-            yield _filled(session, found[number], n_clusters, rng)
+    for some in filter(None, (drawn[:1], drawn[1:])):
+        found = None
+        if n_clusters > 1:
+            firsts = torch.cat([first for first, _ in some]).cpu().numpy()
+            found = session.run(Seeds(firsts, np.stack([draws for _, draws in some])))
+        for number, (first, draws) in enumerate(some):
+            if found is None:
+                yield _one_by_one(session, first, draws, rng)
+            else:
+                yield _filled(session, found[number], n_clusters, rng)
 
 
 def _filled(session: Session, rows: Tensor, count: int, rng: np.random.RandomState) -> Tensor:
