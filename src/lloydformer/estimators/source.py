@@ -239,6 +239,7 @@ def read_collection(
     """The same for a dask collection, which is computed and kept where dask computes it."""
     from lloydformer.engines.dask.collections import Opener, Weights
 
+    check_on_cpu(estimator, "a dask collection")
     opener = Opener(X)
     found = opener.collection
     found.check()
@@ -261,7 +262,7 @@ def read_collection(
         weights = Weights.of(opener.survey_weights(sample_weight, directions), ignored)
     else:
         weights = Weights(0 if ignored else None, found.n_rows - n_zero * ignored, ignored)
-    engine = default_engine() if estimator.engine in ("auto", "dask") else estimator.engine
+    engine = default_engine() if estimator.engine == "auto" else estimator.engine
     if engine not in ("native", "chunked"):
         raise ValueError(f'engine: found {engine!r} for a dask collection; leave it at "auto"')
     blocks = opener.blocks(int(estimator.n_clusters), weights, directions, engine, view)
@@ -269,6 +270,15 @@ def read_collection(
         fitted = None if view is None else torch.as_tensor(estimator.cluster_centers_)
         _check_range_of(blocks.layout, found.ends, fitted)
     return ClusterSource(blocks, None, found)
+
+
+def check_on_cpu(estimator: Any, data: str) -> None:
+    """Refuse another device than the CPU for data that only the CPU reads."""
+    if estimator.device is not None and str(estimator.device) != "cpu":
+        raise ValueError(
+            f"device: found {estimator.device!r} for {data}, which is fitted on the CPU; leave it "
+            "at None"
+        )
 
 
 def _ends(points: Tensor) -> Tensor | None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import lloydformer as lf
 from lloydformer.engines import instruction_set
 from lloydformer.estimators import ALGORITHMS
 
@@ -25,3 +26,8 @@ def test_every_algorithm_on_one_part(name, few):
     found = make(3, random_state=0).fit(da.from_array(few, chunks=100))
     np.testing.assert_array_equal(alone.cluster_centers_, found.cluster_centers_)
     np.testing.assert_array_equal(alone.labels_, found.labels_.compute())
+
+
+def test_another_device_is_refused(few):
+    with pytest.raises(ValueError, match="device: found 'cuda' for a dask collection"):
+        lf.KMeans(3, device="cuda").fit(da.from_array(few))
