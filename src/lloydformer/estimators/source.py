@@ -17,6 +17,7 @@ from lloydformer.data.layout import Layout
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
+from lloydformer.data.shard import Shard
 from lloydformer.data.streamed import StreamedBlocks
 from lloydformer.engines import default_engine
 from lloydformer.engines.cuda import survey_on_gpu
@@ -304,6 +305,8 @@ def checked_array(estimator: Any, X: Any, reset: bool) -> Any:
             estimator.n_features_in_ = X.shape[1]
         if X.shape[1] == estimator.n_features_in_:
             return X
+    if isinstance(X, list | tuple) and len(X) and isinstance(X[0], Shard):
+        raise ValueError("X: found a list of shards; each rank passes one, lf.Shard(rows)")
     return validate_data(
         estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
         accept_sparse="csr" if estimator._accepts_sparse else False, accept_large_sparse=True,
