@@ -66,7 +66,7 @@ def registers():
 @pytest.mark.usefixtures("registers")
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
 def test_code_on_the_page_prints_what_stands_below_it(page):
-    names: dict[str, object] = {}
+    names: dict[str, object] = {"__name__": "__main__"}  # as in a script
     for code, shown in blocks(page):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(compile(code, str(page), "exec"), names)

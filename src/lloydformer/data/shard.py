@@ -19,6 +19,11 @@ class Shard:
         The rows of this rank: dense, in float32 or float64. There may be none: an array of shape
         (0, n_features).
 
+    Raises
+    ------
+    ValueError
+        If `rows` is a shard itself.
+
     See Also
     --------
     KMeans : Its `fit` takes a shard, as that of every estimator does.
@@ -34,3 +39,7 @@ class Shard:
     """
 
     rows: Any
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rows, Shard):
+            raise ValueError("rows: found a Shard in a Shard; pass the rows of this rank")

@@ -25,7 +25,7 @@ from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
 from lloydformer.data.shard import Shard
 from lloydformer.engines import choose
-from lloydformer.engines.dask.pieces import is_collection
+from lloydformer.engines.dask.pieces import is_array, is_collection
 from lloydformer.engines.parts import LabelsOnParts, PartsBlocks
 from lloydformer.estimators.matching import earlier_centers, order_after, renumbered
 from lloydformer.estimators.one_pass import one_pass
@@ -238,7 +238,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self._n_features_out = self.n_clusters
 
     def _warn_if_fewer(self, labels: Tensor | LabelsOnParts) -> None:
-        words = self._words_of_fewer(_n_seen(labels, self.n_clusters))
+        words = self._words_of_fewer(_n_seen(labels, int(self.n_clusters)))
         if words is not None:
             warnings.warn(words, ConvergenceWarning, stacklevel=4)
 
@@ -337,10 +337,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         from lloydformer.engines.dask.collections import mapped
 
         model = copy(self)
-        model.__dict__.pop("labels_", None)  # not sent to the workers
+        for name in ("labels_", "outliers_"):  # not sent to the workers
+            model.__dict__.pop(name, None)
         model.callback, model.verbose = None, 0
         if dtype is None:
-            dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+            single = is_array(X) and X.dtype == np.float32
+            dtype = np.float32 if single else np.float64
         return mapped(X, getattr(model, method), width, np.dtype(dtype))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:

@@ -21,6 +21,7 @@ from lloydformer.algorithms.medoid_schedule import (
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
+from lloydformer.data.shard import Shard
 from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.medoid_matrix import (
@@ -336,6 +337,10 @@ class KMedoids(Clusterer):
         if not self._of_matrix:
             super().fit(X, sample_weight=sample_weight)
             return self
+        if isinstance(X, Shard):
+            raise ValueError(
+                f"metric: found {self.metric!r} for a shard; it needs all distances in one process"
+            )
         try:
             found = fit_matrix(self, X, sample_weight, generator_of(self.random_state))
         except InterruptedSwaps as stop:

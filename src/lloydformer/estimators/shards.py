@@ -23,6 +23,7 @@ from lloydformer.estimators.sample_weight import nonnegative_weights
 from lloydformer.estimators.shard_reports import ShardReport, ShardReports, shared_parameters
 from lloydformer.estimators.source import (
     Source,
+    check_on_cpu,
     checked_array,
     checked_blocks,
     checked_tensor,
@@ -103,6 +104,12 @@ def _own_rows(estimator: Any, X: Any, sample_weight: Any, directions: bool) -> _
         raise ValueError(
             "init: found a function, which would see the rows of one rank only; pass centers"
         )
+    if getattr(estimator, "time_limit", None) is not None:
+        raise ValueError(
+            f"time_limit: found {estimator.time_limit!r} for a shard; the clocks of ranks differ, "
+            "pass max_iter"
+        )
+    check_on_cpu(estimator, "a shard")
     points = _points(estimator, X)
     n_rows, n_features = points.shape
     ends = extent(points).numpy() if n_rows else None

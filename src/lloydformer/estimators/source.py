@@ -17,6 +17,7 @@ from lloydformer.data.layout import Layout
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
+from lloydformer.data.shard import Shard
 from lloydformer.data.streamed import StreamedBlocks
 from lloydformer.engines import default_engine
 from lloydformer.engines.cuda import survey_on_gpu
@@ -246,6 +247,7 @@ def read_collection(
     """The same for a dask collection, which is computed and kept where dask computes it."""
     from lloydformer.engines.dask.collections import Opener, Weights
 
+    check_on_cpu(estimator, "a dask collection")
     opener = Opener(X)
     found = opener.collection
     found.check()
@@ -267,7 +269,7 @@ def read_collection(
         weights = Weights.of(opener.survey_weights(sample_weight, directions), ignored)
     else:
         weights = Weights(0 if ignored else None, found.n_rows - n_zero * ignored, ignored)
-    engine = default_engine() if estimator.engine in ("auto", "dask") else estimator.engine
+    engine = default_engine() if estimator.engine == "auto" else estimator.engine
     if engine not in ("native", "chunked"):
         raise ValueError(f'engine: found {engine!r} for a dask collection; leave it at "auto"')
     blocks = opener.blocks(int(estimator.n_clusters), weights, directions, engine, view)
@@ -275,6 +277,15 @@ def read_collection(
         fitted = None if view is None else torch.as_tensor(estimator.cluster_centers_)
         _check_range_of(blocks.layout, found.ends, fitted)
     return ClusterSource(blocks, None, found)
+
+
+def check_on_cpu(estimator: Any, data: str) -> None:
+    """Refuse another device than the CPU for data that only the CPU reads."""
+    if estimator.device is not None and str(estimator.device) != "cpu":
+        raise ValueError(
+            f"device: found {estimator.device!r} for {data}, which is fitted on the CPU; leave it "
+            "at None"
+        )
 
 
 def _ends(points: Tensor) -> Tensor | None:
@@ -300,6 +311,8 @@ def checked_array(estimator: Any, X: Any, reset: bool) -> Any:
             estimator.n_features_in_ = X.shape[1]
         if X.shape[1] == estimator.n_features_in_:
             return X
+    if isinstance(X, list | tuple) and len(X) and isinstance(X[0], Shard):
+        raise ValueError("X: found a list of shards; each rank passes one, lf.Shard(rows)")
     return validate_data(
         estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
         accept_sparse="csr" if estimator._accepts_sparse else False, accept_large_sparse=True,

@@ -16,7 +16,7 @@ def cluster():
 
     os.environ["OMP_NUM_THREADS"] = "1"
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
         memory_limit=None, silence_logs="CRITICAL",
     ) as cluster:  # fmt: skip
         yield cluster

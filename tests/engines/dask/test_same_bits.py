@@ -83,7 +83,7 @@ def test_one_and_five_workers(name, n_workers, processes, rows):
     alone = make(**SETTINGS).fit(rows)
     with (
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=None
+            n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=":0"
         ) as cluster,
         Client(cluster),
     ):

@@ -150,7 +150,12 @@ def test_a_shard_without_torchrun_is_all_the_data():
             lambda X: lf.KMeans(2, engine="cuda").fit(lf.Shard(X)),
             "engine: found 'cuda' for a shard",
         ),
+        (lambda X: lf.KMeans(2, device="cuda").fit(lf.Shard(X)), "device: found 'cuda' for"),
+        (lambda X: timed(2).fit(lf.Shard(X)), "time_limit: found 9 for a shard"),
         (lambda X: lf.KMeans(2).fit(lf.Shard(sparse.csr_matrix(X))), "X: found a sparse matrix"),
+        (lambda X: lf.Shard(lf.Shard(X)), "rows: found a Shard in a Shard"),
+        (lambda X: lf.KMeans(2).fit([lf.Shard(X)]), "X: found a list of shards"),
+        (lambda X: of_matrix(2).fit(lf.Shard(X)), "metric: found 'precomputed' for a shard"),
         (lambda X: averaging(2).fit(lf.Shard(X)), "X: found a Shard; ranks run folds"),
         (lambda X: layer_norm(2).fit(lf.Shard(X)), "X: found a Shard; ranks do not run"),
     ],
@@ -158,6 +163,14 @@ def test_a_shard_without_torchrun_is_all_the_data():
 def test_what_shards_cannot_do_says_so(fit, words):
     with pytest.raises(ValueError, match=words):
         fit(rank_program.points(30))
+
+
+def timed(k):
+    return lf.RelocatingKMeans(k, time_limit=9)
+
+
+def of_matrix(k):
+    return lf.KMedoids(k, metric="precomputed")
 
 
 def averaging(k):

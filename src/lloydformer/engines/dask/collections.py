@@ -15,6 +15,7 @@ from lloydformer.engines.dask.pieces import (
     Pieces,
     PieceSurvey,
     WeightSurvey,
+    is_array,
     is_collection,
     rows_of,
     surveyed,
@@ -323,7 +324,7 @@ def mapped(X: Any, function: Any, width: int | None, dtype: Any) -> Any:
     from dask import delayed
 
     pieces = Pieces.of(X)
-    lengths = X.chunks[0] if hasattr(X, "rechunk") else [np.nan] * len(pieces.blocks)
+    lengths = X.chunks[0] if is_array(X) else [np.nan] * len(pieces.blocks)
     rest = () if width is None else (width,)
     work = delayed(partial(_mapped_block, function, np.empty((0, *rest), dtype)))
     blocks = [work(number, block) for number, block in enumerate(pieces.blocks)]

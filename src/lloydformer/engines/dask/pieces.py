@@ -9,13 +9,34 @@ import numpy as np
 
 
 def is_collection(X: Any) -> bool:
-    """Is X a dask array, a dask data frame, or a list of delayed blocks? Does not import dask."""
+    """Is X a dask array, a dask data frame, or a list of delayed blocks? Does not import dask.
+
+    Raises `ValueError` for futures of distributed, which are no collection.
+    """
     dask = sys.modules.get("dask")
     if dask is None:
         return False
+    _refuse_futures(X)
     if isinstance(X, list | tuple):
         return len(X) > 0 and all(dask.is_dask_collection(each) for each in X)
     return bool(dask.is_dask_collection(X))
+
+
+def _refuse_futures(X: Any) -> None:
+    distributed = sys.modules.get("distributed")
+    first = X[0] if isinstance(X, list | tuple) and len(X) else X
+    if distributed is not None and isinstance(first, distributed.Future):
+        raise ValueError(
+            "found a Future of distributed; pass a list of delayed blocks: "
+            "[dask.delayed(future) for future in futures]"
+        )
+
+
+def is_array(X: Any) -> bool:
+    """Is this collection a dask array? A Delayed has every attribute, so it is asked first."""
+    from dask.delayed import Delayed
+
+    return not isinstance(X, Delayed) and hasattr(X, "rechunk")
 
 
 @dataclass(frozen=True)
@@ -35,15 +56,24 @@ class Pieces:
 
     @classmethod
     def of(cls, X: Any) -> "Pieces":
+        from dask.delayed import Delayed
+
         if isinstance(X, list | tuple):
             return cls(list(X))
-        if hasattr(X, "rechunk"):
+        if isinstance(X, Delayed):
+            return cls([X])
+        if is_array(X):
             return cls(_blocks_of_array(X))
-        if hasattr(X, "columns"):
-            return cls(list(X.to_delayed()), tuple(str(name) for name in X.columns))
-        if hasattr(X, "to_delayed"):
-            return cls(list(X.to_delayed()))
-        return cls([X])  # one delayed block
+        names = _names_of(X.columns) if hasattr(X, "columns") else None
+        return cls(list(X.to_delayed()), names)
+
+
+def _names_of(columns: Any) -> tuple[str, ...] | None:
+    """Column names as scikit-learn keeps them: None unless they are strings."""
+    kinds = sorted({type(name).__name__ for name in columns})
+    if "str" in kinds and len(kinds) > 1:
+        raise TypeError(f"X: found column names of the types {kinds}; pass names that are strings")
+    return tuple(columns) if kinds == ["str"] else None
 
 
 def _blocks_of_array(X: Any) -> list[Any]:
@@ -56,7 +86,7 @@ def _blocks_of_array(X: Any) -> list[Any]:
 def weights_of(sample_weight: Any, lengths: Sequence[int]) -> list[Any]:
     """The weights of each piece: delayed, or arrays."""
     n_rows = sum(lengths)
-    if hasattr(sample_weight, "rechunk"):
+    if is_collection(sample_weight) and is_array(sample_weight):
         known = not any(np.isnan(length) for length in sample_weight.chunks[0])
         if known and sample_weight.shape != (n_rows,):
             raise ValueError(
@@ -66,8 +96,7 @@ def weights_of(sample_weight: Any, lengths: Sequence[int]) -> list[Any]:
         if known and sample_weight.chunks[0] != tuple(lengths):
             sample_weight = sample_weight.rechunk((tuple(lengths),))
     if is_collection(sample_weight):
-        listed = isinstance(sample_weight, list | tuple)
-        blocks = list(sample_weight if listed else np.ravel(sample_weight.to_delayed()))
+        blocks = _blocks_of_weights(sample_weight)
         if len(blocks) != len(lengths):
             raise ValueError(
                 f"sample_weight: found {len(blocks)} partitions, and X has {len(lengths)}; "
@@ -83,6 +112,16 @@ def weights_of(sample_weight: Any, lengths: Sequence[int]) -> list[Any]:
             f"{n_rows} rows of X"
         )
     return np.split(weights, np.cumsum(lengths)[:-1])
+
+
+def _blocks_of_weights(sample_weight: Any) -> list[Any]:
+    from dask.delayed import Delayed
+
+    if isinstance(sample_weight, Delayed):
+        return [sample_weight]
+    if isinstance(sample_weight, list | tuple):
+        return list(sample_weight)
+    return list(np.ravel(sample_weight.to_delayed()))
 
 
 @dataclass(frozen=True)

@@ -84,15 +84,13 @@ def _relocation(points: OpenPoints, task: Relocation) -> Relocated:
     return Relocated(centers, before, after)
 
 
-_WALKED = 1 << 23
-"""Products n d k up to which whole walks are run in one call; bounds how long Ctrl-C waits."""
 _LAYERS = 1 << 22
 """Layers of a call at most: bounds the memory of its history."""
 
 
 def _walks(points: OpenPoints, task: Walks) -> list[Walked] | None:
     b, k, _ = task.starts.shape
-    large = points.layout.n_rows * task.starts[0].numel() > _WALKED
+    large = points.layout.n_rows * task.starts[0].numel() > _SMALL
     if large or b * task.max_layers > _LAYERS or task.max_layers < 1:
         return None
     centers = task.starts.clone().contiguous()

@@ -23,8 +23,9 @@ class Journal:
         """The folds that write these columns as they are now."""
         kept, needed = list[Any](), frozenset(columns)
         for earlier in reversed(self.entries):
-            if _columns(earlier)[0] & needed:
-                kept.append(_asked(earlier))
+            asked = _asked(earlier)
+            if frozenset(getattr(asked, "writes", ())) & needed:  # tasks declare nothing
+                kept.append(asked)
                 needed = _needed_before(earlier, needed)
         return tuple(reversed(kept))
 
