@@ -18,6 +18,7 @@ from lloydformer.engines.native.folds import FOLDS
 from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.means import Iterations
+from lloydformer.plans.medoid_search import MedoidMove
 from lloydformer.plans.medoids import Closest, Draw
 from lloydformer.plans.merging import Merged
 from lloydformer.plans.minibatch import BatchSums, batch_sums
@@ -205,10 +206,10 @@ def test_no_kernel_is_forgotten():
     case = problem(0, 20, 2, 3, torch.float64, "plain", 8, weighted=True)
     tried = {type(fold) for fold in folds(case, 0).values()} | {NewSeed, Potential}
     assert tried | {Oversample} == set(FOLDS)
-    # but for the last one compared in test_native_small, test_relocating_plan and
-    # test_recombining_plan
+    # but for the last one compared in test_native_small, test_relocating_plan,
+    # test_recombining_plan and test_medoid_search
     assert set(TASKS) == {
-        Iterations, Seeds, Relocation, Walks, Merged, Mutation, BatchSums,
+        Iterations, Seeds, Relocation, Walks, Merged, Mutation, MedoidMove, BatchSums,
     }  # fmt: skip
     assert set(SPARSE_TASKS) == {Iterations}
 
