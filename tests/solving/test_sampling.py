@@ -7,7 +7,7 @@ import torch
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import choose
-from lloydformer.plans.seeding import Sample
+from lloydformer.plans.seeding import RowsByWeight
 from lloydformer.solving import sampling
 
 
@@ -45,12 +45,12 @@ def test_a_weighted_sample_is_drawn_in_one_pass(engine):
     weights[100:300] = torch.arange(1.0, 201)
     blocks = TensorBlocks(points, weights)
     with choose(engine, blocks).open(blocks) as session:
-        drawn = [session.fold(Sample(50, seed))[1].cpu() for seed in range(20)]
-        every = session.fold(Sample(1000, 0))[1].cpu()
+        drawn = [session.fold(RowsByWeight(50, seed))[1].cpu() for seed in range(20)]
+        every = session.fold(RowsByWeight(1000, 0))[1].cpu()
     assert sorted(every.tolist()) == list(range(100, 300))
     assert all(len(rows.unique()) == 50 for rows in drawn)
     assert 220 < torch.cat(drawn).double().mean() < 236  # with equal weights: 199.5
-    keys, rows = Sample(50, 3)._smallest(torch.tensor([2.0, 1.0]), torch.tensor([7, 8]))
+    keys, rows = RowsByWeight(50, 3)._smallest(torch.tensor([2.0, 1.0]), torch.tensor([7, 8]))
     assert (keys.tolist(), rows.tolist()) == ([1.0, 2.0], [8, 7])
 
 

@@ -47,7 +47,7 @@ class EqualDistances(Adding):
 
 
 @dataclass(frozen=True)
-class Sample:
+class RowsByWeight:
     r"""Draw different rows in proportion to their weights, in one pass.
 
     The rows with the smallest keys $-\log(u) / w$, u being each row's own random number: those that

@@ -10,7 +10,7 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.engines import choose
 from lloydformer.plans.means import MeansPlan
-from lloydformer.plans.seeding import Sample
+from lloydformer.plans.seeding import RowsByWeight
 from lloydformer.plans.session import Session
 from lloydformer.solving.descent import Descent
 from lloydformer.solving.recombinations import Recombinations, Search
@@ -39,7 +39,7 @@ def drawn_rows(session: Session, n_clusters: int, rng: np.random.RandomState) ->
     assert count is not None, "the data are large enough"
     if not session.layout.weighted:
         return random_rows(session, count, rng)
-    return session.fold(Sample(count, int(rng.randint(2**31 - 1))))[1]
+    return session.fold(RowsByWeight(count, int(rng.randint(2**31 - 1))))[1]
 
 
 def sampled_start(
