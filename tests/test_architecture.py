@@ -77,7 +77,7 @@ def test_the_picture_is_up_to_date():
     ("module", "line"),
     [
         ("lloydformer.plots.axes", "from lloydformer.storage.atomic import write"),
-        ("lloydformer.engines.state", "from lloydformer.algorithms.lloyd import Lloyd"),
+        ("lloydformer.algorithms.lloyd", "from lloydformer.storage.atomic import write"),
         ("lloydformer.storage.atomic", "import lloydformer.numerics.checks"),
     ],
 )

@@ -55,7 +55,13 @@ def test_learned_steps_and_mini_batches(rows, client):
         assert_same_bits(make().fit(rows), make().fit(X))
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("kmeans", "trimmed") else pytest.mark.long)
+        for name in ALGORITHMS
+    ],
+)
 def test_every_algorithm_with_the_threaded_scheduler(name, rows):
     import dask
 
