@@ -396,10 +396,14 @@ class Checks:
     def closest(self) -> None:
         away = Distances(self.given, self.given.centers)
         distances, rows = (v.numpy() for v in self.session.fold(Closest(self.given.centers)))
-        at, j = rows.astype(int), np.arange(self.k)
+        at, j, there = rows.astype(int), np.arange(self.k), self.w > 0
         off = away.by_differences
+        if not there.any():
+            return
+        assert there[at].all(), "a row without weight is no medoid"
         close(distances, away.squares[at, j], off[at, j], "closest: distances")
-        assert (away.squares[at, j] - off[at, j] <= (away.squares + off).min(axis=0)).all()
+        least = (away.squares + off)[there].min(axis=0)
+        assert (away.squares[at, j] - off[at, j] <= least).all()
 
     def oversample(self) -> None:
         """Rounds of k-means||: nearest candidates, their masses, and the rows that are drawn."""

@@ -18,6 +18,8 @@ from lloydformer.solving.rules import settled
 
 GAIN = 1e-6
 """A relocation is kept if it lowers the objective by this fraction."""
+_ROUNDED = 1e-9
+"""Objectives that differ by less than this fraction are equal but for rounding."""
 STILL = 1e-12
 """Centers are settled if moving them lowers the objective by no more than this fraction."""
 
@@ -100,7 +102,9 @@ def finished(descent: Descent, centers: Tensor, history: list[float]) -> Outcome
     """The outcome of centers; rounding them is kept from letting the history rise."""
     found = descent.finish(centers, history)
     end = found.history[-1]
-    return replace(found, history=tuple(max(before, end) for before in found.history))
+    most = (1 - _ROUNDED) * end
+    kept = tuple(end if before < most else before for before in found.history)
+    return replace(found, history=kept)
 
 
 class Walk:

@@ -76,6 +76,7 @@ def test_a_worker_is_killed_twenty_times_in_a_row(rows, client):
         assert_same_bits(alone, killed_fit(lf.KMeans, rows, client))
 
 
+@pytest.mark.long
 def test_a_slow_worker_changes_no_bit(rows, client):
     settings = SETTINGS | {"max_iter": 2, "init": rows[:30]}
     alone = lf.KMeans(**settings).fit(rows)

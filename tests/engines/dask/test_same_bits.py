@@ -46,6 +46,7 @@ def test_a_search_for_medoids_brings_few_rows_to_the_client(rows, client, monkey
         lf.KMedoids(3).fit(da.from_array(rows, chunks=CHUNKS))
 
 
+@pytest.mark.long
 def test_learned_steps_and_mini_batches(rows, client):
     X = da.from_array(rows, chunks=9000)
     for make in (
@@ -154,6 +155,7 @@ def test_numbers_of_clusters_trimmed_points_and_rows_of_zeros(rows, client):
     )
 
 
+@pytest.mark.long
 def test_importing_lloydformer_does_not_import_dask():
     code = "import sys, lloydformer as lf; lf.KMeans(1).fit([[0.0]]); print('dask' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

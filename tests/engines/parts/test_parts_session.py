@@ -81,7 +81,8 @@ def test_every_algorithm_has_the_bits_of_one_process(name, start, points, rng, m
     assert_same_bits(alone, fitted(monkeypatch, engine, name, points, **settings))
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(i, marks=pytest.mark.long) for i in (0, 2))])
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
 def test_relocations_lead_to_the_same_bits(seed, points, monkeypatch):
     settings = {"max_iter": 150, "init": "random", "random_state": seed, "n_clusters": 9}
     alone = fitted(monkeypatch, None, "relocating", points, **settings)
