@@ -165,12 +165,7 @@ def read(
     else:
         X = checked_array(estimator, X, reset)
         if sparse.issparse(X):
-            _check_finite(estimator, X)
-            cpu = torch.device("cpu")
-            weights, unit = _weights(sample_weight, X.shape[0], cpu)
-            k = int(estimator.n_clusters)
-            leaf, part = leaf_rows(cpu, X.shape[1], k), part_rows(cpu, 1, k)
-            rows = SparseBlocks(canonical(X), weights, leaf, directions, part, unit)
+            rows = _sparse_blocks(estimator, X, sample_weight, directions)
             if not directions:
                 _check_squares(rows, fitted)
             return Source(rows, None)
@@ -210,6 +205,15 @@ def read(
         without = replace(blocks, sample_weight=None)
         return Source(StreamedBlocks(without, device, weights, unit), home)
     return Source(blocks, home)
+
+
+def _sparse_blocks(estimator: Any, X: Any, sample_weight: Any, directions: bool) -> SparseBlocks:
+    """A sparse matrix, checked, as blocks."""
+    _check_finite(estimator, X)
+    cpu, k = torch.device("cpu"), int(estimator.n_clusters)
+    weights, unit = _weights(sample_weight, X.shape[0], cpu)
+    leaf, part = leaf_rows(cpu, X.shape[1], k), part_rows(cpu, 1, k)
+    return SparseBlocks(canonical(X), weights, leaf, directions, part, unit)
 
 
 def _device_of(estimator: Any, points: Tensor) -> torch.device:
