@@ -1,14 +1,18 @@
 """Rows that are streamed to a GPU: which block follows which, and fits that need it."""
 
+import gc
+
 import numpy as np
 import pytest
 import torch
 
 import lloydformer as lf
 import lloydformer.data.streamed as streamed
+import lloydformer.estimators.devices as devices
 import lloydformer.estimators.source as source
 from lloydformer.data.blocks import TensorBlocks, ranges
 from lloydformer.data.streamed import following
+from lloydformer.engines.cuda import rows_on_host
 
 on_gpu = [
     pytest.mark.gpu,
@@ -38,6 +42,15 @@ ALGORITHMS = [
 ]
 
 
+def test_mapped_arrays_are_known(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((4, 2)))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert devices.is_mapped(mapped)
+    assert devices.is_mapped(np.asarray(mapped)[1:])
+    assert not devices.is_mapped(np.zeros(3)[1:])
+    assert not devices.is_mapped([1.0])
+
+
 class TestOnGpu:
     pytestmark = on_gpu
 
@@ -47,7 +60,7 @@ class TestOnGpu:
         X = (rng.normal(size=(5003, 6)) + 4 * rng.integers(0, 3, size=(5003, 1))).astype("float32")
         weights = rng.integers(0, 3, size=5003) if weighted else None
         whole = make(device="cuda", engine="chunked").fit(X, sample_weight=weights)
-        monkeypatch.setattr(source, "_free_memory", lambda device: 0)
+        monkeypatch.setattr(devices, "free_memory", lambda device: 0)
         monkeypatch.setattr(streamed, "_BLOCK", 700 * 6 * 4)
         model = make(device="cuda").fit(X, sample_weight=weights)
         again = make(device="cuda").fit(X, sample_weight=weights)
@@ -57,6 +70,34 @@ class TestOnGpu:
         np.testing.assert_allclose(model.cluster_centers_, whole.cluster_centers_, atol=1e-4)
         assert np.mean(model.labels_ == whole.labels_) > 0.999
         assert np.array_equal(model.predict(X), whole.predict(X))
+
+    @pytest.mark.parametrize("make", ALGORITHMS)
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("writeable", [False, True])
+    def test_rows_stay_on_the_host_if_their_copy_fits(
+        self, make, weighted, writeable, monkeypatch, rng
+    ):
+        X = (rng.normal(size=(5003, 6)) + 4 * rng.integers(0, 3, size=(5003, 1))).astype("float32")
+        X.flags.writeable = writeable
+        weights = rng.integers(0, 3, size=5003) if weighted else None
+        whole = make(device="cuda").fit(X, sample_weight=weights)
+        monkeypatch.setattr(devices, "free_memory", lambda device: 5003 * (64 + 48))
+        monkeypatch.setattr(source, "moved", lambda points, device: points)
+        opened = []
+        monkeypatch.setattr(
+            devices,
+            "rows_on_host",
+            lambda *given: opened.append(rows_on_host(*given)) or opened[-1],
+        )
+        model = make(device="cuda").fit(X, sample_weight=weights)
+        assert np.array_equal(model.cluster_centers_, whole.cluster_centers_) or not opened
+        assert np.array_equal(model.labels_, whole.labels_)
+        assert bool(opened) == (not isinstance(model, lf.SphericalKMeans))
+        assert all(rows is not None for rows in opened)
+        opened.clear()
+        gc.collect()
+        model = make(device="cuda").fit(X, sample_weight=weights)  # it can be registered again
+        assert all(rows is not None for rows in opened)
 
     def test_a_limit_on_memory_makes_rows_stream(self, rng):
         X = rng.normal(size=(6_000_000, 32)).astype("float32")  # 732 MiB
@@ -73,6 +114,6 @@ class TestOnGpu:
     def test_nan_is_refused_without_a_copy(self, monkeypatch):
         X = np.ones((100, 2), dtype="float32")
         X[7, 1] = np.nan
-        monkeypatch.setattr(source, "_free_memory", lambda device: 0)
+        monkeypatch.setattr(devices, "free_memory", lambda device: 0)
         with pytest.raises(ValueError, match="NaN"):
             lf.KMeans(2, device="cuda").fit(X)

@@ -58,6 +58,8 @@ class Rows(Protocol):
 
 _CANCELLED = 2.0**-10
 """Below this part of |x|^2 + |c|^2, a squared distance is computed again from differences."""
+_TOGETHER = 1 << 14
+"""Rows whose mixtures are added up in the precision of the rows."""
 _PAIRS = 1 << 12
 """Pairs of points and centers whose differences are held at a time."""
 
@@ -104,7 +106,14 @@ class DenseRows:
         return add_by_label(points, labels, n_clusters)
 
     def mixtures(self, weights: Float[Tensor, "m k"]) -> Float[Tensor, "k d"]:
-        return (weights.mT @ self.points.to(weights.dtype)).double()
+        points = self.points.to(weights.dtype)
+        count = len(weights) // _TOGETHER
+        whole = count * _TOGETHER
+        rest = (weights[whole:].mT @ points[whole:]).double()
+        if count == 0:
+            return rest
+        cut, rows = (part[:whole].view(count, _TOGETHER, -1) for part in (weights, points))
+        return (cut.mT @ rows).double().sum(dim=0) + rest
 
     def take(self, indices: Int[Tensor, " r"]) -> Float[Tensor, "r d"]:
         return self.points[indices]

@@ -18,14 +18,14 @@ from lloydformer.plans.session import Adding, Columns, PointBlock, Session, Task
 
 @dataclass(frozen=True)
 class MedoidMove(Task):
-    """One move of a search; the loss, and whether it fell.
+    """One move of a search; the loss, whether it fell, and the medoids after the move.
 
     Attributes
     ----------
     name : str
         "begin" or another method of `SearchMoves`.
     medoids : Tensor of shape (k,)
-        Rows; overwritten by those after the move.
+        Rows, before the move.
     arguments : dict
         Of the method; for "begin" the metric.
     """
@@ -68,7 +68,7 @@ class KernelSearch:
         found = self.session.run(MedoidMove(name, self._rows, arguments))
         if found is None:
             return None
-        loss, fell = found
+        loss, fell, self._rows = found
         self.loss = float(loss) / 2 if self.metric == "cosine" else float(loss)
         return bool(fell)
 

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from lloydformer.numerics.shares import LOWEST
 from lloydformer.plans.assign import Measure, count_changed, masses_of
-from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn, Sums
+from lloydformer.plans.contract import Empties, Final, Ran, Step, StepByStep, StopsOn, Sums
 from lloydformer.plans.selection import holding, radii
-from lloydformer.plans.session import Adding, Columns, PointBlock, Session, total
+from lloydformer.plans.session import Adding, Columns, PointBlock, Session, Task, total
 
 
 def _scores(inverse_temperature: float, distances: Tensor) -> Tensor:
@@ -64,15 +64,53 @@ class Above(Adding):
         return masses_of(labels, weights, k), masses_of(labels, weights * z, k)
 
 
+@dataclass(frozen=True)
+class Thresholds(Task):
+    """The thresholds (k,) that `threshold` returns, in one call.
+
+    Precondition: `Measure` has run; reads labels and distances.
+    """
+
+    inverse_temperature: float
+    n_clusters: int
+
+    writes: ClassVar[Columns] = ()
+
+
+@dataclass(frozen=True)
+class RobustIterations(Task):
+    """Iterations with the weights of sparsemax in one call, with the stop rule; a `Ran`.
+
+    Attributes
+    ----------
+    centers : Tensor of shape (k, d)
+        The start, in float64.
+    inverse_temperature : float
+        Of the scores -gamma d^2.
+    tolerance : float
+        Stop when the sum of squared shifts of the centers is not above it.
+    max_iter : int
+        Return after so many iterations at most.
+    """
+
+    centers: Tensor
+    inverse_temperature: float
+    tolerance: float
+    max_iter: int
+    writes: ClassVar[Columns] = ("labels", "previous", "distances")
+
+
 def threshold(session: Session, inverse_temperature: float, n_clusters: int) -> Tensor:
     """Sparsemax's tau: the sum of w (z - tau)_+ is 1 (Michelot's steps from a lower bound).
 
     Each step solves for tau with the points above it; tau rises until they stay the same.
     """
+    found = session.run(Thresholds(inverse_temperature, n_clusters))
+    if found is not None:
+        return found
     best, at_best = session.fold(Best(inverse_temperature, n_clusters))
-    mass, score = session.fold(Above(inverse_temperature, torch.full_like(best, -math.inf)))
-    tau = torch.maximum((score - 1) / mass, best - 1 / at_best)
-    count = mass
+    count, score = session.fold(Above(inverse_temperature, torch.full_like(best, -math.inf)))
+    tau = torch.maximum((score - 1) / count, best - 1 / at_best)
     while True:
         mass, score = session.fold(Above(inverse_temperature, tau))
         following = torch.where(mass > 0, torch.maximum((score - 1) / mass, tau), tau)
@@ -148,13 +186,27 @@ class RobustPlan(StepByStep):
         )
         return Step(Sums(sums, torch.where(masses > 0, weights, 0.0)), objective, changed)
 
+    def iterate(
+        self, session: Session, centers: Tensor, tolerance: float, max_iter: int
+    ) -> Ran | None:
+        if self.activation != "sparsemax":
+            return None
+        gamma = self._in_units(session.layout.weight_unit)
+        return session.run(RobustIterations(centers, gamma, tolerance, max_iter))
+
+    def _in_units(self, unit: float) -> float:
+        """The inverse temperature of sparsemax, for weights in multiples of a unit.
+
+        Scores z with weights u w have the threshold of scores u z with weights w, over u.
+        """
+        return min(self.inverse_temperature * unit, sys.float_info.max)
+
     def _weighting(
         self, session: Session, masses: Tensor, dtype: torch.dtype
     ) -> "Sparse | Exponential":
         gamma, k, unit = self.inverse_temperature, len(masses), session.layout.weight_unit
         if self.activation == "sparsemax":
-            # scores z with weights u w have the threshold of scores u z with weights w, over u
-            gamma = min(gamma * unit, sys.float_info.max)
+            gamma = self._in_units(unit)
             return Sparse(gamma, threshold(session, gamma, k))
         best, _ = session.fold(Best(gamma, k))
         radius = torch.full_like(best, math.inf)

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from lloydformer.numerics.shares import log_shares, scaled_shares
 from lloydformer.plans.assign import Measure, count_changed
-from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn, Sums
-from lloydformer.plans.session import Columns, PointBlock, Session, total
+from lloydformer.plans.contract import Empties, Final, Ran, Step, StepByStep, StopsOn, Sums
+from lloydformer.plans.session import Columns, PointBlock, Session, Task, total
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,29 @@ class Shares:
 
 
 @dataclass(frozen=True)
+class SoftIterations(Task):
+    """Soft iterations in one call, with the stop rule; a `Ran`.
+
+    Attributes
+    ----------
+    centers : Tensor of shape (k, d)
+        The start, in float64.
+    inverse_temperature : float
+        As in `Shares`.
+    tolerance : float
+        Stop when the sum of squared shifts of the centers is not above it.
+    max_iter : int
+        Return after so many iterations at most.
+    """
+
+    centers: Tensor
+    inverse_temperature: float
+    tolerance: float
+    max_iter: int
+    writes: ClassVar[Columns] = ("labels", "previous")
+
+
+@dataclass(frozen=True)
 class SoftPlan(StepByStep):
     """Each center moves to the mean of all points, weighted by their shares.
 
@@ -63,6 +86,11 @@ class SoftPlan(StepByStep):
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         _, sums, masses, energy, changed = session.fold(Shares(centers, self.inverse_temperature))
         return Step(Sums(sums, masses), energy, changed)
+
+    def iterate(
+        self, session: Session, centers: Tensor, tolerance: float, max_iter: int
+    ) -> Ran | None:
+        return session.run(SoftIterations(centers, self.inverse_temperature, tolerance, max_iter))
 
     def finish(self, session: Session, centers: Tensor) -> Final:
         free_energy = self.step(session, centers, 0).objective

@@ -20,6 +20,8 @@ FLOOR = 1e-6
 """Added to a mean squared distance, which is 0 if every point is a center."""
 _CELLS = 1 << 19
 """Scores that are computed together; they stay in cache."""
+_GPU_CELLS = 1 << 26
+"""The same on a GPU, where each operation on them is a launch."""
 
 _FAINT = -60.0
 """Logarithms of shares are not below this: smaller numbers would be denormal, and slow."""
@@ -135,7 +137,8 @@ class AttentionSums:
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         m = block.size
-        size = max(1, _CELLS // self.heads.distance.numel())
+        cells = _CELLS if self.centers.device.type == "cpu" else _GPU_CELLS
+        size = max(1, cells // self.heads.distance.numel())
         parts = (self._part(block, start, min(start + size, m)) for start in range(0, m, size))
         return reduce(self.merge, parts)
 

@@ -23,6 +23,16 @@ KERNELS = {
     "soft.cu": [{"D": 32, "CHUNK": 10}, {"D": 256, "CHUNK": 4, "REAL": "double", "WEIGHTED": 1}],
     "weigh.cu": [{"D": 32}, {"D": 256, "WARPS": 1, "REAL": "double", "WEIGHTED": 1}],
     "sums.cu": [{}],
+    "moving.cu": [{}, {"REAL": "double"}],
+    "groups.cu": [
+        {"D": 32, "ROW": 32, "LANES": 8, "VECTOR": 1},
+        {"D": 256, "ROW": 256, "LANES": 16, "REAL": "double", "WEIGHTED": 1},
+    ],
+    "oversample.cu": [{"ROW": 64, "VECTOR": 1}, {"REAL": "double", "WEIGHTED": 1}],
+    "draws.cu": [
+        {"ROW": 4, "LANES": 1, "WEIGHTED": 1},
+        {"ROW": 256, "LANES": 16, "REAL": "double"},
+    ],
 }
 """For each file, macros that stand for the others."""
 

@@ -7,9 +7,14 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.leaves import leaf_rows
 from lloydformer.engines.chunked import Chunked, ChunkedSession
 from lloydformer.plans.assign import Measure
+from lloydformer.plans.medoids import Draw
+from lloydformer.plans.pruning import Parted, TwoNearest
 from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted, threshold
+from lloydformer.plans.seeding import Oversample
 from lloydformer.plans.selection import holding, radii
 from lloydformer.plans.soft import Shares
+from lloydformer.plans.splitting import Drawn, Draws, Errors, Halves
+from lloydformer.plans.symmetric import NearestCosts
 from lloydformer.plans.trimmed import Within
 
 pytestmark = [
@@ -66,6 +71,9 @@ def agree(pair, ask, rtol=1e-9):
     here, there, again = pair.both(ask)
     for expected, found, repeated in zip(here, there, again, strict=True):
         assert torch.equal(found, repeated)
+        if expected.numel() == 0:
+            assert found.numel() == 0
+            continue
         scale = expected.double().abs().max().nan_to_num(1.0)
         torch.testing.assert_close(
             found.double(), expected.double(), rtol=rtol, atol=rtol * max(scale.item(), 1e-9)
@@ -143,3 +151,68 @@ def test_a_soft_cluster_without_shares_is_left_to_the_plain_fold():
     pair = Pair(500, 4, 3, torch.float32, False)
     pair.centers[2] = 4000.0
     agree(pair, lambda session, centers: session.fold(Shares(centers, 50.0)), rtol=1e-4)
+
+
+@parametrized
+@pytest.mark.usefixtures("kernels_run")
+def test_splits(size, dtype, weighted):
+    draws = Draws(seed=2**40 + 3, layer=5, n_draws=3)
+
+    def ask(session, centers):
+        known = session.fold(Errors(centers))
+        place = torch.full((len(centers),), -1, device=centers.device)
+        chosen = known[2].sort(descending=True, stable=True).indices[:3]
+        place[chosen] = torch.arange(len(chosen), device=centers.device)
+        score, rows, points = session.fold(Drawn(place, len(chosen), draws))
+        halves = session.fold(Halves(place, points.to(centers.dtype)))
+        return *known, score.nan_to_num(neginf=-1e9), rows, points, *halves
+
+    agree(Pair(*size, dtype, weighted), ask)
+
+
+@parametrized
+@pytest.mark.usefixtures("kernels_run")
+def test_removals(size, dtype, weighted):
+
+    def ask(session, centers):
+        if len(centers) < 2:
+            return ()
+        known = session.fold(TwoNearest(centers))
+        candidates = torch.arange(0, len(centers), 2, device=centers.device)[:64]
+        parted = session.fold(Parted(candidates, len(centers)))
+        return *known, *parted, session.state.column("second")
+
+    agree(Pair(*size, dtype, weighted), ask)
+
+
+@parametrized
+@pytest.mark.usefixtures("kernels_run")
+@pytest.mark.parametrize("separation", [None, 100.0])
+def test_draws_of_medoids(size, dtype, weighted, separation):
+
+    def ask(session, centers):
+        first = session.fold(Draw(centers, separation, 7, 2))
+        return *first, *session.fold(Draw(first[3].to(centers.dtype), separation, 7, 3))
+
+    agree(Pair(*size, dtype, weighted), ask)
+
+
+@parametrized
+@pytest.mark.usefixtures("kernels_run")
+def test_nearest_costs(size, dtype, weighted):
+    agree(
+        Pair(*size, dtype, weighted),
+        lambda session, centers: session.fold(NearestCosts(centers)),
+    )
+
+
+@parametrized
+@pytest.mark.usefixtures("kernels_run")
+def test_oversampling(size, dtype, weighted):
+
+    def ask(session, centers):
+        first = session.fold(Oversample(centers[:1], 0, 20, 2**33 + 5, 0))
+        second = session.fold(Oversample(centers[1:], 1, 20, 2**33 + 5, 1))
+        return *first, *second, *session.fold(Oversample(centers[:0], len(centers), 9, 3, 2))
+
+    agree(Pair(*size, dtype, weighted), ask)

@@ -32,3 +32,10 @@ def survey_on_gpu(rows: Tensor) -> Survey | None:
     with torch.cuda.device(rows.device):
         make_ready(rows.device)
         return survey(rows)
+
+
+def rows_on_host(points: Tensor, device: torch.device, n_clusters: int, free: int) -> Tensor | None:
+    """Points that stay on the host as a tensor of a GPU: see `host_rows`."""
+    from lloydformer.engines.cuda.host_rows import rows_on_host
+
+    return rows_on_host(points, device, n_clusters, free)

@@ -1,7 +1,7 @@
-"""The CUDA engine: Lloyd's and spherical k-means by kernels, all else by torch on the device."""
+"""The CUDA engine: folds and tasks by kernels where there are any, the others by torch."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeGuard
 
 import torch
@@ -47,9 +47,9 @@ class CudaSession(ChunkedSession):
         self.points = PointsOnGpu(blocks, self.state, super().fold)
 
     def fold(self, fold: Fold) -> Any:
-        kernel = FOLDS.get(type(fold))
+        kernel, summary = FOLDS.get(type(fold)), None
         self.state.reclaim()
-        with self._all_or_forgotten():
+        with self._all_or_forgotten(), suppress(torch.OutOfMemoryError):  # the plain one takes less
             summary = None if kernel is None else self._compiled(kernel, fold)
         if summary is not None:
             return summary
@@ -60,7 +60,7 @@ class CudaSession(ChunkedSession):
         kernel = TASKS.get(type(task))
         if kernel is None:
             return None
-        self.points.labelled = False
+        self.state.reclaim()
         with self._all_or_forgotten():
             return self._compiled(kernel, task)
 

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
 
+from lloydformer.engines.cuda.learned import nearest_costs
+from lloydformer.engines.cuda.medoids import draw
 from lloydformer.engines.cuda.open_points import PointsOnGpu
+from lloydformer.engines.cuda.oversampling import oversample
+from lloydformer.engines.cuda.relocating import drawn, errors, halves, parted, removable
 from lloydformer.engines.cuda.soft import shares
-from lloydformer.engines.cuda.steps import Steps
 from lloydformer.engines.cuda.weighing import above, best, histogram, weighted, within
-from lloydformer.engines.cuda.work import Work
 from lloydformer.plans.assign import (
     Cosines,
     Farthest,
@@ -19,9 +20,14 @@ from lloydformer.plans.assign import (
     Moments,
     Nearest,
 )
+from lloydformer.plans.medoids import Draw
+from lloydformer.plans.pruning import Parted, TwoNearest
 from lloydformer.plans.robust import Above, Best, Weighted
+from lloydformer.plans.seeding import Oversample
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
+from lloydformer.plans.splitting import Drawn, Errors, Halves
+from lloydformer.plans.symmetric import NearestCosts
 from lloydformer.plans.trimmed import Within
 
 
@@ -29,20 +35,8 @@ def _moments(points: PointsOnGpu, fold: Moments) -> Any:
     return points.moments
 
 
-def _assigned(points: PointsOnGpu, centers: Tensor) -> tuple[Work, Steps] | None:
-    """Label the points by these centers, also in the state of the points."""
-    known = points.steps(len(centers))
-    if known is not None:
-        work, steps = known
-        steps.begin(centers, 0.0)
-        steps.assign()
-        points.state.column("labels").copy_(work.assigned)
-        points.labelled = True
-    return known
-
-
 def _nearest(points: PointsOnGpu, fold: Nearest) -> Any:
-    known = _assigned(points, fold.centers) if points.exact else None
+    known = points.labelled_by(fold.centers) if points.exact else None
     if known is None:
         return None
     work, units = known[0], points.points
@@ -55,7 +49,7 @@ def _nearest(points: PointsOnGpu, fold: Nearest) -> Any:
 
 def _measure(points: PointsOnGpu, fold: Measure) -> Any:
     adds = isinstance(fold, Cosines)
-    known = _assigned(points, fold.centers) if not adds or points.exact else None
+    known = points.labelled_by(fold.centers) if not adds or points.exact else None
     if known is None:
         return None
     work, steps = known
@@ -86,6 +80,8 @@ def _farthest(points: PointsOnGpu, fold: Farthest) -> FarthestPoints | None:
 FOLDS: dict[type, Callable[[PointsOnGpu, Any], Any | None]] = {
     Moments: _moments, Nearest: _nearest, Measure: _measure, Cosines: _measure,
     Farthest: _farthest, Shares: shares, Histogram: histogram, Within: within, Best: best,
-    Above: above, Weighted: weighted,
+    Above: above, Weighted: weighted, Errors: errors, Drawn: drawn, Halves: halves,
+    TwoNearest: removable, Parted: parted, Draw: draw, NearestCosts: nearest_costs,
+    Oversample: oversample,
 }  # fmt: skip
 """Kernels by the fold that they run."""

@@ -51,7 +51,7 @@ class PointsOnGpu:
     fold_plainly: Callable[[Fold], Any]
     labelled: bool = False
     changed: Tensor | None = None
-    _steps: tuple[Work, Steps] | None = field(default=None, init=False)
+    _steps: dict[int, tuple[Work, Steps]] = field(default_factory=dict, init=False)
     _no_room: bool = field(default=False, init=False)
     _no_cpp: bool = field(default=False, init=False)
 
@@ -62,8 +62,8 @@ class PointsOnGpu:
     def forget(self) -> None:
         """No point has a label any more."""
         self.changed = None
-        if self._steps is not None:
-            self._steps[0].forget()
+        for work, _ in self._steps.values():
+            work.forget()
 
     @property
     def kernels(self) -> str:
@@ -84,7 +84,7 @@ class PointsOnGpu:
 
     def forget_steps(self) -> None:
         """Free the memory of the kernels; the next ones begin anew."""
-        self._steps, self.labelled = None, False
+        self._steps, self.labelled = {}, False
 
     @property
     def declined(self) -> bool:
@@ -159,21 +159,46 @@ class PointsOnGpu:
 
     def steps(self, n_clusters: int) -> tuple[Work, Steps] | None:
         """Kernels for so many centers; None if there are none for these points."""
-        if self._steps is not None and self._steps[0].n_clusters == n_clusters:
-            if self._steps[0].handed_over:
-                self._steps[0].forget()
-            return self._steps
-        self._steps = None  # its memory is free before that of the next one is asked for
+        known = self._steps.get(n_clusters)
+        if known is None:
+            return self._opened(n_clusters)
+        if known[0].handed_over:
+            known[0].forget()
+        return known
+
+    def _opened(self, n_clusters: int) -> tuple[Work, Steps] | None:
+        """New kernels; those of the last number of centers are kept, as relocation needs both."""
+        for other in list(self._steps)[:-1]:
+            del self._steps[other]
         if self.kernels == TORCH or self.too_many_rows or self._no_room:
             return None
         try:
-            work = Work.empty(self.points, n_clusters, self.blocks.directions)
-            steps = self._steps_for(work)
+            return self._remembered(n_clusters)
         except torch.OutOfMemoryError:
-            steps = None
+            self._steps.clear()
+        try:
+            return self._remembered(n_clusters)
+        except torch.OutOfMemoryError:
             self._warn_of_memory()
-        self._steps = None if steps is None else (work, steps)
-        return self._steps
+            return None
+
+    def _remembered(self, n_clusters: int) -> tuple[Work, Steps] | None:
+        work = Work.empty(self.points, n_clusters, self.blocks.directions)
+        steps = self._steps_for(work)
+        if steps is not None:
+            self._steps[n_clusters] = work, steps
+        return self._steps.get(n_clusters)
+
+    def labelled_by(self, centers: Tensor) -> tuple[Work, Steps] | None:
+        """Label the points by these centers, also in the state; None if no kernel can."""
+        known = self.steps(len(centers))
+        if known is not None:
+            work, steps = known
+            steps.begin(centers, 0.0)
+            steps.assign()
+            self.state.column("labels").copy_(work.assigned)
+            self.labelled = True
+        return known
 
     def _steps_for(self, work: Work) -> Steps | None:
         """CUDA C++ where it knows the problem, else Triton where that runs."""

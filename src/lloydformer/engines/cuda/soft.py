@@ -29,7 +29,7 @@ _CENTERS = {32: 16, 64: 16, 128: 8, 256: 4}
 """Centers whose sums a block keeps in registers, by its number of columns."""
 _BLOCKS = 4
 """Blocks of a multiprocessor."""
-_FAINT = 1e-200
+FAINT = 1e-200
 """Below this mass a cluster needs the running maximum of the plain fold."""
 
 
@@ -43,36 +43,70 @@ class _Soft(ctypes.Structure):
     ]  # fmt: skip
 
 
-def shares(opened: PointsOnGpu, fold: Shares) -> Any:
-    """The summary of the fold; None if there is no kernel for it."""
-    (k, d), points = fold.centers.shape, opened.points
+class Mixing:
+    """The kernels of one pass over some points, from centers in the precision of the rows.
+
+    Attributes
+    ----------
+    partial : Tensor of shape (blocks, 2 + k (d + 1))
+        What they write.
+    launches : list of Launch
+        The kernels.
+    """
+
+    def __init__(
+        self, opened: PointsOnGpu, seen: Tensor, gamma: float, chunk: int, warps: int
+    ) -> None:
+        points, (k, d) = opened.points, seen.shape
+        rows, wide = points.rows, columns(d)
+        blocks, alone = _BLOCKS * n_processors(rows.device), k <= chunk
+        self.partial = partial_rows(rows.device, blocks, 2 + k * (d + 1))
+        norms = rows.new_empty(0 if alone else 2 * len(rows), dtype=torch.float64)
+        self._kept = seen, norms
+        state = (opened.state.column(name).data_ptr() for name in ("labels", "previous"))
+        argument = _Soft(
+            seen.data_ptr(), gamma, *state, norms.data_ptr(), self.partial.data_ptr(), k
+        )
+        given = points_argument(points)
+        self._constants = (
+            *macros(rows, points.weights), ("D", wide), ("CHUNK", chunk), ("WARPS", warps),
+        )  # fmt: skip
+        shared = _shared(chunk, wide, rows.dtype.itemsize)
+        grid = (blocks, 32 * warps, shared[0] * warps + shared[1])
+        self.launches = [] if alone else [self._launch("normalise", Grid(*grid), given, argument)]
+        mixed = Grid(*grid, -(-k // chunk))
+        self.launches.append(self._launch("mix", mixed, given, argument, int(alone)))
+
+    def _launch(self, name: str, grid: Grid, *arguments: Any) -> Launch:
+        """A kernel of the same file."""
+        device = self.partial.device
+        return Launch("soft.cu", name, device, grid, Arguments(*arguments), self._constants)
+
+
+def _shared(chunk: int, wide: int, itemsize: int) -> tuple[int, int]:
+    """Bytes of shared memory of a warp, and of a block beside."""
+    return 32 * (8 * chunk + (wide + 1) * itemsize), 8 * wide * chunk
+
+
+def mixing(opened: PointsOnGpu, seen: Tensor, gamma: float) -> Mixing | None:
+    """Kernels for these centers; None if there are none for such points."""
+    k, d = seen.shape
     if opened.kernels != CUDA_CPP or opened.too_many_rows or d > MOST_FEATURES:
         return None
-    wide, rows, device = columns(d), points.rows, points.rows.device
-    chunk = min(k, _CENTERS[wide])
-    centers, of_a_warp = 8 * wide * chunk, 32 * (8 * chunk + (wide + 1) * rows.dtype.itemsize)
-    warps = warps_that_fit(of_a_warp, centers)
-    if warps is None:
+    chunk = min(k, _CENTERS[columns(d)])
+    warps = warps_that_fit(*_shared(chunk, columns(d), seen.dtype.itemsize))
+    return None if warps is None else Mixing(opened, seen, gamma, chunk, warps)
+
+
+def shares(opened: PointsOnGpu, fold: Shares) -> Any:
+    """The summary of the fold; None if there is no kernel for it."""
+    known = mixing(opened, fold.centers.contiguous(), fold.inverse_temperature)
+    if known is None:
         return None
-    blocks, alone = _BLOCKS * n_processors(device), k <= chunk
-    partial = partial_rows(device, blocks, 2 + k * (d + 1))
-    seen = fold.centers.contiguous()
-    norms = torch.empty(0 if alone else 2 * len(rows), dtype=torch.float64, device=device)
-    state = (opened.state.column(name).data_ptr() for name in ("labels", "previous"))
-    soft = _Soft(
-        seen.data_ptr(), fold.inverse_temperature, *state, norms.data_ptr(), partial.data_ptr(), k
-    )
-    given, shared = points_argument(points), warps * of_a_warp + centers
-    constants = (
-        *macros(rows, points.weights), ("D", wide), ("CHUNK", chunk), ("WARPS", warps),
-    )  # fmt: skip
-    grid = Grid(blocks, 32 * warps, shared)
-    if not alone:
-        Launch("soft.cu", "normalise", device, grid, Arguments(given, soft), constants)()
-    grid = Grid(blocks, 32 * warps, shared, -(-k // chunk))
-    Launch("soft.cu", "mix", device, grid, Arguments(given, soft, int(alone)), constants)()
+    for launch in known.launches:
+        launch()
     opened.labelled = False
-    summary = _summary(added(partial), k, d)
+    summary = _summary(added(known.partial), *fold.centers.shape)
     if summary is not None:
         opened.state.column("previous").copy_(opened.state.column("labels"))
     return summary
@@ -82,6 +116,6 @@ def _summary(sums: Tensor, k: int, d: int) -> Any:
     """Level, sums, masses, free energy and changed labels; None if a mass is too small."""
     energy, changed, by_center = sums[0], sums[1], sums[2:].view(k, d + 1)
     masses = by_center[:, d].contiguous()
-    if not masses.min().item() >= _FAINT:
+    if not masses.min().item() >= FAINT:
         return None
     return torch.zeros_like(masses), by_center[:, :d], masses, energy, changed.long()

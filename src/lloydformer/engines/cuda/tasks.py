@@ -9,7 +9,9 @@ from torch import Tensor
 
 from lloydformer.engines.cuda.backend import CUDA_CPP
 from lloydformer.engines.cuda.open_points import PointsOnGpu
+from lloydformer.engines.cuda.robust_iterations import robust_iterations, thresholds
 from lloydformer.engines.cuda.seeds import knows, seeds
+from lloydformer.engines.cuda.soft_iterations import soft_iterations
 from lloydformer.engines.cuda.steps import Steps
 from lloydformer.engines.cuda.work import (
     EMPTY,
@@ -22,10 +24,13 @@ from lloydformer.engines.cuda.work import (
 )
 from lloydformer.plans.contract import Final, Ran
 from lloydformer.plans.means import Iterations
+from lloydformer.plans.robust import RobustIterations, Thresholds
 from lloydformer.plans.seeding import Seeds
+from lloydformer.plans.soft import SoftIterations
 
 
 def _iterations(points: PointsOnGpu, task: Iterations) -> Ran | None:
+    points.labelled = False
     if points.declined:
         return None
     known = points.steps(len(task.centers))
@@ -115,6 +120,7 @@ def _seeds(points: PointsOnGpu, task: Seeds) -> list[Tensor] | None:
 
 
 TASKS: dict[type, Callable[[PointsOnGpu, Any], Any | None]] = {
-    Iterations: _iterations, Seeds: _seeds,
+    Iterations: _iterations, Seeds: _seeds, SoftIterations: soft_iterations,
+    RobustIterations: robust_iterations, Thresholds: thresholds,
 }  # fmt: skip
 """Kernels by the task that they run."""

@@ -12,6 +12,8 @@ from lloydformer.engines.cuda.work import Work
 _TINY_FEATURES, _TINY_NUMBERS = 4, 24
 _SMALL_CENTERS, _SMALL_FEATURES = 16, 64
 _LARGE_FEATURES, _LARGE_CENTERS = 256, 4096
+_FEWEST_OF_A_PART = 384
+"""Centers of a part in shared memory, with the most features."""
 
 
 def hopper_steps(points: Points, work: Work) -> Steps | None:
@@ -26,3 +28,10 @@ def hopper_steps(points: Points, work: Work) -> Steps | None:
     if d <= _LARGE_FEATURES and k <= _LARGE_CENTERS:
         return LargeSteps(points, work)
     return None
+
+
+def copied_bytes(d: int, k: int) -> int:
+    """Bytes of a point, at most, in the copy that its family reads and in what is found of it."""
+    if k <= _SMALL_CENTERS and d <= _SMALL_FEATURES:
+        return 2 * (32 if d <= 32 else 64)
+    return 2 * (-(-d // 64) * 64) + 8 * -(-k // _FEWEST_OF_A_PART)

@@ -25,6 +25,7 @@ struct Clusters {
     const double* limit;
     const Real* radius;
     double gamma;
+    const int* status;  // null, or a number: nothing is counted if it is not 0
     int k;
 };
 
@@ -65,27 +66,96 @@ __device__ void add_warps(const double* mine, int numbers, double* sums) {
     }
 }
 
-// Mass and weighted score of the points whose score is above the limit, or equal to it.
+// Mass and weighted score of the points whose score is above the limit, or equal to -limit. With
+// `apart` each lane of a warp has sums of its own (WARPS, k, 2, 32), otherwise a warp (WARPS, k,
+// 2).
 extern "C" __global__ __launch_bounds__(32 * WARPS) void count_scores(Points p, Known known,
                                                                       Clusters c, int equal,
-                                                                      double* partial) {
-    extern __shared__ double mine[];  // (WARPS, k, 2)
-    for (int i = threadIdx.x; i < WARPS * 2 * c.k; i += blockDim.x) mine[i] = 0;
+                                                                      int apart, double* partial) {
+    extern __shared__ double mine[];
+    if (c.status && *(volatile const int*)c.status) return;
+    const int each = apart ? 32 : 1, numbers = 2 * c.k, lane = threadIdx.x & 31;
+    for (int i = threadIdx.x; i < WARPS * numbers * each; i += blockDim.x) mine[i] = 0;
     __syncthreads();
-    double* own = mine + threadIdx.x / 32 * 2 * c.k;
+    double* own = mine + threadIdx.x / 32 * numbers * each;
     for (i64 at = (i64)blockIdx.x * blockDim.x; at < p.n; at += (i64)gridDim.x * blockDim.x) {
         const i64 row = at + threadIdx.x;
         int label = -1;
         double mass = 0, z = 0;
         if (row < p.n) {
-            const double limit = c.limit[known.labels[row]];
+            const double limit = equal ? -c.limit[known.labels[row]] : c.limit[known.labels[row]];
             z = score(c.gamma, known.distances[row]);
             mass = weight(p, row);
             if ((equal ? z == limit : z > limit) && mass > 0) label = known.labels[row];
         }
-        add_by_label(label, mass, mass * z, own);
+        if (!apart) {
+            add_by_label(label, mass, mass * z, own);
+        } else if (label >= 0) {
+            own[2 * label * 32 + lane] += mass;
+            own[(2 * label + 1) * 32 + lane] += mass * z;
+        }
     }
-    add_warps(mine, 2 * c.k, partial + (size_t)blockIdx.x * 2 * c.k);
+    __syncthreads();
+    for (int i = threadIdx.x / 32; i < numbers; i += WARPS) {  // a warp for each number
+        double sum = 0;
+        for (int w = 0; w < WARPS; w++)
+            if (lane < each) sum += mine[((size_t)w * numbers + i) * each + lane];
+        sum = warp_sum(sum);
+        if (lane == 0) partial[(size_t)blockIdx.x * numbers + i] = sum;
+    }
+}
+
+// Rows of `partial` (blocks, k, 2), added up by a warp.
+__device__ double2 of_cluster(const double* partial, int blocks, int k, int j) {
+    double mass = 0, z = 0;
+    for (int b = threadIdx.x & 31; b < blocks; b += 32) {
+        const double* row = partial + ((size_t)b * k + j) * 2;
+        mass += row[0], z += row[1];
+    }
+    return make_double2(warp_sum(mass), warp_sum(z));
+}
+
+// Thresholds of sparsemax, (k,).
+struct Rounds {
+    double* least;  // -score of the best point; becomes infinite
+    double* limits;
+    double* masses;         // of the points above
+    const double* at_best;  // (blocks, k, 2): of points that have the best score
+    const double* counted;  // (blocks, k, 2): of points above the limits
+    int* status;            // 1 if they are found
+    int blocks, k;
+};
+
+// Lower bounds of the thresholds. `counted` has all points. One block.
+extern "C" __global__ void first_limits(Rounds r) {
+    for (int j = threadIdx.x / 32; j < r.k; j += blockDim.x / 32) {
+        const double2 every = of_cluster(r.counted, r.blocks, r.k, j);
+        const double mass = of_cluster(r.at_best, r.blocks, r.k, j).x;
+        if (threadIdx.x & 31) continue;
+        r.limits[j] = fmax((every.y - 1) / every.x, -r.least[j] - 1 / mass);
+        r.masses[j] = every.x;
+        r.least[j] = __longlong_as_double(0x7FF0000000000000LL);
+    }
+    if (threadIdx.x == 0) *r.status = 0;
+}
+
+// One of Michelot's steps for all clusters: new thresholds with the points above the old ones. The
+// status becomes 1 if none of the masses, or none of the thresholds, has changed. One block.
+extern "C" __global__ void raise_limits(Rounds r) {
+    if (*(volatile int*)r.status) return;
+    int heavier = 0, higher = 0;
+    for (int j = threadIdx.x / 32; j < r.k; j += blockDim.x / 32) {
+        const double2 above = of_cluster(r.counted, r.blocks, r.k, j);
+        if (threadIdx.x & 31) continue;
+        const double mass = above.x, old = r.limits[j];
+        const double now = mass > 0 ? fmax((above.y - 1) / mass, old) : old;
+        heavier |= mass != r.masses[j];
+        higher |= now != old && !(now != now && old != old);
+        r.limits[j] = now;
+        r.masses[j] = mass;
+    }
+    const int some = __syncthreads_or(heavier), rose = __syncthreads_or(higher);
+    if (threadIdx.x == 0 && !(some && rose)) *r.status = 1;
 }
 
 // Masses by cluster and the next eight bits of the distance, (k, 256), in units of `mass_unit`.

@@ -1,0 +1,227 @@
+"""How fast algorithms other than k-means are on a GPU, and data that are larger than its memory.
+
+`python benchmarks/gpu_algorithms.py [iterations|fits|larger ...] [-o FILE]` measures on the GPU of
+this machine and writes benchmarks/results/gpu_algorithms.json, the parts that were asked for.
+`python benchmarks/gpu_algorithms.py page` writes the tables of docs/gpu.md from it.
+Engines take turns; times are medians of whole calls, results left on the GPU.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from provenance import RESULTS, provenance
+
+import lloydformer as lf
+from lloydformer.storage.atomic import write_whole
+
+N, D, K = 1_000_000, 32, 10
+ITERATED = {
+    "soft": lf.SoftKMeans, "spherical": lf.SphericalKMeans, "trimmed": lf.TrimmedKMeans,
+    "robust": lf.RobustKMeans,
+}  # fmt: skip
+FITTED: dict[str, Callable[..., Any]] = {
+    "RelocatingKMeans": lambda **given: lf.RelocatingKMeans(K, random_state=0, **given),
+    "LearnedKMeans": lambda **given: lf.LearnedKMeans(K, random_state=0, **given),
+    "KMedoids, the paper's draws": lambda **given: lf.KMedoids(
+        K, random_state=0, algorithm="paper", max_iter=20, **given
+    ),
+    "KMeans, k-means||": lambda **given: lf.KMeans(
+        K, random_state=0, init="k-means||", n_init=1, **given
+    ),
+}
+LARGE = 50_000_000
+GIGABYTE = 10**9
+
+
+def mixture() -> np.ndarray:
+    """Thirty groups around normal middles, in float32."""
+    rng = np.random.default_rng(0)
+    middles = rng.normal(size=(3 * K, D)).astype(np.float32)
+    noise = rng.standard_normal((N, D), dtype=np.float32)
+    return middles[rng.integers(3 * K, size=N)] + noise
+
+
+def timed(model: Any, X: Any) -> float:
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    model.fit(X)
+    torch.cuda.synchronize()
+    return time.perf_counter() - began
+
+
+def iterations() -> dict[str, Any]:
+    """Milliseconds of an iteration: by kernels, and by PyTorch on the same GPU."""
+    x = torch.randn(N, D, device="cuda", generator=torch.Generator("cuda").manual_seed(1))
+    found: dict[str, Any] = {}
+    for name, make in ITERATED.items():
+        times: dict[tuple[str, int], list[float]] = {}
+        for repeat in range(6):
+            for engine, counts in (("cuda", (10, 40)), ("chunked", (2, 6))):
+                for count in counts:
+                    model = make(K, init=x[:K].clone(), max_iter=count, tol=0, engine=engine)
+                    took = timed(model, x)
+                    assert model.n_iter_ == count
+                    if repeat:  # the first ones compile
+                        times.setdefault((engine, count), []).append(took)
+        middle = {key: statistics.median(values) for key, values in times.items()}
+        kernels = 1e3 * (middle["cuda", 40] - middle["cuda", 10]) / 30
+        plain = 1e3 * (middle["chunked", 6] - middle["chunked", 2]) / 4
+        found[name] = {"kernels": kernels, "PyTorch": plain}
+        print(name, found[name], flush=True)
+    return found
+
+
+def fits() -> dict[str, Any]:
+    """Seconds of whole fits: on the GPU, and by the native engine on two cores of this machine."""
+    X = mixture()
+    x, everyone = torch.from_numpy(X).cuda(), os.sched_getaffinity(0)
+    found: dict[str, Any] = {}
+    for name, make in FITTED.items():
+        runs: dict[str, list[list[float]]] = {"GPU": [], "two cores": []}
+        timed(make(engine="cuda"), x)
+        for _ in range(3):
+            for _ in range(2):
+                model = make(engine="cuda")
+                runs["GPU"].append([timed(model, x), model.inertia_, model.n_iter_])
+            os.sched_setaffinity(0, set(sorted(everyone)[:2]))
+            model = make(engine="native")
+            runs["two cores"].append([timed(model, X), model.inertia_, model.n_iter_])
+            os.sched_setaffinity(0, everyone)
+        found[name] = runs
+        print(name, {way: statistics.median(r[0] for r in rows) for way, rows in runs.items()})
+    return found
+
+
+def bandwidth() -> float:
+    """Bytes a second from pinned memory to the GPU."""
+    here = torch.empty(1 << 28, dtype=torch.uint8, pin_memory=True)
+    there = torch.empty_like(here, device="cuda")
+    took = []
+    for _ in range(12):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        there.copy_(here, non_blocking=True)
+        torch.cuda.synchronize()
+        took.append(time.perf_counter() - began)
+    return here.nbytes / statistics.median(took)
+
+
+def larger() -> dict[str, Any]:
+    """Seconds of an iteration of k-means over 6.4 GB, mapped and in memory; torch is limited."""
+    found: dict[str, Any] = {"bandwidth": bandwidth()}
+    torch.cuda.empty_cache()
+    total = torch.cuda.mem_get_info()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.npy"
+        rows = np.lib.format.open_memmap(path, "w+", dtype=np.float32, shape=(LARGE, D))
+        base = np.random.default_rng(0).standard_normal((N, D), dtype=np.float32)
+        for start in range(0, LARGE, N):
+            rows[start : start + N] = base + np.float32(1e-2 * (start // N))
+        rows.flush()
+        mapped = np.load(path, mmap_mode="r")
+        for limit, name, X in ((3, "mapped", mapped), (9.5, "in memory", np.array(mapped))):
+            torch.cuda.set_per_process_memory_fraction(limit * GIGABYTE / total)
+            for k in (10, 64):
+                found[f"{name}, k {k}"] = one_larger(X, k) | {"limit": limit * GIGABYTE}
+                print(name, k, found[f"{name}, k {k}"], flush=True)
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    return found
+
+
+def one_larger(X: np.ndarray, k: int) -> dict[str, float]:
+    times: list[float] = []
+    torch.cuda.reset_peak_memory_stats()
+    model = lf.KMeans(
+        k, init=X[:k].copy(), max_iter=12, tol=0, device="cuda",
+        callback=lambda progress: times.append(time.perf_counter()),
+    )  # fmt: skip
+    began = time.perf_counter()
+    model.fit(X)
+    whole = time.perf_counter() - began
+    each = statistics.median(np.diff(times).tolist())
+    return {
+        "seconds": each, "bytes": float(X.nbytes), "whole": whole,
+        "peak": float(torch.cuda.max_memory_allocated()),
+    }  # fmt: skip
+
+
+PARTS = {"iterations": iterations, "fits": fits, "larger": larger}
+
+
+def iterations_table(rows: dict[str, Any]) -> list[list[str]]:
+    table = [["", "kernels", "PyTorch", "times faster"]]
+    for name, row in rows.items():
+        kernels, plain = row["kernels"], row["PyTorch"]
+        table.append([name, f"{kernels:.2f} ms", f"{plain:.1f} ms", f"{plain / kernels:.0f}"])
+    return table
+
+
+def fits_table(rows: dict[str, Any]) -> list[list[str]]:
+    table = [["", "GPU", "two CPU cores", "times faster", "inertia, GPU and CPU"]]
+    for name, runs in rows.items():
+        gpu, cores = (statistics.median(run[0] for run in runs[way]) for way in runs)
+        ends = (f"{runs[way][0][1]:.7g}" for way in runs)
+        times = (f"{1e3 * gpu:.0f} ms", f"{1e3 * cores:.0f} ms", f"{cores / gpu:.0f}")
+        table.append([name.replace("|", r"\|"), *times, ", ".join(ends)])
+    return table
+
+
+def larger_table(rows: dict[str, Any]) -> list[list[str]]:
+    table = [["rows", "an iteration", "GB a second", "of the link", "torch may take", "takes"]]
+    for name, row in rows.items():
+        if name == "bandwidth":
+            continue
+        rate = row["bytes"] / row["seconds"]
+        table.append(
+            [name, f"{1e3 * row['seconds']:.0f} ms", f"{rate / GIGABYTE:.0f}",
+             f"{rate / rows['bandwidth']:.2f}", f"{row['limit'] / GIGABYTE:g} GB",
+             f"{row['peak'] / GIGABYTE:.1f} GB"]
+        )  # fmt: skip
+    return table
+
+
+TABLES = {"iterations": iterations_table, "fits": fits_table, "larger": larger_table}
+_PLACE = re.compile(r"(<!-- gpu: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def write_page(result: dict[str, Any]) -> None:
+    """The tables of docs/gpu.md anew."""
+    page = Path(__file__).parents[1] / "docs" / "gpu.md"
+
+    def written(place: re.Match[str]) -> str:
+        head, *rows = TABLES[place[2]](result[place[2]])
+        lines = [head, ["---"] * len(head), *rows]
+        return place[1] + "".join(f"| {' | '.join(line)} |\n" for line in lines) + place[4]
+
+    write_whole(page, _PLACE.sub(written, page.read_text(encoding="utf-8")))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("parts", nargs="*", default=list(PARTS), metavar="PART")
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS / "gpu_algorithms.json")
+    asked = parser.parse_args()
+    result = json.loads(asked.output.read_text()) if asked.output.exists() else {}
+    if asked.parts == ["page"]:
+        write_page(result)
+        return
+    warnings.filterwarnings("ignore")
+    for part in asked.parts:
+        result[part] = PARTS[part]()
+        result.setdefault("provenance", {})[part] = provenance()
+        write_whole(asked.output, json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

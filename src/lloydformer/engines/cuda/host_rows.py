@@ -1,0 +1,109 @@
+"""Rows that stay in the memory of the host, where kernels of a GPU read those that they need.
+
+Kernels for Lloyd's algorithm compare the float16 copy of the points, which is on the GPU. Of the
+rows themselves they read those with close calls and those that change their cluster.
+"""
+
+import ctypes
+import weakref
+from threading import Lock
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lloydformer.engines.cuda.backend import CUDA_CPP, backend
+from lloydformer.engines.cuda.hopper import copied_bytes
+from lloydformer.engines.cuda.launches import make_ready
+from lloydformer.engines.cuda.nvrtc import driver
+
+_WIDEST = 256
+_PORTABLE, _MAPPED, _READ_ONLY = 1, 2, 8
+
+
+class _Registered:
+    """Memory of the host that GPUs may read, and how many tensors there are of it.
+
+    The key is address, bytes, and the number of the GPU.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._counts = Lock(), dict[tuple[int, int, int], int]()
+
+    def take(self, key: tuple[int, int, int]) -> bool:
+        """Let the GPU read it; False if it cannot, or if somebody else has registered it."""
+        with self._lock:
+            if key not in self._counts and not _registered(*key[:2]):
+                return False
+            self._counts[key] = self._counts.get(key, 0) + 1
+            return True
+
+    def give_back(self, key: tuple[int, int, int]) -> None:
+        """Wait for the GPU; after the last tensor it may not read the memory any more."""
+        with self._lock:
+            self._counts[key] -= 1
+            last = self._counts[key] == 0
+            if last:
+                del self._counts[key]
+            try:
+                torch.cuda.synchronize(key[2])
+            finally:
+                if last:
+                    driver().cuMemHostUnregister(ctypes.c_void_p(key[0]))
+
+
+_REGISTERED = _Registered()
+
+
+def _registered(address: int, size: int) -> bool:
+    for flags in (_PORTABLE | _MAPPED, _PORTABLE | _MAPPED | _READ_ONLY):
+        given = ctypes.c_void_p(address), ctypes.c_size_t(size), flags
+        if driver().cuMemHostRegister_v2(*given) == 0:
+            return True
+    return False
+
+
+class _HostRows:
+    """Memory of the host as torch takes it over."""
+
+    def __init__(self, points: Tensor, address: int) -> None:
+        kind = "<f8" if points.dtype == torch.float64 else "<f4"
+        self.__cuda_array_interface__ = {
+            "shape": tuple(points.shape), "typestr": kind, "data": (address, False), "version": 3,
+        }  # fmt: skip
+        self.points = points  # nobody may free it before the GPU has read it
+
+
+def rows_on_host(points: Tensor, device: torch.device, n_clusters: int, free: int) -> Tensor | None:
+    """The same points as a tensor of the GPU, whose numbers stay where they are.
+
+    None if there are no kernels that it serves, if their copy of the points is larger than the
+    `free` bytes, or if the GPU cannot read the memory.
+    """
+    n, d = points.shape
+    if backend(device) != CUDA_CPP or d > _WIDEST or not points.is_contiguous():
+        return None
+    if n * copied_bytes(d, n_clusters) > free:
+        return None
+    number = torch.cuda.current_device() if device.index is None else device.index
+    key = points.data_ptr(), points.nbytes, number
+    with torch.cuda.device(number):
+        make_ready(device)
+        if not _REGISTERED.take(key):
+            return None
+        try:
+            return _wrapped(points, key)
+        except BaseException:
+            _REGISTERED.give_back(key)
+            raise
+
+
+def _wrapped(points: Tensor, key: tuple[int, int, int]) -> Tensor:
+    address, start = ctypes.c_void_p(), ctypes.c_void_p(key[0])
+    status = driver().cuMemHostGetDevicePointer_v2(ctypes.byref(address), start, 0)
+    if status or address.value is None:
+        raise RuntimeError("CUDA: no address for memory of the host that was registered")
+    rows: Any = _HostRows(points, address.value)
+    found = torch.as_tensor(rows, device=f"cuda:{key[2]}")
+    weakref.finalize(rows, _REGISTERED.give_back, key)
+    return found
