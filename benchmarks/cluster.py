@@ -2,7 +2,8 @@
 
 Rows are generated where they are used: n x 16 float32, k 64, the same start. Each measurement runs
 in a process of its own, in turns. Results so far are kept, so the script can be stopped and started
-again. `python benchmarks/cluster.py [n]`; by default 50 million rows, 2 million for dask-ml.
+again. `python benchmarks/cluster.py [n]`; by default 50 million rows, 2 million for dask-ml. It
+also asks both for a fit with weights, and for one with a center that has no points.
 """
 
 import json
@@ -113,7 +114,37 @@ def dask_ml(n: int) -> dict[str, Any]:
             "centers": float(np.asarray(model.cluster_centers_, np.float64).sum())}  # fmt: skip
 
 
-WAYS = {"native": native, "cluster": cluster, "dask_ml": dask_ml}
+FOUR = [[20.0], [21.0], [30.0], [31.0]]
+"""Points of the two cases below; in partitions of two."""
+CASES = {
+    "weights 1, 3, 1, 1": {"init": [[20.0], [30.0]], "sample_weight": [1.0, 3.0, 1.0, 1.0]},
+    "a start without points": {"init": [[20.0], [30.0], [500.0]]},
+}
+
+
+def cases(n: int) -> dict[str, Any]:
+    """What both libraries find in the two cases."""
+    import dask.array as da
+    from dask_ml.cluster import KMeans
+
+    import lloydformer as lf
+
+    found: dict[str, Any] = {}
+    for name, case in CASES.items():
+        init = np.array(case["init"])
+        given = {key: da.from_array(np.array(case[key]), 2) for key in case if key != "init"}
+        for library, kind in (("lloydformer", lf.KMeans), ("dask-ml", KMeans)):
+            model = kind(len(init), init=init, max_iter=5, tol=0.0)
+            try:
+                model.fit(da.from_array(np.array(FOUR), 2), **given)
+                told = np.asarray(model.cluster_centers_).ravel().tolist()
+            except TypeError as error:
+                told = str(error)
+            found.setdefault(name, {})[library] = told
+    return found
+
+
+WAYS = {"native": native, "cluster": cluster, "dask_ml": dask_ml, "cases": cases}
 
 
 def alone(way: str, n: int) -> dict[str, Any]:
@@ -130,10 +161,12 @@ def alone(way: str, n: int) -> dict[str, Any]:
 def main(n: int) -> None:
     path = RESULTS / "cluster.json"
     known = json.loads(path.read_text()) if path.exists() else {"rows": {}}
+    if "cases" not in known:
+        known["cases"] = alone("cases", 0)
     for number in range(REPEATS):
-        for way in WAYS:
+        for way in ("native", "cluster", "dask_ml"):
             rows = n if way != "dask_ml" else min(n, 2_000_000)
-            for size in {rows, min(n, 2_000_000)}:
+            for size in sorted({rows, min(n, 2_000_000)}):
                 name = f"{way}, {size} rows, run {number}"
                 if name not in known["rows"]:
                     known["rows"][name] = alone(way, size)

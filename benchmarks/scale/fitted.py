@@ -27,6 +27,12 @@ def load() -> Result:
     return json.loads(RESULT.read_text(encoding="utf-8"))
 
 
+@cache
+def load_cluster() -> Result:
+    """What `benchmarks/cluster.py` has measured."""
+    return json.loads(RESULT.with_name("cluster.json").read_text(encoding="utf-8"))
+
+
 def fits(result: Result) -> list[tuple[int, int, int]]:
     """n, d and k of the fits."""
     return [tuple(map(int, name.split(", "))) for name in result["ranks"]["1"]["iteration"]]

@@ -77,7 +77,7 @@ def exchange(n_bytes: int) -> list[float]:
     ranks, message, times = joined_ranks(), os.urandom(n_bytes), []
     for _ in range(12):
         began = time.perf_counter()
-        ranks.gather(message, n_bytes)
+        ranks.gather(message)
         times.append(time.perf_counter() - began)
     return [min(times[2:])]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cost_model import Problem, lloyd_pass, shares, subtrees
-from fitted import compared, loopback, sharing, worker_of
+from fitted import compared, load_cluster, loopback, sharing, worker_of
 
 Result = dict[str, Any]
 
@@ -146,8 +146,52 @@ def troubles(measured: Result, simulated: Result) -> str:
     return table(head, rows)
 
 
+def on_dask(measured: Result, simulated: Result) -> str:
+    """Iterations in one process and on worker processes, by us and by dask-ml."""
+    found = load_cluster()
+    names = {
+        "native": "one process, two threads", "cluster": "Dask, two processes of one thread",
+        "dask_ml": f"dask-ml {found['provenance']['versions']['dask-ml']}, the same processes",
+    }  # fmt: skip
+    rows = []
+    for size in sorted({int(key.split(", ")[1].split()[0]) for key in found["rows"]}):
+        first = None
+        for way, words in names.items():
+            runs = [run for key, run in found["rows"].items() if key.startswith(f"{way}, {size} ")]
+            if runs:
+                took = _median([_mean(run["seconds_an_iteration"]) for run in runs])
+                first = took if first is None else first
+                grown = [run["client_bytes_above_import"] for run in runs if way == "cluster"]
+                memory = amount(max(grown)) if grown else ""
+                rows.append([f"{size:,}", words, seconds(took), f"{took / first:.2f}", memory])
+    head = ["rows", "where", "an iteration", "times that of one process", "memory of the client"]
+    return table(head, rows)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def right_and_wrong(measured: Result, simulated: Result) -> str:
+    """Fits of four points by both libraries."""
+    rows = [
+        [name, *(_centers(case[library]) for library in ("lloydformer", "dask-ml"))]
+        for name, case in load_cluster()["cases"].items()
+    ]
+    return table(["points 20, 21, 30, 31", "centers of lloydformer", "of dask-ml"], rows)
+
+
+def _centers(told: Any) -> str:
+    return f"`{told}`" if isinstance(told, str) else ", ".join(f"{c:g}" for c in told)
+
+
 TABLES: dict[str, Callable[[Result, Result], str]] = {
     "counts": counts, "runs": runs, "constants": constants, "iterations": iterations,
     "takeovers": takeovers, "fan_ins": fan_ins, "seedings": seedings, "troubles": troubles,
+    "on_dask": on_dask, "right_and_wrong": right_and_wrong,
 }  # fmt: skip
 """By their names in the page; each takes what was measured, and what was simulated."""

@@ -171,7 +171,7 @@ def test_a_page_without_matplotlib_is_refused_before_the_work(command, here, mon
 
 
 def test_a_failed_write_does_not_change_an_existing_folder(command, here, monkeypatch):
-    def fail(path, found):
+    def fail(path, *found):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     command("fit", "good.csv", "-k", "3", "-o", "out")

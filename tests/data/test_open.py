@@ -68,13 +68,13 @@ def test_a_parquet_file_that_no_disk_holds_is_refused_before_it_is_read(tmp_path
 def test_a_parquet_file_is_read_in_batches_of_few_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "_BATCH", 20)
     read = []
-    stacked = tables._stacked
+    stacked = tables.stacked_columns
 
     def seen(columns, n_rows):
         read.append(len(columns) * n_rows)
         return stacked(columns, n_rows)
 
-    monkeypatch.setattr(tables, "_stacked", seen)
+    monkeypatch.setattr(tables, "stacked_columns", seen)
     assert np.array_equal(lf.data.open(written(tmp_path / "p.parquet", "parquet")).points, X)
     assert max(read) <= 20
 

@@ -18,6 +18,7 @@ import torch.distributed as dist
 
 import lloydformer as lf
 from lloydformer.engines.ranks import joined_ranks
+from lloydformer.solving.rules import Rules
 
 SIZES = (3, 2, 1)
 LIMIT = timedelta(seconds=30)
@@ -54,7 +55,9 @@ FITS = {
     "spherical, weights": lambda: lf.SphericalKMeans(K, max_iter=3, zero_rows="ignore", **ROWS),
     "trimmed": lambda: lf.TrimmedKMeans(K, keep=0.9, max_iter=3, **ROWS),
     "robust": lambda: lf.RobustKMeans(K, inverse_temperature=0.05, max_iter=2, **ROWS),
-    "medoids": lambda: lf.KMedoids(K, algorithm="paper", max_iter=3, **ROWS),
+    "medoids": lambda: lf.KMedoids(K, effort="quick", max_iter=8, **ROWS),
+    "medoids, weights": lambda: lf.KMedoids(K, metric="manhattan", max_iter=4, **ROWS),
+    "medoids, paper": lambda: lf.KMedoids(K, algorithm="paper", max_iter=3, **ROWS),
     "relocating": lambda: lf.RelocatingKMeans(K, max_iter=30, tol=0.03, **ROWS),
     "learned": lambda: lf.LearnedKMeans(K, n_steps=2, polish=2, **ROWS),
     "circuit": lambda: lf.CircuitClusterer(K, recipe=lf.recipes.lloyd(), max_iter=3, **ROWS),
@@ -170,6 +173,71 @@ def different_seeds(rank, size):
     return model.fit(lf.Shard(points()[rank::size])).cluster_centers_
 
 
+def raising_callback(rank, size):
+    """The callback of the last rank raises."""
+
+    def stop(progress):
+        if progress.iteration == 2 and rank == size - 1:
+            raise ZeroDivisionError("in the callback")
+
+    return lf.KMeans(K, max_iter=5, random_state=3, callback=stop, **ROWS)
+
+
+def own_warm_start(rank, size):
+    """The last rank was fitted before, alone."""
+    model = lf.KMeans(K, max_iter=5, random_state=3, warm_start=True, **ROWS)
+    return model.fit(points(200)) if rank == size - 1 else model
+
+
+def another_course(rank, size):
+    """The last rank runs another loop than its parameters say."""
+    model = lf.KMeans(K, max_iter=5, random_state=3, **ROWS)
+    if rank == size - 1:
+        model._rules = lambda: Rules(2)
+    return model
+
+
+def interrupted(rank, size):
+    """Ctrl-C reaches the last rank only."""
+
+    def stop(progress):
+        if progress.iteration == 2 and rank == size - 1:
+            raise KeyboardInterrupt
+
+    return lf.KMeans(K, max_iter=5, random_state=3, callback=stop, **ROWS)
+
+
+ALONE = {
+    one.__name__: one for one in (raising_callback, own_warm_start, another_course, interrupted)
+}
+
+
+def alone(name, rank, size):
+    """The error if one rank does not do what the others do, and the time until it is raised."""
+    X, began = points(), time.monotonic()
+    try:
+        ALONE[name](rank, size).fit(lf.Shard(X[shard_of(X, rank, size)]))
+    except BaseException as error:
+        return repr(error), time.monotonic() - began
+    return None, time.monotonic() - began
+
+
+def resumed(rank, size, path):
+    """A fit that every rank breaks off after its fourth iteration, and one that goes on."""
+    X, model = points(), lf.KMeans(K, max_iter=9, random_state=3, checkpoint=path, **ROWS)
+    shard, heard = lf.Shard(X[shard_of(X, rank, size)]), []
+
+    def stop(progress):
+        if progress.iteration == 3:
+            raise ZeroDivisionError
+
+    try:
+        model.set_params(callback=stop).fit(shard)
+    except ZeroDivisionError:
+        model.set_params(callback=heard.append).fit(shard)
+    return attributes(model), heard[0].iteration, path.exists()
+
+
 def vanished(folder, rank):
     """A rank is gone: the error that another one gets, and after how many seconds."""
     dist.init_process_group("gloo", init_method=f"file://{folder}/vanished", rank=rank,
@@ -194,8 +262,10 @@ def run_rank(folder, rank):
         found[size] = {
             "fits": {name: fitted(name, rank, size) for name in FITS},
             "errors": {name: error_of(name, rank, size) for name in ERRORS},
+            "alone": {name: alone(name, rank, size) for name in ALONE},
             "trained": trained(rank, size, folder / f"trained-{size}"),
             "seeds": different_seeds(rank, size),
+            "resumed": resumed(rank, size, folder / f"fit-{size}"),
         }
         dist.destroy_process_group()
     found["vanished"] = vanished(folder, rank)

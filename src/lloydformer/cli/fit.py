@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from lloydformer.cli.fit_cluster import check_for_cluster, default_folder, fit_on_cluster
 from lloydformer.cli.fit_words import (
     fit_progress,
     print_files,
@@ -171,6 +172,18 @@ def fit(
         Path | None,
         typer.Option("--start-from", metavar="MODEL", help="Start from the centers of this model."),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Fit on a Dask cluster, as tcp://scheduler:8786. Its workers read DATA: .parquet, "
+            ".npy and .csv files, folders, and patterns in quotes such as 's3://b/*.parquet'.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        integer(help="The same with this number of processes on this machine."),
+    ] = None,
     sep: Sep = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
@@ -193,7 +206,17 @@ def fit(
     check_algorithm(algorithm)  # this and the next lines before torch is imported
     if clusters is not None:
         numbers_of_clusters(clusters)
-    check_source(data)
+    on_cluster = cluster is not None or workers is not None
+    if on_cluster:
+        refused = {
+            "--report": report, "--scale": scale, "--numeric-only": numeric_only,
+            "--one-hot": one_hot, "--id-column": id_column, "--missing": missing != "error",
+            "--start-from": start_from, "--sheet": sheet, "--encoding": encoding,
+            "--time-limit": time_limit,
+        }  # fmt: skip
+        check_for_cluster(cluster, workers, refused)
+    else:
+        check_source(data)
     if start_from is not None and init is None and n_init is None:  # else both are refused
         check_model(start_from)
     from lloydformer.jobs.fit.job import FitJob
@@ -207,6 +230,11 @@ def fit(
     }  # fmt: skip
     settings = FitSettings(algorithm, options)
     command = shlex.join(["lloydformer", *sys.argv[1:]])
+    if on_cluster:
+        outputs = FitOutputs(output or default_folder(data), labels, False, force)
+        return fit_on_cluster(
+            data, clusters, settings, table, outputs, (cluster, workers), command, json=json
+        )
     request = FitRequest(data, settings, clusters, table, scale, start_from, command, select)
     folder = output or Path(f"{stem_of(data)}-clusters")
     job = FitJob(request, FitOutputs(folder, labels, report, force), seed)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from lloydformer.circuits.stages import AnyRecipe
 
 _LEGEND = (
-    "Enc-CA: how points choose centers. Dec-CA: how centers weigh points. ℓ2 scores by\n"
-    "distance, ⟨,⟩ by product; then hard max (LSMA), soft-max (SMA), linear (LinA, IdA),\n"
+    "Enc-CA: how points choose centers. Dec-CA: how centers weigh points. ℓ2 scores\n"
+    "by distance, ⟨,⟩ by product; hard max (LSMA), soft-max (SMA), linear (LinA/IdA),\n"
     "norm-max (NMA), sparsemax (SSMA) or Gumbel (GSMA). NLT: a network. *: a variant."
 )
 

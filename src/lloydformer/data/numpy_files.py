@@ -46,6 +46,16 @@ def map_npy(path: Path) -> np.ndarray:
         raise ValueError(f"{path}: not a readable .npy file ({error})") from None
 
 
+def declared_array(begin: bytes, size: int) -> _Declared:
+    """Shape, order, dtype and first byte of the array in an NPY file of a size, by its beginning.
+
+    Raises ValueError if the file cannot hold it.
+    """
+    declared = _declared(begin)
+    _check_size(declared, size)
+    return declared
+
+
 def read_npz(path: Path) -> np.ndarray:
     """Read the array X of an NPZ file, or its only array with two axes.
 

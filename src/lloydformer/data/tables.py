@@ -76,7 +76,7 @@ class ArrowSource:
         names = [self._names[i] for i in (*numbers, *texts)]
         for batch in self.read(names):
             columns = [batch.column(name) for name in names]
-            points = _stacked(columns[: len(numbers)], batch.num_rows)
+            points = stacked_columns(columns[: len(numbers)], batch.num_rows)
             yield TableBatch(points, [_texts(column) for column in columns[len(numbers) :]])
 
     def survey(self, n_rows: int | None = None) -> list[ColumnSurvey]:
@@ -102,7 +102,7 @@ def _numeric(kind: Any) -> bool:
                                        types.is_decimal))  # fmt: skip
 
 
-def _stacked(columns: list[Any], n_rows: int) -> np.ndarray:
+def stacked_columns(columns: list[Any], n_rows: int) -> np.ndarray:
     """Columns as an array of rows: float32 if every column is, else float64."""
     if not columns:
         return np.empty((n_rows, 0))

@@ -59,6 +59,8 @@ class ShardReport:
 def shared_parameters(estimator: Any) -> dict[str, Any]:
     """The parameters that must be the same on all ranks, as far as they can be compared."""
     found = {"estimator": type(estimator).__name__, **estimator.get_params(deep=False)}
+    if found.get("warm_start"):
+        found["cluster_centers_"] = getattr(estimator, "cluster_centers_", None)
     found = {name: _plain(value) for name, value in found.items() if name not in _OWN}
     return {name: value for name, value in found.items() if isinstance(value, _COMPARED)}
 
@@ -67,6 +69,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.detach().cpu().numpy()
     return np.asarray(value, dtype=object) if isinstance(value, list | tuple) else value
+
+
+def _told(value: Any) -> str:
+    """A parameter in an error message; few of the numbers of an array."""
+    if not isinstance(value, np.ndarray):
+        return str(value)
+    first = ", ".join(map(str, value.ravel()[:3]))
+    return f"an array of shape {value.shape} ({first}, ...)"
 
 
 @dataclass(frozen=True)
@@ -139,8 +149,8 @@ class ShardReports:
                 pair = [found.get(name, "another kind") for found in (first, one.parameters)]
                 if not np.array_equal(np.asarray(pair[0]), np.asarray(pair[1])):
                     raise ValueError(
-                        f"{name}: found {pair[0]} on rank 0 and {pair[1]} on rank {rank}; "
-                        "pass the same on all ranks"
+                        f"{name}: found {_told(pair[0])} on rank 0 and {_told(pair[1])} on rank "
+                        f"{rank}; pass the same on all ranks"
                     )
 
     def _check_directions(self, zero_rows: str) -> None:

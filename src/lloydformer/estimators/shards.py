@@ -1,5 +1,6 @@
 """From the shards of all ranks to blocks: every rank checks its own rows, and all agree."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,12 +19,13 @@ from lloydformer.engines.parts import LabelsOnParts, Opening, PartsBlocks
 from lloydformer.engines.ranks import joined_ranks
 from lloydformer.engines.ranks.places import places
 from lloydformer.engines.ranks.transport import AllGather, hold
+from lloydformer.estimators.devices import check_on_cpu
 from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.sample_weight import nonnegative_weights
 from lloydformer.estimators.shard_reports import ShardReport, ShardReports, shared_parameters
 from lloydformer.estimators.source import (
     Source,
-    check_on_cpu,
+    V,
     checked_array,
     checked_blocks,
     checked_tensor,
@@ -45,6 +47,13 @@ class ShardSource(Source):
         generator = np.random.RandomState()
         generator.set_state(state)
         return generator
+
+    @property
+    def is_first(self) -> bool:
+        return self._here.ranks.rank == 0
+
+    def on_first(self, function: Callable[[], V]) -> V:
+        return self._here.ranks.from_first(function)
 
     def without_zero_rows(self, policy: str) -> Source:
         """They have been refused, or count for nothing, since the shards were read."""

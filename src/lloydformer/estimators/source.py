@@ -1,8 +1,8 @@
 """From what users pass (arrays, frames, CSR matrices, tensors) to blocks, and back again."""
 
-import warnings
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -15,9 +15,11 @@ from lloydformer.data.blocks import SparseBlocks, TensorBlocks, ranges
 from lloydformer.data.canonical import canonical
 from lloydformer.data.layout import Layout
 from lloydformer.data.leaves import leaf_rows, part_rows
+from lloydformer.data.namespaces import namespace_of, tensor_of, unwarned
 from lloydformer.data.scaling import Scaling
 from lloydformer.data.scratch import scratch_array
 from lloydformer.data.shard import Shard
+from lloydformer.data.sparse_on_gpu import SparseOnGpu
 from lloydformer.data.streamed import StreamedBlocks
 from lloydformer.engines import default_engine
 from lloydformer.engines.cuda import survey_on_gpu
@@ -25,14 +27,24 @@ from lloydformer.engines.dask.pieces import is_collection
 from lloydformer.engines.native.engine import column_ends
 from lloydformer.engines.parts import LabelsOnParts, PartsBlocks
 from lloydformer.engines.thread_pool import one_core
+from lloydformer.estimators.devices import (
+    available_device,
+    check_on_cpu,
+    folding_device,
+    free_memory,
+    is_mapped,
+    kept_on_host,
+    moved,
+    wanted_device,
+)
 from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.sample_weight import checked_weights
 from lloydformer.numerics.checks import FLOATS, check_range, surely_in_range
 from lloydformer.numerics.units import in_units
 
+V = TypeVar("V")
+
 _HALVES = (torch.float16, torch.bfloat16)
-_BYTES_A_POINT = 48
-"""What a fit on a GPU takes for each point beside the rows and their copy in half precision."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +54,21 @@ class Source:
     blocks: TensorBlocks | SparseBlocks | StreamedBlocks | PartsBlocks
     device: torch.device | None
     """Where tensors came from, and go back to; None: arrays came in, and go out."""
+    namespace: Any = field(default=None, kw_only=True)
+    """The library of the arrays, if it is neither NumPy nor torch."""
 
     def generator(self, random_state: Any) -> np.random.RandomState:
         """The random numbers of a fit."""
         return generator_of(random_state)
+
+    @property
+    def is_first(self) -> bool:
+        """Does this process write the files of a fit? With ranks, only the first one does."""
+        return True
+
+    def on_first(self, function: Callable[[], V]) -> V:
+        """The result of a function, called where files are written."""
+        return function()
 
     @one_core()
     def without_zero_rows(self, policy: str) -> "Source":
@@ -75,11 +98,13 @@ class Source:
     def out(self, values: Tensor | LabelsOnParts) -> Any:
         if isinstance(values, LabelsOnParts):
             values = values.gather()
+        if self.namespace is not None:
+            return self.namespace.from_dlpack(values.to(self.device))
         return values.cpu().numpy() if self.device is None else values.to(self.device)
 
     def rows_with(self, labels: Any, label: int) -> Any:
         """The numbers of the rows with this label; `labels`: from `out`."""
-        return self.out((torch.as_tensor(labels) == label).nonzero()[:, 0])
+        return self.out((tensor_of(labels) == label).nonzero()[:, 0])
 
 
 @dataclass(frozen=True)
@@ -155,8 +180,16 @@ def read(
         return read_collection(
             estimator, X, sample_weight, reset=reset, directions=directions, view=view
         )
+    namespace = namespace_of(X)
+    if namespace is not None:
+        points = tensor_of(X)
+        points = points if points.is_floating_point() else points.double()
+        found = read(
+            estimator, points, sample_weight, reset=reset, directions=directions, view=view
+        )
+        return replace(found, namespace=namespace)
     scaling, names, mapped = None, None, False
-    fitted = None if view is None else torch.as_tensor(estimator.cluster_centers_)
+    fitted = None if view is None else tensor_of(estimator.cluster_centers_)
     if isinstance(X, TensorBlocks):
         points, scaling, names = checked_blocks(estimator, X, reset), X.scaling, X.names
         mapped = X.mapped and points.device.type == "cpu"
@@ -169,7 +202,9 @@ def read(
             if not directions:
                 _check_squares(rows, fitted)
             return Source(rows, None)
-        points = _as_tensor(X, _wanted_device(estimator))
+        points = _as_tensor(X, wanted_device(estimator))
+    if view is None and isinstance(X, np.ndarray) and not (directions or is_mapped(X)):
+        points = kept_on_host(estimator, points)
     known = survey_on_gpu(points) if points.device.type == "cuda" else None
     if known is not None:
         ends: Tensor | None = torch.from_numpy(known.ends)
@@ -180,7 +215,7 @@ def read(
         _check_finite(estimator, X)
     if view is not None:
         scaling = view.scaling
-    device = _device_of(estimator, points)
+    device = folding_device(estimator, points)
     weights, unit = _weights(sample_weight, len(points), device)
     blocks = TensorBlocks(
         points,
@@ -210,33 +245,21 @@ def read(
 def _sparse_blocks(estimator: Any, X: Any, sample_weight: Any, directions: bool) -> SparseBlocks:
     """A sparse matrix, checked, as blocks."""
     _check_finite(estimator, X)
-    cpu, k = torch.device("cpu"), int(estimator.n_clusters)
-    weights, unit = _weights(sample_weight, X.shape[0], cpu)
-    leaf, part = leaf_rows(cpu, X.shape[1], k), part_rows(cpu, 1, k)
-    return SparseBlocks(canonical(X), weights, leaf, directions, part, unit)
-
-
-def _device_of(estimator: Any, points: Tensor) -> torch.device:
-    """Where folds run: the device of the points, or the one that they were too large for."""
-    wanted = _wanted_device(estimator)
-    return points.device if wanted is None or points.is_cuda else available_device(wanted)
-
-
-def _moved(points: Tensor, name: Any) -> Tensor:
-    """The points on a device; unchanged if they do not fit into the memory of a GPU."""
-    device = available_device(name)
-    needed = 1.6 * points.nbytes + _BYTES_A_POINT * len(points)
-    if device.type == "cuda" and not points.is_cuda and needed > _free_memory(device):
-        return points
-    return points.to(device)
-
-
-def _free_memory(device: torch.device) -> int:
-    """Bytes that torch can still allocate."""
-    free, total = torch.cuda.mem_get_info(device)
-    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    allowed = int(torch.cuda.get_per_process_memory_fraction(device) * total)
-    return min(free + unused, allowed - torch.cuda.memory_allocated(device))
+    wanted, k, d = wanted_device(estimator), int(estimator.n_clusters), X.shape[1]
+    here = wanted is None or not estimator._sparse_on_gpu
+    device = torch.device("cpu") if here else available_device(wanted)
+    weights, unit = _weights(sample_weight, X.shape[0], device)
+    leaf, matrix = leaf_rows(device, d, k), canonical(X)
+    if device.type == "cpu":
+        part = part_rows(device, 1, k)
+        return SparseBlocks(matrix, weights, leaf, directions, part, unit)
+    needed = SparseOnGpu.bytes_for(matrix, leaf)
+    if needed > free_memory(device):
+        raise ValueError(
+            f"device: the GPU has no room for a sparse matrix that takes {needed / 1e9:.1f} GB "
+            "there; leave it at None to fit on the CPU"
+        )
+    return SparseOnGpu(matrix, weights, leaf, directions, None, unit, device=device)
 
 
 def read_collection(
@@ -278,18 +301,9 @@ def read_collection(
         raise ValueError(f'engine: found {engine!r} for a dask collection; leave it at "auto"')
     blocks = opener.blocks(int(estimator.n_clusters), weights, directions, engine, view)
     if not directions:
-        fitted = None if view is None else torch.as_tensor(estimator.cluster_centers_)
+        fitted = None if view is None else tensor_of(estimator.cluster_centers_)
         _check_range_of(blocks.layout, found.ends, fitted)
     return ClusterSource(blocks, None, found)
-
-
-def check_on_cpu(estimator: Any, data: str) -> None:
-    """Refuse another device than the CPU for data that only the CPU reads."""
-    if estimator.device is not None and str(estimator.device) != "cpu":
-        raise ValueError(
-            f"device: found {estimator.device!r} for {data}, which is fitted on the CPU; leave it "
-            "at None"
-        )
 
 
 def _ends(points: Tensor) -> Tensor | None:
@@ -343,7 +357,7 @@ def _check_squares(blocks: TensorBlocks | SparseBlocks, fitted: Tensor | None) -
 def _check_range_of(layout: Layout, rows: Tensor, fitted: Tensor | None) -> None:
     """The same for rows with these ends."""
     if fitted is not None:
-        rows = torch.cat([rows, fitted.to(rows).view(-1, rows.shape[1])])
+        rows = torch.cat([rows, fitted.to(rows).reshape(-1, rows.shape[1])])
     scaled = rows if layout.scaling is None else layout.scaling.apply(rows)
     if not surely_in_range(scaled.cpu().numpy(), layout.n_rows, layout.n_features):
         check_range("X", scaled, layout.n_rows, layout.n_features)
@@ -361,43 +375,9 @@ def _note_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> N
         raise ValueError(f"X: found columns {list(names)}; this model was fitted on {list(fitted)}")
 
 
-def _wanted_device(estimator: Any) -> Any:
-    """Where arrays are copied to; None: they stay where they are."""
-    if estimator.device is None and estimator.engine == "cuda":
-        return "cuda"
-    return estimator.device
-
-
 def _as_tensor(X: np.ndarray, device: Any) -> Tensor:
-    if X.flags.writeable:
-        points = torch.from_numpy(X)
-    else:
-        with warnings.catch_warnings():  # nothing here writes to it
-            warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-            points = torch.from_numpy(X)
-    return points if device is None else _moved(points, device)
-
-
-def device_of(name: Any) -> torch.device:
-    """Return the device; raises `ValueError` for an unknown one, or one that holds no numbers."""
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        words = str(error).split("\n")[0]
-        raise ValueError(f"device: found {name!r} ({words}); pass cpu or cuda") from None
-    if device.type == "meta":
-        raise ValueError(f"device: found {name!r}, which holds no numbers; pass cpu or cuda")
-    return device
-
-
-def available_device(name: Any) -> torch.device:
-    """Return the device; raises `ValueError` also for one that this machine does not have."""
-    device = device_of(name)
-    try:
-        return torch.empty(0, device=device).device  # "cuda" is one with a number
-    except (RuntimeError, AssertionError) as error:
-        words = str(error).split("\n")[0]
-        raise ValueError(f"device: found {name!r}, which is not here ({words})") from None
+    points = torch.from_numpy(X) if X.flags.writeable else unwarned(X)
+    return points if device is None else moved(points, device)
 
 
 def checked_blocks(estimator: Any, X: TensorBlocks, reset: bool) -> Tensor:
@@ -430,9 +410,9 @@ def checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
             f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input"
         )
-    device = _wanted_device(estimator)
+    device = wanted_device(estimator)
     there = device is None or (estimator.device is None and X.device.type == "cuda")
-    return X.detach() if there else _moved(X.detach(), device)
+    return X.detach() if there else moved(X.detach(), device)
 
 
 def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> tuple[Tensor | None, float]:
@@ -444,6 +424,8 @@ def weights_in_units(sample_weight: Any, n_rows: int) -> tuple[np.ndarray | None
     """Weights in units of a power of two, and that unit."""
     if sample_weight is None:
         return None, 1.0
+    if namespace_of(sample_weight) is not None:
+        sample_weight = tensor_of(sample_weight)
     if isinstance(sample_weight, Tensor):
         sample_weight = sample_weight.detach().cpu().numpy()
     weights, unit = in_units("sample_weight", checked_weights(sample_weight, n_rows))

@@ -10,6 +10,7 @@ import pytest
 
 import lloydformer as lf
 from lloydformer.engines import instruction_set
+from lloydformer.engines.parts import PartsSession
 
 da = pytest.importorskip("dask.array", reason="dask is not installed (extra `dask`)")
 distributed = pytest.importorskip("distributed", reason="dask is not installed (extra `dask`)")
@@ -180,6 +181,41 @@ def test_ctrl_c_leaves_no_task_behind(rows, client):
     while any(client.processing().values()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(client.processing().values())
+
+
+def test_a_fit_on_a_cluster_goes_on_from_its_checkpoint(rows, client, tmp_path):
+    settings, heard = SETTINGS | {"checkpoint": tmp_path / "fit"}, []
+
+    def stop(progress):
+        if progress.iteration == 4:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        lf.KMeans(callback=stop, **settings).fit(generated(rows))
+    found = lf.KMeans(callback=heard.append, **settings).fit(generated(rows))
+    assert_same_bits(lf.KMeans(**SETTINGS).fit(rows), found)
+    assert heard[0].iteration == 4
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_partitions_go_on_from_a_checkpoint_in_the_middle_of_the_seeds(
+    rows, client, tmp_path, monkeypatch
+):
+    settings = {"n_clusters": 30, "random_state": 3, "max_iter": 2, "init": "k-means++"}
+    alone, calls, find = lf.KMeans(**settings).fit(rows), [], PartsSession.draw_by_distance
+
+    def fail(self, fractions):
+        calls.append(fractions)
+        assert len(calls) != 9, "broken"
+        return find(self, fractions)
+
+    settings["checkpoint"] = tmp_path / "fit"
+    with monkeypatch.context() as patch:
+        patch.setattr(PartsSession, "draw_by_distance", fail)
+        with pytest.raises(AssertionError, match="broken"):
+            lf.KMeans(**settings).fit(da.from_array(rows, chunks=(10_000, 5)))
+    found = lf.KMeans(**settings).fit(da.from_array(rows, chunks=(22_000, 5)))
+    assert_same_bits(alone, found)
 
 
 def test_nothing_stays_on_the_workers_after_a_fit(rows, client):

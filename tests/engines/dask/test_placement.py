@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lloydformer.engines.dask.pieces import rows_of, surveyed, weights_of, weights_surveyed
-from lloydformer.engines.dask.placement import placed
+from lloydformer.engines.dask.placement import fused, placed, shared_out
 from lloydformer.engines.parts.cuts import cuts
 
 
@@ -30,6 +30,21 @@ def test_rows_on_workers_that_are_gone_go_anywhere():
 def test_a_long_piece_is_cut_so_that_every_worker_has_some():
     found = cuts([1000], leaf=64, most=300)
     assert [cut.stop - cut.start for cut in found] == [256, 256, 256, 232]
+
+
+def test_neighbours_are_computed_on_the_same_worker_by_its_threads():
+    assert shared_out(6, {"b": 1, "a": 2}) == ["a"] * 4 + ["b"] * 2
+    assert shared_out(1, {"b": 1, "a": 1}) == ["a"]
+    assert shared_out(0, {"a": 1}) == []
+
+
+def test_parts_that_stand_together_on_a_worker_become_one():
+    parts = cuts([100, 100, 100, 500], leaf=64)
+    found, workers = fused(parts, ["a", "a", "b", "b"], 250)
+    assert workers == ["a", "b", "b"]  # the last two would be too long
+    assert found[0].stop == parts[1].stop
+    assert found[0].pieces == ((0, 0, 100), (1, 0, 92))  # not cut any more
+    assert fused(parts, ["a", "b", "a", "b"], 900)[0] == parts
 
 
 def test_what_a_look_at_a_piece_finds():

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from lloydformer.engines.ranks.group import RankError, Ranks, pickled
+from lloydformer.engines.ranks.group import MessageKind, RankError, Ranks, pickled
 
 
 class Network:
@@ -15,12 +15,13 @@ class Network:
     def __init__(self, size):
         self.barrier, self.messages, self.sizes = threading.Barrier(size), [b""] * size, []
 
-    def gather(self, ranks, message, room):
-        self.messages[ranks.rank] = len(message).to_bytes(8, "little") + message[:room]
+    def gather(self, ranks, message, size):
+        self.messages[ranks.rank] = message + bytes(size - len(message))
         if ranks.rank == 0:
-            self.sizes.append(room)
+            self.sizes.append(size)
         self.barrier.wait(5)
-        found = [one + bytes(8 + room - len(one)) for one in self.messages]
+        found = list(self.messages)
+        assert len({len(one) for one in found}) == 1, "an all-gather of different sizes"
         self.barrier.wait(5)
         return found
 
@@ -30,8 +31,8 @@ def on_ranks(size, program):
     network = Network(size)
 
     class Threads(Ranks):
-        def _all_gather(self, message, room):
-            return network.gather(self, message, room)
+        def _all_gather(self, message, size):
+            return network.gather(self, message, size)
 
     with ThreadPoolExecutor(size) as pool:
         running = [pool.submit(program, Threads(rank, size)) for rank in range(size)]
@@ -46,14 +47,75 @@ def test_everyone_gets_the_values_of_all():
     assert len(sizes) == 1
 
 
-def test_a_longer_message_takes_a_second_exchange_once_for_its_kind():
+def test_a_longer_message_takes_a_second_exchange_once():
     def program(ranks):
         for _ in range(3):
-            assert ranks.gather(b"x" * 5000 * ranks.rank, "long") == [b"", b"x" * 5000]
-        assert ranks.gather(1, "short") == [1, 1]
+            assert ranks.gather(b"x" * 5000 * ranks.rank) == [b"", b"x" * 5000]
+        assert ranks.gather(1) == [1, 1]
 
     _, sizes = on_ranks(2, program)
-    assert sizes == [1024, sizes[1], sizes[1], sizes[1], 1024]
+    head = sizes[0] - 1024
+    assert sizes[0] + sizes[1] > 5000
+    assert sizes[2:] == [sizes[2]] * 3
+    assert sizes[2] - head > 5000
+
+
+def test_small_messages_do_not_become_as_large_as_the_largest():
+    def program(ranks):
+        for _ in range(2):
+            assert ranks.gather(b"x" * 10**6) == [b"x" * 10**6] * 2
+        assert ranks.gather(1) == [1, 1]
+
+    _, sizes = on_ranks(2, program)
+    assert len(sizes) == 5  # the large ones take two each
+    assert sizes[-1] < 300_000
+
+
+def out_of_step(ranks):
+    """Ranks that do not ask the same: rank 1 another question, then others about other values."""
+    words = []
+    for kind in (
+        MessageKind("Nearest" if ranks.rank != 1 else "Measure"),
+        MessageKind.of("Nearest", torch.zeros(2) + (ranks.rank == 2)),
+    ):
+        with pytest.raises(RankError) as raised:
+            ranks.gather(b"x" * 9999 * ranks.rank, kind)
+        words.append(str(raised.value))
+    assert ranks.gather(7) == [7, 7, 7]  # all go on together
+    return words
+
+
+def test_ranks_that_are_out_of_step_get_the_same_error():
+    found, _ = on_ranks(3, out_of_step)
+    assert found[0] == found[1] == found[2]
+    kind, value = found[0]
+    assert "rank 0 is at exchange 1 (Nearest) and rank 1 at exchange 1 (Measure)" in kind
+    assert "rank 2 at exchange 2 (Nearest) with other values" in value
+
+
+def test_what_fails_on_one_rank_fails_on_all():
+    def work(ranks, failing):
+        with ranks.together("work"):
+            assert ranks.gather(ranks.rank) == [0, 1, 2]
+            if ranks.rank in failing:
+                raise ZeroDivisionError(f"on {ranks.rank}")
+            return ranks.gather(b"x" * 9999)
+
+    def program(ranks):
+        found = []
+        for failing in ((1,), (0, 2), (0, 1, 2), ()):
+            try:
+                found.append(len(work(ranks, failing)))
+            except (RankError, ZeroDivisionError) as error:
+                found.append(repr(error))
+        return found
+
+    found, _ = on_ranks(3, program)
+    one = "RankError('rank 1: ZeroDivisionError: on 1')"
+    first = "RankError('rank 0: ZeroDivisionError: on 0')"
+    for rank, told in enumerate(found):
+        mine = f"ZeroDivisionError('on {rank}')"
+        assert told == [mine if rank == 1 else one, mine if rank != 1 else first, mine, 3]
 
 
 def test_an_error_is_raised_everywhere():

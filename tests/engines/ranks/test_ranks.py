@@ -103,6 +103,23 @@ def test_an_error_of_one_rank_is_raised_on_all(found, name, size):
                 assert message.startswith(f"rank {size - 1}: ")
 
 
+@pytest.mark.parametrize("size", SIZES[:-1])
+@pytest.mark.parametrize("name", rank_program.ALONE)
+def test_a_rank_that_does_something_else_is_an_error_on_all(found, name, size):
+    last = size - 1
+    words = {
+        "raising_callback": (f"rank {last}: ZeroDivisionError: in the callback",
+                             "ZeroDivisionError('in the callback')"),
+        "own_warm_start": ("cluster_centers_: found None on rank 0 and an array of shape",) * 2,
+        "another_course": ("ranks are out of step: rank 0 is at exchange",) * 2,
+        "interrupted": ("ranks are out of step: rank 0 is at exchange",) * 2,
+    }[name]  # fmt: skip
+    for rank, told in enumerate(found[size]):
+        error, seconds = told["alone"][name]
+        assert words[rank == last] in error
+        assert seconds < 10  # nobody waits for the time limit
+
+
 def test_a_rank_that_is_gone_ends_the_others(found):
     for words, seconds in found["vanished"]:
         assert words
@@ -113,6 +130,20 @@ def test_a_rank_that_is_gone_ends_the_others(found):
 def test_ranks_draw_the_same_random_numbers(found, size):
     for told in found[size]:
         np.testing.assert_array_equal(told["seeds"], found[size][0]["seeds"])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_ranks_go_on_from_a_checkpoint(found, size):
+    X = rank_program.points()
+    alone = lf.KMeans(rank_program.K, max_iter=9, random_state=3, **rank_program.ROWS).fit(X)
+    for rank, told in enumerate(found[size]):
+        here, first, left = told["resumed"]
+        np.testing.assert_array_equal(here["centers"], alone.cluster_centers_)
+        mine = rank_program.shard_of(X, rank, size)
+        np.testing.assert_array_equal(here["labels"], alone.labels_[mine])
+        assert first == 3
+        assert len(here["history"]) == len(alone.objective_history_)
+        assert not left or rank > 0  # rank 0 removes the file at its end
 
 
 @pytest.mark.parametrize("size", SIZES[:-1])

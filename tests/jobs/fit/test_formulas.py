@@ -2,7 +2,6 @@
 
 import csv
 import json
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import numpy as np
@@ -15,10 +14,10 @@ import lloydformer as lf
 from lloydformer.data.files import open_file
 from lloydformer.data.spreadsheet_names import guarded, unguarded
 from lloydformer.data.table_options import TableOptions
+from lloydformer.estimators.base import Clusterer
 from lloydformer.jobs.fit.job import FitJob
 from lloydformer.jobs.fit.outputs import FitOutputs, notes_on_names, write_centers
 from lloydformer.jobs.fit.request import FitRequest
-from lloydformer.jobs.fit.result import FitResult
 from lloydformer.jobs.fit.settings import FitSettings
 from lloydformer.jobs.predict import PredictJob
 
@@ -52,8 +51,7 @@ def path(tmp_path_factory):
 def centers_of(columns):
     """What `write_centers` needs of a result."""
     centers = np.arange(2.0 * len(columns)).reshape(2, -1)
-    model = SimpleNamespace(cluster_centers_=centers)
-    return Mock(FitResult, columns=columns, sizes=[3, 4], model=model)
+    return columns, [3, 4], Mock(Clusterer, cluster_centers_=centers)
 
 
 @given(columns=st.lists(NAMES, min_size=1, max_size=4))
@@ -61,7 +59,7 @@ def test_the_names_of_centers_are_read_back(path, columns):
     """Except for spaces around a name, which are never read."""
     columns = [name if guarded(name) != name else name.strip() for name in columns]
     columns = [f"{name}x" if name[-1:].isspace() else name for name in columns]
-    write_centers(path, centers_of(columns))
+    write_centers(path, *centers_of(columns))
     assert open_file(path, TableOptions())[0].names == ("cluster", "size", *columns)
 
 

@@ -22,7 +22,7 @@ from lloydformer.engines.dask.pieces import (
     weights_of,
     weights_surveyed,
 )
-from lloydformer.engines.dask.placement import placed
+from lloydformer.engines.dask.placement import fused, placed, shared_out
 from lloydformer.engines.dask.transport import ClusterTransport, Waiting
 from lloydformer.engines.dask.worker import made_part
 from lloydformer.engines.parts.blocks import PartsBlocks
@@ -40,6 +40,10 @@ SMALL = 1 << 22
 """Products n d k up to which all rows are one part: the native engine runs these in one call."""
 _PARTS = 32
 """Parts of a worker at most: small pieces are put together."""
+_OF_WORKER = 4
+"""Parts that the rows of a worker are put together to, if they stand together."""
+_MANY = 4
+"""Blocks for each worker from which on it matters that neighbours are on the same worker."""
 _CPU = torch.device("cpu")
 
 
@@ -47,8 +51,10 @@ def current_client() -> Any | None:
     """The client that dask would use now; None: a scheduler in this process."""
     import dask
 
+    if _inside_a_worker():
+        return None
     client = getattr(dask.base.get_scheduler(), "__self__", None)
-    return client if hasattr(client, "submit") and not _inside_a_worker() else None
+    return client if hasattr(client, "submit") else None
 
 
 def _inside_a_worker() -> bool:
@@ -165,13 +171,17 @@ class Opener:
             fewest=found.n_rows if single else found.n_rows // (_PARTS * n_workers),
             most=None if single else -(-found.n_rows // n_workers),
         )  # fmt: skip
+        if self.client is not None:
+            places = placed(parts, self._holders(), threads)
+            most = found.n_rows // (_OF_WORKER * n_workers)
+            parts, places = fused(parts, places, most)
         layout = self._layout(leaf, n_clusters, weights, directions, view)
         opening = Opening(layout, found.ends, directions, engine, single=len(parts) == 1)
         make = [self._make(part, weights) for part in parts]
         rows = [part.stop - part.start for part in parts]
         if self.client is None:
             return PartsBlocks(opening, self._in_process(opening, make), weights.n_weighted)
-        transport = ClusterTransport(self.client, opening, self._placed(parts, make, threads), rows)
+        transport = ClusterTransport(self.client, opening, self._placed(make, places), rows)
         return PartsBlocks(opening, transport, weights.n_weighted)
 
     def _layout(
@@ -210,9 +220,34 @@ class Opener:
             import dask
 
             return list(dask.persist(*blocks))
-        futures = self.client.compute(blocks)
-        Waiting(self.client).done(futures, [f"{name} {i}" for i in range(len(futures))])
-        return list(futures)
+        neighbours = self._neighbours(len(blocks))
+        names = [f"{name} {i}" for i in range(len(blocks))]
+        if neighbours and len(blocks) >= _MANY * len(neighbours):
+            return self._near(blocks, neighbours, names)
+        futures = list(self.client.compute(blocks))
+        Waiting(self.client).done(futures, names)
+        return futures
+
+    def _near(
+        self, blocks: list[Any], neighbours: dict[str, list[int]], names: list[str]
+    ) -> list[Any]:
+        """Compute blocks on the workers that they are meant for, as far as these are there."""
+        futures = dict[int, Any]()
+        for worker, numbers in neighbours.items():
+            some = self.client.compute(
+                [blocks[i] for i in numbers], workers=[worker], allow_other_workers=True
+            )
+            futures |= zip(numbers, some, strict=True)
+        kept = [futures[i] for i in range(len(blocks))]
+        Waiting(self.client, neighbours).done(kept, names)
+        return kept
+
+    def _neighbours(self, count: int) -> dict[str, list[int]]:
+        """Where blocks are computed that are not there yet: neighbours on the same worker."""
+        threads, found = dict(self.client.nthreads()), dict[str, list[int]]()
+        for number, worker in enumerate(shared_out(count, threads) if threads else []):
+            found.setdefault(worker, []).append(number)
+        return found
 
     def _computed(self, tasks: list[Any], name: str) -> list[Any]:
         if self.client is None:
@@ -226,12 +261,14 @@ class Opener:
     def _threads(self) -> dict[str, int]:
         return {"here": 1} if self.client is None else dict(self.client.nthreads()) or {"none": 1}
 
-    def _placed(self, parts: list[Cut], make: list[Any], threads: dict[str, int]) -> list[Any]:
-        """Futures of the parts, each on its worker."""
+    def _holders(self) -> list[list[str]]:
+        """The workers that have each block."""
         has = self.client.who_has(self._blocks)
-        holders = [list(has.get(future.key) or ()) for future in self._blocks]
+        return [list(has.get(future.key) or ()) for future in self._blocks]
+
+    def _placed(self, make: list[Any], workers: list[str]) -> list[Any]:
+        """Futures of the parts, each on its worker."""
         submit = partial(self.client.submit, made_part, pure=False, allow_other_workers=True)
-        workers = placed(parts, holders, threads)
         futures = [submit(*each, workers=[at]) for each, at in zip(make, workers, strict=True)]
         Waiting(self.client).done(futures, [f"X: part {i}" for i in range(len(futures))])
         return futures

@@ -1,7 +1,8 @@
 """Questions as tasks of a Dask cluster: one for each worker that has parts."""
 
+import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from lloydformer.engines.dask.worker import answered
 from lloydformer.engines.parts.holder import PartsAnswer
 from lloydformer.engines.parts.opening import Opening
 from lloydformer.engines.parts.questions import PartsQuestion
+from lloydformer.storage.pickles import pickled
 
 LIMIT = 3600.0
 """Seconds that one question may take."""
@@ -25,15 +27,28 @@ class ClusterError(RuntimeError):
 
 
 class Waiting:
-    """Waits for futures of a client, never without a limit."""
+    """Waits for futures of a client, never without a limit.
 
-    def __init__(self, client: Any) -> None:
-        self.client = client
+    Parameters
+    ----------
+    client : distributed.Client
+        Whose futures they are.
+    meant_for : collection of str
+        The workers that the tasks were meant for. If all of them are gone, that is an error: Dask
+        would not give the tasks to workers that come later.
+    """
+
+    def __init__(self, client: Any, meant_for: Collection[str] = ()) -> None:
+        self.client, self.meant_for = client, frozenset(meant_for)
 
     def results(self, futures: Sequence[Any], names: Sequence[str]) -> list[Any]:
         """The results of futures; errors name what could not be computed. None is left behind."""
         try:
             self._wait(futures)
+            if all(future.status == "finished" for future in futures):
+                found = self._gathered(futures)
+                if found is not None:
+                    return found
             return [self._result(*each) for each in zip(futures, names, strict=True)]
         except BaseException:
             self._give_up(futures)
@@ -69,7 +84,13 @@ class Waiting:
                     raise ClusterError(
                         f"client: it is {self.client.status}; open a new one"
                     ) from None
-                alone = now if self.client.nthreads() else alone
+                threads = self.client.nthreads()
+                if self.meant_for and not self.meant_for & threads.keys():
+                    raise ClusterError(
+                        "client: all workers died while they computed X; see why in their logs "
+                        "(too little memory?)"
+                    ) from None
+                alone = now if threads else alone
                 if now - alone > WITHOUT_WORKERS:
                     raise ClusterError(
                         f"client: there has been no worker for {WITHOUT_WORKERS:.0f} seconds; "
@@ -80,6 +101,17 @@ class Waiting:
                         f"client: no answer after {LIMIT:.0f} seconds; look at the dashboard, "
                         f"{self.client.dashboard_link}"
                     ) from None
+
+    def _gathered(self, futures: Sequence[Any]) -> list[Any] | None:
+        """The results of all futures in one exchange; None if one was lost meanwhile."""
+        from distributed import CancelledError
+        from distributed.scheduler import KilledWorker
+
+        try:
+            gather = self.client._gather  # as client.gather, which has no time limit
+            return list(self.client.sync(gather, list(futures), callback_timeout=LIMIT))
+        except (KilledWorker, CancelledError):
+            return None
 
     def _result(self, future: Any, name: str) -> Any:
         from distributed import CancelledError
@@ -121,19 +153,22 @@ class ClusterTransport:
         for number, worker in enumerate(self._where):
             if question.is_for(number):
                 groups.setdefault(worker, []).append(number)
-        tasks = [self._submitted(question, *group) for group in groups.items()]
+        sent = pickled((self.opening, replace(question, only=None)))
+        tasks = [self._submitted(question, sent, *group) for group in groups.items()]
         names = [f"X: part {', '.join(map(str, numbers))}" for numbers in groups.values()]
         answers = self._waiting.results(tasks, names)
         for (address, _), numbers in zip(answers, groups.values(), strict=True):
             for number in numbers:
                 self._where[number] = address
-        return [answer for _, answer in answers]
+        return [pickle.loads(answer) for _, answer in answers]
 
-    def _submitted(self, question: PartsQuestion, worker: Any, numbers: list[int]) -> Any:
+    def _submitted(
+        self, question: PartsQuestion, sent: bytes, worker: Any, numbers: list[int]
+    ) -> Any:
         """A task for the worker that has these parts; another one takes it if that is gone."""
         key = f"lloydformer-{type(question).__name__.lower()}-{uuid4().hex}"
         return self.client.submit(
-            answered, self._session, self.opening, replace(question, only=None),
+            answered, self._session, sent,
             sum(self._rows[number] for number in numbers), numbers,
             [self._futures[number] for number in numbers],
             key=key, pure=False, workers=None if worker is None else [worker],

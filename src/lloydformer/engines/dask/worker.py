@@ -4,6 +4,7 @@ The state of the points of a part lives beside them in the worker, and ends with
 by the object that holds the rows, which Dask keeps as long as somebody wants it.
 """
 
+import pickle
 from collections.abc import Sequence
 from threading import Lock
 from typing import Any
@@ -12,9 +13,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from lloydformer.engines.dask.pieces import rows_of
-from lloydformer.engines.parts.holder import Holder, OpenPart, PartsAnswer
-from lloydformer.engines.parts.opening import Opening, PartRows
+from lloydformer.engines.parts.holder import Holder, OpenPart
+from lloydformer.engines.parts.opening import PartRows
 from lloydformer.numerics.units import divided
+from lloydformer.storage.pickles import pickled
 
 _OPEN: "WeakKeyDictionary[PartRows, dict[str, OpenPart]]" = WeakKeyDictionary()
 _LOCK = Lock()
@@ -58,13 +60,17 @@ def made_part(
 
 
 def answered(
-    session: str, opening: Opening, question: Any, n_rows: int, numbers: Sequence[int],
-    parts: Sequence[PartRows], n_threads: int | None = None,
-) -> tuple[str, PartsAnswer]:  # fmt: skip
-    """Answer a question about some parts that this worker has; and its address."""
+    session: str, sent: bytes, n_rows: int, numbers: Sequence[int], parts: Sequence[PartRows],
+    n_threads: int | None = None,
+) -> tuple[str, bytes]:  # fmt: skip
+    """The address of this worker, and its answer to a question about some parts that it has.
+
+    Opening and question come, and the answer goes, as bytes: torch needs milliseconds for the few
+    tensors in them (`storage.pickles`).
+    """
     from distributed import get_worker
 
-    worker = get_worker()
+    worker, (opening, question) = get_worker(), pickle.loads(sent)
     holder = Holder(opening, n_threads or worker.state.nthreads, n_rows)
     for number, rows in zip(numbers, parts, strict=True):
         with _LOCK:
@@ -72,4 +78,4 @@ def answered(
             if session not in opened:
                 opened[session] = holder.opened(rows)
             holder.parts[number] = opened[session]
-    return worker.address, holder.answer(question)
+    return worker.address, pickled(holder.answer(question))

@@ -80,5 +80,7 @@ class InParts:
     @contextmanager
     def open(self, blocks: Blocks) -> Iterator[PartsSession]:
         assert isinstance(blocks, PartsBlocks)
-        yield PartsSession(blocks.opening, blocks.transport)
+        session = PartsSession(blocks.opening, blocks.transport)
+        with session.resources:
+            yield session
         blocks.transport.ask(Close())  # after an error, state ends with the rows that it belongs to

@@ -35,8 +35,10 @@ def open_parts(
         rows = slice(cut.start, cut.stop)
         weights = None if blocks.sample_weight is None else blocks.sample_weight[rows]
         holders[number % n_holders].add(number, PartRows(cut.start, blocks.points[rows], weights))
+    session = PartsSession(opening, InProcess(holders))
     try:
-        yield PartsSession(opening, InProcess(holders))
+        with session.resources:
+            yield session
     finally:
         for holder in holders:
             holder.close()

@@ -1,17 +1,21 @@
 """The session of all rows, when they are in parts: it asks the holders and merges their answers."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.engines.chunked import DrawnBy
+from lloydformer.engines.native.engine import Native
 from lloydformer.engines.native.folds import CHANGES
+from lloydformer.engines.parts.answer_log import AnswerLog
 from lloydformer.engines.parts.journal import Journal
 from lloydformer.engines.parts.labels import LabelsOnParts
 from lloydformer.engines.parts.nodes import Node, all_masses, find_node, root, whole
@@ -33,6 +37,7 @@ from lloydformer.engines.parts.questions import (
 )
 from lloydformer.engines.parts.running_sums import RunningSums
 from lloydformer.engines.parts.transport import Transport
+from lloydformer.plans.medoid_search import MedoidMove
 from lloydformer.plans.minibatch import BatchSums
 from lloydformer.plans.relocating import Relocated, Relocation, by_folds
 from lloydformer.plans.seeding import NewSeed
@@ -42,19 +47,29 @@ _TRIES = 20
 """How often lost state is made again for one question."""
 
 
+def _by_nodes(question: PartsQuestion) -> bool:
+    """Does the answer depend on the nodes that the rows are cut into?"""
+    of_seeds = isinstance(question, RunFold) and isinstance(question.fold, NewSeed)
+    return of_seeds or isinstance(question, Masses | RowsAt)
+
+
 class PartsSession(Session):
     """Points in parts, each of which is opened by the native (or the chunked) engine.
 
     Folds give the same bits as that engine on all rows in one process. Nothing of size n comes
-    here: labels stay with the points (`LabelsOnParts`).
+    here, but for a search for medoids: labels stay with the points (`LabelsOnParts`).
     """
 
-    def __init__(self, opening: Opening, transport: Transport) -> None:
-        self.opening, self._transport = opening, transport
+    def __init__(
+        self, opening: Opening, transport: Transport, answer_log: AnswerLog | None = None
+    ) -> None:
+        self.opening, self._transport, self.answer_log = opening, transport, answer_log
         self._journal, self._version, self._clock = Journal(), 0, count(1)
         self._running: RunningSums | None = None
         self._drawn_points = dict[int, Tensor]()  # of the last draw
         self._known_masses: dict[Node, float] | None = None  # if the last fold has found them
+        self.resources = ExitStack()
+        self._all_here: Session | None = None  # over a copy of all rows, for a search for medoids
 
     @property
     def layout(self) -> Layout:
@@ -70,8 +85,11 @@ class PartsSession(Session):
         if self.opening.single:
             with self._all_or_forgotten():
                 return self._delegated("run", task)
+        if isinstance(task, MedoidMove):
+            return self._medoid_move(task)
         if isinstance(task, BatchSums):
-            return self._batch_sums(task)
+            batch = partial(self._batch_sums, task)
+            return batch() if self.answer_log is None else self.answer_log.answer(task, batch)
         return self._relocated(task) if isinstance(task, Relocation) else None
 
     def gather(self, rows: Tensor) -> Tensor:
@@ -116,6 +134,20 @@ class PartsSession(Session):
         self._running = None
         self._change(Forget())
 
+    def nodes(self) -> list[Node]:
+        """The nodes that the rows are cut into."""
+        return [] if self.opening.single else sorted(self._masses("weight"))
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """All that the session knows and cannot ask the parts for; small."""
+        return self._journal.entries, self._version, self._running
+
+    def restore(self, snapshot: tuple[Any, ...]) -> None:
+        """Become the session of a snapshot. The parts make their state again when asked."""
+        self._journal.entries, self._version, self._running = snapshot
+        self._clock, self._known_masses = count(self._version + 1), None
+        self._drawn_points = {}
+
     def ask(self, question: PartsQuestion) -> list[Any]:
         """What all parts find. Parts whose state was lost make it again, and are asked again."""
         found: list[Any] = []
@@ -133,7 +165,7 @@ class PartsSession(Session):
     def _change(self, question: PartsQuestion) -> list[Any]:
         """Ask a question that changes the state of the points; not, if it is a declined task."""
         following, self._known_masses = next(self._clock), None
-        found = self.ask(replace(question, version=self._version, following=following))
+        found = self._recorded(replace(question, version=self._version, following=following))
         if found or not isinstance(question, Delegate):
             self._journal.note(question)
         self._version = following
@@ -141,7 +173,24 @@ class PartsSession(Session):
 
     def _read(self, question: PartsQuestion) -> list[Any]:
         """Ask a question that reads the state of the points."""
-        return self.ask(replace(question, version=self._version))
+        return self._recorded(replace(question, version=self._version))
+
+    def _recorded(self, question: PartsQuestion) -> list[Any]:
+        """What all parts find, or have found in a fit that was killed."""
+        if self.answer_log is None:
+            return self.ask(question)
+        asked = (question, self.answer_log.cut) if _by_nodes(question) else question
+        return self.answer_log.answer(asked, lambda: self._merged(question, self.ask(question)))
+
+    def _merged(self, question: PartsQuestion, found: list[Any]) -> list[Any]:
+        """The summary of all rows in place of those of the parts, as far as it is enough."""
+        if _by_nodes(question) or not isinstance(question, RunFold):
+            return found
+        plain, fold = found[0][1], question.fold
+        assert fold is not None
+        merge = merge_of(self.opening, fold, plain)
+        summary = self._whole(merge, [nodes for nodes, _ in found])
+        return [({root(self.layout.n_leaves): summary}, plain)]
 
     @contextmanager
     def _all_or_forgotten(self) -> Iterator[None]:
@@ -198,14 +247,25 @@ class PartsSession(Session):
 
     def _batch_sums(self, task: BatchSums) -> Any:
         """The rows of a mini-batch come here, where the same kernel runs as on all rows."""
-        here, found = torch.arange(len(task.rows)), self.ask(Gather(rows=task.rows, seen=False))
-        few = self.opening.few(*gathered(found, len(here)))
-        with self.opening.engine_with(1).open(few) as session:
-            return session.run(replace(task, rows=here))
+        with self.opening.engine_with(1).open(self._brought(task.rows)) as session:
+            return session.run(replace(task, rows=torch.arange(len(task.rows))))
+
+    def _medoid_move(self, task: MedoidMove) -> Any | None:
+        """All rows come here, once, where the same kernels run as in one process."""
+        if self.opening.engine != "native":
+            return None
+        if self._all_here is None:
+            rows = self._brought(torch.arange(self.layout.n_rows))
+            self._all_here = self.resources.enter_context(Native().open(rows))
+        return self._all_here.run(task)
+
+    def _brought(self, rows: Tensor) -> TensorBlocks:
+        """A copy of some rows in this process."""
+        return self.opening.few(*gathered(self.ask(Gather(rows=rows, seen=False)), len(rows)))
 
     def _relocated(self, task: Relocation) -> Relocated:
         """By folds with a state of their own, as that of the native engine's kernel is."""
-        beside = PartsSession(self.opening, self._transport.fork())
+        beside = PartsSession(self.opening, self._transport.fork(), self.answer_log)
         found = by_folds(beside, task.centers, task.n_moved, task.draws)
         beside.ask(Close())
         return found

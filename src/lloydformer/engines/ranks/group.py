@@ -1,37 +1,70 @@
 """The processes of one job, and how they exchange values: one all-gather for each exchange."""
 
 import atexit
-import io
 import os
 import pickle
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
+from zlib import crc32
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from lloydformer.storage.pickles import pickled
+
 V = TypeVar("V")
+E = TypeVar("E", bound=BaseException)
 
 LIMIT = timedelta(minutes=10)
 """How long a rank waits for the others, in a process group that is started here."""
-_HEAD = struct.Struct("<q")
-"""Before every message: its number of bytes."""
-_SMALLEST = 1 << 10
+_HEAD = struct.Struct("<qqI60s")
+"""Before every message: its length, the number of the exchange, a checksum, what it is about."""
+_SMALLEST, _LARGEST = 1 << 10, 1 << 18
+"""Bytes of a message that one exchange has room for, at first and at most."""
+_FAILED = "failed"
+"""The kind of the message of a rank whose fit has ended with an error."""
 
 
 class RankError(RuntimeError):
-    """An error of another rank."""
+    """An error of another rank, or ranks that do not do the same."""
+
+
+@dataclass(frozen=True)
+class MessageKind:
+    """What a message is about: all ranks must send the same kind at the same time.
+
+    Attributes
+    ----------
+    name : str
+        In a word, for error messages.
+    checksum : int
+        Of what must be the same on all ranks.
+    """
+
+    name: str = "values"
+    checksum: int = 0
+
+    @classmethod
+    def of(cls, name: str, value: Any) -> "MessageKind":
+        """With the checksum of a value."""
+        return cls(name, crc32(pickled(value)))
+
+
+VALUES = MessageKind()
+"""Any values."""
 
 
 @dataclass
 class Ranks:
     """This process among others that run the same program.
 
-    Every method is called by all ranks, in the same order.
+    Every method is called by all ranks, in the same order. If one is not, the next exchange raises
+    a `RankError` on all of them.
 
     Attributes
     ----------
@@ -44,27 +77,66 @@ class Ranks:
     rank: int = 0
     size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    _rooms: dict[object, int] = field(default_factory=dict)
-    """Bytes of a message of each kind that every rank has room for, the same on all ranks."""
+    _room: int = _SMALLEST
+    """Bytes of a message that every rank has room for; always the same on all ranks."""
+    _number: int = 0
+    """Exchanges so far."""
 
-    def gather(self, value: V, kind: object = None) -> list[V]:
+    def gather(self, value: V, kind: MessageKind = VALUES) -> list[V]:
         """The values of all ranks, by their numbers.
 
-        It takes one all-gather, and a second one if a message is longer than all before of its
-        kind.
+        It takes one all-gather, and a second one if a message is longer than all before, or very
+        long.
+
+        Raises
+        ------
+        RankError
+            If the ranks do not send the same kind of message, or one of them has failed.
         """
         if self.size == 1:
             return [value]
-        message = pickled(value)
-        room = self._rooms.setdefault(kind, _SMALLEST)
-        found = self._all_gather(message, room)
-        longest = max(_HEAD.unpack_from(one)[0] for one in found)
+        message, room = pickled(value), self._room
+        found = self._exchange(message, kind)
+        heads = [_Head.of(one) for one in found]
+        self._check(heads, found)
+        longest = max(one.length for one in heads)
+        parts = [one[_HEAD.size :] for one in found]
         if longest > room:
-            self._rooms[kind] = longest + longest // 8
-            found = self._all_gather(message, self._rooms[kind])
-        return [pickle.loads(memoryview(one)[_HEAD.size :]) for one in found]
+            rest = self._all_gather(message[room:], longest - room)
+            parts = [first + second for first, second in zip(parts, rest, strict=True)]
+            self._room = min(longest + longest // 8, _LARGEST)
+        return [pickle.loads(part) for part in parts]
 
-    def gather_results(self, function: Callable[[], V], kind: object = None) -> list[V]:
+    def _exchange(self, message: bytes, kind: MessageKind) -> list[bytes]:
+        """Heads and beginnings of the messages of all ranks, as far as there is room."""
+        self._number += 1
+        head = _HEAD.pack(len(message), self._number, kind.checksum, kind.name.encode()[:60])
+        return self._all_gather(head + message[: self._room], _HEAD.size + self._room)
+
+    def _announce(self, words: tuple[str, str]) -> None:
+        """Tell the others of an error, in their next exchange, whatever it is about."""
+        name, text = words
+        self._exchange(pickled((name, text[: _SMALLEST // 4])), MessageKind(_FAILED))
+
+    def _check(self, heads: "list[_Head]", found: list[bytes]) -> None:
+        """Raise, on all ranks, if their messages do not belong together."""
+        for rank, (head, content) in enumerate(zip(heads, found, strict=True)):
+            if head.name == _FAILED:
+                raise _shared(_error_of(rank, *pickle.loads(content[_HEAD.size :])))
+        wrong = next((rank for rank, head in enumerate(heads) if not head.fits(heads[0])), None)
+        if wrong is not None:
+            first, other = (
+                f"exchange {head.number} ({head.name})" for head in (heads[0], heads[wrong])
+            )
+            what = f"{first} with other values" if first == other else other
+            raise _shared(
+                RankError(
+                    f"ranks are out of step: rank 0 is at {first} and rank {wrong} at {what}; call "
+                    "fit on all ranks in the same order, with the same parameters"
+                )
+            )
+
+    def gather_results(self, function: Callable[[], V], kind: MessageKind = VALUES) -> list[V]:
         """Call a function on every rank, and gather what it returns.
 
         Raises
@@ -83,45 +155,71 @@ class Ranks:
             error = raised
         found = self.gather((value, None if error is None else _words(error)), kind)
         if error is not None:
-            raise error
+            raise _shared(error)
         for rank, (_, words) in enumerate(found):
             if words is not None:
-                raise _error_of(rank, *words)
+                raise _shared(_error_of(rank, *words))
         return [one for one, _ in found]
 
     def from_first(self, function: Callable[[], V]) -> V:
         """Call a function on rank 0 alone, and return its result, or raise its error, on all."""
         return self.gather_results(lambda: function() if self.rank == 0 else None)[0]  # type: ignore[return-value]
 
-    def _all_gather(self, message: bytes, room: int) -> list[bytes]:
-        """Messages of all ranks with their heads; those longer than the room are cut off."""
-        padded = bytearray(_HEAD.size + room)
-        cut = message[:room]
-        padded[: _HEAD.size] = _HEAD.pack(len(message))
-        padded[_HEAD.size : _HEAD.size + len(cut)] = cut
+    @contextmanager
+    def together(self, name: str) -> Iterator[None]:
+        """All ranks end this block well, or all with an error: that of the first one that failed.
+
+        An error that the others know of already is passed on.
+        """
+        try:
+            yield
+        except BaseException as error:
+            if self.size > 1 and not getattr(error, _KNOWN, False):
+                with suppress(Exception):  # the others are gone
+                    self._announce(_words(error))
+                _shared(error)
+            raise
+        self.gather(None, MessageKind(f"end of {name}"))
+
+    def _all_gather(self, message: bytes, size: int) -> list[bytes]:
+        """Messages of all ranks, each filled up to the same number of bytes."""
+        padded = bytearray(size)
+        padded[: len(message)] = message
         mine = torch.frombuffer(padded, dtype=torch.uint8).to(self.device)
         others: list[Tensor] = [torch.empty_like(mine) for _ in range(self.size)]
         dist.all_gather(others, mine)
         return [other.cpu().numpy().tobytes() for other in others]
 
 
-class _Pickler(pickle.Pickler):
-    """Tensors by value: not the whole storage that they are a view of, and on the CPU."""
-
-    def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return torch.from_numpy, (value.detach().cpu().numpy().copy(),)
-        return NotImplemented
+_KNOWN = "known_to_all_ranks"
 
 
-def pickled(value: Any) -> bytes:
-    """A value as it is sent."""
-    stream = io.BytesIO()
-    _Pickler(stream, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
-    return stream.getvalue()
+def _shared(error: E) -> E:
+    """Mark an error that all ranks raise, or know of."""
+    setattr(error, _KNOWN, True)
+    return error
 
 
-def _words(error: Exception) -> tuple[str, str]:
+@dataclass(frozen=True)
+class _Head:
+    """What stands before a message."""
+
+    length: int
+    number: int
+    checksum: int
+    name: str
+
+    @classmethod
+    def of(cls, content: bytes) -> "_Head":
+        length, number, checksum, name = _HEAD.unpack_from(content)
+        return cls(length, number, checksum, name.rstrip(b"\0").decode(errors="replace"))
+
+    def fits(self, other: "_Head") -> bool:
+        mine, its = ((one.number, one.checksum, one.name) for one in (self, other))
+        return mine == its
+
+
+def _words(error: BaseException) -> tuple[str, str]:
     for kind in (ValueError, TypeError):
         if isinstance(error, kind):
             return kind.__name__, str(error)
@@ -131,6 +229,10 @@ def _words(error: Exception) -> tuple[str, str]:
 def _error_of(rank: int, kind: str, words: str) -> Exception:
     kinds = {"ValueError": ValueError, "TypeError": TypeError, "RankError": RankError}
     return kinds[kind](f"rank {rank}: {words}")
+
+
+_JOINED: list[tuple[Any, Ranks]] = []
+"""The default process group, and its ranks, which count their exchanges."""
 
 
 def joined_ranks() -> Ranks:
@@ -145,10 +247,12 @@ def joined_ranks() -> Ranks:
             return Ranks()
         dist.init_process_group("gloo", timeout=LIMIT)
         atexit.register(_leave)
-    device = torch.device("cpu")
-    if "cpu:" not in str(dist.get_backend_config()):  # NCCL alone
-        device = torch.device("cuda", torch.cuda.current_device())
-    return Ranks(dist.get_rank(), dist.get_world_size(), device)
+    if not _JOINED or _JOINED[0][0] is not dist.group.WORLD:
+        device = torch.device("cpu")
+        if "cpu:" not in str(dist.get_backend_config()):  # NCCL alone
+            device = torch.device("cuda", torch.cuda.current_device())
+        _JOINED[:] = [(dist.group.WORLD, Ranks(dist.get_rank(), dist.get_world_size(), device))]
+    return _JOINED[0][1]
 
 
 def _leave() -> None:

@@ -11,7 +11,7 @@ from lloydformer.engines.parts import Holder, LabelsOnParts, Opening, PartRows
 from lloydformer.engines.parts.holder import PartsAnswer
 from lloydformer.engines.parts.labels import final_labels
 from lloydformer.engines.parts.questions import labelling
-from lloydformer.engines.ranks.group import Ranks
+from lloydformer.engines.ranks.group import MessageKind, Ranks
 from lloydformer.engines.ranks.moves import rows_of_parts, values_of_shard
 from lloydformer.engines.ranks.places import Place
 from lloydformer.engines.thread_pool import allowed_threads
@@ -37,7 +37,9 @@ class AllGather:
 
     def ask(self, question: Any) -> list[PartsAnswer]:
         """One all-gather. An error of a holder is raised on all ranks."""
-        kind = type(question), type(getattr(question, "fold", None))
+        fold = getattr(question, "fold", None)
+        name = type(question if fold is None else fold).__name__
+        kind = MessageKind.of(name, question) if self.ranks.size > 1 else MessageKind(name)
         answers = self.ranks.gather_results(lambda: self.holder.answer(question), kind)
         return [answer for answer in answers if answer.found is not None or answer.lost]
 
@@ -48,10 +50,14 @@ class AllGather:
     def own_labels(self, labels: LabelsOnParts) -> Tensor:
         """The labels of the rows that this rank was given; -1 for points that are trimmed."""
         opening = self.holder.opening
-        held = {
-            number: final_labels(labelling(opening, part.blocks, labels.folds), labels.numbers)
-            for number, part in self.holder.parts.items()
-        }
+        held = dict[int, Tensor]()
+
+        def label() -> None:
+            for number, part in self.holder.parts.items():
+                found = labelling(opening, part.blocks, labels.folds)
+                held[number] = final_labels(found, labels.numbers)
+
+        self.ranks.gather_results(label, MessageKind("labels"))
         none = torch.empty(0, dtype=torch.int32)
         return values_of_shard(held, none, self.where, self.ranks)
 

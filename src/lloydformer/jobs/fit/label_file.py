@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Protocol
 
@@ -48,6 +48,33 @@ def write_labels(
         out.write(first)
         for columns in chunks:
             out.write(columns)
+
+
+def write_label_chunks(
+    file: BinaryIO, kind: str, parts: Iterable[tuple[Any, Any, Any]], largest: float
+) -> None:
+    """The same for clusters, distances and rows left out (or None) that come in parts.
+
+    largest: the largest distance.
+    """
+    chunks = _numbered(parts, _precision_of(largest))
+    first = next(chunks)
+    with _writer(file, kind, first, texts=False) as out:
+        out.write(first)
+        for columns in chunks:
+            out.write(columns)
+
+
+def _numbered(parts: Iterable[tuple[Any, Any, Any]], precision: Any) -> Iterator[Columns]:
+    start = 0
+    for clusters, distances, left_out in parts:
+        rows = np.arange(start + 1, start + 1 + len(clusters))
+        start += len(clusters)
+        columns: Columns = {"row": rows, "cluster": np.asarray(clusters).astype(np.int32),
+                            "distance": np.asarray(distances).astype(precision)}  # fmt: skip
+        if left_out is not None:
+            columns["outlier"] = np.asarray(left_out).astype(np.int8)
+        yield columns
 
 
 def _chunks(assignment: Assignment, table: OpenedTable | None) -> Iterator[Columns]:
@@ -176,8 +203,11 @@ def _arrow_table(columns: Columns) -> Any:
 
 
 def _precision(distances: Tensor) -> type[np.floating[Any]]:
+    return _precision_of(float(distances.max()) if len(distances) else 0.0)
+
+
+def _precision_of(largest: float) -> type[np.floating[Any]]:
     """float32, or float64 for distances that float32 cannot hold."""
-    largest = float(distances.max()) if len(distances) else 0.0
     return np.float32 if largest == 0 or 1e-30 < largest < 1e38 else np.float64
 
 

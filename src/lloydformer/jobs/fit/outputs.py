@@ -13,6 +13,7 @@ import torch
 
 from lloydformer import __version__
 from lloydformer.data.spreadsheet_names import guarded
+from lloydformer.estimators.base import Clusterer
 from lloydformer.jobs.fit.label_file import KINDS, check_kind, write_labels
 from lloydformer.jobs.fit.model_columns import COLUMNS, write_columns
 from lloydformer.jobs.fit.result import FitResult
@@ -71,14 +72,19 @@ class FitOutputs:
         with filling(self.folder, FILES, force=self.force) as folder:
             with (folder / f"labels.{self.labels}").open("wb") as file:
                 write_labels(file, self.labels, result.assignment, result.table)
-            write_centers(folder / "centers.csv", result)
-            text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
-            (folder / "summary.json").write_text(text, encoding="utf-8")
+            write_centers(folder / "centers.csv", result.columns, result.sizes, result.model)
+            write_summary(folder, summary)
             result.model.save_pretrained(folder / "model")
             if result.table is not None:
                 write_columns(folder / "model", result.table, missing)
             if page is not None:
                 (folder / "report.html").write_text(page, encoding="utf-8")
+
+
+def write_summary(folder: Path, summary: dict[str, Any]) -> None:
+    """Write summary.json."""
+    text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
+    (folder / "summary.json").write_text(text, encoding="utf-8")
 
 
 def _check_matplotlib() -> None:
@@ -88,9 +94,11 @@ def _check_matplotlib() -> None:
         raise ValueError(f"--report: {error}") from None
 
 
-def write_centers(path: Path, result: FitResult) -> None:
+def write_centers(
+    path: Path, columns: Sequence[str], sizes: Sequence[int], model: Clusterer
+) -> None:
     """Write a line for each cluster: its number, its size, its center in the data's units."""
-    names = ["cluster", "size", *map(guarded, result.columns)]
+    names = ["cluster", "size", *map(guarded, columns)]
     returns = any("\r" in name for name in names)  # csv does not quote them by itself
     with path.open("w", encoding="utf-8", newline="") as file:
         header = csv.writer(
@@ -98,8 +106,8 @@ def write_centers(path: Path, result: FitResult) -> None:
         )
         header.writerow(names)
         writer = csv.writer(file, lineterminator="\n")
-        for number, center in enumerate(np.asarray(result.model.cluster_centers_).tolist()):
-            writer.writerow([number, result.sizes[number], *center])
+        for number, center in enumerate(np.asarray(model.cluster_centers_).tolist()):
+            writer.writerow([number, sizes[number], *center])
 
 
 def notes_on_names(columns: Sequence[str]) -> list[str]:

@@ -1,0 +1,156 @@
+"""`lloydformer fit --workers` and `--cluster`: the files of a fit in one process."""
+
+import json
+import socket
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lloydformer as lf
+from lloydformer.jobs.fit import cluster as cluster_job
+from lloydformer.jobs.fit.cluster import ClusterFitJob
+from lloydformer.jobs.fit.outputs import FitOutputs
+from lloydformer.jobs.fit.settings import FitSettings
+
+dask = pytest.importorskip("dask", reason="dask is not installed (extra `dask`)")
+distributed = pytest.importorskip("distributed", reason="dask is not installed (extra `dask`)")
+X = np.random.default_rng(0).normal(size=(9000, 4)).astype(np.float32)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder to work in, with data in several files and row groups."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    for number, rows in enumerate(np.array_split(X, 3)):
+        frame = pd.DataFrame(rows, columns=list("abcd"))
+        frame.to_parquet(f"data/part-{number}.parquet", row_group_size=1000)
+    return tmp_path
+
+
+@pytest.mark.parametrize("processes", [pytest.param(True, marks=pytest.mark.long), False])
+def test_workers_read_the_files_and_write_what_one_process_writes(processes, command, here, client):
+    where = ["--workers", "2"] if processes else ["--cluster", client.scheduler.address]
+    status, out, err = command("fit", "data/*.parquet", "-k", "4", *where, "--seed", "1")
+    assert status == 0, err
+    model = lf.KMeans(4, random_state=1).fit(X)
+    labels = pd.read_csv("data-clusters/labels.csv")
+    assert np.array_equal(labels["row"], np.arange(1, 9001))
+    assert np.array_equal(labels["cluster"], model.labels_)
+    centers = pd.read_csv("data-clusters/centers.csv", dtype=np.float32)
+    assert list(centers.columns) == ["cluster", "size", *"abcd"]
+    assert np.array_equal(centers.to_numpy()[:, 2:], model.cluster_centers_)
+    summary = json.loads((here / "data-clusters" / "summary.json").read_text())
+    assert summary["inertia"] == model.inertia_
+    assert summary["n"] == 9000
+    assert f"objective {model.inertia_:,.6g}"[:12] in out
+    status, _, err = command("predict", "data-clusters/model", "data", "-o", "again.csv")
+    assert status == 0, err
+    assert np.array_equal(pd.read_csv("again.csv")["cluster"], model.labels_)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Workers in this process, which share its memory:// files."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=":0",
+            protocol="tcp",
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=True) as client,
+    ):
+        yield client
+
+
+def test_files_on_another_file_system_and_rows_left_out(client, here):
+    import fsspec
+
+    with fsspec.open("memory://points/a.npy", "wb") as file:
+        np.save(file, X)
+    settings = FitSettings("trimmed", {"keep": 0.9, "random_state": 0, "max_iter": 3})
+    outputs = FitOutputs(here / "out", "parquet")
+    job = ClusterFitJob("memory://points/*.npy", 3, settings, lf_options(), outputs)
+    model, totals, summary = job.run(client)
+    alone = lf.TrimmedKMeans(3, keep=0.9, random_state=0, max_iter=3).fit(X)
+    np.testing.assert_array_equal(model.cluster_centers_, alone.cluster_centers_)
+    labels = pd.read_parquet(here / "out" / "labels.parquet")
+    np.testing.assert_array_equal(labels["outlier"] == 1, alone.labels_ == -1)
+    assert totals.sizes.sum() + totals.left_out.sum() == 9000
+    assert summary["ranges"] == 1
+
+
+def lf_options():
+    from lloydformer.data.table_options import TableOptions
+
+    return TableOptions(shell=True)
+
+
+def test_no_row_comes_to_the_client(client, here, monkeypatch):
+    """Whoever reads a range must be a worker."""
+    read = cluster_job.read_range
+
+    def on_a_worker(part, columns, options):
+        distributed.get_worker()
+        return read(part, columns, options)
+
+    monkeypatch.setattr(cluster_job, "read_range", on_a_worker)
+    settings = FitSettings("kmeans", {"random_state": 0})
+    job = ClusterFitJob("data", 3, settings, lf_options(), FitOutputs(here / "out"))
+    assert job.run(client)[2]["n"] == 9000
+    with pytest.raises(ValueError, match="No worker"):
+        on_a_worker(None, None, None)
+
+
+def test_a_missing_value_names_the_file_and_the_range(client, here):
+    pd.DataFrame({"a": [1.0, None], "b": 1.0, "c": 1.0, "d": 1.0}).to_parquet("data/x.parquet")
+    settings = FitSettings("kmeans", {})
+    job = ClusterFitJob("data", 3, settings, lf_options(), FitOutputs(here / "out"))
+    with pytest.raises(ValueError, match=r"NaN or infinity in .*x.parquet, row groups 0 to 1, row"):
+        job.run(client)
+    assert not (here / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--workers", "2", "--cluster", "tcp://a:1"], "--workers: found together with --cluster"),
+        (["--workers", "2", "--scale", "minmax"], "--scale: not with --workers"),
+        (["--cluster", "tcp://a:1", "--report"], "--report: not with --cluster"),
+        (["--workers", "2", "-k", "2:5"], "-k: found 2:5; pass one number"),
+        (["--workers", "0"], "--workers"),
+        (["--cluster", "nonsense://x"], "--cluster: no scheduler answers at nonsense://x"),
+    ],
+)
+def test_bad_options_are_one_line(options, words, command, here):
+    k = [] if "-k" in options else ["-k", "3"]
+    status, out, err = command("fit", "data/*.parquet", *k, *options)
+    assert status == 2
+    assert words in err
+    assert err.count("\n") == 1
+    assert out == ""
+
+
+def test_nobody_at_the_address_is_an_error_within_a_limit(command, here, monkeypatch):
+    monkeypatch.setattr(cluster_job, "_SECONDS", 1)
+    before = dask.config.get("scheduler", None)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+        status, _, err = command("fit", "data", "-k", "3", "--cluster", address)
+    assert status == 2
+    assert f"--cluster: no scheduler answers at {address}" in err
+    assert err.count("\n") == 1
+    assert dask.config.get("scheduler", None) == before, "a later fit would look for this client"
+
+
+def test_a_scheduler_without_workers_is_an_error_within_a_limit(command, here, monkeypatch):
+    monkeypatch.setattr(cluster_job, "_SECONDS", 1)
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster:
+        address = cluster.scheduler_address
+        status, _, err = command("fit", "data", "-k", "3", "--cluster", address)
+    assert status == 2
+    assert "has no worker after 1 seconds; start some with dask worker" in err

@@ -1,0 +1,198 @@
+"""Checkpoints: a fit that was killed goes on, to the bits of one that was not."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from forked import in_child
+from scipy import sparse
+
+import lloydformer as lf
+from lloydformer.estimators import ALGORITHMS
+from lloydformer.estimators.checkpoints import _HEAD
+from lloydformer.storage.pickles import pickled, unpickled_data
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+OWN = {"medoids": {"algorithm": "paper"}, "soft": {"inverse_temperature": 0.5}}
+CASES = {name: (ALGORITHMS[name].estimator, OWN.get(name, {})) for name in ALGORITHMS} | {
+    "starts": (lf.KMeans, {"n_init": 3}),
+    "batches": (lf.KMeans, {"batch_size": 512}),
+    "learned": (lf.LearnedKMeans, {"n_steps": 4}),
+}
+
+
+class BrokenError(Exception):
+    """Something that ends a fit."""
+
+
+def breaking(calls):
+    """A callback that ends the fit when it is called for the last time."""
+    left = iter(range(calls - 1))
+
+    def hear(progress):
+        if next(left, None) is None:
+            raise BrokenError
+
+    return hear
+
+
+@pytest.fixture
+def rows(rng):
+    """Two leaves, and with 60 clusters more than one call of the kernels takes."""
+    middles = rng.normal(size=(9, 5))
+    return (6 * middles[rng.integers(9, size=16_000)] + rng.normal(size=(16_000, 5))).astype("f4")
+
+
+def assert_same_bits(one, other):
+    np.testing.assert_array_equal(one.cluster_centers_, other.cluster_centers_)
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    np.testing.assert_array_equal(one.objective_history_, other.objective_history_)
+    assert one.inertia_ == other.inertia_
+
+
+ORDINARY = [("kmeans", 60), ("kmeans", 4), ("relocating", 60), ("medoids", 60), ("batches", 60),
+            ("starts", 60), ("trimmed", 4)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "k"),
+    [
+        pytest.param(name, k, marks=() if (name, k) in ORDINARY else pytest.mark.long)
+        for name in CASES
+        for k in (60, 4)
+    ],
+)
+def test_a_broken_fit_goes_on_to_the_same_bits(name, k, rows, tmp_path):
+    make, own = CASES[name]
+    settings = {"n_clusters": k, "random_state": 1, "init": "random"} | own
+    if make is not lf.LearnedKMeans:
+        settings["max_iter"] = 9
+    rows = rows if k == 60 else rows[:2000]
+    alone = make(**settings).fit(rows)
+    settings["checkpoint"] = tmp_path / "fit"
+    for calls in (3, 4) if k == 60 else (2,):
+        with pytest.raises(BrokenError):
+            make(**settings, callback=breaking(calls)).fit(rows)
+    assert_same_bits(alone, make(**settings).fit(rows))
+    assert list(tmp_path.iterdir()) == []  # a fit that has ended needs it no more
+
+
+def test_iterations_before_the_checkpoint_are_not_run_again(rows, tmp_path):
+    heard = []
+    settings = {"n_clusters": 60, "random_state": 0, "max_iter": 8, "tol": 0}
+    path = tmp_path / "new folder" / "fit"
+    with pytest.raises(BrokenError):
+        lf.KMeans(**settings, checkpoint=path, callback=breaking(6)).fit(rows)
+    again = lf.KMeans(**settings, checkpoint=str(path), callback=heard.append).fit(rows)
+    assert [progress.iteration for progress in heard] == [5, 6, 7]
+    assert again.n_iter_ == 8
+    assert len(again.objective_history_) == 9
+
+
+def kill(progress):
+    if progress.iteration == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_process_leaves_a_checkpoint(rows, tmp_path):
+    settings = {"n_clusters": 60, "random_state": 7, "max_iter": 8, "init": "random", "n_init": 1}
+    alone = lf.KMeans(**settings).fit(rows)
+    settings["checkpoint"] = tmp_path / "fit"
+
+    def fit():
+        lf.KMeans(**settings, callback=kill).fit(rows)
+
+    assert in_child(fit) == "no answer"
+    written = (tmp_path / "fit").stat().st_size
+    assert written < 20 * 8 * 60 * 5  # some numbers of the size of the centers, not of the rows
+    assert_same_bits(alone, lf.KMeans(**settings).fit(rows))
+
+
+def test_draws_without_a_seed_go_on_as_well(rows, tmp_path):
+    settings = {"n_clusters": 60, "max_iter": 4, "n_init": 2, "init": "random"}
+    settings["checkpoint"] = tmp_path / "fit"
+    with pytest.raises(BrokenError):
+        lf.KMeans(**settings, callback=breaking(2)).fit(rows)
+    kept = (tmp_path / "fit").read_bytes()
+    first = lf.KMeans(**settings).fit(rows)
+    (tmp_path / "fit").write_bytes(kept)
+    assert_same_bits(first, lf.KMeans(**settings).fit(rows))
+
+
+def test_ctrl_c_writes_the_last_iteration(rows, tmp_path):
+    def stop(progress):
+        if progress.iteration == 3:
+            raise KeyboardInterrupt
+
+    settings = {"n_clusters": 60, "random_state": 7, "max_iter": 6, "checkpoint": tmp_path / "fit"}
+    heard = []
+    with pytest.raises(KeyboardInterrupt):
+        lf.KMeans(**settings, callback=stop).fit(rows)
+    found = lf.KMeans(**settings, callback=heard.append).fit(rows)
+    assert heard[0].iteration == 3
+    assert_same_bits(lf.KMeans(**settings).fit(rows), found)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"n_clusters": 61}, r"written by a fit with n_clusters=60, and here it is 61"),
+        ({"random_state": 8}, r"with random_state=7, and here it is 8"),
+        ({"init": np.zeros((60, 5))}, r"with init="),
+        ({"tol": 0.5}, r"with tol=0.0001, and here it is 0.5"),
+    ],
+)
+def test_other_parameters_are_refused(more, words, rows, tmp_path):
+    settings = {"n_clusters": 60, "random_state": 7, "checkpoint": tmp_path / "fit"}
+    with pytest.raises(BrokenError):
+        lf.KMeans(**settings, callback=breaking(2)).fit(rows)
+    with pytest.raises(ValueError, match=words):
+        lf.KMeans(**settings | more).fit(rows)
+    with pytest.raises(ValueError, match=r"with estimator='KMeans', and here it is 'SoftKMeans'"):
+        lf.SoftKMeans(**settings).fit(rows)
+
+
+def test_other_data_are_refused(rows, tmp_path):
+    settings = {"n_clusters": 60, "random_state": 7, "checkpoint": tmp_path / "fit"}
+    with pytest.raises(BrokenError):
+        lf.KMeans(**settings, callback=breaking(2)).fit(rows)
+    other = rows.copy()
+    other[4, 2] += 1e-3
+    for X, weight in ((other, None), (rows[1:], None), (rows, np.ones(len(rows)) * 2)):
+        with pytest.raises(ValueError, match=r"checkpoint: .* of other rows or weights; pass"):
+            lf.KMeans(**settings).fit(X, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"hello", _HEAD + b"nonsense", _HEAD + pickled((1, 2)), _HEAD + pickled(print)],
+)
+def test_a_file_that_is_no_checkpoint_is_refused_and_kept(content, rows, tmp_path):
+    path = tmp_path / "fit"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"checkpoint: cannot read .*fit .*; remove it, or pass"):
+        lf.KMeans(60, checkpoint=path).fit(rows)
+    assert path.read_bytes() == content
+
+
+def test_where_there_is_no_checkpoint_an_error_says_so(rows, tmp_path):
+    path = tmp_path / "fit"
+    for model, X in (
+        (lf.KMeans(3, checkpoint=path), sparse.csr_matrix(rows)),
+        (lf.RelocatingKMeans(3, checkpoint=path, time_limit=9), rows),
+        (lf.KMedoids(3, checkpoint=path), rows),
+        (lf.CircuitClusterer(3, recipe=lf.recipes.lloyd("average"), checkpoint=path), rows[:40]),
+    ):
+        with pytest.raises(ValueError, match=r"^checkpoint: .*; leave it at None"):
+            model.fit(X)
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(OSError, match="checkpoint: cannot write"):
+        lf.KMeans(60, checkpoint=tmp_path / "file" / "fit").fit(rows)
+
+
+def test_bytes_with_anything_but_data_are_refused():
+    assert unpickled_data(pickled({"a": (1, frozenset({2}), None)})) == {"a": (1, {2}, None)}
+    for value in (print, os.system, in_child):
+        with pytest.raises(Exception, match="which is no data"):
+            unpickled_data(pickled(value))
