@@ -1,16 +1,17 @@
-"""The loss and the time of k-medoids, beside FasterPAM and other ways, on twenty data sets.
+"""The loss and the time of k-medoids, beside FasterPAM and other ways, on 21 data sets.
 
-`python benchmarks/medoids.py runs|large FOLDER` writes one part of benchmarks/results/medoids.json;
-what is there already is not run again. FOLDER holds the .npz sets; columns are scaled to [0, 1], in
-float32. One thread each; seconds are the CPU time of the process, so that other work on the machine
-disturbs less. FasterPAM's include the matrix of distances. `--sets`, `--metrics` and `--seeds`
-choose less. Sets that were used to choose the settings of the search: `TUNED`.
+`python benchmarks/medoids.py runs|large|memory FOLDER` writes one part of
+benchmarks/results/medoids.json; what is there already is not run again. FOLDER holds the .npz sets;
+columns are scaled to [0, 1], in float32. One thread each; seconds are the CPU time of the process,
+so that other work on the machine disturbs less. FasterPAM's include the matrix of distances.
+`--sets`, `--metrics` and `--seeds` choose less. Sets that were used to choose the settings of the
+search: `TUNED`. BanditPAM is run if `banditpam` is installed.
 """
 
 import argparse
+import ctypes
 import json
 import os
-import resource
 import sys
 import time
 import warnings
@@ -29,12 +30,16 @@ from sklearn.metrics.pairwise import cosine_distances, euclidean_distances, manh
 import lloydformer as lf  # noqa: E402
 from lloydformer.storage.atomic import write_whole  # noqa: E402
 
+try:
+    import banditpam
+except ImportError:
+    banditpam = None
+
 PAPER = ("germancredit", "twonorm", "pc3", "ada-agnostic", "ringnorm", "pc4", "pendigits",
          "sylvine", "optdigits", "mfeat-karhunen")  # fmt: skip
 """The sets of tab:med-res."""
 OTHERS = ("yeast", "segment", "kc1", "mfeat-fourier", "mfeat-zernike", "page-blocks",
-          "wine-quality-white", "phoneme", "cpu-act",
-          "wilt")  # fmt: skip
+          "wine-quality-white", "phoneme", "cpu-act", "wilt", "vehicle")  # fmt: skip
 TUNED = ("germancredit", "pc4", "pc3", "mfeat-karhunen", "sylvine", "ringnorm", "pendigits",
          "ada-agnostic", "optdigits", "vehicle", "yeast")  # fmt: skip
 """Sets that the settings of the search were chosen on."""
@@ -76,6 +81,14 @@ def ours(X: np.ndarray, k: int, metric: str, seed: int, **how: Any) -> np.ndarra
     return np.asarray(model.fit(X).medoid_indices_)
 
 
+def bandit(X: np.ndarray, k: int, metric: str, seed: int) -> np.ndarray:
+    """BanditPAM with its settings as they are; "L2" is the Euclidean distance."""
+    model = banditpam.KMedoids(n_medoids=k, algorithm="BanditPAM")
+    model.seed = seed
+    model.fit(X, "L2")
+    return np.asarray(model.medoids)
+
+
 def clara(X: np.ndarray, k: int, metric: str, seed: int) -> np.ndarray:
     """FasterPAM on five samples of 80 + 4 k rows; the medoids with the lowest loss on all rows."""
     rng, found = np.random.default_rng(seed), []
@@ -99,8 +112,12 @@ FURTHER: dict[str, Run] = {
 """For squared Euclidean distances and the first seed."""
 
 
-def contenders(metric: str, seed: int) -> dict[str, Run]:
-    return OURS | FURTHER if metric == "sqeuclidean" and seed == 0 else OURS
+def contenders(metric: str, k: int, seed: int) -> dict[str, Run]:
+    if metric == "sqeuclidean" and seed == 0:
+        return OURS | FURTHER
+    if metric == "euclidean" and seed == 0 and k == CLUSTERS[0] and banditpam is not None:
+        return OURS | {"BanditPAM": bandit}  # up to a minute; far longer for more clusters
+    return OURS
 
 
 def timed(run: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:
@@ -127,7 +144,7 @@ def one_set(X: np.ndarray, metric: str, seeds: range, rows: dict[str, Any], key:
         for seed in seeds:
             if len(found.get("FasterPAM", ())) > seed:
                 continue
-            for name, run in contenders(metric, seed).items():
+            for name, run in contenders(metric, k, seed).items():
                 medoids, took = timed(lambda run=run, seed=seed, k=k: run(X, k, metric, seed))
                 found.setdefault(name, []).append([loss(X, medoids, metric), took])
             theirs = {"FasterPAM": kmedoids.fasterpam, "alternating": kmedoids.alternating}
@@ -166,20 +183,31 @@ def large_points(n: int) -> np.ndarray:
     return (middles + 0.15 * rng.normal(size=(n, 16))).astype(np.float32)
 
 
+def status(name: str) -> int:
+    """Bytes of the process: "VmRSS" now, or "VmHWM" at most since `forget_peak`. Linux."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+
+
+def forget_peak() -> int:
+    """Give free memory back, begin to watch for the peak anew; the bytes that are in use."""
+    ctypes.CDLL("libc.so.6").malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    return status("VmRSS")
+
+
 def large(folder: Path, asked: argparse.Namespace, result: dict[str, Any]) -> None:
     """1M x 16, k 20: ours, and FasterPAM on 10,000 rows; wall time on the threads allowed."""
     rows = result.setdefault("large", {})
     for n in (10_000, 100_000, 1_000_000):
         X = large_points(n)
         ours(X[:1000], 3, "sqeuclidean", 0)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         found: dict[str, Any] = {}
         for effort in ("quick", "balanced"):
             began, cpu = time.perf_counter(), time.process_time()
             medoids = ours(X, 20, "sqeuclidean", 0, effort=effort)
             took = [time.perf_counter() - began, time.process_time() - cpu]
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # before a loss is computed
-            found[f"ours, {effort}"] = [medoids, *took, (peak - before) * 1024 / n]
+            found[f"ours, {effort}"] = [medoids, *took]
         for run in found.values():
             run[0] = loss(X, run[0], "sqeuclidean")
         sample = np.random.default_rng(0).choice(n, 10_000, replace=False)
@@ -187,13 +215,26 @@ def large(folder: Path, asked: argparse.Namespace, result: dict[str, Any]) -> No
         distances = euclidean_distances(X[sample], squared=True)
         theirs = sample[kmedoids.fasterpam(distances, 20, random_state=0, n_cpu=1).medoids]
         took = [time.perf_counter() - began, time.process_time() - cpu]
-        found["FasterPAM, 10,000 rows"] = [loss(X, theirs, "sqeuclidean"), *took, None]
+        found["FasterPAM, 10,000 rows"] = [loss(X, theirs, "sqeuclidean"), *took]
         rows[str(n)] = found
         write_whole(asked.output, json.dumps(result, indent=1) + "\n")
         print(n, found, flush=True)
 
 
-PARTS = {"runs": runs, "large": large}
+def memory(folder: Path, asked: argparse.Namespace, result: dict[str, Any]) -> None:
+    """Bytes a row beside the data at the peak of a fit of 1M x 16, k 20."""
+    X = large_points(1_000_000)
+    ours(X[:1000], 3, "sqeuclidean", 0)
+    for effort in ("quick", "balanced"):
+        before = forget_peak()
+        ours(X, 20, "sqeuclidean", 0, effort=effort)
+        found = (status("VmHWM") - before) / len(X)
+        result.setdefault("memory", {})[f"ours, {effort}"] = found
+        write_whole(asked.output, json.dumps(result, indent=1) + "\n")
+        print(effort, found, flush=True)
+
+
+PARTS = {"runs": runs, "large": large, "memory": memory}
 
 
 def main() -> None:
@@ -207,7 +248,9 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.filterwarnings("ignore")
     result = json.loads(asked.output.read_text()) if asked.output.exists() else {}
-    result.setdefault("provenance", {})[asked.part] = provenance("kmedoids", "scikit-learn")
+    result.setdefault("provenance", {})[asked.part] = provenance(
+        "kmedoids", "scikit-learn", *(["banditpam"] if banditpam else [])
+    )
     PARTS[asked.part](asked.folder, asked, result)
 
 

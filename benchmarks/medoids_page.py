@@ -71,6 +71,25 @@ def others(result: Result) -> str:
                  [[name, *(cell(rows[k], name) for k in CLUSTERS)] for name in names])  # fmt: skip
 
 
+def bandit(result: Result) -> str:
+    """BanditPAM, where it was run, beside the others from all their seeds."""
+    k = CLUSTERS[0]
+    rows = [r for r in chosen(result, "euclidean", k, PAPER + OTHERS) if "BanditPAM" in r]
+    lines = [[name, cell(rows, name)] for name in ("FasterPAM", "ours", "BanditPAM")]
+    return table(["", f"Euclidean, k {k}"], lines)
+
+
+def slowest(result: Result) -> str:
+    """The highest time over FasterPAM's."""
+    ratios = {key: time_ratio(row, "ours") for key, row in result["runs"].items()}
+    worst = max(ratios, key=lambda key: ratios[key])
+    name, metric, k = worst.split("/")
+    return (
+        f"A fit takes at most {ratios[worst]:.2f} times as long as FasterPAM with its matrix "
+        f"({name}, {WORDS[metric]}, k {k}).\n"
+    )
+
+
 def losses(result: Result) -> str:
     """Where FasterPAM has the lower mean loss, by more than 0.1 %, or takes less time."""
     lines = []
@@ -83,13 +102,15 @@ def losses(result: Result) -> str:
 
 def large(result: Result) -> str:
     lines = [
-        [f"{int(n):,}", name, f"{run[0]:.6g}", f"{run[1]:.1f} s", f"{run[2]:.1f} s",
-         "" if run[3] is None or int(n) < 10**6 else f"{run[3]:.0f}"]
+        [f"{int(n):,}", name, f"{run[0]:.6g}", f"{run[1]:.1f} s", f"{run[2]:.1f} s"]
         for n, found in result["large"].items() for name, run in found.items()
     ]  # fmt: skip
-    return table(
-        ["rows", "", "loss", "wall time", "CPU time", "bytes a row beside the data"], lines
-    )
+    return table(["rows", "", "loss", "wall time", "CPU time"], lines)
+
+
+def memory(result: Result) -> str:
+    found = " and ".join(f"{value:.0f} ({name[6:]})" for name, value in result["memory"].items())
+    return f"A fit of 1,000,000 rows takes {found} bytes a row beside the data at its peak.\n"
 
 
 def counted(result: Result) -> str:
@@ -104,7 +125,8 @@ TWO = ("FasterPAM", "ours", "ours, quick")
 UNSEEN = tuple(name for name in PAPER + OTHERS if name not in TUNED)
 PARTS = {
     "all": of_sets(PAPER + OTHERS, TWO), "unseen": of_sets(UNSEEN, TWO), "others": others,
-    "losses": losses, "large": large, "counted": counted,
+    "losses": losses, "large": large, "counted": counted, "bandit": bandit, "slowest": slowest,
+    "memory": memory,
 }  # fmt: skip
 
 

@@ -12,7 +12,8 @@ from sklearn.utils.validation import validate_data
 from lloydformer.algorithms.medoid_schedule import swapping_rounds
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import choose
-from lloydformer.estimators.source import available_device, weights_in_units
+from lloydformer.estimators.devices import available_device
+from lloydformer.estimators.source import weights_in_units
 from lloydformer.plans.medoid_search import begin_search
 from lloydformer.plans.session import Session
 

@@ -24,6 +24,7 @@ from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.data.shard import Shard
 from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.checkpoints import refuse_checkpoint
 from lloydformer.estimators.medoid_matrix import (
     InterruptedSwaps,
     MatrixFit,
@@ -116,8 +117,7 @@ class KMedoids(Clusterer):
         "auto" chooses the fastest one for the device that X is on.
     device : str, torch.device or None, default=None
         Device that does the work, for instance "cuda". Arrays are copied to it, and results are
-        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
-        matrices are processed on the CPU.
+        copied back. None uses the CPU for arrays and the device of X for tensors.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`, which has the fields `start`,
         `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
@@ -130,6 +130,11 @@ class KMedoids(Clusterer):
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         numbered after them: number j goes to the center that is paired with row j, in the pairing
         with the smallest sum of squared distances. Only the numbers of clusters depend on it.
+    checkpoint : str, PathLike or None, default=None
+        A file that `fit` writes every few iterations, and removes at its end. If it is there when a
+        fit begins, the fit goes on from it: the result has the same bits as without a break. For
+        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After a break
+        `callback` may hear of some iterations again.
 
     Attributes
     ----------
@@ -220,6 +225,7 @@ class KMedoids(Clusterer):
         callback: Any = None,
         warm_start: bool | Any = False,
         match_to: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.algorithm = algorithm
@@ -238,12 +244,14 @@ class KMedoids(Clusterer):
         self.callback = callback
         self.warm_start = warm_start
         self.match_to = match_to
+        self.checkpoint = checkpoint
 
     @property
     def _directions(self) -> bool:  # type: ignore[override]
         return isinstance(self.metric, str) and self.metric == "cosine"
 
     _cosine_distances = _accepts_sparse = _directions
+    _sparse_on_gpu: ClassVar[bool] = False  # the search reads sparse rows
 
     @property
     def _of_matrix(self) -> bool:
@@ -334,6 +342,8 @@ class KMedoids(Clusterer):
         1.0
         """
         self._check_together()
+        if self.algorithm != "paper":
+            refuse_checkpoint(self, f'there is none for algorithm="{self.algorithm}"')
         if not self._of_matrix:
             super().fit(X, sample_weight=sample_weight)
             return self

@@ -12,7 +12,7 @@ from lloydformer.numerics.checks import check_count
 __all__ = ["medoids_swap"]
 
 
-def medoids_swap(n_draws: int = 32, margin: float = 1e-9) -> Staged:
+def medoids_swap(n_draws: int = 4, margin: float = 1e-9) -> Staged:
     r"""Return the recipe that exchanges a medoid with a drawn point if this lowers the loss.
 
     Candidates are drawn without replacement in proportion to their squared distance to their
@@ -22,8 +22,8 @@ def medoids_swap(n_draws: int = 32, margin: float = 1e-9) -> Staged:
 
     Parameters
     ----------
-    n_draws : int, default=32
-        Number of candidates; at most the number of points.
+    n_draws : int, default=4
+        Number of candidates; at most the number of points. `KMedoids` draws 32.
     margin : float, default=1e-9
         Fraction by which the loss must fall.
 

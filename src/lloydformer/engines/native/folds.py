@@ -18,10 +18,12 @@ from lloydformer.engines.thread_pool import one_core
 from lloydformer.numerics.tree import tree_levels
 from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.medoids import Closest, Draw
+from lloydformer.plans.pruning import TwoNearest
 from lloydformer.plans.robust import Above, Best, Exponential, Weighted
 from lloydformer.plans.seeding import NewSeed, Oversample, Potential
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
+from lloydformer.plans.splitting import Errors, Halves
 from lloydformer.plans.symmetric import AttentionSums, NearestCosts
 from lloydformer.plans.trimmed import Within
 
@@ -310,6 +312,42 @@ def _closest(points: OpenPoints, fold: Closest) -> Summary:
     return distances, rows.clamp_(min=0) + points.blocks.first_row
 
 
+def _errors(points: OpenPoints, fold: Errors) -> Summary:
+    sums, masses, errors, _ = _two_labels(points, fold.centers, "distances")
+    return sums, masses, errors
+
+
+def _two_nearest(points: OpenPoints, fold: TwoNearest) -> Summary | None:
+    if len(fold.centers) < 2:  # there is no second one
+        return None
+    sums, masses, _, useful = _two_labels(points, fold.centers, "second")
+    return sums, masses, useful
+
+
+def _two_labels(points: OpenPoints, centers: Tensor, column: str) -> list[Tensor]:
+    """Labels and another column; sums (k, d), and for each cluster mass, error and utility."""
+    k = len(centers)
+    found = [_zeros(*centers.shape), _zeros(k), _zeros(k), _zeros(k)]
+    names = ("sums", "masses", "errors", "useful")
+    points.kernels.run(
+        "two_labels", centers=_array(centers), **points.columns("labels", column),
+        **{name: out.numpy() for name, out in zip(names, found, strict=True)},
+    )  # fmt: skip
+    return found
+
+
+def _halves(points: OpenPoints, fold: Halves) -> Summary:
+    count, draws, d = fold.points.shape
+    found = [_zeros(count, draws, d), *(_zeros(count, draws) for _ in range(3))]
+    names = ("sums", "masses", "near", "rest")
+    points.kernels.run(
+        "halves", **points.columns("labels", "distances"), place=_array(fold.place.int()),
+        points=_array(fold.points),
+        **{name: out.numpy() for name, out in zip(names, found, strict=True)},
+    )  # fmt: skip
+    return tuple(found)
+
+
 FOLDS: dict[type, KernelFold] = {
     Moments: KernelFold(_moments),
     Nearest: KernelFold(_nearest),
@@ -328,6 +366,9 @@ FOLDS: dict[type, KernelFold] = {
     Draw: KernelFold(_draw),
     Closest: KernelFold(_closest),
     Oversample: KernelFold(_oversample),
+    Errors: KernelFold(_errors),
+    TwoNearest: KernelFold(_two_nearest),
+    Halves: KernelFold(_halves),
 }
 """Kernels by the fold that they run."""
 

@@ -18,6 +18,7 @@
 #include "moments.hpp"
 #include "oversample.hpp"
 #include "recombination.hpp"
+#include "relocation_folds.hpp"
 #include "relocation_walk.hpp"
 #include "robust.hpp"
 #include "seeding.hpp"
@@ -45,6 +46,7 @@ const auto& table() {
         {"distances", run_distances<T>},
         {"draw", run_draw<T>},
         {"gains", run_gains<T>},
+        {"halves", run_halves<T>},
         {"histogram", run_histogram<T>},
         {"iterate", run_iterate<T>},
         {"label_sums", run_label_sums<T>},
@@ -64,6 +66,7 @@ const auto& table() {
         {"relocate", run_relocate<T>},
         {"seeds", run_seeds<T>},
         {"shares", run_shares<T>},
+        {"two_labels", run_two_labels<T>},
         {"two_nearest", run_two_nearest<T>},
         {"walks", run_walks<T>},
         {"weighted", run_weighted<T>},

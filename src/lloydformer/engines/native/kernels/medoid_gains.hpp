@@ -5,15 +5,6 @@
 
 namespace lloydformer::ISA {
 
-inline V<double> as_doubles(const double* from) { return load(from); }
-
-inline V<double> as_doubles(const float* from) {
-    typedef float Half __attribute__((vector_size(LANE_BYTES / 2)));
-    Half v;
-    std::memcpy(&v, from, sizeof v);
-    return __builtin_convertvector(v, V<double>);
-}
-
 /// The best exchange of a table: candidate `row` comes, the medoid at `place` goes.
 struct Exchange {
     int32_t row = -1;
@@ -42,31 +33,39 @@ class MedoidGains {
         const Numbers table =
             fold(state_.pool, Span{n}, int64_t(state_.k() + 1) * BATCH, [&](Range) {
                 return [&](Numbers& sums, Range leaf) {
-                    for (int64_t t = leaf.start; t < leaf.stop; t++)
-                        see(list == nullptr ? t : (*list)[t], sums.data());
+                    DistanceTile<T> tile;
+                    for (int64_t t = leaf.start; t < leaf.stop; t += BATCH)
+                        see(tile, list, t, int(std::min<int64_t>(BATCH, leaf.stop - t)), sums);
                 };
             });
         return best_of(table);
     }
 
   private:
-    void see(int64_t i, double* table) const {
-        BatchDistances<T> away;
-        distances(state_.rows, i, batch_, away);
-        const T far = state_.next[i];
-        const int lanes = batch_.lanes_used();
-        bool any = false;
-        for (int p = 0; p < lanes; p += W<T>) any |= bits(load(away.to + p) < splat(far)) != 0;
-        if (!any) return;
+    /// Adds rows from `start` on, or these of a list.
+    void see(DistanceTile<T>& tile, const std::vector<int32_t>* list, int64_t start, int count,
+             Numbers& table) const {
+        if (list == nullptr)
+            tile.read(state_.rows, batch_, start, count);
+        else
+            tile.gather(state_.rows, batch_, &(*list)[start], count);
+        for (int t = 0; t < count; t++)
+            see(list == nullptr ? start + t : (*list)[start + t], tile[t], table.data());
+    }
+
+    void see(int64_t i, const T* away, double* table) const {
         const double r = state_.near[i], s = state_.next[i], w = state_.weight(i);
         double* own = table + int64_t(state_.first[i] + 1) * BATCH;
-        for (int p = 0; p < lanes; p += W<double>) {
-            const V<double> a = as_doubles(away.to + p);
-            const V<double> least = min<double>(a, splat(r)), most = min<double>(a, splat(s));
-            const V<double> saved = w * (splat(r) - least);  // r - a, if above 0
-            const V<double> missed = w * (splat(s) - max<double>(most, splat(r)));
-            store(table + p, load(table + p) + saved);
-            store(own + p, load(own + p) + missed);
+        for (int part = 0; part < batch_.lanes_used(); part += W<T>) {
+            if (bits(load(away + part) < splat(state_.next[i])) == 0) continue;  // nothing to add
+            for (int p = part; p < part + W<T>; p += W<double>) {
+                const V<double> a = as_doubles(away + p);
+                const V<double> least = min<double>(a, splat(r)), most = min<double>(a, splat(s));
+                const V<double> saved = w * (splat(r) - least);  // r - a, if above 0
+                const V<double> missed = w * (splat(s) - max<double>(most, splat(r)));
+                store(table + p, load(table + p) + saved);
+                store(own + p, load(own + p) + missed);
+            }
         }
     }
 

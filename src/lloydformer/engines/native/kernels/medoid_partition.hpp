@@ -186,6 +186,10 @@ class MedoidPartition : public MedoidTable<T> {
         each_range([&, batch = RowBatch<T>(rows, rows.known(0) == nullptr)](Numbers& found,
                                                                             Range leaf) mutable {
             BatchDistances<T> away;
+            if (const T* known = rows.known(x); known != nullptr) {
+                for (int64_t i = leaf.start; i < leaf.stop; i++) work(i, known[i], found);
+                return;
+            }
             for (int64_t i = leaf.start; i < leaf.stop; i += BATCH) {
                 batch.read(i, int(std::min<int64_t>(BATCH, leaf.stop - i)));
                 distances(rows, x, batch, away);

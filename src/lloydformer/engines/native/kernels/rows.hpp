@@ -62,6 +62,7 @@ class Rows {
           points_(points),
           weights_(weights),
           directions_(directions),
+          divide_(directions),
           mapped_(mapped),
           scaled_(scale != nullptr),
           origin_(width),
@@ -89,7 +90,16 @@ class Rows {
             v -= load(&origin_[f]);
             store(out + f, f + W<T> <= d ? v : (V<T>)((I<T>)v & is_feature_));
         }
-        if (directions_) normalise(out);
+        if (divide_) normalise(out);
+    }
+
+    /// These rows, read from a copy (n, d) that holds them as `read` returns them.
+    Rows read_from(const T* copy) const {
+        Rows rows = *this;
+        rows.points_ = copy;
+        rows.mapped_ = rows.scaled_ = rows.divide_ = false;
+        std::fill(rows.origin_.begin(), rows.origin_.end(), 0);
+        return rows;
     }
 
     /// Asks the system to load the rows behind a range from disk, twice its length.
@@ -135,13 +145,13 @@ class Rows {
     /// Centering is the only transformation, and nothing is read past the end.
     bool transposable(int64_t start) const {
         constexpr int step = 16 / sizeof(T);
-        return !scaled_ && !directions_ && (start + P<T>)*d + step <= n * d;
+        return !scaled_ && !divide_ && (start + P<T>)*d + step <= n * d;
     }
 
     bool directions() const { return directions_; }
 
     /// The rows in the memory of the caller; null if they are scaled or divided by their norms.
-    const T* stored() const { return scaled_ || directions_ ? nullptr : points_; }
+    const T* stored() const { return scaled_ || divide_ ? nullptr : points_; }
     bool weighted() const { return weights_ != nullptr; }
 
     double weight(int64_t i) const { return weights_ == nullptr ? 1.0 : weights_[i]; }
@@ -175,7 +185,7 @@ class Rows {
 
     const T* points_;
     const double* weights_;
-    bool directions_, mapped_, scaled_;
+    bool directions_, divide_, mapped_, scaled_;  // divide_: by the norm, when a row is read
     std::vector<T> origin_, shift_, factor_;
     I<T> is_feature_{};  // mask of the last vector of a row
 };

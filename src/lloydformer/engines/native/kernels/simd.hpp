@@ -80,6 +80,16 @@ inline void store(T* to, V<T> v) {
     std::memcpy(to, &v, sizeof v);
 }
 
+/// Numbers in float64, as many as a vector has.
+inline V<double> as_doubles(const double* from) { return load(from); }
+
+inline V<double> as_doubles(const float* from) {
+    typedef float Half __attribute__((vector_size(LANE_BYTES / 2)));
+    Half v;
+    std::memcpy(&v, from, sizeof v);
+    return __builtin_convertvector(v, V<double>);
+}
+
 template <class T>
 inline V<T> splat(T value) {
     return value - V<T>{};

@@ -18,10 +18,25 @@ class Relocation;
 template <class T>
 class MedoidSearch;
 
+/// Few rows that are divided by their norms, (n, d): a copy, so that this is done once. Otherwise
+/// empty.
+template <class T>
+Aligned<T> few_directions(const Rows<T>& rows) {
+    constexpr int64_t most = 1 << 23;  // bytes
+    if (!rows.directions() || rows.n * rows.d * int64_t(sizeof(T)) > most) return {};
+    Aligned<T> copy(rows.n * rows.d), row(rows.width);
+    for (int64_t i = 0; i < rows.n; i++) {
+        rows.read(i, row.data());
+        std::copy_n(row.data(), rows.d, &copy[i * rows.d]);
+    }
+    return copy;
+}
+
 /// The points, the threads, and what kernels remember from one call to the next.
 template <class T>
 struct Workspace {
     ThreadPool pool;
+    Aligned<T> directions;
     Rows<T> rows;
     int64_t bounds_bytes;
     std::unique_ptr<Lloyd<T>> lloyd;  // null: `previous` was written by another kernel
@@ -31,7 +46,10 @@ struct Workspace {
     bool labels_written = false;  // by a kernel other than `nearest` since its last call
 
     Workspace(int n_threads, const Rows<T>& rows, int64_t bounds_bytes)
-        : pool(n_threads), rows(rows), bounds_bytes(bounds_bytes) {}
+        : pool(n_threads),
+          directions(few_directions(rows)),
+          rows(directions.empty() ? rows : rows.read_from(directions.data())),
+          bounds_bytes(bounds_bytes) {}
 
     /// Forgets what an interrupted kernel may have left half done.
     void reset() {
