@@ -10,9 +10,11 @@ import numpy as np
 from provenance import RESULTS
 from recombining import LARGE, TUNED
 
+from lloydformer.plots.palette import cluster_colour
 from lloydformer.storage.atomic import write_whole
 
 PAGE = Path(__file__).parent.parent / "docs" / "recombining.md"
+PICTURES = PAGE.parent / "pictures"
 _PLACE = re.compile(r"(<!-- recombining: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 Result = dict[str, Any]
 BEFORE = "low, step by step"
@@ -25,7 +27,8 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 def best(result: Result, key: str) -> float:
     """The lowest objective of all runs, long ones included."""
-    rows = [result.get(part, {}).get(key, {}) for part in ("efforts", "known", "learned")]
+    parts = ("efforts", "known", "learned", "earlier")
+    rows = [result.get(part, {}).get(key, {}) for part in parts]
     return float(min(run[0] for row in rows for runs in row.values() for run in runs))
 
 
@@ -105,7 +108,7 @@ def rivals(result: Result) -> str:
 
 
 def reached(result: Result) -> str:
-    """CPU seconds after which the mean of all problems is within a bound."""
+    """How many runs are within a bound."""
     names = ["k-means++ 10", "breathing", BEFORE, "low", "patience 50", "medium", "high"]
     keys = list(result["efforts"])
     rows = []
@@ -115,10 +118,56 @@ def reached(result: Result) -> str:
             for key in keys
             for run in result["efforts"][key][name]
         ]
-        share = [f"{100 * np.mean(np.array(runs) <= bound):.0f} %" for bound in (1, 0.1, 0.01)]
+        share = [f"{100 * np.mean(np.array(runs) <= bound):.0f} %" for bound in BOUNDS]
         took = mean_ratio([seconds(result, "efforts", key, name) for key in keys])
         rows.append([name, f"{1e3 * took:.0f} ms", *share])
     return table(["", "CPU time", "within 1 %", "within 0.1 %", "within 0.01 %"], rows)
+
+
+BOUNDS = (1, 0.1, 0.01)
+"""Percent above the best known."""
+DRAWN = (
+    ("efforts", "k-means++ 10"), ("efforts", "breathing"), ("efforts", "low"),
+    ("efforts", "medium"), ("efforts", "high"), ("known", "best"), ("known", "HG-means"),
+)  # fmt: skip
+"""Part of the study, and contender, of each curve."""
+
+
+def times_to_reach(result: Result, part: str, name: str, bound: float) -> list[float]:
+    """For each problem the CPU seconds until a run is within the bound, others being repeated.
+
+    The time of a run divided by the share of runs that are within it; infinite if none is.
+    """
+    found = []
+    for key, row in result[part].items():
+        if name in row:
+            runs = np.array([run[0] for run in row[name]])
+            share = np.mean(runs <= (1 + bound / 100) * best(result, key))
+            found.append(seconds(result, part, key, name) / share if share else np.inf)
+    return sorted(found)
+
+
+def curves(result: Result) -> str:
+    """The share of problems on which a bound is reached, by time."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(BOUNDS), figsize=(11, 3.9), sharey=True)
+    for ax, bound in zip(axes, BOUNDS, strict=True):
+        for number, (part, name) in enumerate(DRAWN):
+            times = times_to_reach(result, part, name, bound)
+            share = 100 * np.arange(1, len(times) + 1) / len(times)
+            line = "--" if name == "HG-means" else "-"
+            ax.step(times, share, line, where="post", label=name, color=cluster_colour(number))
+        ax.set(xscale="log", xlabel="CPU seconds", ylim=(0, 103))
+        ax.set_title(f"within {bound:g} %", fontsize="medium")
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("percent of the problems")
+    figure.legend(*axes[0].get_legend_handles_labels(), ncols=len(DRAWN), loc="lower center",
+                  frameon=False, fontsize="small")  # fmt: skip
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
+    figure.savefig(PICTURES / "recombining-time.svg", metadata={"Date": None})
+    plt.close(figure)
+    return "\n![Time to reach a bound.](pictures/recombining-time.svg)\n\n"
 
 
 def planted(result: Result) -> str:
@@ -164,7 +213,7 @@ def learned(result: Result) -> str:
 
 WRITERS: dict[str, Callable[[Result], str]] = {
     "efforts": efforts, "unseen": unseen, "each": each, "rivals": rivals, "reached": reached,
-    "planted": planted, "large": large, "learned": learned,
+    "curves": curves, "planted": planted, "large": large, "learned": learned,
 }  # fmt: skip
 
 

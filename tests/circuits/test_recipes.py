@@ -37,6 +37,7 @@ APPENDICES = {
     "robust_lifted": "sec:methods:new:robust",
     "lloyd_binary": "",  # a later result, not in the paper
     "relocating": "docs/relocating-circuit.md",
+    "medoids_swap": "docs/medoids.md",
     "symmetric": "docs/symmetric.md",
     "learned": "asec:trf-train",
 }

@@ -20,6 +20,8 @@ RECIPES = [
     lf.recipes.spherical("layer"),
     lf.recipes.robust_lifted(0.3, TopK(4), 17.0),
     lf.recipes.relocating(2, 4, 7, 1.5, 0.25),
+    lf.recipes.recombining(2, 4, 1, 0.25, 0.125),
+    lf.recipes.medoids_swap(3, 0.5),
     replace(lf.recipes.lloyd_dot(), name="mine", feedforward=Quadratic("rectified")),
 ]
 

@@ -22,7 +22,7 @@ def test_more_effort_is_better():
     found = {
         effort: sum(
             lf.RelocatingKMeans(20, effort=effort, random_state=seed).fit(DIGITS[:, ::2]).inertia_
-            for seed in range(2)
+            for seed in range(5)
         )
         for effort in ("low", "medium", "high")
     }
@@ -37,7 +37,7 @@ def test_low_is_one_start_without_a_pool():
 
 
 def test_a_number_is_that_of_recombinations():
-    assert effort_of(30).n_children == 30
+    assert effort_of(30).children(5) == effort_of(30).children(50) == 30
     assert 4 <= effort_of(1).n_pool <= effort_of(30).n_pool <= effort_of(10_000).n_pool
 
 
@@ -142,6 +142,15 @@ def test_a_generous_time_limit_changes_nothing():
     np.testing.assert_allclose(one.objective_history_, two.objective_history_)
 
 
+@pytest.fixture
+def ctrl_c_is_heard():
+    """A process that was started in the background may ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 @pytest.mark.parametrize("how", [{"patience": 300}, {"effort": 400}])
 def test_ctrl_c_in_one_call_keeps_the_best_so_far(how):
     points = np.random.default_rng(0).normal(size=(5000, 8))
@@ -202,5 +211,7 @@ def test_wrong_parameters_are_named(wrong, word):
 
 
 def test_efforts_grow():
-    sizes = [(e.n_pool, e.n_children) for e in EFFORTS.values()]
-    assert sizes == sorted(sizes)
+    for k in (10, 50):
+        sizes = [(e.n_pool, e.children(k)) for e in EFFORTS.values()]
+        assert sizes == sorted(sizes)
+    assert effort_of("high").children(24) < effort_of("high").children(25)

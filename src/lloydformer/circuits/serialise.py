@@ -17,7 +17,7 @@ from lloydformer.circuits.products import Difference, Product
 from lloydformer.circuits.projections import Average, Block, Dense, Number, Projection
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, Euclidean, Scaled
-from lloydformer.circuits.stages import Counts, Read, Stage, Staged, Sublayer
+from lloydformer.circuits.stages import Counts, PairedCounts, Read, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import Subspace
 from lloydformer.circuits.symmetric import Fixed
 from lloydformer.circuits.tokens import Binary, OneHot, Tokens
@@ -39,7 +39,7 @@ def _activations() -> tuple[type[Any], ...]:
 _KINDS: tuple[type[Any], ...] = (
     Recipe, Tokens, OneHot, Binary, Subspace, Head, Projection, Block, Average, Number, Dense,
     Euclidean, DotProduct, Scaled, RMSNorm, LayerNorm, Quadratic, Product, Difference, Fixed,
-    Staged, Sublayer, Stage, Read, Counts, *_activations(),
+    Staged, Sublayer, Stage, Read, Counts, PairedCounts, *_activations(),
 )  # fmt: skip
 PARTS = {kind.__name__: kind for kind in _KINDS}
 """Parts that can be serialised, by class name. A user's own part is code and cannot be."""

@@ -81,9 +81,13 @@ class StagedLayer(nn.Module):
         counts = {"points": x.shape[-2], "centers": k, **self.counts}
         names = torch.eye(k + counts["spares"]).to(c).expand(*before, -1, -1)
         absent = c.new_ones(*before, counts["spares"], 1)
+        centers = {POSITION: self.space.read(c, POSITION), NAME: names[..., :k, :]}
+        later = (torch.arange(k)[:, None] >= k // 2).to(c).expand(*before, -1, -1)
         parts = {
             "points": {POSITION: self.space.read(x, POSITION)},
-            "centers": {POSITION: self.space.read(c, POSITION), NAME: names[..., :k, :]},
+            "centers": centers,
+            "first": centers | {ABSENT: later},
+            "second": centers | {ABSENT: 1 - later},
             "spares": {NAME: names[..., k:, :], ABSENT: absent},
         }
         return {s: self._tokens(c, m, parts.get(s, {})) for s, m in counts.items()}
@@ -100,8 +104,9 @@ class StagedLayer(nn.Module):
         def row() -> nn.ModuleDict:
             return nn.ModuleDict({s.name: RunningStage(s, self.inner) for s in part.stages})
 
-        repeated = range(self.counts["spares"])
-        return nn.ModuleList(row() for _ in repeated) if part.repeated else row()
+        if not part.repeated:
+            return row()
+        return nn.ModuleList(row() for _ in range(self.counts[part.counted]))
 
 
 class RunningStage(nn.Module):

@@ -4,8 +4,8 @@ The layer of `recipe` has four slots. An algorithm that looks ahead needs more s
 points and centers, and more attentions. A staged recipe lists them.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from lloydformer.circuits.heads import Head
@@ -67,11 +67,36 @@ class Stage:
 
 @dataclass(frozen=True)
 class Sublayer:
-    """A sequence of stages. If `repeated`, it runs once for every spare token."""
+    """A sequence of stages.
+
+    repeated: the initial set for each of whose tokens it runs once; True is `spares`.
+    """
 
     name: str
     stages: tuple[Stage, ...]
-    repeated: bool = False
+    repeated: bool | str = False
+
+    @property
+    def counted(self) -> str:
+        """The set for each of whose tokens it runs; if it runs once, `verdict`, a single token."""
+        if isinstance(self.repeated, str):
+            return self.repeated
+        return "spares" if self.repeated else "verdict"
+
+    def renamed(self, names: Mapping[str, str]) -> "Sublayer":
+        """Return the same stages for sets of tokens with other names."""
+
+        def new(sets: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(names.get(one, one) for one in sets)
+
+        return replace(self, stages=tuple(
+            replace(
+                stage, target=names.get(stage.target, stage.target), of=new(stage.of),
+                along=names.get(stage.along, stage.along),
+                reads=tuple(replace(read, sources=new(read.sources)) for read in stage.reads),
+            )
+            for stage in self.stages
+        ))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,12 +125,31 @@ class Counts:
 
 
 @dataclass(frozen=True)
+class PairedCounts(Counts):
+    """The same where the centers are those of two solutions, side by side.
+
+    `first` and `second` are the centers with those of the other solution absent; `merges` are
+    blank tokens, as many as a solution has centers.
+    """
+
+    def within(self, n_clusters: int) -> dict[str, int]:
+        """Return the size of each of these sets for 2k centers."""
+        if n_clusters % 2:
+            raise ValueError(
+                f"n_clusters: found {n_clusters}; the centers are those of two solutions, pass an "
+                "even number"
+            )
+        of_one = super().within(n_clusters // 2)
+        return of_one | {"first": n_clusters, "second": n_clusters, "merges": n_clusters // 2}
+
+
+@dataclass(frozen=True)
 class Staged:
     """A recipe of sub-layers: the tokens of input and output, the inner tokens, and the stages.
 
     Initial sets: `points` and `centers`; `spares`, which have names but no position; `draws`,
-    `candidates` and `verdict`, which are blank. At the end `centers` are the new centers, and
-    `assigned` the points with their assignment.
+    `candidates` and `verdict`, which are blank; those of `PairedCounts`. At the end `centers` are
+    the new centers, and `assigned` the points with their assignment.
     """
 
     name: str
@@ -145,8 +189,8 @@ class Staged:
 
     def depth(self, n_clusters: int) -> int:
         """Return the number of layers that it counts as in the numbering of the noise."""
-        spares = self.counts.within(n_clusters)["spares"]
-        return sum(spares if part.repeated else 1 for part in self.sublayers)
+        counts = self.counts.within(n_clusters)
+        return sum(counts[part.counted] for part in self.sublayers)
 
     def row(self) -> dict[str, str]:
         """Return its row in the table tab:comp-alg; … marks columns with several kinds of heads."""
@@ -190,7 +234,10 @@ def _problems(recipe: Staged) -> Iterator[tuple[str, str]]:
     has = {subspace for subspace, _ in recipe.inner}
     if missing := {POSITION, ASSIGNMENT, ONE} - has:
         yield "inner", f"tokens need {', '.join(sorted(s.name for s in missing))}"
-    sets = {"points", "centers", *recipe.counts.within(1)}
+    sets = {"points", "centers", *recipe.counts.within(2)}
+    for part in recipe.sublayers:
+        if part.counted not in sets:
+            yield part.name, f"it is repeated for {part.counted!r}; there are {sorted(sets)}"
     for name, stage in recipe.stages.items():
         starts = [*stage.of, *filter(None, [stage.along])] or [stage.target]
         for wanted in starts:

@@ -12,6 +12,7 @@ from lloydformer.plans.medoids import rows_of
 from lloydformer.plans.session import Session
 from lloydformer.solving.best_seen import BestSeen
 from lloydformer.solving.loop import Iteration, Loop
+from lloydformer.solving.milestones import Milestones
 from lloydformer.solving.rules import Rules, is_better
 
 
@@ -141,7 +142,8 @@ class Descent:
 
     def _in_one_call(self, centers: Tensor) -> Outcome | None:
         """Run the loop in engine calls, if no callback is set and the engine has such a task."""
-        if self.callback is not None or self.rules.empty != "farthest":
+        fills = self.rules.empty == "farthest" or self.plan.empties == "keep"
+        if self.callback is not None or not fills:
             return None
         history: list[float] = []
         settled = False
@@ -178,6 +180,10 @@ class Descent:
             first=number * self.rules.max_iter, best=self._best(centers),
             report=lambda iteration: self.heard(number, iteration),
         )  # fmt: skip
+        milestones = Milestones(self.session)
+        if milestones.known is not None:
+            loop.resume(milestones.known)
+        loop.reached = milestones.reach
         try:
             loop.run()
         except KeyboardInterrupt:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -63,6 +63,8 @@ class Loop:
         Keeps the best centers, for plans that draw.
     report : callable or None
         Called with an `Iteration` after each one.
+    reached : callable or None
+        Called with `values` after each iteration of a fit that goes on.
     history : list of ndarray
         The objective (b,) of the centers that each iteration began with; NaN after the end.
     n_iter : ndarray of shape (b,)
@@ -79,6 +81,7 @@ class Loop:
     first: int = 0
     best: BestSeen | None = None
     report: Callable[[Iteration], None] | None = None
+    reached: Callable[[tuple[Any, ...]], None] | None = None
     history: list[np.ndarray] = field(default_factory=list)
     n_iter: np.ndarray = field(init=False)
     settled: bool = field(init=False, default=False)
@@ -86,12 +89,23 @@ class Loop:
     def __post_init__(self) -> None:
         self.n_iter = np.zeros(len(self.centers), dtype=np.int64)
 
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """What the next iteration begins with; a loop that is resumed takes them."""
+        return self.centers, self.history, self.n_iter, self.best
+
+    def resume(self, values: tuple[Any, ...]) -> None:
+        """Go on after the iteration that these values are from."""
+        self.centers, self.history, self.n_iter, self.best = values
+
     def run(self) -> None:
         going = torch.arange(len(self.centers), device=self.centers.device)
         problems = self.problems
-        for number in range(self.rules.max_iter):
+        for number in range(len(self.history), self.rules.max_iter):
             done = self._advance(number, problems, going)
             if len(done) == 1 and not done[0]:  # a fit that goes on
+                if self.reached is not None:
+                    self.reached(self.values)
                 continue
             if done.all():
                 self.settled = True

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from lloydformer.numerics.noise import gumbel
+from lloydformer.numerics.noise import cluster_uniform
 from lloydformer.plans.merging import merge
 from lloydformer.plans.mutation import mutated
 from lloydformer.plans.session import Session
@@ -55,10 +55,9 @@ class Pool:
 
     def united(self, session: Session, seed: int, number: int) -> Tensor:
         """The merged centers (k, d) of two members, drawn for child `number`."""
-        rows = torch.zeros(1, dtype=torch.long)
-        noise = gumbel(seed, number, "parents", len(self.members), rows)[:, 0]
-        order = noise.sort(descending=True, stable=True).indices[:2].tolist()
-        parents = [self.members[place] for place in order]
+        drawn = cluster_uniform(seed, number, "parents", len(self.members))
+        order = sorted(range(len(drawn)), key=lambda place: -drawn[place])
+        parents = [self.members[place] for place in order[:2]]
         centers = torch.cat([parent.centers for parent in parents])
         masses = torch.tensor([mass for parent in parents for mass in parent.masses])
         return merge(session, centers, masses.double(), len(parents[0].centers))

@@ -14,6 +14,7 @@ from lloydformer.plans.relocating import Walked, Walks, relocate
 from lloydformer.plans.splitting import Draws
 from lloydformer.solving.descent import Descent, Outcome, Stopped
 from lloydformer.solving.loop import Iteration
+from lloydformer.solving.milestones import Milestones
 from lloydformer.solving.rules import settled
 
 GAIN = 1e-6
@@ -127,12 +128,16 @@ class Walk:
         return self.descent.rules.max_iter - len(self.history)
 
     def run(self) -> None:
+        milestones = Milestones(self.descent.session)
+        if milestones.known is not None:
+            self.centers, self.history, self.fails, self.settled = milestones.known
         while True:
             patient = self.fails < self.how.patience and len(self.centers) > 1
             self._iterate(patient)
             if not patient or self.left < self.depth:
                 return
             self._relocate()
+            milestones.reach((self.centers, self.history, self.fails, self.settled))
 
     def _iterate(self, patient: bool) -> None:
         rest = self.how.rest

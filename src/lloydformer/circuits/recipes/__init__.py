@@ -1,4 +1,4 @@
-"""The recipes: the seven rows of the table tab:comp-alg, and six beyond it.
+"""The recipes: the seven rows of the table tab:comp-alg, and seven beyond it.
 
 Most are the base recipe `lloyd()` with a part replaced; the difference is the algorithm. The
 tuples below are the only lists of recipes; other lists are derived from them. `softened` and
@@ -7,7 +7,7 @@ tuples below are the only lists of recipes; other lists are derived from them. `
 
 from collections.abc import Callable
 
-from lloydformer.circuits.medoid_swap import medoids_swap as medoids_swap  # a step, not in lists
+from lloydformer.circuits.medoid_swap import medoids_swap
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes.free_weights import learned
 from lloydformer.circuits.recipes.kmeans import lloyd, lloyd_binary, lloyd_dot
@@ -17,6 +17,7 @@ from lloydformer.circuits.recipes.soft_kmeans import soft, soft_dot
 from lloydformer.circuits.recipes.spherical_kmeans import spherical
 from lloydformer.circuits.recipes.trimmed_kmeans import trimmed
 from lloydformer.circuits.recipes.with_gradients import softened, straight_through
+from lloydformer.circuits.recombining import recombining as recombining  # of two solutions, as well
 from lloydformer.circuits.relocating import relocating
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.symmetric import symmetric
@@ -27,6 +28,7 @@ __all__ = [
     "lloyd_binary",
     "lloyd_dot",
     "medoids",
+    "medoids_swap",
     "relocating",
     "robust",
     "robust_lifted",
@@ -46,7 +48,7 @@ IN_TABLE: tuple[Callable[..., Recipe], ...] = (
 """Makers of the rows of the table tab:comp-alg, in its order."""
 
 BEYOND_TABLE: tuple[Callable[..., AnyRecipe], ...] = (
-    soft_dot, robust_lifted, lloyd_binary, relocating,
+    soft_dot, robust_lifted, lloyd_binary, relocating, medoids_swap,
 )  # fmt: skip
 """Makers of recipes that are constructed too, but are not in the paper's table."""
 

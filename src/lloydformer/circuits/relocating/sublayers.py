@@ -121,7 +121,7 @@ def prune() -> Sublayer:
         on(NAME) + moved(ABSENT, VOID),
     )  # fmt: skip
     vanish = Head(DotProduct(), Identity(), on(NAME), on(NAME), moved(ONE, ABSENT))
-    there = total(moved(ONE, VOID) + -moved(ABSENT, VOID))
+    there = moved(ONE, VOID) + -moved(ABSENT, VOID)
     lower = -moved(ONE, OBJECTIVE) + -moved(ONE, VOID, power=1.0)
     least_objective = first_of_equals(lower, on(POSITION, ABSENT), OBJECTIVE, VOID)
     return Sublayer("prune", (
@@ -142,8 +142,8 @@ def prune() -> Sublayer:
         Stage("judge", "verdicts", (Read("total", TOTAL_ERROR, ("ahead",)),)),
         Stage("tell", "proposals", (from_single_token("verdicts", on(OBJECTIVE, VOID)),)),
         Stage("need", "standing",
-              (Read("there", there, ("slots",)),
-               Read("wanted", total(-moved(ONE, VOID)), ("centers",))),
+              (Read("there", total(there), ("slots",)),
+               Read("wanted", total(-there), ("centers",))),
               of=("slots",)),
         Stage("choose", "slots",
               (from_itself("slots", -on(POSITION, ABSENT)),
