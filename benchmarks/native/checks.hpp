@@ -34,7 +34,7 @@ void solve_batch(const Generated<T>& given, const Kind& kind, int n_threads, boo
 template <class T>
 uint64_t every_kernel(const Generated<T>& given, const Kind& kind, int n_threads) {
     Run<T> run(given, kind, n_threads, Run<T>::ROOM);
-    run.moments(), run.seeding(), run.shares(), run.symmetric();
+    run.moments(), run.seeding(), run.shares(), run.symmetric(), run.relocation_folds();
     run.trim(), run.robust(), run.measure(), run.seeds(), run.unseen();
     every_draw(run, given);
     std::vector<double> moved(given.centers.begin(), given.centers.end()), other(moved);

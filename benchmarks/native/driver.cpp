@@ -95,6 +95,7 @@ int one_kernel(const std::string& what, const Generated<float>& given) {
         {"unseen", [&] { run.unseen(); }},
         {"shares", [&] { run.shares(); }},
         {"symmetric", [&] { run.symmetric(); }},
+        {"relocation_folds", [&] { run.relocation_folds(); }},
         {"trimmed", [&] { run.trim(); }},
         {"robust", [&] { run.robust(); }},
         {"seeding", [&] { run.seeding(); }},

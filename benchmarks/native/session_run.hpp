@@ -114,6 +114,34 @@ class Run {
         for (int64_t h = 1; h <= 4; h++) attention(h);
     }
 
+    /// The folds of a relocation: labels, distances and second labels, then halves of a cluster.
+    void relocation_folds() {
+        std::vector<double> errors(k_), useful(k_), halves(3 * d_), mass(3), near(3), rest(3);
+        std::vector<int32_t> second(n_), place(k_, -1);
+        std::vector<T> points(3 * d_);
+        Call call = with_centers();
+        set(call, "labels", labels);
+        set(call, "second", second);
+        set(call, "distances", distances);
+        set_sums(call);
+        set(call, "errors", errors);
+        set(call, "useful", useful);
+        session_->run("two_labels", call);
+        found.add(labels), found.add(distances), found.add(second), add_sums();
+        found.add(errors), found.add(useful);
+        place[k_ - 1] = 0;
+        std::copy_n(given_.centers.begin(), d_, points.begin() + d_);
+        Call split = with_distances();
+        set(split, "place", place);
+        split.set("points", points.data(), {1, 3, d_});
+        split.set("sums", halves.data(), {1, 3, d_});
+        split.set("masses", mass.data(), {1, 3});
+        split.set("near", near.data(), {1, 3});
+        split.set("rest", rest.data(), {1, 3});
+        session_->run("halves", split);
+        found.add(halves), found.add(mass), found.add(near), found.add(rest);
+    }
+
     /// Trimming: the digits of each cluster's radius, then the sums within it.
     void trim() {
         measure();

@@ -23,11 +23,13 @@ from lloydformer.plans.medoids import Closest, Draw
 from lloydformer.plans.merging import Merged
 from lloydformer.plans.minibatch import BatchSums, batch_sums
 from lloydformer.plans.mutation import Mutation
+from lloydformer.plans.pruning import TwoNearest
 from lloydformer.plans.relocating import Relocation, Walks
 from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
 from lloydformer.plans.seeding import NewSeed, Oversample, Potential, Seeds
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
+from lloydformer.plans.splitting import Errors, Halves
 from lloydformer.plans.symmetric import AttentionSums, Heads, NearestCosts
 from lloydformer.plans.trimmed import Within
 
@@ -35,11 +37,11 @@ pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
 )
 GAMMA = 0.3
-LABELLED = ("nearest", "measure", "cosines")
+LABELLED = ("nearest", "measure", "cosines", "errors", "two nearest")
 """Folds whose labels are exact."""
-EXPANDED = ("shares", "seeds", "nearest costs", "attention sums")
+EXPANDED = ("shares", "seeds", "nearest costs", "attention sums", "two nearest")
 """Folds that compute distances by the expansion |c|^2 - 2 x c + |x|^2."""
-CHOOSING = ("draw", "draw own", "closest", "oversample")
+CHOOSING = ("draw", "draw own", "closest", "oversample", "halves")
 """Folds that choose rows: compared in float64, where rounding turns no comparison. The fuzzer in
 tests/chaos compares them in float32."""
 
@@ -156,7 +158,7 @@ def problem(seed: int, n: int, d: int, k: int, dtype, kind: str, leaf: int, weig
     previous = torch.from_numpy(rng.integers(-1, k, size=n).astype(np.int32))
     known = {
         "labels": away.indices.int(), "previous": previous, "distances": away.values.to(dtype),
-        "trimmed": torch.from_numpy(rng.random(n) < 0.3),
+        "trimmed": torch.from_numpy(rng.random(n) < 0.3), "second": previous.clone(),
     }  # fmt: skip
     return Case(data, centers, known)
 
@@ -175,6 +177,9 @@ def folds(case: Case, seed: int) -> dict[str, object]:
     open_level = level.clone()
     open_level[0] = -math.inf
     heads = attention(rng, k, int(rng.integers(1, 5)))
+    place = torch.full((k,), -1)
+    place[torch.from_numpy(rng.permutation(k)[: (k + 1) // 2])] = torch.arange((k + 1) // 2)
+    drawn = 0.5 + centers[torch.from_numpy(rng.integers(k, size=((k + 1) // 2, 3)))]
     return {
         "nearest costs": NearestCosts(centers),
         "attention sums": AttentionSums(centers, 4.0, heads),
@@ -187,6 +192,8 @@ def folds(case: Case, seed: int) -> dict[str, object]:
         "softmax": Weighted(Exponential(GAMMA, level, torch.full_like(level, math.inf)), k),
         "draw": Draw(centers, float(rng.choice([0.0, 1.0, 100.0])), seed, 3),
         "draw own": Draw(centers, None, seed + 2**40, 2**21), "closest": Closest(centers),
+        "errors": Errors(centers), "two nearest": TwoNearest(centers),
+        "halves": Halves(place, drawn),
     }  # fmt: skip
 
 
@@ -242,7 +249,7 @@ def check_doubles(case: Case, seed: int) -> None:
     for name, (found, state) in ours.items():
         truth, columns = plain[name]
         assert max(worst(found, truth)) <= 1e-10, name
-        for column in ("labels", "previous", "trimmed"):
+        for column in ("labels", "previous", "trimmed", "second"):
             assert torch.equal(state[column], columns[column]), (name, column)
         torch.testing.assert_close(state["distances"], columns["distances"], rtol=1e-10, atol=1e-10)
 

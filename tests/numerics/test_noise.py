@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lloydformer.circuits.activations import Gumbel, Reach
-from lloydformer.numerics.noise import HEADS, _fraction, gumbel, philox, row_uniform, uniform
+from lloydformer.numerics.noise import (
+    HEADS,
+    _fraction,
+    cluster_uniform,
+    gumbel,
+    philox,
+    row_uniform,
+    uniform,
+)
 
 KNOWN_ANSWERS = {  # Random123, kat_vectors, philox4x32 10: counter, key, four words
     "zeros": ((0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
@@ -28,6 +36,7 @@ def test_philox_known_answers(vector):
     counter, key, expected = KNOWN_ANSWERS[vector]
     words = philox(tuple(torch.tensor(c) for c in counter), key)
     assert " ".join(f"{w.item():08x}" for w in words) == expected
+    assert " ".join(f"{w:08x}" for w in philox(counter, key)) == expected
 
 
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=5), st.integers(1, 9))
@@ -37,6 +46,12 @@ def test_a_draw_does_not_depend_on_other_rows_and_clusters(rows, n_clusters):
         [uniform(**SITE, n_clusters=n_clusters, rows=torch.tensor([r])) for r in rows], dim=1
     )
     assert torch.equal(together[:n_clusters], alone)
+
+
+@given(st.integers(-(2**40), 2**63 - 1), st.integers(0, 2**26), st.integers(1, 9))
+def test_draws_of_clusters_by_integers_are_those_by_tensors(seed, layer, n_clusters):
+    site = (seed, layer, "parents", n_clusters)
+    assert cluster_uniform(*site) == uniform(*site, torch.zeros(1, dtype=torch.long))[:, 0].tolist()
 
 
 def test_rows_beyond_32_bits_draw_different_numbers():

@@ -17,12 +17,13 @@ from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
 from lloydformer.plans.means import Iterations
 from lloydformer.plans.medoids import Closest, Draw
 from lloydformer.plans.minibatch import BatchSums
+from lloydformer.plans.pruning import TwoNearest
 from lloydformer.plans.relocating import Relocation
 from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
 from lloydformer.plans.seeding import NewSeed, Oversample, Potential, Seeds
 from lloydformer.plans.selection import Histogram
 from lloydformer.plans.soft import Shares
-from lloydformer.plans.splitting import Draws
+from lloydformer.plans.splitting import Draws, Errors, Halves
 from lloydformer.plans.symmetric import AttentionSums, Heads, NearestCosts
 from lloydformer.plans.trimmed import Within
 
@@ -43,7 +44,7 @@ class Checks:
     def run(self) -> None:
         self.moments(), self.lloyd(), self.measure(), self.cosines(), self.shares()
         self.nearest_costs(), self.attention(), self.trimmed(), self.robust()
-        self.seeding(), self.seeds(), self.iterations(), self.relocation()
+        self.seeding(), self.seeds(), self.iterations(), self.relocation(), self.splits()
         self.draws(), self.closest(), self.oversample(), self.minibatch()
 
     def moments(self) -> None:
@@ -359,6 +360,63 @@ class Checks:
         found = float(self.w @ after.least)
         slack = self.w @ after.by_differences.max(axis=1) + off + 1e-6 * float(done.before)
         assert found <= done.after + slack, ("relocation: after", found, done.after)
+
+    def splits(self) -> None:
+        """Errors of clusters, points nearer to another point, and second nearest centers."""
+        if self.k < 2 or self.given.data.directions:
+            return
+        away, rows = Distances(self.given, self.given.centers), np.arange(self.n)
+        found = self.session.fold(Errors(self.given.centers))
+        labels, distances = self.column("labels").copy(), self.column("distances").copy()
+        away.check_labels(labels, 3 * away.expanded)
+        own, off = away.squares[rows, labels], away.by_differences[rows, labels]
+        close(distances, own, off, "errors: distances")
+        self._by_cluster(found, labels, own, off, "errors")
+        self._halves(labels, distances)
+        found = self.session.fold(TwoNearest(self.given.centers))
+        labels, second = self.column("labels").copy(), self.column("second").copy()
+        away.check_labels(labels, 3 * away.expanded)
+        assert (labels != second).all()
+        order, off = np.sort(away.squares, axis=1), 3 * away.expanded.max(axis=1)
+        close(away.squares[rows, second], order[:, 1], 2 * off, "two nearest: second")
+        useful = away.squares[rows, second] - away.squares[rows, labels]
+        self._by_cluster(found, labels, useful, 2 * off, "two nearest")
+
+    def _by_cluster(self, found, labels, values, off, what: str) -> None:
+        """Sums and masses of clusters, and a number of each point added up."""
+        sums, masses, numbers = (v.numpy() for v in found)
+        spread = 64 * self.n * U
+        expected = by_label(self.w[:, None] * self.given.rows, labels, self.k)
+        close(sums, expected, self.sums_error + 1e-300, f"{what}: sums")
+        close(masses, by_label(self.w, labels, self.k), self.mass_error, f"{what}: masses")
+        error = self.w @ (off + spread * np.abs(values)) + 1e-300
+        close(numbers, by_label(self.w * values, labels, self.k), error, f"{what}: numbers")
+
+    def _halves(self, labels, distances) -> None:
+        """Two points for each of some clusters; a point as near to one may be in either half."""
+        rng, k = self.given.rng, self.k
+        count, place = min(k, 3), np.full(k, -1)
+        place[rng.permutation(k)[:count]] = np.arange(count)
+        drawn = self.given.rows[rng.integers(self.n, size=(count, 2))]
+        points = torch.from_numpy(drawn).to(self.given.data.dtype)
+        halves = self.session.fold(Halves(torch.from_numpy(place), points))
+        near, mass, n_near, n_rest = (v.numpy() for v in halves)
+        there = place[labels] >= 0
+        for draw in range(2):
+            to = Distances(self.given, points[:, draw])
+            rows, places = np.flatnonzero(there), place[labels[there]]
+            gap = to.squares[rows, places] - distances[rows].astype(float)
+            unsure = np.abs(gap) <= 3 * to.by_differences[rows, places]
+            w, x = self.w[rows] * (gap < 0), self.given.rows[rows]
+            doubt = self.w[rows][unsure].sum() + self.mass_error
+            close(mass[:, draw], by_label(w, places, count), doubt, "halves: masses")
+            doubt = self.w[rows][unsure] @ self.size[rows][unsure] + self.sums_error + 1e-300
+            close(near[:, draw], by_label(w[:, None] * x, places, count), doubt, "halves: sums")
+            counted = (self.w[rows] > 0).astype(float)
+            both = n_near[:, draw] + n_rest[:, draw]
+            close(both, by_label(counted, places, count), 0, "halves: points")
+            expected = by_label(counted * (gap < 0), places, count)
+            close(n_near[:, draw], expected, unsure.sum(), "halves: near points")
 
     def draws(self) -> None:
         """The row of each center has the largest score plus noise, but for rounding."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from lloydformer.data.blocks import Blocks, SparseBlocks
+from lloydformer.data.blocks import Blocks
+from lloydformer.data.sparse_on_gpu import SparseOnGpu
 from lloydformer.data.streamed import StreamedBlocks
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.contract import Engine
@@ -29,8 +30,8 @@ def choose(name: str, blocks: Blocks) -> Engine:
     name : str
         "auto" or a key of `ENGINES`. "auto" is the CUDA engine for data on an NVIDIA GPU, else
         the native engine if it was built. Data that the native engine cannot read go to the
-        chunked one whether the name is "auto" or "native", and sparse matrices to the engine for
-        the CPU whether it is "auto" or "cuda".
+        chunked one whether the name is "auto" or "native", and so do sparse matrices and streamed
+        rows on a GPU.
     blocks : Blocks
         The data.
 
@@ -45,9 +46,7 @@ def choose(name: str, blocks: Blocks) -> Engine:
         raise ValueError(f'engine: found {name!r}; pass "auto" or one of {", ".join(ENGINES)}')
     if name == "auto" and blocks.layout.device.type == "cuda":
         name = "cuda"
-    if name == "cuda" and isinstance(blocks, SparseBlocks):
-        name = "auto"
-    if isinstance(blocks, StreamedBlocks):
+    if isinstance(blocks, StreamedBlocks | SparseOnGpu):
         return Chunked()
     engine = ENGINES[default_engine() if name == "auto" else name]()
     return Chunked() if isinstance(engine, Native) and not engine.reads(blocks) else engine

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from copy import copy
 from functools import lru_cache
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,11 +23,13 @@ from torch import Tensor
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import Blocks, count_weighted, ranges
 from lloydformer.data.layout import Layout
+from lloydformer.data.namespaces import tensor_of
 from lloydformer.data.rows import Rows
 from lloydformer.data.shard import Shard
 from lloydformer.engines import choose
 from lloydformer.engines.dask.pieces import is_array, is_collection
 from lloydformer.engines.parts import LabelsOnParts, PartsBlocks
+from lloydformer.estimators.checkpoints import checkpointed, in_parts
 from lloydformer.estimators.matching import earlier_centers, order_after, renumbered
 from lloydformer.estimators.one_pass import one_pass
 from lloydformer.estimators.parameter_checks import (
@@ -99,6 +102,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     """
 
     _accepts_sparse: ClassVar[bool] = False
+    _sparse_on_gpu: ClassVar[bool] = True
+    """Do sparse matrices go to the device that the user wants?"""
     _directions: ClassVar[bool] = False
     _cosine_distances: ClassVar[bool] = False
     """What `transform` returns: cosine distances or Euclidean ones."""
@@ -125,6 +130,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         "callback": [None, callable],
         "warm_start": ["boolean"],
         "match_to": [None, "array-like", "sparse matrix", Tensor],
+        "checkpoint": [None, str, PathLike],
     }
 
     def _recipe(self) -> Recipe:
@@ -187,13 +193,16 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         >>> lf.SoftKMeans(1).fit([[0.0], [2.0]]).cluster_centers_
         array([[1.]])
         """
-        source = self._read(X, sample_weight, reset=True)
+        source = in_parts(self, self._read(X, sample_weight, reset=True))
         self._check_size(source.blocks)
         rng = source.generator(self.random_state)
         self._earlier(source.blocks.layout)  # raises before the work
         starts = Starts(warmed(self), X, source.blocks.layout, rng)
         self._n_init = starts.n_starts
-        with self._open(source.blocks) as session:
+        with (
+            self._open(source.blocks) as session,
+            checkpointed(self, source, session, starts, rng),
+        ):
             plan = self._plan(rng)
             begin, course = self._begin(starts, source.blocks, session, rng)
             plan = self._tuned(plan)
@@ -287,7 +296,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
         They are contiguous: the last bits of a product depend on the memory layout of its factors.
         """
-        placed = layout.place(torch.as_tensor(self.cluster_centers_)).to(layout.dtype)
+        placed = layout.place(tensor_of(self.cluster_centers_)).to(layout.dtype)
         return placed.clone(memory_format=torch.contiguous_format)
 
     def _finish(self, X: Any, sample_weight: Any = None) -> tuple[Any, float]:
@@ -580,7 +589,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             return self._lazily("distances_to_centers", X, None)
         source = self._read(X, reset=False)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
-        own = torch.as_tensor(self.predict(X) if labels is None else labels).to(centers.device)
+        own = tensor_of(self.predict(X) if labels is None else labels).to(centers.device)
         parts = [
             blocks.read(start, stop).squared_distances(centers, own[start:stop].long())
             for start, stop in ranges(blocks.layout)

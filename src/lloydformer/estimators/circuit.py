@@ -15,6 +15,7 @@ from lloydformer.circuits.trace import Trace
 from lloydformer.data.blocks import ranges
 from lloydformer.data.shard import Shard
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.checkpoints import refuse_checkpoint
 from lloydformer.estimators.parameter_checks import checked_fit
 from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.source import Source
@@ -80,8 +81,7 @@ class CircuitClusterer(Clusterer):
         "auto" chooses the fastest one for the device that X is on.
     device : str, torch.device or None, default=None
         Device that does the work, for instance "cuda". Arrays are copied to it, and results are
-        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
-        matrices are processed on the CPU.
+        copied back. None uses the CPU for arrays and the device of X for tensors.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`, which has the fields `start`,
         `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
@@ -94,6 +94,11 @@ class CircuitClusterer(Clusterer):
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         numbered after them: number j goes to the center that is paired with row j, in the pairing
         with the smallest sum of squared distances. Only the numbers of clusters depend on it.
+    checkpoint : str, PathLike or None, default=None
+        A file that `fit` writes every few iterations, and removes at its end. If it is there when a
+        fit begins, the fit goes on from it: the result has the same bits as without a break. For
+        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After a break
+        `callback` may hear of some iterations again.
 
     Attributes
     ----------
@@ -163,6 +168,7 @@ class CircuitClusterer(Clusterer):
         callback: Any = None,
         warm_start: bool | Any = False,
         match_to: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.recipe = recipe
@@ -178,6 +184,7 @@ class CircuitClusterer(Clusterer):
         self.callback = callback
         self.warm_start = warm_start
         self.match_to = match_to
+        self.checkpoint = checkpoint
 
     def _recipe(self) -> Recipe:
         return self.recipe or recipes.lloyd()
@@ -263,6 +270,7 @@ class CircuitClusterer(Clusterer):
                 raise ValueError(f"sample_weight: literal circuits have none; {reason}") from None
             if isinstance(X, Shard):
                 raise ValueError(f"X: found a Shard; ranks run folds, and {reason}") from None
+            refuse_checkpoint(self, f"literal circuits have none; {reason}")
             self._fit_literally(X)
             self.lowered_ = False
             return self

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.data.scaling import Scaling
+from lloydformer.engines.dask.pieces import is_collection
 from lloydformer.estimators.source import View
 
 _NUMBERS: dict[str, type[Any]] = {
@@ -25,7 +26,9 @@ _ARRAYS = {
 }
 """Kind of number and shape; k clusters, d features."""
 _VIEW = dict.fromkeys(("origin", "shift", "scale"), ("f", ("d",)))
-_ALWAYS = {"cluster_centers_", "labels_", "inertia_", "n_features_in_", "_n_features_out"}
+_ALWAYS = {"cluster_centers_", "inertia_", "n_features_in_", "_n_features_out"}
+LAZY = ("labels_", "outliers_")
+"""After a fit on a cluster these are dask arrays, which stay with the collection they belong to."""
 _OF_A_SESSION = {"_sklearn_output_config", "_metadata_request", "_view"}
 """How results are shown and weights are routed is not the model's; the view is apart."""
 
@@ -35,13 +38,20 @@ def attributes_of(model: Any) -> dict[str, Any]:
     if not hasattr(model, "cluster_centers_"):
         return {}
     parameters = model.get_params(deep=False).keys()
-    names = [n for n in vars(model) if n not in parameters and n not in _OF_A_SESSION]
+    kept = without_lazy(vars(model))
+    names = [n for n in kept if n not in parameters and n not in _OF_A_SESSION]
     if unknown := [n for n in names if n not in _NUMBERS and n not in _ARRAYS]:
         raise ValueError(
             f"{', '.join(unknown)}: no attribute of a fitted {type(model).__name__}, and cannot "
             "be saved; delete it before"
         )
     return {name: getattr(model, name) for name in names}
+
+
+def without_lazy(state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes without labels that are not computed: their graph may hold all the data."""
+    lazy = [n for n in LAZY if n in state and is_collection(state[n])]
+    return {name: value for name, value in state.items() if name not in lazy}
 
 
 def view_arrays(model: Any) -> dict[str, Tensor]:
@@ -72,7 +82,8 @@ def check_fitted(attributes: dict[str, Any], view: dict[str, Any]) -> None:
     for name, (kind, shape) in _ARRAYS.items():
         if name in attributes:
             _check_array(name, attributes[name], kind, shape, sizes)
-    _check_labels(torch.as_tensor(attributes["labels_"]), sizes["k"])
+    if "labels_" in attributes:
+        _check_labels(torch.as_tensor(attributes["labels_"]), sizes["k"])
     if view.keys() not in ({"origin"}, _VIEW.keys()):
         raise ValueError(f"found view {sorted(view)}; it has origin, or {', '.join(_VIEW)}")
     for name, value in view.items():

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.leaves import leaf_rows
+from lloydformer.data.namespaces import namespace_of, tensor_of
 from lloydformer.data.scratch import scratch_array
 from lloydformer.data.shard import Shard
 from lloydformer.engines.dask.pieces import is_collection
@@ -131,7 +132,7 @@ def one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass | Non
 
 def _points(estimator: Any, X: Any) -> np.ndarray | None:
     """The rows, without a copy if possible; None if the kernels cannot read them."""
-    if sparse.issparse(X):
+    if sparse.issparse(X) or namespace_of(X) is not None:
         return None
     if not isinstance(X, Tensor | TensorBlocks):
         return checked_array(estimator, X, reset=False)
@@ -142,4 +143,4 @@ def _points(estimator: Any, X: Any) -> np.ndarray | None:
 
 
 def _array(values: Any) -> np.ndarray:
-    return values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+    return tensor_of(values).detach().cpu().numpy()

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, make_constrain
 
 from lloydformer.data.shard import Shard
 from lloydformer.engines.ranks import joined_ranks
+from lloydformer.engines.ranks.group import MessageKind
 
 __all__ = ["Interval", "StrOptions", "checked_fit", "parameters_hold"]
 
@@ -21,15 +22,18 @@ __all__ = ["Interval", "StrOptions", "checked_fit", "parameters_hold"]
 def checked_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate `fit` or `partial_fit`: check the parameters, then run.
 
-    A parameter that is wrong on one rank raises on all of them.
+    An error of one rank raises on all of them.
     """
     checked = _fit_context(prefer_skip_nested_validation=True)(fit)
 
     @wraps(fit)
     def run(self: Any, X: Any, *others: Any, **named: Any) -> Any:
-        if isinstance(X, Shard):
-            joined_ranks().gather_results(self._validate_params)
-        return checked(self, X, *others, **named)
+        if not isinstance(X, Shard):
+            return checked(self, X, *others, **named)
+        ranks = joined_ranks()
+        with ranks.together("fit"):
+            ranks.gather_results(self._validate_params, MessageKind("fit"))
+            return checked(self, X, *others, **named)
 
     return run
 

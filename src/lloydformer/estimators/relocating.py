@@ -45,9 +45,10 @@ class RelocatingKMeans(Clusterer):
         Number of clusters, k. X needs at least k rows with positive weight.
     effort : {"low", "medium", "high", "best"} or int, default="low"
         How much is searched. "low" relocates from one start. The others have a pool: "medium"
-        4 starts and 16 recombinations, "high" 8 and 48, "best" 16 and 400. A number is that of
-        the recombinations. If `init` is an array, it is the first start of the pool, and the
-        others use "k-means++". docs/relocating.md has the objectives and times of each.
+        4 starts and 16 recombinations (12 for fewer than 25 clusters), "high" 10 and 96 (40),
+        "best" 16 and 400. A number is that of the recombinations. If `init` is an array, it is the
+        first start of the pool, and the others use "k-means++". docs/recombining.md has the
+        objectives and times of each.
     time_limit : float or None, default=None
         Seconds after which no further layer begins; the best result so far is kept. A layer that
         has begun is completed, and the last assignment follows. With a limit, the result depends
@@ -58,7 +59,7 @@ class RelocatingKMeans(Clusterer):
         for "low".
     n_moved : int or None, default=None
         Number of clusters that one relocation splits; at most `n_clusters`. None: 5; with a pool
-        and 50 clusters or more 10, between 25 and 50 a fifth of them.
+        and 60 clusters or more 10, between 30 and 60 a sixth of them.
     n_draws : int, default=3
         Number of random splits tried for each of these clusters. The best one is used.
     rest : int or None, default=None
@@ -99,8 +100,7 @@ class RelocatingKMeans(Clusterer):
         "auto" chooses the fastest one for the device that X is on.
     device : str, torch.device or None, default=None
         Device that does the work, for instance "cuda". Arrays are copied to it, and results are
-        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
-        matrices are processed on the CPU.
+        copied back. None uses the CPU for arrays and the device of X for tensors.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`, which has the fields `start`,
         `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
@@ -113,6 +113,11 @@ class RelocatingKMeans(Clusterer):
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         numbered after them: number j goes to the center that is paired with row j, in the pairing
         with the smallest sum of squared distances. Only the numbers of clusters depend on it.
+    checkpoint : str, PathLike or None, default=None
+        A file that `fit` writes every few iterations, and removes at its end. If it is there when a
+        fit begins, the fit goes on from it: the result has the same bits as without a break. For
+        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After a break
+        `callback` may hear of some iterations again.
 
     Attributes
     ----------
@@ -191,6 +196,7 @@ class RelocatingKMeans(Clusterer):
         callback: Any = None,
         warm_start: bool | Any = False,
         match_to: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.effort = effort
@@ -210,6 +216,7 @@ class RelocatingKMeans(Clusterer):
         self.callback = callback
         self.warm_start = warm_start
         self.match_to = match_to
+        self.checkpoint = checkpoint
 
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
         return MeansPlan()
@@ -242,7 +249,7 @@ class RelocatingKMeans(Clusterer):
         if effort.n_pool == 1:
             return first
         patience = effort.child_patience(k)
-        return Recombinations(first, effort.n_pool, effort.n_children, patience)
+        return Recombinations(first, effort.n_pool, effort.children(k), patience)
 
     def _rules(self) -> Rules:
         most = effort_of(self.effort).max_layers if self.max_iter is None else int(self.max_iter)

@@ -7,9 +7,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lloydformer.estimators.devices import device_of
 from lloydformer.estimators.doc_link import DocLinked
-from lloydformer.estimators.fitted import attributes_of, check_fitted, view_arrays, view_of
-from lloydformer.estimators.source import device_of
+from lloydformer.estimators.fitted import (
+    attributes_of,
+    check_fitted,
+    view_arrays,
+    view_of,
+    without_lazy,
+)
 from lloydformer.estimators.values import parameter_written, value_read, value_written
 from lloydformer.storage.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
 
@@ -29,6 +35,10 @@ class Saved(DocLinked):
     >>> hasattr(lf.KMeans, "save_pretrained"), hasattr(lf.KMeans, "from_pretrained")
     (True, True)
     """
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: without labels that a dask collection has not computed yet."""
+        return without_lazy(super().__getstate__())
 
     def save_pretrained(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the estimator, fitted or not, to a folder.
@@ -57,7 +67,9 @@ class Saved(DocLinked):
 
         Notes
         -----
-        `callback`, the output format chosen with `set_output` and metadata requests are not saved.
+        `callback`, `checkpoint`, the output format chosen with `set_output` and metadata requests
+        are not saved, nor `labels_` that are a lazy dask array: compute and keep them, or call
+        `predict`.
 
         Examples
         --------
@@ -182,10 +194,10 @@ def _check_consistent(model: Any) -> None:
     if model.device is not None:
         device_of(model.device)
     centers = getattr(model, "cluster_centers_", None)
-    if centers is not None and len(centers) != model.n_clusters:
+    if centers is not None and centers.shape[0] != model.n_clusters:
         raise ValueError(
-            f"n_clusters: found {model.n_clusters}, but cluster_centers_ has {len(centers)} rows; "
-            "fit the model again"
+            f"n_clusters: found {model.n_clusters}, but cluster_centers_ has "
+            f"{centers.shape[0]} rows; fit the model again"
         )
 
 

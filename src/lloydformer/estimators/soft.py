@@ -2,13 +2,13 @@
 
 from typing import Any, ClassVar
 
-import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.data.namespaces import tensor_of
 from lloydformer.data.rows import Rows
 from lloydformer.engines.dask.pieces import is_collection
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
@@ -73,8 +73,7 @@ class SoftKMeans(Tempered):
         "auto" chooses the fastest one for the device that X is on.
     device : str, torch.device or None, default=None
         Device that does the work, for instance "cuda". Arrays are copied to it, and results are
-        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
-        matrices are processed on the CPU.
+        copied back. None uses the CPU for arrays and the device of X for tensors.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`, which has the fields `start`,
         `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
@@ -87,6 +86,11 @@ class SoftKMeans(Tempered):
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         numbered after them: number j goes to the center that is paired with row j, in the pairing
         with the smallest sum of squared distances. Only the numbers of clusters depend on it.
+    checkpoint : str, PathLike or None, default=None
+        A file that `fit` writes every few iterations, and removes at its end. If it is there when a
+        fit begins, the fit goes on from it: the result has the same bits as without a break. For
+        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After a break
+        `callback` may hear of some iterations again.
 
     Attributes
     ----------
@@ -160,6 +164,7 @@ class SoftKMeans(Tempered):
         callback: Any = None,
         warm_start: bool | Any = False,
         match_to: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.inverse_temperature = inverse_temperature
@@ -174,6 +179,7 @@ class SoftKMeans(Tempered):
         self.callback = callback
         self.warm_start = warm_start
         self.match_to = match_to
+        self.checkpoint = checkpoint
 
     def _rules(self) -> Rules:
         return Rules(int(self.max_iter), float(self.tol), empty="keep")
@@ -186,7 +192,7 @@ class SoftKMeans(Tempered):
 
     def _n_coinciding(self) -> int:
         """A point's shares in two such centers are nearly the same, wherever it is."""
-        centers = torch.as_tensor(self.cluster_centers_).double()
+        centers = tensor_of(self.cluster_centers_).double()
         centers = centers - centers.mean(dim=0)
         norms, count = centers.square().sum(dim=1), 0
         for start in range(0, len(centers), _PART):

@@ -60,8 +60,7 @@ class SphericalKMeans(Streaming):
         "auto" chooses the fastest one for the device that X is on.
     device : str, torch.device or None, default=None
         Device that does the work, for instance "cuda". Arrays are copied to it, and results are
-        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
-        matrices are processed on the CPU.
+        copied back. None uses the CPU for arrays and the device of X for tensors.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`, which has the fields `start`,
         `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
@@ -74,6 +73,11 @@ class SphericalKMeans(Streaming):
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         numbered after them: number j goes to the center that is paired with row j, in the pairing
         with the smallest sum of squared distances. Only the numbers of clusters depend on it.
+    checkpoint : str, PathLike or None, default=None
+        A file that `fit` writes every few iterations, and removes at its end. If it is there when a
+        fit begins, the fit goes on from it: the result has the same bits as without a break. For
+        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After a break
+        `callback` may hear of some iterations again.
     batch_size : int or None, default=None
         None: every iteration goes over all rows. An int: `fit` runs over random batches of so
         many rows, as scikit-learn's `MiniBatchKMeans` does. Then `max_iter` and `tol` count
@@ -161,6 +165,7 @@ class SphericalKMeans(Streaming):
         callback: Any = None,
         warm_start: bool | Any = False,
         match_to: Any = None,
+        checkpoint: Any = None,
         batch_size: int | Any | None = None,
         max_no_improvement: int | Any | None = 10,
         reassignment_ratio: float | Any = 0.01,
@@ -179,6 +184,7 @@ class SphericalKMeans(Streaming):
         self.callback = callback
         self.warm_start = warm_start
         self.match_to = match_to
+        self.checkpoint = checkpoint
         self.batch_size = batch_size
         self.max_no_improvement = max_no_improvement
         self.reassignment_ratio = reassignment_ratio

@@ -11,6 +11,7 @@ from sklearn.utils import assert_all_finite, check_array
 from torch import Tensor
 
 from lloydformer.data.layout import Layout
+from lloydformer.data.namespaces import namespace_of, tensor_of
 from lloydformer.estimators.source import is_checked_array
 from lloydformer.numerics.checks import largest_value
 from lloydformer.numerics.directions import directions
@@ -86,6 +87,8 @@ class Starts:
 
     def _checked(self, centers: Any) -> Tensor:
         """An array of initial centers in the coordinates of the rows; wrong shapes raise."""
+        if namespace_of(centers) is not None:
+            centers = tensor_of(centers)
         if isinstance(centers, Tensor) and centers.device == self.layout.device:
             given = centers.detach()  # stays on its device
             if given.device.type != "cpu" and given.shape == self._shape:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
 from lloydformer.data.layout import Layout
+from lloydformer.data.namespaces import tensor_of
 from lloydformer.data.shard import Shard
 from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
@@ -184,16 +185,16 @@ class Streaming(Clusterer):
 
     def _so_far(self, layout: Layout) -> tuple[Tensor, Tensor]:
         """The centers in the coordinates of the rows, and the weight that each stands for."""
-        placed = layout.place(torch.as_tensor(self.cluster_centers_)).contiguous()
+        placed = layout.place(tensor_of(self.cluster_centers_)).contiguous()
         return placed, torch.as_tensor(self._counts).to(placed)
 
     def _check_like_before(self, layout: Layout) -> None:
-        if self.n_clusters != len(self.cluster_centers_):
+        if self.n_clusters != self.cluster_centers_.shape[0]:
             raise ValueError(
-                f"n_clusters: found {self.n_clusters}, and {len(self.cluster_centers_)} centers "
-                "from before; call fit, or set n_clusters back"
+                f"n_clusters: found {self.n_clusters}, and {self.cluster_centers_.shape[0]} "
+                "centers from before; call fit, or set n_clusters back"
             )
-        precision = torch.as_tensor(self.cluster_centers_).dtype
+        precision = tensor_of(self.cluster_centers_).dtype
         if layout.dtype != precision:
             raise ValueError(
                 f"X: found {layout.dtype}, and centers in {precision} from before; "

@@ -12,12 +12,13 @@ from torch import Tensor
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.serialise import deserialise, serialise
+from lloydformer.data.namespaces import namespace_of, tensor_of
 from lloydformer.storage.model_folder import Arrays
 
 
 def parameter_written(name: str, value: Any, tensors: Arrays) -> Any:
     """Parameters that are code or a stream of random numbers cannot be written down."""
-    if name == "callback":
+    if name in ("callback", "checkpoint"):
         return None
     code = callable(value) and not isinstance(value, TopK)
     if code or isinstance(value, np.random.RandomState):
@@ -41,8 +42,8 @@ def value_written(name: str, value: Any, tensors: Arrays) -> Any:
         return str(value)
     if isinstance(value, Recipe | TopK):
         return _part_written(name, value)
-    if isinstance(value, Tensor):
-        tensors[name] = value.detach().cpu().numpy()
+    if isinstance(value, Tensor) or namespace_of(value) is not None:
+        tensors[name] = tensor_of(value).detach().cpu().numpy()
         return {"tensor": name}
     return _array_written(name, value, tensors)
 

@@ -74,8 +74,7 @@ class LearnedKMeans(Clusterer):
         "auto" chooses the fastest one for the device that X is on.
     device : str, torch.device or None, default=None
         Device that does the work, for instance "cuda". Arrays are copied to it, and results are
-        copied back. None uses the CPU for arrays and the device of X for tensors. Sparse
-        matrices are processed on the CPU.
+        copied back. None uses the CPU for arrays and the device of X for tensors.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`, which has the fields `start`,
         `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
@@ -88,6 +87,11 @@ class LearnedKMeans(Clusterer):
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         numbered after them: number j goes to the center that is paired with row j, in the pairing
         with the smallest sum of squared distances. Only the numbers of clusters depend on it.
+    checkpoint : str, PathLike or None, default=None
+        A file that `fit` writes every few iterations, and removes at its end. If it is there when a
+        fit begins, the fit goes on from it: the result has the same bits as without a break. For
+        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After a break
+        `callback` may hear of some iterations again.
 
     Attributes
     ----------
@@ -161,6 +165,7 @@ class LearnedKMeans(Clusterer):
         callback: Any = None,
         warm_start: bool | Any = False,
         match_to: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -178,6 +183,7 @@ class LearnedKMeans(Clusterer):
         self.callback = callback
         self.warm_start = warm_start
         self.match_to = match_to
+        self.checkpoint = checkpoint
 
     def _plan(self, rng: Any = None) -> Plan:
         """Lloyd's plan: labels by the nearest center, and the polish."""

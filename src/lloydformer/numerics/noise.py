@@ -5,6 +5,8 @@ all draw the same numbers, in any order. The generator is Philox 4x32 with ten r
 al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
 """
 
+from typing import Any, overload
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
@@ -24,16 +26,24 @@ HEADS = (
 """
 
 Words = tuple[Tensor, Tensor, Tensor, Tensor]
+IntWords = tuple[int, int, int, int]
 Key = tuple[int | Tensor, int | Tensor]
 
 
-def _high_low(a: Tensor, multiplier: int) -> tuple[Tensor, Tensor]:
+def _high_low(a: Any, multiplier: int) -> tuple[Any, Any]:
     product = a * multiplier  # wraps modulo 2^64; both halves stay correct
     return (product >> 32) & _MASK, product & _MASK
 
 
-def philox(counter: Words, key: Key) -> Words:
-    """Ten rounds of Philox 4x32: four 32-bit words (held in int64) from a counter and a key."""
+@overload
+def philox(counter: Words, key: Key) -> Words: ...
+@overload
+def philox(counter: IntWords, key: tuple[int, int]) -> IntWords: ...
+def philox(counter: Any, key: Any) -> Any:
+    """Ten rounds of Philox 4x32: four 32-bit words from a counter and a key.
+
+    Words are tensors (int64) or Python integers.
+    """
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(10):
@@ -62,6 +72,19 @@ def uniform(
     words = philox(counter, (seed & _MASK, seed >> 32 & _MASK))
     even, odd = _fraction(*words[:2]), _fraction(*words[2:])
     return torch.stack((even, odd), dim=-2).flatten(-3, -2)[..., :n_clusters, :]
+
+
+def cluster_uniform(seed: int, layer: int, head: str, n_clusters: int) -> list[float]:
+    """Return the numbers of `uniform` for clusters 0..k-1 and row 0.
+
+    Computed with Python integers: for a few clusters ten times as fast as with tensors.
+    """
+    site, drawn = (layer << 8 | HEADS.index(head)) & _MASK, list[float]()
+    for pair in range((n_clusters + 1) // 2):
+        words = philox((0, 0, pair, site), (seed & _MASK, seed >> 32 & _MASK))
+        for high, low in (words[:2], words[2:]):
+            drawn.append(((high >> 6 << 26 | low >> 6) + 0.5) * 2.0**-52)
+    return drawn[:n_clusters]
 
 
 def row_uniform(seed: int, number: int, start: int, stop: int) -> Float[Tensor, " n"]:

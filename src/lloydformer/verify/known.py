@@ -3,9 +3,12 @@
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 from numpy import ndarray
 
 from lloydformer import algorithms
+from lloydformer.algorithms.medoid_distances import PointDistances
+from lloydformer.algorithms.medoid_search import MedoidSearch
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import Softmax, Sparsemax
 from lloydformer.circuits.recipe import Recipe
@@ -30,6 +33,8 @@ def known_algorithm(recipe: AnyRecipe, seed: int = 0) -> algorithms.Algorithm | 
         return _soft_step(recipe)
     if recipe.name == "relocating":
         return _relocation(recipe, seed)
+    if recipe.name == "medoids_swap":
+        return _exchange(recipe, seed)
     for known in ALGORITHMS.values():
         if known.recipe() == recipe and isinstance(known.oracle(), algorithms.Algorithm):
             return known.oracle()  # type: ignore[return-value]
@@ -89,6 +94,25 @@ def _relocation(recipe: AnyRecipe, seed: int) -> StepFunction:
 
     relocation.seed = seed  # type: ignore[attr-defined]
     return relocation
+
+
+def _exchange(recipe: AnyRecipe, seed: int) -> StepFunction:
+    """Return an exchange of the plain search. Centers are rows without weight behind the points."""
+    counts = getattr(recipe, "counts", None)
+    if counts is None or recipe != recipes.medoids_swap(counts.draws):
+        raise _unknown(recipe, "only the number of draws may differ")
+
+    def exchange(points: ndarray, centers: ndarray, iteration: int) -> ndarray:
+        rows = np.concatenate([points, centers])
+        weights = np.repeat([1.0, 0.0], [len(points), len(centers)])
+        search = MedoidSearch(PointDistances(rows), weights)
+        search.begin(np.arange(len(points), len(rows)))
+        layer = iteration * recipe.depth(len(centers))
+        search.exchange_once(search.drawn(seed, layer, counts.draws))
+        return rows[search.medoids]
+
+    exchange.seed = seed  # type: ignore[attr-defined]
+    return exchange
 
 
 def _unknown(recipe: AnyRecipe, reason: str) -> ValueError:

@@ -85,7 +85,7 @@ def stage_panels(recipe: Staged, left: float, top: float) -> tuple[list[str], fl
         lines.append(text(sublayer.name, left, top, "title"))
         if sublayer.repeated:
             begin = left + measured(sublayer.name, "title") + GAP
-            lines.append(text("runs once for every spare token", begin, top, "note"))
+            lines.append(text(f"runs once for each of {sublayer.counted}", begin, top, "note"))
         drawn, top = _rows(list(_panels(sublayer)), left, top + LINE)
         lines += [group(drawn, data_part=sublayer.name)]
         top += 2 * LINE

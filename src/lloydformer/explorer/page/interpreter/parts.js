@@ -129,6 +129,11 @@ export const PARTS = {
   "draws": "other",
   "candidates": "other"
  },
+ "PairedCounts": {
+  "spares": "other",
+  "draws": "other",
+  "candidates": "other"
+ },
  "Softmax": {
   "inverse_temperature": "float"
  },
@@ -196,6 +201,7 @@ export const MODULES = {
  "Stage": "lloydformer.circuits.stages",
  "Read": "lloydformer.circuits.stages",
  "Counts": "lloydformer.circuits.stages",
+ "PairedCounts": "lloydformer.circuits.stages",
  "Softmax": "lloydformer.circuits.activations",
  "LogSoftmax": "lloydformer.circuits.activations",
  "Linear": "lloydformer.circuits.activations",

@@ -25,7 +25,8 @@ const CHECKS = {
 };
 
 /** Parts that only recipes of several sub-layers have. The page shows those as recorded traces. */
-export const NOT_LIVE = ["Product", "Difference", "Staged", "Sublayer", "Stage", "Read", "Counts"];
+export const NOT_LIVE = ["Product", "Difference", "Staged", "Sublayer", "Stage", "Read", "Counts",
+  "PairedCounts"];
 
 /** The names of all parts that this interpreter runs. */
 export const LIVE = [
