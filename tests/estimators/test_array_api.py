@@ -68,6 +68,12 @@ def test_an_array_that_cannot_be_read_says_so(rng):
         lf.KMeans(2).fit(Closed())
 
 
+def test_complex_numbers_are_refused(rng):
+    X = strict.asarray(rng.normal(size=(10, 2)) + 1j)
+    with pytest.raises(ValueError, match=r"X: found a tensor .* torch.complex128; pass"):
+        lf.KMeans(2).fit(X)
+
+
 def test_more_rows_can_be_taken_in(rng):
     X = rng.normal(size=(90, 3))
     here, there = lf.KMeans(3, random_state=0), lf.KMeans(3, random_state=0)

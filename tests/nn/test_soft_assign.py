@@ -88,6 +88,17 @@ def test_half_precision_is_rounded_once(dtype):
         torch.testing.assert_close(have, want.to(dtype))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_sums_of_half_precision_do_not_overflow(dtype):
+    x = (30 + torch.randn(8000, 2, generator=torch.Generator().manual_seed(0))).to(dtype)
+    sums, masses, energy = lf.nn.soft_sums(x, x[:3].clone())
+    assert sums.dtype == masses.dtype == energy.dtype == torch.float32
+    torch.testing.assert_close(sums.sum(dim=0), x.float().sum(dim=0), rtol=1e-5, atol=0.0)
+    layer = lf.nn.SoftAssign(3, 2).start_at(x.float()).to(dtype).move_to_means(x)
+    assert layer.centers.dtype == dtype
+    assert (layer.centers.float() - 30).abs().max() < 5
+
+
 def test_leading_axes():
     x, c, _ = problem(12, 3, 2)
     mixtures, energies = lf.nn.soft_assign(x.view(3, 4, 2), c)

@@ -58,9 +58,9 @@ def test_last_and_best_agree_with_the_plain_algorithm(points):
 def test_large_gaps_are_one_algorithm_and_small_ones_are_not(points, monkeypatch):
     assert measured("pc3", Scope(trials=1))["one_algorithm"]
     monkeypatch.setattr(experiment, "GAPS", {"0": 0.0, "1e2": 1e2, "1e15": 1e15, "x": 100.5})
-    assert experiment._one_algorithm(points, np.arange(10), 0)
-    monkeypatch.setattr(experiment, "_fitted", lambda p, s, gap, seed: _Drawn(gap))
-    assert not experiment._one_algorithm(points, np.arange(10), 0)
+    assert experiment._one_algorithm(points, np.arange(10), Scope())
+    monkeypatch.setattr(experiment, "_fitted", lambda p, gap, *_: _Drawn(gap))
+    assert not experiment._one_algorithm(points, np.arange(10), Scope())
 
 
 class _Drawn:

@@ -105,6 +105,8 @@ class _Stream:
         self._buffers = [
             torch.empty(size, dtype=points.dtype, device=layout.device) for _ in range(_AHEAD + 1)
         ]
+        for buffer in self._buffers:  # blocks may be on their way when the last reader is done
+            buffer.record_stream(self._copying)
         events = (torch.cuda.Event() for _ in self._fetched)  # type: ignore[no-untyped-call]
         self._free = list(events)
         self._number = 0

@@ -20,7 +20,7 @@ def folding_device(estimator: Any, points: Tensor) -> torch.device:
 
 
 def moved(points: Tensor, name: Any) -> Tensor:
-    """The points on a device; unchanged if they do not fit into the memory of a GPU."""
+    """The points on a device; the CPU tensor if the GPU has too little free memory."""
     device = available_device(name)
     needed = 1.6 * points.nbytes + _BYTES_A_POINT * len(points)
     if device.type == "cuda" and not points.is_cuda and needed > free_memory(device):

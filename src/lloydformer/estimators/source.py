@@ -183,7 +183,8 @@ def read(
     namespace = namespace_of(X)
     if namespace is not None:
         points = tensor_of(X)
-        points = points if points.is_floating_point() else points.double()
+        whole = not (points.is_floating_point() or points.is_complex())
+        points = points.double() if whole else points
         found = read(
             estimator, points, sample_weight, reset=reset, directions=directions, view=view
         )
@@ -253,11 +254,11 @@ def _sparse_blocks(estimator: Any, X: Any, sample_weight: Any, directions: bool)
     if device.type == "cpu":
         part = part_rows(device, 1, k)
         return SparseBlocks(matrix, weights, leaf, directions, part, unit)
-    needed = SparseOnGpu.bytes_for(matrix, leaf)
-    if needed > free_memory(device):
+    needed, free = SparseOnGpu.bytes_for(matrix, leaf), free_memory(device)
+    if needed > free:
         raise ValueError(
-            f"device: the GPU has no room for a sparse matrix that takes {needed / 1e9:.1f} GB "
-            "there; leave it at None to fit on the CPU"
+            f"device: X needs {needed / 1e9:.1f} GB on the GPU, and {free / 1e9:.1f} GB are free; "
+            "pass device=None to use the CPU"
         )
     return SparseOnGpu(matrix, weights, leaf, directions, None, unit, device=device)
 

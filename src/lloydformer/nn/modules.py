@@ -175,5 +175,6 @@ class SoftAssign(nn.Module):
         [[2.0]]
         """
         sums, masses, _ = soft_sums(points, self.centers, self.inverse_temperature)
-        self.centers.lerp_(means_or(sums, masses, self.centers), rate)
+        means = means_or(sums, masses, self.centers.to(sums.dtype))
+        self.centers.lerp_(means.to(self.centers.dtype), rate)
         return self

@@ -51,7 +51,10 @@ def _assign_backward(
 def _sums(
     points: Tensor, centers: Tensor, weights: Tensor, inverse_temperature: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Sums (k, d) of w p x, masses (k,) of w p, and the sum of w times the free energies, ()."""
+    """Sums (k, d) of w p x, masses (k,) of w p, and the sum of w times the free energies, ().
+
+    They stay in single precision for points in half precision, where they would overflow.
+    """
     x, c, w = precise(points, centers, weights)
     sums, masses, energy = torch.zeros_like(c), c.new_zeros(len(c)), c.new_zeros(())
     for rows in blocks(len(x), len(c)):
@@ -60,7 +63,7 @@ def _sums(
         sums += weighted.mT @ x[rows]
         masses += weighted.sum(dim=0)
         energy += energies @ w[rows]
-    return sums.to(points.dtype), masses.to(points.dtype), energy.to(points.dtype)
+    return sums, masses, energy
 
 
 @torch.library.custom_op("lloydformer::soft_sums_backward", mutates_args=())
@@ -93,8 +96,8 @@ def _(by_mixture: Any, by_energy: Any, points: Any, centers: Any, inverse_temper
 
 @_sums.register_fake
 def _(points: Tensor, centers: Tensor, weights: Tensor, inverse_temperature: float) -> Any:
-    k = centers.shape[0]
-    return torch.empty_like(centers), centers.new_empty(k), centers.new_empty(())
+    k, (c,) = centers.shape[0], precise(centers)
+    return torch.empty_like(c), c.new_empty(k), c.new_empty(())
 
 
 @_sums_backward.register_fake
@@ -197,7 +200,8 @@ def soft_sums(
     Returns
     -------
     sums : Tensor of shape (k, d)
-        The sum of the points by their shares and weights.
+        The sum of the points by their shares and weights. All results are float32 for points in
+        half precision, in which sums would overflow.
     masses : Tensor of shape (k,)
         The sum of shares times weights.
     energy : Tensor of shape ()

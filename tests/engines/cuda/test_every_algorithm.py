@@ -55,6 +55,27 @@ def test_it_agrees_with_the_cpu_and_with_itself(name, dtype, weighted, ties):
 
 
 @pytest.mark.parametrize("name", [*ALGORITHMS, *OTHERS])
+def test_initial_centers_in_any_layout(name):
+    X = points(np.float32, ties=False)
+    if "init" not in made(name).get_params() or name == "parallel":
+        pytest.skip("it takes no initial centers")
+    start = X[:6]
+    want = made(name, device="cuda").set_params(init=start).fit(X)
+    found = made(name, device="cuda").set_params(init=np.asfortranarray(start)).fit(X)
+    assert np.array_equal(want.cluster_centers_, found.cluster_centers_)
+
+
+@pytest.mark.parametrize("k", [440, 880])  # shared memory of the kernels is full
+@pytest.mark.parametrize("make", [lf.TrimmedKMeans, lf.RobustKMeans])
+def test_numbers_of_clusters_that_fill_the_shared_memory(make, k):
+    X = np.random.default_rng(0).normal(size=(4001, 32)).astype(np.float32)
+    here, there = (
+        make(k, init=X[:k], max_iter=2, device=device).fit(X) for device in (None, "cuda")
+    )
+    np.testing.assert_allclose(there.inertia_, here.inertia_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", [*ALGORITHMS, *OTHERS])
 def test_later_starts_leave_the_labels_of_the_best_one_alone(name):
     X = points(np.float32, ties=False)
     if "init" not in made(name).get_params() or name == "parallel":

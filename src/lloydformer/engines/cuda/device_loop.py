@@ -1,4 +1,4 @@
-"""Iterations whose centers move on the device, looked at from time to time."""
+"""Run iterations on the GPU; the host reads the stop status every few iterations."""
 
 import ctypes
 from collections.abc import Callable
@@ -56,7 +56,7 @@ class DeviceLoop:
     faint : float
         A cluster with less mass is empty: then the host runs the iteration.
     certain : Tensor of shape (1,) or None
-        int32; 0 if the host must run it for another reason.
+        int32; 0 if thresholds have not converged: then, too, the host runs the iteration.
 
     Attributes
     ----------

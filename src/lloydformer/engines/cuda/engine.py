@@ -61,8 +61,9 @@ class CudaSession(ChunkedSession):
         if kernel is None:
             return None
         self.state.reclaim()
-        with self._all_or_forgotten():
+        with suppress(torch.OutOfMemoryError), self._all_or_forgotten():  # step by step takes less
             return self._compiled(kernel, task)
+        return None
 
     def _compiled(self, kernel: Callable[[PointsOnGpu, Any], Any], work: Fold | Task) -> Any:
         """Run a kernel; if it cannot be compiled from CUDA C++, one in Triton or none."""

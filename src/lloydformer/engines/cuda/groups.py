@@ -47,7 +47,7 @@ class GroupSums:
 
 
 def has_kernels(opened: PointsOnGpu) -> bool:
-    """Do the kernels of this module, and those that draw, know such points?"""
+    """True if there are at most 256 features and 2^30 rows, and CUDA C++ runs."""
     few = opened.layout.n_features <= MOST_FEATURES and not opened.too_many_rows
     return few and opened.kernels == CUDA_CPP
 

@@ -6,7 +6,7 @@ rows themselves they read those with close calls and those that change their clu
 
 import ctypes
 import weakref
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import torch
@@ -24,11 +24,12 @@ _PORTABLE, _MAPPED, _READ_ONLY = 1, 2, 8
 class _Registered:
     """Memory of the host that GPUs may read, and how many tensors there are of it.
 
-    The key is address, bytes, and the number of the GPU.
+    The key is address, bytes, and the number of the GPU. The lock is reentrant: while it is held,
+    the garbage collector may free another of these tensors.
     """
 
     def __init__(self) -> None:
-        self._lock, self._counts = Lock(), dict[tuple[int, int, int], int]()
+        self._lock, self._counts = RLock(), dict[tuple[int, int, int], int]()
 
     def take(self, key: tuple[int, int, int]) -> bool:
         """Let the GPU read it; False if it cannot, or if somebody else has registered it."""

@@ -65,7 +65,7 @@ def work_argument(work: Work) -> WorkArgument:
 class Grid:
     """How a kernel is launched: blocks, threads of a block, bytes of dynamic shared memory.
 
-    layers: how many times all blocks are there; a kernel sees its own as blockIdx.y.
+    layers: gridDim.y, so a kernel sees its own layer as blockIdx.y.
     """
 
     blocks: int

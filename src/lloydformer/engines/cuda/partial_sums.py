@@ -40,9 +40,10 @@ def columns(d: int) -> int:
 def warps_that_fit(bytes_of_a_warp: int, others: int = 0) -> int | None:
     """Warps of a block, at most 8, whose shared memory fits; None if one does not.
 
-    Two blocks of a multiprocessor fit if it can be had.
+    Two blocks of a multiprocessor fit if it can be had. 1 KiB is left for what kernels declare
+    themselves.
     """
-    for limit in (SHARED // 2 - 1024, SHARED):
+    for limit in (SHARED // 2 - 1024, SHARED - 1024):
         for warps in (8, 4, 2, 1):
             if warps * bytes_of_a_warp + others <= limit:
                 return warps

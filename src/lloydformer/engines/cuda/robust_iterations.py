@@ -15,7 +15,7 @@ from lloydformer.plans.contract import Ran
 from lloydformer.plans.robust import RobustIterations, Thresholds
 
 _ROUNDS = 8
-"""Steps towards a threshold before somebody looks at them."""
+"""Michelot steps of an iteration without the host."""
 
 
 class _Rounds(ctypes.Structure):

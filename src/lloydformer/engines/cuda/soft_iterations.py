@@ -1,5 +1,7 @@
 """Soft k-means on a GPU: iterations that do not wait for the host."""
 
+import torch
+
 from lloydformer.engines.cuda.device_loop import DeviceLoop
 from lloydformer.engines.cuda.open_points import PointsOnGpu
 from lloydformer.engines.cuda.partial_sums import adding
@@ -10,7 +12,7 @@ from lloydformer.plans.soft import SoftIterations
 
 def soft_iterations(opened: PointsOnGpu, task: SoftIterations) -> Ran | None:
     """Run the task; None if there are no kernels for it."""
-    seen = task.centers.to(opened.layout.dtype).clone()
+    seen = task.centers.to(opened.layout.dtype).clone(memory_format=torch.contiguous_format)
     mixed = mixing(opened, seen, task.inverse_temperature)
     if mixed is None:
         return None

@@ -9,7 +9,7 @@ little else: best in ten steps of alg:rnd-kmeds as written has 0.027, with the d
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -43,15 +43,16 @@ def measured(name: str, scope: Scope) -> Record:
     starts = [rng.permutation(len(points))[:N_CLUSTERS] for _ in range(scope.count(10, 10))]
     last, best = {}, {}
     for number, (column, gap) in enumerate(GAPS.items()):
+        fit = partial(_fitted, points, gap, scope.device)
         seeds = [scope.seed + len(GAPS) * trial + number for trial in range(len(starts))]
-        logs = [_history(points, s, gap, seed) for s, seed in zip(starts, seeds, strict=True)]
+        logs = [_history(fit, s, seed) for s, seed in zip(starts, seeds, strict=True)]
         last[column], best[column] = [h[-1] for h in logs], [h.min() for h in logs]
     initial = [_log(points, points[start]) for start in starts]
     return {
         "initial": _rounded(initial),
         "last": {column: _rounded(v) for column, v in last.items()},
         "best": {column: _rounded(v) for column, v in best.items()},
-        "one_algorithm": _one_algorithm(points, starts[0], scope.seed),
+        "one_algorithm": _one_algorithm(points, starts[0], scope),
         "relocate": _rounded([_searched(points, start, scope.seed) for start in starts]),
         **_fasterpam(points, starts, scope),
     }  # fmt: skip
@@ -61,11 +62,13 @@ def _rounded(values: Sequence[float]) -> list[float]:
     return [round(float(value), 5) for value in values]
 
 
-def _fitted(points: ndarray, start: Int[ndarray, " k"], gap: float, seed: int) -> KMedoids:
+def _fitted(
+    points: ndarray, gap: float, device: str, start: Int[ndarray, " k"], seed: int
+) -> KMedoids:
     """N_STEPS steps from these rows. Two medoids may coincide, so that warning is ignored."""
     model = KMedoids(
         N_CLUSTERS, algorithm="paper", separation=gap, init=points[start], n_init=1,
-        max_iter=N_STEPS, return_last=True, random_state=seed,
+        max_iter=N_STEPS, return_last=True, random_state=seed, device=device,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -73,15 +76,18 @@ def _fitted(points: ndarray, start: Int[ndarray, " k"], gap: float, seed: int) -
     return model
 
 
-def _history(points: ndarray, start: ndarray, gap: float, seed: int) -> Float[ndarray, " s"]:
+def _history(
+    fit: Callable[[ndarray, int], KMedoids], start: ndarray, seed: int
+) -> Float[ndarray, " s"]:
     """The log objective of the initial medoids and after each step."""
-    return np.log(_fitted(points, start, gap, seed).objective_history_)
+    return np.log(fit(start, seed).objective_history_)
 
 
-def _one_algorithm(points: ndarray, start: ndarray, seed: int) -> bool:
+def _one_algorithm(points: ndarray, start: ndarray, scope: Scope) -> bool:
     """Whether all gaps from 100 on draw the same medoids from the same noise."""
     large = [gap for gap in GAPS.values() if gap >= 100]
-    drawn = [_fitted(points, start, gap, seed).medoid_indices_ for gap in large]
+    fits = [_fitted(points, gap, scope.device, start, scope.seed) for gap in large]
+    drawn = [fit.medoid_indices_ for fit in fits]
     return all(np.array_equal(drawn[0], other) for other in drawn)
 
 

@@ -45,16 +45,18 @@ def pieces(scope: Scope) -> Mapping[str, Piece]:
 def measured(name: str, scope: Scope) -> Record:
     """The log objective of each algorithm in each trial."""
     points = scaled(name).numpy()
-    trials = [one_trial(points, scope.seed + i) for i in range(scope.count(RUN, 5 * RUN))]
+    count = scope.count(RUN, 5 * RUN)
+    trials = [one_trial(points, scope.seed + i, scope.device) for i in range(count)]
     return {column: [round(trial[column], 5) for trial in trials] for column in trials[0]}
 
 
-def one_trial(points: Float[ndarray, "n d"], seed: int) -> dict[str, float]:
+def one_trial(points: Float[ndarray, "n d"], seed: int, device: str = "cpu") -> dict[str, float]:
     """The log objective over all points of the final centers of each algorithm."""
     rng = np.random.default_rng(seed)
     start = points[rng.permutation(len(points))[:N_CLUSTERS]]
     fit: dict[str, Any] = {
         "init": start, "n_init": 1, "max_iter": N_STEPS, "tol": 0.0, "random_state": seed,
+        "device": device,
     }  # fmt: skip
     width = points.shape[1] ** 0.5  # the authors' scores are divided by sqrt(d)
     models = {"lloyd": KMeans(N_CLUSTERS, **fit)}
