@@ -1,7 +1,10 @@
 """Checkpoints: a fit that was killed goes on, to the bits of one that was not."""
 
+import hashlib
 import os
+import pickle
 import signal
+import zipfile
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from scipy import sparse
 
 import lloydformer as lf
 from lloydformer.estimators import ALGORITHMS
-from lloydformer.estimators.checkpoints import _HEAD
+from lloydformer.estimators.checkpoints import _HEAD, CheckpointFile
 from lloydformer.storage.pickles import pickled, unpickled_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -164,9 +167,14 @@ def test_other_data_are_refused(rows, tmp_path):
             lf.KMeans(**settings).fit(X, sample_weight=weight)
 
 
+def with_checksum(value):
+    content = pickled(value)
+    return _HEAD + hashlib.sha256(content).digest() + content
+
+
 @pytest.mark.parametrize(
     "content",
-    [b"", b"hello", _HEAD + b"nonsense", _HEAD + pickled((1, 2)), _HEAD + pickled(print)],
+    [b"", b"hello", _HEAD + b"nonsense", *map(with_checksum, [(1, 2), (1, 2, 3), print])],
 )
 def test_a_file_that_is_no_checkpoint_is_refused_and_kept(content, rows, tmp_path):
     path = tmp_path / "fit"
@@ -193,6 +201,119 @@ def test_where_there_is_no_checkpoint_an_error_says_so(rows, tmp_path):
 
 def test_bytes_with_anything_but_data_are_refused():
     assert unpickled_data(pickled({"a": (1, frozenset({2}), None)})) == {"a": (1, {2}, None)}
-    for value in (print, os.system, in_child):
+    for value in (print, os.system, in_child, zipfile.ZipFile):
         with pytest.raises(Exception, match="which is no data"):
             unpickled_data(pickled(value))
+
+
+def test_a_class_that_a_module_has_only_imported_is_refused(tmp_path):
+    target = tmp_path / "thesis"
+    target.write_bytes(b"my thesis")
+    call = f"clloydformer.data.numpy_files\nZipFile\n(V{target}\nVw\ntR.".encode()
+    with pytest.raises(pickle.UnpicklingError, match="which is no data"):
+        unpickled_data(call)
+    assert target.read_bytes() == b"my thesis"
+
+
+def test_a_damaged_checkpoint_is_refused(rows, tmp_path):
+    path = tmp_path / "fit"
+    settings = {"n_clusters": 60, "random_state": 7, "checkpoint": path}
+    with pytest.raises(BrokenError):
+        lf.KMeans(**settings, callback=breaking(2)).fit(rows)
+    whole = path.read_bytes()
+    for at in (30, 200, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        with pytest.raises(ValueError, match=r"cannot read .*damaged"):
+            lf.KMeans(**settings).fit(rows)
+    path.write_bytes(whole[:-10])
+    with pytest.raises(ValueError, match=r"cannot read .*damaged"):
+        lf.KMeans(**settings).fit(rows)
+
+
+OTHERS = [
+    (lf.KMeans, {"random_state": np.int64(0)}, {"random_state": np.int64(1)}, "random_state=0"),
+    (lf.SoftKMeans, {"inverse_temperature": np.float32(0.05)},
+     {"inverse_temperature": np.float32(2)}, "inverse_temperature=0.05"),
+    (lf.CircuitClusterer, {"recipe": lf.recipes.soft(0.5)}, {"recipe": lf.recipes.lloyd()},
+     "recipe="),
+    (lf.KMeans, {"init": lambda X, k, random_state: X[:k]},
+     {"init": lambda X, k, random_state: X[-k:]}, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "one", "other", "words"), OTHERS)
+def test_parameters_of_any_kind_are_compared(make, one, other, words, rows, tmp_path):
+    """Two functions of the same name cannot be told apart, but their centers can."""
+    settings = {"n_clusters": 60, "random_state": 0, "init": "random", "n_init": 1, "max_iter": 4}
+    path = tmp_path / "fit"
+    with pytest.raises(BrokenError):
+        make(**settings | one, callback=breaking(3), checkpoint=path).fit(rows)
+    again = make(**settings | other, checkpoint=path)
+    if words is None:
+        assert_same_bits(make(**settings | other).fit(rows), again.fit(rows))
+        return
+    with pytest.raises(ValueError, match=f"was written by a fit with {words}"):
+        again.fit(rows)
+
+
+def test_data_with_the_same_sums_are_other_data(rng, tmp_path):
+    rows = rng.integers(0, 255, size=(16_000, 5)).astype("f4")
+    settings = {"n_clusters": 60, "random_state": 7, "checkpoint": tmp_path / "fit"}
+    with pytest.raises(BrokenError):
+        lf.KMeans(**settings, callback=breaking(2)).fit(rows)
+    swapped = rows.copy()
+    swapped[[0, 1], 2] = swapped[[1, 0], 2] if rows[0, 2] != rows[1, 2] else (0, 255)
+    for X, weights in ((swapped, None), (rows[::-1], None), (rows, rng.permutation(16_000))):
+        with pytest.raises(ValueError, match=r"checkpoint: .* of other rows or weights; pass"):
+            lf.KMeans(**settings).fit(X, sample_weight=weights)
+
+
+@pytest.mark.parametrize("init", ["k-means++", "k-means||", "random"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_another_number_of_threads_goes_on(init, weighted, rng, tmp_path, monkeypatch):
+    X, heard = rng.normal(size=(70_000, 2)).astype("f4"), []
+    settings = {"n_clusters": 40, "random_state": 1, "init": init, "n_init": 1, "max_iter": 6}
+    weights = rng.integers(0, 3, size=len(X)) if weighted else None
+    alone = lf.KMeans(**settings).fit(X, sample_weight=weights)
+    settings["checkpoint"] = tmp_path / "fit"
+    for threads in (1, 2):
+        monkeypatch.setattr("lloydformer.estimators.checkpoints.allowed_threads", lambda: threads)  # noqa: B023
+        if threads == 1:
+            with pytest.raises(BrokenError):
+                lf.KMeans(**settings, callback=breaking(4)).fit(X, sample_weight=weights)
+    found = lf.KMeans(**settings, callback=heard.append).fit(X, sample_weight=weights)
+    assert heard[0].iteration == 3
+    assert_same_bits(alone, found)
+
+
+def test_a_write_that_fails_in_the_middle_warns_and_hides_no_error(rows, tmp_path, monkeypatch):
+    write = CheckpointFile.write
+    calls = []
+
+    def fail(self):
+        calls.append(self)
+        if len(calls) > 1:
+            raise OSError("checkpoint: cannot write it (disk full)")
+        write(self)
+
+    monkeypatch.setattr(CheckpointFile, "write", fail)
+    settings = {"n_clusters": 60, "random_state": 7, "max_iter": 3, "checkpoint": tmp_path / "fit"}
+    with pytest.warns(RuntimeWarning, match="disk full"):
+        lf.KMeans(**settings).fit(rows)
+    calls.clear()
+    with (
+        pytest.warns(RuntimeWarning, match="disk full"),
+        pytest.raises(BrokenError) as stop,
+    ):
+        lf.KMeans(**settings, callback=breaking(2)).fit(rows)
+    assert "disk full" in stop.value.__notes__[0]
+
+
+def test_wrong_paths_and_engines_are_named(rows, tmp_path):
+    for folder in (tmp_path, ""):
+        with pytest.raises(ValueError, match=r"^checkpoint: found .*, which is a folder; pass the"):
+            lf.KMeans(60, checkpoint=folder).fit(rows)
+    with pytest.raises(ValueError, match="engine: found 'nonsense'"):
+        lf.KMeans(60, engine="nonsense", checkpoint=tmp_path / "fit").fit(rows)
+    with pytest.raises(ValueError, match="checkpoint: partial_fit writes none; leave it at None"):
+        lf.KMeans(60, checkpoint=tmp_path / "fit").partial_fit(rows)

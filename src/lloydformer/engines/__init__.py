@@ -40,10 +40,10 @@ def choose(name: str, blocks: Blocks) -> Engine:
     ValueError
         If there is no engine of this name, or "native" was not built.
     """
-    if isinstance(blocks, PartsBlocks):
-        return InParts()
     if name not in ("auto", *ENGINES):
         raise ValueError(f'engine: found {name!r}; pass "auto" or one of {", ".join(ENGINES)}')
+    if isinstance(blocks, PartsBlocks):
+        return InParts()
     if name == "auto" and blocks.layout.device.type == "cuda":
         name = "cuda"
     if isinstance(blocks, StreamedBlocks | SparseOnGpu):

@@ -2,18 +2,19 @@
 
 import hashlib
 import pickle
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import torch
 
 from lloydformer.data.blocks import TensorBlocks, count_weighted
-from lloydformer.engines import default_engine
+from lloydformer.engines import choose
 from lloydformer.engines.native.tasks import in_one_call
 from lloydformer.engines.parts import Holder, InProcess, Opening, PartRows, PartsBlocks
 from lloydformer.engines.parts.answer_log import AnswerLog, Entry
@@ -22,15 +23,15 @@ from lloydformer.engines.thread_pool import allowed_threads
 from lloydformer.estimators.shard_reports import shared_parameters
 from lloydformer.estimators.source import Source
 from lloydformer.estimators.starts import Starts
-from lloydformer.plans.assign import Moments
+from lloydformer.plans.row_hashes import RowHashes
 from lloydformer.plans.session import Session
 from lloydformer.storage.atomic import replacing
 from lloydformer.storage.pickles import pickled, unpickled_data
 
-_HEAD = b"lloydformer checkpoint 1\n"
-"""Begins the file; another number when entries change their form."""
+_HEAD = b"lloydformer checkpoint 2\n"
+"""Begins the file; another number when entries change their form. A checksum follows."""
 _SHARE = 20
-"""Writing takes at most one part of this many of the time of a fit."""
+"""Write only if at least this many times the duration of the last write has passed since."""
 
 
 def path_of(estimator: Any) -> Path | None:
@@ -46,21 +47,25 @@ def refuse_checkpoint(estimator: Any, reason: str) -> None:
 
 
 def in_parts(estimator: Any, source: Source) -> Source:
-    """The source, for a fit with a checkpoint as data in parts; rows are not copied.
+    """Wrap rows in memory as one part, so that the session can log answers; rows are not copied.
 
-    The answers of parts are what a checkpoint is made of.
+    Without a checkpoint the source stays as it is.
     """
-    if path_of(estimator) is None or isinstance(source.blocks, PartsBlocks):
+    path, blocks = path_of(estimator), source.blocks
+    if path is None:
         return source
+    if path.is_dir():
+        raise ValueError(f"checkpoint: found {path}, which is a folder; pass the path of a file")
     if getattr(estimator, "time_limit", None) is not None:
         refuse_checkpoint(estimator, "a fit with time_limit cannot be repeated")
-    blocks = source.blocks
+    if isinstance(blocks, PartsBlocks):
+        return source
     if not isinstance(blocks, TensorBlocks) or blocks.layout.device.type != "cpu":
         refuse_checkpoint(estimator, "it is for dense rows on the CPU, in one process or several")
     assert isinstance(blocks, TensorBlocks)
-    engine = default_engine() if estimator.engine == "auto" else estimator.engine
     layout, k = blocks.layout, int(estimator.n_clusters)
-    opening = Opening.of(blocks, engine, single=in_one_call(layout.n_rows, layout.n_features, k))
+    single = in_one_call(layout.n_rows, layout.n_features, k)
+    opening = Opening.of(blocks, choose(estimator.engine, blocks).name, single=single)
     holder = Holder(opening, allowed_threads(), layout.n_rows)
     holder.add(0, PartRows(0, blocks.points, blocks.sample_weight))
     parts = PartsBlocks(opening, InProcess([holder]), count_weighted(blocks))
@@ -86,15 +91,15 @@ def checkpointed(
     file = CheckpointFile(path, what, draws, entries)
     source.on_first(file.write)  # a path that cannot be written raises now
     changed = file.offer if source.is_first else lambda: None
-    session.answer_log = AnswerLog(entries, changed, session.nodes())
+    session.answer_log = AnswerLog(entries, changed)
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         if source.is_first:
-            file.write()
+            file.write_last(error)
         raise
     if source.is_first:
-        path.unlink(missing_ok=True)
+        file.remove()
 
 
 @dataclass(frozen=True)
@@ -115,15 +120,35 @@ class CheckpointFile:
     def offer(self) -> None:
         """Write, unless the last time was so short ago that writing would slow down the fit."""
         if perf_counter() - self._ended >= _SHARE * self._took:
+            try:
+                self.write()
+            except OSError as error:
+                self._warn(error)
+
+    def write_last(self, stop: BaseException) -> None:
+        """Write before an error ends the fit; a failure is a note of that error."""
+        try:
             self.write()
+        except OSError as error:
+            stop.add_note(str(error))
+
+    def remove(self) -> None:
+        """Remove the file of a fit that has ended."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            self._warn(f"checkpoint: cannot remove {self.path} ({error.strerror})")
+
+    def _warn(self, problem: object) -> None:
+        warnings.warn(f"{problem}; the fit goes on", RuntimeWarning, stacklevel=2)
 
     def write(self) -> None:
         """Write atomically: a file is there in whole, the old one or the new one."""
         began = perf_counter()
-        content = self._what, self._draws, self._entries
+        content = pickled((self._what, self._draws, self._entries))
         try:
             with replacing(self.path) as file:
-                file.write(_HEAD + pickled(content))
+                file.write(_HEAD + hashlib.sha256(content).digest() + content)
         except OSError as error:
             raise OSError(
                 f"checkpoint: cannot write {self.path} ({error.strerror}); pass another path"
@@ -135,10 +160,9 @@ class CheckpointFile:
 def _read(path: Path, what: _Fit) -> tuple[Any, list[Entry]] | None:
     """Draws and entries of a checkpoint; None if there is none. That of another fit raises."""
     try:
-        content = path.read_bytes()
-        if not content.startswith(_HEAD):
+        other, draws, entries = unpickled_data(_checked(path.read_bytes()))
+        if not isinstance(other, _Fit):
             raise ValueError("it is no checkpoint")
-        other, draws, entries = unpickled_data(content[len(_HEAD) :])
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError, EOFError, AttributeError,
@@ -148,6 +172,16 @@ def _read(path: Path, what: _Fit) -> tuple[Any, list[Entry]] | None:
         ) from None
     _compare(path, other, what)
     return draws, entries
+
+
+def _checked(content: bytes) -> bytes:
+    """What stands behind the checksum of a file; raises `ValueError` unless it is as written."""
+    if not content.startswith(_HEAD):
+        raise ValueError("it is no checkpoint of this version")
+    checksum, rest = content[len(_HEAD) :][:32], content[len(_HEAD) + 32 :]
+    if hashlib.sha256(rest).digest() != checksum:
+        raise ValueError("it is damaged")
+    return rest
 
 
 def _compare(path: Path, other: _Fit, what: _Fit) -> None:
@@ -169,8 +203,8 @@ def _settings(estimator: Any, starts: Starts) -> dict[str, Any]:
     """Parameters as plain values; arrays by a digest."""
     found = shared_parameters(estimator)
     found.pop("checkpoint", None)
-    if isinstance(estimator.random_state, int):
-        found["random_state"] = estimator.random_state
+    if isinstance(estimator.random_state, Integral):
+        found["random_state"] = int(estimator.random_state)
     if starts.given is not None:  # also those of warm_start
         found["init"] = starts.given.cpu().numpy()
     return {name: _plain(value) for name, value in found.items()}
@@ -184,12 +218,12 @@ def _plain(value: Any) -> Any:
 
 
 def _fingerprint(session: PartsSession) -> str:
-    """A digest of the data: their layout, the ends of their columns, sums and squares."""
+    """A digest of the data: their layout, the ends of their columns, and all rows and weights."""
     layout = session.layout
     shape = (layout.n_rows, layout.n_features, str(layout.dtype), layout.leaf, layout.weight_unit)
-    moments = [moment.double().reshape(-1) for moment in session.fold(Moments())]
-    numbers = torch.cat([session.opening.ends.double().reshape(-1), *moments])
-    return _digest(repr(shape).encode() + numbers.numpy().tobytes())
+    (rows,) = session.fold(RowHashes())
+    ends = session.opening.ends.double().numpy().tobytes()
+    return _digest(repr((*shape, rows.item())).encode() + ends)
 
 
 def _digest(content: bytes) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor
 from lloydformer.estimators.source import NoDirectionError
 
 _COMPARED = (int, float, str, type(None), np.ndarray)
-"""Kinds of parameters that are compared between ranks."""
+"""Kinds of parameters that are compared as they are."""
 _OWN = frozenset({"callback", "verbose", "random_state", "device"})
 """Parameters that each rank may set as it likes; the random state is that of rank 0."""
 
@@ -57,18 +57,26 @@ class ShardReport:
 
 
 def shared_parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters that must be the same on all ranks, as far as they can be compared."""
+    """The parameters that must be the same on all ranks, in a form that can be compared."""
     found = {"estimator": type(estimator).__name__, **estimator.get_params(deep=False)}
     if found.get("warm_start"):
         found["cluster_centers_"] = getattr(estimator, "cluster_centers_", None)
-    found = {name: _plain(value) for name, value in found.items() if name not in _OWN}
-    return {name: value for name, value in found.items() if isinstance(value, _COMPARED)}
+    return {name: _plain(value) for name, value in found.items() if name not in _OWN}
 
 
 def _plain(value: Any) -> Any:
+    """A value that can be compared: numbers, texts and arrays as they are, others by their text."""
     if isinstance(value, Tensor):
         return value.detach().cpu().numpy()
-    return np.asarray(value, dtype=object) if isinstance(value, list | tuple) else value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return np.asarray(value, dtype=object)
+    if isinstance(value, _COMPARED):
+        return value
+    name = getattr(value, "__qualname__", None)
+    text = repr(value) if name is None else f"{value.__module__}.{name}"
+    return type(value).__name__ if " at 0x" in text else text
 
 
 def _told(value: Any) -> str:

@@ -15,6 +15,7 @@ from lloydformer.data.namespaces import tensor_of
 from lloydformer.data.shard import Shard
 from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.checkpoints import refuse_checkpoint
 from lloydformer.estimators.matching import order_after
 from lloydformer.estimators.parameter_checks import Interval, checked_fit
 from lloydformer.estimators.random_state import generator_of
@@ -109,6 +110,7 @@ class Streaming(Clusterer):
         """
         if isinstance(X, Shard):
             raise ValueError("X: found a Shard; ranks share a fit, and each partial_fit is its own")
+        refuse_checkpoint(self, "partial_fit writes none")
         first = not hasattr(self, "cluster_centers_")
         source = self._read(X, sample_weight, reset=first)
         layout = source.blocks.layout

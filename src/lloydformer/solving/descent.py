@@ -180,7 +180,9 @@ class Descent:
             first=number * self.rules.max_iter, best=self._best(centers),
             report=lambda iteration: self.heard(number, iteration),
         )  # fmt: skip
-        milestones = Milestones(self.session)
+        milestones = Milestones(
+            self.session, self.plan, self.rules, self.tolerance, number, centers
+        )
         if milestones.known is not None:
             loop.resume(milestones.known)
         loop.reached = milestones.reach

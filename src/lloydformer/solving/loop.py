@@ -64,7 +64,7 @@ class Loop:
     report : callable or None
         Called with an `Iteration` after each one.
     reached : callable or None
-        Called with `values` after each iteration of a fit that goes on.
+        In a batch of one: called with `values` after each iteration that does not end the loop.
     history : list of ndarray
         The objective (b,) of the centers that each iteration began with; NaN after the end.
     n_iter : ndarray of shape (b,)

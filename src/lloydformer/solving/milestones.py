@@ -13,7 +13,9 @@ class Milestones:
     Parameters
     ----------
     session : Session
-        Asked by the loop, from here on. It becomes the session of the last milestone.
+        The session that the loop uses; it gets the state of the last milestone, if there is one.
+    loop : object
+        All that decides what the loop does: plan, rules, initial centers, ...
 
     Attributes
     ----------
@@ -21,12 +23,12 @@ class Milestones:
         The values of the loop at the last milestone; None: it begins.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *loop: Any) -> None:
         self.known: Any = None
         self._session: PartsSession | None = None
         if isinstance(session, PartsSession) and session.answer_log is not None:
             self._session = session
-            self._place, last = session.answer_log.begin_loop()
+            self._place, last = session.answer_log.begin_loop(loop)
             if last is not None:
                 session.restore(last.session)
                 self.known = last.loop

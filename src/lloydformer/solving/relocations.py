@@ -128,7 +128,10 @@ class Walk:
         return self.descent.rules.max_iter - len(self.history)
 
     def run(self) -> None:
-        milestones = Milestones(self.descent.session)
+        descent = self.descent
+        milestones = Milestones(
+            descent.session, self.how, descent.rules, descent.tolerance, self.number, self.centers
+        )
         if milestones.known is not None:
             self.centers, self.history, self.fails, self.settled = milestones.known
         while True:

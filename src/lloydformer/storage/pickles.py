@@ -3,6 +3,7 @@
 import importlib
 import io
 import pickle
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ _ALLOWED = {
     "numpy._core.numeric": {"_frombuffer"},
     "torch": {"device", "float32", "float64"},
     "lloydformer.storage.pickles": {"tensor_of"},
+    "lloydformer.engines.parts.running_sums": {"RunningSums"},
+    "lloydformer.solving.best_seen": {"BestSeen"},
 }
-"""Names that bytes from a file may use, beside classes of this package."""
+"""Names that bytes from a file may use, beside classes of this package that only hold values."""
 
 
 class _Pickler(pickle.Pickler):
@@ -37,9 +40,14 @@ class _Unpickler(pickle.Unpickler):
             return getattr(importlib.import_module(module), name)
         if module.startswith("lloydformer."):
             found = getattr(importlib.import_module(module), name, None)
-            if isinstance(found, type):
+            if is_value_class(found) and found.__module__ == module:
                 return found
         raise pickle.UnpicklingError(f"it holds {module}.{name}, which is no data")
+
+
+def is_value_class(found: Any) -> bool:
+    """Is this a class that only holds values: a dataclass or a named tuple?"""
+    return isinstance(found, type) and (is_dataclass(found) or hasattr(found, "_fields"))
 
 
 def tensor_of(array: np.ndarray) -> Tensor:

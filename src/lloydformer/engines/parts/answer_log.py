@@ -8,7 +8,7 @@ by its journal (`Replay`).
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from lloydformer.storage.pickles import pickled, unpickled_data
 
@@ -31,15 +31,24 @@ class Milestone:
 
 Entry = tuple[bytes, bytes]
 """A digest of a question, and the answer, pickled: later changes of a tensor do not reach it."""
-_LOOP = b"loop"
-"""In place of a digest, before a milestone."""
+
+
+class LoopPlace(NamedTuple):
+    """Where the entries of a loop begin, and what its milestones have in place of a question."""
+
+    at: int
+    digest: bytes
+
+
+def _digest(asked: Any) -> bytes:
+    return blake2b(pickled(asked), digest_size=16).digest()
 
 
 class AnswerLog:
     """Answers, in the order of the questions; milestones replace those of a loop.
 
-    A question that differs from the recorded one ends the record: Ctrl-C, for instance, lets a fit
-    label the points for the last time, where it would have gone on.
+    A question that differs from the recorded one ends the record. For example, after Ctrl-C the
+    log ends with the last labelling, which a fit that goes on does not ask for there.
 
     Parameters
     ----------
@@ -47,18 +56,14 @@ class AnswerLog:
         Answers and milestones of a fit that was killed; none for a new fit.
     changed : callable
         Called after each new entry.
-    cut : object
-        How the rows are cut into nodes, part of questions whose answers depend on it.
     """
 
-    def __init__(
-        self, entries: list[Entry], changed: Callable[[], None] = lambda: None, cut: Any = None
-    ) -> None:
-        self.entries, self.changed, self.cut, self._at = entries, changed, cut, 0
+    def __init__(self, entries: list[Entry], changed: Callable[[], None] = lambda: None) -> None:
+        self.entries, self.changed, self._at = entries, changed, 0
 
     def answer(self, question: Any, ask: Callable[[], Any]) -> Any:
         """The answer to a question: the known one, or what `ask` returns."""
-        digest = blake2b(pickled(question), digest_size=16).digest()
+        digest = _digest(question)
         known = self._known(digest)
         if known is not None:
             return unpickled_data(known)
@@ -69,16 +74,20 @@ class AnswerLog:
         self.changed()
         return found
 
-    def begin_loop(self) -> tuple[int, Milestone | None]:
-        """The place where a loop begins, and its last milestone if it has one."""
-        place, known = self._at, self._known(_LOOP)
+    def begin_loop(self, loop: Any) -> tuple[LoopPlace, Milestone | None]:
+        """The place where a loop begins, and its last milestone if it has one.
+
+        loop: all that decides what the loop does; a milestone of another one does not fit.
+        """
+        place = LoopPlace(self._at, _digest(loop))
+        known = self._known(place.digest)
         return place, None if known is None else unpickled_data(known)
 
-    def reach(self, place: int, milestone: Milestone) -> None:
+    def reach(self, place: LoopPlace, milestone: Milestone) -> None:
         """Put a milestone in place of all answers since `place`, unless later ones are known."""
         if self._at == len(self.entries):
-            self.entries[place:] = [(_LOOP, pickled(milestone))]
-            self._at = place + 1
+            self.entries[place.at :] = [(place.digest, pickled(milestone))]
+            self._at = place.at + 1
             self.changed()
 
     def _known(self, digest: bytes) -> bytes | None:

@@ -1,6 +1,6 @@
 """The session of all rows, when they are in parts: it asks the holders and merges their answers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -45,12 +45,6 @@ from lloydformer.plans.session import Fold, Session, Task
 
 _TRIES = 20
 """How often lost state is made again for one question."""
-
-
-def _by_nodes(question: PartsQuestion) -> bool:
-    """Does the answer depend on the nodes that the rows are cut into?"""
-    of_seeds = isinstance(question, RunFold) and isinstance(question.fold, NewSeed)
-    return of_seeds or isinstance(question, Masses | RowsAt)
 
 
 class PartsSession(Session):
@@ -101,26 +95,12 @@ class PartsSession(Session):
     def draw_by_distance(self, fractions: Tensor) -> Tensor:
         if self.opening.single:
             return self._told("draw_by_distance", fractions)
-        masses = self._known_masses or self._masses("distance")
-        every = all_masses(masses, self.layout.n_leaves)
-        total = every[root(self.layout.n_leaves)]
-        found = [self._find(masses, every, fraction * total) for fraction in fractions.tolist()]
-        asked = {node: [rest for at, rest in found if at == node] for node, _ in found}
-        rows = self._rows_at("distance", (), asked)
-        taken = {node: iter(rows[node]) for node in rows}
-        return torch.tensor([next(taken[node]) for node, _ in found])
+        return self._noted(("distance", fractions), lambda: self._by_distance(fractions))
 
     def draw_by_weight(self, fractions: Tensor) -> Tensor:
         if self.opening.single:
             return self._told("draw_by_weight", fractions)
-        masses, drawn = self._masses("weight"), list[int]()
-        for fraction in fractions.tolist():
-            every = all_masses(masses, self.layout.n_leaves)
-            target = fraction * every[root(self.layout.n_leaves)]
-            node, rest = self._find(masses, every, target)
-            drawn += self._rows_at("weight", tuple(drawn), {node: [rest]})[node]
-            masses |= self._masses("weight", tuple(drawn), frozenset({node}))
-        return torch.tensor(drawn)
+        return self._noted(("weight", fractions), lambda: self._by_weight(fractions))
 
     def labels(self) -> Any:
         """The labels of all points, as `LabelsOnParts`: they stay where they are."""
@@ -133,10 +113,6 @@ class PartsSession(Session):
     def forget(self) -> None:
         self._running = None
         self._change(Forget())
-
-    def nodes(self) -> list[Node]:
-        """The nodes that the rows are cut into."""
-        return [] if self.opening.single else sorted(self._masses("weight"))
 
     def snapshot(self) -> tuple[Any, ...]:
         """All that the session knows and cannot ask the parts for; small."""
@@ -175,16 +151,43 @@ class PartsSession(Session):
         """Ask a question that reads the state of the points."""
         return self._recorded(replace(question, version=self._version))
 
+    def _now(self, question: PartsQuestion) -> list[Any]:
+        """As `_read`, but always of the parts themselves: the answer depends on the cut."""
+        return self.ask(replace(question, version=self._version))
+
     def _recorded(self, question: PartsQuestion) -> list[Any]:
         """What all parts find, or have found in a fit that was killed."""
         if self.answer_log is None:
-            return self.ask(question)
-        asked = (question, self.answer_log.cut) if _by_nodes(question) else question
-        return self.answer_log.answer(asked, lambda: self._merged(question, self.ask(question)))
+            return self._found(question)
+        return self.answer_log.answer(
+            question, lambda: self._merged(question, self._found(question))
+        )
+
+    def _noted(self, asked: Any, find: Callable[[], Any]) -> Any:
+        """What `find` returns, or has returned in a fit that was killed.
+
+        For results that depend on the state of the points, but not on how the rows are cut.
+        """
+        if self.answer_log is None:
+            return find()
+        return self.answer_log.answer((asked, self._version), find)
+
+    def _found(self, question: PartsQuestion) -> list[Any]:
+        """What all parts find; of a new seed the masses of their nodes are kept for a draw."""
+        found = self.ask(question)
+        fold = question.fold if isinstance(question, RunFold) else None
+        if isinstance(fold, NewSeed) and self._kernel(fold, found) is not None:
+            masses = {node: mass for some, _ in found for node, (mass,) in some.items()}
+            self._known_masses = {node: mass.item() for node, mass in masses.items()}
+        return found
+
+    def _kernel(self, fold: Fold, found: list[Any]) -> Any:
+        """The kernel that has run a fold on the parts; None if they have run it without."""
+        return None if found[0][1] else self.opening.kernel(fold)
 
     def _merged(self, question: PartsQuestion, found: list[Any]) -> list[Any]:
         """The summary of all rows in place of those of the parts, as far as it is enough."""
-        if _by_nodes(question) or not isinstance(question, RunFold):
+        if not isinstance(question, RunFold):
             return found
         plain, fold = found[0][1], question.fold
         assert fold is not None
@@ -214,15 +217,11 @@ class PartsSession(Session):
 
     def _fold(self, fold: Fold, *, plain: bool) -> Any:
         found = self._change(RunFold(fold=fold, plain=plain))
-        was_plain = found[0][1]
-        merge = merge_of(self.opening, fold, was_plain)
+        merge = merge_of(self.opening, fold, found[0][1])
         raw = self._whole(merge, [nodes for nodes, _ in found])
-        kernel = None if was_plain else self.opening.kernel(fold)
+        kernel = self._kernel(fold, found)
         if kernel is None:
             return raw
-        if isinstance(fold, NewSeed):
-            masses = {node: mass for some, _ in found for node, (mass,) in some.items()}
-            self._known_masses = {node: mass.item() for node, mass in masses.items()}
         if kernel is CHANGES:
             return self._moved(raw)
         summary = kernel.finish(fold, raw)
@@ -270,10 +269,30 @@ class PartsSession(Session):
         beside.ask(Close())
         return found
 
+    def _by_distance(self, fractions: Tensor) -> Tensor:
+        masses = self._known_masses or self._masses("distance")
+        every = all_masses(masses, self.layout.n_leaves)
+        total = every[root(self.layout.n_leaves)]
+        found = [self._find(masses, every, fraction * total) for fraction in fractions.tolist()]
+        asked = {node: [rest for at, rest in found if at == node] for node, _ in found}
+        rows = self._rows_at("distance", (), asked)
+        taken = {node: iter(rows[node]) for node in rows}
+        return torch.tensor([next(taken[node]) for node, _ in found])
+
+    def _by_weight(self, fractions: Tensor) -> Tensor:
+        masses, drawn = self._masses("weight"), list[int]()
+        for fraction in fractions.tolist():
+            every = all_masses(masses, self.layout.n_leaves)
+            target = fraction * every[root(self.layout.n_leaves)]
+            node, rest = self._find(masses, every, target)
+            drawn += self._rows_at("weight", tuple(drawn), {node: [rest]})[node]
+            masses |= self._masses("weight", tuple(drawn), frozenset({node}))
+        return torch.tensor(drawn)
+
     def _masses(
         self, by: DrawnBy, drawn: tuple[int, ...] = (), nodes: frozenset[Node] | None = None
     ) -> dict[Node, float]:
-        found = self._read(Masses(by=by, drawn=drawn, nodes=nodes))
+        found = self._now(Masses(by=by, drawn=drawn, nodes=nodes))
         return {node: mass for some in found for node, mass in some.items()}
 
     def _find(
@@ -285,7 +304,7 @@ class PartsSession(Session):
         self, by: DrawnBy, drawn: tuple[int, ...], asked: dict[Node, list[float]]
     ) -> dict[Node, list[int]]:
         targets = tuple((node, tuple(rests)) for node, rests in asked.items())
-        found = self._read(RowsAt(by=by, drawn=drawn, targets=targets))
+        found = self._now(RowsAt(by=by, drawn=drawn, targets=targets))
         nodes = {node: each for some in found for node, each in some.items()}
         pairs = (pair for rows, points in nodes.values() for pair in zip(rows, points, strict=True))
         self._drawn_points = dict(pairs)
