@@ -252,3 +252,14 @@ def test_swaps_on_a_matrix_end_where_fasterpam_finds_nothing():
     again = kmedoids.fasterpam(distances, search.medoids.astype(np.uint64))
     assert again.n_swap == 0
     assert search.loss == pytest.approx(again.loss)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_every_row_has_a_medoid_at_the_largest_distance(dtype):
+    """The estimator refuses such distances; the kernels must not read outside of their table."""
+    distances = torch.full((6, 6), torch.finfo(dtype).max, dtype=dtype)
+    blocks = TensorBlocks(distances, seen_from=torch.zeros(6, dtype=dtype))
+    with Native(1).open(blocks) as session:
+        search = begin_search(session, "precomputed", np.arange(3))
+        search.sweep(6)
+        assert sorted(search.medoids) == [0, 1, 2]
