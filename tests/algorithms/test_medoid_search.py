@@ -16,7 +16,8 @@ from lloydformer.algorithms.medoid_schedule import EFFORTS, relocating_rounds, s
 from lloydformer.algorithms.medoid_search import MedoidSearch
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.native.engine import Native
-from lloydformer.plans.medoid_search import begin_search
+from lloydformer.plans import medoid_search
+from lloydformer.plans.medoid_search import KernelSearch, begin_search
 
 
 def matrix(X: np.ndarray, metric: str) -> np.ndarray:
@@ -119,19 +120,117 @@ def test_the_gains_are_differences_of_losses():
     assert (part <= gains + 1e-9).all()
 
 
-def test_the_optimum_of_tiny_problems():
-    """200 problems: the best of all subsets in at least 180, and never another loss than it has."""
+def best_loss(distances: np.ndarray, k: int) -> float:
+    """The lowest loss of all k rows."""
+    subsets = np.array(list(combinations(range(len(distances)), k)))
+    return float(distances[:, subsets].min(axis=2).sum(axis=0).min())
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["rows", "precomputed"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_optimum_of_tiny_problems(metric, given):
+    """200 problems: the best of all subsets in at least 180, and never another loss than it has.
+
+    given: the search gets the matrix of distances.
+    """
     found = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
         n, k = int(rng.integers(8, 16)), int(rng.integers(2, 5))
-        X, metric = rng.normal(size=(n, 2)), METRICS[seed % 4]
+        X = rng.normal(size=(n, 2))
         distances = matrix(X, metric)
-        best = min(loss(distances, np.array(rows)) for rows in combinations(range(n), k))
-        model = lf.KMedoids(k, metric=metric, random_state=seed).fit(X)
+        model = lf.KMedoids(k, metric="precomputed" if given else metric, random_state=seed)
+        model.fit(distances if given else X)
         assert model.inertia_ == pytest.approx(loss(distances, model.medoid_indices_), abs=1e-9)
-        found += model.inertia_ <= best + 1e-9
+        found += model.inertia_ <= best_loss(distances, k) + 1e-9
     assert found >= 180
+
+
+def test_few_rows_and_thorough_searches_have_their_full_patience():
+    balanced, thorough = EFFORTS["balanced"], EFFORTS["thorough"]
+    assert balanced.patience_for(256, 50) == 5
+    assert balanced.patience_for(1000, 50) == 2
+    assert thorough.patience_for(1000, 50) == 20
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", [*METRICS, "precomputed"])
+def test_a_sweep_has_the_same_bits_in_any_number_of_calls(metric, dtype, monkeypatch):
+    X = mixture(400, 5).astype(dtype)
+    X = matrix(X, "euclidean").astype(dtype) if metric == "precomputed" else X
+    blocks = TensorBlocks(torch.from_numpy(X), directions=metric == "cosine")
+    run, found = KernelSearch._run, []
+    for call in (2**31, 1, 400 * 8 * 70):
+        calls = []
+        monkeypatch.setattr(medoid_search, "CALL", call)
+        monkeypatch.setattr(
+            KernelSearch, "_run", lambda self, name, calls=calls, **how: calls.append(name)
+            or run(self, name, **how)
+        )  # fmt: skip
+        with Native(1).open(blocks) as session:
+            search = begin_search(session, metric, np.arange(7))
+            assert search.sweep(40)
+            first = search.medoids.tolist(), search.loss
+            search.begin(np.arange(7, 14))
+            found.append((first, search.sweep(1000), search.medoids.tolist(), search.loss))
+        assert (calls.count("sweep") == 2) == (call == 2**31)
+    assert found[0] == found[1] == found[2]
+
+
+def test_another_move_ends_a_sweep(monkeypatch):
+    """What is left of an interrupted sweep has no effect on the next one."""
+    X = mixture(400, 5)
+    monkeypatch.setattr(medoid_search, "CALL", 1)
+    for move in (
+        lambda search: search.begin(np.arange(7)),
+        lambda search: search.descend(5, 0.02),
+        lambda search: search.exchange(1, 0),
+        lambda search: search.relocate(1, 0, 3, 3, 0.1),
+    ):
+        found = []
+        for _ in range(2):
+            with Native(1).open(TensorBlocks(torch.from_numpy(X))) as session:
+                search = begin_search(session, "manhattan", np.arange(7))
+                search._run("sweep", reach=400, most=32)
+                search._run("sweep", reach=400, most=32)
+                move(search)
+                if not found:
+                    search = begin_search(session, "manhattan", search.medoids)
+                search.sweep(400)
+                found.append((search.medoids.tolist(), search.loss))
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("algorithm", ["fasterpam", "relocate"])
+def test_ctrl_c_within_a_sweep_keeps_the_medoids_so_far(algorithm, monkeypatch):
+    X = mixture(600, 3)
+    run, losses = KernelSearch._run, []
+
+    def run_or_stop(self, name, **arguments):
+        if name == "sweep" and losses:
+            raise KeyboardInterrupt
+        found = run(self, name, **arguments)
+        if name == "sweep":
+            losses.append(self.loss)
+        return found
+
+    monkeypatch.setattr(medoid_search, "CALL", 1)
+    monkeypatch.setattr(KernelSearch, "_run", run_or_stop)
+    model = lf.KMedoids(5, algorithm=algorithm, init=X[:5], random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert model.inertia_ == pytest.approx(losses[0])
+    assert model.inertia_ == pytest.approx(loss(matrix(X, "sqeuclidean"), model.medoid_indices_))
+    assert (np.diff(model.objective_history_) <= 0).all()
+    assert model.objective_history_[0] > model.inertia_
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_same_bits_with_and_without_a_kept_matrix(metric):
+    """With a column of zeros more, n <= 4 d: the kernels keep all distances."""
+    X = mixture(2100, 524).astype(np.float32)
+    wider = np.c_[X, np.zeros(2100, np.float32)]
+    assert searched(Native(1), X, metric) == searched(Native(1), wider, metric)
 
 
 @pytest.mark.parametrize("k", [1, 3, 9])
@@ -153,3 +252,14 @@ def test_swaps_on_a_matrix_end_where_fasterpam_finds_nothing():
     again = kmedoids.fasterpam(distances, search.medoids.astype(np.uint64))
     assert again.n_swap == 0
     assert search.loss == pytest.approx(again.loss)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_every_row_has_a_medoid_at_the_largest_distance(dtype):
+    """The estimator refuses such distances; the kernels must not read outside of their table."""
+    distances = torch.full((6, 6), torch.finfo(dtype).max, dtype=dtype)
+    blocks = TensorBlocks(distances, seen_from=torch.zeros(6, dtype=dtype))
+    with Native(1).open(blocks) as session:
+        search = begin_search(session, "precomputed", np.arange(3))
+        search.sweep(6)
+        assert sorted(search.medoids) == [0, 1, 2]

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 from scipy import sparse
+from sklearn.metrics import pairwise_distances
 
 import lloydformer as lf
+from lloydformer.algorithms.medoid_distances import METRICS
 
 X = np.random.default_rng(0).normal(size=(80, 3))
 MODELS = [lf.KMeans(4, random_state=0), lf.SphericalKMeans(4, random_state=0),
@@ -20,6 +22,31 @@ def test_distances_are_those_of_transform(model):
     labels = np.arange(80) % 4
     wanted = every[np.arange(80), labels]
     np.testing.assert_allclose(model.distances_to_centers(X, labels), wanted, atol=1e-7)
+
+
+def chebyshev(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.abs(a - b).max())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", [*METRICS, "precomputed", chebyshev])
+def test_distances_to_medoids_are_those_of_transform(metric, dtype):
+    rows = (pairwise_distances(X) if metric == "precomputed" else X).astype(dtype)
+    model = lf.KMedoids(4, metric=metric, random_state=0).fit(rows)
+    every = model.transform(rows)
+    slack = {"rtol": 1e-5, "atol": 1e-3 if dtype == np.float32 else 1e-7}
+    np.testing.assert_allclose(model.distances_to_centers(rows), every.min(axis=1), **slack)
+    labels = np.arange(80) % 4
+    wanted = every[np.arange(80), labels]
+    np.testing.assert_allclose(model.distances_to_centers(rows, labels), wanted, **slack)
+
+
+def test_manhattan_distances_of_scaled_blocks_are_scaled():
+    blocks = lf.data.open(X * [1, 10, 100], scale="standard")
+    model = lf.KMedoids(4, metric="manhattan", random_state=0).fit(blocks)
+    found = model.distances_to_centers(blocks, model.labels_)
+    assert found.sum() == pytest.approx(model.inertia_)
+    np.testing.assert_allclose(found, model.transform(blocks).min(axis=1), rtol=1e-12)
 
 
 def test_distances_of_scaled_blocks_are_scaled():

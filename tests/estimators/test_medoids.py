@@ -86,7 +86,7 @@ def test_more_effort_is_not_worse_on_average(metric):
     losses = {
         effort: np.mean([
             lf.KMedoids(12, metric=metric, effort=effort, random_state=s).fit(points).inertia_
-            for s in range(4)
+            for s in range(40)
         ])
         for effort in ("quick", "thorough")
     }  # fmt: skip

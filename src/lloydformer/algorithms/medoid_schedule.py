@@ -28,6 +28,10 @@ class SearchMoves(Protocol):
     def sweep(self, reach: int) -> bool: ...
 
 
+FEW = 256
+"""Rows up to which time does not count: a search has its full patience, and a matrix ten starts."""
+
+
 @dataclass(frozen=True)
 class MedoidEffort:
     """How long a search goes on.
@@ -48,7 +52,8 @@ class MedoidEffort:
     slack : float
         Share of a cluster's rows that must have changed before a relocation looks at it again.
     rows_each : int
-        `patience` is at most the number of rows of a cluster over this; 0: it is as given.
+        `patience` is at most the mean number of rows of a cluster over this, for more than `FEW`
+        rows; 0: it is as given.
     """
 
     patience: int = 5
@@ -62,7 +67,7 @@ class MedoidEffort:
 
     def patience_for(self, n_rows: int, n_clusters: int) -> int:
         """`patience`, or less where clusters are so small that exchanges find as much."""
-        if self.rows_each == 0:
+        if self.rows_each == 0 or n_rows <= FEW:
             return self.patience
         return min(self.patience, max(1, n_rows // (self.rows_each * n_clusters)))
 
@@ -74,7 +79,7 @@ class MedoidEffort:
 EFFORTS = {
     "quick": MedoidEffort(patience=0, pairs=1 << 22, fewest=16),
     "balanced": MedoidEffort(),
-    "thorough": MedoidEffort(patience=20, quiet=10, pairs=1 << 31, fewest=256),
+    "thorough": MedoidEffort(patience=20, quiet=10, pairs=1 << 31, fewest=256, rows_each=0),
 }
 """Presets by name."""
 ROUNDS, SLACK = 100, 0.02

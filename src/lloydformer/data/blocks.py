@@ -165,7 +165,10 @@ class TensorBlocks:
     @property
     def farthest(self) -> float:
         """Upper bound of the squared norms after centering and scaling."""
-        return 1.0 if self.directions else float(np.square(self._corner).sum())
+        if self.directions:
+            return 1.0
+        with np.errstate(over="ignore"):  # infinity is an upper bound of the largest distances
+            return float(np.square(self._corner).sum())
 
     @property
     def reach(self) -> float:

@@ -591,8 +591,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
         own = tensor_of(self.predict(X) if labels is None else labels).to(centers.device)
         parts = [
-            blocks.read(start, stop).squared_distances(centers, own[start:stop].long())
+            self._own_distances(blocks.read(start, stop), centers, own[start:stop].long())
             for start, stop in ranges(blocks.layout)
         ]
-        squares = torch.cat(parts)
-        return source.out(squares / 2 if self._directions else squares.sqrt())
+        return source.out(torch.cat(parts))
+
+    def _own_distances(self, rows: Rows, centers: Tensor, own: Tensor) -> Tensor:
+        """The distance of each row to its own center; own: numbers of centers, (m,)."""
+        squares = rows.squared_distances(centers, own)
+        return squares / 2 if self._directions else squares.sqrt()

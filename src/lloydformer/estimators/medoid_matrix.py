@@ -1,24 +1,21 @@
 """K-medoids on a matrix of distances, given or computed by a callable."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.metrics import pairwise_distances
-from sklearn.utils.validation import validate_data
 
-from lloydformer.algorithms.medoid_schedule import swapping_rounds
+from lloydformer.algorithms.medoid_schedule import FEW, swapping_rounds
+from lloydformer.algorithms.medoid_search import LEAST
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.namespaces import unwarned
 from lloydformer.engines import choose
 from lloydformer.estimators.devices import available_device
+from lloydformer.estimators.distance_matrix import all_distances, as_array
 from lloydformer.estimators.source import weights_in_units
 from lloydformer.plans.medoid_search import begin_search
 from lloydformer.plans.session import Session
-
-PAIRS = 32
-"""Pairs of rows for which a callable is called in both orders."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,12 @@ class MatrixFit:
     n_starts: int
 
 
+SwapRun = tuple[np.ndarray, list[float]]
+"""The medoids of a start, and its loss before and after the sweep."""
+
+
 class InterruptedSwaps(KeyboardInterrupt):
-    """Ctrl-C, with the best start so far; None if no start has ended."""
+    """Ctrl-C, with the best start so far, ended or not; None if no start has begun."""
 
     def __init__(self, found: MatrixFit | None) -> None:
         super().__init__("stopped by the user")
@@ -59,121 +60,64 @@ def fit_matrix(estimator: Any, X: Any, sample_weight: Any, rng: np.random.Random
     """
     if estimator.device is not None:
         available_device(estimator.device)
-    given = _checked(estimator, X, reset=True)
-    matrix = _symmetric(_distances(estimator, given, given))
+    given = as_array(estimator, X, reset=True)
+    matrix = all_distances(estimator, given)
     weights, unit = weights_in_units(sample_weight, len(matrix))
-    _check_size(estimator, len(matrix) if weights is None else int((weights > 0).sum()))
+    _check_size(estimator, weights, len(matrix))
+    points = unwarned(matrix)
     blocks = TensorBlocks(
-        torch.from_numpy(matrix), None if weights is None else torch.from_numpy(weights),
-        seen_from=torch.zeros(len(matrix), dtype=torch.from_numpy(matrix[:1]).dtype),
+        points, None if weights is None else torch.from_numpy(weights),
+        seen_from=torch.zeros(len(matrix), dtype=points.dtype),
     )  # fmt: skip
-    n_starts, runs = _n_starts(estimator), list[tuple[np.ndarray, list[float]]]()
+    n_starts, runs = _n_starts(estimator, len(matrix)), list[SwapRun]()
 
     def best() -> MatrixFit:
-        medoids, history = min(runs, key=lambda run: run[1][-1])
+        medoids, history = _best(runs)
         labels = matrix[:, medoids].argmin(axis=1).astype(np.int32)
         return MatrixFit(medoids, labels, given[medoids], [v * unit for v in history], n_starts)
 
     try:
         with choose(estimator.engine, blocks).open(blocks) as session:
             for _ in range(n_starts):
-                runs.append(_run(session, _start(estimator, matrix, weights, rng)))
+                _run(session, _start(estimator, matrix, weights, rng), runs)
     except KeyboardInterrupt:
         raise InterruptedSwaps(best() if runs else None) from None
     return best()
 
 
-def distances_to_rows(estimator: Any, X: Any) -> np.ndarray:
-    """Distances of other rows to the medoids, (m, k)."""
-    given = _checked(estimator, X, reset=False)
-    if callable(estimator.metric):
-        return _distances(estimator, given, np.asarray(estimator.cluster_centers_))
-    return given[:, estimator.medoid_indices_]
+def _best(runs: list[SwapRun]) -> SwapRun:
+    """The run with the lowest loss; the first of those that differ by rounding alone."""
+    least = min(history[-1] for _, history in runs)
+    return next(run for run in runs if run[1][-1] <= (1 + LEAST) * least)
 
 
-def _run(session: Session, start: np.ndarray) -> tuple[np.ndarray, list[float]]:
+def _run(session: Session, start: np.ndarray, runs: list[SwapRun]) -> None:
+    """Run one start and add it to `runs`, also if it is interrupted."""
     search = begin_search(session, "precomputed", start)
-    history = [search.loss]
-    for _ in swapping_rounds(search, session.layout.n_rows):
-        history.append(search.loss)
-    return search.medoids.copy(), history
+    before = search.loss
+    try:
+        for _ in swapping_rounds(search, session.layout.n_rows):
+            pass
+    finally:
+        runs.append((search.medoids.copy(), [before, search.loss]))
 
 
-def _checked(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
-    if isinstance(X, torch.Tensor):
-        X = X.detach().cpu().numpy()
-    array: np.ndarray = validate_data(
-        estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C"
-    )
-    return array
-
-
-def _distances(estimator: Any, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    if not callable(estimator.metric):
-        return X
-    if X is Y:  # half of the distances are computed
-        _check_order(estimator.metric, X)
-    found = np.ascontiguousarray(pairwise_distances(X, Y, metric=estimator.metric))
-    if not (found >= 0).all():
-        raise ValueError(
-            f"metric: {_name(estimator.metric)} returned {found[~(found >= 0)][0]}; pass a metric "
-            "that returns numbers of at least 0"
-        )
-    return found
-
-
-def _check_order(metric: Callable[..., float], X: np.ndarray) -> None:
-    """Compare metric(a, b) with metric(b, a) for some neighbouring rows a, b."""
-    firsts = np.unique(np.linspace(0, len(X) - 2, PAIRS if len(X) > 1 else 0).astype(int))
-    there = np.array([metric(X[i], X[i + 1]) for i in firsts])
-    back = np.array([metric(X[i + 1], X[i]) for i in firsts])
-    tolerance = 1e-4 * np.abs(there) + 1e-6 * np.abs(there).max(initial=0)
-    for at in np.flatnonzero(np.abs(there - back) > tolerance)[:1]:
-        i = firsts[at]
-        raise ValueError(
-            f"metric: {_name(metric)} returned {there[at]} for rows {i} and {i + 1}, and "
-            f"{back[at]} for rows {i + 1} and {i}; pass a metric that is symmetric"
-        )
-
-
-def _name(metric: Callable[..., float]) -> str:
-    return getattr(metric, "__name__", repr(metric))
-
-
-def _symmetric(matrix: np.ndarray) -> np.ndarray:
-    if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(
-            f'X: found the shape {matrix.shape} with metric="precomputed"; pass a square matrix of '
-            "distances"
-        )
-    if not (matrix >= 0).all():
-        raise ValueError("X: found a distance below 0; pass distances that are not negative")
-    if (row := np.flatnonzero(matrix.diagonal() > 1e-6 * float(matrix.max()))).size:
-        raise ValueError(
-            f"X: found the distance {matrix[row[0], row[0]]} of row {row[0]} to itself; pass "
-            "distances, with zeros in the diagonal"
-        )
-    if not np.allclose(matrix, matrix.T, rtol=1e-4, atol=1e-6 * float(matrix.max())):
-        raise ValueError(
-            "X: found distances that are not symmetric; pass a symmetric matrix, for instance "
-            "(X + X.T) / 2"
-        )
-    # The search compares sums of rows with sums of columns, so rounding must not tell them apart.
-    exact = np.array_equal(matrix, matrix.T)
-    return matrix if exact else np.ascontiguousarray((matrix + matrix.T) / 2)
-
-
-def _check_size(estimator: Any, count: int) -> None:
+def _check_size(estimator: Any, weights: np.ndarray | None, n_rows: int) -> None:
+    count = n_rows if weights is None else int((weights > 0).sum())
     if count < estimator.n_clusters:
-        raise ValueError(f"n_samples={count} should be >= n_clusters={estimator.n_clusters}.")
+        raise ValueError(
+            f"n_samples={count} should be >= n_clusters={estimator.n_clusters}."
+            + (" Rows of weight 0 do not count." if count < n_rows else "")
+        )
 
 
-def _n_starts(estimator: Any) -> int:
+def _n_starts(estimator: Any, n_rows: int) -> int:
     if not isinstance(estimator.init, str):
         return 1
     if estimator.n_init != "auto":
         return int(estimator.n_init)
-    return 10 if estimator.init == "random" else 1
+    few = estimator.algorithm == "relocate" and n_rows <= FEW
+    return 10 if few or estimator.init == "random" else 1
 
 
 def _start(

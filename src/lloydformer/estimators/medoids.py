@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from lloydformer import algorithms
 from lloydformer.algorithms.medoid_distances import METRICS
@@ -21,16 +22,15 @@ from lloydformer.algorithms.medoid_schedule import (
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
+from lloydformer.data.namespaces import tensor_of
+from lloydformer.data.rows import DenseRows, Rows
 from lloydformer.data.shard import Shard
+from lloydformer.engines.dask.pieces import is_collection
 from lloydformer.engines.parts import PartsBlocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.checkpoints import refuse_checkpoint
-from lloydformer.estimators.medoid_matrix import (
-    InterruptedSwaps,
-    MatrixFit,
-    distances_to_rows,
-    fit_matrix,
-)
+from lloydformer.estimators.distance_matrix import as_given, distances_to_medoids
+from lloydformer.estimators.medoid_matrix import InterruptedSwaps, MatrixFit, fit_matrix
 from lloydformer.estimators.parameter_checks import Interval, StrOptions, checked_fit
 from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
@@ -63,7 +63,8 @@ class KMedoids(Clusterer):
     algorithm : {"relocate", "fasterpam", "paper"}, default="relocate"
         - "relocate": exchanges medoids with rows near the middle of clusters and with drawn rows,
           relocates medoids, and ends with exchanges among many rows. Every step is made only if it
-          lowers the loss. On a matrix of distances it is "fasterpam".
+          lowers the loss. On a matrix of distances it is "fasterpam", for at most 256 rows from
+          ten starts.
         - "fasterpam": exchanges medoids with every row, until no exchange lowers the loss.
         - "paper": randomised k-medoids as in the paper (alg:rnd-kmeds), a sampler and not a search.
           Each medoid moves to a row drawn with probability
@@ -74,16 +75,18 @@ class KMedoids(Clusterer):
         matrix (n, n) of distances. A callable gets two rows and returns their distance; all n * n
         of them are computed and kept.
     effort : {"quick", "balanced", "thorough"}, default="balanced"
-        How long "relocate" searches. "quick" does not relocate, "thorough" takes several times as
-        long as "balanced".
+        How long "relocate" searches. "quick" does not relocate, and compares fewer rows in its
+        last exchanges. "balanced" stops after 5 consecutive relocations that did not lower the
+        loss, or fewer if clusters have less than 50 rows and X has more than 256. "thorough" stops
+        after 20, draws more candidates, and compares more rows in its last exchanges.
     separation : float or None, default=100.0
         With algorithm="paper": a point of another cluster is exp(-2 * separation) times as likely
         to be drawn as a point of the cluster at the same distance. None excludes points of other
         clusters.
     patience : int or None, default=None
-        Stop relocating after this number of relocations in a row that were not kept; None: as
-        `effort` says. With algorithm="paper": a start ends after more than this number of draws in
-        a row without a lower objective; None: only `max_iter` ends it.
+        Stop after this many consecutive relocations that did not lower the loss; None: as `effort`
+        says. With algorithm="paper": stop a start after more than this many consecutive draws that
+        did not lower the objective; None: only `max_iter` ends it.
     return_last : bool, default=False
         With algorithm="paper": if True, return the last medoids drawn, as the paper does, instead
         of the best ones.
@@ -102,7 +105,8 @@ class KMedoids(Clusterer):
         - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
     n_init : "auto" or int, default="auto"
         Number of starts. The result with the smallest `inertia_` is kept. "auto" is 10 if
-        `init` is "random" or a callable, otherwise 1.
+        `init` is "random" or a callable, or if algorithm="relocate" gets a matrix of distances of
+        at most 256 rows (given or computed by a callable), otherwise 1.
     max_iter : int, default=300
         Maximum number of iterations of one start: relocations and other moves of the search, or
         draws of the paper's sampler.
@@ -131,10 +135,10 @@ class KMedoids(Clusterer):
         numbered after them: number j goes to the center that is paired with row j, in the pairing
         with the smallest sum of squared distances. Only the numbers of clusters depend on it.
     checkpoint : str, PathLike or None, default=None
-        A file that `fit` writes every few iterations, and removes at its end. If it is there when a
-        fit begins, the fit goes on from it: the result has the same bits as without a break. For
-        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After a break
-        `callback` may hear of some iterations again.
+        With algorithm="paper" only: a file that `fit` writes every few iterations, and removes at
+        its end. If it is there when a fit begins, the fit goes on from it: the result has the same
+        bits as without a break. For dense rows on the CPU, in one process, on a Dask cluster or on
+        ranks. After a break `callback` may hear of some iterations again.
 
     Attributes
     ----------
@@ -173,11 +177,12 @@ class KMedoids(Clusterer):
     On a matrix of distances, given or computed by a callable, the work is done on the CPU. `init` is
     "k-means++", "random" or an array of row numbers; other strings draw as "k-means++" does.
     `effort`, `patience`, `max_iter`, `verbose`, `callback`, `warm_start` and `match_to` have no
-    effect. Ctrl-C keeps the best start that has ended.
+    effect. Ctrl-C keeps the best medoids so far. Distances must be so small that their sum over all
+    rows is finite.
 
-    With algorithm="paper" the draws depend on the scale. If squared distances are about 1, they are
-    neither blind nor greedy; if they are in the hundreds, a medoid never moves. A medoid without
-    points is drawn from the points of other clusters.
+    With algorithm="paper" the draws depend on the scale. If squared distances are far below 1, all
+    rows of a cluster are about equally likely; if they are in the hundreds, a medoid never moves.
+    A medoid without points is drawn from the points of other clusters.
 
     References
     ----------
@@ -355,9 +360,9 @@ class KMedoids(Clusterer):
             found = fit_matrix(self, X, sample_weight, generator_of(self.random_state))
         except InterruptedSwaps as stop:
             if stop.found is not None:
-                self._keep_matrix(stop.found)
+                self._keep_matrix(stop.found, X)
             raise
-        self._keep_matrix(found)
+        self._keep_matrix(found, X)
         return self
 
     def _check_together(self) -> None:
@@ -367,9 +372,10 @@ class KMedoids(Clusterer):
                 'only; pass algorithm="relocate"'
             )
 
-    def _keep_matrix(self, found: MatrixFit) -> None:
-        self.medoid_indices_, self.labels_ = found.medoids, found.labels
-        self.cluster_centers_, self.inertia_ = found.centers, found.history[-1]
+    def _keep_matrix(self, found: MatrixFit, X: Any) -> None:
+        self.medoid_indices_ = as_given(X, found.medoids)
+        self.labels_ = as_given(X, found.labels)
+        self.cluster_centers_, self.inertia_ = as_given(X, found.centers), found.history[-1]
         self.n_iter_ = len(found.history) - 1
         self.objective_history_ = np.array(found.history)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)
@@ -411,13 +417,12 @@ class KMedoids(Clusterer):
         >>> bool(model.fit([[0.0], [1.0], [9.0]]).predict([[7.0]]) == model.predict([[9.0]]))
         True
         """
-        if self._of_matrix:
-            check_is_fitted(self)
-            return distances_to_rows(self, X).argmin(axis=1).astype(np.int32)
-        if self.metric != "manhattan":
-            return super().predict(X)
         check_is_fitted(self)
-        return self._finish(X)[0]
+        if is_collection(X):
+            return self._lazily("predict", X, None, np.int32)
+        if self._of_matrix:
+            return as_given(X, distances_to_medoids(self, X).argmin(axis=1).astype(np.int32))
+        return self._finish(X)[0] if self.metric == "manhattan" else super().predict(X)
 
     def transform(self, X: Any) -> Any:
         """Compute the distance of each row to each medoid.
@@ -444,15 +449,56 @@ class KMedoids(Clusterer):
         array([[3.]])
         """
         check_is_fitted(self)
+        if is_collection(X):
+            return self._lazily("transform", X, self.n_clusters)
         if self._of_matrix:
-            return distances_to_rows(self, X)
+            return as_given(X, distances_to_medoids(self, X))
         if self.metric != "manhattan":
             return super().transform(X)
 
-        def distances(rows: Any, centers: Any) -> Any:
-            return torch.cdist(rows.points, centers, p=1)
+        def distances(rows: Rows, centers: Tensor) -> Tensor:
+            return torch.cdist(_dense(rows), centers, p=1)
 
         return self._by_leaf(X, distances)
+
+    def distances_to_centers(self, X: Any, labels: Any = None) -> Any:
+        """Compute the distance of each row to the medoid of its cluster.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, as for `predict`.
+        labels : array-like or Tensor of shape (n_samples,), default=None
+            The cluster of each row, from 0 to n_clusters - 1. None: the clusters of `predict`.
+
+        Returns
+        -------
+        ndarray or Tensor of shape (n_samples,)
+            Distances by the metric, as `transform` returns them: Euclidean ones for
+            "sqeuclidean".
+
+        See Also
+        --------
+        KMedoids.transform : The distances to all medoids.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> model = lf.KMedoids(1, metric="manhattan").fit([[0.0, 0.0]])
+        >>> model.distances_to_centers([[1.0, 2.0]])
+        array([3.])
+        """
+        check_is_fitted(self)
+        if not self._of_matrix or is_collection(X):
+            return super().distances_to_centers(X, labels)
+        every = distances_to_medoids(self, X)
+        own = every.argmin(axis=1) if labels is None else tensor_of(labels).cpu().numpy()
+        return as_given(X, every[np.arange(len(every)), own])
+
+    def _own_distances(self, rows: Rows, centers: Tensor, own: Tensor) -> Tensor:
+        if self.metric != "manhattan":
+            return super()._own_distances(rows, centers, own)
+        return (_dense(rows) - centers[own]).abs().sum(dim=1)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute minus the loss of the rows of X with the fitted medoids.
@@ -484,10 +530,16 @@ class KMedoids(Clusterer):
         if not self._of_matrix:
             return super().score(X, sample_weight=sample_weight)
         check_is_fitted(self)
-        least = distances_to_rows(self, X).min(axis=1)
+        least = distances_to_medoids(self, X).min(axis=1)
         if sample_weight is None:
             return -float(least.sum())
         return -float(checked_weights(sample_weight, len(least)) @ least)
+
+
+def _dense(rows: Rows) -> Tensor:
+    """The points (m, d); sparse ones are only compared by their cosine."""
+    assert isinstance(rows, DenseRows)
+    return rows.points
 
 
 register(

@@ -9,16 +9,24 @@ from torch import Tensor
 
 from lloydformer.algorithms.medoid_distances import MatrixDistances, PointDistances, SparseCosines
 from lloydformer.algorithms.medoid_schedule import SearchMoves
-from lloydformer.algorithms.medoid_search import MedoidSearch
+from lloydformer.algorithms.medoid_search import BATCH, MedoidSearch
 from lloydformer.data.rows import SparseRows
 from lloydformer.plans.assign import Measure
 from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn
 from lloydformer.plans.session import Adding, Columns, PointBlock, Session, Task, total
 
+CALL = 1 << 31
+"""Numbers that one call of a sweep compares, about. Signals are handled between calls."""
+WIDTH = 8
+"""Numbers that the comparison of two rows counts as, at least."""
+
 
 @dataclass(frozen=True)
 class MedoidMove(Task):
-    """One move of a search; the loss, whether it fell, and the medoids after the move.
+    """One move of a search.
+
+    Returns the loss, whether it fell, whether the move is done, and the medoids after it. A sweep
+    that is not done goes on in the next call.
 
     Attributes
     ----------
@@ -62,14 +70,24 @@ class KernelSearch:
         return bool(self._run("relocate", **how))
 
     def sweep(self, reach: int) -> bool:
-        return bool(self._run("sweep", reach=reach))
+        """Several calls, so that Ctrl-C does not have to wait for the end."""
+        fell = bool(self._run("sweep", reach=reach, most=self._most()))
+        while not self._done:
+            fell |= bool(self._run("sweep", reach=reach, most=self._most()))
+        return fell
+
+    def _most(self) -> int:
+        """Candidates of one call of a sweep."""
+        layout = self.session.layout
+        width = WIDTH if self.metric == "precomputed" else max(WIDTH, layout.n_features)
+        return max(BATCH, CALL // (layout.n_rows * width))
 
     def _run(self, name: str, **arguments: Any) -> bool | None:
         found = self.session.run(MedoidMove(name, self._rows, arguments))
         if found is None:
             return None
-        loss, fell, self._rows = found
-        self.loss = float(loss) / 2 if self.metric == "cosine" else float(loss)
+        loss, fell, self._done, rows = found
+        self._rows, self.loss = rows, float(loss) / 2 if self.metric == "cosine" else float(loss)
         return bool(fell)
 
 

@@ -40,6 +40,7 @@ class MedoidCourse:
         try:
             walk.run()
         except KeyboardInterrupt:
+            walk.stop()
             raise Stopped(walk.outcome() if walk.history else None) from None
         yield walk.outcome()
 
@@ -63,6 +64,13 @@ class _MedoidWalk:
             if len(self.history) >= most:
                 return
 
+    def stop(self) -> None:
+        """Keep what a move has found that was interrupted; it counts as an iteration."""
+        medoids = self.search.medoids.copy()
+        if len(medoids) == len(self.medoids) and self.search.loss < self._before:
+            self.history.append(self._before)
+            self.medoids = medoids
+
     def outcome(self) -> Outcome:
         """The last medoids, with labels; rounding is kept from letting the history rise."""
         rows = torch.from_numpy(self.medoids)
@@ -74,12 +82,13 @@ class _MedoidWalk:
     def _note(self) -> None:
         now, medoids, before = perf_counter(), self.search.medoids.copy(), self._before
         took, self._began = now - self._began, now
+        heard = self.descent.callback is not None
+        shift = np.array([self._shift(medoids) if heard else 0.0])
         self.history.append(before)
-        if self.descent.callback is not None:
-            shift = np.array([self._shift(medoids)])
+        self.medoids, self._before = medoids, self.search.loss
+        if heard:
             iteration = Iteration(len(self.history) - 1, np.array([before]), shift, took)
             self.descent.heard(self.number, iteration)
-        self.medoids, self._before = medoids, self.search.loss
 
     def _shift(self, medoids: np.ndarray) -> float:
         """Sum of the squared distances from the last medoids to these."""

@@ -136,6 +136,24 @@ def test_predict_and_transform_are_lazy_and_keep_the_chunks(rows, client):
     assert model.score(X) == model.score(rows)
 
 
+def by_chebyshev(a, b):
+    return float(np.abs(a - b).max())
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "manhattan", "cosine", by_chebyshev])
+def test_distances_to_medoids_are_lazy(rows, metric):
+    some = rows[:600]
+    model = lf.KMedoids(3, metric=metric, random_state=0).fit(some)
+    X = da.from_array(some, chunks=(250, -1))
+    for method in ("predict", "transform", "distances_to_centers"):
+        found = getattr(model, method)(X)
+        assert isinstance(found, da.Array)
+        assert found.chunks[0] == (250, 250, 100)
+        computed, expected = found.compute(scheduler="threads"), getattr(model, method)(some)
+        assert found.dtype == computed.dtype == expected.dtype
+        np.testing.assert_allclose(computed, expected, rtol=0, atol=1e-5)
+
+
 def test_unknown_chunk_lengths_are_counted(rows, client):
     X = da.from_array(rows, chunks=9000)
     X = X[X[:, 0] > 0]

@@ -146,15 +146,18 @@ _METRICS = {"sqeuclidean": 0, "euclidean": 1, "manhattan": 2, "precomputed": 3, 
 """Places in the kernels' `Metric`; rows are directions for "cosine"."""
 
 
-def _medoid_move(points: OpenPoints, task: MedoidMove) -> tuple[float, bool, torch.Tensor] | None:
+def _medoid_move(
+    points: OpenPoints, task: MedoidMove
+) -> tuple[float, bool, bool, torch.Tensor] | None:
     if points.layout.n_rows >= 2**31:
         return None
     arguments = dict(task.arguments)
     if "metric" in arguments:
         arguments["metric"] = _METRICS[arguments["metric"]]
     medoids = task.medoids.clone()
-    loss, fell = points.kernels.run(f"medoid_{task.name}", medoids=medoids.numpy(), **arguments)
-    return loss, fell, medoids
+    kernel = f"medoid_{task.name}"
+    loss, fell, done = points.kernels.run(kernel, medoids=medoids.numpy(), **arguments)
+    return loss, fell, done, medoids
 
 
 TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {

@@ -41,8 +41,12 @@ class MedoidRows {
     /// Row i of the matrix of distances; null if there is none.
     const T* known(int64_t i) const { return matrix_ == nullptr ? nullptr : matrix_ + i * line_; }
 
-    /// Few rows: their distances stay in the cache. Those with few features are computed as fast.
-    bool few() const { return d >= 16 && n * n * int64_t(sizeof(T)) <= CACHE; }
+    /// Few rows, so that all distances are kept: they stay in the cache (those with few features
+    /// are computed as fast), or take at most four times the memory of the data.
+    bool few() const {
+        const int64_t bytes = n * n * int64_t(sizeof(T));
+        return (d >= 16 && bytes <= CACHE) || (n <= 4 * int64_t(d) && bytes <= LARGEST);
+    }
 
     /// Keeps a matrix of distances, each line of it padded.
     void keep(Aligned<T>&& matrix) {
@@ -57,7 +61,7 @@ class MedoidRows {
     }
 
   private:
-    static constexpr int64_t CACHE = 1 << 24;  // bytes
+    static constexpr int64_t CACHE = 1 << 24, LARGEST = 1 << 30;  // bytes
 
     const T* base_;
     const T* matrix_ = nullptr;

@@ -152,7 +152,8 @@ class MedoidPartition : public MedoidTable<T> {
         each_leaf([](int64_t, Numbers&) {});
     }
 
-    /// Searches both medoids of a row among all.
+    /// Searches both medoids of a row among all. The first ones are taken at any distance, so a row
+    /// has a label even where distances are not below HUGE_SCORE.
     void rescan(int64_t i, Numbers& found) {
         int a = -1, b = -1;
         T to_a = HUGE_SCORE<T>, to_b = HUGE_SCORE<T>;
@@ -160,9 +161,9 @@ class MedoidPartition : public MedoidTable<T> {
         for (size_t batch = 0; batch < batches_.size(); batch++) {
             distances(rows, i, batches_[batch], away);
             for (int r = 0; r < batches_[batch].count; r++) {
-                if (!(away.to[r] < to_b)) continue;
+                if (b >= 0 && !(away.to[r] < to_b)) continue;
                 const int place = int(batch) * BATCH + r;
-                if (away.to[r] < to_a)
+                if (a < 0 || away.to[r] < to_a)
                     b = a, to_b = to_a, a = place, to_a = away.to[r];
                 else
                     b = place, to_b = away.to[r];

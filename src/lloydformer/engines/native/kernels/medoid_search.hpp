@@ -9,6 +9,14 @@
 
 namespace lloydformer::ISA {
 
+/// Where a sweep is between two calls.
+struct Sweep {
+    int64_t reach = 0;   // 0: no sweep has begun
+    RowList candidates;  // of this round
+    size_t next = 0;     // the first candidate that was not looked at yet
+    size_t idle = 0;     // candidates since the last exchange
+};
+
 /// The moves of the search, as in lloydformer.algorithms.medoid_search. None raises the loss.
 template <class T>
 class MedoidSearch {
@@ -18,10 +26,17 @@ class MedoidSearch {
 
     MedoidPartition<T> state;
 
+    /// Begins with these medoids.
+    void begin(const RowList& chosen) {
+        sweep_ = {};
+        state.begin(chosen.data(), int(chosen.size()));
+    }
+
     /// For each cluster whose rows have changed: the best exchange with one of its rows near its
     /// mean, as far as its rows and those next to it know. At most so many rounds over all
     /// clusters. `slack`: the share of rows that must have changed.
     void descend(int64_t rounds, double slack) {
+        sweep_ = {};
         for (bool any = true; any && rounds > 0; rounds--) {
             any = false;
             for (int j = 0; j < state.k(); j++)
@@ -32,31 +47,31 @@ class MedoidSearch {
 
     /// Exchanges with drawn candidates, over all rows. Returns whether the loss fell.
     bool exchange_drawn(const Noise& noise) {
+        sweep_ = {};
         const RowList drawn = candidates_.drawn(noise, 0, nullptr, BATCH);
         return exchange(drawn.data(), int(drawn.size()));
     }
 
     /// Exchanges over all rows with the `reach` rows of each cluster that are nearest to its mean,
-    /// until all clusters in a row have none. Returns whether the loss fell.
-    bool sweep(int64_t reach) {
-        bool any = false;
-        for (size_t idle = 0;;) {
-            RowList all;
-            for (int j = 0; j < state.k(); j++) {
-                const RowList near = nearest(j, reach);
-                all.insert(all.end(), near.begin(), near.end());
-            }
-            for (size_t at = 0; at < all.size(); at += BATCH) {
-                if (idle >= all.size()) return any;
-                const int count = int(std::min<size_t>(BATCH, all.size() - at));
-                const bool found = exchange(&all[at], count);
-                idle = found ? 0 : idle + count, any = any || found;
-            }
+    /// until a whole pass over these candidates finds none. Looks at about `most` candidates, then
+    /// returns false; the next call goes on there, unless another move was made. Returns true at
+    /// the end.
+    bool sweep(int64_t reach, int64_t most) {
+        if (sweep_.reach != reach) sweep_ = {}, sweep_.reach = reach;
+        for (; most > 0; most -= BATCH) {
+            if (sweep_.next >= sweep_.candidates.size()) begin_round();
+            if (sweep_.idle >= sweep_.candidates.size()) return sweep_ = {}, true;
+            const int32_t* rows = &sweep_.candidates[sweep_.next];
+            const int count = int(std::min<size_t>(BATCH, sweep_.candidates.size() - sweep_.next));
+            sweep_.idle = exchange(rows, count) ? 0 : sweep_.idle + count;
+            sweep_.next += count;
         }
+        return false;
     }
 
     /// Splits some clusters and removes as many medoids; kept if the loss falls. Returns whether.
     bool relocate(const Noise& grow, const Noise& draw, int moved, int draws, double slack) {
+        sweep_ = {};
         MedoidTable<T> before = state;
         const int k = state.k();
         for (int b : drawn_clusters(grow, moved)) split(b, draw, draws);
@@ -94,6 +109,15 @@ class MedoidSearch {
         state.swap(best.place, row);
         state.clusters = clusters, state.loss = loss;
         return false;
+    }
+
+    /// The candidates of a sweep, by the clusters as they are now.
+    void begin_round() {
+        sweep_.candidates.clear(), sweep_.next = 0;
+        for (int j = 0; j < state.k(); j++) {
+            const RowList near = nearest(j, sweep_.reach);
+            sweep_.candidates.insert(sweep_.candidates.end(), near.begin(), near.end());
+        }
     }
 
     RowList nearest(int j, int64_t count) {
@@ -166,6 +190,7 @@ class MedoidSearch {
 
     MedoidCandidates<T> candidates_;
     MedoidGains<T> gains_;
+    Sweep sweep_;
 };
 
 constexpr int SPLIT_HEAD = 5, DRAWN_HEAD = 6;  // places in noise.HEADS
@@ -177,13 +202,13 @@ MedoidSearch<T>& begun(Workspace<T>& work) {
     return *work.medoid_search;
 }
 
-/// Writes the medoids (k); returns the loss and whether it fell.
+/// Writes the medoids (k); returns the loss, whether it fell, and whether the move is done.
 template <class T>
-void tell(MedoidSearch<T>& search, Call& call, bool fell) {
+void tell(MedoidSearch<T>& search, Call& call, bool fell, bool done = true) {
     const int k = search.state.k();
     int64_t* rows = call.out<int64_t>("medoids", "(k)", {k});
     std::copy(search.state.medoids.begin(), search.state.medoids.end(), rows);
-    call.results = {search.state.loss, fell};
+    call.results = {search.state.loss, fell, done};
 }
 
 /// Begins with medoids (k) by a metric.
@@ -194,12 +219,12 @@ void run_medoid_begin(Workspace<T>& work, Call& call) {
     auto& search = work.medoid_search;
     if (search == nullptr || search->state.rows.metric != metric)
         search = std::make_unique<MedoidSearch<T>>(work.pool, work.rows, metric);
-    std::vector<int32_t> chosen;
+    RowList chosen;
     for (int64_t j = 0; j < rows.shape[0]; j++) {
         Call::require(rows[j] >= 0 && rows[j] < work.rows.n, "medoids", "pass rows of the points");
         chosen.push_back(int32_t(rows[j]));
     }
-    search->state.begin(chosen.data(), int(chosen.size()));
+    search->begin(chosen);
     tell(*search, call, false);
 }
 
@@ -230,8 +255,10 @@ void run_medoid_relocate(Workspace<T>& work, Call& call) {
 
 template <class T>
 void run_medoid_sweep(Workspace<T>& work, Call& call) {
-    const bool fell = begun(work).sweep(call.integer("reach"));
-    tell(begun(work), call, fell);
+    MedoidSearch<T>& search = begun(work);
+    const double before = search.state.loss;
+    const bool done = search.sweep(call.integer("reach"), call.integer("most"));
+    tell(search, call, search.state.loss < before, done);
 }
 
 }  // namespace lloydformer::ISA
