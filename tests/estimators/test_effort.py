@@ -47,7 +47,7 @@ def test_never_rises_and_never_above_lloyd_from_the_same_start(engine, init):
     fit = lf.RelocatingKMeans(
         6, init=start if init == "array" else init, effort=2, random_state=1, engine=engine
     ).fit(SMALL)
-    assert (np.diff(fit.objective_history_) <= 1e-9 * fit.objective_history_[0]).all()
+    assert (np.diff(fit.objective_history_) <= 0).all()
     assert len(fit.objective_history_) == fit.n_iter_ + 1
     assert fit.objective_history_[-1] == pytest.approx(fit.inertia_)
     if init == "array":
@@ -57,9 +57,10 @@ def test_never_rises_and_never_above_lloyd_from_the_same_start(engine, init):
 @pytest.mark.parametrize("effort", ["low", 2])
 def test_rounded_centers_do_not_let_it_rise(effort, engine):
     points = (SMALL / 100 + 3000).astype(np.float32)
-    for seed in range(3):
-        fit = lf.RelocatingKMeans(6, effort=effort, random_state=seed, engine=engine).fit(points)
-        assert (np.diff(fit.objective_history_) <= 1e-7 * fit.inertia_).all()
+    for seed, limit in itertools.product(range(3), [None, 100.0]):
+        how = {"effort": effort, "time_limit": limit, "random_state": seed, "engine": engine}
+        fit = lf.RelocatingKMeans(6, **how).fit(points)
+        assert (np.diff(fit.objective_history_) <= 0).all()
         assert fit.objective_history_[-1] == fit.inertia_
 
 
@@ -151,13 +152,13 @@ def ctrl_c_is_heard():
 
 
 @pytest.mark.usefixtures("ctrl_c_is_heard")
-@pytest.mark.parametrize("how", [{"patience": 300}, {"effort": 400}])
-def test_ctrl_c_in_one_call_keeps_the_best_so_far(how):
+@pytest.mark.parametrize(("how", "after"), [({"patience": 300}, 0.4), ({"effort": 400}, 1.5)])
+def test_ctrl_c_in_one_call_keeps_the_best_so_far(how, after):
     points = np.random.default_rng(0).normal(size=(5000, 8))
     model = lf.RelocatingKMeans(50, random_state=0, **how)
     main = threading.main_thread().ident
     assert main is not None
-    press = threading.Timer(0.4, signal.pthread_kill, (main, signal.SIGINT))
+    press = threading.Timer(after, signal.pthread_kill, (main, signal.SIGINT))
     press.start()
     with pytest.raises(KeyboardInterrupt):
         model.fit(points)

@@ -37,7 +37,7 @@ def test_the_sample_finds_all_clusters_from_a_bad_start(small_limits, engine, we
     model = lf.RelocatingKMeans(16, init=start, effort=4, random_state=0, engine=engine)
     model.fit(points, sample_weight=weights if weighted else None)
     assert len(np.unique(model.labels_[:16])) == 16
-    assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
+    assert (np.diff(model.objective_history_) <= 0).all()
 
 
 def test_a_weighted_sample_is_drawn_in_one_pass(engine):

@@ -19,8 +19,6 @@ from lloydformer.solving.rules import settled
 
 GAIN = 1e-6
 """A relocation is kept if it lowers the objective by this fraction."""
-_ROUNDED = 1e-9
-"""Objectives that differ by less than this fraction are equal but for rounding."""
 STILL = 1e-12
 """Centers are settled if moving them lowers the objective by no more than this fraction."""
 
@@ -100,12 +98,14 @@ class Relocations:
 
 
 def finished(descent: Descent, centers: Tensor, history: list[float]) -> Outcome:
-    """The outcome of centers; rounding them is kept from letting the history rise."""
+    """Label the points by these centers for the last time; the history never rises.
+
+    Rounding may let an objective rise, of a layer or of the centers as they are returned. Such a
+    value is replaced by the lowest one before it, and none is below the last one.
+    """
     found = descent.finish(centers, history)
-    end = found.history[-1]
-    most = (1 - _ROUNDED) * end
-    kept = tuple(end if before < most else before for before in found.history)
-    return replace(found, history=kept)
+    falling = np.maximum(np.minimum.accumulate(found.history), found.history[-1])
+    return replace(found, history=tuple(falling.tolist()))
 
 
 class Walk:
