@@ -65,9 +65,10 @@ class Relocations:
     def in_one_call(
         self, descent: Descent, starts: list[Tensor], seeds: range, layer: int = 0
     ) -> list[Walked] | None:
-        """Run from several starts by the engine; None if it cannot.
+        """Run the whole walks in one engine call.
 
-        Nor if a callback listens or there is a deadline, of which a call knows nothing.
+        Returns None if the engine has no such call, or if there is a callback or a deadline, which
+        have to be looked at after each layer.
         """
         if descent.callback is not None or self.limited:
             return None
