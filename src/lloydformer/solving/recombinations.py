@@ -93,10 +93,9 @@ class Recombinations:
     def of_sampled(self) -> "Recombinations":
         """What is run on all rows after a pool on a sample of them.
 
-        Lloyd's iterations from two starts, one of which is the best of the sample, and one child.
+        Two starts, one of which is the best of the sample, and one child.
         """
-        first = replace(self.first, patience=0)
-        return Recombinations(first, n_pool=2, n_children=1)
+        return Recombinations(self.first.of_large(), n_pool=2, n_children=1)
 
     @property
     def eager(self) -> bool:
@@ -157,14 +156,14 @@ class Search:
         return self.descent.rules.max_iter - len(self.history)
 
     def run(self, starts: Iterable[Tensor]) -> None:
-        """From the starts to the last child; without those that come after the deadline."""
-        if self.how.eager:
-            for place, centers in enumerate(starts):
-                self.take([centers], place)
-                if self.how.first.over:
-                    return
-        else:
-            self.take(list(starts))
+        """From the starts to the last child. Each start is run before the next one is seeded.
+
+        No start is seeded after the deadline.
+        """
+        for place, centers in enumerate(starts):
+            self.take([centers], place)
+            if self.how.first.over:
+                return
         self.breed()
 
     def take(self, starts: list[Tensor], first: int = 0) -> None:

@@ -58,6 +58,13 @@ class Relocations:
         """Is the deadline reached?"""
         return perf_counter() >= self.deadline
 
+    def of_large(self) -> "Relocations":
+        """The same for starts of large data: without relocations, which children make up for.
+
+        With a deadline there may be no children, so starts are relocated.
+        """
+        return self if self.limited else replace(self, patience=0)
+
     def so_far(self) -> Outcome | None:
         """What is known between two starts and not yet given back: nothing."""
         return None

@@ -72,8 +72,7 @@ def sampled_start(
         seed = int(rng.randint(2**31 - 1))
         now = perf_counter()
         deadline = now + (how.first.deadline - now) / 2
-        # Without relocations: children repair most of what is missing.
-        first = replace(how.first, seed=seed, patience=0, deadline=deadline)
+        first = replace(how.first.of_large(), seed=seed, deadline=deadline)
         search = Search(replace(how, first=first, child_patience=1), descent, 0)
         try:
             search.run(sample.gather(rows).double() for rows in starts)
