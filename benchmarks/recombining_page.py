@@ -18,6 +18,8 @@ PICTURES = PAGE.parent / "pictures"
 _PLACE = re.compile(r"(<!-- recombining: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 Result = dict[str, Any]
 BEFORE = "low, step by step"
+RATIOS = ("× low, step by step", "× low")
+"""Columns: CPU time divided by that of these two."""
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -59,7 +61,7 @@ def _row(result: Result, name: str, keys: list[str]) -> list[str]:
 
 def efforts(result: Result) -> str:
     names = list(next(iter(result["efforts"].values())))
-    head = ["", "k", "sets", "mean above", "most above", "CPU time", "times before", "times low"]
+    head = ["", "k", "sets", "mean above", "most above", "CPU time", *RATIOS]
     rows = []
     for name in names:
         for k in (10, 50, None):
@@ -73,8 +75,7 @@ def unseen(result: Result) -> str:
     """The same for sets on which nothing was chosen."""
     keys = [key for key in result["efforts"] if key.split("/")[0] not in TUNED]
     rows = [[n, str(len(keys)), *_row(result, n, keys)] for n in (BEFORE, "low", "medium", "high")]
-    return table(["", "problems", "mean above", "most above", "CPU time", "times before",
-                  "times low"], rows)  # fmt: skip
+    return table(["", "problems", "mean above", "most above", "CPU time", *RATIOS], rows)
 
 
 def each(result: Result) -> str:

@@ -87,7 +87,10 @@ FIT = {
     "foreign option": ("good.csv -k 2 --keep 0.9", "--keep: kmeans does not have.* trimmed"),
     "tol of medoids": ("good.csv -k 2 --algorithm medoids --tol 1", "--tol: medoids does not"),
     "keep too large": ("good.csv -k 2 --algorithm trimmed --keep 2", "--keep: found 2.0; pass a"),
-    "unknown effort": ("good.csv -k 2 --algorithm relocating --effort huge", "--effort: found 'h"),
+    "unknown effort": (
+        "good.csv -k 2 --algorithm relocating --effort huge",
+        "--effort: found 'huge'; pass best or high or low or medium or a whole number",
+    ),
     "effort below 0": ("good.csv -k 2 --algorithm relocating --effort -1", "--effort: found -1"),
     "no time": ("good.csv -k 2 --algorithm relocating --time-limit -1", "--time-limit: found -1.0"),
     "time of kmeans": ("good.csv -k 2 --time-limit 1", "--time-limit: kmeans does not have this"),

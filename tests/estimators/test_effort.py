@@ -37,7 +37,7 @@ def test_low_is_one_start_without_a_pool():
 
 
 def test_a_number_is_that_of_recombinations():
-    assert effort_of(30).children(5) == effort_of(30).children(50) == 30
+    assert effort_of(30).children(5, 100) == effort_of(30).children(50, 100) == 30
     assert 4 <= effort_of(1).n_pool <= effort_of(30).n_pool <= effort_of(10_000).n_pool
 
 
@@ -47,7 +47,7 @@ def test_never_rises_and_never_above_lloyd_from_the_same_start(engine, init):
     fit = lf.RelocatingKMeans(
         6, init=start if init == "array" else init, effort=2, random_state=1, engine=engine
     ).fit(SMALL)
-    assert (np.diff(fit.objective_history_) <= 1e-9 * fit.objective_history_[0]).all()
+    assert (np.diff(fit.objective_history_) <= 0).all()
     assert len(fit.objective_history_) == fit.n_iter_ + 1
     assert fit.objective_history_[-1] == pytest.approx(fit.inertia_)
     if init == "array":
@@ -57,9 +57,10 @@ def test_never_rises_and_never_above_lloyd_from_the_same_start(engine, init):
 @pytest.mark.parametrize("effort", ["low", 2])
 def test_rounded_centers_do_not_let_it_rise(effort, engine):
     points = (SMALL / 100 + 3000).astype(np.float32)
-    for seed in range(3):
-        fit = lf.RelocatingKMeans(6, effort=effort, random_state=seed, engine=engine).fit(points)
-        assert (np.diff(fit.objective_history_) <= 1e-7 * fit.inertia_).all()
+    for seed, limit in itertools.product(range(3), [None, 100.0]):
+        how = {"effort": effort, "time_limit": limit, "random_state": seed, "engine": engine}
+        fit = lf.RelocatingKMeans(6, **how).fit(points)
+        assert (np.diff(fit.objective_history_) <= 0).all()
         assert fit.objective_history_[-1] == fit.inertia_
 
 
@@ -151,13 +152,13 @@ def ctrl_c_is_heard():
 
 
 @pytest.mark.usefixtures("ctrl_c_is_heard")
-@pytest.mark.parametrize("how", [{"patience": 300}, {"effort": 400}])
-def test_ctrl_c_in_one_call_keeps_the_best_so_far(how):
+@pytest.mark.parametrize(("how", "after"), [({"patience": 300}, 0.4), ({"effort": 400}, 1.5)])
+def test_ctrl_c_in_one_call_keeps_the_best_so_far(how, after):
     points = np.random.default_rng(0).normal(size=(5000, 8))
     model = lf.RelocatingKMeans(50, random_state=0, **how)
     main = threading.main_thread().ident
     assert main is not None
-    press = threading.Timer(0.4, signal.pthread_kill, (main, signal.SIGINT))
+    press = threading.Timer(after, signal.pthread_kill, (main, signal.SIGINT))
     press.start()
     with pytest.raises(KeyboardInterrupt):
         model.fit(points)
@@ -203,6 +204,7 @@ def test_fewer_different_points_than_clusters(k, engine):
 @pytest.mark.parametrize(
     ("wrong", "word"),
     [({"effort": "huge"}, "effort"), ({"effort": -1}, "effort"), ({"effort": 2.5}, "effort"),
+     ({"effort": True}, "effort"), ({"effort": False}, "effort"),
      ({"time_limit": -1.0}, "time_limit")],
 )  # fmt: skip
 def test_wrong_parameters_are_named(wrong, word):
@@ -212,6 +214,79 @@ def test_wrong_parameters_are_named(wrong, word):
 
 def test_efforts_grow():
     for k in (10, 50):
-        sizes = [(e.n_pool, e.children(k)) for e in EFFORTS.values()]
+        sizes = [(e.n_pool, e.children(k, 1000)) for e in EFFORTS.values()]
         assert sizes == sorted(sizes)
-    assert effort_of("high").children(24) < effort_of("high").children(25)
+    high = effort_of("high")
+    assert high.children(24, 400) < high.children(25, 400) < high.children(25, 399)
+
+
+@pytest.mark.parametrize("effort", ["medium", "high", "best"])
+@pytest.mark.parametrize("max_iter", [3, 30])
+def test_few_layers_are_not_worse_with_more_effort(effort, max_iter):
+    for seed in range(3):
+        low, more = (
+            lf.RelocatingKMeans(10, effort=e, max_iter=max_iter, random_state=seed).fit(DIGITS)
+            for e in ("low", effort)
+        )
+        assert 0 < more.n_iter_ <= max_iter
+        assert more.inertia_ == low.inertia_
+
+
+def test_a_small_limit_leaves_enough_layers_to_each_start():
+    for name, effort in EFFORTS.items():
+        assert effort.within(None) == effort
+        assert effort.within(39) == EFFORTS["low"]
+        for most in (40, 100, 1000):
+            assert effort.within(most).n_pool <= max(1, most // 20)
+        assert effort.within(400).n_pool == effort.n_pool, name
+    heard = []
+    lf.RelocatingKMeans(
+        8, effort="high", max_iter=60, random_state=0, callback=heard.append
+    ).fit(DIGITS)  # fmt: skip
+    assert 20 < len(heard) <= 60
+
+
+def test_no_children_when_there_is_no_error_left(engine):
+    points = np.repeat([[0.0, 0.0], [1.0, 0.0], [5.0, 5.0]], 4, axis=0)
+    few, many = (
+        lf.RelocatingKMeans(3, effort=e, random_state=0, engine=engine).fit(points).n_iter_
+        for e in (4, 24)
+    )
+    assert few == many
+
+
+@pytest.mark.parametrize("how", [{"effort": 5000}, {"effort": 3, "max_iter": 2**24}])
+def test_a_large_budget_is_still_one_call(how, monkeypatch):
+    def steps(*of):
+        raise AssertionError("layer by layer")
+
+    if lf.engines.instruction_set() is None:
+        pytest.skip("the kernels of the native engine were not built here")
+    one = lf.RelocatingKMeans(3, effort=3, random_state=0).fit(SMALL)
+    monkeypatch.setattr("lloydformer.solving.recombinations.Walk", steps)
+    monkeypatch.setattr("lloydformer.solving.effort.Effort.children", lambda self, k, n: 3)
+    two = lf.RelocatingKMeans(3, random_state=0, engine="native", **how)
+    assert two.fit(SMALL).inertia_ <= one.inertia_ * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rest", [None, 2])
+def test_walks_that_fill_their_history_are_run_layer_by_layer(rest, monkeypatch):
+    how = {"effort": 3, "rest": rest, "random_state": 0}
+    one = lf.RelocatingKMeans(6, **how).fit(SMALL)
+    monkeypatch.setattr("lloydformer.engines.native.tasks._LAYERS", 4 * 30)
+    two = lf.RelocatingKMeans(6, **how).fit(SMALL)
+    np.testing.assert_allclose(two.cluster_centers_, one.cluster_centers_, atol=1e-9)
+    assert two.n_iter_ == one.n_iter_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("effort", ["low", 1])
+def test_never_above_lloyd_that_keeps_empty_clusters(effort):
+    """Starts far from the data, most of whose clusters have no points."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        points = rng.normal(size=(60, 2))
+        start = points[:6] + 10 * rng.normal(size=(6, 2))
+        lloyd = lf.KMeans(6, init=start, empty="keep").fit(points)
+        ours = lf.RelocatingKMeans(6, init=start, effort=effort, random_state=seed).fit(points)
+        assert ours.inertia_ <= lloyd.inertia_ * (1 + 1e-12)

@@ -43,7 +43,7 @@ def test_max_iter_counts_every_layer(engine):
         callback=heard.append,
     ).fit(MANY)  # fmt: skip
     assert 10 < model.n_iter_ == len(heard) <= 20
-    assert (np.diff(model.objective_history_) <= 1e-9 * model.objective_history_[0]).all()
+    assert (np.diff(model.objective_history_) <= 0).all()
 
 
 def test_more_patience_is_no_worse(engine):

@@ -14,6 +14,8 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import ENGINES, Chunked, Native, instruction_set
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.pruning import prune
+from lloydformer.plans.relocating import relocate
+from lloydformer.plans.splitting import Draws
 from lloydformer.solving.descent import Descent
 from lloydformer.solving.relocations import Relocations, Walk
 from lloydformer.solving.rules import Rules
@@ -82,6 +84,31 @@ def test_many_clusters_have_fewer_candidates(name):
     centers, _ = run_plan(name, points, start, None, Relocations(seed=2, rest=2), 12)
     np.testing.assert_allclose(centers[-1], plain.centers[-1], atol=1e-9)
     assert plain.kept == (True,)
+
+
+@EACH
+@given(st.integers(0, 10**6), st.integers(1, 6), st.booleans(), st.sampled_from([0, 1]))
+@settings(deadline=None, max_examples=12)
+def test_starts_far_from_the_data(name, seed, k, weighted, rest):
+    """No cluster can be split: all points are nearer to a drawn point than to the center."""
+    points, start, weights = blobs(seed, n=40, d=2, k=k, weighted=weighted)
+    how = {"rest": rest, "seed": seed}
+    plain = Plain(**how).run(points, start + 1000, 60, weights)
+    centers, objective = run_plan(name, points, start + 1000, weights, Relocations(**how), 60)
+    np.testing.assert_allclose(centers[-1], plain.centers[-1], atol=1e-9)
+    np.testing.assert_allclose(objective, plain.objective[:-1], rtol=1e-9)
+
+
+@EACH
+def test_a_relocation_that_splits_nothing_is_a_step_of_lloyds(name):
+    points, start = np.array([[0.0], [1], [10], [11], [20], [21]]), np.array([[50.0], [60], [70]])
+    data = TensorBlocks(torch.from_numpy(points))
+    with ENGINE[name](1).open(data) as session:
+        found = relocate(session, torch.from_numpy(start) - data.origin, 3, Draws(0, 0, 3))
+    assert (found.centers + data.origin).flatten().tolist() == [10.5, 60, 70]
+    assert found.after == pytest.approx(401.5)
+    model = lf.RelocatingKMeans(3, init=start, rest=0, random_state=0, engine=name).fit(points)
+    assert model.inertia_ == pytest.approx(1.5)
 
 
 @EACH

@@ -94,7 +94,8 @@ class Recombining:
     centers are merged to k, and the result is relocated with `child_patience`. A child that is new
     and better than the worst member takes its place. If no child of the last generation was taken,
     or if the pool has a single member, children are mutated before they are relocated: a center
-    is dropped, and a point becomes a center. It ends after `n_children` children.
+    is dropped, and a point becomes a center. It ends after `n_children` children, or
+    if the best member has no error left.
 
     The first start draws the noise of `Relocating` with the same seed; every later start and
     child uses the next seed.
@@ -135,7 +136,11 @@ class Recombining:
         generation(list(starts), 0, self.patience)
         taken = len(pool) > 1
         n_children = self.n_children if starts.shape[1] > 1 else 0
-        while len(kept) < n_children and len(lowest) + self.together <= n_layers:
+        while (
+            len(kept) < n_children
+            and len(lowest) + self.together <= n_layers
+            and pool[0].objective > 0
+        ):
             numbers = range(len(kept), min(len(kept) + self.together, n_children))
             begin = [self.child(problem, pool, number, mutate=not taken) for number in numbers]
             new = generation(begin, len(starts) + len(kept), self.child_patience)

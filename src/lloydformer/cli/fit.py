@@ -166,7 +166,10 @@ def fit(
     ] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option("--time-limit", help="relocating: seconds that a fit takes at most."),
+        typer.Option(
+            "--time-limit",
+            help="relocating: stop after this many seconds; seeding is completed first.",
+        ),
     ] = None,
     start_from: Annotated[
         Path | None,

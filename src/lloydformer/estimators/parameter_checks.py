@@ -7,6 +7,7 @@ names of scikit-learn; the bounds of scikit-learn in pyproject.toml are versions
 import inspect
 from collections.abc import Callable
 from functools import cache, wraps
+from numbers import Integral
 from typing import Any
 
 from sklearn.base import _fit_context
@@ -16,7 +17,17 @@ from lloydformer.data.shard import Shard
 from lloydformer.engines.ranks import joined_ranks
 from lloydformer.engines.ranks.group import MessageKind
 
-__all__ = ["Interval", "StrOptions", "checked_fit", "parameters_hold"]
+__all__ = ["Interval", "StrOptions", "WholeNumbers", "checked_fit", "parameters_hold"]
+
+
+class WholeNumbers(Interval):
+    """Integers from `low` to `high`. True and False are not among them."""
+
+    def __init__(self, low: int, high: int) -> None:
+        super().__init__(Integral, low, high, closed="both")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
 def checked_fit(fit: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,20 +11,20 @@ from torch import Tensor
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
-from lloydformer.data.blocks import Blocks
+from lloydformer.data.blocks import Blocks, SparseBlocks
 from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.parameter_checks import Interval, StrOptions
+from lloydformer.estimators.parameter_checks import Interval, StrOptions, WholeNumbers
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.session import Session
 from lloydformer.solving.descent import Stopped
-from lloydformer.solving.effort import EFFORTS, effort_of
+from lloydformer.solving.effort import EFFORTS, Effort, effort_of
 from lloydformer.solving.recombinations import Recombinations
 from lloydformer.solving.relocations import Relocations
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.sampling import sample_rows, with_sampled_starts
+from lloydformer.solving.sampling import StoppedSample, sample_rows, with_sampled_starts
 from lloydformer.solving.solve import Course
 from lloydformer.solving.solve import Starts as InitialCenters
 
@@ -45,27 +45,28 @@ class RelocatingKMeans(Clusterer):
         Number of clusters, k. X needs at least k rows with positive weight.
     effort : {"low", "medium", "high", "best"} or int, default="low"
         How much is searched. "low" relocates from one start. The others have a pool: "medium"
-        4 starts and 16 recombinations (12 for fewer than 25 clusters), "high" 10 and 96 (40),
-        "best" 16 and 400. A number is that of the recombinations. If `init` is an array, it is the
-        first start of the pool, and the others use "k-means++". docs/recombining.md has the
-        objectives and times of each.
+        4 starts and 16 recombinations (12 for fewer than 25 clusters), "high" 10 and 96 (40 for
+        fewer than 25 clusters, otherwise 128 for fewer than 16 rows a cluster), "best" 16 and 400.
+        An integer is the number of recombinations; the pool has a sixth as many starts, from 4 to
+        16; 0 is "low". If `init` is an array, it is the first start of the pool, and the others use
+        "k-means++". docs/recombining.md has the objectives and times of each.
     time_limit : float or None, default=None
-        Seconds after which no further layer begins; the best result so far is kept. A layer that
-        has begun is completed, and the last assignment follows. With a limit, the result depends
-        on the speed of the machine. None: no limit.
+        No new layer begins after this many seconds. Seeding and the last assignment are not
+        bounded, so the fit may take longer. The best result so far is kept; it depends on the speed
+        of the machine. None: no limit.
     patience : int or None, default=None
         Stop relocating after this number of relocations in a row that were not kept. A larger value
         gives better centers and takes longer. 0 is Lloyd's algorithm. None: that of `effort`, 5
         for "low".
     n_moved : int or None, default=None
-        Number of clusters that one relocation splits; at most `n_clusters`. None: 5; with a pool
-        and 60 clusters or more 10, between 30 and 60 a sixth of them.
+        Number of clusters that one relocation splits; at most `n_clusters`. None: 5. With a pool:
+        n_clusters // 6, at least 5 and at most 10.
     n_draws : int, default=3
         Number of random splits tried for each of these clusters. The best one is used.
     rest : int or None, default=None
         Number of Lloyd's iterations before each relocation. None: until the centers have settled,
-        so that the result is never worse than that of Lloyd's iterations alone. 2 is better where
-        `max_iter` is small.
+        so that the result is never above that of ``KMeans(empty="keep")`` from the same start,
+        unless `max_iter` or `time_limit` ends it. 2 is better where `max_iter` is small.
     init : {"k-means++", "k-means||", "robust", "random"}, array or callable, default="k-means++"
         Initial centers:
 
@@ -84,7 +85,9 @@ class RelocatingKMeans(Clusterer):
         10 if `init` is "random" or a callable and `effort` is "low", otherwise 1.
     max_iter : int or None, default=None
         Maximum number of layers of one start or pool. An iteration of Lloyd's algorithm is one
-        layer, a relocation is 3 + `n_moved` layers. None: 2000 for each start and recombination.
+        layer, a relocation is 3 + `n_moved` layers. A pool has fewer starts if its share is below
+        20 layers a start; below 40 layers in total, the fit is that of "low". None: 2000 times the
+        number of starts and recombinations, in total.
     tol : float, default=1e-4
         Relative tolerance of the stop rule. A start ends when the squared distance that the
         centers moved in one iteration, summed over all centers, is at most `tol` times the
@@ -147,8 +150,9 @@ class RelocatingKMeans(Clusterer):
     Notes
     -----
     `objective_history_` never rises; with a pool it is the lowest objective of all solutions so
-    far. A cluster that loses all its points keeps its center until a
-    relocation removes it. docs/relocating.md has the algorithm step by step, and measurements.
+    far. A cluster that loses all its points keeps its center until a relocation removes it, whereas
+    `KMeans` fills it at once: from a start with empty clusters `KMeans` may end lower.
+    docs/relocating.md has the algorithm step by step, and measurements.
 
     Examples
     --------
@@ -166,7 +170,7 @@ class RelocatingKMeans(Clusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{k: v for k, v in Clusterer._parameter_constraints.items() if k != "empty"},
-        "effort": [StrOptions(set(EFFORTS)), Interval(Integral, 0, 2**31 - 1, closed="both")],
+        "effort": [StrOptions(set(EFFORTS)), WholeNumbers(0, 2**31 - 1)],
         "time_limit": [None, Interval(Real, 0, None, closed="left")],
         "max_iter": [None, *Clusterer._parameter_constraints["max_iter"]],
         "patience": [None, Interval(Integral, 0, None, closed="left")],
@@ -222,22 +226,27 @@ class RelocatingKMeans(Clusterer):
         return MeansPlan()
 
     @property
+    def _search_effort(self) -> Effort:
+        return effort_of(self.effort).within(None if self.max_iter is None else int(self.max_iter))
+
+    @property
     def _n_pool(self) -> int:  # type: ignore[override]
-        return effort_of(self.effort).n_pool
+        return self._search_effort.n_pool
 
     def _begin(
         self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
     ) -> tuple[InitialCenters, Course]:
         begin: InitialCenters = starts
         course, k = self._course(session, rng), int(self.n_clusters)
-        if isinstance(course, Recombinations) and sample_rows(session.layout, k) is not None:
+        large = sample_rows(session.layout, k) is not None and not isinstance(blocks, SparseBlocks)
+        if isinstance(course, Recombinations) and large:
             starts.per_pool = 1
             begin = with_sampled_starts(starts, k, course, self._rules(), rng)
             course = course.of_sampled()
         return in_time(begin, course), course
 
     def _course(self, session: Session, rng: np.random.RandomState) -> Relocations | Recombinations:
-        effort, limit, k = effort_of(self.effort), self.time_limit, int(self.n_clusters)
+        effort, limit, k = self._search_effort, self.time_limit, int(self.n_clusters)
         first = Relocations(
             n_moved=effort.n_moved(k) if self.n_moved is None else int(self.n_moved),
             n_draws=int(self.n_draws),
@@ -248,8 +257,8 @@ class RelocatingKMeans(Clusterer):
         )
         if effort.n_pool == 1:
             return first
-        patience = effort.child_patience(k)
-        return Recombinations(first, effort.n_pool, effort.children(k), patience)
+        n_children = effort.children(k, session.layout.n_rows)
+        return Recombinations(first, effort.n_pool, n_children, effort.child_patience(k))
 
     def _rules(self) -> Rules:
         most = effort_of(self.effort).max_layers if self.max_iter is None else int(self.max_iter)
@@ -265,6 +274,11 @@ def in_time(starts: InitialCenters, course: Relocations | Recombinations) -> Ini
                 yield centers
                 if course.over:
                     return
+        except StoppedSample as stop:
+            assert isinstance(course, Recombinations)
+            course.stop()
+            yield stop.centers
+            raise Stopped(None) from None
         except KeyboardInterrupt:
             raise Stopped(course.so_far()) from None
 

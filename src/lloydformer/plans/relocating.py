@@ -99,8 +99,6 @@ def by_folds(session: Session, centers: Tensor, n_moved: int, draws: Draws) -> R
     known = session.fold(Errors(centers.to(dtype)))
     before = known[2].sum().item()
     grown = split(session, known, n_moved, draws, centers.to(dtype))
-    if len(grown) == k:
-        return Relocated(centers, before, before)
     sums, masses, _ = session.fold(Nearest(grown.to(dtype)))
     grown = means_or(sums, masses, grown)
     while len(grown) > k:

@@ -1,13 +1,17 @@
 """How much a relocating fit searches: patience, pool and children for each effort."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LAYERS = 2000
 """Layers of each start and child at most, if the user sets no limit."""
 
 
+FEWEST_LAYERS = 20
+"""Layers of each start at least: a small limit of the user allows fewer starts."""
 FEW_CLUSTERS = 25
 """Below this number of clusters, children relocate less, and there are fewer of them."""
+FEW_ROWS = 16
+"""Below this number of rows for each cluster, there are more children."""
 
 
 @dataclass(frozen=True)
@@ -23,23 +27,39 @@ class Effort:
     n_children : int
         Number of recombinations.
     n_children_of_few : int or None
-        The same for few clusters, where a solution is found sooner; None: no fewer.
+        Number of recombinations for fewer than `FEW_CLUSTERS` clusters, which need fewer of them.
+        None: `n_children`.
+    n_children_of_small : int or None
+        Number of recombinations for small clusters: fewer than `FEW_ROWS` rows for each, which need
+        more of them. None: `n_children`.
     """
 
     patience: int
     n_pool: int = 1
     n_children: int = 0
     n_children_of_few: int | None = None
+    n_children_of_small: int | None = None
 
     @property
     def max_layers(self) -> int:
         """Layers in all, if the user sets no limit."""
         return LAYERS * (self.n_pool + self.n_children)
 
-    def children(self, n_clusters: int) -> int:
-        """Number of recombinations for so many clusters."""
-        few = n_clusters < FEW_CLUSTERS and self.n_children_of_few is not None
-        return self.n_children_of_few or 0 if few else self.n_children
+    def within(self, max_layers: int | None) -> "Effort":
+        """The same with so few starts that each has enough layers; with a single one "low"."""
+        if max_layers is None:
+            return self
+        n_pool = min(self.n_pool, max_layers // FEWEST_LAYERS)
+        return replace(self, n_pool=n_pool) if n_pool > 1 else EFFORTS["low"]
+
+    def children(self, n_clusters: int, n_rows: int) -> int:
+        """Number of recombinations for so many clusters and rows."""
+        special = None
+        if n_clusters < FEW_CLUSTERS:
+            special = self.n_children_of_few
+        elif n_rows < FEW_ROWS * n_clusters:
+            special = self.n_children_of_small
+        return self.n_children if special is None else special
 
     def child_patience(self, n_clusters: int) -> int:
         """As `patience`, for a child."""
@@ -53,16 +73,16 @@ class Effort:
 EFFORTS = {
     "low": Effort(patience=5),
     "medium": Effort(patience=1, n_pool=4, n_children=16, n_children_of_few=12),
-    "high": Effort(patience=1, n_pool=10, n_children=96, n_children_of_few=40),
+    "high": Effort(1, n_pool=10, n_children=96, n_children_of_few=40, n_children_of_small=128),
     "best": Effort(patience=3, n_pool=16, n_children=400),
 }
 """Efforts by name."""
 
 
 def effort_of(wanted: str | int) -> Effort:
-    """The effort of a name, or of a number of recombinations.
+    """The effort of a name, or of a number of recombinations; 0 is "low".
 
-    A number gets a pool of a sixth of it, at least 4 and at most 16; 0 is "low".
+    For a number, the pool has a sixth as many starts, from 4 to 16.
     """
     if isinstance(wanted, str):
         return EFFORTS[wanted]

@@ -1,5 +1,6 @@
 """The course of recombining k-means: a pool of relocated solutions, and children of pairs."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -79,8 +80,6 @@ class Recombinations:
         Patience of their relocations.
     together : int
         Number of children that are made from the same pool.
-    waits : bool
-        Begin when all starts are there, although there is a deadline.
     """
 
     first: Relocations
@@ -88,27 +87,29 @@ class Recombinations:
     n_children: int = 40
     child_patience: int = 1
     together: int = 4
-    waits: bool = False
     _starts: list[Tensor] = field(default_factory=list, repr=False, compare=False)
     _search: "Search | None" = field(default=None, repr=False, compare=False)
 
     def of_sampled(self) -> "Recombinations":
         """What is run on all rows after a pool on a sample of them.
 
-        Lloyd's iterations from two starts, one of which is the best of the sample, and one child.
+        Two starts, one of which is the best of the sample, and one child.
         """
-        first = replace(self.first, patience=0)
-        return Recombinations(first, n_pool=2, n_children=1, waits=True)
+        return Recombinations(self.first.of_large(), n_pool=2, n_children=1)
 
     @property
     def eager(self) -> bool:
-        """Is each start run as soon as it is there? With a deadline: there may be no other."""
-        return self.first.limited and not self.waits
+        """With a deadline each start is run as soon as it is there: there may be no other."""
+        return self.first.limited
 
     @property
     def over(self) -> bool:
         """No further start is wanted: the time is over, and there is a result."""
         return self.first.over and self._search is None
+
+    def stop(self) -> None:
+        """Begin no further layer: the next start is only measured, and ends the pool."""
+        self.first = replace(self.first, deadline=-math.inf)
 
     def so_far(self) -> Outcome | None:
         """The best solution of a pool that still waits for starts."""
@@ -155,14 +156,14 @@ class Search:
         return self.descent.rules.max_iter - len(self.history)
 
     def run(self, starts: Iterable[Tensor]) -> None:
-        """From the starts to the last child; without those that come after the deadline."""
-        if self.how.eager:
-            for place, centers in enumerate(starts):
-                self.take([centers], place)
-                if self.how.first.over:
-                    return
-        else:
-            self.take(list(starts))
+        """From the starts to the last child. Each start is run before the next one is seeded.
+
+        No start is seeded after the deadline.
+        """
+        for place, centers in enumerate(starts):
+            self.take([centers], place)
+            if self.how.first.over:
+                return
         self.breed()
 
     def take(self, starts: list[Tensor], first: int = 0) -> None:
@@ -171,17 +172,20 @@ class Search:
         self._generation(starts, first, self.how.first.patience, most)
 
     def breed(self) -> None:
-        """Make the children."""
-        how, members = self.how, self.pool.members
-        taken, born = len(members) > 1, 0
-        more_than_one = len(members[0].centers) > 1
-        while born < how.n_children and self.left > how.together and more_than_one:
+        """Make the children, until there are enough or the best solution has no error left."""
+        how = self.how
+        taken, born = len(self.pool.members) > 1, 0
+        while self._may_improve() and born < how.n_children and self.left > how.together:
             numbers = range(born, min(born + how.together, how.n_children))
             begin = [self._child(number, mutate=not taken) for number in numbers]
             most = self.left // len(begin)
             new = self._generation(begin, how.n_pool + born, how.child_patience, most)
             taken = any(new) and len(self.pool.members) > 1
             born += len(new)
+
+    def _may_improve(self) -> bool:
+        best = self.pool.members[0]
+        return len(best.centers) > 1 and best.objective > 0
 
     def outcome(self) -> Outcome | None:
         """The best solution so far, those of an interrupted generation included."""

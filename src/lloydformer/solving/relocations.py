@@ -19,8 +19,6 @@ from lloydformer.solving.rules import settled
 
 GAIN = 1e-6
 """A relocation is kept if it lowers the objective by this fraction."""
-_ROUNDED = 1e-9
-"""Objectives that differ by less than this fraction are equal but for rounding."""
 STILL = 1e-12
 """Centers are settled if moving them lowers the objective by no more than this fraction."""
 
@@ -60,6 +58,13 @@ class Relocations:
         """Is the deadline reached?"""
         return perf_counter() >= self.deadline
 
+    def of_large(self) -> "Relocations":
+        """The same for starts of large data: without relocations, which children make up for.
+
+        With a deadline there may be no children, so starts are relocated.
+        """
+        return self if self.limited else replace(self, patience=0)
+
     def so_far(self) -> Outcome | None:
         """What is known between two starts and not yet given back: nothing."""
         return None
@@ -67,9 +72,10 @@ class Relocations:
     def in_one_call(
         self, descent: Descent, starts: list[Tensor], seeds: range, layer: int = 0
     ) -> list[Walked] | None:
-        """Run from several starts by the engine; None if it cannot.
+        """Run the whole walks in one engine call.
 
-        Nor if a callback listens or there is a deadline, of which a call knows nothing.
+        Returns None if the engine has no such call, or if there is a callback or a deadline, which
+        have to be looked at after each layer.
         """
         if descent.callback is not None or self.limited:
             return None
@@ -100,12 +106,14 @@ class Relocations:
 
 
 def finished(descent: Descent, centers: Tensor, history: list[float]) -> Outcome:
-    """The outcome of centers; rounding them is kept from letting the history rise."""
+    """Label the points by these centers for the last time; the history never rises.
+
+    Rounding may let an objective rise, of a layer or of the centers as they are returned. Such a
+    value is replaced by the lowest one before it, and none is below the last one.
+    """
     found = descent.finish(centers, history)
-    end = found.history[-1]
-    most = (1 - _ROUNDED) * end
-    kept = tuple(end if before < most else before for before in found.history)
-    return replace(found, history=kept)
+    falling = np.maximum(np.minimum.accumulate(found.history), found.history[-1])
+    return replace(found, history=tuple(falling.tolist()))
 
 
 class Walk:

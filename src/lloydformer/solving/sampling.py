@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 from torch import Tensor
@@ -24,6 +25,14 @@ ROWS_A_CLUSTER = 20
 """Rows of a sample for each cluster, at least."""
 LARGE = 1 << 29
 """Products n d k of a pass over the data from which a sample pays."""
+
+
+class StoppedSample(KeyboardInterrupt):
+    """Ctrl-C while the pool works on a sample; `centers` (k, d): its best solution so far."""
+
+    def __init__(self, centers: Tensor) -> None:
+        super().__init__("stopped by the user")
+        self.centers = centers
 
 
 def sample_rows(layout: Layout, n_clusters: int) -> int | None:
@@ -52,7 +61,8 @@ def sampled_start(
 ) -> Tensor:
     """The best centers (k, d) of a pool on these rows, in the coordinates of the session.
 
-    They weigh the same there.
+    Rows weigh the same there. Half of the time that is left is spent on it. `StoppedSample` if the
+    user stops it when there is a solution.
     """
     blocks = TensorBlocks(session.gather(rows))
     with choose("auto", blocks).open(blocks) as sample:
@@ -60,9 +70,17 @@ def sampled_start(
         descent = Descent(MeansPlan().knowing(square), sample, rules, tolerance)
         starts = seeds_of_starts(sample, n_clusters, rng, how.n_pool)
         seed = int(rng.randint(2**31 - 1))
-        first = replace(how.first, seed=seed, patience=0)  # children repair most of it
+        now = perf_counter()
+        deadline = now + (how.first.deadline - now) / 2
+        first = replace(how.first.of_large(), seed=seed, deadline=deadline)
         search = Search(replace(how, first=first, child_patience=1), descent, 0)
-        search.run(sample.gather(rows).double() for rows in starts)
+        try:
+            search.run(sample.gather(rows).double() for rows in starts)
+        except KeyboardInterrupt:
+            found = search.outcome()
+            if found is None:
+                raise
+            raise StoppedSample(found.centers + blocks.origin.double()) from None
         return search.pool.members[0].centers + blocks.origin.double()
 
 
@@ -73,12 +91,23 @@ def with_sampled_starts(
     rules: Rules,
     rng: np.random.RandomState,
 ) -> Starts:
-    """After each start one that comes from a sample."""
+    """After each start one that comes from a sample.
+
+    With a time limit the first sample comes before the first start: there may be no time for both.
+    """
+
+    def sampled(session: Session) -> Tensor:
+        rows = drawn_rows(session, n_clusters, rng)
+        return sampled_start(session, rows, n_clusters, how, rules, rng)
 
     def both(session: Session) -> Iterator[Tensor]:
+        before = how.first.limited
+        if before:
+            yield sampled(session)
         for centers in starts(session):
             yield centers
-            rows = drawn_rows(session, n_clusters, rng)
-            yield sampled_start(session, rows, n_clusters, how, rules, rng)
+            if not before:
+                yield sampled(session)
+            before = False
 
     return both

@@ -91,10 +91,11 @@ _LAYERS = 1 << 22
 def _walks(points: OpenPoints, task: Walks) -> list[Walked] | None:
     b, k, _ = task.starts.shape
     large = points.layout.n_rows * task.starts[0].numel() > _SMALL
-    if large or b * task.max_layers > _LAYERS or task.max_layers < 1:
+    if large or task.max_layers < 1:
         return None
+    layers = min(task.max_layers, _LAYERS // b)
     centers = task.starts.clone().contiguous()
-    history, masses = np.empty((b, task.max_layers)), np.empty((b, k))
+    history, masses = np.empty((b, layers)), np.empty((b, k))
     counts, objectives = np.zeros(b, dtype=np.int64), np.empty(b)
     seeds, interrupted = np.array(task.seeds, dtype=np.int64), False
     try:
@@ -108,6 +109,9 @@ def _walks(points: OpenPoints, task: Walks) -> list[Walked] | None:
         interrupted = True
         if not counts.all():  # or before it
             raise
+    more = (task.rest or 0) + 3 + min(task.n_moved, k)  # layers until the next relocation is done
+    if not interrupted and layers < task.max_layers and counts.max() + more > layers:
+        return None  # ended by the size of the history, not by a rule of the walk
     return [
         Walked(centers[w], tuple(masses[w].tolist()), float(objectives[w]),
                history[w, : counts[w]].tolist(), interrupted)

@@ -99,7 +99,8 @@ def _reworded(error: str) -> str:
         most = f" and {'at most' if span[4] == ']' else 'below'} {span[3].removesuffix('.0')}"
         wanted = f"a number {low}{'' if span[3] == 'inf' else most}"
     elif words is not None:
-        wanted = " or ".join(sorted(re.findall(r"'(.*?)'", words[1])))
+        whole = ["a whole number"] if "an int in the range" in wanted else []
+        wanted = " or ".join(sorted(re.findall(r"'(.*?)'", words[1])) + whole)
     return f"{option_of(parts[1])}: found {found}; pass {wanted}"
 
 

@@ -27,7 +27,6 @@ class Relocation {
         assign_kept(pool, centers, k);
         tried_ = kept_;
         grow(pool, moves);
-        if (tried_.k == k) return {objective_, objective_};
         tried_.assign(pool, rows_, 0, [](auto&&...) {});
         tried_.to_means();
         while (tried_.k > k) prune(pool);
