@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import lloydformer as lf
+from lloydformer.data.table_options import TableOptions
 from lloydformer.jobs.fit import cluster as cluster_job
 from lloydformer.jobs.fit.cluster import ClusterFitJob
 from lloydformer.jobs.fit.outputs import FitOutputs
@@ -16,6 +17,7 @@ from lloydformer.jobs.fit.settings import FitSettings
 dask = pytest.importorskip("dask", reason="dask is not installed (extra `dask`)")
 distributed = pytest.importorskip("distributed", reason="dask is not installed (extra `dask`)")
 X = np.random.default_rng(0).normal(size=(9000, 4)).astype(np.float32)
+OPTIONS = TableOptions(shell=True)
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def test_files_on_another_file_system_and_rows_left_out(client, here):
         np.save(file, X)
     settings = FitSettings("trimmed", {"keep": 0.9, "random_state": 0, "max_iter": 3})
     outputs = FitOutputs(here / "out", "parquet")
-    job = ClusterFitJob("memory://points/*.npy", 3, settings, lf_options(), outputs)
+    job = ClusterFitJob("memory://points/*.npy", 3, settings, OPTIONS, outputs)
     model, totals, summary = job.run(client)
     alone = lf.TrimmedKMeans(3, keep=0.9, random_state=0, max_iter=3).fit(X)
     np.testing.assert_array_equal(model.cluster_centers_, alone.cluster_centers_)
@@ -81,12 +83,6 @@ def test_files_on_another_file_system_and_rows_left_out(client, here):
     np.testing.assert_array_equal(labels["outlier"] == 1, alone.labels_ == -1)
     assert totals.sizes.sum() + totals.left_out.sum() == 9000
     assert summary["ranges"] == 1
-
-
-def lf_options():
-    from lloydformer.data.table_options import TableOptions
-
-    return TableOptions(shell=True)
 
 
 def test_no_row_comes_to_the_client(client, here, monkeypatch):
@@ -98,20 +94,58 @@ def test_no_row_comes_to_the_client(client, here, monkeypatch):
         return read(part, columns, options)
 
     monkeypatch.setattr(cluster_job, "read_range", on_a_worker)
-    settings = FitSettings("kmeans", {"random_state": 0})
-    job = ClusterFitJob("data", 3, settings, lf_options(), FitOutputs(here / "out"))
-    assert job.run(client)[2]["n"] == 9000
+    assert kmeans_job("data", here).run(client)[2]["n"] == 9000
     with pytest.raises(ValueError, match="No worker"):
         on_a_worker(None, None, None)
 
 
 def test_a_missing_value_names_the_file_and_the_range(client, here):
     pd.DataFrame({"a": [1.0, None], "b": 1.0, "c": 1.0, "d": 1.0}).to_parquet("data/x.parquet")
-    settings = FitSettings("kmeans", {})
-    job = ClusterFitJob("data", 3, settings, lf_options(), FitOutputs(here / "out"))
     with pytest.raises(ValueError, match=r"NaN or infinity in .*x.parquet, row groups 0 to 1, row"):
-        job.run(client)
+        kmeans_job("data", here).run(client)
     assert not (here / "out").exists()
+
+
+def test_the_index_of_a_data_frame_is_no_feature(client, here):
+    frame = pd.DataFrame(X[:300], columns=list("abcd"), index=pd.Index(np.arange(300.0), name="t"))
+    frame.to_parquet("indexed.parquet")
+    job = kmeans_job("indexed.parquet", here)
+    assert job.run(client)[2]["columns"] == list("abcd")
+    options = TableOptions(columns=("a", "t"), shell=True)
+    assert kmeans_job("indexed.parquet", here, options).run(client)[2]["columns"] == ["a", "t"]
+
+
+def kmeans_job(data, here, options=OPTIONS):
+    settings = FitSettings("kmeans", {"random_state": 0})
+    return ClusterFitJob(data, 3, settings, options, FitOutputs(here / "out", force=True))
+
+
+OTHER = {
+    "texts": (["1", "2"], "string"),
+    "words": (["x", "y"], "string"),
+    "times": (np.array([1, 2], "M8[ns]"), r"timestamp\[ns\]"),
+    "structs": ([{"x": 1}, {"x": 2}], "struct<x: int64>"),
+    "lists": ([[1], [2]], "list<.*int64>"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_columns_of_other_types_are_refused_before_rows_are_read(name, client, here, monkeypatch):
+    arrow = pytest.importorskip("pyarrow")
+    column, kind = OTHER[name]
+    table = arrow.table({"a": arrow.array(column), "b": [1.0, 2.0]})
+    arrow.parquet.write_table(table, "other.parquet")
+    monkeypatch.setattr(cluster_job, "read_range", None)
+    words = rf"other.parquet: a is not numeric \(type: '{kind}'\); use --columns b$"
+    with pytest.raises(ValueError, match=words):
+        kmeans_job("other.parquet", here).run(client)
+
+
+def test_a_later_file_may_not_have_other_types(client, here):
+    frame = pd.DataFrame({"a": ["x"], "b": 1.0, "c": 1.0, "d": 1.0})
+    frame.to_parquet("data/z.parquet")
+    with pytest.raises(ValueError, match=r"z.parquet: a is not numeric .*; use --columns b,c,d"):
+        kmeans_job("data", here).run(client)
 
 
 @pytest.mark.parametrize(

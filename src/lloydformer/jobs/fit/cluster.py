@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from lloydformer.data.columns import ColumnFinder, refuse_duplicates
-from lloydformer.data.file_ranges import FileRange, find_files, ranges_of, read_range
+from lloydformer.data.choosing import choose_by_name
+from lloydformer.data.file_header import FileRange
+from lloydformer.data.file_ranges import find_files, ranges_of, read_range
 from lloydformer.data.table_options import TableOptions
 from lloydformer.engines.dask.transport import ClusterError, Waiting
 from lloydformer.estimators.base import Clusterer
@@ -90,17 +91,21 @@ class RowsOnCluster:
         """Let workers look at the files, and begin to read the chosen columns."""
         from dask import delayed
 
-        files = find_files(data)
+        files, options = find_files(data), options.changed(on_workers=True)
         looks = client.compute([delayed(ranges_of)(file, options) for file in files])
-        found = [r for some in Waiting(client).results(looks, files) for r in some]
-        for other in found:
-            if other.names != found[0].names or other.width != found[0].width:
+        of_files = Waiting(client).results(looks, files)
+        first = of_files[0][0].header
+        columns = choose_by_name(first, options)
+        for header in (ranges[0].header for ranges in of_files):
+            if header.names != first.names or header.width != first.width:
                 raise ValueError(
-                    f"{other.url}: its columns differ from those of {found[0].url}; pass files "
+                    f"{header.name}: its columns differ from those of {first.name}; pass files "
                     "with the same columns"
                 )
-        columns, names = _chosen(found[0], options)
-        blocks = [delayed(read_range)(r, columns, options) for r in found]
+            header.check_types(columns, options)
+        names = None if first.names is None else tuple(first.names[i] for i in columns)
+        found = [part for ranges in of_files for part in ranges]
+        blocks = [delayed(read_range)(part, columns, options) for part in found]
         return cls(found, list(client.persist(blocks)), names)
 
     @contextmanager
@@ -115,20 +120,6 @@ class RowsOnCluster:
     def _words(self, match: re.Match[str]) -> str:
         number = int(match[2])
         return self.ranges[number].words if number < len(self.ranges) else match[0]
-
-
-def _chosen(first: FileRange, options: TableOptions) -> tuple[list[int], tuple[str, ...] | None]:
-    """Numbers and names of the columns that are used."""
-    finder = ColumnFinder(first.url, first.names, first.width)
-    out = set(finder.indices(options.exclude)) if options.exclude else set()
-    chosen = [i for i in finder.indices(options.columns) if i not in out]
-    if not chosen:
-        raise ValueError(f"{first.url}: no column is left; choose columns of numbers")
-    if first.names is None:
-        return chosen, None
-    names = tuple(first.names[i] for i in chosen)
-    refuse_duplicates(first.url, first.names, names)
-    return chosen, names
 
 
 @dataclass
