@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 
 import lloydformer as lf
 from lloydformer.data.table_options import TableOptions
+from lloydformer.engines.dask import transport
 from lloydformer.jobs.fit import cluster as cluster_job
 from lloydformer.jobs.fit.cluster import ClusterFitJob
 from lloydformer.jobs.fit.outputs import FitOutputs
@@ -99,10 +101,95 @@ def test_no_row_comes_to_the_client(client, here, monkeypatch):
         on_a_worker(None, None, None)
 
 
-def test_a_missing_value_names_the_file_and_the_range(client, here):
-    pd.DataFrame({"a": [1.0, None], "b": 1.0, "c": 1.0, "d": 1.0}).to_parquet("data/x.parquet")
-    with pytest.raises(ValueError, match=r"NaN or infinity in .*x.parquet, row groups 0 to 1, row"):
-        kmeans_job("data", here).run(client)
+def write_with_nan(name):
+    rows = X[:20].astype(np.float64)
+    rows[12, 1] = np.nan
+    frame = pd.DataFrame(rows, columns=list("abcd"))
+    if name.endswith(".npy"):
+        np.save(name, rows)
+    elif name.endswith(".parquet"):
+        frame.to_parquet(name, row_group_size=10)
+    else:
+        frame.to_csv(name, index=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("nan.npy", "nan.npy, row 13;"),
+        ("nan.parquet", "nan.parquet, row 13;"),
+        ("nan.csv.gz", "nan.csv.gz, row 13;"),
+        ("nan.csv", r"nan.csv, bytes 8 to \d+, row 13 of these;"),
+    ],
+)
+def test_a_missing_value_names_the_file_and_the_row(name, place, client, here):
+    write_with_nan(name)
+    with pytest.raises(ValueError, match=f"found NaN or infinity in .*{place}"):
+        kmeans_job(name, here).run(client)
+    assert not (here / "out").exists()
+
+
+def write_without_rows(name):
+    frame = pd.DataFrame(X[:0], columns=list("abcd"))
+    if name.endswith(".npy"):
+        np.save(name, X[:0])
+    elif name.endswith(".csv"):
+        frame.to_csv(name, index=False)
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        schema = arrow.Table.from_pandas(frame).schema
+        arrow.parquet.ParquetWriter(name, schema).close()
+
+
+@pytest.mark.parametrize("name", ["none.npy", "none.csv", "none.parquet"])
+def test_no_rows_at_all_are_an_error(name, client, here):
+    write_without_rows(name)
+    with pytest.raises(ValueError, match=rf"^{name}: found no rows; points are rows of numbers$"):
+        kmeans_job(name, here).run(client)
+
+
+@pytest.mark.parametrize("name", ["data/0.parquet", "data/z.parquet"])
+def test_a_file_without_rows_beside_others(name, client, here):
+    write_without_rows(name)
+    model, _, summary = kmeans_job("data", here).run(client)
+    assert summary["n"] == 9000
+    alone = lf.KMeans(3, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.cluster_centers_, alone.cluster_centers_)
+
+
+def test_labels_of_files_of_two_precisions_are_those_of_one_process(client, command, here):
+    rng = np.random.default_rng(0)
+    (here / "mixed").mkdir()
+    single = rng.integers(3, size=(400, 2)).astype(np.float32) / np.float32(10)
+    for name, rows in {"a": single, "b": rng.integers(3, size=(400, 2)) / 10 + 1e-9}.items():
+        pd.DataFrame(rows, columns=["x", "y"]).to_parquet(f"mixed/{name}.parquet")
+    address = client.scheduler.address
+    for folder, where in {"one": [], "many": ["--cluster", address]}.items():
+        status, _, err = command("fit", "mixed", "-k", "4", "-o", folder, *where)
+        assert status == 0, err
+    assert (here / "one/labels.csv").read_text() == (here / "many/labels.csv").read_text()
+
+
+def test_workers_that_leave_while_labels_are_written_are_an_error(here, monkeypatch):
+    monkeypatch.setattr(transport, "WITHOUT_WORKERS", 1.0)
+    monkeypatch.setattr(transport, "_LOOK", 0.2)
+    done = transport.Waiting.done
+    with (
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+
+        def leave(self, futures, names):
+            done(self, futures, names)
+            if "row groups" in names[0]:  # the labels are done, and not here yet
+                cluster.scale(0)
+                deadline = time.monotonic() + 30
+                while client.nthreads() and time.monotonic() < deadline:
+                    time.sleep(0.05)
+
+        monkeypatch.setattr(transport.Waiting, "done", leave)
+        with pytest.raises(ValueError, match="client: there has been no worker for 1 seconds"):
+            kmeans_job("data", here).run(client)
     assert not (here / "out").exists()
 
 
@@ -154,8 +241,9 @@ def test_a_later_file_may_not_have_other_types(client, here):
         (["--workers", "2", "--cluster", "tcp://a:1"], "--workers: found together with --cluster"),
         (["--workers", "2", "--scale", "minmax"], "--scale: not with --workers"),
         (["--cluster", "tcp://a:1", "--report"], "--report: not with --cluster"),
-        (["--workers", "2", "-k", "2:5"], "-k: found 2:5; pass one number"),
+        (["--workers", "2", "-k", "2:5"], "-k: found 2:5; with a cluster pass one number"),
         (["--workers", "0"], "--workers"),
+        (["--workers", "2", "-k", "0"], "-k: found '0'; pass 1 or more"),
         (["--cluster", "nonsense://x"], "--cluster: no scheduler answers at nonsense://x"),
     ],
 )
