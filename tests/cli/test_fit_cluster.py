@@ -1,8 +1,10 @@
 """`lloydformer fit --workers` and `--cluster`: the files of a fit in one process."""
 
+import importlib
 import json
 import socket
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,9 @@ dask = pytest.importorskip("dask", reason="dask is not installed (extra `dask`)"
 distributed = pytest.importorskip("distributed", reason="dask is not installed (extra `dask`)")
 X = np.random.default_rng(0).normal(size=(9000, 4)).astype(np.float32)
 OPTIONS = TableOptions(shell=True)
+cli_fit, cli_fit_cluster = map(
+    importlib.import_module, ("lloydformer.cli.fit", "lloydformer.cli.fit_cluster")
+)
 
 
 @pytest.fixture
@@ -233,6 +238,58 @@ def test_a_later_file_may_not_have_other_types(client, here):
     frame.to_parquet("data/z.parquet")
     with pytest.raises(ValueError, match=r"z.parquet: a is not numeric .*; use --columns b,c,d"):
         kmeans_job("data", here).run(client)
+
+
+@pytest.mark.parametrize("on_cluster", [True, False])
+def test_a_broken_fit_goes_on_from_its_checkpoint(on_cluster, client, command, here, monkeypatch):
+    where = ["--cluster", client.scheduler.address] if on_cluster else []
+    fit = ["fit", "data", "-k", "4", "--max-iter", "9", *where]
+    assert command(*fit, "-o", "alone")[0] == 0
+
+    def stop(progress):
+        if progress.iteration == 4:
+            raise KeyboardInterrupt
+
+    fit += ["-o", "broken", "--checkpoint", "fit.checkpoint"]
+    hearing(monkeypatch, stop)
+    assert command(*fit)[0] == 130
+    assert (here / "fit.checkpoint").exists()
+    status, _, err = command(*fit, "--seed", "1")
+    assert status == 2
+    assert "--checkpoint: " in err
+    assert "was written by a fit with random_state=0" in err
+
+    heard = []
+    hearing(monkeypatch, heard.append)
+    status, _, err = command(*fit)
+    assert status == 0, err
+    assert heard[0].iteration == 4
+    assert not (here / "fit.checkpoint").exists()
+    for name in ("labels.csv", "centers.csv"):
+        assert (here / "broken" / name).read_text() == (here / "alone" / name).read_text()
+
+
+def hearing(monkeypatch, callback):
+    """Let commands call this after each iteration."""
+
+    @contextmanager
+    def progress(numbers):
+        yield callback, lambda run: None
+
+    for module in (cli_fit, cli_fit_cluster):
+        monkeypatch.setattr(module, "fit_progress", progress)
+
+
+def test_a_checkpoint_is_of_one_number_of_clusters(command, here):
+    status, _, err = command("fit", "data", "-k", "2:3", "--checkpoint", "fit.checkpoint")
+    assert status == 2
+    assert "--checkpoint: found together with -k 2:3; pass one number of clusters" in err
+    status, _, err = command(
+        "fit", "data", "-k", "3", "--checkpoint", "x", "--algorithm", "medoids"
+    )
+    assert status == 2
+    assert "--checkpoint: there is none for algorithm=" in err
+    assert "; leave it out" in err
 
 
 @pytest.mark.parametrize(

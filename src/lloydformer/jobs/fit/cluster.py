@@ -16,6 +16,7 @@ from lloydformer.data.file_ranges import find_files, ranges_of, read_range
 from lloydformer.data.table_options import TableOptions
 from lloydformer.engines.dask.transport import ClusterError, Waiting
 from lloydformer.estimators.base import Clusterer
+from lloydformer.jobs.fit.data_errors import with_name
 from lloydformer.jobs.fit.label_file import write_label_chunks
 from lloydformer.jobs.fit.outputs import FILES, FitOutputs, versions, write_centers, write_summary
 from lloydformer.jobs.fit.settings import FitSettings
@@ -123,7 +124,9 @@ class RowsOnCluster:
             words = re.sub(r"(X: )?partition (\d+)", self._words, words)
             if words.startswith("X: found 0 rows"):
                 words = "X: found no rows; points are rows of numbers"
-            raise ValueError(re.sub("^X: ", lambda _: f"{self.data}: ", words)) from None
+            if words.startswith(("X: ", "checkpoint: ")):
+                words = with_name(self.data, words)
+            raise ValueError(words) from None
 
     def _place(self, match: re.Match[str]) -> str:
         return self.ranges[int(match[1])].place(int(match[2]))
