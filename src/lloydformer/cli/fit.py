@@ -175,6 +175,14 @@ def fit(
         Path | None,
         typer.Option("--start-from", metavar="MODEL", help="Start from the centers of this model."),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the state of the fit to FILE every few iterations; the same command goes "
+            "on from there after a break.",
+        ),
+    ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -230,6 +238,7 @@ def fit(
         "init": init, "n_init": n_init, "max_iter": max_iter, "tol": tol, "keep": keep,
         "inverse_temperature": inverse_temperature, "patience": patience,
         "effort": name_or_number(effort), "time_limit": time_limit, "random_state": seed,
+        "checkpoint": None if checkpoint is None else str(checkpoint),
     }  # fmt: skip
     settings = FitSettings(algorithm, options)
     command = shlex.join(["lloydformer", *sys.argv[1:]])

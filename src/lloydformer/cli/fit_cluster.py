@@ -48,11 +48,13 @@ def fit_on_cluster(
     """Run the fit and print its result; where: an address, or a number of processes."""
     from lloydformer.jobs.fit.cluster import ClusterFitJob, connected
 
-    numbers = numbers_of_clusters(clusters or "")
+    if clusters is None:
+        raise ValueError("-k: missing; with a cluster pass one number, such as -k 8")
+    numbers = numbers_of_clusters(clusters)
     if len(numbers) > 1:
         raise ValueError(
-            f"-k: found {clusters}; pass one number, as numbers are compared on a sample: fit that "
-            "first, without a cluster"
+            f"-k: found {clusters}; with a cluster pass one number; choose k on a sample first, "
+            "without --cluster and --workers"
         )
     outputs.check(data)
     job = ClusterFitJob(data, numbers[0], settings, table, outputs, command)

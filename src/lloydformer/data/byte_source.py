@@ -35,6 +35,9 @@ class ByteSource:
         The file.
     """
 
+    content: bytes | None = None
+    """All bytes, if they are in memory."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = "standard input" if str(path) == STANDARD_INPUT else str(path)
@@ -66,7 +69,7 @@ class ByteSource:
         with self.open() as file:
             return file.read(size)
 
-    def _raw(self) -> io.BufferedIOBase:
+    def _raw(self) -> Any:
         if str(self.path) != STANDARD_INPUT:
             return self.path.open("rb")
         os.lseek(self._copied, 0, os.SEEK_SET)
@@ -88,8 +91,30 @@ class ByteSource:
         return descriptor
 
 
+class BytesInMemory(ByteSource):
+    """Bytes that are in memory, and not compressed.
+
+    Parameters
+    ----------
+    name : str
+        What they are, for messages.
+    content : bytes
+        All of them.
+    """
+
+    is_plain_file = False
+
+    def __init__(self, name: str, content: bytes) -> None:
+        self.name, self.content = name, content
+
+    @contextmanager
+    def open(self) -> Iterator[io.BufferedIOBase]:
+        """Open the bytes at their beginning."""
+        yield io.BytesIO(self.content or b"")
+
+
 @contextmanager
-def _unpacked(name: str, raw: io.BufferedIOBase) -> Iterator[io.BufferedIOBase]:
+def _unpacked(name: str, raw: Any) -> Iterator[io.BufferedIOBase]:
     first = raw.read(8)
     raw.seek(0)
     for magic, kind in _OTHER.items():
@@ -104,7 +129,7 @@ def _unpacked(name: str, raw: io.BufferedIOBase) -> Iterator[io.BufferedIOBase]:
         yield file
 
 
-def _zstandard(raw: io.BufferedIOBase) -> Any:
+def _zstandard(raw: Any) -> Any:
     try:
         import pyarrow
 

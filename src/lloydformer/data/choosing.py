@@ -7,7 +7,7 @@ from lloydformer.data.columns import ColumnFinder, refuse_duplicates
 from lloydformer.data.conversion import Conversion, Feature, words_of
 from lloydformer.data.csv_values import between_thousands
 from lloydformer.data.table_options import TableOptions
-from lloydformer.data.table_source import ColumnSurvey, TableSource
+from lloydformer.data.table_source import ColumnSurvey, TableColumns, TableSource
 
 _CATEGORIES = 100
 """The most values of a column that become columns of their own."""
@@ -26,18 +26,34 @@ def choose(source: TableSource, options: TableOptions) -> tuple[Conversion, list
     if options.numeric_only:
         wanted, more = _numeric(source, finder, wanted, coded)
         notes += more
-    _refuse_unnamed(source, wanted, options)
-    labels = [finder.label(i) for i in range(source.width)]
-    refuse_duplicates(source.name, labels, [labels[i] for i in wanted])
-    if not wanted:
-        raise ValueError(f"{source.name}: no column is left; choose columns of numbers")
+    labels = _checked(source, finder, wanted, options)
     values = _categories(source, finder, coded, options)
     features = [Feature(labels[i], values.get(i)) for i in wanted]
     return Conversion(tuple(features), source.names is not None), notes
 
 
+def choose_by_name(source: TableColumns, options: TableOptions) -> list[int]:
+    """Choose columns without a look at the rows; raises ValueError as `choose` does."""
+    finder = ColumnFinder(source.name, source.names, source.width)
+    wanted, _ = _wanted(source, finder, options)
+    _checked(source, finder, wanted, options)
+    return wanted
+
+
+def _checked(
+    source: TableColumns, finder: ColumnFinder, wanted: Sequence[int], options: TableOptions
+) -> list[str]:
+    """What a user calls each column of the table; raises ValueError for a wrong choice."""
+    _refuse_unnamed(source, wanted, options)
+    labels = [finder.label(i) for i in range(source.width)]
+    refuse_duplicates(source.name, labels, [labels[i] for i in wanted])
+    if not wanted:
+        raise ValueError(f"{source.name}: no column is left; choose columns of numbers")
+    return labels
+
+
 def _wanted(
-    source: TableSource, finder: ColumnFinder, options: TableOptions
+    source: TableColumns, finder: ColumnFinder, options: TableOptions
 ) -> tuple[list[int], list[str]]:
     left_out = set(finder.indices(options.exclude)) if options.exclude else set()
     if options.id_column is not None:
@@ -56,7 +72,7 @@ def _wanted(
     return _without_blank(source, kept)
 
 
-def _without_blank(source: TableSource, kept: list[int]) -> tuple[list[int], list[str]]:
+def _without_blank(source: TableColumns, kept: list[int]) -> tuple[list[int], list[str]]:
     """Leave out columns without a name and without a value, which spreadsheets write."""
     unnamed = [i for i in kept if source.names is not None and not source.names[i]]
     if not unnamed:
@@ -98,7 +114,7 @@ def _why(found: ColumnSurvey) -> str:
     return f" ({found.n_words} words, as {found.word!r} in {found.place})" if share < 0.5 else ""
 
 
-def _refuse_unnamed(source: TableSource, wanted: Sequence[int], options: TableOptions) -> None:
+def _refuse_unnamed(source: TableColumns, wanted: Sequence[int], options: TableOptions) -> None:
     """A column without a name is usually the row numbers that pandas writes."""
     names = source.names or ("",)
     if names[0] and not any(names[1:]) and len(names) > 1:

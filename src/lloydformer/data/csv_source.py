@@ -76,6 +76,9 @@ class CsvSource(RecordSource):
             with arrow.OSFile(str(self.source.path)) as native:
                 yield native, encoding
             return
+        if plain and self.source.content is not None:
+            yield arrow.BufferReader(self.source.content), encoding
+            return
         with self.source.open() as file:
             begin = file.read(_IN_MEMORY + 1)
             if len(begin) > _IN_MEMORY:

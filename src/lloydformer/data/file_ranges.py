@@ -4,57 +4,26 @@ Files are opened with fsspec, so they may be on this machine, on s3, or wherever
 """
 
 import csv
-import io
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
-from lloydformer.data.csv_values import MISSING_VALUES, is_number
+from lloydformer.data.file_header import FileHeader, FileRange, kind_of_url
 from lloydformer.data.numpy_files import declared_array
-from lloydformer.data.paths import PACKED, TEXTS, kind_of
+from lloydformer.data.paths import TEXTS
 from lloydformer.data.table_options import TableOptions
-from lloydformer.data.tables import import_pyarrow, stacked_columns
+from lloydformer.data.tables import import_pyarrow, index_columns, other_types, stacked_columns
+from lloydformer.data.text_ranges import RemoteText, read_lines, text_ranges
 
 RANGE_BYTES = 1 << 26
-"""Bytes of a range, about."""
+"""Target size of a range, in bytes."""
 _HEADER = 1 << 20
-"""Bytes in which the header of a file must end."""
+"""Bytes in which the header of an array must end."""
 _KINDS = (".parquet", ".npy", *TEXTS)
-
-
-@dataclass(frozen=True)
-class FileRange:
-    """Some rows of a file.
-
-    Attributes
-    ----------
-    url : str
-        The file.
-    start, stop : int
-        Row groups of a Parquet file, rows of an NPY file, bytes of a text.
-    names : tuple of str or None
-        Names of the columns of the file.
-    width : int
-        Number of columns.
-    skip : int
-        Bytes of the header of a text.
-    """
-
-    url: str
-    start: int
-    stop: int
-    names: tuple[str, ...] | None
-    width: int
-    skip: int = 0
-
-    @property
-    def words(self) -> str:
-        unit = {".parquet": "row groups", ".npy": "rows"}.get(_kind(self.url), "bytes")
-        return f"{self.url}, {unit} {self.start} to {self.stop}"
 
 
 def find_files(pattern: str) -> list[str]:
@@ -64,17 +33,17 @@ def find_files(pattern: str) -> list[str]:
     """
     with _readable(pattern):
         fs, path = _filesystem(pattern)
-        if any(sign in path for sign in "*?["):
-            found = sorted(fs.glob(path))
-        elif fs.isdir(path):
-            found = sorted(str(p) for p in fs.ls(path, detail=False) if _kind(str(p)) in _KINDS)
-        else:
-            found = [path] if fs.exists(path) else []
+        if fs.isdir(path):
+            found = sorted(
+                str(p) for p in fs.ls(path, detail=False) if kind_of_url(str(p)) in _KINDS
+            )
+        else:  # a name with [ may be that of a file
+            found = [path] if fs.exists(path) else sorted(fs.glob(path))
     if not found:
         raise ValueError(f"{pattern}: no such file; check the path, and put patterns in quotes")
     urls = [str(fs.unstrip_protocol(path)) for path in found]
     for url in urls:
-        if _kind(url) not in _KINDS:
+        if kind_of_url(url) not in _KINDS:
             raise ValueError(
                 f"{url}: is not read by workers; pass .parquet, .npy or .csv files, or leave out "
                 "--cluster and --workers"
@@ -88,83 +57,65 @@ def _filesystem(url: str) -> tuple[Any, str]:
     return fsspec.core.url_to_fs(url)
 
 
-def _kind(url: str) -> str:
-    return kind_of(Path(PurePosixPath(url.rpartition("::")[2]).name))
-
-
 def ranges_of(url: str, options: TableOptions, size: int = RANGE_BYTES) -> list[FileRange]:
-    """The ranges that a file is read in. Only its header is read here."""
+    """The ranges that a file is read in, at least one. Only its beginning is read here."""
     with _readable(url):
         fs, path = _filesystem(url)
-        if _kind(url) == ".parquet":
-            return _parquet_ranges(url, fs, path, size)
-        if _kind(url) == ".npy":
+        if kind_of_url(url) == ".parquet":
+            return _parquet_ranges(url, fs, path, options, size)
+        if kind_of_url(url) == ".npy":
             return _array_ranges(url, fs, path, size)
-        return _text_ranges(url, fs, path, options, size)
+        return text_ranges(RemoteText(url, fs, path), options, size)
 
 
-def _parquet_ranges(url: str, fs: Any, path: str, size: int) -> list[FileRange]:
-    parquet = import_pyarrow().parquet
+def _parquet_ranges(
+    url: str, fs: Any, path: str, options: TableOptions, size: int
+) -> list[FileRange]:
     with fs.open(path, "rb") as file:
-        metadata = parquet.ParquetFile(file).metadata
-    names = tuple(metadata.schema.to_arrow_schema().names)
-    found, start, held = list[FileRange](), 0, 0
-    for group in range(metadata.num_row_groups):
-        held += metadata.row_group(group).total_byte_size
-        if held >= size or group == metadata.num_row_groups - 1:
-            found.append(FileRange(url, start, group + 1, names, len(names)))
-            start, held = group + 1, 0
-    return found
+        parquet = import_pyarrow().parquet.ParquetFile(file)
+        schema, metadata = parquet.schema_arrow, parquet.metadata
+    names = tuple(schema.names)
+    index = frozenset() if options.columns else frozenset(index_columns(url, schema))
+    header = FileHeader(url, names, len(names), index, other_types(schema))
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    rows = [0, *accumulate(group.num_rows for group in groups)]
+    ends, held = [0], 0
+    for number, group in enumerate(groups, start=1):
+        held += group.total_byte_size
+        if held >= size or number == len(groups):
+            ends.append(number)
+            held = 0
+    return [FileRange(header, a, b, rows[a]) for a, b in pairwise(ends)] or [
+        FileRange(header, 0, 0, 0)  # has no rows, and columns
+    ]
 
 
 def _array_ranges(url: str, fs: Any, path: str, size: int) -> list[FileRange]:
     with fs.open(path, "rb") as file:
-        shape, _, dtype, skip = declared_array(file.read(_HEADER), fs.size(path))
+        shape, _, dtype, _ = declared_array(file.read(_HEADER), fs.size(path))
     if len(shape) != 2 or dtype.kind not in "iubf":
         raise ValueError(f"found dtype {dtype} and shape {shape}; points are rows of numbers")
+    header = FileHeader(url, None, shape[1])
     step = max(1, size // max(1, shape[1] * dtype.itemsize))
     starts = range(0, max(shape[0], 1), step)
-    ends = (min(start + step, shape[0]) for start in starts)
-    return [FileRange(url, a, b, None, shape[1], skip) for a, b in zip(starts, ends, strict=True)]
-
-
-def _text_ranges(url: str, fs: Any, path: str, options: TableOptions, size: int) -> list[FileRange]:
-    with fs.open(path, "rb", compression="infer") as file:
-        line = file.readline(_HEADER)
-    fields = next(csv.reader([line.decode("utf-8-sig")], delimiter=_separator(url, options)), [])
-    if not fields:
-        raise ValueError("found no rows; points are rows of numbers")
-    header = options.header
-    if header is None:
-        header = not all(is_number(field, ".") or field in MISSING_VALUES for field in fields)
-    names, skip = (tuple(fields), len(line)) if header else (None, 0)
-    packed = PurePosixPath(url).suffix.lower() in PACKED  # is read as a whole
-    stop = -1 if packed else fs.size(path)
-    starts = [skip] if packed else list(range(skip, max(stop, skip + 1), size))
-    ends = [*starts[1:], stop]
-    return [
-        FileRange(url, a, b, names, len(fields), skip) for a, b in zip(starts, ends, strict=True)
-    ]
-
-
-def _separator(url: str, options: TableOptions) -> str:
-    return options.separator or ("\t" if _kind(url) in (".tsv", ".tab") else ",")
+    return [FileRange(header, a, min(a + step, shape[0]), a) for a in starts]
 
 
 def read_range(part: FileRange, columns: Sequence[int], options: TableOptions) -> np.ndarray:
     """The rows of a range, (m, d): float32 if all numbers are, otherwise float64."""
     with _readable(part.words):
-        fs, path = _filesystem(part.url)
-        if _kind(part.url) == ".parquet":
+        url = part.header.name
+        fs, path = _filesystem(url)
+        if kind_of_url(url) == ".parquet":
             return _read_groups(part, fs, path, columns)
-        if _kind(part.url) == ".npy":
+        if kind_of_url(url) == ".npy":
             return _read_rows(part, fs, path)[:, list(columns)]
-        return _read_lines(part, fs, path, columns, options)
+        return read_lines(part, RemoteText(url, fs, path), columns, options)
 
 
 def _read_groups(part: FileRange, fs: Any, path: str, columns: Sequence[int]) -> np.ndarray:
-    assert part.names is not None
-    names = [part.names[i] for i in columns]
+    assert part.header.names is not None
+    names = [part.header.names[i] for i in columns]
     with fs.open(path, "rb") as file:
         parquet = import_pyarrow().parquet.ParquetFile(file)
         table = parquet.read_row_groups(list(range(part.start, part.stop)), columns=names)
@@ -176,7 +127,8 @@ def _read_rows(part: FileRange, fs: Any, path: str) -> np.ndarray:
         shape, column_major, dtype, skip = declared_array(file.read(_HEADER), fs.size(path))
         if column_major:
             file.seek(skip)
-            whole = np.frombuffer(file.read(), dtype=dtype).reshape(shape[::-1]).T
+            content = file.read(math.prod(shape) * dtype.itemsize)
+            whole = np.frombuffer(content, dtype=dtype).reshape(shape[::-1]).T
             rows = whole[part.start : part.stop]
         else:
             row = shape[1] * dtype.itemsize
@@ -186,41 +138,6 @@ def _read_rows(part: FileRange, fs: Any, path: str) -> np.ndarray:
     return np.array(rows, dtype=np.float32 if dtype == np.float32 else np.float64, order="C")
 
 
-def _read_lines(
-    part: FileRange, fs: Any, path: str, columns: Sequence[int], options: TableOptions
-) -> np.ndarray:
-    """Lines that begin in the range; the last one may end after it."""
-    with fs.open(path, "rb", compression="infer") as file:
-        file.seek(max(part.start - 1, 0))
-        if part.start > part.skip:
-            file.readline()  # the line before begins in another range
-        else:
-            file.seek(part.start)
-        if part.stop < 0:
-            content = file.read()
-        else:
-            content = file.read(max(0, part.stop - file.tell()))
-            if content and not content.endswith(b"\n"):
-                content += file.readline()
-    if not content.strip():
-        return np.empty((0, len(columns)))
-    arrow = import_pyarrow()
-    import pyarrow.csv
-
-    labels = [str(i) for i in range(part.width)]
-    chosen = [labels[i] for i in columns]
-    table = pyarrow.csv.read_csv(
-        io.BytesIO(content),
-        pyarrow.csv.ReadOptions(column_names=labels, use_threads=False),
-        pyarrow.csv.ParseOptions(delimiter=_separator(part.url, options)),
-        pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(chosen, arrow.float64()), include_columns=chosen,
-            null_values=list(MISSING_VALUES), decimal_point=options.decimal or ".",
-        ),
-    )  # fmt: skip
-    return stacked_columns([table.column(i).combine_chunks() for i in chosen], table.num_rows)
-
-
 @contextmanager
 def _readable(name: str) -> Iterator[None]:
     """Errors of file systems and formats, in words, with the name of the file."""
@@ -228,7 +145,7 @@ def _readable(name: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise ValueError(f"{name}: {error}") from None
-    except (OSError, ValueError, EOFError, KeyError) as error:
-        words = " ".join(str(error).split())[:300] or type(error).__name__
-        known = words if words.startswith(name) else f"{name}: {words}"
+    except (OSError, ValueError, TypeError, EOFError, KeyError, csv.Error) as error:
+        words = " ".join(str(error).split()) or type(error).__name__
+        known = words if words.startswith(name) else f"{name}: {words[:300]}"
         raise ValueError(known) from None

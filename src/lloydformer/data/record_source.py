@@ -10,7 +10,7 @@ from lloydformer.data.csv_format import may_be_thousands
 from lloydformer.data.csv_values import MISSING_VALUES, between_thousands, is_number, number
 from lloydformer.data.table_header import TableHeader
 from lloydformer.data.table_options import TableOptions
-from lloydformer.data.table_source import ColumnSurvey, TableBatch, TableSource
+from lloydformer.data.table_source import ColumnSurvey, TableBatch, TableColumns
 
 _ROWS = 1 << 14
 """Rows of a batch."""
@@ -55,7 +55,7 @@ class RecordSource:
 
     def _title(self, line: int) -> str:
         """What to do if the first line is a title, not a header."""
-        titled = self.width == 1 and line == self.header.lines + 1
+        titled = self.width == 1 and line == self.header.lines + 1 > 1
         return f" (is line {self.header.lines} a title? Remove it)" if titled else ""
 
     def batches(self, numbers: Sequence[int], texts: Sequence[int]) -> Iterator[TableBatch]:
@@ -117,7 +117,7 @@ class RecordSource:
 
 
 def refuse_words(
-    source: TableSource, found: Sequence[ColumnSurvey], wanted: Sequence[int],
+    source: TableColumns, found: Sequence[ColumnSurvey], wanted: Sequence[int],
     options: TableOptions,
 ) -> None:  # fmt: skip
     """Raise ValueError with all columns that hold words, and the options that help."""
@@ -161,8 +161,10 @@ def _choice(good: Sequence[str], options: TableOptions) -> str:
 
 
 def _remedies(good: Sequence[str], few: Sequence[str], options: TableOptions) -> str:
-    ways = [_columns(good, options), options.spelled("numeric_only", True)] if good else []
-    ways += [options.spelled("one_hot", tuple(few))] if few else []
+    ways = [_columns(good, options)] if good else []
+    if not options.on_workers:
+        ways += [options.spelled("numeric_only", True)] if good else []
+        ways += [options.spelled("one_hot", tuple(few))] if few else []
     if not ways:
         return "no column is numeric; correct the values"
     *most, last = ways

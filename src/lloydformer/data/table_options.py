@@ -30,6 +30,8 @@ class TableOptions:
         How the table is written.
     shell : bool
         Whether messages name options of the command line, not of `lf.data.open`.
+    on_workers : bool
+        Whether workers of a cluster read the table; messages then name no option that they lack.
     """
 
     columns: tuple[str, ...] | None = None
@@ -44,6 +46,7 @@ class TableOptions:
     header: bool | None = None
     sheet: str | None = None
     shell: bool = False
+    on_workers: bool = False
 
     def __post_init__(self) -> None:
         if self.sep is not None and len(SEPARATORS.get(self.sep, self.sep)) != 1:

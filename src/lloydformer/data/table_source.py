@@ -65,8 +65,8 @@ class ColumnSurvey:
 
 
 @runtime_checkable
-class TableSource(Protocol):
-    """A table that can be read again and again."""
+class TableColumns(Protocol):
+    """The columns of a table."""
 
     @property
     def name(self) -> str:
@@ -83,12 +83,17 @@ class TableSource(Protocol):
         """Number of columns."""
         ...
 
-    def batches(self, numbers: Sequence[int], texts: Sequence[int]) -> Iterator[TableBatch]:
-        """Read columns by index; raises ValueError if one of `numbers` holds a word."""
-        ...
-
     def survey(self, n_rows: int | None = None) -> list[ColumnSurvey]:
         """What the columns hold, in the first rows or in all."""
+        ...
+
+
+@runtime_checkable
+class TableSource(TableColumns, Protocol):
+    """A table that can be read again and again."""
+
+    def batches(self, numbers: Sequence[int], texts: Sequence[int]) -> Iterator[TableBatch]:
+        """Read columns by index; raises ValueError if one of `numbers` holds a word."""
         ...
 
     def place(self, row: int) -> str:

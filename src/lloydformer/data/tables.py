@@ -52,7 +52,8 @@ class ArrowSource:
         self.name, self.read, self.options = name, read, options
         self.schema, self.width = schema, len(schema.types)
         self._names = tuple(schema.names)
-        self._numeric = [_numeric(kind) for kind in schema.types]
+        other = other_types(schema)
+        self._numeric = [i not in other for i in range(self.width)]
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -60,15 +61,7 @@ class ArrowSource:
 
     @property
     def row_numbers(self) -> set[str]:
-        """Columns that are the index of a pandas data frame, usually row numbers."""
-        try:
-            index = (self.schema.pandas_metadata or {}).get("index_columns") or []
-            return {name for name in index if isinstance(name, str)}
-        except (ValueError, TypeError, AttributeError, RecursionError):
-            raise ValueError(
-                f"{self.name}: what pandas noted of its columns is damaged; choose columns, or "
-                "save it again"
-            ) from None
+        return index_columns(self.name, self.schema)
 
     def batches(self, numbers: Sequence[int], texts: Sequence[int]) -> Iterator[TableBatch]:
         if not all(self._numeric[i] for i in numbers):
@@ -96,10 +89,25 @@ class ArrowSource:
         return f"row {row + 1}"
 
 
-def _numeric(kind: Any) -> bool:
+def index_columns(name: str, schema: Any) -> set[str]:
+    """Columns that are the index of a pandas data frame, usually row numbers.
+
+    Raises ValueError, with the name of the file, if what pandas noted is damaged.
+    """
+    try:
+        index = (schema.pandas_metadata or {}).get("index_columns") or []
+        return {column for column in index if isinstance(column, str)}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise ValueError(
+            f"{name}: what pandas noted of its columns is damaged; choose columns, or save it again"
+        ) from None
+
+
+def other_types(schema: Any) -> dict[int, str]:
+    """The types of the columns that are not numbers, by the numbers of the columns."""
     types = import_pyarrow().types
-    return any(test(kind) for test in (types.is_floating, types.is_integer, types.is_boolean,
-                                       types.is_decimal))  # fmt: skip
+    tests = (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal)
+    return {i: str(kind) for i, kind in enumerate(schema.types) if not any(t(kind) for t in tests)}
 
 
 def stacked_columns(columns: list[Any], n_rows: int) -> np.ndarray:

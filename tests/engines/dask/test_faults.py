@@ -118,6 +118,16 @@ def test_a_worker_that_keeps_dying_is_an_error_that_says_so(rows, client):
         lf.KMeans(2).fit(X)
 
 
+def test_parts_that_are_lost_are_named_by_their_rows(rows, client):
+    def lose(progress):
+        if progress.iteration == 2:
+            client.cancel([distributed.Future(key, client) for key in client.futures], force=True)
+
+    model = lf.KMeans(callback=lose, **SETTINGS)
+    with pytest.raises(RuntimeError, match=r"^X: rows 0 to \d\d+(, .*)?: it was lost"):
+        model.fit(generated(rows))
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -1,5 +1,7 @@
 """Small dask collections, which are one part: the same results, and what is refused."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import lloydformer as lf
 from lloydformer.engines import instruction_set
 from lloydformer.estimators import ALGORITHMS
 
+dask = pytest.importorskip("dask", reason="dask is not installed (extra `dask`)")
 da = pytest.importorskip("dask.array", reason="dask is not installed (extra `dask`)")
 pytestmark = [
     pytest.mark.skipif(instruction_set() is None, reason="the kernels were not built here"),
@@ -26,6 +29,14 @@ def test_every_algorithm_on_one_part(name, few):
     found = make(3, random_state=0).fit(da.from_array(few, chunks=100))
     np.testing.assert_array_equal(alone.cluster_centers_, found.cluster_centers_)
     np.testing.assert_array_equal(alone.labels_, found.labels_.compute())
+
+
+def test_dask_without_distributed(few, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with dask.config.set(scheduler="threads"):
+        found = lf.KMeans(3, random_state=0).fit(da.from_array(few, chunks=100))
+    alone = lf.KMeans(3, random_state=0).fit(few)
+    np.testing.assert_array_equal(alone.cluster_centers_, found.cluster_centers_)
 
 
 def test_another_device_is_refused(few):

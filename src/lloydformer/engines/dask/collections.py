@@ -1,5 +1,6 @@
 """A dask collection opened: looked at, cut into parts, and kept on the workers."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,7 @@ from lloydformer.engines.dask.pieces import (
     weights_surveyed,
 )
 from lloydformer.engines.dask.placement import fused, placed, shared_out
-from lloydformer.engines.dask.transport import ClusterTransport, Waiting
+from lloydformer.engines.dask.transport import ClusterTransport, Waiting, rows_in_words
 from lloydformer.engines.dask.worker import made_part
 from lloydformer.engines.parts.blocks import PartsBlocks
 from lloydformer.engines.parts.cuts import Cut, cuts
@@ -41,9 +42,9 @@ SMALL = 1 << 22
 _PARTS = 32
 """Parts of a worker at most: small pieces are put together."""
 _OF_WORKER = 4
-"""Parts that the rows of a worker are put together to, if they stand together."""
+"""Target number of parts per worker after merging neighbours."""
 _MANY = 4
-"""Blocks for each worker from which on it matters that neighbours are on the same worker."""
+"""Minimum blocks per worker for placing neighbours together."""
 _CPU = torch.device("cpu")
 
 
@@ -59,10 +60,11 @@ def current_client() -> Any | None:
 
 def _inside_a_worker() -> bool:
     """A task that waits for other tasks might wait for ever, so it works alone."""
-    from distributed import get_worker
-
+    distributed = sys.modules.get("distributed")
+    if distributed is None:  # dask works without it
+        return False
     try:
-        get_worker()
+        distributed.get_worker()
     except ValueError:
         return False
     return True
@@ -178,10 +180,11 @@ class Opener:
         layout = self._layout(leaf, n_clusters, weights, directions, view)
         opening = Opening(layout, found.ends, directions, engine, single=len(parts) == 1)
         make = [self._make(part, weights) for part in parts]
-        rows = [part.stop - part.start for part in parts]
         if self.client is None:
             return PartsBlocks(opening, self._in_process(opening, make), weights.n_weighted)
-        transport = ClusterTransport(self.client, opening, self._placed(make, places), rows)
+        rows = [(part.start, part.stop) for part in parts]
+        futures = self._placed(make, places, [f"X: {rows_in_words([each])}" for each in rows])
+        transport = ClusterTransport(self.client, opening, futures, rows)
         return PartsBlocks(opening, transport, weights.n_weighted)
 
     def _layout(
@@ -266,11 +269,11 @@ class Opener:
         has = self.client.who_has(self._blocks)
         return [list(has.get(future.key) or ()) for future in self._blocks]
 
-    def _placed(self, make: list[Any], workers: list[str]) -> list[Any]:
-        """Futures of the parts, each on its worker."""
+    def _placed(self, make: list[Any], workers: list[str], names: list[str]) -> list[Any]:
+        """Futures of the parts, each on its worker; errors have their names."""
         submit = partial(self.client.submit, made_part, pure=False, allow_other_workers=True)
         futures = [submit(*each, workers=[at]) for each, at in zip(make, workers, strict=True)]
-        Waiting(self.client).done(futures, [f"X: part {i}" for i in range(len(futures))])
+        Waiting(self.client).done(futures, names)
         return futures
 
     def _in_process(self, opening: Opening, make: list[Any]) -> InProcess:

@@ -43,7 +43,7 @@ def placed(
 
 
 def shared_out(count: int, threads: Mapping[str, int]) -> list[str]:
-    """The worker of each of some pieces of about the same length: neighbours go to the same one."""
+    """Assign consecutive pieces to workers, in proportion to their threads."""
     workers = sorted(threads)
     ends = list(accumulate(threads[worker] for worker in workers))
     return [workers[bisect_right(ends, i * ends[-1] / max(count, 1))] for i in range(count)]

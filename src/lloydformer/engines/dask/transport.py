@@ -71,12 +71,15 @@ class Waiting:
             self.client.cancel(list(futures), force=True)
 
     def _wait(self, futures: Sequence[Any]) -> None:
-        from distributed import wait
+        """Wait until futures are done, or one was cancelled, which its result tells."""
+        from distributed import CancelledError, wait
 
         began = alone = time.monotonic()
         while True:
             try:
                 wait(list(futures), timeout=_LOOK)
+                return
+            except CancelledError:
                 return
             except TimeoutError:
                 now = time.monotonic()
@@ -131,11 +134,37 @@ class Waiting:
             ) from None
 
 
+def rows_in_words(ranges: Sequence[tuple[int, int]]) -> str:
+    """Ranges of rows [start, stop) in their order, those that touch as one; the first three.
+
+    >>> rows_in_words([(0, 10), (10, 30), (40, 50)])
+    'rows 0 to 29, 40 to 49'
+    """
+    joined = list[tuple[int, int]]()
+    for start, stop in ranges:
+        before = joined.pop() if joined and joined[-1][1] == start else (start, start)
+        joined.append((before[0], stop))
+    more = f" and {len(joined) - 3} more ranges" if len(joined) > 3 else ""
+    return f"rows {', '.join(f'{start} to {stop - 1}' for start, stop in joined[:3])}{more}"
+
+
 class ClusterTransport:
-    """Parts as futures on the workers of a client."""
+    """Parts as futures on the workers of a client.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The client.
+    opening : Opening
+        What all workers need to know.
+    futures : sequence of distributed.Future
+        The parts.
+    rows : list of (int, int)
+        The rows [start, stop) of each part.
+    """
 
     def __init__(
-        self, client: Any, opening: Opening, futures: Sequence[Any], rows: list[int]
+        self, client: Any, opening: Opening, futures: Sequence[Any], rows: list[tuple[int, int]]
     ) -> None:
         self.client, self.opening = client, opening
         self._futures, self._rows, self._session = list(futures), rows, uuid4().hex
@@ -155,7 +184,10 @@ class ClusterTransport:
                 groups.setdefault(worker, []).append(number)
         sent = pickled((self.opening, replace(question, only=None)))
         tasks = [self._submitted(question, sent, *group) for group in groups.items()]
-        names = [f"X: part {', '.join(map(str, numbers))}" for numbers in groups.values()]
+        names = [
+            f"X: {rows_in_words([self._rows[number] for number in numbers])}"
+            for numbers in groups.values()
+        ]
         answers = self._waiting.results(tasks, names)
         for (address, _), numbers in zip(answers, groups.values(), strict=True):
             for number in numbers:
@@ -169,7 +201,7 @@ class ClusterTransport:
         key = f"lloydformer-{type(question).__name__.lower()}-{uuid4().hex}"
         return self.client.submit(
             answered, self._session, sent,
-            sum(self._rows[number] for number in numbers), numbers,
+            sum(self._rows[i][1] - self._rows[i][0] for i in numbers), numbers,
             [self._futures[number] for number in numbers],
             key=key, pure=False, workers=None if worker is None else [worker],
             allow_other_workers=worker is not None,

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from lloydformer.data.columns import ColumnFinder, refuse_duplicates
-from lloydformer.data.file_ranges import FileRange, find_files, ranges_of, read_range
+from lloydformer.data.choosing import choose_by_name
+from lloydformer.data.file_header import FileRange
+from lloydformer.data.file_ranges import find_files, ranges_of, read_range
 from lloydformer.data.table_options import TableOptions
 from lloydformer.engines.dask.transport import ClusterError, Waiting
 from lloydformer.estimators.base import Clusterer
+from lloydformer.jobs.fit.data_errors import with_name
 from lloydformer.jobs.fit.label_file import write_label_chunks
 from lloydformer.jobs.fit.outputs import FILES, FitOutputs, versions, write_centers, write_summary
 from lloydformer.jobs.fit.settings import FitSettings
@@ -73,6 +75,8 @@ class RowsOnCluster:
 
     Attributes
     ----------
+    data : str
+        The files, as the user named them.
     ranges : list of FileRange
         Where they are.
     blocks : list of Delayed
@@ -81,6 +85,7 @@ class RowsOnCluster:
         Of the columns.
     """
 
+    data: str
     ranges: list[FileRange]
     blocks: list[Any]
     names: tuple[str, ...] | None
@@ -90,45 +95,53 @@ class RowsOnCluster:
         """Let workers look at the files, and begin to read the chosen columns."""
         from dask import delayed
 
-        files = find_files(data)
+        files, options = find_files(data), options.changed(on_workers=True)
         looks = client.compute([delayed(ranges_of)(file, options) for file in files])
-        found = [r for some in Waiting(client).results(looks, files) for r in some]
-        for other in found:
-            if other.names != found[0].names or other.width != found[0].width:
+        with _in_one_line():
+            of_files = Waiting(client).results(looks, files)
+        first = of_files[0][0].header
+        columns = choose_by_name(first, options)
+        for header in (ranges[0].header for ranges in of_files):
+            if header.names != first.names or header.width != first.width:
                 raise ValueError(
-                    f"{other.url}: its columns differ from those of {found[0].url}; pass files "
+                    f"{header.name}: its columns differ from those of {first.name}; pass files "
                     "with the same columns"
                 )
-        columns, names = _chosen(found[0], options)
-        blocks = [delayed(read_range)(r, columns, options) for r in found]
-        return cls(found, list(client.persist(blocks)), names)
+            header.check_types(columns, options)
+        names = None if first.names is None else tuple(first.names[i] for i in columns)
+        found = [part for ranges in of_files for part in ranges]
+        blocks = [delayed(read_range)(part, columns, options) for part in found]
+        return cls(data, found, list(client.persist(blocks)), names)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Replace the numbers of partitions in errors by files and ranges."""
+        """Name the files, ranges and rows in errors, where they have numbers of partitions."""
         try:
-            yield
-        except (ValueError, ClusterError) as error:
-            words = re.sub(r"(X: )?partition (\d+)", self._words, str(error))
-            raise ValueError(words.removeprefix("X: ")) from None
+            with _in_one_line():
+                yield
+        except ValueError as error:
+            words = re.sub(r"partition (\d+), row (\d+) of it", self._place, str(error))
+            words = re.sub(r"(X: )?partition (\d+)", self._words, words)
+            if words.startswith("X: found 0 rows"):
+                words = "X: found no rows; points are rows of numbers"
+            if words.startswith(("X: ", "checkpoint: ")):
+                words = with_name(self.data, words)
+            raise ValueError(words) from None
+
+    def _place(self, match: re.Match[str]) -> str:
+        return self.ranges[int(match[1])].place(int(match[2]))
 
     def _words(self, match: re.Match[str]) -> str:
-        number = int(match[2])
-        return self.ranges[number].words if number < len(self.ranges) else match[0]
+        return self.ranges[int(match[2])].words
 
 
-def _chosen(first: FileRange, options: TableOptions) -> tuple[list[int], tuple[str, ...] | None]:
-    """Numbers and names of the columns that are used."""
-    finder = ColumnFinder(first.url, first.names, first.width)
-    out = set(finder.indices(options.exclude)) if options.exclude else set()
-    chosen = [i for i in finder.indices(options.columns) if i not in out]
-    if not chosen:
-        raise ValueError(f"{first.url}: no column is left; choose columns of numbers")
-    if first.names is None:
-        return chosen, None
-    names = tuple(first.names[i] for i in chosen)
-    refuse_duplicates(first.url, first.names, names)
-    return chosen, names
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """Errors of a cluster as ValueError, which the command prints in one line."""
+    try:
+        yield
+    except ClusterError as error:
+        raise ValueError(str(error)) from None
 
 
 @dataclass
@@ -190,7 +203,8 @@ class ClusterFitJob:
             model.feature_names_in_ = np.array(rows.names, dtype=object)
         columns = rows.names or tuple(f"x{i + 1}" for i in range(model.n_features_in_))
         with filling(self.outputs.folder, FILES, force=self.outputs.force) as folder:
-            totals = self._write_labels(client, rows, model, folder)
+            with rows.errors():
+                totals = self._write_labels(client, rows, model, folder)
             write_centers(folder / "centers.csv", columns, totals.sizes.tolist(), model)
             summary = self._summary(model, columns, totals, seconds, len(rows.ranges))
             write_summary(folder, summary)
@@ -204,14 +218,13 @@ class ClusterFitJob:
         k, trims = len(model.cluster_centers_), hasattr(model, "outliers_")
         zeros = np.zeros(k, dtype=np.int64)
         totals = ClusterTotals(zeros.copy(), np.zeros(k), zeros.copy() if trims else None)
-        tasks = _assigned(model, rows.blocks)
-        futures = client.compute(tasks)
-        Waiting(client).done(futures, [r.words for r in rows.ranges])
-        most = max(client.gather(client.map(_largest, futures)))
+        waiting, names = Waiting(client), [part.words for part in rows.ranges]
+        futures = client.compute(_assigned(model, rows.blocks))
+        waiting.done(futures, names)
+        most = max(waiting.results(client.map(_largest, futures), names))
         with (folder / f"labels.{self.outputs.labels}").open("wb") as file:
-            write_label_chunks(
-                file, self.outputs.labels, _counted(client, futures, totals), float(most)
-            )
+            parts = _counted(waiting, futures, names, totals)
+            write_label_chunks(file, self.outputs.labels, parts, most)
         return totals
 
     def _summary(
@@ -246,6 +259,7 @@ def _assigned(model: Any, blocks: list[Any]) -> list[Any]:
 
 
 def _assignment(model: Any, rows: np.ndarray, labels: Any) -> tuple[np.ndarray, Any, Any]:
+    rows = rows.astype(model.cluster_centers_.dtype, copy=False)  # as in the fit
     out = None if labels is None else np.asarray(labels) == -1
     if len(rows) == 0:
         return np.zeros(0, np.int32), np.zeros(0, rows.dtype), out
@@ -257,9 +271,11 @@ def _largest(found: tuple[np.ndarray, np.ndarray, Any]) -> float:
     return float(found[1].max()) if len(found[1]) else 0.0
 
 
-def _counted(client: Any, futures: list[Any], totals: ClusterTotals) -> Iterator[Any]:
-    """The results of futures in their order; each is forgotten when it was here."""
-    while futures:
-        found = client.gather(futures.pop(0))
+def _counted(
+    waiting: Waiting, futures: list[Any], names: list[str], totals: ClusterTotals
+) -> Iterator[Any]:
+    """The results of futures in their order; each is released on the cluster after use."""
+    for name in names:
+        (found,) = waiting.results([futures.pop(0)], [name])
         totals.add(*found)
         yield found

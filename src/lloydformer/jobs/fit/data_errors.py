@@ -24,4 +24,15 @@ def errors_about(data: str, table: OpenedTable | None) -> Iterator[None]:
             "rows of zeros, or use an algorithm that compares positions"
         ) from None
     except ValueError as error:
-        raise ValueError(f"{data}: {str(error).removeprefix('X: ')}") from None
+        raise ValueError(with_name(data, str(error))) from None
+
+
+def with_name(data: str, error: str) -> str:
+    """An error of a fit with the name of the data, or of the option that it is about.
+
+    >>> with_name("a.csv", "X: found NaN"), with_name("a.csv", "checkpoint: leave it at None")
+    ('a.csv: found NaN', '--checkpoint: leave it out')
+    """
+    if error.startswith("checkpoint: "):
+        return f"--{error.replace('leave it at None', 'leave it out')}"
+    return f"{data}: {error.removeprefix('X: ')}"

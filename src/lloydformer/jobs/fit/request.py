@@ -39,7 +39,10 @@ class FitRequest:
             raise ValueError(
                 "--start-from: found together with --init or --n-init; pass only one of them"
             )
-        _ = self.numbers  # raises for a wrong -k
+        if len(self.numbers) > 1 and "checkpoint" in self.settings.given:
+            raise ValueError(
+                f"--checkpoint: found together with -k {self.clusters}; pass one number of clusters"
+            )
 
     @cached_property
     def start_model(self) -> Clusterer | None:
