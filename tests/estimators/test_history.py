@@ -93,7 +93,10 @@ def test_a_callback_hears_each_iteration(model):
     heard = []
     model.set_params(callback=heard.append).fit(X)
     assert [p.iteration for p in heard] == list(range(model.n_iter_))
-    np.testing.assert_array_equal([p.objective for p in heard], model.objective_history_[:-1])
+    # What rounding lets rise is levelled in the history of relocations.
+    rounding = 1e-12 if isinstance(model, lf.RelocatingKMeans) else 0
+    objectives = [progress.objective for progress in heard]
+    np.testing.assert_allclose(objectives, model.objective_history_[:-1], rtol=rounding, atol=0)
 
 
 def test_ctrl_c_leaves_what_was_found_so_far(model):

@@ -150,7 +150,8 @@ class RelocatingKMeans(Clusterer):
     Notes
     -----
     `objective_history_` never rises; with a pool it is the lowest objective of all solutions so
-    far. A cluster that loses all its points keeps its center until a relocation removes it, whereas
+    far. Rises by rounding are levelled, so that `callback` may have heard slightly other numbers.
+    A cluster that loses all its points keeps its center until a relocation removes it, whereas
     `KMeans` fills it at once: from a start with empty clusters `KMeans` may end lower.
     docs/relocating.md has the algorithm step by step, and measurements.
 
