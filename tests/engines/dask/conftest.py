@@ -1,10 +1,10 @@
 """A cluster of real processes on this machine, once for all tests that need one."""
 
 import os
-import time
 
 import numpy as np
 import pytest
+from workers import wait_for_two_workers
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed (extra `dask`)")
 
@@ -27,10 +27,7 @@ def client(cluster):
     from distributed import Client
 
     with Client(cluster, set_as_default=True) as client:
-        deadline = time.monotonic() + 120
-        while len(client.nthreads()) < 2:  # one that was killed is started again
-            assert time.monotonic() < deadline, "a worker does not start"
-            time.sleep(0.1)
+        wait_for_two_workers(client)
         yield client
 
 

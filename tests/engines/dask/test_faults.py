@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from workers import wait_for_two_workers
 
 import lloydformer as lf
 from lloydformer.engines import instruction_set
@@ -72,8 +73,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_no_bit(make, rows, client
 def test_a_worker_is_killed_twenty_times_in_a_row(rows, client):
     alone = lf.KMeans(**SETTINGS).fit(rows)
     for _ in range(20):
-        while len(client.nthreads()) < 2:
-            time.sleep(0.1)
+        wait_for_two_workers(client)
         assert_same_bits(alone, killed_fit(lf.KMeans, rows, client))
 
 
