@@ -94,6 +94,7 @@ def fresh(code: str, *arguments: object) -> object:
     return json.loads(found.stdout)
 
 
+@pytest.mark.long
 def test_models_are_loaded_and_algorithms_found_whatever_was_imported_before(tmp_path):
     models = {"TrimmedKMeans": lf.TrimmedKMeans(3), "LearnedKMeans": lf.LearnedKMeans(3)}
     for name, model in models.items():

@@ -14,6 +14,7 @@ import pytest
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 
 pytest.importorskip("mkdocs")
+pytestmark = pytest.mark.long  # builds the whole site
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools" / "site"))
 

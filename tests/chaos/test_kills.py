@@ -107,6 +107,7 @@ def test_a_kill_before_any_file_operation(
     assert found == {old, new}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("action", CASES)
 def test_kills_at_random_moments(action: str, killer: Killer, folder: Path, amount: Amount) -> None:
     whole, (old, new), _ = CASES[action]

@@ -87,6 +87,7 @@ def test_pairs_of_writers(kind: str, both: list[Writer], tmp_path: Path, amount:
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", READERS)
 def test_reads_while_two_write(
     kind: str, both: list[Writer], tmp_path: Path, amount: Amount

@@ -171,6 +171,7 @@ def test_masses_costs_and_shapes(merging_trace):
     np.testing.assert_allclose(child, merged, atol=1e-12)
 
 
+@pytest.mark.long
 def test_a_batch_equals_its_problems_one_by_one(rng):
     points = torch.tensor(rng.normal(size=(2, 25, 2)))
     circuit = lf.Circuit(lf.recipes.recombining(2), 2, 6)

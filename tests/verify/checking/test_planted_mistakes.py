@@ -88,7 +88,7 @@ def test_the_first_difference_is_the_first(found):
         ).outcomes[-1].difference is None  # fmt: skip
 
 
-@pytest.mark.parametrize("which", ["difference", "smallest"])
+@pytest.mark.parametrize("which", ["difference", pytest.param("smallest", marks=pytest.mark.long)])
 def test_the_values_shown_are_true(found, which):
     """Computed again, by the algorithm from the centers before the layer, and by a circuit."""
     shown = getattr(found[0], which)
