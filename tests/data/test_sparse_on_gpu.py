@@ -17,7 +17,7 @@ DEVICES = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipi
 def matrix(rng, n=300, d=40, dtype=np.float32):
     values = rng.integers(-3, 6, size=(n, d)) * (rng.random((n, d)) < 0.15)
     values[7] = 0  # an empty row
-    values[8:, 0] += 1  # the others have a direction
+    values[8:, 0] = 1 + values[8:, 0] ** 2  # the others have a direction
     return canonical(sparse.csr_matrix(values.astype(dtype)))
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import lloydformer as lf
+import lloydformer.data.host_memory as host_memory
 import lloydformer.data.streamed as streamed
 import lloydformer.estimators.devices as devices
 import lloydformer.estimators.source as source
@@ -51,17 +52,51 @@ def test_mapped_arrays_are_known(tmp_path):
     assert not devices.is_mapped([1.0])
 
 
+class TestMemoryThatMayBeLocked:
+    def known(self, folder, monkeypatch, known, *limits):
+        paths = [folder / str(number) for number in range(len(limits))]
+        for path, limit in zip(paths, limits, strict=True):
+            path.write_text(limit)
+        (folder / "meminfo").write_text(known)
+        monkeypatch.setattr(host_memory, "_KNOWN", folder / "meminfo")
+        monkeypatch.setattr(host_memory, "_LIMITS", paths)
+        return host_memory.lockable_memory()
+
+    def test_half_of_what_is_left(self, tmp_path, monkeypatch):
+        found = self.known(tmp_path, monkeypatch, "MemTotal: 900 kB\nMemAvailable:   600 kB\n")
+        assert found == 300 * 1024
+
+    @pytest.mark.parametrize(("limit", "half"), [("max\n", 300 * 1024), ("4096\n", 2048)])
+    def test_containers_have_limits(self, limit, half, tmp_path, monkeypatch):
+        assert self.known(tmp_path, monkeypatch, "MemAvailable: 600 kB", limit) == half
+
+    def test_none_where_nothing_is_known(self, tmp_path, monkeypatch):
+        assert self.known(tmp_path, monkeypatch, "") == 0
+        monkeypatch.setattr(host_memory, "_KNOWN", tmp_path / "nowhere")
+        assert host_memory.lockable_memory() == 0
+
+    def test_only_files_need_it(self, monkeypatch):
+        monkeypatch.setattr(devices, "lockable_memory", lambda: 31)
+        points = torch.zeros(4, 2)
+        assert devices.can_be_pinned(points, mapped=False)
+        assert not devices.can_be_pinned(points, mapped=True)
+        assert devices.can_be_pinned(points[:3], mapped=True)
+
+
 class TestOnGpu:
     pytestmark = on_gpu
 
     @pytest.mark.parametrize("make", ALGORITHMS)
     @pytest.mark.parametrize("weighted", [False, True])
-    def test_fits_are_those_of_rows_that_fit(self, make, weighted, monkeypatch, rng):
+    @pytest.mark.parametrize("direct", [False, True])
+    def test_fits_are_those_of_rows_that_fit(self, make, weighted, direct, monkeypatch, rng):
         X = (rng.normal(size=(5003, 6)) + 4 * rng.integers(0, 3, size=(5003, 1))).astype("float32")
         weights = rng.integers(0, 3, size=5003) if weighted else None
         whole = make(device="cuda", engine="chunked").fit(X, sample_weight=weights)
         monkeypatch.setattr(devices, "free_memory", lambda device: 0)
         monkeypatch.setattr(streamed, "_BLOCK", 700 * 6 * 4)
+        if not direct:
+            monkeypatch.setattr(source, "pinned", lambda points, device: None)
         model = make(device="cuda").fit(X, sample_weight=weights)
         again = make(device="cuda").fit(X, sample_weight=weights)
         assert np.array_equal(model.cluster_centers_, again.cluster_centers_)
@@ -98,6 +133,36 @@ class TestOnGpu:
         gc.collect()
         model = make(device="cuda").fit(X, sample_weight=weights)  # it can be registered again
         assert all(rows is not None for rows in opened)
+
+    @pytest.mark.parametrize(
+        ("copy_fits", "may_be_locked", "ways"),
+        [
+            (False, False, {"_Through"}),
+            (True, False, {"_Through"}),
+            (False, True, {"_Direct"}),
+            (True, True, set()),
+        ],
+    )
+    def test_rows_of_a_file(self, copy_fits, may_be_locked, ways, monkeypatch, tmp_path, rng):
+        X = rng.normal(size=(40_003, 8)).astype("float32")
+        np.save(tmp_path / "x.npy", X)
+        mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+        there = lf.KMeans(5, random_state=0, device="cuda").fit(X)
+        found = set()
+
+        class Spy(streamed._Stream):
+            def __init__(self, points, layout, like, send):
+                found.add(type(send).__name__)
+                super().__init__(points, layout, like, send)
+
+        monkeypatch.setattr(streamed, "_Stream", Spy)
+        monkeypatch.setattr(source, "moved", lambda points, device: points)
+        monkeypatch.setattr(devices, "free_memory", lambda device: copy_fits * len(X) * 112)
+        monkeypatch.setattr(devices, "lockable_memory", lambda: may_be_locked * X.nbytes)
+        model = lf.KMeans(5, random_state=0, device="cuda").fit(mapped)
+        assert found == ways
+        np.testing.assert_allclose(model.inertia_, there.inertia_, rtol=1e-6)
+        np.testing.assert_allclose(model.cluster_centers_, there.cluster_centers_, atol=1e-4)
 
     def test_a_limit_on_memory_makes_rows_stream(self, rng):
         X = rng.normal(size=(6_000_000, 32)).astype("float32")  # 732 MiB

@@ -199,6 +199,41 @@ def test_autocast_and_half_precision():
     assert layer.labels(x[:0]).shape == (0,)
 
 
+def test_autocast_leaves_double_precision_alone():
+    x, c, w = problem()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = (*lf.nn.soft_assign(x, c), *lf.nn.soft_sums(x, c, 1.0, w))
+        mixed, _ = lf.nn.soft_assign(x.bfloat16(), c.float())
+    for have, want in zip(
+        found, (*lf.nn.soft_assign(x, c), *lf.nn.soft_sums(x, c, 1.0, w)), strict=True
+    ):
+        assert torch.equal(have, want)
+    assert mixed.dtype == torch.float32
+
+
+def test_a_temperature_can_be_learned():
+    x, c, w = (tensor.requires_grad_() for tensor in problem())
+    gamma = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    found = (*lf.nn.soft_assign(x, c, gamma), *lf.nn.soft_sums(x, c, gamma, w))
+    wanted = (*lf.nn.soft_assign(x, c, 0.7), *lf.nn.soft_sums(x, c, 0.7, w))
+    for have, want in zip(found, wanted, strict=True):
+        torch.testing.assert_close(have, want)
+    assert torch.autograd.gradcheck(lf.nn.soft_assign, (x, c, gamma))
+    assert torch.autograd.gradcheck(lf.nn.soft_sums, (x, c, gamma, w))
+    far = (x.detach().float() + 1e4, c.detach().float() + 1e4)
+    near = lf.nn.soft_assign(far[0].double(), far[1].double(), 0.7)
+    for have, want in zip(lf.nn.soft_assign(*far, gamma.detach().float()), near, strict=True):
+        torch.testing.assert_close(have.double(), want, rtol=1e-6, atol=1e-3)
+
+
+def test_a_learned_temperature_of_the_module_compiles():
+    gamma = torch.nn.Parameter(torch.tensor(0.5))
+    layer, x = lf.nn.SoftAssign(3, 4, inverse_temperature=gamma), torch.randn(6, 4)
+    assert {name for name, _ in layer.named_parameters()} == {"centers", "inverse_temperature"}
+    torch.compile(layer, fullgraph=True, backend="aot_eager")(x)[1].mean().backward()
+    assert gamma.grad.abs() > 0
+
+
 def test_wrong_arguments_of_the_module_are_named():
     with pytest.raises(ValueError, match=r"inverse_temperature: found -1.0"):
         lf.nn.SoftAssign(2, 2, inverse_temperature=-1.0)

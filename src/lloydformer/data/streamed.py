@@ -1,10 +1,11 @@
 """Rows in the memory of the host, or mapped from a file, that are read on a GPU block by block."""
 
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,8 +24,8 @@ _AHEAD = 2
 class StreamedBlocks:
     """Rows that do not fit into the memory of a GPU; every pass over them copies them there.
 
-    While one block is read, the next ones are on their way: a thread copies them to memory that
-    the GPU can fetch from, and the GPU fetches them. Only the state of the points stays there.
+    While one block is read, the GPU fetches the next ones: from where they are, if it can, or from
+    memory that a thread copies them to. Only the state of the points stays on the GPU.
 
     Attributes
     ----------
@@ -36,12 +37,15 @@ class StreamedBlocks:
         Weights in float64, on the GPU.
     weight_unit : float
         The unit of the weights, a power of two.
+    pinned : object or None
+        If it is not None, the GPU can fetch rows from where they are as long as it is kept.
     """
 
     rows: TensorBlocks
     device: torch.device
     sample_weight: Tensor | None = None
     weight_unit: float = 1.0
+    pinned: object | None = None
     first_row: ClassVar[int] = 0
     mapped: ClassVar[bool] = False
     """Whoever reads need not ask for rows beforehand."""
@@ -89,62 +93,95 @@ class StreamedBlocks:
 
     @cached_property
     def _stream(self) -> "_Stream":
-        return _Stream(self.rows.points, self.layout)
+        size = min(self.layout.part, self.layout.n_rows), self.layout.n_features
+        like = torch.empty(size, dtype=self.layout.dtype, device=self.device)
+        send = _Through(like) if self.pinned is None else _Direct(self.device)
+        return _Stream(self.rows.points, self.layout, like, send)
+
+
+Arrived = Callable[[], torch.cuda.Event]
+"""Returns the event that rows are on the GPU; it may wait until they are being fetched."""
+
+
+class _Direct:
+    """Sends rows from memory that the GPU can fetch from."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+    def __call__(self, rows: Tensor, block: Tensor, free: torch.cuda.Event) -> Arrived:
+        """Rows to a block of the GPU, when that is free."""
+        with torch.cuda.stream(self.stream):
+            self.stream.wait_event(free)
+            block.copy_(rows, non_blocking=True)
+            arrived = self.stream.record_event()
+        return lambda: arrived
+
+
+class _Through:
+    """Sends rows from anywhere: a thread copies them to memory that the GPU can fetch from."""
+
+    def __init__(self, like: Tensor) -> None:
+        self._direct, self._thread = _Direct(like.device), ThreadPoolExecutor(1)
+        self.stream = self._direct.stream
+        self._memory = [torch.empty_like(like, device="cpu", pin_memory=True) for _ in range(2)]
+        self._fetched: list[torch.cuda.Event | None] = [None, None]
+        self._number = 0
+
+    def __call__(self, rows: Tensor, block: Tensor, free: torch.cuda.Event) -> Arrived:
+        return self._thread.submit(self._send, rows, block, free).result
+
+    def _send(self, rows: Tensor, block: Tensor, free: torch.cuda.Event) -> torch.cuda.Event:
+        place = self._number % 2
+        memory, fetched = self._memory[place][: len(rows)], self._fetched[place]
+        if fetched is not None:
+            fetched.synchronize()
+        memory.copy_(rows)
+        self._fetched[place] = arrived = self._direct(memory, block, free)()
+        self._number += 1
+        return arrived
+
+
+class _Coming(NamedTuple):
+    """Rows [start, stop) that are on their way to a block of the GPU."""
+
+    rows: tuple[int, int]
+    block: Tensor
+    arrived: Arrived
 
 
 class _Stream:
     """Blocks of rows one after the other, again and again, with the next ones on their way."""
 
-    def __init__(self, points: Tensor, layout: Layout) -> None:
-        self.points, self.layout = points, layout
-        self._thread = ThreadPoolExecutor(1)
-        self._copying = torch.cuda.Stream(layout.device)  # type: ignore[no-untyped-call]
-        self._coming: deque[tuple[tuple[int, int], Future[Any]]] = deque()
-        size = min(layout.part, layout.n_rows), layout.n_features
-        self._fetched = [torch.empty(size, dtype=points.dtype, pin_memory=True) for _ in range(2)]
-        self._buffers = [
-            torch.empty(size, dtype=points.dtype, device=layout.device) for _ in range(_AHEAD + 1)
-        ]
+    def __init__(
+        self, points: Tensor, layout: Layout, like: Tensor, send: "_Direct | _Through"
+    ) -> None:
+        self.points, self.layout, self._send = points, layout, send
+        self._coming: deque[_Coming] = deque()
+        self._buffers = [like, *(torch.empty_like(like) for _ in range(_AHEAD))]
         for buffer in self._buffers:  # blocks may be on their way when the last reader is done
-            buffer.record_stream(self._copying)
-        events = (torch.cuda.Event() for _ in self._fetched)  # type: ignore[no-untyped-call]
-        self._free = list(events)
+            buffer.record_stream(send.stream)
         self._number = 0
 
     def read(self, start: int, stop: int) -> Tensor:
         """Rows [start, stop) on the GPU, until the next call."""
-        if not self._coming or self._coming[0][0] != (start, stop):
-            self._drain()
+        if not self._coming or self._coming[0].rows != (start, stop):
+            while self._coming:
+                self._coming.popleft().arrived()
             self._ask((start, stop))
-        done = torch.cuda.current_stream(self.layout.device).record_event()
         while len(self._coming) <= _AHEAD:
-            self._ask(following(self._coming[-1][0], self.layout), done)
-        buffer, arrived = self._coming.popleft()[1].result()
-        torch.cuda.current_stream(self.layout.device).wait_event(arrived)
-        return buffer
+            self._ask(following(self._coming[-1].rows, self.layout))
+        _, block, arrived = self._coming.popleft()
+        torch.cuda.current_stream(self.layout.device).wait_event(arrived())
+        return block
 
-    def _ask(self, rows: tuple[int, int], done: torch.cuda.Event | None = None) -> None:
-        """Send for some rows; the buffer that they go to is free when `done` has happened."""
-        done = done or torch.cuda.current_stream(self.layout.device).record_event()
-        self._coming.append((rows, self._thread.submit(self._send, rows, self._number, done)))
+    def _ask(self, rows: tuple[int, int]) -> None:
+        """Send for some rows; the buffer that they go to is free once this stream is here."""
+        free = torch.cuda.current_stream(self.layout.device).record_event()
+        block = self._buffers[self._number % len(self._buffers)][: rows[1] - rows[0]]
+        arrived = self._send(self.points[slice(*rows)], block, free)
+        self._coming.append(_Coming(rows, block, arrived))
         self._number += 1
-
-    def _send(self, rows: tuple[int, int], number: int, done: torch.cuda.Event) -> Any:
-        start, stop = rows
-        place = number % len(self._fetched)
-        here = self._fetched[place][: stop - start]
-        there = self._buffers[number % len(self._buffers)][: stop - start]
-        self._free[place].synchronize()
-        here.copy_(self.points[start:stop])
-        with torch.cuda.stream(self._copying):
-            self._copying.wait_event(done)
-            there.copy_(here, non_blocking=True)
-            self._free[place].record()
-            return there, self._copying.record_event()
-
-    def _drain(self) -> None:
-        while self._coming:
-            self._coming.popleft()[1].result()
 
 
 def following(rows: tuple[int, int], layout: Layout) -> tuple[int, int]:

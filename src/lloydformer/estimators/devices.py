@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lloydformer.data.host_memory import lockable_memory
 from lloydformer.engines.cuda import rows_on_host
 
 _BYTES_A_POINT = 48
@@ -28,13 +29,15 @@ def moved(points: Tensor, name: Any) -> Tensor:
     return points.to(device)
 
 
-def kept_on_host(estimator: Any, points: Tensor) -> Tensor:
+def can_be_pinned(points: Tensor, *, mapped: bool) -> bool:
+    """May a GPU read rows from where they are? Those of a file are kept in memory for that."""
+    return not mapped or points.nbytes <= lockable_memory()
+
+
+def kept_on_host(points: Tensor, device: torch.device, n_clusters: int) -> Tensor:
     """Points that a GPU is too small for, read from where they are if their copy fits there."""
-    device = folding_device(estimator, points)
-    if device == points.device:
-        return points
     free = free_memory(device) - _BYTES_A_POINT * len(points)
-    there = rows_on_host(points, device, int(estimator.n_clusters), free)
+    there = rows_on_host(points, device, n_clusters, free)
     return points if there is None else there
 
 

@@ -22,13 +22,14 @@ from lloydformer.data.shard import Shard
 from lloydformer.data.sparse_on_gpu import SparseOnGpu
 from lloydformer.data.streamed import StreamedBlocks
 from lloydformer.engines import default_engine
-from lloydformer.engines.cuda import survey_on_gpu
+from lloydformer.engines.cuda import pinned, survey_on_gpu
 from lloydformer.engines.dask.pieces import is_collection
 from lloydformer.engines.native.engine import column_ends
 from lloydformer.engines.parts import LabelsOnParts, PartsBlocks
 from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.devices import (
     available_device,
+    can_be_pinned,
     check_on_cpu,
     folding_device,
     free_memory,
@@ -204,8 +205,11 @@ def read(
                 _check_squares(rows, fitted)
             return Source(rows, None)
         points = _as_tensor(X, wanted_device(estimator))
-    if view is None and isinstance(X, np.ndarray) and not (directions or is_mapped(X)):
-        points = kept_on_host(estimator, points)
+    device = folding_device(estimator, points)
+    in_file = mapped or is_mapped(X)
+    pinnable = view is None and device != points.device and can_be_pinned(points, mapped=in_file)
+    if pinnable and isinstance(X, np.ndarray) and not directions:
+        points = kept_on_host(points, device, int(estimator.n_clusters))
     known = survey_on_gpu(points) if points.device.type == "cuda" else None
     if known is not None:
         ends: Tensor | None = torch.from_numpy(known.ends)
@@ -216,7 +220,6 @@ def read(
         _check_finite(estimator, X)
     if view is not None:
         scaling = view.scaling
-    device = folding_device(estimator, points)
     weights, unit = _weights(sample_weight, len(points), device)
     blocks = TensorBlocks(
         points,
@@ -239,7 +242,8 @@ def read(
     home = X.device if isinstance(X, Tensor) else None
     if device != points.device:
         without = replace(blocks, sample_weight=None)
-        return Source(StreamedBlocks(without, device, weights, unit), home)
+        memory = pinned(points, device) if pinnable else None
+        return Source(StreamedBlocks(without, device, weights, unit, memory), home)
     return Source(blocks, home)
 
 

@@ -18,9 +18,9 @@ class SoftAssign(nn.Module):
         Number of centers.
     n_features : int
         Number of features of a point.
-    inverse_temperature : float, default=1.0
+    inverse_temperature : float or Parameter of shape (), default=1.0
         $\gamma$ of the soft-max over $-\gamma |x - c|^2$. The larger, the nearer to the nearest
-        center.
+        center. A parameter is learned.
 
     Attributes
     ----------
@@ -43,7 +43,9 @@ class SoftAssign(nn.Module):
     >>> energies.mean().backward()  # gradients of the centers, and of what came before
     """
 
-    def __init__(self, n_clusters: int, n_features: int, inverse_temperature: float = 1.0) -> None:
+    def __init__(
+        self, n_clusters: int, n_features: int, inverse_temperature: float | nn.Parameter = 1.0
+    ) -> None:
         super().__init__()
         k, d = check_count("n_clusters", n_clusters), check_count("n_features", n_features)
         check_temperature(inverse_temperature)

@@ -128,7 +128,7 @@ _sums.register_autograd(_sums_gradients, setup_context=_remember)
 
 
 def soft_assign(
-    points: Tensor, centers: Tensor, inverse_temperature: float = 1.0
+    points: Tensor, centers: Tensor, inverse_temperature: float | Tensor = 1.0
 ) -> tuple[Tensor, Tensor]:
     r"""Each point as a mixture of centers, and its free energy; differentiable by both.
 
@@ -143,8 +143,8 @@ def soft_assign(
         In any floating-point precision.
     centers : Tensor of shape (k, d)
         In the precision and on the device of the points.
-    inverse_temperature : float, default=1.0
-        $\gamma$, above 0.
+    inverse_temperature : float or Tensor of shape (), default=1.0
+        $\gamma$, above 0. A tensor gets a gradient too.
 
     Returns
     -------
@@ -168,7 +168,11 @@ def soft_assign(
     """
     if torch.is_autocast_enabled(points.device.type):
         with torch.autocast(points.device.type, enabled=False):
-            return soft_assign(points.float(), centers.float(), inverse_temperature)
+            return soft_assign(*_of_one_precision(points, centers), inverse_temperature)
+    if isinstance(inverse_temperature, Tensor):
+        x, c, origin, scale = _scaled(points, centers, inverse_temperature)
+        mixtures, energies = soft_assign(x, c)
+        return origin + mixtures / scale, energies / inverse_temperature
     _check(points, centers, inverse_temperature)
     flat = points.reshape(-1, points.shape[-1])
     mixtures, energies = _assign(flat, centers.contiguous(), float(inverse_temperature))
@@ -178,7 +182,7 @@ def soft_assign(
 def soft_sums(
     points: Tensor,
     centers: Tensor,
-    inverse_temperature: float = 1.0,
+    inverse_temperature: float | Tensor = 1.0,
     sample_weight: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """One pass of soft k-means over the points; differentiable by points, centers and weights.
@@ -192,7 +196,7 @@ def soft_sums(
         In any floating-point precision.
     centers : Tensor of shape (k, d)
         In the precision and on the device of the points.
-    inverse_temperature : float, default=1.0
+    inverse_temperature : float or Tensor of shape (), default=1.0
         As in `soft_assign`.
     sample_weight : Tensor of shape (n,), default=None
         Weight of each point. None: every point has weight 1.
@@ -222,8 +226,12 @@ def soft_sums(
     """
     if torch.is_autocast_enabled(points.device.type):
         with torch.autocast(points.device.type, enabled=False):
-            given = points.float(), centers.float(), inverse_temperature
-            return soft_sums(*given, sample_weight)
+            given = _of_one_precision(points, centers)
+            return soft_sums(*given, inverse_temperature, sample_weight)
+    if isinstance(inverse_temperature, Tensor):
+        x, c, origin, scale = _scaled(points, centers, inverse_temperature)
+        sums, masses, energy = soft_sums(x, c, 1.0, sample_weight)
+        return sums / scale + masses[:, None] * origin, masses, energy / inverse_temperature
     _check(points, centers, inverse_temperature)
     if points.dim() != 2:
         raise ValueError(f"points: found shape {tuple(points.shape)}; pass (n, d)")
@@ -237,9 +245,30 @@ def soft_sums(
     return _sums(points.contiguous(), centers.contiguous(), weights, float(inverse_temperature))
 
 
-def check_temperature(inverse_temperature: float) -> None:
+def _of_one_precision(points: Tensor, centers: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in the wider one of their precisions, which is at least float32."""
+    wider = torch.promote_types(torch.promote_types(points.dtype, centers.dtype), torch.float32)
+    return points.to(wider), centers.to(wider)
+
+
+def _scaled(
+    points: Tensor, centers: Tensor, inverse_temperature: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Points and centers whose shares at temperature 1 are the same, their origin and their scale.
+
+    So that torch differentiates by the temperature. The origin is near them: far from it, numbers
+    would lose digits.
+    """
+    _check(points, centers, 1.0)
+    origin, scale = centers.detach().mean(dim=0), inverse_temperature.sqrt()
+    return (points - origin) * scale, (centers - origin) * scale, origin, scale
+
+
+def check_temperature(inverse_temperature: float | Tensor) -> None:
     """Raise `ValueError` unless it is a finite number above 0."""
-    if not (inverse_temperature > 0 and math.isfinite(inverse_temperature)):
+    if isinstance(inverse_temperature, Tensor):
+        inverse_temperature = inverse_temperature.item()
+    if not 0 < inverse_temperature < math.inf:
         raise ValueError(
             f"inverse_temperature: found {inverse_temperature!r}; pass a number above 0"
         )

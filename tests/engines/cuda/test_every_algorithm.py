@@ -5,7 +5,9 @@ import pytest
 import torch
 
 import lloydformer as lf
+import lloydformer.engines.cuda.robust_iterations as robust_iterations
 from lloydformer.estimators.registry import ALGORITHMS
+from lloydformer.solving.descent import Descent
 
 pytestmark = [
     pytest.mark.gpu,
@@ -93,3 +95,33 @@ def test_many_clusters_are_split_at_once():
     here = lf.RelocatingKMeans(engine="chunked", **given).fit(X)
     there = lf.RelocatingKMeans(device="cuda", **given).fit(X)
     np.testing.assert_allclose(there.inertia_, here.inertia_, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("make", "inverse_temperature"),
+    [(lf.SoftKMeans, 3.0), (lf.RobustKMeans, 0.3), (lf.RobustKMeans, 0.01)],
+)
+def test_iterations_are_counted_as_on_the_cpu(make, inverse_temperature):
+    X = np.random.default_rng(0).normal(size=(20_001, 8))
+    given = {"n_clusters": 5, "init": X[:5], "inverse_temperature": inverse_temperature}
+    here = make(engine="chunked", **given).fit(X)
+    there = make(device="cuda", **given).fit(X)
+    assert there.n_iter_ == here.n_iter_
+    np.testing.assert_allclose(there.objective_history_, here.objective_history_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 8])
+def test_thresholds_that_need_more_steps_are_found_on_the_gpu(rounds, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(20_001, 8))
+    given = {"n_clusters": 5, "init": X[:5], "inverse_temperature": 0.01, "max_iter": 30}
+    here = lf.RobustKMeans(engine="chunked", **given).fit(X)
+    on_host = []
+    by_host = Descent._one_iteration
+    monkeypatch.setattr(
+        Descent, "_one_iteration", lambda *given: on_host.append(1) or by_host(*given)
+    )
+    monkeypatch.setattr(robust_iterations, "_ROUNDS", rounds)
+    there = lf.RobustKMeans(device="cuda", **given).fit(X)
+    assert not on_host
+    assert there.n_iter_ == here.n_iter_
+    np.testing.assert_allclose(there.objective_history_, here.objective_history_, rtol=1e-9)

@@ -39,3 +39,10 @@ def rows_on_host(points: Tensor, device: torch.device, n_clusters: int, free: in
     from lloydformer.engines.cuda.host_rows import rows_on_host
 
     return rows_on_host(points, device, n_clusters, free)
+
+
+def pinned(points: Tensor, device: torch.device) -> object | None:
+    """What lets a GPU fetch rows from where they are, as long as it is kept: see `host_rows`."""
+    from lloydformer.engines.cuda.host_rows import pinned
+
+    return points if points.is_pinned() else pinned(points, device)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lloydformer.engines.cuda.launches import Arguments, Grid, Launch, macros
 from lloydformer.engines.cuda.open_points import PointsOnGpu
-from lloydformer.engines.cuda.work import EMPTY, GOING, RECORDS, SETTLED
+from lloydformer.engines.cuda.work import EMPTY, GOING, PAUSED, RECORDS, SETTLED
 from lloydformer.plans.contract import Ran
 
 _AT_ONCE = 4
@@ -56,7 +56,7 @@ class DeviceLoop:
     faint : float
         A cluster with less mass is empty: then the host runs the iteration.
     certain : Tensor of shape (1,) or None
-        int32; 0 if thresholds have not converged: then, too, the host runs the iteration.
+        int32; 0 if thresholds have not converged: then the iteration is run again.
 
     Attributes
     ----------
@@ -89,8 +89,12 @@ class DeviceLoop:
             macros(opened.points.rows),
         )  # fmt: skip
 
-    def run(self, iterate: Callable[[], None]) -> Ran:
-        """Iterate; `iterate` puts one iteration on the stream, up to its sums."""
+    def run(self, iterate: Callable[[], None], prolong: Callable[[], None] | None = None) -> Ran:
+        """Iterate.
+
+        `iterate` puts one iteration on the stream, up to its sums. If its thresholds have not
+        converged, `prolong` is called, after which `iterate` does more for them.
+        """
         status, at_once, most = GOING, _AT_ONCE, self._task.max_iter
         try:
             while status == GOING and len(self._history) < most:
@@ -98,6 +102,9 @@ class DeviceLoop:
                     iterate()
                     self._move()
                 status, at_once = self._read(), min(2 * at_once, _MOST)
+                if status == PAUSED and prolong is not None:
+                    prolong()
+                    self.status[0] = status = GOING
         except KeyboardInterrupt:
             self._read()
             return Ran(self.centers, self._history, settled=False, interrupted=True)

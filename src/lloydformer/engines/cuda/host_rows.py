@@ -1,4 +1,4 @@
-"""Rows that stay in the memory of the host, where kernels of a GPU read those that they need.
+"""Rows that stay in the memory of the host, from where a GPU fetches blocks or reads single rows.
 
 Kernels for Lloyd's algorithm compare the float16 copy of the points, which is on the GPU. Of the
 rows themselves they read those with close calls and those that change their cluster.
@@ -22,10 +22,10 @@ _PORTABLE, _MAPPED, _READ_ONLY = 1, 2, 8
 
 
 class _Registered:
-    """Memory of the host that GPUs may read, and how many tensors there are of it.
+    """Memory of the host that GPUs may read, and how many users it has.
 
     The key is address, bytes, and the number of the GPU. The lock is reentrant: while it is held,
-    the garbage collector may free another of these tensors.
+    the garbage collector may free another user.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class _Registered:
             return True
 
     def give_back(self, key: tuple[int, int, int]) -> None:
-        """Wait for the GPU; after the last tensor it may not read the memory any more."""
+        """Wait for the GPU; after the last user it may not read the memory any more."""
         with self._lock:
             self._counts[key] -= 1
             last = self._counts[key] == 0
@@ -64,15 +64,35 @@ def _registered(address: int, size: int) -> bool:
     return False
 
 
+class Pinned:
+    """Memory of the host that a GPU reads while this is kept."""
+
+    def __init__(self, points: Tensor, key: tuple[int, int, int]) -> None:
+        self.points, self.key = points, key  # nobody may free it before the GPU has read it
+        weakref.finalize(self, _REGISTERED.give_back, key)
+
+
+def pinned(points: Tensor, device: torch.device) -> Pinned | None:
+    """Let the GPU read the memory of these rows; None if it cannot, or another library did so."""
+    if torch.version.hip is not None or not points.is_contiguous():
+        return None
+    number = torch.cuda.current_device() if device.index is None else device.index
+    key = points.data_ptr(), points.nbytes, number
+    with torch.cuda.device(number):
+        make_ready(device)
+        return Pinned(points, key) if _REGISTERED.take(key) else None
+
+
 class _HostRows:
     """Memory of the host as torch takes it over."""
 
-    def __init__(self, points: Tensor, address: int) -> None:
-        kind = "<f8" if points.dtype == torch.float64 else "<f4"
+    def __init__(self, memory: Pinned, address: int) -> None:
+        kind = "<f8" if memory.points.dtype == torch.float64 else "<f4"
         self.__cuda_array_interface__ = {
-            "shape": tuple(points.shape), "typestr": kind, "data": (address, False), "version": 3,
+            "shape": tuple(memory.points.shape), "typestr": kind, "data": (address, False),
+            "version": 3,
         }  # fmt: skip
-        self.points = points  # nobody may free it before the GPU has read it
+        self.memory = memory
 
 
 def rows_on_host(points: Tensor, device: torch.device, n_clusters: int, free: int) -> Tensor | None:
@@ -82,29 +102,20 @@ def rows_on_host(points: Tensor, device: torch.device, n_clusters: int, free: in
     `free` bytes, or if the GPU cannot read the memory.
     """
     n, d = points.shape
-    if backend(device) != CUDA_CPP or d > _WIDEST or not points.is_contiguous():
+    if backend(device) != CUDA_CPP or d > _WIDEST or n * copied_bytes(d, n_clusters) > free:
         return None
-    if n * copied_bytes(d, n_clusters) > free:
-        return None
-    number = torch.cuda.current_device() if device.index is None else device.index
-    key = points.data_ptr(), points.nbytes, number
+    memory = pinned(points, device)
+    return None if memory is None else _wrapped(memory)
+
+
+def _wrapped(memory: Pinned) -> Tensor:
+    start, _, number = memory.key
+    address = ctypes.c_void_p()
     with torch.cuda.device(number):
-        make_ready(device)
-        if not _REGISTERED.take(key):
-            return None
-        try:
-            return _wrapped(points, key)
-        except BaseException:
-            _REGISTERED.give_back(key)
-            raise
-
-
-def _wrapped(points: Tensor, key: tuple[int, int, int]) -> Tensor:
-    address, start = ctypes.c_void_p(), ctypes.c_void_p(key[0])
-    status = driver().cuMemHostGetDevicePointer_v2(ctypes.byref(address), start, 0)
-    if status or address.value is None:
-        raise RuntimeError("CUDA: no address for memory of the host that was registered")
-    rows: Any = _HostRows(points, address.value)
-    found = torch.as_tensor(rows, device=f"cuda:{key[2]}")
-    weakref.finalize(rows, _REGISTERED.give_back, key)
-    return found
+        status = driver().cuMemHostGetDevicePointer_v2(
+            ctypes.byref(address), ctypes.c_void_p(start), 0
+        )
+        if status or address.value is None:
+            raise RuntimeError("CUDA: no address for memory of the host that was registered")
+        rows: Any = _HostRows(memory, address.value)
+        return torch.as_tensor(rows, device=f"cuda:{number}")

@@ -15,7 +15,7 @@ from lloydformer.plans.contract import Ran
 from lloydformer.plans.robust import RobustIterations, Thresholds
 
 _ROUNDS = 8
-"""Michelot steps of an iteration without the host."""
+"""Michelot steps of an iteration; twice as many after one that they were too few for."""
 
 
 class _Rounds(ctypes.Structure):
@@ -67,6 +67,10 @@ class _Limits:
         self.first = [first, best[0], every[0], launch("first_limits", every[1])]
         self.rounds = [above[0], launch("raise_limits", above[1])] * _ROUNDS
 
+    def prolong(self) -> None:
+        """Twice as many steps from now on."""
+        self.rounds *= 2
+
 
 def thresholds(opened: PointsOnGpu, task: Thresholds) -> Tensor | None:
     """Michelot's steps on the device, looked at after every few of them."""
@@ -86,7 +90,7 @@ def thresholds(opened: PointsOnGpu, task: Thresholds) -> Tensor | None:
 
 
 def robust_iterations(opened: PointsOnGpu, task: RobustIterations) -> Ran | None:
-    """Whole iterations; one that needs more steps to its thresholds is left to the host."""
+    """Whole iterations on the device."""
     kernels, (k, _) = weigh_kernels(opened), task.centers.shape
     known = None if kernels is None else opened.steps(k)
     if kernels is None or known is None:
@@ -100,14 +104,13 @@ def robust_iterations(opened: PointsOnGpu, task: RobustIterations) -> Ran | None
     add, sums = adding(weighing[1])
     loop = DeviceLoop(task, opened, sums, sys.float_info.min, limits.status)
     opened.labelled = False
-    launches = (*limits.first, *limits.rounds, weighing[0], add)
 
     def iterate() -> None:
         steps.begin(loop.centers, 0.0)
         steps.assign()
         labels.copy_(work.assigned)
         steps.measure(distances)
-        for launch in launches:
+        for launch in (*limits.first, *limits.rounds, weighing[0], add):
             launch()
 
-    return loop.run(iterate)
+    return loop.run(iterate, limits.prolong)

@@ -6,20 +6,24 @@ struct Moving {
     Real* seen;
     double* record;
     int* status;         // what goes on, and the number of iterations
-    const int* certain;  // null, or a number: 0 if the sums are not those of an iteration
+    const int* certain;  // null, or a number: 0 if thresholds are not found, and sums are not final
     double tolerance;
     double faint;  // a cluster with less mass is empty
     int k, d;
 };
 
 // numbers: the objective, changed labels, then of each center its sums and its mass. One block. If
-// a cluster is empty, or the sums are not certain, nothing changes but the status.
+// the sums are not certain (PAUSED), or a cluster is empty, nothing changes but the status.
 extern "C" __global__ void move_centers(Moving m, const double* numbers) {
     __shared__ double scratch[32];
     if (*(volatile int*)m.status != GOING) return;
     const double* sums = numbers + 2;
     const int d = m.d;
-    int lost = m.certain && !*m.certain;
+    if (m.certain && !*m.certain) {
+        if (threadIdx.x == 0) m.status[0] = PAUSED;
+        return;
+    }
+    int lost = 0;
     for (int j = threadIdx.x; j < m.k; j += blockDim.x) lost |= !(sums[j * (d + 1) + d] >= m.faint);
     if (__syncthreads_or(lost)) {
         if (threadIdx.x == 0) m.status[0] = EMPTY;
