@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lloydformer.learning.lloyd import has_kernel
 from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances, two_nearest
 from lloydformer.learning.symmetric.varied_tasks import SharedBatch
 from lloydformer.numerics.means import means_or
@@ -61,10 +62,28 @@ def spreads(batch: SharedBatch, starts: Float[Tensor, "b r k d"]) -> Float[Tenso
     """
     frame = Frame.of(batch.points)
     points = frame.inside(batch.points)
-    centers = frame.inside(starts.flatten(1, 2)).view_as(starts)
-    for _ in range(_LLOYD):
-        centers = lloyd_keeping_empty(points, centers)
+    by_kernel = has_kernel(batch.points.unsqueeze(0), starts.shape[2])
+    centers = _ends_on_gpu(batch.points, starts) if by_kernel else starts
+    centers = frame.inside(centers.flatten(1, 2)).view_as(starts)
+    if not by_kernel:
+        for _ in range(_LLOYD):
+            centers = lloyd_keeping_empty(points, centers)
     return log_objective(points, centers).std(dim=1) + _SPREAD
+
+
+def _ends_on_gpu(
+    points: Float[Tensor, "b n d"], starts: Float[Tensor, "b r k d"]
+) -> Float[Tensor, "b r k d"]:
+    """Return the centers after the steps of `spreads`, by a kernel, inside of a CUDA graph too.
+
+    The kernel gives NaN where it declines values. Of tasks, which fill the unit cube, it declines
+    only those that are not finite; so nobody has to look.
+    """
+    from lloydformer.engines.cuda.paths import lloyd_paths
+
+    by_run = starts.transpose(0, 1)  # (r, b, k, d): starts of a task are b apart
+    ends = lloyd_paths(points, by_run.flatten(0, 1), _LLOYD).centers[-1]
+    return ends.view(by_run.shape).transpose(0, 1)
 
 
 def lloyd_keeping_empty(
