@@ -1,7 +1,8 @@
-"""How fast algorithms other than k-means are on a GPU, and data that are larger than its memory.
+"""How fast a GPU is: algorithms other than k-means, data larger than its memory, training.
 
-`python benchmarks/gpu_algorithms.py [iterations|fits|larger ...] [-o FILE]` measures on the GPU of
-this machine and writes benchmarks/results/gpu_algorithms.json, the parts that were asked for.
+`python benchmarks/gpu_algorithms.py [iterations|fits|larger|training ...] [-o FILE]` measures on
+the GPU of this machine and writes benchmarks/results/gpu_algorithms.json, the parts that were
+asked for.
 `python benchmarks/gpu_algorithms.py page` writes the tables of docs/gpu.md from it.
 Engines take turns; times are medians of whole calls, results left on the GPU.
 """
@@ -21,8 +22,11 @@ from typing import Any
 import numpy as np
 import torch
 from provenance import RESULTS, provenance
+from torch import Tensor
 
 import lloydformer as lf
+from lloydformer.learning.evaluation import unseen
+from lloydformer.learning.lloyd import has_kernel, lloyd_path, lloyd_step
 from lloydformer.storage.atomic import write_whole
 
 N, D, K = 1_000_000, 32, 10
@@ -156,7 +160,35 @@ def one_larger(X: np.ndarray, k: int) -> dict[str, float]:
     }  # fmt: skip
 
 
-PARTS = {"iterations": iterations, "fits": fits, "larger": larger}
+def steps_by_torch(points: Tensor, centers: Tensor, seeds: Tensor, n_steps: int) -> None:
+    """What `lloyd_path` does without a kernel."""
+    for number in range(n_steps):
+        centers = lloyd_step(points, centers, seeds, torch.full_like(seeds[0], number))
+
+
+def training() -> dict[str, Any]:
+    """Milliseconds of Lloyd steps on 320 tasks as training draws them: by a kernel, by PyTorch."""
+    points, centers = unseen(lf.learning.Tasks(), n_tasks=320, device="cuda")
+    seeds = torch.zeros(1, dtype=torch.int64, device="cuda")
+    assert has_kernel(points, centers.shape[2])
+    ways = {"kernels": lloyd_path, "PyTorch": steps_by_torch}
+    found: dict[str, Any] = {}
+    for n_steps in (20, 1):
+        times: dict[str, list[float]] = {way: [] for way in ways}
+        for _ in range(31):
+            for way, steps in ways.items():
+                torch.cuda.synchronize()
+                began = time.perf_counter()
+                steps(points, centers, seeds, n_steps)
+                torch.cuda.synchronize()
+                times[way].append(1e3 * (time.perf_counter() - began))
+        name = f"Lloyd steps on 320 tasks: {n_steps}"
+        found[name] = {way: statistics.median(took[1:]) for way, took in times.items()}
+        print(name, found[name], flush=True)
+    return found
+
+
+PARTS = {"iterations": iterations, "fits": fits, "larger": larger, "training": training}
 
 
 def iterations_table(rows: dict[str, Any]) -> list[list[str]]:
@@ -191,7 +223,10 @@ def larger_table(rows: dict[str, Any]) -> list[list[str]]:
     return table
 
 
-TABLES = {"iterations": iterations_table, "fits": fits_table, "larger": larger_table}
+TABLES = {
+    "iterations": iterations_table, "fits": fits_table, "larger": larger_table,
+    "training": iterations_table,
+}  # fmt: skip
 _PLACE = re.compile(r"(<!-- gpu: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 

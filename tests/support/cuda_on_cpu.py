@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 import lloydformer.engines.cuda.batch as batch
+import lloydformer.engines.cuda.paths as paths
 from lloydformer.engines.cuda.nvrtc import Constants
 
 COMPILER = os.environ.get("CXX") or shutil.which("c++")
@@ -20,15 +21,22 @@ _FRAME = """
 #include "cuda_block.hpp"
 alignas(128) static unsigned char raw[1 << 18];  // shared memory
 {kernels}
-/// Solves b problems. Returns 0 if nothing was written beyond these bytes of shared memory.
-extern "C" int run(Batch problems, int b, int bytes, bool backwards) {{
+/// Runs b blocks. Returns 0 if nothing was written beyond these bytes of shared memory.
+static int run_blocks(int b, int bytes, bool backwards, std::function<void()> body) {{
     int beyond = 0;
+    gridDim.x = b;
     for (int i = 0; i < b; i++) {{
         std::fill(raw, raw + sizeof(raw), 0xCD);
-        run_block(i, backwards, [=] {{ solve_batch(problems); }});
+        run_block(i, backwards, body);
         for (size_t at = bytes; at < sizeof(raw); at++) beyond += raw[at] != 0xCD;
     }}
     return beyond;
+}}
+extern "C" int run_solve_batch(Batch p, int b, int bytes, bool backwards) {{
+    return run_blocks(b, bytes, backwards, [=] {{ solve_batch(p); }});
+}}
+extern "C" int run_lloyd_paths(Paths p, int b, int bytes, bool backwards) {{
+    return run_blocks(b, bytes, backwards, [=] {{ lloyd_paths(p); }});
 }}
 """
 
@@ -68,12 +76,30 @@ def solve_batch_on_cpu(
     (b, n, d), k = x.shape, starts.shape[1]
     x, starts = x.contiguous(), starts.contiguous()
     solved = batch.empty_results(b, n, k, d, x.device)
-    library = _library(folder, batch.macros_for(x, k))
     given = batch.argument(x, starts, solved, tol, max_iter, spans)
+    _launch(folder, "solve_batch", x, starts, given, backwards)
+    return None if batch.declined(solved.n_iter) else solved
+
+
+def lloyd_paths_on_cpu(
+    folder: Path, x: Tensor, starts: Tensor, drawn: Tensor, backwards: bool = False
+) -> paths.Paths:
+    """`engines.cuda.paths.lloyd_paths`."""
+    x, starts, drawn = x.contiguous(), starts.contiguous(), drawn.contiguous()
+    found = paths.empty_paths(starts, len(drawn))
+    given = paths.paths_argument(x, starts, found, drawn)
+    _launch(folder, "lloyd_paths", x, starts, given, backwards)
+    return found
+
+
+def _launch(
+    folder: Path, name: str, x: Tensor, starts: Tensor, given: ctypes.Structure, backwards: bool
+) -> None:
+    (b, k, _), (_, n, d) = starts.shape, x.shape
+    library = _library(folder, batch.macros_for(x, k))
     bytes_asked = batch.shared_bytes(n, batch.width_for(d), k)
-    assert library.run(given, b, bytes_asked, backwards) == 0
-    return None if int(solved.n_iter.min()) < 0 else solved
+    assert getattr(library, f"run_{name}")(given, b, bytes_asked, backwards) == 0
 
 
-def same_bits(one: batch.Solved, other: batch.Solved) -> bool:
+def same_bits(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> bool:
     return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lloydformer.learning.flat_layer import FlatLayer
-from lloydformer.learning.lloyd import lloyd_step
+from lloydformer.learning.lloyd import lloyd_path
 from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.random_numbers import stream_keys
 from lloydformer.learning.tasks import Batch, Tasks
@@ -204,15 +204,13 @@ def compare_on(
 ) -> Comparison:
     """Compare on given tasks, from their centers. `seed`: of the points for empty clusters."""
     seeds = _seeds(seed, weights.device)
-    zero = torch.zeros_like(seeds[0])
     size = max(1, _CELLS // (len(weights) * batch.points.shape[2] ** 2))
     found: list[tuple[Tensor, Tensor, Tensor]] = []
     parts = (torch.split(whole.to(weights), size, dim=1) for whole in batch)
     for x, c in zip(*parts, strict=True):
-        by_lloyd, by_layer = [c], [c.expand(len(weights), -1, -1, -1)]
+        by_lloyd, by_layer = lloyd_path(x, c, seeds, n_steps), [c.expand(len(weights), -1, -1, -1)]
         many = x.expand(len(weights), -1, -1, -1)
-        for number in range(n_steps):
-            by_lloyd.append(lloyd_step(x, by_lloyd[-1], seeds, zero + number))
+        for _ in range(n_steps):
             by_layer.append(layer(weights, many, by_layer[-1]))
         found.append((_logs(x, by_lloyd), _logs(many, by_layer), by_layer[-1]))
     lloyd, transformer, centers = (

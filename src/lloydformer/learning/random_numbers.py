@@ -29,8 +29,10 @@ def _splitmix(z: Tensor) -> Tensor:
     return z ^ (z >> 31 & (1 << 33) - 1)
 
 
-def stream_keys(seeds: Int[Tensor, " r"], stream: str, step: Int[Tensor, ""]) -> Int[Tensor, " r"]:
-    """Return the key of each run for a stream and a step."""
+def stream_keys(
+    seeds: Int[Tensor, " r"], stream: str, step: Int[Tensor, ""] | Int[Tensor, " r"]
+) -> Int[Tensor, " r"]:
+    """Return the key of each run for a stream and a step, which may differ between runs."""
     return _splitmix(_splitmix(seeds * _GOLDEN ^ STREAMS.index(stream)) + (step + 1) * _GOLDEN)
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.learning.dropout import Dropout
-from lloydformer.learning.lloyd import lloyd_step
+from lloydformer.learning.lloyd import lloyd_path
 from lloydformer.learning.objective import relative_objective, smoothed_objective
 from lloydformer.learning.optimiser import TrainingState, adam_step, update_learning_rate
 from lloydformer.learning.random_numbers import stream_keys
@@ -100,9 +100,7 @@ class Trainer:
         zero = torch.zeros((), dtype=torch.int64, device=self.device)
         seeds = stream_keys(self.seeds, "validation", zero)
         points, centers = self._draw(seeds, zero, self.settings.n_validation)
-        reference = centers
-        for number in range(self.settings.n_unrolled):
-            reference = lloyd_step(points, reference, seeds, zero + number)
+        reference = lloyd_path(points, centers, seeds, self.settings.n_unrolled)[-1]
         return points, centers, smoothed_objective(points, reference, smoothing="exact")
 
     def _chunks(self) -> list[tuple[Tensor, ...]]:

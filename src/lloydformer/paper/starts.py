@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.learning.lloyd import lloyd_step
+from lloydformer.learning.lloyd import lloyd_path
 from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.tasks import Batch
 from lloydformer.solving.batch.seeding import kmeans_plusplus, random_rows
@@ -44,12 +44,11 @@ def descended(batch: Batch, n_steps: int, seed: int) -> Float[Tensor, "r b"]:
 
     The centers may have a longer first axis than the points, which are then shared.
     """
-    centers = batch.centers
-    points = batch.points.expand(len(centers), -1, -1, -1)
+    points, centers = batch
     seeds = torch.full((len(centers),), seed, device=points.device)
-    for number in range(n_steps):
-        centers = lloyd_step(points, centers, seeds, torch.full_like(seeds[0], number))
-    return smoothed_objective(points, centers, smoothing="exact").log().cpu()
+    ends = lloyd_path(points, centers, seeds, n_steps)[-1]
+    points = points.expand(len(centers), -1, -1, -1)
+    return smoothed_objective(points, ends, smoothing="exact").log().cpu()
 
 
 def best_of(batches: list[Batch], n_steps: int, seed: int) -> Float[Tensor, " b"]:

@@ -73,17 +73,26 @@ def solve_batch(
     """
     (b, n, d), k, device = x.shape, starts.shape[1], x.device
     x, starts = x.contiguous(), starts.contiguous()
-    shared = shared_bytes(n, width_for(d), k)
-    blocks = min(_MOST_BLOCKS, (SHARED + _RESERVED) // (shared + _STATIC + _RESERVED))
-    constants = (*macros_for(x, k), ("BLOCKS", blocks))
     with torch.cuda.device(device):
         make_ready(device)
         solved = empty_results(b, n, k, d, device)
-        given = argument(x, starts, solved, tol, max_iter, spans)
-        grid = Grid(b, _THREADS, shared)
-        Launch("batch.cu", "solve_batch", device, grid, Arguments(given), constants)()
-        good = int(solved.n_iter.cpu().numpy().min()) >= 0
-    return solved if good else None
+        launch("solve_batch", x, starts, argument(x, starts, solved, tol, max_iter, spans))
+    return None if declined(solved.n_iter) else solved
+
+
+def launch(name: str, x: Tensor, starts: Tensor, given: ctypes.Structure) -> None:
+    """Put a kernel of batch.cu on the stream, a block for each start (b, k, d)."""
+    (b, k, _), (_, n, d) = starts.shape, x.shape
+    shared = shared_bytes(n, width_for(d), k)
+    blocks = min(_MOST_BLOCKS, (SHARED + _RESERVED) // (shared + _STATIC + _RESERVED))
+    constants = (*macros_for(x, k), ("BLOCKS", blocks))
+    grid = Grid(b, _THREADS, shared)
+    Launch("batch.cu", name, x.device, grid, Arguments(given), constants)()
+
+
+def declined(n_iter: Tensor) -> bool:
+    """Were the values of a problem refused? Waits for the kernel."""
+    return int(n_iter.cpu().numpy().min()) < 0
 
 
 def macros_for(x: Tensor, n_clusters: int) -> Constants:

@@ -6,7 +6,7 @@ from functools import partial
 import torch
 
 from lloydformer.learning.evaluation import unseen
-from lloydformer.learning.lloyd import lloyd_step
+from lloydformer.learning.lloyd import lloyd_path
 from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.tasks import Tasks
 from lloydformer.paper.artefact import Piece, Record
@@ -30,8 +30,7 @@ def gaps(scope: Scope) -> Record:
 def _gap(setting: TrainingSetting, scope: Scope) -> float:
     tasks = Tasks(setting.n_features, setting.n_clusters)
     points, centers = unseen(tasks, n_tasks=64, seed=scope.seed)
-    zero = torch.zeros(1, dtype=torch.int64)
-    centers = lloyd_step(points, centers, zero, zero[0])
+    _, centers = lloyd_path(points, centers, torch.zeros(1, dtype=torch.int64), n_steps=1)
     smoothed = smoothed_objective(points, centers, setting.temperature)
     exact = smoothed_objective(points, centers, smoothing="exact")
     return round(float((smoothed / exact - 1).mean()), 5)

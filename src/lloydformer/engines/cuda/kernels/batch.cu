@@ -1,4 +1,5 @@
-// Many small problems: a block solves one, from its start to its end, in shared memory.
+// Many small problems: a block solves one, from its start to its end, in shared memory
+// (solve_batch), or does a number of iterations and tells the centers after each (lloyd_paths).
 // Scores in float32 with a bound of their error, close calls in float64. Sums are integers: the
 // points of each column in fixed point, added up by tensor cores, four bytes one by one.
 #ifndef D
@@ -32,6 +33,13 @@ struct Batch {
 };
 
 enum { DECLINED = -1 };
+
+struct Paths {
+    Batch batch;       // max_iter: exactly as many iterations; of the results only n_iter
+    const i64* drawn;  // (max_iter, b, k): points that empty clusters take
+    float* path;       // (max_iter, b, k, d): centers after each iteration
+    int sets;          // of rows: a problem has those of its number modulo this
+};
 
 // A problem in shared memory. A point is a row less the origin, in float32, rounded to a multiple
 // of the sums' unit: so sums are exact, and the mean of copies is the point.
@@ -493,21 +501,66 @@ __device__ __forceinline__ void write(Problem& s, const Arrays& a, const Batch& 
     if (threadIdx.x == 0) p.inertia[blockIdx.x] = sum, p.n_iter[blockIdx.x] = n_iter;
 }
 
-// One problem for each block.
-extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void solve_batch(Batch p) {
-    Problem& s = problem();
-    const Arrays a = arrays(p.n);
-    load(a, p.rows + (size_t)blockIdx.x * p.n * p.d, p.d);
+// The points of a set of rows and the starts of this block's problem, in shared memory. Returns the
+// sum of the variances of the columns; negative, and DECLINED is told, if values cannot be used.
+__device__ __forceinline__ double begin(Problem& s, const Arrays& a, const Batch& p, int set) {
+    load(a, p.rows + (size_t)set * p.n * p.d, p.d);
     __syncthreads();
     const Facts facts = center_columns(s, a);
     const bool usable = __syncthreads_and(facts.good);
     const float span = block_max(facts.span, s.scratch);
-    const double tolerance = p.tol * fmax(block_sum(facts.spread, s.scratch), 0.0) / p.d;
+    const double spread = fmax(block_sum(facts.spread, s.scratch), 0.0);
     const bool good = read_starts(s, p) && (span == 0 || (span > p.least && span < p.most));
-    if (!__syncthreads_and(good && usable)) {
-        if (threadIdx.x == 0) p.n_iter[blockIdx.x] = DECLINED;
-        return;
-    }
+    if (__syncthreads_and(good && usable)) return spread;
+    if (threadIdx.x == 0) p.n_iter[blockIdx.x] = DECLINED;
+    return -1.0;
+}
+
+// One problem for each block.
+extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void solve_batch(Batch p) {
+    Problem& s = problem();
+    const Arrays a = arrays(p.n);
+    const double spread = begin(s, a, p, blockIdx.x);
+    if (spread < 0) return;
     const float longest = longest_point(s, a);
-    write(s, a, p, iterate(s, a, longest, tolerance, p.max_iter));
+    write(s, a, p, iterate(s, a, longest, p.tol * spread / p.d, p.max_iter));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Paths: the centers after each iteration.
+
+// Centers of empty clusters become the points that were drawn for them. The sums are left alone.
+__device__ __forceinline__ void take_drawn(Problem& s, const Arrays& a, const i64* drawn) {
+    for (int i = threadIdx.x; i < K * D; i += THREADS)
+        if (s.masses[i / D] == 0) {
+            const float x = a.points[i % D * a.stride + drawn[i / D]];
+            s.centers[i] = x, s.seen[i] = x;
+        }
+}
+
+// Where labels stay and no cluster is empty, centers stay for good.
+__device__ __forceinline__ void walk(Problem& s, const Arrays& a, float longest, const Paths& p) {
+    bool settled = false, empty = false;
+    for (int step = 0; step < p.batch.max_iter; step++) {
+        const size_t first = ((size_t)step * gridDim.x + blockIdx.x) * K;
+        settled = settled || (assign(s, a, longest) == 0 && !empty);
+        if (!settled) {
+            add_all(s, a);
+            empty = __syncthreads_or(threadIdx.x < K && s.masses[threadIdx.x] == 0);
+            if (empty) take_drawn(s, a, p.drawn + first);
+            move_centers(s);
+        }
+        for (int i = threadIdx.x; i < K * D; i += THREADS)
+            if (i % D < p.batch.d)
+                p.path[(first + i / D) * p.batch.d + i % D] =
+                    (float)(s.centers[i] + s.origin[i % D]);
+    }
+    if (threadIdx.x == 0) p.batch.n_iter[blockIdx.x] = p.batch.max_iter;
+}
+
+extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void lloyd_paths(Paths p) {
+    Problem& s = problem();
+    const Arrays a = arrays(p.batch.n);
+    if (begin(s, a, p.batch, blockIdx.x % p.sets) < 0) return;
+    walk(s, a, longest_point(s, a), p);
 }
