@@ -143,10 +143,12 @@ class TestOnGpu:
             (True, True, set()),
         ],
     )
-    def test_rows_of_a_file(self, copy_fits, may_be_locked, ways, monkeypatch, tmp_path, rng):
+    @pytest.mark.parametrize("opened", [lambda path: np.load(path, mmap_mode="r"), lf.data.open])
+    def test_rows_of_a_file(
+        self, copy_fits, may_be_locked, ways, opened, monkeypatch, tmp_path, rng
+    ):
         X = rng.normal(size=(40_003, 8)).astype("float32")
         np.save(tmp_path / "x.npy", X)
-        mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
         there = lf.KMeans(5, random_state=0, device="cuda").fit(X)
         found = set()
 
@@ -159,7 +161,7 @@ class TestOnGpu:
         monkeypatch.setattr(source, "moved", lambda points, device: points)
         monkeypatch.setattr(devices, "free_memory", lambda device: copy_fits * len(X) * 112)
         monkeypatch.setattr(devices, "lockable_memory", lambda: may_be_locked * X.nbytes)
-        model = lf.KMeans(5, random_state=0, device="cuda").fit(mapped)
+        model = lf.KMeans(5, random_state=0, device="cuda").fit(opened(tmp_path / "x.npy"))
         assert found == ways
         np.testing.assert_allclose(model.inertia_, there.inertia_, rtol=1e-6)
         np.testing.assert_allclose(model.cluster_centers_, there.cluster_centers_, atol=1e-4)

@@ -208,7 +208,7 @@ def read(
     device = folding_device(estimator, points)
     in_file = mapped or is_mapped(X)
     pinnable = view is None and device != points.device and can_be_pinned(points, mapped=in_file)
-    if pinnable and isinstance(X, np.ndarray) and not directions:
+    if pinnable and scaling is None and not directions:
         points = kept_on_host(points, device, int(estimator.n_clusters))
     known = survey_on_gpu(points) if points.device.type == "cuda" else None
     if known is not None:
