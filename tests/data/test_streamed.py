@@ -1,13 +1,15 @@
 """Rows that are streamed to a GPU: which block follows which, and fits that need it."""
 
 import gc
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 import lloydformer as lf
-import lloydformer.data.host_memory as host_memory
 import lloydformer.data.streamed as streamed
 import lloydformer.estimators.devices as devices
 import lloydformer.estimators.source as source
@@ -43,44 +45,17 @@ ALGORITHMS = [
 ]
 
 
-def test_mapped_arrays_are_known(tmp_path):
-    np.save(tmp_path / "x.npy", np.zeros((4, 2)))
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    assert devices.is_mapped(mapped)
-    assert devices.is_mapped(np.asarray(mapped)[1:])
-    assert not devices.is_mapped(np.zeros(3)[1:])
-    assert not devices.is_mapped([1.0])
+def spied(monkeypatch):
+    """The classes that send rows from now on."""
+    found = set()
 
+    class Spy(streamed._Stream):
+        def __init__(self, points, layout, like, send):
+            found.add(type(send).__name__)
+            super().__init__(points, layout, like, send)
 
-class TestMemoryThatMayBeLocked:
-    def known(self, folder, monkeypatch, known, *limits):
-        paths = [folder / str(number) for number in range(len(limits))]
-        for path, limit in zip(paths, limits, strict=True):
-            path.write_text(limit)
-        (folder / "meminfo").write_text(known)
-        monkeypatch.setattr(host_memory, "_KNOWN", folder / "meminfo")
-        monkeypatch.setattr(host_memory, "_LIMITS", paths)
-        return host_memory.lockable_memory()
-
-    def test_half_of_what_is_left(self, tmp_path, monkeypatch):
-        found = self.known(tmp_path, monkeypatch, "MemTotal: 900 kB\nMemAvailable:   600 kB\n")
-        assert found == 300 * 1024
-
-    @pytest.mark.parametrize(("limit", "half"), [("max\n", 300 * 1024), ("4096\n", 2048)])
-    def test_containers_have_limits(self, limit, half, tmp_path, monkeypatch):
-        assert self.known(tmp_path, monkeypatch, "MemAvailable: 600 kB", limit) == half
-
-    def test_none_where_nothing_is_known(self, tmp_path, monkeypatch):
-        assert self.known(tmp_path, monkeypatch, "") == 0
-        monkeypatch.setattr(host_memory, "_KNOWN", tmp_path / "nowhere")
-        assert host_memory.lockable_memory() == 0
-
-    def test_only_files_need_it(self, monkeypatch):
-        monkeypatch.setattr(devices, "lockable_memory", lambda: 31)
-        points = torch.zeros(4, 2)
-        assert devices.can_be_pinned(points, mapped=False)
-        assert not devices.can_be_pinned(points, mapped=True)
-        assert devices.can_be_pinned(points[:3], mapped=True)
+    monkeypatch.setattr(streamed, "_Stream", Spy)
+    return found
 
 
 class TestOnGpu:
@@ -97,6 +72,7 @@ class TestOnGpu:
         monkeypatch.setattr(streamed, "_BLOCK", 700 * 6 * 4)
         if not direct:
             monkeypatch.setattr(source, "pinned", lambda points, device: None)
+        ways = spied(monkeypatch)
         model = make(device="cuda").fit(X, sample_weight=weights)
         again = make(device="cuda").fit(X, sample_weight=weights)
         assert np.array_equal(model.cluster_centers_, again.cluster_centers_)
@@ -104,6 +80,7 @@ class TestOnGpu:
         np.testing.assert_allclose(model.inertia_, whole.inertia_, rtol=1e-6)
         np.testing.assert_allclose(model.cluster_centers_, whole.cluster_centers_, atol=1e-4)
         assert np.mean(model.labels_ == whole.labels_) > 0.999
+        assert ways == {"_Direct" if direct else "_Staged"}
         assert np.array_equal(model.predict(X), whole.predict(X))
 
     @pytest.mark.parametrize("make", ALGORITHMS)
@@ -137,8 +114,8 @@ class TestOnGpu:
     @pytest.mark.parametrize(
         ("copy_fits", "may_be_locked", "ways"),
         [
-            (False, False, {"_Through"}),
-            (True, False, {"_Through"}),
+            (False, False, {"_Staged"}),
+            (True, False, {"_Staged"}),
             (False, True, {"_Direct"}),
             (True, True, set()),
         ],
@@ -150,14 +127,7 @@ class TestOnGpu:
         X = rng.normal(size=(40_003, 8)).astype("float32")
         np.save(tmp_path / "x.npy", X)
         there = lf.KMeans(5, random_state=0, device="cuda").fit(X)
-        found = set()
-
-        class Spy(streamed._Stream):
-            def __init__(self, points, layout, like, send):
-                found.add(type(send).__name__)
-                super().__init__(points, layout, like, send)
-
-        monkeypatch.setattr(streamed, "_Stream", Spy)
+        found = spied(monkeypatch)
         monkeypatch.setattr(source, "moved", lambda points, device: points)
         monkeypatch.setattr(devices, "free_memory", lambda device: copy_fits * len(X) * 112)
         monkeypatch.setattr(devices, "lockable_memory", lambda: may_be_locked * X.nbytes)
@@ -165,6 +135,28 @@ class TestOnGpu:
         assert found == ways
         np.testing.assert_allclose(model.inertia_, there.inertia_, rtol=1e-6)
         np.testing.assert_allclose(model.cluster_centers_, there.cluster_centers_, atol=1e-4)
+
+    @pytest.mark.parametrize("mode", ["r+", "c"])
+    def test_a_file_is_not_changed(self, mode, monkeypatch, tmp_path, rng):
+        path = tmp_path / "x.npy"
+        np.save(path, rng.normal(size=(40_003, 8)).astype("float32"))
+        os.utime(path, (1, 1))
+        mapped = np.load(path, mmap_mode=mode)
+        monkeypatch.setattr(devices, "free_memory", lambda device: 0)
+        ways = spied(monkeypatch)
+        lf.KMeans(5, random_state=0, device="cuda").fit(mapped)
+        mapped.flush()
+        assert ways == {"_Direct"}
+        assert path.stat().st_mtime == 1
+
+    def test_two_fits_share_the_memory_of_their_rows(self, monkeypatch, rng):
+        X = rng.normal(size=(200_003, 8)).astype("float32")
+        monkeypatch.setattr(devices, "free_memory", lambda device: 0)
+        make = partial(lf.KMeans, 5, random_state=0, device="cuda")
+        want = make().fit(X)
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(lambda _: make().fit(X), range(9)))
+        assert all(np.array_equal(want.cluster_centers_, f.cluster_centers_) for f in found)
 
     def test_a_limit_on_memory_makes_rows_stream(self, rng):
         X = rng.normal(size=(6_000_000, 32)).astype("float32")  # 732 MiB

@@ -37,7 +37,7 @@ class StreamedBlocks:
         Weights in float64, on the GPU.
     weight_unit : float
         The unit of the weights, a power of two.
-    pinned : object or None
+    keeps_pinned : object or None
         If it is not None, the GPU can fetch rows from where they are as long as it is kept.
     """
 
@@ -45,7 +45,7 @@ class StreamedBlocks:
     device: torch.device
     sample_weight: Tensor | None = None
     weight_unit: float = 1.0
-    pinned: object | None = None
+    keeps_pinned: object | None = None
     first_row: ClassVar[int] = 0
     mapped: ClassVar[bool] = False
     """Whoever reads need not ask for rows beforehand."""
@@ -95,7 +95,7 @@ class StreamedBlocks:
     def _stream(self) -> "_Stream":
         size = min(self.layout.part, self.layout.n_rows), self.layout.n_features
         like = torch.empty(size, dtype=self.layout.dtype, device=self.device)
-        send = _Through(like) if self.pinned is None else _Direct(self.device)
+        send = _Staged(like) if self.keeps_pinned is None else _Direct(self.device)
         return _Stream(self.rows.points, self.layout, like, send)
 
 
@@ -118,7 +118,7 @@ class _Direct:
         return lambda: arrived
 
 
-class _Through:
+class _Staged:
     """Sends rows from anywhere: a thread copies them to memory that the GPU can fetch from."""
 
     def __init__(self, like: Tensor) -> None:
@@ -154,7 +154,7 @@ class _Stream:
     """Blocks of rows one after the other, again and again, with the next ones on their way."""
 
     def __init__(
-        self, points: Tensor, layout: Layout, like: Tensor, send: "_Direct | _Through"
+        self, points: Tensor, layout: Layout, like: Tensor, send: "_Direct | _Staged"
     ) -> None:
         self.points, self.layout, self._send = points, layout, send
         self._coming: deque[_Coming] = deque()

@@ -1,13 +1,11 @@
 """Where points live: on the device that the user wants, or on the host if that is too small."""
 
-from mmap import mmap
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from lloydformer.data.host_memory import lockable_memory
+from lloydformer.data.host_memory import in_file, lockable_memory
 from lloydformer.engines.cuda import rows_on_host
 
 _BYTES_A_POINT = 48
@@ -29,9 +27,9 @@ def moved(points: Tensor, name: Any) -> Tensor:
     return points.to(device)
 
 
-def can_be_pinned(points: Tensor, *, mapped: bool) -> bool:
-    """May a GPU read rows from where they are? Those of a file are kept in memory for that."""
-    return not mapped or points.nbytes <= lockable_memory()
+def can_be_pinned(points: Tensor) -> bool:
+    """Rows in memory, and those of a file that is not too large: pinning loads all of it."""
+    return not in_file(points.data_ptr()) or points.nbytes <= lockable_memory()
 
 
 def kept_on_host(points: Tensor, device: torch.device, n_clusters: int) -> Tensor:
@@ -39,15 +37,6 @@ def kept_on_host(points: Tensor, device: torch.device, n_clusters: int) -> Tenso
     free = free_memory(device) - _BYTES_A_POINT * len(points)
     there = rows_on_host(points, device, n_clusters, free)
     return points if there is None else there
-
-
-def is_mapped(X: Any) -> bool:
-    """Is it an array whose numbers are in a file?"""
-    while isinstance(X, np.ndarray):
-        if isinstance(X, np.memmap):
-            return True
-        X = X.base
-    return isinstance(X, mmap)
 
 
 def free_memory(device: torch.device) -> int:

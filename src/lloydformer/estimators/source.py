@@ -33,7 +33,6 @@ from lloydformer.estimators.devices import (
     check_on_cpu,
     folding_device,
     free_memory,
-    is_mapped,
     kept_on_host,
     moved,
     wanted_device,
@@ -206,8 +205,7 @@ def read(
             return Source(rows, None)
         points = _as_tensor(X, wanted_device(estimator))
     device = folding_device(estimator, points)
-    in_file = mapped or is_mapped(X)
-    pinnable = view is None and device != points.device and can_be_pinned(points, mapped=in_file)
+    pinnable = view is None and device != points.device and can_be_pinned(points)
     if pinnable and scaling is None and not directions:
         points = kept_on_host(points, device, int(estimator.n_clusters))
     known = survey_on_gpu(points) if points.device.type == "cuda" else None

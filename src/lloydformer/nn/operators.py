@@ -10,7 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lloydformer.nn.passes import blocks, shares, through_distances, through_scores
+from lloydformer.nn.passes import (
+    blocks,
+    shares,
+    through_distances,
+    through_scores,
+    through_temperature,
+)
 
 _PRECISE = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
 """Half precision is computed in single precision."""
@@ -22,34 +28,37 @@ def precise(*tensors: Tensor) -> list[Tensor]:
 
 
 @torch.library.custom_op("lloydformer::soft_assign", mutates_args=())
-def _assign(points: Tensor, centers: Tensor, inverse_temperature: float) -> tuple[Tensor, Tensor]:
+def _assign(points: Tensor, centers: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor]:
     """Mixtures (n, d) of the centers by the shares of each point, and free energies (n,)."""
     x, c = precise(points, centers)
     mixtures, energies = torch.empty_like(x), x.new_empty(len(x))
     for rows in blocks(len(x), len(c)):
-        p, energies[rows] = shares(x[rows], c, inverse_temperature)
+        p, energies[rows] = shares(x[rows], c, gamma)
         torch.mm(p, c, out=mixtures[rows])
     return mixtures.to(points.dtype), energies.to(points.dtype)
 
 
 @torch.library.custom_op("lloydformer::soft_assign_backward", mutates_args=())
 def _assign_backward(
-    by_mixture: Tensor, by_energy: Tensor, points: Tensor, centers: Tensor,
-    inverse_temperature: float,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    by_mixture: Tensor, by_energy: Tensor, points: Tensor, centers: Tensor, gamma: Tensor,
+    learned: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Derivatives by points, centers and, if it is learned, the inverse temperature."""
     m, a, x, c = precise(by_mixture, by_energy, points, centers)
-    by_point, by_center = torch.empty_like(x), torch.zeros_like(c)
+    by_point, by_center, by_gamma = torch.empty_like(x), torch.zeros_like(c), x.new_zeros(())
     for rows in blocks(len(x), len(c)):
-        p, _ = shares(x[rows], c, inverse_temperature)
-        g = through_scores(p, m[rows] @ c.mT, a[rows], inverse_temperature)
+        p, _ = shares(x[rows], c, gamma)
+        g = through_scores(p, m[rows] @ c.mT, a[rows], gamma)
         by_point[rows], more = through_distances(g, x[rows], c)
         by_center += more + p.mT @ m[rows]
-    return by_point.to(points.dtype), by_center.to(centers.dtype)
+        if learned:
+            by_gamma += through_temperature(p, g, gamma)
+    return by_point.to(points.dtype), by_center.to(centers.dtype), by_gamma.to(gamma)
 
 
 @torch.library.custom_op("lloydformer::soft_sums", mutates_args=())
 def _sums(
-    points: Tensor, centers: Tensor, weights: Tensor, inverse_temperature: float
+    points: Tensor, centers: Tensor, weights: Tensor, gamma: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Sums (k, d) of w p x, masses (k,) of w p, and the sum of w times the free energies, ().
 
@@ -58,7 +67,7 @@ def _sums(
     x, c, w = precise(points, centers, weights)
     sums, masses, energy = torch.zeros_like(c), c.new_zeros(len(c)), c.new_zeros(())
     for rows in blocks(len(x), len(c)):
-        p, energies = shares(x[rows], c, inverse_temperature)
+        p, energies = shares(x[rows], c, gamma)
         weighted = p * w[rows, None]
         sums += weighted.mT @ x[rows]
         masses += weighted.sum(dim=0)
@@ -69,33 +78,38 @@ def _sums(
 @torch.library.custom_op("lloydformer::soft_sums_backward", mutates_args=())
 def _sums_backward(
     by_sum: Tensor, by_mass: Tensor, by_energy: Tensor, points: Tensor, centers: Tensor,
-    weights: Tensor, inverse_temperature: float,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    weights: Tensor, gamma: Tensor, learned: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Derivatives by points, centers, weights and, if it is learned, the inverse temperature."""
     s, m, a, x, c, w = precise(by_sum, by_mass, by_energy, points, centers, weights)
     by_point, by_center, by_weight = torch.empty_like(x), torch.zeros_like(c), torch.empty_like(w)
+    by_gamma = x.new_zeros(())
     for rows in blocks(len(x), len(c)):
-        p, energies = shares(x[rows], c, inverse_temperature)
+        p, energies = shares(x[rows], c, gamma)
         q, own = torch.addmm(m, x[rows], s.mT), w[rows]
         by_weight[rows] = (p * q).sum(dim=1) + a * energies
-        g = through_scores(p, own[:, None] * q, a * own, inverse_temperature)
+        g = through_scores(p, own[:, None] * q, a * own, gamma)
         by_point[rows], more = through_distances(g, x[rows], c)
         by_point[rows] += own[:, None] * (p @ s)
         by_center += more
-    return by_point.to(points.dtype), by_center.to(centers.dtype), by_weight.to(weights.dtype)
+        if learned:
+            by_gamma += through_temperature(p, g, gamma)
+    by_given = (by_point.to(points.dtype), by_center.to(centers.dtype), by_weight.to(weights.dtype))
+    return *by_given, by_gamma.to(gamma)
 
 
 @_assign.register_fake
-def _(points: Tensor, centers: Tensor, inverse_temperature: float) -> tuple[Tensor, Tensor]:
+def _(points: Tensor, centers: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor]:
     return torch.empty_like(points), points.new_empty(points.shape[0])
 
 
 @_assign_backward.register_fake
-def _(by_mixture: Any, by_energy: Any, points: Any, centers: Any, inverse_temperature: Any) -> Any:
-    return torch.empty_like(points), torch.empty_like(centers)
+def _(by_mixture: Any, by_energy: Any, points: Any, centers: Any, gamma: Any, learned: Any) -> Any:
+    return torch.empty_like(points), torch.empty_like(centers), torch.empty_like(gamma)
 
 
 @_sums.register_fake
-def _(points: Tensor, centers: Tensor, weights: Tensor, inverse_temperature: float) -> Any:
+def _(points: Tensor, centers: Tensor, weights: Tensor, gamma: Tensor) -> Any:
     k, (c,) = centers.shape[0], precise(centers)
     return torch.empty_like(c), c.new_empty(k), c.new_empty(())
 
@@ -103,24 +117,24 @@ def _(points: Tensor, centers: Tensor, weights: Tensor, inverse_temperature: flo
 @_sums_backward.register_fake
 def _(
     by_sum: Any, by_mass: Any, by_energy: Any, points: Any, centers: Any, weights: Any,
-    inverse_temperature: Any,
+    gamma: Any, learned: Any,
 ) -> Any:  # fmt: skip
-    return torch.empty_like(points), torch.empty_like(centers), torch.empty_like(weights)
+    given = (points, centers, weights, gamma)
+    return tuple(torch.empty_like(tensor) for tensor in given)
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    *tensors, ctx.inverse_temperature = inputs
-    ctx.save_for_backward(*tensors)
+    ctx.save_for_backward(*inputs)
 
 
 def _assign_gradients(ctx: Any, by_mixture: Tensor, by_energy: Tensor) -> Any:
     given = (by_mixture.contiguous(), by_energy.contiguous(), *ctx.saved_tensors)
-    return (*_assign_backward(*given, ctx.inverse_temperature), None)
+    return _assign_backward(*given, ctx.needs_input_grad[-1])
 
 
 def _sums_gradients(ctx: Any, by_sum: Tensor, by_mass: Tensor, by_energy: Tensor) -> Any:
     given = (by_sum.contiguous(), by_mass.contiguous(), by_energy.contiguous(), *ctx.saved_tensors)
-    return (*_sums_backward(*given, ctx.inverse_temperature), None)
+    return _sums_backward(*given, ctx.needs_input_grad[-1])
 
 
 _assign.register_autograd(_assign_gradients, setup_context=_remember)
@@ -144,7 +158,7 @@ def soft_assign(
     centers : Tensor of shape (k, d)
         In the precision and on the device of the points.
     inverse_temperature : float or Tensor of shape (), default=1.0
-        $\gamma$, above 0. A tensor gets a gradient too.
+        $\gamma$, above 0. A tensor gets a gradient too; the value of one on a GPU is not checked.
 
     Returns
     -------
@@ -169,13 +183,9 @@ def soft_assign(
     if torch.is_autocast_enabled(points.device.type):
         with torch.autocast(points.device.type, enabled=False):
             return soft_assign(*_of_one_precision(points, centers), inverse_temperature)
-    if isinstance(inverse_temperature, Tensor):
-        x, c, origin, scale = _scaled(points, centers, inverse_temperature)
-        mixtures, energies = soft_assign(x, c)
-        return origin + mixtures / scale, energies / inverse_temperature
     _check(points, centers, inverse_temperature)
     flat = points.reshape(-1, points.shape[-1])
-    mixtures, energies = _assign(flat, centers.contiguous(), float(inverse_temperature))
+    mixtures, energies = _assign(flat, centers.contiguous(), _gamma(inverse_temperature, points))
     return mixtures.view(points.shape), energies.view(points.shape[:-1])
 
 
@@ -228,10 +238,6 @@ def soft_sums(
         with torch.autocast(points.device.type, enabled=False):
             given = _of_one_precision(points, centers)
             return soft_sums(*given, inverse_temperature, sample_weight)
-    if isinstance(inverse_temperature, Tensor):
-        x, c, origin, scale = _scaled(points, centers, inverse_temperature)
-        sums, masses, energy = soft_sums(x, c, 1.0, sample_weight)
-        return sums / scale + masses[:, None] * origin, masses, energy / inverse_temperature
     _check(points, centers, inverse_temperature)
     if points.dim() != 2:
         raise ValueError(f"points: found shape {tuple(points.shape)}; pass (n, d)")
@@ -242,7 +248,8 @@ def soft_sums(
             "weight for each"
         )
     weights = weights.to(points.dtype)
-    return _sums(points.contiguous(), centers.contiguous(), weights, float(inverse_temperature))
+    gamma = _gamma(inverse_temperature, points)
+    return _sums(points.contiguous(), centers.contiguous(), weights, gamma)
 
 
 def _of_one_precision(points: Tensor, centers: Tensor) -> tuple[Tensor, Tensor]:
@@ -251,30 +258,34 @@ def _of_one_precision(points: Tensor, centers: Tensor) -> tuple[Tensor, Tensor]:
     return points.to(wider), centers.to(wider)
 
 
-def _scaled(
-    points: Tensor, centers: Tensor, inverse_temperature: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Points and centers whose shares at temperature 1 are the same, their origin and their scale.
-
-    So that torch differentiates by the temperature. The origin is near them: far from it, numbers
-    would lose digits.
-    """
-    _check(points, centers, 1.0)
-    origin, scale = centers.detach().mean(dim=0), inverse_temperature.sqrt()
-    return (points - origin) * scale, (centers - origin) * scale, origin, scale
+def _gamma(inverse_temperature: float | Tensor, points: Tensor) -> Tensor:
+    """The inverse temperature as a tensor, in the precision that is computed in."""
+    dtype = _PRECISE.get(points.dtype, points.dtype)
+    if isinstance(inverse_temperature, Tensor):
+        return inverse_temperature.to(dtype)
+    return torch.tensor(inverse_temperature, dtype=dtype)  # on the CPU: nothing waits for it
 
 
 def check_temperature(inverse_temperature: float | Tensor) -> None:
-    """Raise `ValueError` unless it is a finite number above 0."""
-    if isinstance(inverse_temperature, Tensor):
-        inverse_temperature = inverse_temperature.item()
-    if not 0 < inverse_temperature < math.inf:
-        raise ValueError(
-            f"inverse_temperature: found {inverse_temperature!r}; pass a number above 0"
-        )
+    """Raise `ValueError` unless it is a finite number above 0.
+
+    Of a tensor on a GPU only the shape is looked at, as its value would have to be waited for.
+    """
+    found: float | Tensor = inverse_temperature
+    if isinstance(found, Tensor):
+        if found.dim() != 0:
+            raise ValueError(
+                f"inverse_temperature: found a tensor of shape {tuple(found.shape)}; pass a number "
+                "or a tensor of shape ()"
+            )
+        if torch.compiler.is_compiling() or found.device.type != "cpu":
+            return
+        found = found.item()
+    if not 0 < found < math.inf:
+        raise ValueError(f"inverse_temperature: found {found!r}; pass a number above 0")
 
 
-def _check(points: Tensor, centers: Tensor, inverse_temperature: float) -> None:
+def _check(points: Tensor, centers: Tensor, inverse_temperature: float | Tensor) -> None:
     check_temperature(inverse_temperature)
     if centers.dim() != 2 or centers.shape[0] == 0:
         raise ValueError(f"centers: found shape {tuple(centers.shape)}; pass (k, d), k at least 1")

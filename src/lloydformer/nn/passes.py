@@ -7,7 +7,8 @@ depends on the shares with derivatives $q_{ij}$ and on the energies with $a_i$, 
 $$g_{ij} = \frac{\partial}{\partial s_{ij}} = p_{ij} (a_i - \gamma (q_{ij} - \bar q_i)),
 \qquad \bar q_i = \sum_j p_{ij} q_{ij}.$$
 
-The shares are computed again when gradients are asked for.
+The derivative by $\gamma$ is $-\frac{1}{\gamma^2} \sum_{ij} g_{ij} \log p_{ij}$. The shares are
+computed again when gradients are asked for.
 """
 
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ def scores_of(x: Tensor, c: Tensor) -> Tensor:
     return torch.addmm(c.square().sum(dim=1), x, c.mT, alpha=-2)
 
 
-def shares(x: Tensor, c: Tensor, gamma: float) -> tuple[Tensor, Tensor]:
+def shares(x: Tensor, c: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor]:
     """Shares (m, k) and free energies (m,) of some points."""
     x, c = around_centers(x, c)
     scores = scores_of(x, c)
@@ -47,10 +48,16 @@ def shares(x: Tensor, c: Tensor, gamma: float) -> tuple[Tensor, Tensor]:
     return (exponents - log_sums).exp(), energies
 
 
-def through_scores(p: Tensor, by_share: Tensor, by_energy: Tensor, gamma: float) -> Tensor:
+def through_scores(p: Tensor, by_share: Tensor, by_energy: Tensor, gamma: Tensor) -> Tensor:
     """Derivatives (m, k) by squared distances, from those by shares (m, k) and energies (m,)."""
     mean = (p * by_share).sum(dim=1, keepdim=True)
     return p * (by_energy[:, None] - gamma * (by_share - mean))
+
+
+def through_temperature(p: Tensor, by_score: Tensor, gamma: Tensor) -> Tensor:
+    """The derivative () by the inverse temperature, from those by squared distances (m, k)."""
+    logs = p.clamp(min=torch.finfo(p.dtype).tiny).log()  # where a share is 0, so is the derivative
+    return -(by_score * logs).sum() / gamma / gamma
 
 
 def through_distances(by_score: Tensor, x: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:

@@ -45,4 +45,4 @@ def pinned(points: Tensor, device: torch.device) -> object | None:
     """What lets a GPU fetch rows from where they are, as long as it is kept: see `host_rows`."""
     from lloydformer.engines.cuda.host_rows import pinned
 
-    return points if points.is_pinned() else pinned(points, device)
+    return pinned(points, device)

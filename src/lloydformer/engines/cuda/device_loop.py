@@ -105,6 +105,7 @@ class DeviceLoop:
                 if status == PAUSED and prolong is not None:
                     prolong()
                     self.status[0] = status = GOING
+                    at_once = _AT_ONCE  # those after an iteration that is not certain are in vain
         except KeyboardInterrupt:
             self._read()
             return Ran(self.centers, self._history, settled=False, interrupted=True)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lloydformer.data.host_memory import in_file
 from lloydformer.engines.cuda.backend import CUDA_CPP, backend
 from lloydformer.engines.cuda.hopper import copied_bytes
 from lloydformer.engines.cuda.launches import make_ready
@@ -22,65 +23,65 @@ _PORTABLE, _MAPPED, _READ_ONLY = 1, 2, 8
 
 
 class _Registered:
-    """Memory of the host that GPUs may read, and how many users it has.
+    """Memory of the host that GPUs may read, by address and bytes: which GPUs use it.
 
-    The key is address, bytes, and the number of the GPU. The lock is reentrant: while it is held,
-    the garbage collector may free another user.
+    The lock is reentrant: while it is held, the garbage collector may free another user.
     """
 
     def __init__(self) -> None:
-        self._lock, self._counts = RLock(), dict[tuple[int, int, int], int]()
+        self._lock, self._users = RLock(), dict[tuple[int, int], list[int]]()
 
-    def take(self, key: tuple[int, int, int]) -> bool:
-        """Let the GPU read it; False if it cannot, or if somebody else has registered it."""
+    def take(self, memory: tuple[int, int], gpu: int) -> bool:
+        """Let a GPU read it; False if it cannot, or if part of it is registered by others."""
         with self._lock:
-            if key not in self._counts and not _registered(*key[:2]):
+            if memory not in self._users and not _registered(*memory):
                 return False
-            self._counts[key] = self._counts.get(key, 0) + 1
+            self._users.setdefault(memory, []).append(gpu)
             return True
 
-    def give_back(self, key: tuple[int, int, int]) -> None:
-        """Wait for the GPU; after the last user it may not read the memory any more."""
+    def give_back(self, memory: tuple[int, int], gpu: int) -> None:
+        """Wait for the GPU; after the last user none may read the memory any more."""
         with self._lock:
-            self._counts[key] -= 1
-            last = self._counts[key] == 0
-            if last:
-                del self._counts[key]
+            users = self._users[memory]
+            users.remove(gpu)
             try:
-                torch.cuda.synchronize(key[2])
+                torch.cuda.synchronize(gpu)
             finally:
-                if last:
-                    driver().cuMemHostUnregister(ctypes.c_void_p(key[0]))
+                if not users:
+                    del self._users[memory]
+                    driver().cuMemHostUnregister(ctypes.c_void_p(memory[0]))
 
 
 _REGISTERED = _Registered()
 
 
 def _registered(address: int, size: int) -> bool:
-    for flags in (_PORTABLE | _MAPPED, _PORTABLE | _MAPPED | _READ_ONLY):
-        given = ctypes.c_void_p(address), ctypes.c_size_t(size), flags
-        if driver().cuMemHostRegister_v2(*given) == 0:
-            return True
-    return False
+    """For reading alone, if the GPU can do that: pages of a file would count as changed."""
+    kinds = [_READ_ONLY] if in_file(address) else [_READ_ONLY, 0]
+    given = ctypes.c_void_p(address), ctypes.c_size_t(size)
+    return any(
+        driver().cuMemHostRegister_v2(*given, _PORTABLE | _MAPPED | kind) == 0 for kind in kinds
+    )
 
 
 class Pinned:
-    """Memory of the host that a GPU reads while this is kept."""
+    """Rows in the memory of the host that a GPU reads while this is kept."""
 
-    def __init__(self, points: Tensor, key: tuple[int, int, int]) -> None:
-        self.points, self.key = points, key  # nobody may free it before the GPU has read it
-        weakref.finalize(self, _REGISTERED.give_back, key)
+    def __init__(self, points: Tensor, gpu: int) -> None:
+        self.points, self.gpu = points, gpu  # nobody may free them before the GPU has read them
+        memory = points.data_ptr(), points.nbytes
+        weakref.finalize(self, _REGISTERED.give_back, memory, gpu)
 
 
 def pinned(points: Tensor, device: torch.device) -> Pinned | None:
-    """Let the GPU read the memory of these rows; None if it cannot, or another library did so."""
+    """Let the GPU read the memory of these rows; None if it cannot."""
     if torch.version.hip is not None or not points.is_contiguous():
         return None
-    number = torch.cuda.current_device() if device.index is None else device.index
-    key = points.data_ptr(), points.nbytes, number
-    with torch.cuda.device(number):
+    gpu = torch.cuda.current_device() if device.index is None else device.index
+    with torch.cuda.device(gpu):
         make_ready(device)
-        return Pinned(points, key) if _REGISTERED.take(key) else None
+        taken = _REGISTERED.take((points.data_ptr(), points.nbytes), gpu)
+    return Pinned(points, gpu) if taken else None
 
 
 class _HostRows:
@@ -108,14 +109,11 @@ def rows_on_host(points: Tensor, device: torch.device, n_clusters: int, free: in
     return None if memory is None else _wrapped(memory)
 
 
-def _wrapped(memory: Pinned) -> Tensor:
-    start, _, number = memory.key
-    address = ctypes.c_void_p()
-    with torch.cuda.device(number):
-        status = driver().cuMemHostGetDevicePointer_v2(
-            ctypes.byref(address), ctypes.c_void_p(start), 0
-        )
+def _wrapped(memory: Pinned) -> Tensor | None:
+    address, start = ctypes.c_void_p(), ctypes.c_void_p(memory.points.data_ptr())
+    with torch.cuda.device(memory.gpu):
+        status = driver().cuMemHostGetDevicePointer_v2(ctypes.byref(address), start, 0)
         if status or address.value is None:
-            raise RuntimeError("CUDA: no address for memory of the host that was registered")
+            return None
         rows: Any = _HostRows(memory, address.value)
-        return torch.as_tensor(rows, device=f"cuda:{number}")
+        return torch.as_tensor(rows, device=f"cuda:{memory.gpu}")
