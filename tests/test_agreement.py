@@ -18,7 +18,7 @@ from lloydformer.verify.pairs import (
 from lloydformer.verify.problems import CONTINUOUS, FAMILIES, Problem, on_sphere, with_centers
 
 N_LAYERS = 10
-FEW, MANY = range(2), range(50)  # 50 of each family are 200 problems for each recipe
+FEW, MANY = range(1), range(50)  # 50 of each family are 200 problems for each recipe
 NAMES = list(PAIRS)
 DTYPES = {torch.float64: np.float64, torch.float32: np.float32}
 RULES = [

@@ -127,7 +127,9 @@ def best_loss(distances: np.ndarray, k: int) -> float:
 
 
 @pytest.mark.parametrize("given", [False, True], ids=["rows", "precomputed"])
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    "metric", [METRICS[0], *(pytest.param(m, marks=pytest.mark.long) for m in METRICS[1:])]
+)
 def test_the_optimum_of_tiny_problems(metric, given):
     """200 problems: the best of all subsets in at least 180, and never another loss than it has.
 
