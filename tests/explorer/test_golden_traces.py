@@ -1,8 +1,8 @@
 """The page's interpreter equals Python's circuits, number by number.
 
 Every shipped recipe of one layer on a problem of every family, and 100 recipes with parts of the
-menu; the hard families (ties, duplicates, empty clusters, outliers) are among them. The tests marked
-`long` draw 20 problems and 200 recipes.
+menu; the hard families (ties, duplicates, empty clusters, outliers) are among them. The tests
+marked `long` draw 20 problems and 200 recipes.
 """
 
 import numpy as np
