@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := PIP_BUILD_CONSTRAINT=$(CURDIR)/build-constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --quiet
+# Bytecode is kept: both workers and every process that a test starts import the whole package.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --quiet
 
 .PHONY: demo docs test test-all chaos lint types check dist instructions clean
 

@@ -16,10 +16,17 @@ if torch.cuda.is_available():
 
     ENGINES["cuda"] = CudaOrSkip
 
-settings.register_profile(
-    "repeatable", derandomize=True, deadline=None, database=None, max_examples=50
-)
+REPEATABLE = settings(derandomize=True, deadline=None, database=None, max_examples=50)
+settings.register_profile("repeatable", REPEATABLE)
+settings.register_profile("ordinary", REPEATABLE, max_examples=20)
 settings.load_profile("repeatable")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fewer examples of each property where tests marked `long` are left out."""
+    if "not long" in config.getoption("markexpr"):
+        settings.load_profile("ordinary")
+
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # each worker has one core
     torch.set_num_threads(1)

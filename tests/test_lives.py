@@ -111,7 +111,7 @@ def stepped(name: str, points, centers, layer: int, engine: str):
         return new + origin, session.labels()
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", [0, *(pytest.param(i, marks=pytest.mark.long) for i in (1, 2))])
 @pytest.mark.parametrize("name", LIVES)
 def test_plan_equals_circuit_layer_by_layer(name, number, engine):
     trace = traced(name, number)

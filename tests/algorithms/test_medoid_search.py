@@ -36,8 +36,12 @@ def mixture(n: int, d: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     ("n", "d", "k"),
-    [(120, 3, 1), (150, 20, 2), (230, 3, 7), (230, 20, 7), (400, 3, 35), (401, 16, 35)],
-)
+    [
+        (120, 3, 1), pytest.param(150, 20, 2, marks=pytest.mark.long),
+        pytest.param(230, 3, 7, marks=pytest.mark.long), (230, 20, 7),
+        pytest.param(400, 3, 35, marks=pytest.mark.long), (401, 16, 35),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("metric", METRICS)
 def test_kernels_and_the_plain_search_agree_draw_for_draw(metric, n, d, k, weighted):
     """The same medoids and the same losses after every move; more than one batch of medoids.
@@ -127,7 +131,9 @@ def best_loss(distances: np.ndarray, k: int) -> float:
 
 
 @pytest.mark.parametrize("given", [False, True], ids=["rows", "precomputed"])
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    "metric", [METRICS[0], *(pytest.param(m, marks=pytest.mark.long) for m in METRICS[1:])]
+)
 def test_the_optimum_of_tiny_problems(metric, given):
     """200 problems: the best of all subsets in at least 180, and never another loss than it has.
 

@@ -57,7 +57,9 @@ def test_one_relocation_on_continuous_data(seed, n_moved, n_draws):
     assert trace.objective[1] <= trace.objective[0]
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize(
+    "number", [0, 3, *(pytest.param(i, marks=pytest.mark.long) for i in (1, 2))]
+)
 @pytest.mark.parametrize("family", ["clustered", "uniform", "shifted"])
 def test_three_rounds_layer_by_layer(family, number):
     """Compare every layer from the circuit's centers, with the noise of that depth."""
@@ -128,7 +130,7 @@ def test_whole_numbers_with_duplicates_ties_and_empty_clusters():
     assert decided >= 25
 
 
-@pytest.mark.parametrize("n_candidates", [1, 2, 5])
+@pytest.mark.parametrize("n_candidates", [1, pytest.param(2, marks=pytest.mark.long), 5])
 def test_only_candidates_are_removed(n_candidates, monkeypatch):
     monkeypatch.setattr(plainly, "CANDIDATES", n_candidates)
     differ = 0

@@ -82,7 +82,7 @@ def with_one_thread(name, dtype) -> Ended:
     return iterated(name, dtype)
 
 
-@pytest.mark.parametrize("n_threads", [2, 3])
+@pytest.mark.parametrize("n_threads", [pytest.param(2, marks=pytest.mark.long), 3])
 def test_threads_do_not_change_a_bit(plan, dtype, n_threads):
     alone, together = with_one_thread(plan, dtype), iterated(plan, dtype, n_threads)
     assert torch.equal(alone.centers, together.centers)

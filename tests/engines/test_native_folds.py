@@ -278,20 +278,23 @@ def check_singles(case: Case, seed: int) -> None:
             assert torch.equal(state["labels"], columns["labels"]), name
 
 
-@settings(max_examples=35)
+@settings(max_examples=12)
 @given(**problems)
 def test_doubles(seed, n, d, k, kind, leaf, weighted):
     check_doubles(problem(seed, n, d, k, torch.float64, kind, leaf, weighted), seed)
 
 
-@settings(max_examples=35)
+@settings(max_examples=12)
 @given(**problems)
 def test_singles(seed, n, d, k, kind, leaf, weighted):
     check_singles(problem(seed, n, d, k, torch.float32, kind, leaf, weighted), seed)
 
 
-@settings(max_examples=25)
-@given(seed=problems["seed"], n=problems["n"], k=problems["k"], weighted=st.booleans())
+lines = {name: problems[name] for name in ("seed", "n", "k", "weighted")}
+
+
+@settings(max_examples=8)
+@given(**lines)
 def test_one_feature(seed, n, k, weighted):
     check_doubles(problem(seed, n, 1, k, torch.float64, "plain", 64, weighted), seed)
     check_singles(problem(seed, n, 1, k, torch.float32, "plain", 64, weighted), seed)
@@ -302,6 +305,14 @@ def test_many_points_in_several_segments(kind):
     """Sums are merged over segments of 2,048 rows or more."""
     check_doubles(problem(1, 20_001, 5, 9, torch.float64, kind, 4096, weighted=True), 1)
     check_singles(problem(1, 20_001, 5, 9, torch.float32, kind, 4096, weighted=True), 1)
+
+
+@pytest.mark.long
+@settings(max_examples=50)
+@given(**lines)
+def test_many_problems_of_one_feature(seed, n, k, weighted):
+    check_doubles(problem(seed, n, 1, k, torch.float64, "plain", 64, weighted), seed)
+    check_singles(problem(seed, n, 1, k, torch.float32, "plain", 64, weighted), seed)
 
 
 @pytest.mark.long

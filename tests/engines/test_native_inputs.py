@@ -78,7 +78,7 @@ def test_tensors_of_any_memory_layout(model, laid_out):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [1, 3, 17])
+@pytest.mark.parametrize("d", [1, pytest.param(3, marks=pytest.mark.long), 17])
 def test_fewer_points_than_fit_in_a_block(model, d, dtype):
     close = 3e-6 if dtype == np.float32 else 1e-12
     model.set_params(n_clusters=1, max_iter=5)

@@ -1,6 +1,10 @@
-"""A cluster of real processes on this machine, once for all tests that need one."""
+"""A cluster of real processes on this machine, once for all tests of this folder that need one."""
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,17 +13,49 @@ from workers import wait_for_two_workers
 distributed = pytest.importorskip("distributed", reason="dask is not installed (extra `dask`)")
 
 
-@pytest.fixture(scope="session")
-def cluster():
-    """A scheduler and two worker processes of one thread, which talk over TCP."""
-    from distributed import LocalCluster
+class OneCluster:
+    """A cluster that starts when a test asks for it, and ends with the last test of the folder.
 
-    os.environ["OMP_NUM_THREADS"] = "1"
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
-        memory_limit=None, silence_logs="CRITICAL",
-    ) as cluster:  # fmt: skip
-        yield cluster
+    Until then its processes take a tenth of a core, even if nobody uses them.
+    """
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+
+    @cached_property
+    def found(self):
+        """A scheduler and two worker processes of one thread, which talk over TCP."""
+        from dask import config
+        from distributed import LocalCluster
+
+        os.environ["OMP_NUM_THREADS"] = "1"
+        with config.set({"distributed.worker.profile.enabled": False}):
+            made = LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
+                memory_limit=None, silence_logs="CRITICAL",
+            )  # fmt: skip
+        return self._open.enter_context(made)
+
+    def close(self) -> None:
+        self._open.close()
+        vars(self).pop("found", None)
+
+
+CLUSTER = OneCluster()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+            CLUSTER.close()
+
+
+@pytest.fixture
+def cluster():
+    return CLUSTER.found
 
 
 @pytest.fixture

@@ -63,7 +63,9 @@ def assert_same_bits(one, other):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("start", ["k-means++", "k-means||", "random"])
+@pytest.mark.parametrize(
+    "start", [pytest.param("k-means++", marks=pytest.mark.long), "k-means||", "random"]
+)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_algorithm_has_the_bits_of_one_process(name, start, points, rng, monkeypatch):
     weights = rng.integers(0, 4, size=len(points)) * rng.random(len(points))

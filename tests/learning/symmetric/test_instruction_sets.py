@@ -41,7 +41,10 @@ needs_both = pytest.mark.skipif(
 
 @needs_both
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("seed", "d", "k"), PROBLEMS)
+@pytest.mark.parametrize(
+    ("seed", "d", "k"),
+    [*PROBLEMS[:2], *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in PROBLEMS[2:])],
+)
 def test_the_width_of_vectors_changes_no_bit(monkeypatch, seed, d, k, dtype):
     X = problem(seed, d, k, dtype)
     one, two = (fitted(monkeypatch, name, X, k) for name in ("avx2", "avx512"))

@@ -61,7 +61,20 @@ MISTAKES = {  # recipe, algorithm, kind, size of the small problem at most: poin
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=MISTAKES)
+EVERY_KIND = (
+    "farthest instead of nearest", "average ties on the sphere", "wrong temperature",
+    "the old assignment stays", "no separation", "another fraction", "0/0 for an empty cluster",
+)  # fmt: skip
+"""Mistakes of every kind, in every part of a layer; `make test-all` plants the others as well."""
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=[] if name in EVERY_KIND else pytest.mark.long)
+        for name in MISTAKES
+    ],
+)
 def found(request):
     recipe, algorithm, kind, size = MISTAKES[request.param]
     return lf.check(recipe, algorithm, n_problems=2), kind, size
