@@ -54,12 +54,7 @@ def test_every_kernel_file_is_compiled_here():
 
 
 @pytest.mark.parametrize(
-    ("file", "macros"),
-    [
-        pytest.param(file, macros, marks=[pytest.mark.long] * (number < len(all_) - 1))
-        for file, all_ in KERNELS.items()
-        for number, macros in enumerate(all_)
-    ],
+    ("file", "macros"), [(file, macros) for file, all_ in KERNELS.items() for macros in all_]
 )
 def test_it_compiles_for_hopper(file, macros, library, monkeypatch, tmp_path):
     monkeypatch.setattr(nvrtc, "_nvrtc", lambda: library)
