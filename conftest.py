@@ -4,11 +4,13 @@
 `jaxtyping.jaxtyped`. That binds the arguments of each call, checks them twice, and compiles a
 checker whenever a local function is defined; tests of circuits took five times as long. `checked`
 takes its place and makes the same checks once: types with beartype and, where a signature names
-shapes, sizes of one name equal within a call.
+shapes, sizes of one name equal within a call. Of a function with shapes that a test calls again and
+again, the first calls are checked and then some; all of them in a run with the tests marked `long`.
 """
 
 import functools
 import inspect
+from collections import Counter
 from collections.abc import Callable
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -22,6 +24,10 @@ Function = Callable[..., Any]
 TYPES = beartype(conf=BeartypeConf(violation_type=jaxtyping.TypeCheckError))
 SIZES = jaxtyping.jaxtyped("context")
 """A new table of sizes by name, each time that it is entered."""
+FIRST, THEN = 16, 16
+"""In a test, so many calls of a function with shapes are checked, then one of so many."""
+CALLS: Counter[Function] = Counter()
+"""Calls in this test."""
 
 
 def checked(target: Any = None, **settings: Any) -> Any:
@@ -63,6 +69,9 @@ def with_sizes(function: Function, typed: Function) -> Function:
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
         __tracebackhide__ = True
+        CALLS[function] += 1
+        if CALLS[function] > FIRST and CALLS[function] % THEN:
+            return function(*arguments, **named)
         with SIZES:
             return typed(*arguments, **named)
 
@@ -76,6 +85,16 @@ if find_spec("triton") is None:
     collect_ignore.append("src/lloydformer/engines/cuda/portable")
 else:
     import triton_interpreter  # noqa: F401  before anything imports Triton
+
+
+def pytest_runtest_setup() -> None:
+    CALLS.clear()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global THEN
+    if "not long" not in config.getoption("markexpr"):
+        THEN = 1
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -72,7 +72,10 @@ def assert_same(found, true):
     torch.testing.assert_close(found.double(), true, rtol=0, atol=error)
 
 
-SIZES = [(1, 2), (3, 5), (8, 3), (9, 4), (12, 16), (32, 10)]
+SIZES = [
+    (3, 5), (12, 16), (32, 10),
+    *(pytest.param(*size, marks=pytest.mark.long) for size in ((1, 2), (8, 3), (9, 4))),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("n_empty", [0, 1])
