@@ -13,6 +13,7 @@ from torch import Tensor
 
 from lloydformer.data.blocks import SparseBlocks, TensorBlocks, ranges
 from lloydformer.data.canonical import canonical
+from lloydformer.data.extent import Survey
 from lloydformer.data.layout import Layout
 from lloydformer.data.leaves import leaf_rows, part_rows
 from lloydformer.data.namespaces import namespace_of, tensor_of, unwarned
@@ -182,67 +183,83 @@ def read(
         )
     namespace = namespace_of(X)
     if namespace is not None:
-        points = tensor_of(X)
-        whole = not (points.is_floating_point() or points.is_complex())
-        points = points.double() if whole else points
-        found = read(
-            estimator, points, sample_weight, reset=reset, directions=directions, view=view
-        )
+        rows = _of_floats(tensor_of(X))
+        found = read(estimator, rows, sample_weight, reset=reset, directions=directions, view=view)
         return replace(found, namespace=namespace)
-    scaling, names, mapped = None, None, False
-    fitted = None if view is None else tensor_of(estimator.cluster_centers_)
-    if isinstance(X, TensorBlocks):
-        points, scaling, names = checked_blocks(estimator, X, reset), X.scaling, X.names
-        mapped = X.mapped and points.device.type == "cpu"
-    elif isinstance(X, Tensor):
-        points = checked_tensor(estimator, X, reset)
-    else:
+    if not isinstance(X, Tensor | TensorBlocks):
         X = checked_array(estimator, X, reset)
-        if sparse.issparse(X):
-            rows = _sparse_blocks(estimator, X, sample_weight, directions)
-            if not directions:
-                _check_squares(rows, fitted)
-            return Source(rows, None)
-        points = _as_tensor(X, wanted_device(estimator))
-    device = folding_device(estimator, points)
+    blocks = (
+        _sparse_blocks(estimator, X, sample_weight, directions)
+        if sparse.issparse(X)
+        else _dense_blocks(estimator, X, sample_weight, reset, directions, view)
+    )
+    if not directions:
+        _check_squares(blocks, None if view is None else tensor_of(estimator.cluster_centers_))
+    return Source(blocks, X.device if isinstance(X, Tensor) else None)
+
+
+def _of_floats(points: Tensor) -> Tensor:
+    return points if points.is_floating_point() or points.is_complex() else points.double()
+
+
+def _dense_blocks(
+    estimator: Any, X: Any, sample_weight: Any, reset: bool, directions: bool, view: View | None
+) -> TensorBlocks | StreamedBlocks:
+    """Dense rows, their numbers checked, where they are or on the device that the user wants."""
+    points, own = _points_of(estimator, X, reset), X if isinstance(X, TensorBlocks) else None
+    device, k = folding_device(estimator, points), int(estimator.n_clusters)
+    seen = own if view is None else view
+    scaling = None if seen is None else seen.scaling
     pinnable = view is None and device != points.device and can_be_pinned(points)
     if pinnable and scaling is None and not directions:
-        points = kept_on_host(points, device, int(estimator.n_clusters))
-    known = survey_on_gpu(points) if points.device.type == "cuda" else None
-    if known is not None:
-        ends: Tensor | None = torch.from_numpy(known.ends)
-    else:
-        ends = X.ends.to(points.device) if isinstance(X, TensorBlocks) else _ends(points)
-    doubtful = ends is None or (known is not None and not np.isfinite(known.ends).all())
-    if doubtful and not isinstance(X, Tensor | TensorBlocks):
-        _check_finite(estimator, X)
-    if view is not None:
-        scaling = view.scaling
+        points = kept_on_host(points, device, k)
+    ends, survey = _checked_ends(estimator, X, points)
     weights, unit = _weights(sample_weight, len(points), device)
     blocks = TensorBlocks(
         points,
         weights,
-        leaf_rows(device, points.shape[1], int(estimator.n_clusters)),
+        leaf_rows(device, points.shape[1], k),
         None if view is None else view.origin.to(points),
         directions,
         scaling,
-        names,
-        mapped,
-        part_rows(device, points.shape[1], int(estimator.n_clusters)),
+        None if own is None else own.names,
+        own is not None and own.mapped and points.device.type == "cpu",
+        part_rows(device, points.shape[1], k),
         ends,
         unit,
-        known,
+        survey,
     )
     if isinstance(X, Tensor | TensorBlocks) and not np.isfinite(blocks.ends.cpu().numpy()).all():
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
-    if not directions:
-        _check_squares(blocks, fitted)
-    home = X.device if isinstance(X, Tensor) else None
-    if device != points.device:
-        without = replace(blocks, sample_weight=None)
-        memory = pinned(points, device) if pinnable else None
-        return Source(StreamedBlocks(without, device, weights, unit, memory), home)
-    return Source(blocks, home)
+    if device == points.device:
+        return blocks
+    memory = pinned(points, device) if pinnable else None
+    return StreamedBlocks(replace(blocks, sample_weight=None), device, weights, unit, memory)
+
+
+def _points_of(estimator: Any, X: Any, reset: bool) -> Tensor:
+    """Dense rows as a tensor, on the device that the user wants if they fit there."""
+    if isinstance(X, TensorBlocks):
+        return checked_blocks(estimator, X, reset)
+    if isinstance(X, Tensor):
+        return checked_tensor(estimator, X, reset)
+    return _as_tensor(X, wanted_device(estimator))
+
+
+def _checked_ends(estimator: Any, X: Any, points: Tensor) -> tuple[Tensor | None, Survey | None]:
+    """The ends of the columns, and sums over them, as far as they are known by now.
+
+    Arrays with numbers that are not finite raise the error of scikit-learn.
+    """
+    survey = survey_on_gpu(points) if points.device.type == "cuda" else None
+    if survey is not None:
+        ends: Tensor | None = torch.from_numpy(survey.ends)
+    else:
+        ends = X.ends.to(points.device) if isinstance(X, TensorBlocks) else _ends(points)
+    doubtful = ends is None or (survey is not None and not np.isfinite(survey.ends).all())
+    if doubtful and not isinstance(X, Tensor | TensorBlocks):
+        _check_finite(estimator, X)
+    return ends, survey
 
 
 def _sparse_blocks(estimator: Any, X: Any, sample_weight: Any, directions: bool) -> SparseBlocks:
@@ -352,7 +369,9 @@ def is_checked_array(X: Any) -> bool:
     )
 
 
-def _check_squares(blocks: TensorBlocks | SparseBlocks, fitted: Tensor | None) -> None:
+def _check_squares(
+    blocks: TensorBlocks | SparseBlocks | StreamedBlocks, fitted: Tensor | None
+) -> None:
     """Refuse rows whose squared distances, to each other or to fitted centers, overflow."""
     _check_range_of(blocks.layout, blocks.ends, fitted)
 
