@@ -219,7 +219,14 @@ def test_the_program_of_the_documentation_under_torchrun(size, tmp_path):
     page = page[page.index("## Ranks") :]
     program = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
     (tmp_path / "program.py").write_text(program[1], encoding="utf-8")
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(size)]
+    torchrun = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        str(size),
+    ]
     done = subprocess.run([*torchrun, str(tmp_path / "program.py")], timeout=LIMIT, check=False,
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -235,7 +242,7 @@ def test_the_train_command_under_torchrun(tmp_path):
     printed = {}
     for name, start in (
         ("one", []),
-        ("two", ["-m", "torch.distributed.run", "--nproc-per-node=2"]),
+        ("two", ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]),
     ):
         done = subprocess.run(
             [sys.executable, *start, "-m", "lloydformer", *options, str(tmp_path / name)],

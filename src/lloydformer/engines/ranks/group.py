@@ -256,5 +256,7 @@ def joined_ranks() -> Ranks:
 
 
 def _leave() -> None:
+    """End the threads of the process group: nobody may refer to it when the process ends."""
+    _JOINED.clear()
     if dist.is_initialized():
         dist.destroy_process_group()
