@@ -1,13 +1,11 @@
 """Paths of Lloyd's algorithm: the steps one by one, and the same by the kernel of a GPU."""
 
-import sys
 from functools import partial
 
 import pytest
 import torch
-from cuda_on_cpu import COMPILER, lloyd_paths_on_cpu
+from cuda_on_cpu import lloyd_paths_on_cpu, need_compiler, need_gpu
 
-from lloydformer.engines.cuda.backend import CUDA_CPP, backend
 from lloydformer.engines.cuda.paths import lloyd_paths
 from lloydformer.learning import Run, Settings, Tasks, load
 from lloydformer.learning.evaluation import compare_on, unseen
@@ -75,8 +73,7 @@ def log_objectives():
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory):
-    if COMPILER is None or sys.platform != "linux":
-        pytest.skip("no C++ compiler on Linux is there")
+    need_compiler()
     return partial(lloyd_paths_on_cpu, tmp_path_factory.mktemp("kernels"))
 
 
@@ -127,8 +124,7 @@ class TestOnGpu:
 
     @pytest.fixture
     def launches(self, monkeypatch):
-        if backend(torch.device("cuda:0")) != CUDA_CPP:
-            pytest.skip("no GPU for kernels in CUDA C++ is there")
+        need_gpu()
         found = []
 
         def launch(*given):

@@ -5,14 +5,17 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
 import torch
 from torch import Tensor
 
 import lloydformer.engines.cuda.batch as batch
 import lloydformer.engines.cuda.paths as paths
+from lloydformer.engines.cuda.backend import CUDA_CPP, backend
 from lloydformer.engines.cuda.nvrtc import Constants
 
 COMPILER = os.environ.get("CXX") or shutil.which("c++")
@@ -39,6 +42,18 @@ extern "C" int run_lloyd_paths(Paths p, int b, int bytes, bool backwards) {{
     return run_blocks(b, bytes, backwards, [=] {{ lloyd_paths(p); }});
 }}
 """
+
+
+def need_compiler() -> None:
+    """Skip the test where kernels cannot be compiled for the CPU."""
+    if COMPILER is None or sys.platform != "linux":
+        pytest.skip("no C++ compiler on Linux is there")
+
+
+def need_gpu() -> None:
+    """Skip the test where kernels in CUDA C++ cannot run."""
+    if not torch.cuda.is_available() or backend(torch.device("cuda:0")) != CUDA_CPP:
+        pytest.skip("no GPU for kernels in CUDA C++ is there")
 
 
 def _in_cpp(name: str) -> str:

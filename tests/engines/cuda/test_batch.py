@@ -1,15 +1,13 @@
 """The GPU kernel for many problems, also run on the CPU thread by thread: rules and exact sums."""
 
-import sys
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from cuda_on_cpu import COMPILER, same_bits, solve_batch_on_cpu
+from cuda_on_cpu import need_compiler, need_gpu, same_bits, solve_batch_on_cpu
 
 import lloydformer as lf
-from lloydformer.engines.cuda.backend import CUDA_CPP, backend
 from lloydformer.engines.cuda.batch import Solved, shared_bytes, solve_batch, width_for
 from lloydformer.numerics.checks import allowed_spans
 from lloydformer.plans.lower import lower
@@ -23,11 +21,9 @@ K = 5
 def solve(request, tmp_path_factory):
     """The kernel, run on the CPU and on a GPU."""
     if request.param == "cpu":
-        if COMPILER is None or sys.platform != "linux":
-            pytest.skip("no C++ compiler on Linux is there")
+        need_compiler()
         return partial(solve_batch_on_cpu, tmp_path_factory.mktemp("kernels"))
-    if not torch.cuda.is_available() or backend(torch.device("cuda:0")) != CUDA_CPP:
-        pytest.skip("no GPU for kernels in CUDA C++ is there")
+    need_gpu()
 
     def on_gpu(x, starts, *given, backwards=False):
         solved = solve_batch(x.to("cuda:0"), starts.to("cuda:0"), *given)

@@ -1,16 +1,14 @@
 """The GPU kernel for paths of many problems, also run on the CPU thread by thread."""
 
-import sys
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from cuda_on_cpu import COMPILER, lloyd_paths_on_cpu, same_bits
+from cuda_on_cpu import lloyd_paths_on_cpu, need_compiler, need_gpu, same_bits
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lloydformer.engines.cuda.backend import CUDA_CPP, backend
 from lloydformer.engines.cuda.batch import declined
 from lloydformer.engines.cuda.paths import Paths, lloyd_paths
 from lloydformer.learning.lloyd import drawn_rows, lloyd_path
@@ -22,11 +20,9 @@ STEPS = 6
 def kernel(request, tmp_path_factory):
     """The kernel, run on the CPU and on a GPU."""
     if request.param == "cpu":
-        if COMPILER is None or sys.platform != "linux":
-            pytest.skip("no C++ compiler on Linux is there")
+        need_compiler()
         return partial(lloyd_paths_on_cpu, tmp_path_factory.mktemp("kernels"))
-    if not torch.cuda.is_available() or backend(torch.device("cuda:0")) != CUDA_CPP:
-        pytest.skip("no GPU for kernels in CUDA C++ is there")
+    need_gpu()
 
     def on_gpu(x, starts, drawn, backwards=False):
         found = lloyd_paths(x.cuda(), starts.cuda(), drawn.cuda())
