@@ -54,7 +54,7 @@ def resident() -> int:
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
-def fitted(X: Any) -> dict[str, Any]:
+def time_fit(X: Any) -> dict[str, Any]:
     import lloydformer as lf
 
     heard = list[Any]()
@@ -62,8 +62,12 @@ def fitted(X: Any) -> dict[str, Any]:
     model = lf.KMeans(K, init=start(), max_iter=ITERATIONS, tol=0.0, callback=heard.append).fit(X)
     took = time.perf_counter() - began
     seconds = [progress.seconds for progress in heard]
-    return {"seconds_of_fit": took, "seconds_an_iteration": seconds, "inertia": model.inertia_,
-            "centers": float(model.cluster_centers_.astype(np.float64).sum())}  # fmt: skip
+    return {
+        "seconds_of_fit": took,
+        "seconds_an_iteration": seconds,
+        "inertia": model.inertia_,
+        "centers": float(model.cluster_centers_.astype(np.float64).sum()),
+    }
 
 
 def native(n: int) -> dict[str, Any]:
@@ -72,7 +76,7 @@ def native(n: int) -> dict[str, Any]:
     for i, size in enumerate(lengths(n)):
         X[at : at + size] = piece(i, size)
         at += size
-    return fitted(X)
+    return time_fit(X)
 
 
 def cluster(n: int) -> dict[str, Any]:
@@ -83,13 +87,18 @@ def cluster(n: int) -> dict[str, Any]:
 
     lf.KMeans(2).fit(np.eye(3))
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
-                     memory_limit=None) as workers,
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            memory_limit=None,
+        ) as workers,
         Client(workers),
-    ):  # fmt: skip
-        fitted(dask.array.from_array(piece(0, 1000), chunks=300))  # imports, also of the workers
+    ):
+        time_fit(dask.array.from_array(piece(0, 1000), chunks=300))  # imports, also of the workers
         before = resident()
-        found = fitted(collection(n))
+        found = time_fit(collection(n))
     return {**found, "client_bytes_above_import": resident() - before}
 
 
@@ -98,10 +107,15 @@ def dask_ml(n: int) -> dict[str, Any]:
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
-                     memory_limit=None) as workers,
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            memory_limit=None,
+        ) as workers,
         Client(workers) as client,
-    ):  # fmt: skip
+    ):
         X = client.persist(collection(n))
         client.compute(X.sum()).result()
         took = []
@@ -110,12 +124,15 @@ def dask_ml(n: int) -> dict[str, Any]:
             model = KMeans(K, init=start(), max_iter=iterations, tol=0.0).fit(X)
             took.append(time.perf_counter() - began)
     each = (took[2] - took[1]) / ITERATIONS
-    return {"seconds_of_fit": took[2], "seconds_an_iteration": [each],
-            "centers": float(np.asarray(model.cluster_centers_, np.float64).sum())}  # fmt: skip
+    return {
+        "seconds_of_fit": took[2],
+        "seconds_an_iteration": [each],
+        "centers": float(np.asarray(model.cluster_centers_, np.float64).sum()),
+    }
 
 
+# Points of the two cases below; in partitions of two.
 FOUR = [[20.0], [21.0], [30.0], [31.0]]
-"""Points of the two cases below; in partitions of two."""
 CASES = {
     "weights 1, 3, 1, 1": {"init": [[20.0], [30.0]], "sample_weight": [1.0, 3.0, 1.0, 1.0]},
     "a start without points": {"init": [[20.0], [30.0], [500.0]]},
@@ -123,7 +140,7 @@ CASES = {
 
 
 def cases(n: int) -> dict[str, Any]:
-    """What both libraries find in the two cases."""
+    """Return the results of both libraries in the two cases."""
     import dask.array as da
     from dask_ml.cluster import KMeans
 

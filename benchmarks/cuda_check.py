@@ -8,7 +8,7 @@ import torch
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
-from lloydformer.plans.assign import Nearest
+from lloydformer.plans.assign import NearestSums
 
 
 def circuits() -> None:
@@ -29,29 +29,43 @@ def estimators() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 8)) + 4 * rng.integers(0, 3, size=(20_000, 1)) + 5
     w = rng.uniform(0.5, 2, size=len(X))
-    for kind in (lf.KMeans, lf.SoftKMeans, lf.SphericalKMeans, lf.TrimmedKMeans,
-                 lf.RobustKMeans, lf.KMedoids):  # fmt: skip
+    for kind in (
+        lf.KMeans,
+        lf.SoftKMeans,
+        lf.SphericalKMeans,
+        lf.TrimmedKMeans,
+        lf.RobustKMeans,
+        lf.KMedoids,
+    ):
         model = kind(5, init=X[:5], max_iter=20, random_state=0)
         here = model.fit(X, sample_weight=w)
         centers, labels = here.cluster_centers_, here.labels_
         Y = torch.tensor(X, device="cuda")
-        runs = [kind(5, init=X[:5], max_iter=20, random_state=0).fit(Y, sample_weight=w)
-                for _ in range(2)]  # fmt: skip
+        runs = [
+            kind(5, init=X[:5], max_iter=20, random_state=0).fit(Y, sample_weight=w)
+            for _ in range(2)
+        ]
         away = np.abs(runs[0].cluster_centers_.cpu().numpy() - centers).max()
         differ = (runs[0].labels_.cpu().numpy() != labels).sum()
         again = torch.equal(runs[0].cluster_centers_, runs[1].cluster_centers_)
-        print(f"{kind.__name__:16s} centers {away:.1e} labels {differ} same bits twice {again} "
-              f"device {runs[0].labels_.device}")  # fmt: skip
+        print(
+            f"{kind.__name__:16s} centers {away:.1e} labels {differ} same bits twice {again} "
+            f"device {runs[0].labels_.device}"
+        )
 
 
 def speed() -> None:
-    for n, d, k in ((10_000_000, 2, 5), (1_000_000, 32, 10), (1_000_000, 64, 100),
-                    (1_000_000, 128, 1000)):  # fmt: skip
+    for n, d, k in (
+        (10_000_000, 2, 5),
+        (1_000_000, 32, 10),
+        (1_000_000, 64, 100),
+        (1_000_000, 128, 1000),
+    ):
         X = torch.randn(n, d, device="cuda")
         for leaf in (1 << 18, min(1 << 20, (1 << 27) // max(k, d))):
             data = TensorBlocks(X, leaf=leaf)
             with Chunked().open(data) as session:
-                fold = Nearest(X[:k] - data.origin)
+                fold = NearestSums(X[:k] - data.origin)
                 session.fold(fold)
                 torch.cuda.synchronize()
                 began = time.perf_counter()

@@ -3,9 +3,9 @@
  * activation of the menu in self-attention, the largest head: node benchmarks/explorer_step.mjs [n]
  */
 
-import { Circuit, withPart } from "../src/lloydformer/explorer/page/interpreter/index.js";
-import { MENU, RECIPES } from "../src/lloydformer/explorer/page/recipes.js";
-import { uniform } from "../src/lloydformer/explorer/page/interpreter/noise.js";
+import { Circuit, withPart } from "../src/lloydformer/app/explorer/page/interpreter/index.js";
+import { MENU, RECIPES } from "../src/lloydformer/app/explorer/page/recipes.js";
+import { uniform } from "../src/lloydformer/app/explorer/page/interpreter/noise.js";
 
 const [n, k, repeats] = [Number(process.argv[2] ?? 500), 5, 15];
 const points = uniform(0, 0, "drawn", n, 2).map((u) => 2 * u - 1).toRows();

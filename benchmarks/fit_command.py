@@ -33,22 +33,35 @@ def write_points(path: Path) -> None:
     pd.DataFrame(points, columns=[f"c{i}" for i in range(D)]).to_csv(path, index=False)
 
 
-def timed(command: list[str]) -> tuple[float, str]:
+def time_command(command: list[str]) -> tuple[float, str]:
     began = time.perf_counter()
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     return time.perf_counter() - began, found.stdout
 
 
 def measure(path: Path, folder: Path) -> dict[str, dict[str, float]]:
-    ours = [sys.executable, "-m", "lloydformer", "fit", str(path), "-k", str(K), "--n-init", "1",
-            "-o", str(folder), "--force", "--json"]  # fmt: skip
+    ours = [
+        sys.executable,
+        "-m",
+        "lloydformer",
+        "fit",
+        str(path),
+        "-k",
+        str(K),
+        "--n-init",
+        "1",
+        "-o",
+        str(folder),
+        "--force",
+        "--json",
+    ]
     peer = [sys.executable, "-c", PEER, str(path)]
     runs: dict[str, list[tuple[float, float]]] = {"pandas and scikit-learn": [], "lloydformer": []}
-    timed(ours), timed(peer)  # so that files are in memory
+    time_command(ours), time_command(peer)  # so that files are in memory
     for _ in range(REPEATS):
-        seconds, said = timed(peer)
+        seconds, said = time_command(peer)
         runs["pandas and scikit-learn"].append((seconds, float(said)))
-        seconds, said = timed(ours)
+        seconds, said = time_command(ours)
         runs["lloydformer"].append((seconds, json.loads(said)["inertia"]))
     return {
         name: {
@@ -69,8 +82,17 @@ def main() -> None:
     ratio = rows["lloydformer"]["median_s"] / rows["pandas and scikit-learn"]["median_s"]
     print(f"{ratio:.2f} times the time of pandas and scikit-learn; {rows}")
     settings = {"n": N, "d": D, "k": K, "repeats": REPEATS}
-    print(save("fit_command", {"provenance": provenance("pandas", "scikit-learn", "pyarrow"),
-                               "settings": settings, "ratio": ratio, "rows": rows}))  # fmt: skip
+    print(
+        save(
+            "fit_command",
+            {
+                "provenance": provenance("pandas", "scikit-learn", "pyarrow"),
+                "settings": settings,
+                "ratio": ratio,
+                "rows": rows,
+            },
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def mixture(seed: int) -> np.ndarray:
     return (middles[rng.integers(K, size=N)] + noise).astype(np.float32)
 
 
-def timed(fit: Callable[[], float]) -> tuple[float, float]:
+def time_fit(fit: Callable[[], float]) -> tuple[float, float]:
     began = time.perf_counter()
     inertia = fit()
     return time.perf_counter() - began, inertia
@@ -37,7 +37,7 @@ def compare(X: np.ndarray, **settings: object) -> dict[str, dict[str, float]]:
     for seed in range(REPEATS):
         for name, kind in kinds.items():
             model = kind(K, random_state=seed, **settings)
-            runs[name].append(timed(lambda model=model: model.fit(X).inertia_))
+            runs[name].append(time_fit(lambda model=model: model.fit(X).inertia_))
     return {
         name: {
             "median_s": statistics.median(t for t, _ in measured),
@@ -76,8 +76,17 @@ def main() -> None:
         print(f"{name}: {ratio:.2f} times scikit-learn's time; {row}")
     print(f"{memory:.1f} bytes a point above the data")
     settings = {"n": N, "d": D, "k": K, "dtype": "float32", "repeats": REPEATS}
-    print(save("fit_time", {"provenance": provenance("scikit-learn"), "settings": settings,
-                            "rows": rows, "extra_bytes_a_point": memory}))  # fmt: skip
+    print(
+        save(
+            "fit_time",
+            {
+                "provenance": provenance("scikit-learn"),
+                "settings": settings,
+                "rows": rows,
+                "extra_bytes_a_point": memory,
+            },
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -25,17 +25,19 @@ from provenance import RESULTS, provenance
 from torch import Tensor
 
 import lloydformer as lf
-from lloydformer.data.host_memory import lockable_memory
+from lloydformer.data.host_memory import pinnable_memory
+from lloydformer.data.storage.atomic_files import atomic_write_text
 from lloydformer.estimators import devices
-from lloydformer.learning.evaluation import unseen
+from lloydformer.learning.evaluation import draw_unseen
 from lloydformer.learning.lloyd import has_kernel, lloyd_path, lloyd_step
-from lloydformer.storage.atomic import write_whole
 
 N, D, K = 1_000_000, 32, 10
 ITERATED = {
-    "soft": lf.SoftKMeans, "spherical": lf.SphericalKMeans, "trimmed": lf.TrimmedKMeans,
+    "soft": lf.SoftKMeans,
+    "spherical": lf.SphericalKMeans,
+    "trimmed": lf.TrimmedKMeans,
     "robust": lf.RobustKMeans,
-}  # fmt: skip
+}
 FITTED: dict[str, Callable[..., Any]] = {
     "RelocatingKMeans": lambda **given: lf.RelocatingKMeans(K, random_state=0, **given),
     "LearnedKMeans": lambda **given: lf.LearnedKMeans(K, random_state=0, **given),
@@ -58,7 +60,7 @@ def mixture() -> np.ndarray:
     return middles[rng.integers(3 * K, size=N)] + noise
 
 
-def timed(model: Any, X: Any) -> float:
+def time_fit(model: Any, X: Any) -> float:
     torch.cuda.synchronize()
     began = time.perf_counter()
     model.fit(X)
@@ -76,7 +78,7 @@ def iterations() -> dict[str, Any]:
             for engine, counts in (("cuda", (10, 40)), ("chunked", (2, 6))):
                 for count in counts:
                     model = make(K, init=x[:K].clone(), max_iter=count, tol=0, engine=engine)
-                    took = timed(model, x)
+                    took = time_fit(model, x)
                     assert model.n_iter_ == count
                     if repeat:  # the first ones compile
                         times.setdefault((engine, count), []).append(took)
@@ -95,14 +97,14 @@ def fits() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, make in FITTED.items():
         runs: dict[str, list[list[float]]] = {"GPU": [], "two cores": []}
-        timed(make(engine="cuda"), x)
+        time_fit(make(engine="cuda"), x)
         for _ in range(3):
             for _ in range(2):
                 model = make(engine="cuda")
-                runs["GPU"].append([timed(model, x), model.inertia_, model.n_iter_])
+                runs["GPU"].append([time_fit(model, x), model.inertia_, model.n_iter_])
             os.sched_setaffinity(0, set(sorted(everyone)[:2]))
             model = make(engine="native")
-            runs["two cores"].append([timed(model, X), model.inertia_, model.n_iter_])
+            runs["two cores"].append([time_fit(model, X), model.inertia_, model.n_iter_])
             os.sched_setaffinity(0, everyone)
         found[name] = runs
         print(name, {way: statistics.median(r[0] for r in rows) for way, rows in runs.items()})
@@ -137,14 +139,14 @@ def larger() -> dict[str, Any]:
         rows.flush()
         mapped = np.load(path, mmap_mode="r")
         ways = (
-            (3, "streamed from a mapped file", mapped, lockable_memory),
+            (3, "streamed from a mapped file", mapped, pinnable_memory),
             (3, "the same through a thread", mapped, lambda: 0),
-            (9.5, "mapped, float16 copy kept", mapped, lockable_memory),
-            (9.5, "in memory, float16 copy kept", np.array(mapped), lockable_memory),
+            (9.5, "mapped, float16 copy kept", mapped, pinnable_memory),
+            (9.5, "in memory, float16 copy kept", np.array(mapped), pinnable_memory),
         )
         for limit, name, X, lockable in ways:
             torch.cuda.set_per_process_memory_fraction(limit * GIGABYTE / total)
-            devices.lockable_memory = lockable
+            devices.pinnable_memory = lockable
             for k in (10, 64):
                 found[f"{name}, k {k}"] = one_larger(X, k) | {"limit": limit * GIGABYTE}
                 print(name, k, found[f"{name}, k {k}"], flush=True)
@@ -156,28 +158,34 @@ def one_larger(X: np.ndarray, k: int) -> dict[str, float]:
     times: list[float] = []
     torch.cuda.reset_peak_memory_stats()
     model = lf.KMeans(
-        k, init=X[:k].copy(), max_iter=12, tol=0, device="cuda",
+        k,
+        init=X[:k].copy(),
+        max_iter=12,
+        tol=0,
+        device="cuda",
         callback=lambda progress: times.append(time.perf_counter()),
-    )  # fmt: skip
+    )
     began = time.perf_counter()
     model.fit(X)
     whole = time.perf_counter() - began
     each = statistics.median(np.diff(times).tolist())
     return {
-        "seconds": each, "bytes": float(X.nbytes), "whole": whole,
+        "seconds": each,
+        "bytes": float(X.nbytes),
+        "whole": whole,
         "peak": float(torch.cuda.max_memory_allocated()),
-    }  # fmt: skip
+    }
 
 
 def steps_by_torch(points: Tensor, centers: Tensor, seeds: Tensor, n_steps: int) -> None:
-    """What `lloyd_path` does without a kernel."""
+    """Run the same steps as `lloyd_path`, without a kernel."""
     for number in range(n_steps):
         centers = lloyd_step(points, centers, seeds, torch.full_like(seeds[0], number))
 
 
 def training() -> dict[str, Any]:
     """Milliseconds of Lloyd steps on 320 tasks as training draws them: by a kernel, by PyTorch."""
-    points, centers = unseen(lf.learning.Tasks(), n_tasks=320, device="cuda")
+    points, centers = draw_unseen(lf.learning.Tasks(), n_tasks=320, device="cuda")
     seeds = torch.zeros(1, dtype=torch.int64, device="cuda")
     assert has_kernel(points, centers.shape[2])
     ways = {"kernels": lloyd_path, "PyTorch": steps_by_torch}
@@ -236,30 +244,37 @@ def larger_table(rows: dict[str, Any]) -> list[list[str]]:
         rate = row["bytes"] / row["seconds"]
         brought = [f"{rate / GIGABYTE:.0f}", f"{rate / rows['bandwidth']:.2f}"]
         table.append(
-            [name, f"{1e3 * row['seconds']:.0f} ms", *(["", ""] if "kept" in name else brought),
-             f"{row['whole']:.1f} s", f"{row['limit'] / GIGABYTE:g} GB",
-             f"{row['peak'] / GIGABYTE:.1f} GB"]
-        )  # fmt: skip
+            [
+                name,
+                f"{1e3 * row['seconds']:.0f} ms",
+                *(["", ""] if "kept" in name else brought),
+                f"{row['whole']:.1f} s",
+                f"{row['limit'] / GIGABYTE:g} GB",
+                f"{row['peak'] / GIGABYTE:.1f} GB",
+            ]
+        )
     return table
 
 
 TABLES = {
-    "iterations": iterations_table, "fits": fits_table, "larger": larger_table,
+    "iterations": iterations_table,
+    "fits": fits_table,
+    "larger": larger_table,
     "training": iterations_table,
-}  # fmt: skip
+}
 _PLACE = re.compile(r"(<!-- gpu: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 def write_page(result: dict[str, Any]) -> None:
-    """The tables of docs/gpu.md anew."""
+    """Write the tables of docs/gpu.md."""
     page = Path(__file__).parents[1] / "docs" / "gpu.md"
 
-    def written(place: re.Match[str]) -> str:
+    def write_table(place: re.Match[str]) -> str:
         head, *rows = TABLES[place[2]](result[place[2]])
         lines = [head, ["---"] * len(head), *rows]
         return place[1] + "".join(f"| {' | '.join(line)} |\n" for line in lines) + place[4]
 
-    write_whole(page, _PLACE.sub(written, page.read_text(encoding="utf-8")))
+    atomic_write_text(page, _PLACE.sub(write_table, page.read_text(encoding="utf-8")))
 
 
 def main() -> None:
@@ -275,7 +290,7 @@ def main() -> None:
     for part in asked.parts:
         result[part] = PARTS[part]()
         result.setdefault("provenance", {})[part] = provenance()
-        write_whole(asked.output, json.dumps(result, indent=1) + "\n")
+        atomic_write_text(asked.output, json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -28,25 +28,57 @@ from provenance import RESULTS, provenance  # noqa: E402
 from sklearn.metrics.pairwise import cosine_distances, euclidean_distances, manhattan_distances  # noqa: E402
 
 import lloydformer as lf  # noqa: E402
-from lloydformer.storage.atomic import write_whole  # noqa: E402
+from lloydformer.data.storage.atomic_files import atomic_write_text  # noqa: E402
 
 try:
     import banditpam
 except ImportError:
     banditpam = None
 
-PAPER = ("germancredit", "twonorm", "pc3", "ada-agnostic", "ringnorm", "pc4", "pendigits",
-         "sylvine", "optdigits", "mfeat-karhunen")  # fmt: skip
-"""The sets of tab:med-res."""
-OTHERS = ("yeast", "segment", "kc1", "mfeat-fourier", "mfeat-zernike", "page-blocks",
-          "wine-quality-white", "phoneme", "cpu-act", "wilt", "vehicle")  # fmt: skip
-TUNED = ("germancredit", "pc4", "pc3", "mfeat-karhunen", "sylvine", "ringnorm", "pendigits",
-         "ada-agnostic", "optdigits", "vehicle", "yeast")  # fmt: skip
-"""Sets that the settings of the search were chosen on."""
+# The sets of tab:med-res.
+PAPER = (
+    "germancredit",
+    "twonorm",
+    "pc3",
+    "ada-agnostic",
+    "ringnorm",
+    "pc4",
+    "pendigits",
+    "sylvine",
+    "optdigits",
+    "mfeat-karhunen",
+)
+OTHERS = (
+    "yeast",
+    "segment",
+    "kc1",
+    "mfeat-fourier",
+    "mfeat-zernike",
+    "page-blocks",
+    "wine-quality-white",
+    "phoneme",
+    "cpu-act",
+    "wilt",
+    "vehicle",
+)
+# Sets that the settings of the search were chosen on.
+TUNED = (
+    "germancredit",
+    "pc4",
+    "pc3",
+    "mfeat-karhunen",
+    "sylvine",
+    "ringnorm",
+    "pendigits",
+    "ada-agnostic",
+    "optdigits",
+    "vehicle",
+    "yeast",
+)
 METRICS = ("sqeuclidean", "manhattan", "cosine", "euclidean")
 CLUSTERS = (10, 50)
+# Seeds that are run before the next set, so that a study that is stopped has all sets.
 TOGETHER = 3
-"""Seeds that are run before the next set, so that a study that is stopped has all sets."""
 MATRICES = {
     "sqeuclidean": lambda X: euclidean_distances(X, squared=True),
     "euclidean": euclidean_distances,
@@ -55,7 +87,7 @@ MATRICES = {
 }
 
 
-def scaled(path: Path) -> np.ndarray:
+def load_scaled_set(path: Path) -> np.ndarray:
     X = np.load(path)["X"].astype(np.float64)
     span = np.ptp(X, axis=0)
     return ((X - X.min(axis=0)) / np.where(span > 0, span, 1)).astype(np.float32)
@@ -104,12 +136,12 @@ OURS: dict[str, Run] = {
     "ours": lambda X, k, metric, seed: ours(X, k, metric, seed),
     "ours, quick": lambda X, k, metric, seed: ours(X, k, metric, seed, effort="quick"),
 }
+# For squared Euclidean distances and the first seed.
 FURTHER: dict[str, Run] = {
     "the paper's sampler": lambda X, k, metric, seed: ours(X, k, metric, seed, algorithm="paper"),
     "ours, thorough": lambda X, k, metric, seed: ours(X, k, metric, seed, effort="thorough"),
     "CLARA": clara,
 }
-"""For squared Euclidean distances and the first seed."""
 
 
 def contenders(metric: str, k: int, seed: int) -> dict[str, Run]:
@@ -120,7 +152,7 @@ def contenders(metric: str, k: int, seed: int) -> dict[str, Run]:
     return OURS
 
 
-def timed(run: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:
+def time_run(run: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:
     began = time.process_time()
     found = run()
     return found, time.process_time() - began
@@ -130,7 +162,7 @@ def matrix(X: np.ndarray, metric: str) -> tuple[np.ndarray, float]:
     """The distances, and the seconds that they took: the lower of two for small sets."""
     times = []
     for _ in range(2 if len(X) < 3000 else 1):
-        distances, took = timed(lambda: MATRICES[metric](X))
+        distances, took = time_run(lambda: MATRICES[metric](X))
         times.append(took)
     return distances, min(times)
 
@@ -145,14 +177,14 @@ def one_set(X: np.ndarray, metric: str, seeds: range, rows: dict[str, Any], key:
             if len(found.get("FasterPAM", ())) > seed:
                 continue
             for name, run in contenders(metric, k, seed).items():
-                medoids, took = timed(lambda run=run, seed=seed, k=k: run(X, k, metric, seed))
+                medoids, took = time_run(lambda run=run, seed=seed, k=k: run(X, k, metric, seed))
                 found.setdefault(name, []).append([loss(X, medoids, metric), took])
             theirs = {"FasterPAM": kmedoids.fasterpam, "alternating": kmedoids.alternating}
             for name, solver in theirs.items():
                 if name != "FasterPAM" and (seed > 0 or metric != "sqeuclidean"):
                     continue
                 one = {"n_cpu": 1} if name == "FasterPAM" else {}
-                medoids, took = timed(
+                medoids, took = time_run(
                     lambda solver=solver, one=one, seed=seed, k=k: (
                         solver(distances, k, random_state=seed, **one).medoids
                     )
@@ -170,10 +202,10 @@ def runs(folder: Path, asked: argparse.Namespace, result: dict[str, Any]) -> Non
                 done = [len(rows.get(f"{key}/{k}", {}).get("FasterPAM", ())) for k in CLUSTERS]
                 if min(done) >= seeds.stop:
                     continue
-                X = scaled(folder / f"{name}.npz")
+                X = load_scaled_set(folder / f"{name}.npz")
                 X = X[np.any(X != 0, axis=1)] if metric == "cosine" else X  # these have a direction
                 one_set(X, metric, seeds, rows, key)
-                write_whole(asked.output, json.dumps(result, indent=1) + "\n")
+                atomic_write_text(asked.output, json.dumps(result, indent=1) + "\n")
                 print(key, seeds, flush=True)
 
 
@@ -190,7 +222,7 @@ def status(name: str) -> int:
 
 
 def forget_peak() -> int:
-    """Give free memory back, begin to watch for the peak anew; the bytes that are in use."""
+    """Give free memory back, reset the peak, and return the bytes that are in use."""
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
     return status("VmRSS")
@@ -217,7 +249,7 @@ def large(folder: Path, asked: argparse.Namespace, result: dict[str, Any]) -> No
         took = [time.perf_counter() - began, time.process_time() - cpu]
         found["FasterPAM, 10,000 rows"] = [loss(X, theirs, "sqeuclidean"), *took]
         rows[str(n)] = found
-        write_whole(asked.output, json.dumps(result, indent=1) + "\n")
+        atomic_write_text(asked.output, json.dumps(result, indent=1) + "\n")
         print(n, found, flush=True)
 
 
@@ -230,7 +262,7 @@ def memory(folder: Path, asked: argparse.Namespace, result: dict[str, Any]) -> N
         ours(X, 20, "sqeuclidean", 0, effort=effort)
         found = (status("VmHWM") - before) / len(X)
         result.setdefault("memory", {})[f"ours, {effort}"] = found
-        write_whole(asked.output, json.dumps(result, indent=1) + "\n")
+        atomic_write_text(asked.output, json.dumps(result, indent=1) + "\n")
         print(effort, found, flush=True)
 
 

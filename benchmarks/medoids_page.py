@@ -1,4 +1,4 @@
-"""Writes the tables of docs/medoids.md anew from results/medoids.json."""
+"""Writes the tables of docs/medoids.md from results/medoids.json."""
 
 import json
 import re
@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 from medoids import CLUSTERS, METRICS, OTHERS, PAPER, TUNED
 
-from lloydformer.storage.atomic import write_whole
+from lloydformer.data.storage.atomic_files import atomic_write_text
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "medoids.md"
 _PLACE = re.compile(r"(<!-- medoids: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 Result = dict[str, Any]
-WORDS = {"sqeuclidean": "squared Euclidean", "manhattan": "Manhattan", "cosine": "cosine",
-         "euclidean": "Euclidean"}  # fmt: skip
+WORDS = {
+    "sqeuclidean": "squared Euclidean",
+    "manhattan": "Manhattan",
+    "cosine": "cosine",
+    "euclidean": "Euclidean",
+}
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -37,7 +41,7 @@ def time_ratio(row: Result, name: str) -> float:
     return float(mean / theirs)
 
 
-def chosen(result: Result, metric: str, k: int, sets: tuple[str, ...]) -> list[Result]:
+def select_rows(result: Result, metric: str, k: int, sets: tuple[str, ...]) -> list[Result]:
     rows = [result["runs"].get(f"{name}/{metric}/{k}", {}) for name in sets]
     return [row for row in rows if "FasterPAM" in row]
 
@@ -52,29 +56,41 @@ def cell(rows: list[Result], name: str) -> str:
 
 
 def of_sets(sets: tuple[str, ...], names: tuple[str, ...]) -> Callable[[Result], str]:
-    def written(result: Result) -> str:
+    def write_table(result: Result) -> str:
         head = ["", *(f"{WORDS[m]}, k {k}" for m in METRICS for k in CLUSTERS)]
         lines = [
-            [name, *(cell(chosen(result, m, k, sets), name) for m in METRICS for k in CLUSTERS)]
+            [
+                name,
+                *(cell(select_rows(result, m, k, sets), name) for m in METRICS for k in CLUSTERS),
+            ]
             for name in names
         ]
         return table(head, lines)
 
-    return written
+    return write_table
 
 
 def others(result: Result) -> str:
-    names = ["FasterPAM", "ours", "ours, quick", "ours, thorough", "the paper's sampler",
-             "alternating", "CLARA"]  # fmt: skip
-    rows = {k: chosen(result, "sqeuclidean", k, PAPER + OTHERS) for k in CLUSTERS}
-    return table(["", *(f"k {k}" for k in CLUSTERS)],
-                 [[name, *(cell(rows[k], name) for k in CLUSTERS)] for name in names])  # fmt: skip
+    names = [
+        "FasterPAM",
+        "ours",
+        "ours, quick",
+        "ours, thorough",
+        "the paper's sampler",
+        "alternating",
+        "CLARA",
+    ]
+    rows = {k: select_rows(result, "sqeuclidean", k, PAPER + OTHERS) for k in CLUSTERS}
+    return table(
+        ["", *(f"k {k}" for k in CLUSTERS)],
+        [[name, *(cell(rows[k], name) for k in CLUSTERS)] for name in names],
+    )
 
 
 def bandit(result: Result) -> str:
     """BanditPAM, where it was run, beside the others from all their seeds."""
     k = CLUSTERS[0]
-    rows = [r for r in chosen(result, "euclidean", k, PAPER + OTHERS) if "BanditPAM" in r]
+    rows = [r for r in select_rows(result, "euclidean", k, PAPER + OTHERS) if "BanditPAM" in r]
     lines = [[name, cell(rows, name)] for name in ("FasterPAM", "ours", "BanditPAM")]
     return table(["", f"Euclidean, k {k}"], lines)
 
@@ -91,7 +107,7 @@ def slowest(result: Result) -> str:
 
 
 def losses(result: Result) -> str:
-    """Where FasterPAM has the lower mean loss, by more than 0.1 %, or takes less time."""
+    """List the cases in which FasterPAM is better by more than 0.1 %, or takes less time."""
     lines = []
     for key, row in result["runs"].items():
         more, ratio = excess(row, "ours") - excess(row, "FasterPAM"), time_ratio(row, "ours")
@@ -103,8 +119,9 @@ def losses(result: Result) -> str:
 def large(result: Result) -> str:
     lines = [
         [f"{int(n):,}", name, f"{run[0]:.6g}", f"{run[1]:.1f} s", f"{run[2]:.1f} s"]
-        for n, found in result["large"].items() for name, run in found.items()
-    ]  # fmt: skip
+        for n, found in result["large"].items()
+        for name, run in found.items()
+    ]
     return table(["rows", "", "loss", "wall time", "CPU time"], lines)
 
 
@@ -113,7 +130,7 @@ def memory(result: Result) -> str:
     return f"A fit of 1,000,000 rows takes {found} bytes a row beside the data at its peak.\n"
 
 
-def counted(result: Result) -> str:
+def count_runs(result: Result) -> str:
     runs = [len(row["FasterPAM"]) for row in result["runs"].values()]
     least, most = min(runs), max(runs)
     seeds = f"{least}" if least == most else f"{least} to {most}"
@@ -124,16 +141,22 @@ def counted(result: Result) -> str:
 TWO = ("FasterPAM", "ours", "ours, quick")
 UNSEEN = tuple(name for name in PAPER + OTHERS if name not in TUNED)
 PARTS = {
-    "all": of_sets(PAPER + OTHERS, TWO), "unseen": of_sets(UNSEEN, TWO), "others": others,
-    "losses": losses, "large": large, "counted": counted, "bandit": bandit, "slowest": slowest,
+    "all": of_sets(PAPER + OTHERS, TWO),
+    "unseen": of_sets(UNSEEN, TWO),
+    "others": others,
+    "losses": losses,
+    "large": large,
+    "counted": count_runs,
+    "bandit": bandit,
+    "slowest": slowest,
     "memory": memory,
-}  # fmt: skip
+}
 
 
 def main() -> None:
     result = json.loads((HERE / "results" / "medoids.json").read_text())
     text = _PLACE.sub(lambda m: m[1] + PARTS[m[2]](result) + m[4], PAGE.read_text())
-    write_whole(PAGE, text)
+    atomic_write_text(PAGE, text)
 
 
 if __name__ == "__main__":

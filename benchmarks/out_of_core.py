@@ -52,7 +52,7 @@ def anonymous() -> int:
 
 
 def fit(path: Path, init: str) -> dict[str, Any]:
-    """What a fit takes; the peak of anonymous memory is sampled every 10 ms."""
+    """Return time and memory of a fit; the peak of anonymous memory is sampled every 10 ms."""
     import lloydformer as lf
 
     before, heard = anonymous(), list[Any]()
@@ -65,15 +65,21 @@ def fit(path: Path, init: str) -> dict[str, Any]:
     watcher = threading.Thread(target=watch)
     watcher.start()
     began = time.perf_counter()
-    model = lf.KMeans(K, init=init, n_init=1, max_iter=ITERATIONS, tol=0.0, random_state=0,
-                      callback=heard.append).fit(lf.data.open(path))  # fmt: skip
+    model = lf.KMeans(
+        K, init=init, n_init=1, max_iter=ITERATIONS, tol=0.0, random_state=0, callback=heard.append
+    ).fit(lf.data.open(path))
     took = time.perf_counter() - began
     over.set()
     watcher.join()
     iterating = sum(p.seconds for p in heard)
-    return {"seconds": took, "seconds_iterating": iterating, "n_iter": model.n_iter_,
-            "points_per_second": N * len(heard) / iterating, "inertia": model.inertia_,
-            "anonymous_bytes_above_import": max(peak[0], anonymous()) - before}  # fmt: skip
+    return {
+        "seconds": took,
+        "seconds_iterating": iterating,
+        "n_iter": model.n_iter_,
+        "points_per_second": N * len(heard) / iterating,
+        "inertia": model.inertia_,
+        "anonymous_bytes_above_import": max(peak[0], anonymous()) - before,
+    }
 
 
 def one_pass(path: Path, reads_ahead: str) -> dict[str, Any]:
@@ -82,14 +88,14 @@ def one_pass(path: Path, reads_ahead: str) -> dict[str, Any]:
 
     from lloydformer.data.blocks import TensorBlocks
     from lloydformer.engines.chunked import Chunked
-    from lloydformer.plans.assign import Nearest
+    from lloydformer.plans.assign import NearestSums
 
     points = torch.from_numpy(np.load(path, mmap_mode="c"))
-    data = TensorBlocks(points, seen_from=torch.zeros(D), mapped=reads_ahead == "ahead")
+    data = TensorBlocks(points, given_origin=torch.zeros(D), mapped=reads_ahead == "ahead")
     with Chunked().open(data) as session:
         centers = torch.from_numpy(np.random.default_rng(1).normal(size=(K, D))).float()
         began = time.perf_counter()
-        session.fold(Nearest(centers))
+        session.fold(NearestSums(centers))
     took = time.perf_counter() - began
     return {"seconds": took, "points_per_second": N / took}
 
@@ -121,10 +127,20 @@ def main() -> None:
                     found = alone(path, "pass", how, cold=cold)
                     rows.setdefault(name, []).append(found["seconds"])
                     print(number, name, found, flush=True)
-    settings = {"n": N, "d": D, "k": K, "dtype": "float32", "iterations": ITERATIONS,
-                "read_ahead_kb": read_ahead_kb()}  # fmt: skip
-    print(save("out_of_core", {"provenance": provenance("scikit-learn"), "settings": settings,
-                               "rows": rows}))  # fmt: skip
+    settings = {
+        "n": N,
+        "d": D,
+        "k": K,
+        "dtype": "float32",
+        "iterations": ITERATIONS,
+        "read_ahead_kb": read_ahead_kb(),
+    }
+    print(
+        save(
+            "out_of_core",
+            {"provenance": provenance("scikit-learn"), "settings": settings, "rows": rows},
+        )
+    )
 
 
 if __name__ == "__main__":

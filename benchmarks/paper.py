@@ -6,10 +6,10 @@ The results come from `lloydformer reproduce`; their verdicts are evaluated agai
 import json
 from pathlib import Path
 
-from lloydformer.paper.labels import LABELS, artefact
-from lloydformer.paper.markdown import fill_marks
-from lloydformer.paper.run import load_result, with_verdicts
-from lloydformer.storage.atomic import write_whole
+from lloydformer.data.storage.atomic_files import atomic_write_text
+from lloydformer.paper.artefact import LABELS, load_artefact
+from lloydformer.paper.pages import fill_marks
+from lloydformer.paper.reproduce import add_verdicts, load_result
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "paper"
@@ -18,14 +18,16 @@ PICTURES = HERE.parent / "docs" / "pictures" / "paper"
 
 if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
+    results = {}
     for label in LABELS:
         result = load_result(RESULTS, label)
         if result is None:
             print(f"{label}: no result; run lloydformer reproduce {label} -o {RESULTS}")
             continue
-        of = artefact(label)
-        text = json.dumps(with_verdicts(of, result), indent=1, allow_nan=False) + "\n"
-        write_whole(RESULTS / f"{label}.json", text)
-        for picture in of.pictures(result):
+        artefact = load_artefact(label)
+        results[label] = add_verdicts(artefact, result)
+        text = json.dumps(results[label], indent=1, allow_nan=False) + "\n"
+        atomic_write_text(RESULTS / f"{label}.json", text)
+        for picture in artefact.pictures(result):
             picture.figure.savefig(PICTURES / f"{picture.name}.png", dpi=100)
-    write_whole(PAGE, fill_marks(PAGE.read_text(encoding="utf-8"), RESULTS))
+    atomic_write_text(PAGE, fill_marks(PAGE.read_text(encoding="utf-8"), results))

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+# Points (n, 2) and the middles (k, 2) of their clusters.
 Problem = tuple[np.ndarray, np.ndarray]
-"""Points (n, 2) and the middles (k, 2) of their clusters."""
 
 
 def _apart(rng: np.random.Generator, k: int, least: float) -> np.ndarray:

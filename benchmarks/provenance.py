@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lloydformer.jobs.bench.provenance import provenance
+from lloydformer.paper.provenance import provenance
 
 __all__ = ["provenance", "save"]
 

@@ -22,18 +22,27 @@ import numpy as np
 from bkmeans import BKMeans
 from planted import PLANTED, centroid_index
 from provenance import RESULTS, provenance
-from relocating import scaled
+from relocating import load_scaled_set
 
 import lloydformer as lf
-from lloydformer.storage.atomic import write_whole
+from lloydformer.data.storage.atomic_files import atomic_write_text
 
+# Sets on which the efforts were chosen.
 TUNED = (
-    "segment", "vehicle", "yeast", "wine-quality-red", "pc3", "mfeat-zernike", "wdbc",
-    "synthetic-control", "wilt", "vowel", "page-blocks",
-)  # fmt: skip
-"""Sets on which the efforts were chosen."""
+    "segment",
+    "vehicle",
+    "yeast",
+    "wine-quality-red",
+    "pc3",
+    "mfeat-zernike",
+    "wdbc",
+    "synthetic-control",
+    "wilt",
+    "vowel",
+    "page-blocks",
+)
+# Sets that were not looked at before.
 OTHERS = ("phoneme", "kc1", "mfeat-fourier", "wine-quality-white", "pendigits")
-"""Sets that were not looked at before."""
 Contender = Callable[[int, int], Any]
 
 
@@ -41,25 +50,27 @@ def relocating(**settings: Any) -> Contender:
     return lambda k, seed: lf.RelocatingKMeans(k, random_state=seed, **settings)
 
 
+# Step by step: without the kernel for whole walks, as the default was before it had efforts.
 EFFORTS: dict[str, Contender] = {
     "low, step by step": relocating(callback=lambda progress: None),
     "low": relocating(),
     "medium": relocating(effort="medium"),
     "high": relocating(effort="high"),
 }
-"""Step by step: without the kernel for whole walks, as the default was before it had efforts."""
 PEERS: dict[str, Contender] = {
     "patience 50": relocating(patience=50, max_iter=100_000),
     "breathing": lambda k, seed: BKMeans(n_clusters=k, random_state=seed),
     "k-means++ 10": lambda k, seed: lf.KMeans(k, n_init=10, random_state=seed),
 }
+# Seeds of the peers.
 FEW = 3
-"""Seeds of the peers."""
+# Rows times clusters up to which HG-means takes seconds.
 SHORT = 150_000
-"""Rows times clusters up to which HG-means takes seconds."""
 
 
-def timed(model: Any, X: np.ndarray, clock: Callable[[], float] = time.process_time) -> list[float]:
+def time_fit(
+    model: Any, X: np.ndarray, clock: Callable[[], float] = time.process_time
+) -> list[float]:
     """The objective, seconds, and layers."""
     began = clock()
     model.fit(X)
@@ -71,14 +82,14 @@ def efforts(X: np.ndarray, k: int, seeds: int) -> dict[str, list[list[float]]]:
     lf.RelocatingKMeans(k, random_state=0).fit(X)  # what the first fit of a process loads
     for seed in range(seeds):
         for name, make in (EFFORTS | (PEERS if seed < FEW else {})).items():
-            found[name].append(timed(make(k, seed), X))
+            found[name].append(time_fit(make(k, seed), X))
     return found
 
 
-def known(X: np.ndarray, k: int, seeds: int) -> dict[str, list[list[float]]]:
+def run_best_known(X: np.ndarray, k: int, seeds: int) -> dict[str, list[list[float]]]:
     """Long runs. HG-means: a population of 10 and 5,000 iterations, as its authors have it."""
     best = relocating(effort="best")
-    found = {"best": [timed(best(k, seed), X) for seed in range(min(seeds, FEW))]}
+    found = {"best": [time_fit(best(k, seed), X) for seed in range(min(seeds, FEW))]}
     try:
         import hgmeans
     except ImportError:
@@ -94,14 +105,14 @@ def known(X: np.ndarray, k: int, seeds: int) -> dict[str, list[list[float]]]:
     return found
 
 
-def planted(name: str, seeds: int) -> dict[str, list[list[float]]]:
+def run_planted(name: str, seeds: int) -> dict[str, list[list[float]]]:
     """The centroid index, the objective and the seconds of each run."""
     X, middles = PLANTED[name]()
     found: dict[str, list[list[float]]] = {}
     for effort, runs in (("low", min(seeds, 20)), ("medium", min(seeds, 20)), ("high", seeds)):
         for seed in range(runs):
             model = lf.RelocatingKMeans(len(middles), effort=effort, random_state=seed)
-            objective, seconds, _ = timed(model, X)
+            objective, seconds, _ = time_fit(model, X)
             index = centroid_index(model.cluster_centers_, middles)
             found.setdefault(effort, []).append([index, objective, seconds])
     return found
@@ -125,15 +136,15 @@ def large(size: tuple[int, int, int], rows: dict[str, Any]) -> Iterator[None]:
     medium, restarts = rows.setdefault("medium", []), rows.setdefault("k-means++", [])
     while len(medium) < FEW:
         model = lf.RelocatingKMeans(k, effort="medium", random_state=len(medium))
-        medium.append(timed(model, X, time.perf_counter))
+        medium.append(time_fit(model, X, time.perf_counter))
         yield
     while len(restarts) < RESTARTS:
         model = lf.KMeans(k, n_init=1, random_state=len(restarts))
-        restarts.append(timed(model, X, time.perf_counter))
+        restarts.append(time_fit(model, X, time.perf_counter))
         yield
 
 
-def learned(X: np.ndarray, k: int, seeds: int) -> dict[str, list[list[float]]]:
+def run_learned(X: np.ndarray, k: int, seeds: int) -> dict[str, list[list[float]]]:
     """Learned steps before relocation: from the same k-means++ rows, and from random rows."""
     found: dict[str, list[list[float]]] = {}
     for seed in range(min(seeds, FEW)):
@@ -141,24 +152,24 @@ def learned(X: np.ndarray, k: int, seeds: int) -> dict[str, list[list[float]]]:
             start = lf.KMeans(k, init=init, n_init=1, max_iter=1, tol=0, random_state=seed)
             begin = start.fit(X).cluster_centers_
             plain = lf.RelocatingKMeans(k, init=begin, random_state=seed)
-            found.setdefault(f"{init}, Lloyd's steps", []).append(timed(plain, X))
+            found.setdefault(f"{init}, Lloyd's steps", []).append(time_fit(plain, X))
             clock = time.process_time()
             steps = lf.LearnedKMeans(k, init=begin, n_init=1, random_state=seed).fit(X)
             spent = time.process_time() - clock
             after = lf.RelocatingKMeans(k, init=steps.cluster_centers_, random_state=seed)
-            objective, seconds, layers = timed(after, X)
+            objective, seconds, layers = time_fit(after, X)
             row = [objective, seconds + spent, layers]
             found.setdefault(f"{init}, learned steps first", []).append(row)
     return found
 
 
-PARTS = {"efforts": efforts, "known": known, "learned": learned}
+PARTS = {"efforts": efforts, "known": run_best_known, "learned": run_learned}
 
 
 def real(asked: argparse.Namespace) -> Iterator[tuple[str, Callable[[], Any]]]:
     """A part over the sets of a folder."""
     for name in asked.sets.split(","):
-        X = scaled(asked.folder / f"{name}.npz", asked.most)
+        X = load_scaled_set(asked.folder / f"{name}.npz", asked.most)
         for k in (int(word) for word in asked.clusters.split(",")):
             yield f"{name}/{k}", lambda X=X, k=k: PARTS[asked.part](X, k, asked.seeds)
 
@@ -176,30 +187,33 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.filterwarnings("ignore")  # of sets with few different points
 
-    def stored() -> dict[str, Any]:
+    def load_stored() -> dict[str, Any]:
         return json.loads(asked.output.read_text()) if asked.output.exists() else {}
 
     def store(key: str, value: Any) -> None:
         """Write one row; other parts may be written at the same time."""
-        result = stored()
+        result = load_stored()
         result.setdefault("provenance", {})[asked.part] = provenance("scikit-learn", "bkmeans")
         result.setdefault(asked.part, {})[key] = value
-        write_whole(asked.output, json.dumps(result, indent=1) + "\n")
+        atomic_write_text(asked.output, json.dumps(result, indent=1) + "\n")
         print(asked.part, key, flush=True)
 
     if asked.part == "large":
         for name, size in LARGE.items():
-            rows = stored().get("large", {}).get(name, {})
+            rows = load_stored().get("large", {}).get(name, {})
             for _ in large(size, rows):
                 store(name, rows)
         return
     todo = (
-        ((name, lambda name=name: planted(name, asked.seeds)) for name in asked.problems.split(";"))
+        (
+            (name, lambda name=name: run_planted(name, asked.seeds))
+            for name in asked.problems.split(";")
+        )
         if asked.part == "planted"
         else real(asked)
     )
     for key, work in todo:
-        if key not in stored().get(asked.part, {}):
+        if key not in load_stored().get(asked.part, {}):
             store(key, work())
 
 

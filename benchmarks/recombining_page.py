@@ -1,4 +1,4 @@
-"""Writes the tables of docs/recombining.md anew from results/recombining.json."""
+"""Writes the tables of docs/recombining.md from results/recombining.json."""
 
 import json
 import re
@@ -10,16 +10,16 @@ import numpy as np
 from provenance import RESULTS
 from recombining import LARGE, TUNED
 
+from lloydformer.data.storage.atomic_files import atomic_write_text
 from lloydformer.plots.palette import cluster_colour
-from lloydformer.storage.atomic import write_whole
 
 PAGE = Path(__file__).parent.parent / "docs" / "recombining.md"
 PICTURES = PAGE.parent / "pictures"
 _PLACE = re.compile(r"(<!-- recombining: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 Result = dict[str, Any]
 BEFORE = "low, step by step"
+# Columns: CPU time divided by that of these two.
 RATIOS = ("× low, step by step", "× low")
-"""Columns: CPU time divided by that of these two."""
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -54,9 +54,11 @@ def _row(result: Result, name: str, keys: list[str]) -> list[str]:
     bases = [[seconds(result, "efforts", key, base) for key in keys] for base in (BEFORE, "low")]
     times = [mean_ratio(took) / mean_ratio(base) for base in bases]
     return [
-        f"{np.mean(excess):.3f} %", f"{max(excess):.3f} %", f"{1e3 * mean_ratio(took):.0f} ms",
+        f"{np.mean(excess):.3f} %",
+        f"{max(excess):.3f} %",
+        f"{1e3 * mean_ratio(took):.0f} ms",
         *(f"{ratio:.1f}" for ratio in times),
-    ]  # fmt: skip
+    ]
 
 
 def efforts(result: Result) -> str:
@@ -71,8 +73,8 @@ def efforts(result: Result) -> str:
     return table(head, rows)
 
 
-def unseen(result: Result) -> str:
-    """The same for sets on which nothing was chosen."""
+def unseen_table(result: Result) -> str:
+    """Return the table of efforts for sets on which no parameter was chosen."""
     keys = [key for key in result["efforts"] if key.split("/")[0] not in TUNED]
     rows = [[n, str(len(keys)), *_row(result, n, keys)] for n in (BEFORE, "low", "medium", "high")]
     return table(["", "problems", "mean above", "most above", "CPU time", *RATIOS], rows)
@@ -82,10 +84,13 @@ def each(result: Result) -> str:
     """Every set: percent above the best known."""
     names = ("low", "patience 50", "medium", "high")
     rows = [
-        [key.replace("/", ", "), *(f"{above(result, 'efforts', key, n):.3f}" for n in names),
-         f"{best(result, key):.8g}"]
+        [
+            key.replace("/", ", "),
+            *(f"{above(result, 'efforts', key, n):.3f}" for n in names),
+            f"{best(result, key):.8g}",
+        ]
         for key in sorted(result["efforts"])
-    ]  # fmt: skip
+    ]
     return table(["set, k", *names, "best known objective"], rows)
 
 
@@ -102,14 +107,16 @@ def rivals(result: Result) -> str:
         ]
         rows.append(
             [key.replace("/", ", ")]
-            + [f"{above(result, p, key, n):.3f} %, {seconds(result, p, key, n):.2f} s"
-               for p, n in cells]
-        )  # fmt: skip
+            + [
+                f"{above(result, p, key, n):.3f} %, {seconds(result, p, key, n):.2f} s"
+                for p, n in cells
+            ]
+        )
     return table(["set, k", "HG-means, 5000 iterations", "medium", "high", "best"], rows)
 
 
-def reached(result: Result) -> str:
-    """How many runs are within a bound."""
+def reached_table(result: Result) -> str:
+    """Return the table of runs that are within a bound."""
     names = ["k-means++ 10", "breathing", BEFORE, "low", "patience 50", "medium", "high"]
     keys = list(result["efforts"])
     rows = []
@@ -125,13 +132,18 @@ def reached(result: Result) -> str:
     return table(["", "CPU time", "within 1 %", "within 0.1 %", "within 0.01 %"], rows)
 
 
+# Percent above the best known.
 BOUNDS = (1, 0.1, 0.01)
-"""Percent above the best known."""
+# Part of the study, and contender, of each curve.
 DRAWN = (
-    ("efforts", "k-means++ 10"), ("efforts", "breathing"), ("efforts", "low"),
-    ("efforts", "medium"), ("efforts", "high"), ("known", "best"), ("known", "HG-means"),
-)  # fmt: skip
-"""Part of the study, and contender, of each curve."""
+    ("efforts", "k-means++ 10"),
+    ("efforts", "breathing"),
+    ("efforts", "low"),
+    ("efforts", "medium"),
+    ("efforts", "high"),
+    ("known", "best"),
+    ("known", "HG-means"),
+)
 
 
 def times_to_reach(result: Result, part: str, name: str, bound: float) -> list[float]:
@@ -163,15 +175,20 @@ def curves(result: Result) -> str:
         ax.set_title(f"within {bound:g} %", fontsize="medium")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("percent of the problems")
-    figure.legend(*axes[0].get_legend_handles_labels(), ncols=len(DRAWN), loc="lower center",
-                  frameon=False, fontsize="small")  # fmt: skip
+    figure.legend(
+        *axes[0].get_legend_handles_labels(),
+        ncols=len(DRAWN),
+        loc="lower center",
+        frameon=False,
+        fontsize="small",
+    )
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(PICTURES / "recombining-time.svg", metadata={"Date": None})
     plt.close(figure)
     return "\n![Time to reach a bound.](pictures/recombining-time.svg)\n\n"
 
 
-def planted(result: Result) -> str:
+def planted_table(result: Result) -> str:
     rows = []
     for name, row in result.get("planted", {}).items():
         cells = [
@@ -191,38 +208,54 @@ def large(result: Result) -> str:
             continue
         medium, restarts = np.array(row["medium"]), np.array(row["k-means++"])
         lower = 100 * (restarts[:, 0].min() / medium[:, 0].mean() - 1)
-        rows.append([
-            name, f"{medium[:, 1].mean():.1f} s", f"{10 * restarts[:, 1].mean():.1f} s",
-            f"{len(restarts)}", f"{lower:.2f} %",
-        ])  # fmt: skip
+        rows.append(
+            [
+                name,
+                f"{medium[:, 1].mean():.1f} s",
+                f"{10 * restarts[:, 1].mean():.1f} s",
+                f"{len(restarts)}",
+                f"{lower:.2f} %",
+            ]
+        )
     if not rows:
         return "\nNot run yet; it takes about half an hour on two idle cores.\n\n"
-    return table(["", "medium", "ten restarts", "restarts", "the best of them is above medium by"],
-                 rows)  # fmt: skip
+    return table(
+        ["", "medium", "ten restarts", "restarts", "the best of them is above medium by"], rows
+    )
 
 
-def learned(result: Result) -> str:
+def learned_table(result: Result) -> str:
     part = result.get("learned", {})
     names = list(next(iter(part.values()), {}))
     rows = [
-        [name, f"{np.mean([above(result, 'learned', key, name) for key in part]):.3f} %",
-         f"{1e3 * mean_ratio([seconds(result, 'learned', key, name) for key in part]):.0f} ms"]
+        [
+            name,
+            f"{np.mean([above(result, 'learned', key, name) for key in part]):.3f} %",
+            f"{1e3 * mean_ratio([seconds(result, 'learned', key, name) for key in part]):.0f} ms",
+        ]
         for name in names
-    ]  # fmt: skip
+    ]
     return table(["first steps", "mean above", "CPU time"], rows)
 
 
 WRITERS: dict[str, Callable[[Result], str]] = {
-    "efforts": efforts, "unseen": unseen, "each": each, "rivals": rivals, "reached": reached,
-    "curves": curves, "planted": planted, "large": large, "learned": learned,
-}  # fmt: skip
+    "efforts": efforts,
+    "unseen": unseen_table,
+    "each": each,
+    "rivals": rivals,
+    "reached": reached_table,
+    "curves": curves,
+    "planted": planted_table,
+    "large": large,
+    "learned": learned_table,
+}
 
 
 def main() -> None:
     result = json.loads((RESULTS / "recombining.json").read_text())
     text = PAGE.read_text(encoding="utf-8")
     text = _PLACE.sub(lambda m: m[1] + WRITERS[m[2]](result) + m[4], text)
-    write_whole(PAGE, text)
+    atomic_write_text(PAGE, text)
 
 
 if __name__ == "__main__":

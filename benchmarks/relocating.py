@@ -22,14 +22,26 @@ from relocating_variants import VARIANTS
 from sklearn.cluster import KMeans
 
 import lloydformer as lf
+from lloydformer.data.storage.atomic_files import atomic_write_text
 from lloydformer.learning.families import FAMILIES
-from lloydformer.storage.atomic import write_whole
 
 OPENML = (
-    "gina-agnostic", "musk", "mfeat-factors", "germancredit", "mfeat-fourier", "ionosphere",
-    "mfeat-karhunen", "ada-agnostic", "optdigits", "sonar", "sylva-agnostic", "oil-spill",
-    "ailerons", "pc4", "pc3",
-)  # fmt: skip
+    "gina-agnostic",
+    "musk",
+    "mfeat-factors",
+    "germancredit",
+    "mfeat-fourier",
+    "ionosphere",
+    "mfeat-karhunen",
+    "ada-agnostic",
+    "optdigits",
+    "sonar",
+    "sylva-agnostic",
+    "oil-spill",
+    "ailerons",
+    "pc4",
+    "pc3",
+)
 Contender = Callable[[int, int], Any]
 CONTENDERS: dict[str, Contender] = {
     "ours": lambda k, seed: lf.RelocatingKMeans(k, random_state=seed),
@@ -40,14 +52,14 @@ CONTENDERS: dict[str, Contender] = {
     "random 1": lambda k, seed: KMeans(k, init="random", n_init=1, random_state=seed),
     "Lloyd, same start": lambda k, seed: lf.KMeans(k, random_state=seed),
 }
+# It takes so long that only the first seeds are run.
 OFTEN: dict[str, Contender] = {
     "k-means++ 50": lambda k, seed: KMeans(k, n_init=50, random_state=seed)
 }
-"""It takes so long that only the first seeds are run."""
 FEW, SLOW_SEEDS = 3, 2
 
 
-def scaled(path: Path, most: int | None) -> np.ndarray:
+def load_scaled_set(path: Path, most: int | None) -> np.ndarray:
     X = np.load(path)["X"].astype(np.float64)
     if most is not None:
         X = X[np.random.default_rng(0).permutation(len(X))[:most]]
@@ -55,7 +67,7 @@ def scaled(path: Path, most: int | None) -> np.ndarray:
     return (X - X.min(axis=0)) / np.where(span > 0, span, 1)
 
 
-def timed(model: Any, X: np.ndarray) -> list[float]:
+def time_fit(model: Any, X: np.ndarray) -> list[float]:
     """The objective, seconds, and layers or iterations."""
     began = time.perf_counter()
     model.fit(X)
@@ -67,13 +79,13 @@ def runs(X: np.ndarray, k: int, seeds: int) -> dict[str, list[list[float]]]:
     found: dict[str, list[list[float]]] = {name: [] for name in CONTENDERS | OFTEN}
     for seed in range(seeds):
         for name, make in (CONTENDERS | (OFTEN if seed < SLOW_SEEDS else {})).items():
-            found[name].append(timed(make(k, seed), X))
+            found[name].append(time_fit(make(k, seed), X))
     return found
 
 
 def ablations(X: np.ndarray, k: int, seeds: int) -> dict[str, list[list[float]]]:
     return {
-        name: [timed(make(k, seed), X) for seed in range(min(seeds, FEW))]
+        name: [time_fit(make(k, seed), X) for seed in range(min(seeds, FEW))]
         for name, make in VARIANTS.items()
     }
 
@@ -140,18 +152,18 @@ def main() -> None:
     result.setdefault("provenance", {})[asked.part] = provenance("scikit-learn", "bkmeans")
     if asked.part == "tasks":
         result["tasks"] = {"size": asked.seeds, "rows": tasks(asked.seeds)}
-        write_whole(asked.output, json.dumps(result, indent=1) + "\n")
+        atomic_write_text(asked.output, json.dumps(result, indent=1) + "\n")
         return
     there = sorted(path.stem for path in asked.folder.glob("*.npz"))
     names = there if asked.sets == "all" else asked.sets.split(",")
     rows = result.setdefault(asked.part, {})
     for name in names:
-        X = scaled(asked.folder / f"{name}.npz", asked.most)
+        X = load_scaled_set(asked.folder / f"{name}.npz", asked.most)
         for k in (int(word) for word in asked.clusters.split(",")):
             if f"{name}/{k}" in rows or len(X) <= 2 * k:
                 continue
             rows[f"{name}/{k}"] = PARTS[asked.part](X, k, asked.seeds)
-            write_whole(asked.output, json.dumps(result, indent=1) + "\n")
+            atomic_write_text(asked.output, json.dumps(result, indent=1) + "\n")
             print(name, k, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Writes the tables and pictures of docs/relocating.md anew from results/relocating.json."""
+"""Writes the tables and pictures of docs/relocating.md from results/relocating.json."""
 
 import json
 import re
@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from relocating import OPENML
 
+from lloydformer.data.storage.atomic_files import atomic_write_text
 from lloydformer.plots.palette import cluster_colour
-from lloydformer.storage.atomic import write_whole
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "relocating.md"
 PICTURES = HERE.parent / "docs" / "pictures"
 _PLACE = re.compile(r"(<!-- relocating: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 Result = dict[str, Any]
+# Left out of the picture: it stands where one start of scikit-learn's does.
 SAME = "Lloyd, same start"
-"""Left out of the picture: it stands where one start of scikit-learn's does."""
 
 
 def best(result: Result, key: str) -> float:
@@ -56,13 +56,13 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 def of_sets(sets: tuple[str, ...] | None) -> Callable[[Result], str]:
     """Mean excess and geometric mean of the times, by contender and number of clusters."""
 
-    def written(result: Result) -> str:
+    def write_table(result: Result) -> str:
         counts = [k for k in clusters(result, "runs") if keys(result, "runs", k, sets)]
         names = list(result["runs"][next(iter(result["runs"]))])
         head = ["", *(f"k = {k}, {len(keys(result, 'runs', k, sets))} sets" for k in counts)]
         return table(head, [[n, *(_cell(result, k, sets, n) for k in counts)] for n in names])
 
-    return written
+    return write_table
 
 
 def _cell(result: Result, k: int, sets: tuple[str, ...] | None, name: str) -> str:
@@ -87,7 +87,7 @@ def pairs(result: Result) -> str:
 
 
 def losses(result: Result) -> str:
-    """Where a peer has a lower mean objective."""
+    """List the sets on which a peer has a lower mean objective."""
     lines = []
     for key in result["runs"]:
         for name in ("breathing", "k-means++ 10", "k-means++ 50"):
@@ -118,10 +118,10 @@ def _variant(result: Result, k: int, name: str) -> str:
     return f"{above:.2f} %, {layers:.0f} layers"
 
 
-def drawn(name: str, words: str, draw: Callable[[Result, int, Any], None], part: str) -> Any:
+def picture(name: str, words: str, draw: Callable[[Result, int, Any], None], part: str) -> Any:
     """A picture with one plot for each number of clusters, and the line that shows it."""
 
-    def made(result: Result) -> str:
+    def draw_all(result: Result) -> str:
         import matplotlib.pyplot as plt
 
         counts = clusters(result, part)
@@ -136,7 +136,7 @@ def drawn(name: str, words: str, draw: Callable[[Result, int, Any], None], part:
         plt.close(figure)
         return f"![{words}](pictures/relocating-{name}.svg)\n"
 
-    return made
+    return draw_all
 
 
 def _by_time(result: Result, k: int, ax: Any) -> None:
@@ -163,7 +163,7 @@ def _plain_numbers(axis: Any) -> None:
 
 
 def _curves(result: Result, k: int) -> Iterator[tuple[str, list[tuple[float, float]]]]:
-    """Of each kind its points: columns of distances, percent above the best."""
+    """Return the points of each kind: columns of distances, percent above the best."""
     there = keys(result, "effort", k)
     for kind in ("ours", "k-means++"):
         names = [n for n in result["effort"][there[0]] if n.startswith(kind)]
@@ -205,9 +205,9 @@ FILLED: dict[str, Callable[[Result], str]] = {
     "losses": losses,
     "tasks": tasks,
     "ablations": ablations,
-    "time": drawn("time", "Quality against time.", _by_time, "runs"),
-    "distances": drawn("distances", "Quality against distances.", _by_distances, "effort"),
-    "depth": drawn("depth", "Quality against depth.", _by_depth, "effort"),
+    "time": picture("time", "Quality against time.", _by_time, "runs"),
+    "distances": picture("distances", "Quality against distances.", _by_distances, "effort"),
+    "depth": picture("depth", "Quality against depth.", _by_depth, "effort"),
 }
 
 
@@ -215,7 +215,9 @@ def main() -> None:
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "results" / "relocating.json"
     result = json.loads(path.read_text(encoding="utf-8"))
     page = PAGE.read_text(encoding="utf-8")
-    write_whole(PAGE, _PLACE.sub(lambda m: m[1] + "\n" + FILLED[m[2]](result) + "\n" + m[4], page))
+    atomic_write_text(
+        PAGE, _PLACE.sub(lambda m: m[1] + "\n" + FILLED[m[2]](result) + "\n" + m[4], page)
+    )
 
 
 if __name__ == "__main__":

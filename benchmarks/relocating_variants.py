@@ -10,23 +10,27 @@ from torch import Tensor
 
 import lloydformer as lf
 from lloydformer.numerics.noise import gumbel
-from lloydformer.plans.pruning import prune
-from lloydformer.plans.relocating import Relocated
+from lloydformer.plans.relocating import (
+    ClusterErrors,
+    NoiseDraws,
+    RelocationResult,
+    remove_cheapest_center,
+    split_clusters,
+)
 from lloydformer.plans.session import Session
-from lloydformer.plans.splitting import Draws, Errors, split
 
 
 def relocate_without_steps(
-    session: Session, centers: Tensor, n_moved: int, draws: Draws
-) -> Relocated:
+    session: Session, centers: Tensor, n_moved: int, draws: NoiseDraws
+) -> RelocationResult:
     """A relocation without look-ahead: without the two steps of Lloyd's within it."""
     k, dtype = len(centers), session.layout.dtype
-    known = session.fold(Errors(centers.to(dtype)))
-    grown = split(session, known, n_moved, draws, centers.to(dtype))
+    known = session.fold(ClusterErrors(centers.to(dtype)))
+    grown = split_clusters(session, known, n_moved, draws, centers.to(dtype))
     while len(grown) > k:
-        grown = prune(session, grown)
-    after = session.fold(Errors(grown.to(dtype)))[2].sum().item()
-    return Relocated(grown, known[2].sum().item(), after)
+        grown = remove_cheapest_center(session, grown)
+    after = session.fold(ClusterErrors(grown.to(dtype)))[2].sum().item()
+    return RelocationResult(grown, known[2].sum().item(), after)
 
 
 class Hasty(lf.RelocatingKMeans):
@@ -44,7 +48,7 @@ def silence() -> Any:
     def zeros(*of: Any) -> Tensor:
         return torch.zeros_like(gumbel(*of))
 
-    with patch("lloydformer.plans.splitting.gumbel", zeros):
+    with patch("lloydformer.plans.relocating.gumbel", zeros):
         yield
 
 

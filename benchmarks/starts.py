@@ -39,10 +39,11 @@ TRAININGS = {
 }
 
 
-def measured(options: dict, recipe: lf.Recipe | None, start: str) -> dict:
+def measure_start(options: dict, recipe: lf.Recipe | None, start: str) -> dict:
     """Relative objectives of three seeds by step, and the seconds of training."""
-    settings = Settings(Tasks(4, 6, 64), **{"n_steps": 5000, "batch_size": 16,
-                        "evaluate_every": 250, **options})  # fmt: skip
+    settings = Settings(
+        Tasks(4, 6, 64), **{"n_steps": 5000, "batch_size": 16, "evaluate_every": 250, **options}
+    )
     runs = [Run(seed) for seed in range(3)]
     trained = train(settings, runs, recipe=recipe, start=start, device="cpu")
     return {
@@ -56,7 +57,7 @@ def main() -> None:
     warnings.simplefilter("ignore", NoGradientWarning)
     result = {}
     for name, training in TRAININGS.items():
-        result[name] = measured(*training)
+        result[name] = measure_start(*training)
         relative = result[name]["relative"]
         cells = [", ".join(f"{r:.3f}" for r in relative.get(step, ())) for step in SHOWN]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)

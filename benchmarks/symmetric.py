@@ -28,11 +28,25 @@ import lloydformer as lf
 from lloydformer.learning.families import FAMILIES
 from lloydformer.learning.tasks import Tasks
 
-SETS = ("gina-agnostic", "mfeat-factors", "ada-agnostic", "oil-spill", "pc4", "musk",
-        "germancredit", "mfeat-fourier", "ionosphere", "mfeat-karhunen", "optdigits", "sonar",
-        "sylva-agnostic", "ailerons", "pc3")  # fmt: skip
+SETS = (
+    "gina-agnostic",
+    "mfeat-factors",
+    "ada-agnostic",
+    "oil-spill",
+    "pc4",
+    "musk",
+    "germancredit",
+    "mfeat-fourier",
+    "ionosphere",
+    "mfeat-karhunen",
+    "optdigits",
+    "sonar",
+    "sylva-agnostic",
+    "ailerons",
+    "pc3",
+)
+# The first five were looked at when the model was chosen, the others were not.
 LOOKED_AT = 5
-"""The first five were looked at when the model was chosen, the others were not."""
 SEED = 2026
 
 
@@ -40,10 +54,11 @@ def lloyd(X: np.ndarray, start: np.ndarray, n_steps: int) -> float:
     return lf.KMeans(len(start), init=start, n_init=1, max_iter=n_steps, tol=0).fit(X).inertia_
 
 
-def learned(X: np.ndarray, start: np.ndarray, n_steps: int, polish: int = 0) -> float:
+def fit_learned(X: np.ndarray, start: np.ndarray, n_steps: int, polish: int = 0) -> float:
     """Without Lloyd's algorithm beside it."""
-    model = lf.LearnedKMeans(len(start), init=start, n_init=1, n_steps=n_steps, polish=polish,
-                             beside_lloyd=False, tol=0)  # fmt: skip
+    model = lf.LearnedKMeans(
+        len(start), init=start, n_init=1, n_steps=n_steps, polish=polish, beside_lloyd=False, tol=0
+    )
     return model.fit(X).inertia_
 
 
@@ -56,16 +71,20 @@ def tasks(n_tasks: int) -> dict[str, Any]:
     rows = {}
     for family in FAMILIES:
         drawn = Tasks().draw((family,), torch.tensor([SEED]), torch.tensor(0), n_tasks)
-        found = np.array([
-            [lloyd(X, C, 20), learned(X, C, 20), best_of(X, 10, 20)]
-            for X, C in zip(drawn.points[0].numpy(), drawn.centers[0].numpy(), strict=True)
-        ])  # fmt: skip
+        found = np.array(
+            [
+                [lloyd(X, C, 20), fit_learned(X, C, 20), best_of(X, 10, 20)]
+                for X, C in zip(drawn.points[0].numpy(), drawn.centers[0].numpy(), strict=True)
+            ]
+        )
         ours, theirs, best = np.log(found[:, [1, 0, 2]]).mean(axis=0)
         rows[family] = {
-            "lloyd": theirs, "learned": ours, "best of 20": best,
+            "lloyd": theirs,
+            "learned": ours,
+            "best of 20": best,
             "gap closed": (theirs - ours) / (theirs - best),
             "excess": 100 * (found[:, 1] / found[:, 2] - 1).mean(),
-        }  # fmt: skip
+        }
         print(family, {name: round(value, 4) for name, value in rows[family].items()}, flush=True)
     return {"n_tasks": n_tasks, "seed": SEED, "rows": rows}
 
@@ -86,15 +105,31 @@ def trials(path: Path, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 def real(folder: Path, n_trials: int) -> dict[str, Any]:
     """Means over trials of each set; then over sets, the excess over the best of ten."""
-    names = ("initial", "lloyd 10", "lloyd 20", "learned 10", "learned 10 + 10", "learned 20",
-             "best of 10")  # fmt: skip
+    names = (
+        "initial",
+        "lloyd 10",
+        "lloyd 20",
+        "learned 10",
+        "learned 10 + 10",
+        "learned 20",
+        "best of 10",
+    )
     rows = {}
     for name in SETS:
-        found = np.array([
-            [learned(X, C, 0), lloyd(X, C, 10), lloyd(X, C, 20), learned(X, C, 10),
-             learned(X, C, 10, 10), learned(X, C, 20), best_of(X, 10, 10)]
-            for X, C in trials(folder / f"{name}.npz", n_trials)
-        ])  # fmt: skip
+        found = np.array(
+            [
+                [
+                    fit_learned(X, C, 0),
+                    lloyd(X, C, 10),
+                    lloyd(X, C, 20),
+                    fit_learned(X, C, 10),
+                    fit_learned(X, C, 10, 10),
+                    fit_learned(X, C, 20),
+                    best_of(X, 10, 10),
+                ]
+                for X, C in trials(folder / f"{name}.npz", n_trials)
+            ]
+        )
         excess = 100 * (found / found[:, -1:] - 1).mean(axis=0)
         means = found.mean(axis=0)
         rows[name] = {
@@ -104,19 +139,26 @@ def real(folder: Path, n_trials: int) -> dict[str, Any]:
             "below lloyd": {"10": bool(means[3] < means[1]), "10 + 10": bool(means[4] < means[2])},
         }
         print(name, {k: round(v, 2) for k, v in rows[name]["excess"].items()}, flush=True)
-    return {"n_trials": n_trials, "seed": SEED, "rows": rows, "all": _over(rows, SETS),
-            "never looked at": _over(rows, SETS[LOOKED_AT:])}  # fmt: skip
+    return {
+        "n_trials": n_trials,
+        "seed": SEED,
+        "rows": rows,
+        "all": _over(rows, SETS),
+        "never looked at": _over(rows, SETS[LOOKED_AT:]),
+    }
 
 
 def _over(rows: dict[str, Any], sets: tuple[str, ...]) -> dict[str, Any]:
     first = rows[sets[0]]
     return {
-        "excess": {n: float(np.mean([rows[s]["excess"][n] for s in sets]))
-                   for n in first["excess"]},
-        "sets below lloyd": {n: sum(rows[s]["below lloyd"][n] for s in sets)
-                             for n in first["below lloyd"]},
+        "excess": {
+            n: float(np.mean([rows[s]["excess"][n] for s in sets])) for n in first["excess"]
+        },
+        "sets below lloyd": {
+            n: sum(rows[s]["below lloyd"][n] for s in sets) for n in first["below lloyd"]
+        },
         "sets": len(sets),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

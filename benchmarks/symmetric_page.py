@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lloydformer.storage.atomic import write_whole
+from lloydformer.data.storage.atomic_files import atomic_write_text
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "symmetric.md"
@@ -16,10 +16,9 @@ _PLACE = re.compile(
 )
 
 
-def filled(page: str, result: dict[str, Any]) -> str:
+def fill_tables(page: str, result: dict[str, Any]) -> str:
     """The page with every table as the result has it."""
-    tables = {"numbers": numbers, "experiments": experiments, "centers": centers,
-              "looks": looks}  # fmt: skip
+    tables = {"numbers": numbers, "experiments": experiments, "centers": centers, "looks": looks}
     return _PLACE.sub(lambda match: match[1] + tables[match[2]](result) + match[4], page)
 
 
@@ -34,19 +33,35 @@ def numbers(result: dict[str, Any]) -> str:
         steps = result["steps"][name]
         for t in (0, len(steps) // 2, len(steps) - 1):
             step = steps[t]
-            rows.append([
-                where, f"{t + 1} of {len(steps)}", _listed(step["sharpness"], 1),
-                _listed(step["strides"], 2), f"{sum(step['strides']):.2f}", f"{step['served']:.2f}",
-                _listed(step["apart_sharpness"], 1), _listed(step["aparts"], 2),
-            ])  # fmt: skip
+            rows.append(
+                [
+                    where,
+                    f"{t + 1} of {len(steps)}",
+                    _join_numbers(step["sharpness"], 1),
+                    _join_numbers(step["strides"], 2),
+                    f"{sum(step['strides']):.2f}",
+                    f"{step['served']:.2f}",
+                    _join_numbers(step["apart_sharpness"], 1),
+                    _join_numbers(step["aparts"], 2),
+                ]
+            )
     return _table(
-        ["on", "step", "sharpness γ", "strides v", "their sum", "mean of a + b",
-         "γ' of repulsion", "its strengths w"], rows
-    )  # fmt: skip
+        [
+            "on",
+            "step",
+            "sharpness γ",
+            "strides v",
+            "their sum",
+            "mean of a + b",
+            "γ' of repulsion",
+            "its strengths w",
+        ],
+        rows,
+    )
 
 
 def centers(result: dict[str, Any]) -> str:
-    """The same step for the quarters of the centers with the least and the greatest cost."""
+    """Return a step for the quarters of the centers with the least and the greatest cost."""
     rows = []
     for name, where in WHERE.items():
         steps = result["steps"][name]
@@ -55,8 +70,15 @@ def centers(result: dict[str, Any]) -> str:
                 kinds = ("soft", "sharp", "served", "apart")
                 found = [f"{steps[t][which][kind]:.2f}" for kind in kinds]
                 rows.append([where, f"{t + 1} of {len(steps)}", words, *found])
-    head = ["on", "step", "share of the cost", "strides of the two soft heads",
-            "of the two sharp heads", "mean of a + b", "repulsion"]  # fmt: skip
+    head = [
+        "on",
+        "step",
+        "share of the cost",
+        "strides of the two soft heads",
+        "of the two sharp heads",
+        "mean of a + b",
+        "repulsion",
+    ]
     return _table(head, rows)
 
 
@@ -66,8 +88,12 @@ def looks(result: dict[str, Any]) -> str:
         [f"{g}", f"{head['points']:.0f}", f"{head['own_poor']:.2f}", f"{head['own_rich']:.2f}"]
         for g, head in enumerate(result["looks"])
     ]
-    head = ["decoder head", "spread over points", "own ones, least share of the cost",
-            "own ones, greatest share"]  # fmt: skip
+    head = [
+        "decoder head",
+        "spread over points",
+        "own ones, least share of the cost",
+        "own ones, greatest share",
+    ]
     return _table(head, rows)
 
 
@@ -75,17 +101,30 @@ def experiments(result: dict[str, Any]) -> str:
     rows = []
     for name, found in result["rows"].items():
         paper, many, real = (found[which] for which in ("paper", "many", "real"))
-        rows.append([
-            name, f"{paper['log_objective']:.3f}", f"{paper['excess']:.2f}",
-            f"{paper['solved']:.0f}", f"{many['excess']:.1f}", f"{real['excess']:.2f}",
-            f"{real['polished']:.2f}",
-        ])  # fmt: skip
-    head = ["", "paper's tasks: mean log objective", "above best, %", "solved, %",
-            "d 16, k 30: above best, %", "real data: above best, %", "with polish, %"]  # fmt: skip
+        rows.append(
+            [
+                name,
+                f"{paper['log_objective']:.3f}",
+                f"{paper['excess']:.2f}",
+                f"{paper['solved']:.0f}",
+                f"{many['excess']:.1f}",
+                f"{real['excess']:.2f}",
+                f"{real['polished']:.2f}",
+            ]
+        )
+    head = [
+        "",
+        "paper's tasks: mean log objective",
+        "above best, %",
+        "solved, %",
+        "d 16, k 30: above best, %",
+        "real data: above best, %",
+        "with polish, %",
+    ]
     return _table(head, rows)
 
 
-def _listed(values: list[float], digits: int) -> str:
+def _join_numbers(values: list[float], digits: int) -> str:
     return ", ".join(f"{value:.{digits}f}" for value in values)
 
 
@@ -96,4 +135,4 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 if __name__ == "__main__":
     result = json.loads(RESULT.read_text(encoding="utf-8"))
-    write_whole(PAGE, filled(PAGE.read_text(encoding="utf-8"), result))
+    atomic_write_text(PAGE, fill_tables(PAGE.read_text(encoding="utf-8"), result))

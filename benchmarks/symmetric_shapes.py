@@ -8,14 +8,14 @@ import numpy as np
 import lloydformer as lf
 
 KINDS = ("normal", "uniform", "heavy", "blobs")
+# Products n d k of all trials of a shape, at most; but at least two trials.
 WORK = 1e8
-"""Products n d k of all trials of a shape, at most; but at least two trials."""
 
+# How many numbers k d the centers have at most, by the number of points.
 MOST = {100: 10**5, 1000: 10**5, 10_000: 10**5, 100_000: 4000, 1_000_000: 300}
-"""How many numbers k d the centers have at most, by the number of points."""
 
 
-def drawn(kind: str, n: int, k: int, d: int, rng: np.random.Generator) -> np.ndarray:
+def draw_points(kind: str, n: int, k: int, d: int, rng: np.random.Generator) -> np.ndarray:
     noise = rng.standard_normal((n, d), dtype=np.float32)
     if kind == "uniform":
         return rng.random((n, d), dtype=np.float32)
@@ -32,16 +32,21 @@ def one(kind: str, n: int, k: int, d: int, most: int) -> dict[str, float]:
     count = int(np.clip(WORK / (n * k * d), 2, most))
     found = []
     for _ in range(count):
-        X = drawn(kind, n, k, d, rng)
+        X = draw_points(kind, n, k, d, rng)
         start = {"init": X[rng.choice(n, k, replace=False)], "n_init": 1, "tol": 0}
-        found.append([
-            lf.KMeans(k, max_iter=20, **start).fit(X).inertia_,
-            lf.LearnedKMeans(k, beside_lloyd=False, **start).fit(X).inertia_,
-            lf.LearnedKMeans(k, **start).fit(X).inertia_,
-        ])  # fmt: skip
+        found.append(
+            [
+                lf.KMeans(k, max_iter=20, **start).fit(X).inertia_,
+                lf.LearnedKMeans(k, beside_lloyd=False, **start).fit(X).inertia_,
+                lf.LearnedKMeans(k, **start).fit(X).inertia_,
+            ]
+        )
     lloyd, alone, beside = np.mean(found, axis=0).tolist()
-    return {"alone": 100 * (alone / lloyd - 1), "beside": 100 * (beside / lloyd - 1),
-            "trials": count}  # fmt: skip
+    return {
+        "alone": 100 * (alone / lloyd - 1),
+        "beside": 100 * (beside / lloyd - 1),
+        "trials": count,
+    }
 
 
 def shapes(quick: bool, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:

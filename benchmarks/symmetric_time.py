@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from symmetric_shapes import drawn
+from symmetric_shapes import draw_points
 
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import choose
-from lloydformer.learning.symmetric.plan import plan_of
-from lloydformer.plans.contract import Plan, moved
+from lloydformer.learning.symmetric.model import plan_of
+from lloydformer.plans.contract import Plan, apply_update
 from lloydformer.plans.means import MeansPlan
-from lloydformer.plans.symmetric import spread_of
+from lloydformer.plans.symmetric import measure_spread
 
 STEPS = 10
 SIZES = ((200_000, 32, 10), (100_000, 16, 64), (1_000_000, 2, 5), (100_000, 128, 100))
@@ -34,19 +34,21 @@ def fastest(work: Callable[[], Any], count: int) -> float:
 
 def step(engine: str, n: int, d: int, k: int, count: int) -> dict[str, float]:
     """Ten steps of each from the same start, a tenth of the time; Lloyd's skips no work."""
-    data = TensorBlocks(torch.from_numpy(drawn("blobs", n, k, d, np.random.default_rng(0))))
+    data = TensorBlocks(torch.from_numpy(draw_points("blobs", n, k, d, np.random.default_rng(0))))
     chosen = choose(engine, data)
     if engine == "native":
         chosen.bounded = False
     with chosen.open(data) as session:
-        learned = replace(plan_of(lf.learning.load_symmetric(), STEPS), spread=spread_of(session))
+        learned = replace(
+            plan_of(lf.learning.load_symmetric(), STEPS), spread=measure_spread(session)
+        )
 
         def course(plan: Plan) -> None:
             session.forget()
             centers = data.take(torch.arange(k)).double()
             for iteration in range(STEPS):
                 found = plan.step(session, centers.to(data.dtype), iteration)
-                centers = moved(found.update, centers, plan.directions)
+                centers = apply_update(found.update, centers, plan.directions)
 
         one, ten = (
             fastest(lambda p=plan: course(p), count) / STEPS for plan in (MeansPlan(), learned)
@@ -97,9 +99,9 @@ def times(folder: Path, quick: bool) -> dict[str, Any]:
             print(name, {k: round(v, 2) for k, v in steps[name].items()}, flush=True)
     rng = np.random.default_rng(1)
     problems = {
-        "paper's task, n 512 d 32 k 10": (drawn("blobs", 512, 10, 32, rng), 10),
-        "blobs, n 100,000 d 16 k 64": (drawn("blobs", 100_000, 64, 16, rng), 64),
-        "normal, n 20,000 d 10 k 30": (drawn("normal", 20_000, 30, 10, rng), 30),
+        "paper's task, n 512 d 32 k 10": (draw_points("blobs", 512, 10, 32, rng), 10),
+        "blobs, n 100,000 d 16 k 64": (draw_points("blobs", 100_000, 64, 16, rng), 64),
+        "normal, n 20,000 d 10 k 30": (draw_points("normal", 20_000, 30, 10, rng), 30),
     }
     for name, k in (("optdigits", 10), ("musk", 10), ("pendigits", 30), ("shuttle", 30)):
         if (folder / f"{name}.npz").exists():

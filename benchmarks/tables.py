@@ -1,19 +1,18 @@
-"""Writes the tables of docs/speed.md anew from the results in this folder, and its charts."""
+"""Writes the tables of docs/speed.md, and its charts, from the results in this folder."""
 
 import json
 from pathlib import Path
 
-from lloydformer.jobs.bench.files import write_file
-from lloydformer.jobs.bench.page import filled
-from lloydformer.storage.atomic import write_whole
+from lloydformer.app.jobs.bench.result import fill_tables, write_output
+from lloydformer.data.storage.atomic_files import atomic_write_text
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "speed.md"
+# Questions whose results are drawn as well.
 CHARTS = ("iteration", "gpu")
-"""Questions whose results are drawn as well."""
 
 if __name__ == "__main__":
-    write_whole(PAGE, filled(PAGE.read_text(encoding="utf-8"), HERE / "results"))
+    atomic_write_text(PAGE, fill_tables(PAGE.read_text(encoding="utf-8"), HERE / "results"))
     for question in CHARTS:
         result = json.loads((HERE / "results" / f"bench_{question}.json").read_text("utf-8"))
-        write_file(result, PAGE.parent / "pictures" / f"bench-{question}.svg")
+        write_output(result, PAGE.parent / "pictures" / f"bench-{question}.svg")

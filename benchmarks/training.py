@@ -16,8 +16,7 @@ from provenance import provenance, save
 from torch import Tensor, nn
 
 from lloydformer.learning import Run, Settings, train
-from lloydformer.learning.cuda_graph import GraphedTrainer
-from lloydformer.learning.trainer import make_trainer
+from lloydformer.learning.trainer import GraphedTrainer, Trainer
 
 D, K, N, BATCH, PAPERS_RUNS = 32, 10, 512, 32, 260
 
@@ -52,9 +51,11 @@ class PlainLayer(nn.Module):
 def plain_task(device: str) -> tuple[Tensor, Tensor]:
     """One task from torch's own mixture."""
     parts = torch.distributions.Independent(
-        torch.distributions.Normal(torch.rand(K, D, device=device),
-                                   torch.full((K, D), 0.1, device=device)), 1
-    )  # fmt: skip
+        torch.distributions.Normal(
+            torch.rand(K, D, device=device), torch.full((K, D), 0.1, device=device)
+        ),
+        1,
+    )
     equal = torch.distributions.Categorical(torch.ones(K, device=device))
     points = torch.distributions.MixtureSameFamily(equal, parts).sample((N,))
     low, high = points.amin(dim=0), points.amax(dim=0)
@@ -93,25 +94,31 @@ def _wait(device: str) -> None:
 
 
 def beside_the_plain_loop(device: str, rounds: int, count: int) -> dict[str, float]:
-    ours = GraphedTrainer(make_trainer(Settings(), [Run(0)], device)).step
+    ours = GraphedTrainer(Trainer(Settings(), [Run(0)], device)).step
     plain = plain_loop(device)
     seconds(ours, 2, device), seconds(plain, 2, device)  # warm-up
     pairs = [(seconds(ours, count, device), seconds(plain, count, device)) for _ in range(rounds)]
     mine, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
     ratios = sorted(p / m for m, p in pairs)
     return {
-        "lloydformer_steps_per_s": 1 / mine, "plain_steps_per_s": 1 / theirs,
-        "median_ratio": statistics.median(ratios), "least_ratio": ratios[0],
+        "lloydformer_steps_per_s": 1 / mine,
+        "plain_steps_per_s": 1 / theirs,
+        "median_ratio": statistics.median(ratios),
+        "least_ratio": ratios[0],
         "greatest_ratio": ratios[-1],
-    }  # fmt: skip
+    }
 
 
 def many_runs(count: int, steps: int) -> dict[str, float]:
     """Seconds a run: a shorter training, reckoned up to 10,000 steps and 200 evaluations."""
     trained = train(Settings(n_steps=steps), [Run(seed) for seed in range(count)], device="cuda")
     each = trained.seconds / count * 10_000 / steps
-    return {"n_runs": count, "steps": steps, "s_a_run": each,
-            "minutes_for_the_papers_runs": each * PAPERS_RUNS / 60}  # fmt: skip
+    return {
+        "n_runs": count,
+        "steps": steps,
+        "s_a_run": each,
+        "minutes_for_the_papers_runs": each * PAPERS_RUNS / 60,
+    }
 
 
 def main() -> None:
@@ -120,8 +127,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=4, help="of a round")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    result = {"device": device, "threads": torch.get_num_threads(),
-              **beside_the_plain_loop(device, options.rounds, options.steps)}  # fmt: skip
+    result = {
+        "device": device,
+        "threads": torch.get_num_threads(),
+        **beside_the_plain_loop(device, options.rounds, options.steps),
+    }
     if device == "cuda":
         result["gpu"] = torch.cuda.get_device_name()
         result["one_run_s"] = train(Settings(), [Run(0)], device="cuda").seconds

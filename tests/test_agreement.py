@@ -6,16 +6,16 @@ import torch
 
 from lloydformer.circuits.activations import Ties
 from lloydformer.circuits.circuit import Circuit
-from lloydformer.verify.cases import Case, case, pair
-from lloydformer.verify.compare import Deviation, free_running, layer_by_layer
-from lloydformer.verify.pairs import (
+from lloydformer.paper.verify.cases import Case, case, pair
+from lloydformer.paper.verify.compare import Deviation, free_running, layer_by_layer
+from lloydformer.paper.verify.known import (
     PAIRS,
     has_average_ties,
     is_by_dot_product,
     is_spherical,
     needs_zero_sum,
 )
-from lloydformer.verify.problems import CONTINUOUS, FAMILIES, Problem, on_sphere, with_centers
+from lloydformer.paper.verify.problems import CONTINUOUS, FAMILIES, Problem, on_sphere, with_centers
 
 N_LAYERS = 10
 FEW, MANY = range(1), range(50)  # 50 of each family are 200 problems for each recipe

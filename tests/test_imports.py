@@ -1,51 +1,41 @@
-"""Importing does little, and modules import only from what stands before them in the order."""
+"""Importing does little, rooms import only from rooms before them, and there are no circles."""
 
+import ast
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 from jaxtyping import TypeCheckError
 
 from import_graph import (
-    COMPILED,
-    FRONT,
     PACKAGE,
+    ROOMS,
+    ROOT,
+    import_cycle,
     import_graph,
     imports,
-    listed,
-    place,
-    read_order,
     read_sources,
+    room_of,
     wrong_imports,
 )
-from lloydformer.numerics.objectives import kmeans_objective
+from lloydformer.numerics.clusters import kmeans_objective
 
 SOURCES = read_sources()
 GRAPH = import_graph(SOURCES)
-ORDER = read_order()
 HEAVY = {
-    "IPython", "dask", "distributed", "fastapi", "flask", "http.server", "huggingface_hub",
-    "importlib.metadata", "ipywidgets", "matplotlib", "numpy", "onnx", "plotly", "rich", "scipy",
-    "sklearn", "torch", "tornado", "typer", "uvicorn", "webbrowser",
-}  # fmt: skip
+    *("IPython", "dask", "distributed", "fastapi", "flask", "http.server", "huggingface_hub"),
+    *("importlib.metadata", "ipywidgets", "matplotlib", "numpy", "onnx", "plotly", "rich", "scipy"),
+    *("sklearn", "torch", "tornado", "typer", "uvicorn", "webbrowser"),
+}
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+QUOTED = re.compile(r"`([\w./-]+/[\w./-]*?|\w+\.py(?=::))(?:::(\w+))?`")
 
 
-def children() -> dict[str, set[str]]:
-    """The modules and packages inside each package."""
-    found: dict[str, set[str]] = {}
-    for name in [*SOURCES, *COMPILED]:
-        package, _, child = name.rpartition(".")
-        found.setdefault(package, set()).add(child)
-    del found[""]
-    return found
-
-
-CHILDREN = children()
-
-
-def test_import_lloydformer_loads_nothing_heavy_and_says_nothing():
+def test_import_lloydformer_loads_nothing_heavy_and_prints_nothing():
     code = "import sys, json, lloydformer; print(json.dumps(sorted(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert HEAVY & set(json.loads(found.stdout)) == set()
@@ -57,94 +47,59 @@ def test_shapes_in_annotations_are_checked_while_tests_run():
         kmeans_objective(torch.zeros(5, 2), torch.zeros(3, 7))
 
 
-@pytest.mark.parametrize("package", CHILDREN)
-def test_the_order_lists_every_module_of_a_package(package):
-    names = set(listed(ORDER, package)) - {FRONT}
-    if package.startswith("lloydformer.paper."):  # all labels share one list
-        assert CHILDREN[package] <= names
-    else:
-        assert CHILDREN[package] == names
+def test_every_room_has_its_place():
+    assert {room_of(module) for module in SOURCES} - {""} == set(ROOMS)
 
 
-def test_the_order_lists_nothing_else():
-    assert set(ORDER) == set(CHILDREN)
-    assert all(len(set(names)) == len(names) for names in ORDER.values())
-    labels = [package for package in ORDER if package.startswith("lloydformer.paper.")]
-    used = set().union(*(CHILDREN[label] for label in labels))
-    assert used == set(ORDER[labels[0]])
-
-
-@pytest.mark.parametrize("module", SOURCES)
-def test_a_module_imports_only_what_stands_before_it(module):
-    assert wrong_imports(ORDER, module, GRAPH[module]) == []
-
-
-def test_the_graph_is_not_empty():
-    assert len(GRAPH) > 250
+def test_rooms_import_only_from_rooms_before_them():
     assert sum(map(len, GRAPH.values())) > 900
-    assert all((PACKAGE.parent / name.replace(".", "/")).exists() for name in CHILDREN)
+    assert wrong_imports(GRAPH) == []
 
 
-def test_the_algorithms_share_nothing_with_the_circuits_but_the_noise():
+def test_no_modules_import_each_other_in_a_circle():
+    assert import_cycle(GRAPH) == []
+
+
+def test_the_algorithms_share_nothing_with_other_rooms_but_noise_and_constants():
     ours = set().union(*(names for name, names in GRAPH.items() if "algorithms" in name))
-    assert {name for name in ours if "algorithms" not in name} == {"lloydformer.numerics.noise"}
+    assert {name for name in ours if "algorithms" not in name} == {
+        "lloydformer.numerics.noise",
+        "lloydformer.numerics.search_constants",
+    }
 
 
-def found_wrong(module: str, source: str) -> list[str]:
-    return wrong_imports(ORDER, module, imports(source, SOURCES))
+def test_no_production_code_imports_the_algorithms_that_it_is_compared_with():
+    """Estimators name the algorithm that they are compared with, and use no more of it."""
+    users = {
+        (room_of(module), name)
+        for module, names in GRAPH.items()
+        for name in names
+        if room_of(name) == "algorithms" and room_of(module) not in ("algorithms", "paper")
+    }
+    assert users == {("estimators", "lloydformer.algorithms")}
 
 
-def test_an_import_of_a_later_room_is_noticed():
-    back = "from lloydformer.circuits import recipes\nimport lloydformer.cli.app\n"
-    found = found_wrong("lloydformer.circuits.heads", back)
-    assert found == ["lloydformer.circuits.recipes", "lloydformer.cli.app"]
-    assert found_wrong("lloydformer.cli.doctor", back) == []
-    front = "from lloydformer import Circuit"
-    assert found_wrong("lloydformer.numerics.noise", front) == ["lloydformer"]
+def changed(module: str, line: str) -> dict[str, set[str]]:
+    """Return the graph after a line was added to a module."""
+    return GRAPH | {module: GRAPH[module] | set(imports(line, SOURCES))}
 
 
 @pytest.mark.parametrize(
-    ("module", "later"),
+    ("module", "line"),
     [
-        ("numerics.tree", "numerics.objectives"),
-        ("plans.session", "plans.means"),
-        ("plans.assign", "plans.lower"),
-        ("engines.chunked", "engines.native.engine"),
-        ("engines.native.folds", "engines.native.engine"),
-        ("solving.rules", "solving.loop"),
-        ("solving.loop", "solving.batch.fit"),
-        ("solving.batch.steps", "solving.batch.by_tensors"),
-        ("estimators.base", "estimators.kmeans"),
-        ("learning.symmetric.layer", "learning.symmetric.model"),
-        ("jobs.fit.settings", "jobs.fit.job"),
-        ("paper.run", "paper.trf_train.experiment"),
-        ("paper.trf_train.settings", "paper.trf_train.verdicts"),
-        ("cli.terminal", "cli.app"),
+        ("lloydformer.circuits.heads", "import lloydformer.app.cli.app"),
+        ("lloydformer.plans.means", "def run():\n    from lloydformer.engines import choose"),
+        ("lloydformer.plans.means", "if TYPE_CHECKING:\n    import lloydformer.solving.rules"),
+        ("lloydformer.numerics.noise", "from lloydformer import Circuit"),
     ],
 )
-def test_an_import_of_a_later_module_of_the_same_room_is_noticed(module, later):
-    module, later = f"lloydformer.{module}", f"lloydformer.{later}"
-    assert found_wrong(module, f"import {later}") == [later]
-    assert found_wrong(later, f"import {module}") == []
+def test_an_import_of_a_later_room_is_noticed(module, line):
+    assert len(wrong_imports(changed(module, line))) == 1
 
 
-def test_a_module_that_imports_its_own_package_is_noticed():
-    source = "from lloydformer.estimators import KMeans\n"
-    assert found_wrong("lloydformer.estimators.base", source) == ["lloydformer.estimators"]
-    own = "import lloydformer.numerics.tree"
-    assert found_wrong("lloydformer.numerics.tree", own) == ["lloydformer.numerics.tree"]
-
-
-def test_imports_under_type_checking_and_inside_functions_count():
-    source = (
-        "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    from lloydformer.solving.loop import Loop\n"
-        "def run():\n    from lloydformer.engines import choose\n"
-    )
-    assert found_wrong("lloydformer.plans.means", source) == [
-        "lloydformer.solving.loop",
-        "lloydformer.engines",
-    ]
+def test_a_circle_inside_a_room_is_noticed():
+    graph = changed("lloydformer.plans.session", "from lloydformer.plans.means import MeansPlan")
+    assert {"lloydformer.plans.session", "lloydformer.plans.means"} <= set(import_cycle(graph))
 
 
 def test_relative_imports_are_refused():
@@ -152,17 +107,18 @@ def test_relative_imports_are_refused():
         imports("from . import rules", SOURCES)
 
 
-@pytest.mark.parametrize("module", ["helpers", "circuits.other", "recipes_old", "paper.other"])
-def test_a_module_without_a_place_is_noticed(module):
-    message = f"lloydformer.{module} has no place in the order"
-    with pytest.raises(LookupError, match=message):
-        found_wrong(f"lloydformer.{module}", "")
-    with pytest.raises(LookupError, match=message):
-        found_wrong("lloydformer.numerics.noise", f"import lloydformer.{module}")
+def defined_names(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        targets = getattr(node, "targets", [getattr(node, "target", node)])
+        names |= {getattr(t, "id", getattr(t, "name", "")) for t in targets}
+    return names
 
 
-def test_a_package_stands_after_its_modules():
-    assert place(ORDER, "lloydformer.plans.lower") < place(ORDER, "lloydformer.plans")
-    assert place(ORDER, "lloydformer.plans") < place(ORDER, "lloydformer.engines.contract")
-    assert place(ORDER, "lloydformer.learning") < place(ORDER, "lloydformer")
-    assert place(ORDER, "lloydformer") < place(ORDER, "lloydformer.plots.axes")
+@pytest.mark.parametrize(("path", "name"), sorted(set(QUOTED.findall(PAGE))))
+def test_every_path_in_the_architecture_page_exists(path, name):
+    outside = path.startswith(("tests/", "docs/", "tools/", "benchmarks/", "examples/", "src/"))
+    place = (ROOT if outside else PACKAGE) / path
+    assert place.is_dir() if path.endswith("/") else place.is_file()
+    if name:
+        assert name in defined_names(place)

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import lloydformer as lf
+from lloydformer.app.jobs.bench import QUESTION_NAMES
+from lloydformer.app.jobs.bench.questions import QUESTIONS
 from lloydformer.estimators.registry import ALGORITHMS, BUILT_IN
-from lloydformer.jobs.bench.question_names import QUESTION_NAMES
-from lloydformer.jobs.bench.questions import QUESTIONS
 from lloydformer.lazy_imports import lazy_names
 from lloydformer.learning.families import FAMILIES
-from lloydformer.learning.mixtures import QUANTILES
+from lloydformer.learning.tasks import QUANTILES
 
 LAZY = ["lloydformer", "lloydformer.data", "lloydformer.estimators", "lloydformer.learning"]
 ROOT = Path(__file__).parent.parent
@@ -105,7 +105,7 @@ def test_models_are_loaded_and_algorithms_found_whatever_was_imported_before(tmp
 
 HELP = """
 import json, sys
-from lloydformer.cli import app
+from lloydformer.app.cli import app
 def answer(*words):
     sys.argv = ["lloydformer", *words]
     try:
@@ -119,10 +119,20 @@ heavy = [name for name in ("torch", "sklearn", "scipy", "numpy", "pandas") if na
 print(json.dumps({"status": status, "wrong": wrong, "heavy": heavy}))
 """
 WRONG = [
-    "nothing", "fit --nothing", "fit nothing.csv -k 3", "fit nothing -k 3", "fit . --algorithm x",
-    "fit . -k x", "fit . -k 3 --start-from nothing", "predict nothing .", "bench --question x",
-    "reproduce x", "train --like symmetric --seed 3", "demo -o .", "recipes --max x",
-]  # fmt: skip
+    "nothing",
+    "fit --nothing",
+    "fit nothing.csv -k 3",
+    "fit nothing -k 3",
+    "fit . --algorithm x",
+    "fit . -k x",
+    "fit . -k 3 --start-from nothing",
+    "predict nothing .",
+    "bench --question x",
+    "reproduce x",
+    "train --like symmetric --seed 3",
+    "demo -o .",
+    "recipes --max x",
+]
 """Words that end a command with status 2 before it begins."""
 
 
@@ -148,12 +158,28 @@ lloydformer.KMeans(8).fit(np.random.default_rng(0).normal(size=(500, 10)))
 print(json.dumps({"early": early, "loaded": sorted(sys.modules)}))
 """
 NOT_FOR_A_FIT = (
-    "lloydformer.circuits.circuit", "lloydformer.circuits.layer", "lloydformer.cli",
-    "lloydformer.data.files", "lloydformer.data.sources", "lloydformer.estimators.trimmed",
-    "lloydformer.jobs", "lloydformer.learning", "lloydformer.paper", "lloydformer.plots",
-    "lloydformer.report", "lloydformer.verify", "matplotlib", "safetensors", "sklearn.cluster",
-    "sklearn.metrics", "sympy", "torch._dynamo", "torch._inductor", "triton", "typer",
-)  # fmt: skip
+    "lloydformer.circuits.circuit",
+    "lloydformer.circuits.layer",
+    "lloydformer.app.cli",
+    "lloydformer.data.sources",
+    "lloydformer.data.sources",
+    "lloydformer.estimators.trimmed",
+    "lloydformer.app.jobs",
+    "lloydformer.learning",
+    "lloydformer.paper",
+    "lloydformer.plots",
+    "lloydformer.plots.report",
+    "lloydformer.paper.verify",
+    "matplotlib",
+    "safetensors",
+    "sklearn.cluster",
+    "sklearn.metrics",
+    "sympy",
+    "torch._dynamo",
+    "torch._inductor",
+    "triton",
+    "typer",
+)
 
 
 def test_the_first_fit_imports_what_it_needs():

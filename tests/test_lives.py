@@ -15,7 +15,7 @@ from lloydformer.circuits.norms import zero_sum
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import ENGINES
 from lloydformer.estimators import ALGORITHMS
-from lloydformer.plans.contract import moved
+from lloydformer.plans.contract import apply_update
 from lloydformer.plans.lower import lower
 
 LAYERS, SEED = 6, 11
@@ -43,7 +43,7 @@ LIVES = {
 LIVES |= {
     f"registered {known.name}": (known.recipe(), known.oracle())
     for known in ALGORITHMS.values()
-    if isinstance(known.recipe(), lf.Recipe) and not lower(known.recipe()).draws
+    if isinstance(known.recipe(), lf.Recipe) and not lower(known.recipe()).draws_centers
 }
 """With the parameters that are usual. Draws are compared by `medoids` above, with its seed."""
 
@@ -99,7 +99,7 @@ def spread(points: torch.Tensor) -> float:
 
 def stepped(name: str, points, centers, layer: int, engine: str):
     """One step of the plan over leaves of ten points: new centers, and labels."""
-    plan = lower(LIVES[name][0]).seeded(SEED)
+    plan = lower(LIVES[name][0]).with_seed(SEED)
     data = TensorBlocks(points, leaf=10, directions=plan.directions)
     opened_by = ENGINES[engine]()
     if hasattr(opened_by, "n_threads"):
@@ -107,7 +107,7 @@ def stepped(name: str, points, centers, layer: int, engine: str):
     with opened_by.open(data) as session:
         origin = session.layout.origin
         step = plan.step(session, centers - origin, layer)
-        new = moved(step.update, centers - origin, plan.directions)
+        new = apply_update(step.update, centers - origin, plan.directions)
         return new + origin, session.labels()
 
 

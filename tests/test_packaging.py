@@ -47,11 +47,22 @@ def contents(path: Path) -> list[str]:
         return file.namelist()
 
 
-def page_files() -> list[str]:
-    """The static files of the explorer."""
-    page = ROOT / "src" / "lloydformer" / "explorer" / "page"
-    found = [str(path.relative_to(page)) for path in page.rglob("*") if path.is_file()]
-    assert {"index.html", "recipes.js", "interpreter/index.js", "traces/learned.js"} <= set(found)
+def files_beside_modules() -> set[str]:
+    """Return the style sheets, scripts and templates of the package, by their paths in a wheel."""
+    package = ROOT / "src" / "lloydformer"
+    endings = (".css", ".html", ".js", ".json")
+    paths = {
+        path.relative_to(package.parent) for path in package.rglob("*") if path.suffix in endings
+    }
+    found = {path.as_posix() for path in paths}
+    wanted = (
+        "app/explorer/page/index.html",
+        "app/explorer/page/recipes.js",
+        "app/jobs/demo.html",
+        "plots/diagrams/style.css",
+        "plots/report/templates/page.html",
+    )
+    assert {f"lloydformer/{name}" for name in wanted} <= found
     return found
 
 
@@ -75,7 +86,7 @@ def test_without_a_compiler_everything_but_the_native_engine_is_there(sources, t
     path = wheel(sources, tmp_path, CC="false", CXX="false")
     assert path.name.endswith("-py3-none-any.whl")
     assert [n for n in contents(path) if n.endswith((".so", ".pyd", ".cpp", ".hpp"))] == []
-    assert {f"lloydformer/explorer/page/{n}" for n in page_files()} <= set(contents(path))
+    assert files_beside_modules() - set(contents(path)) == set()
     with zipfile.ZipFile(path) as file:
         file.extractall(tmp_path / "here")
     # -S: the installation that these tests run with has a finder of its own, which is not wanted.

@@ -4,8 +4,8 @@ import jaxtyping
 import pytest
 import torch
 
-from lloydformer.numerics.distances import squared_distances
-from lloydformer.numerics.origin import middle
+from lloydformer.numerics.clusters import squared_distances
+from lloydformer.numerics.scaling import middle
 
 
 def test_a_wrong_type_is_found():

@@ -37,7 +37,7 @@ def test_the_command_finds_every_copy_up_to_date():
 def test_a_copy_that_was_changed_is_found_and_repaired(file, text):
     changed = SOURCES[file].replace(text, "another text", 1)
     assert changed != SOURCES[file]
-    assert shared_docs.updated(changed, TEXTS) == SOURCES[file]
+    assert shared_docs.update(changed, TEXTS) == SOURCES[file]
 
 
 def test_the_command_reports_and_repairs_a_changed_text(tmp_path, monkeypatch, capsys):
@@ -61,7 +61,7 @@ def test_nothing_but_shared_entries_is_changed():
     source = SOURCES["trimmed"]
     for text in ("Fraction of the weight", "-1 for outliers", "self.keep = keep", "See Also"):
         changed = source.replace(text, "other", 1)
-        assert shared_docs.updated(changed, TEXTS) == changed
+        assert shared_docs.update(changed, TEXTS) == changed
 
 
 def test_every_text_is_shared():

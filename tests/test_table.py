@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from lloydformer.cli.app import application
-from lloydformer.paper.comp_alg.settings import paper_table
+from lloydformer.app.cli.app import application
+from lloydformer.paper.comp_alg import paper_table
 
 COLUMNS = ["Enc-SA", "Enc-CA", "Dec-SA", "Dec-CA", "Norm", "NLT", "Algorithm", "Appendix"]
 TEX = Path(__file__).parents[2] / "shared" / "paper" / "paper.tex"

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from lloydformer.explorer.catalogue import parts_module, recipes_module
+from lloydformer.app.explorer.catalogue import render_parts_module, render_recipes_module
 
-PAGE = Path(__file__).parents[1] / "src" / "lloydformer" / "explorer" / "page"
+PAGE = Path(__file__).parents[1] / "src" / "lloydformer" / "app" / "explorer" / "page"
 GENERATED: dict[str, Callable[[], str]] = {
-    "interpreter/parts.js": parts_module,
-    "recipes.js": recipes_module,
+    "interpreter/parts.js": render_parts_module,
+    "recipes.js": render_recipes_module,
 }
 
 

@@ -22,12 +22,12 @@ from torch import Tensor
 import lloydformer as lf
 from lloydformer.circuits.trace import Trace
 
-FOLDER = Path(__file__).parents[1] / "src" / "lloydformer" / "explorer" / "page" / "traces"
+FOLDER = Path(__file__).parents[1] / "src" / "lloydformer" / "app" / "explorer" / "page" / "traces"
 N_LAYERS = 8
-NOTE = "// Written by tools/explorer_traces.py; tests/explorer/test_traces.py compares.\n"
+NOTE = "// Written by tools/explorer_traces.py; tests/app/explorer/test_traces.py compares.\n"
 
 
-def learned() -> dict[str, Any]:
+def record_learned() -> dict[str, Any]:
     """The paper's trained layer and the symmetric one beside Lloyd's algorithm; d = 4, k = 6."""
     points, centers = mixture(seed=0, n=100, d=4, k=6)
     runs = {
@@ -41,15 +41,15 @@ def learned() -> dict[str, Any]:
         "says": "The same points in four dimensions, and the same start, chosen so that Lloyd's "
         "algorithm fails: its layer, with weights set by hand; the paper's layer after training; "
         "and a trained layer that respects the symmetries of k-means.",
-        "points": rounded(points),
+        "points": round_values(points),
         "runs": [
-            recorded(name, title, circuit(points, centers, N_LAYERS, keep="*cross.attention"))
+            describe_trace(name, title, circuit(points, centers, N_LAYERS, keep="*cross.attention"))
             for (name, title), circuit in runs.items()
         ],
     }
 
 
-def relocation() -> dict[str, Any]:
+def record_relocation() -> dict[str, Any]:
     """Relocation beside Lloyd's algorithm, from a start that Lloyd's cannot repair."""
     rng = np.random.default_rng(3)
     middles = np.array(
@@ -68,16 +68,25 @@ def relocation() -> dict[str, Any]:
         "title": "Relocation beside Lloyd",
         "says": "From a bad start Lloyd's algorithm ends with one center for three clusters. A "
         "layer that splits clusters and removes centers, if that lowers the objective, repairs it.",
-        "points": rounded(points),
+        "points": round_values(points),
         "runs": [
-            recorded(name, title, lf.Circuit(schedule, 2, 6)(points, centers, N_LAYERS,
-                     keep="*cross.attention", seed=0), [r.name for r in schedule])
+            describe_trace(
+                name,
+                title,
+                lf.Circuit(schedule, 2, 6)(
+                    points, centers, N_LAYERS, keep="*cross.attention", seed=0
+                ),
+                [r.name for r in schedule],
+            )
             for (name, title), schedule in runs.items()
         ],
-    }  # fmt: skip
+    }
 
 
-RECORDED: dict[str, Callable[[], dict[str, Any]]] = {"learned": learned, "relocation": relocation}
+RECORDED: dict[str, Callable[[], dict[str, Any]]] = {
+    "learned": record_learned,
+    "relocation": record_relocation,
+}
 
 
 def mixture(seed: int, n: int, d: int, k: int) -> tuple[Tensor, Tensor]:
@@ -89,7 +98,7 @@ def mixture(seed: int, n: int, d: int, k: int) -> tuple[Tensor, Tensor]:
     return torch.tensor(points), torch.tensor(points[rng.choice(n, size=k, replace=False)])
 
 
-def recorded(
+def describe_trace(
     name: str, title: str, trace: Trace, schedule: list[str] | None = None
 ) -> dict[str, Any]:
     """Return a run: centers, labels and objective, and for each layer its cross-attentions."""
@@ -106,13 +115,13 @@ def recorded(
         "name": name,
         "title": title,
         "objective": [float(f"{value:.5g}") for value in trace.objective.tolist()],
-        "centers": rounded(trace.centers),
+        "centers": round_values(trace.centers),
         "labels": trace.labels.tolist(),
         "layers": layers,
     }
 
 
-def rounded(values: Tensor) -> Any:
+def round_values(values: Tensor) -> Any:
     return np.round(values.detach().numpy().astype(float), 4).tolist()
 
 

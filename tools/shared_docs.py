@@ -51,17 +51,17 @@ def read_texts() -> Texts:
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def updated(source: str, texts: Texts) -> str:
+def update(source: str, texts: Texts) -> str:
     """Return the source with every shared entry replaced by its text."""
     lines = source.splitlines()
     for entry in sorted(entries(source), key=lambda entry: -entry.start):
         shared = texts[entry.table].get(entry.name)
         if shared is not None and entry.owner not in shared.get("own", ()):
-            lines[entry.start : entry.stop] = written(entry, shared)
+            lines[entry.start : entry.stop] = write_entry(entry, shared)
     return "\n".join(lines) + "\n"
 
 
-def written(entry: Entry, shared: dict[str, Any]) -> list[str]:
+def write_entry(entry: Entry, shared: dict[str, Any]) -> list[str]:
     text = textwrap.indent(shared["text"].strip("\n"), f"{entry.indent}    ")
     return [f"{entry.indent}{entry.name} : {shared['type']}", *text.splitlines()]
 
@@ -120,7 +120,7 @@ def main() -> int:
     wanted, texts, stale = parser.parse_args(), read_texts(), 0
     for path in SOURCES:
         source = path.read_text(encoding="utf-8")
-        if (new := updated(source, texts)) == source:
+        if (new := update(source, texts)) == source:
             continue
         stale += 1
         if wanted.write:

@@ -22,15 +22,30 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 KERNELS = ROOT / "src" / "lloydformer" / "engines" / "native" / "kernels"
-NAMES = ("nearest", "bounded", "measure", "unseen", "shares", "symmetric", "trimmed", "robust",
-         "seeding", "draw", "minibatch", "approach", "moments", "batch", "relocate")  # fmt: skip
+NAMES = (
+    "nearest",
+    "bounded",
+    "measure",
+    "unseen",
+    "shares",
+    "symmetric",
+    "trimmed",
+    "robust",
+    "seeding",
+    "draw",
+    "minibatch",
+    "approach",
+    "moments",
+    "batch",
+    "relocate",
+)
 SMALL = ("1,31,33,200", "1,2,3,7,16,17,33", "1,2,5,8,9,16,17,40")
 LARGER = ("5000", "1,7,16,33", "1,8,17,40")
 QUICK = ("5000", "3,17", "5,17")
 FEW = ("1,33,200", "1,2,17", "1,5,9,40")
+# n, d and k. A leaf of the driver has 1,000 points: with fewer, only one thread works. WIDE: so
+# many features that centers are compared in tiles.
 WIDE = ("1,150", "801", "9,20")
-"""n, d and k. A leaf of the driver has 1,000 points: with fewer, only one thread works.
-WIDE: so many features that centers are compared in tiles."""
 
 
 def flags(isa: str) -> list[str]:
@@ -55,92 +70,143 @@ class Mutant:
 
 MUTANTS = {
     "upper bound too tight": Mutant(
-        "bounds.hpp", "own[l] = upper_[i + l] + path_[labels[l]]", "own[l] = upper_[i + l]",
+        "bounds.hpp",
+        "own[l] = upper_[i + l] + path_[labels[l]]",
+        "own[l] = upper_[i + l]",
         "bounds change a label or a sum",
     ),
     "lower bound too tight": Mutant(
-        "bounds.hpp", "low[g * P<T> + l] - group_path_[g]", "low[g * P<T> + l]",
+        "bounds.hpp",
+        "low[g * P<T> + l] - group_path_[g]",
+        "low[g * P<T> + l]",
         "bounds change a label or a sum",
     ),
     "group skipped too early": Mutant(
-        "group_search.hpp", "needed_[g] = low_[r][g * P<T>] - bounds_.group_path_[g] <= reach[r]",
-        "needed_[g] = low_[r][g * P<T>] <= reach[r]", "bounds change a label or a sum",
+        "group_search.hpp",
+        "needed_[g] = low_[r][g * P<T>] - bounds_.group_path_[g] <= reach[r]",
+        "needed_[g] = low_[r][g * P<T>] <= reach[r]",
+        "bounds change a label or a sum",
     ),
     "bounds of a label that has gone": Mutant(
-        "group_search.hpp", "lost = std::min(", "lost = std::max(",
+        "group_search.hpp",
+        "lost = std::min(",
+        "lost = std::max(",
         "bounds change a label or a sum",
     ),
     "first center pruned": Mutant(
-        "relocation.hpp", "while (costs[best] > least + TIE * objective_) best++;",
-        "(void)least;", "a relocation does not find two blobs without a center",
+        "relocation.hpp",
+        "while (costs[best] > least + TIE * objective_) best++;",
+        "(void)least;",
+        "a relocation does not find two blobs without a center",
     ),
     "nearest point as refill": Mutant(
-        "iterate.hpp", "return a.away > b.away;", "return a.away < b.away;",
+        "iterate.hpp",
+        "return a.away > b.away;",
+        "return a.away < b.away;",
         "an empty cluster without the farthest point",
     ),
     "a seed that reaches too few points": Mutant(
-        "seeding.hpp", "T(apart * 0.2499)", "T(apart * 0.5)",
+        "seeding.hpp",
+        "T(apart * 0.2499)",
+        "T(apart * 0.5)",
         "not the distance to the nearest seed",
     ),
     "ties by rounding": Mutant(
-        "assign.hpp", "labels[r] = exactly(r, square);", ";",
+        "assign.hpp",
+        "labels[r] = exactly(r, square);",
+        ";",
         "not the nearest center",
     ),
     "ties of sparse rows by rounding": Mutant(
-        "csr_assign.hpp", "return several ? settle(row, least_score) : label;", "return label;",
+        "csr_assign.hpp",
+        "return several ? settle(row, least_score) : label;",
+        "return label;",
         "not the nearest center of a sparse row",
     ),
     "sparse rows in the wrong group": Mutant(
-        "csr_lloyd.hpp", "if (groups_.has(group, from)) sum.add(", "if (from >= 0) sum.add(",
+        "csr_lloyd.hpp",
+        "if (groups_.has(group, from)) sum.add(",
+        "if (from >= 0) sum.add(",
         "threads change bits of sparse rows",
     ),
     "bound of Gumbel noise too low": Mutant(
-        "gumbel.hpp", "return 1e-9 - rough_log(1.0 - u);", "return -0.5 - rough_log(1.0 - u);",
+        "gumbel.hpp",
+        "return 1e-9 - rough_log(1.0 - u);",
+        "return -0.5 - rough_log(1.0 - u);",
         "not the row with the best score",
     ),
     "points of other clusters left out": Mutant(
-        "medoids.hpp", "const double reach = HIGHEST_GUMBEL - penalty;",
-        "const double reach = 1.0 - penalty;", "not the row with the best score",
+        "medoids.hpp",
+        "const double reach = HIGHEST_GUMBEL - penalty;",
+        "const double reach = 1.0 - penalty;",
+        "not the row with the best score",
     ),
     "the last of equal rows": Mutant(
-        "medoids.hpp", "score > scores[j] ||", "score >= scores[j] ||",
+        "medoids.hpp",
+        "score > scores[j] ||",
+        "score >= scores[j] ||",
         "not the first of equal rows",
     ),
     "the first rows instead of a batch": Mutant(
-        "minibatch.hpp", "from_.read(numbers[i], row_.data());",
-        "from_.read(i % from_.n, row_.data());", "not the objective of a batch",
+        "minibatch.hpp",
+        "from_.read(numbers[i], row_.data());",
+        "from_.read(i % from_.n, row_.data());",
+        "not the objective of a batch",
     ),
     "candidates counted from the new ones": Mutant(
-        "oversample.hpp", "labels[i] = known + found[r];", "labels[i] = found[r];",
+        "oversample.hpp",
+        "labels[i] = known + found[r];",
+        "labels[i] = found[r];",
         "not the nearest candidate",
     ),
     "NaN in the last rows": Mutant(
-        "column_ends.hpp", "note(splat(*points));", ";", "NaN or infinity that is not seen",
+        "column_ends.hpp",
+        "note(splat(*points));",
+        ";",
+        "NaN or infinity that is not seen",
     ),
     "cancelled distances": Mutant(
-        "unseen.hpp", "T cancelled = T(0x1p-10);", "T cancelled = T(-1);",
+        "unseen.hpp",
+        "T cancelled = T(0x1p-10);",
+        "T cancelled = T(-1);",
         "a distance between equal rows",
     ),
     "sums of sparse rows kept after a failure": Mutant(
-        "csr_workspace.hpp", "void reset() { lloyd.reset(); }", "void reset() {}",
+        "csr_workspace.hpp",
+        "void reset() { lloyd.reset(); }",
+        "void reset() {}",
         "another result after memory has ended",
     ),
     "an exception that is lost": Mutant(
-        "thread_pool.hpp", "if (error_ == nullptr) error_ = std::current_exception();", "",
+        "thread_pool.hpp",
+        "if (error_ == nullptr) error_ = std::current_exception();",
+        "",
         "an exception that is lost",
     ),
     "sums kept after a failure": Mutant(
-        "kernels.cpp", "work_.reset();", "", "another result after memory has ended",
+        "kernels.cpp",
+        "work_.reset();",
+        "",
+        "another result after memory has ended",
     ),
-}  # fmt: skip
+}
 
 
 def build(isa: str, folder: str, *more: str, kernels: Path = KERNELS) -> str:
     """Compiles the driver for an instruction set; `more` flags override the others."""
     compiler = os.environ.get("CXX") or shutil.which("c++") or "c++"
     program = f"{folder}/driver_{isa}"
-    command = [compiler, "-std=c++17", "-pthread", *flags(isa), *more, f"-I{kernels}",
-               str(HERE / "driver.cpp"), "-o", program]  # fmt: skip
+    command = [
+        compiler,
+        "-std=c++17",
+        "-pthread",
+        *flags(isa),
+        *more,
+        f"-I{kernels}",
+        str(HERE / "driver.cpp"),
+        "-o",
+        program,
+    ]
     subprocess.run(command, check=True)
     return program
 
@@ -165,8 +231,11 @@ def coverage(isa: str) -> None:
         command = ["gcov", "--no-output", *notes]
         said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     lines = re.findall(r"File '(.*)'\nLines executed:([\d.]+)% of (\d+)", said.stdout)
-    found = {Path(file).name: (float(share), int(count)) for file, share, count in lines
-             if Path(file).resolve().parent == KERNELS}  # fmt: skip
+    found = {
+        Path(file).name: (float(share), int(count))
+        for file, share, count in lines
+        if Path(file).resolve().parent == KERNELS
+    }
     for name, (share, count) in sorted(found.items(), key=lambda one: one[1][0]):
         print(f"{share:6.2f} % of {count:4d} lines  {name}")
     total = sum(count for _, count in found.values())
@@ -179,7 +248,7 @@ def plant(names: list[str], isa: str) -> None:
     missed = []
     for name in names or list(MUTANTS):
         with tempfile.TemporaryDirectory() as folder:
-            program = build(isa, folder, "-O1", kernels=_mutated(MUTANTS[name], folder))
+            program = build(isa, folder, "-O1", kernels=_write_mutant(MUTANTS[name], folder))
             said = _complaint(program)
         print(f"{name}: {said or 'not found'}", flush=True)
         missed += [] if said else [name]
@@ -187,7 +256,7 @@ def plant(names: list[str], isa: str) -> None:
         raise ValueError(f"mistakes that the driver does not find: {', '.join(missed)}")
 
 
-def _mutated(mutant: Mutant, folder: str) -> Path:
+def _write_mutant(mutant: Mutant, folder: str) -> Path:
     kernels = Path(shutil.copytree(KERNELS, f"{folder}/kernels"))
     text = (kernels / mutant.file).read_text(encoding="utf-8")
     if text.count(mutant.old) != 1:
@@ -197,7 +266,7 @@ def _mutated(mutant: Mutant, folder: str) -> Path:
 
 
 def _complaint(program: str) -> str:
-    """What the driver says of the first check that fails; nothing if none does."""
+    """Return the message of the first check that fails; empty if none does."""
     for arguments in (["sweep", *SMALL], ["sweep", *LARGER], ["faults"]):
         done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
         if done.returncode:
@@ -210,8 +279,15 @@ def instructions(n: int, d: int, k: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         program = build("avx2", folder, "-g1")
         for name in NAMES:
-            command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-                       "--toggle-collect=counted", program, name, *map(str, (n, d, k))]  # fmt: skip
+            command = [
+                "valgrind",
+                "--tool=callgrind",
+                "--callgrind-out-file=/dev/null",
+                "--toggle-collect=counted",
+                program,
+                name,
+                *map(str, (n, d, k)),
+            ]
             said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
             found = re.search(r"Collected : (\d+)", said)
             if found is None:

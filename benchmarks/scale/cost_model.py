@@ -1,4 +1,4 @@
-"""What a pass over the points costs on a cluster: bytes, operations, and seconds in closed form.
+"""Costs of a pass over the points on a cluster: bytes, operations, and seconds in closed form.
 
 A pass is a fold: every worker maps its own rows, and the summaries are merged along the one tree
 over global rows. `simulator.py` plays the same pass event by event, with slow workers and failures.
@@ -10,10 +10,10 @@ from itertools import pairwise
 
 import torch
 
-from lloydformer.data.leaves import leaf_rows
+from lloydformer.data.layout import leaf_rows
 
+# Bytes of a number of a summary.
 FLOAT64 = 8
-"""Bytes of a number of a summary."""
 
 
 @dataclass(frozen=True)
@@ -190,13 +190,13 @@ def depth_of(n_workers: int, fan_in: int) -> int:
     return depth
 
 
-def slowed(n_workers: int, share: float, factor: float) -> float:
+def slow_worker_factor(n_workers: int, share: float, factor: float) -> float:
     """Expected time of a pass in times of an even one, if a share of workers takes `factor`."""
     return 1 + (factor - 1) * (1 - (1 - share) ** n_workers)
 
 
 def with_restarts(seconds: float, rate: float, restart: float) -> float:
-    """Expected seconds of work that begins anew after each failure.
+    """Return the expected seconds of work that restarts after each failure.
 
     seconds: of the work without failures, between two checkpoints. rate: failures in a second, of
     all workers together. restart: seconds until the work begins again.

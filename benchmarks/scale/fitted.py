@@ -14,12 +14,12 @@ from simulator import Cluster
 Result = dict[str, Any]
 RESULT = Path(__file__).parents[1] / "results" / "scale.json"
 
+# A network of 10 Gbit/s, as it is usual between machines.
 CLUSTER = Network(latency=50e-6, bandwidth=1.25e9)
-"""A network of 10 Gbit/s, as it is usual between machines."""
+# Seconds in which Dask's scheduler hands out a task: "about 1ms", https://distributed.dask.org.
 TASK = 1e-3
-"""Seconds in which Dask's scheduler hands out a task: "about 1ms", https://distributed.dask.org."""
+# Bytes of rows that a worker keeps, and bytes that its disk reads in a second.
 MEMORY, DISK = 16e9, 1e9
-"""Bytes of rows that a worker keeps, and bytes that its disk reads in a second."""
 
 
 @cache
@@ -29,7 +29,7 @@ def load() -> Result:
 
 @cache
 def load_cluster() -> Result:
-    """What `benchmarks/cluster.py` has measured."""
+    """Return the measurements of `benchmarks/cluster.py`."""
     return json.loads(RESULT.with_name("cluster.json").read_text(encoding="utf-8"))
 
 
@@ -59,12 +59,12 @@ def loopback(result: Result) -> Network:
     return Network(float(latency), float(1 / per_byte))
 
 
-def simulated(result: Result, n_rows: int, d: int, k: int, size: int) -> float:
+def simulate_fit(result: Result, n_rows: int, d: int, k: int, size: int) -> float:
     """Seconds of an iteration on ranks of this machine."""
     worker = worker_of(result)
     if size > 1:
         worker = replace(worker, per_pass=worker.per_pass + sharing(result))
-    return _played(result, worker, (n_rows, d, k), size)
+    return _play(result, worker, (n_rows, d, k), size)
 
 
 def sharing(result: Result) -> float:
@@ -74,22 +74,29 @@ def sharing(result: Result) -> float:
     """
     first = fits(result)[0]
     took = next(iter(result["ranks"]["2"]["iteration"].values()))
-    return max(0.0, took - _played(result, worker_of(result), first, 2))
+    return max(0.0, took - _play(result, worker_of(result), first, 2))
 
 
-def _played(result: Result, worker: Worker, fit: tuple[int, int, int], size: int) -> float:
+def _play(result: Result, worker: Worker, fit: tuple[int, int, int], size: int) -> float:
     problem = Problem(*fit)
     cluster = Cluster(problem, size, worker, loopback(result), "ring")
     return float(cluster.run([lloyd_pass(problem)]).seconds[0])
 
 
-def compared(result: Result) -> list[tuple[int, int, int, int, float, float]]:
-    """Of each fit: n, d, k, ranks, seconds measured and simulated."""
+def compare_fits(result: Result) -> list[tuple[int, int, int, int, float, float]]:
+    """Return n, d, k, ranks, seconds measured and simulated of each fit."""
     return [
-        (n, d, k, size, result["ranks"][str(size)]["iteration"][f"{n}, {d}, {k}"],
-         simulated(result, n, d, k, size))
-        for n, d, k in fits(result) for size in (1, 2)
-    ]  # fmt: skip
+        (
+            n,
+            d,
+            k,
+            size,
+            result["ranks"][str(size)]["iteration"][f"{n}, {d}, {k}"],
+            simulate_fit(result, n, d, k, size),
+        )
+        for n, d, k in fits(result)
+        for size in (1, 2)
+    ]
 
 
 def assumed_worker(result: Result) -> Worker:

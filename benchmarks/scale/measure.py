@@ -22,19 +22,26 @@ import torch
 import torch.distributed as dist
 
 import lloydformer as lf
-from lloydformer.engines.ranks import joined_ranks
+from lloydformer.engines.ranks import join_ranks
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from provenance import RESULTS, provenance, save
 
-FITS = [(1 << 14, 16, 64), (1 << 14, 64, 256), (1 << 16, 8, 16), (1 << 16, 16, 64),
-        (1 << 16, 32, 10), (1 << 16, 32, 100), (1 << 16, 128, 100)]  # fmt: skip
-"""n, d and k."""
+# n, d and k.
+FITS = [
+    (1 << 14, 16, 64),
+    (1 << 14, 64, 256),
+    (1 << 16, 8, 16),
+    (1 << 16, 16, 64),
+    (1 << 16, 32, 10),
+    (1 << 16, 32, 100),
+    (1 << 16, 128, 100),
+]
 ITERATIONS = 20
+# Seconds that a repeat waits for a quiet moment.
 PATIENCE = 0.1
-"""Seconds that a repeat waits for a quiet moment."""
+# Bytes of a rank's message in an all-gather.
 MESSAGES = [1 << power for power in (10, 13, 16, 18, 20, 22)]
-"""Bytes of a rank's message in an all-gather."""
 
 
 def points(n_rows: int, d: int, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -50,21 +57,26 @@ def iterations(X: np.ndarray, start: np.ndarray, rank: int, size: int) -> list[f
     """Seconds of the first iterations of a fit."""
     heard: list[float] = []
     lf.KMeans(
-        len(start), init=start, n_init=1, max_iter=ITERATIONS, tol=0, engine="native",
+        len(start),
+        init=start,
+        n_init=1,
+        max_iter=ITERATIONS,
+        tol=0,
+        engine="native",
         callback=lambda progress: heard.append(progress.seconds),
-    ).fit(lf.Shard(X[len(X) * rank // size : len(X) * (rank + 1) // size]))  # fmt: skip
+    ).fit(lf.Shard(X[len(X) * rank // size : len(X) * (rank + 1) // size]))
     return heard
 
 
 def quiet() -> bool:
-    """Is this process the only one that runs?"""
+    """Return whether this process is the only one that runs."""
     lines = Path("/proc/stat").read_text().splitlines()
     return any(line == "procs_running 1" for line in lines)
 
 
 def wait(began: float, seconds: float) -> bool:
     """Wait for a quiet moment on rank 0; returns whether time is left."""
-    ranks = joined_ranks()
+    ranks = join_ranks()
     if ranks.rank == 0:
         until = time.monotonic() + PATIENCE
         while not quiet() and time.monotonic() < until:
@@ -74,7 +86,7 @@ def wait(began: float, seconds: float) -> bool:
 
 def exchange(n_bytes: int) -> list[float]:
     """Seconds of some all-gathers of messages of so many bytes."""
-    ranks, message, times = joined_ranks(), os.urandom(n_bytes), []
+    ranks, message, times = join_ranks(), os.urandom(n_bytes), []
     for _ in range(12):
         began = time.perf_counter()
         ranks.gather(message)
@@ -82,7 +94,7 @@ def exchange(n_bytes: int) -> list[float]:
     return [min(times[2:])]
 
 
-def measured(rank: int, size: int, seconds: float) -> dict[str, Any]:
+def measure_rank(rank: int, size: int, seconds: float) -> dict[str, Any]:
     """The fastest of all repeats, as far as there is time."""
     data = {f"{n}, {d}, {k}": points(n, d, k) for n, d, k in FITS}
     work = {("iteration", name): partial(iterations, *data[name], rank, size) for name in data}
@@ -102,7 +114,7 @@ def measured(rank: int, size: int, seconds: float) -> dict[str, Any]:
 
 
 def on_ranks(size: int, seconds: float) -> dict[str, Any]:
-    """What rank 0 of so many ranks measures."""
+    """Return the measurements of rank 0 of so many ranks."""
     with tempfile.TemporaryDirectory() as name:
         folder, children = Path(name), []
         for rank in range(size):
@@ -118,9 +130,14 @@ def on_ranks(size: int, seconds: float) -> dict[str, Any]:
 
 
 def _run(folder: Path, rank: int, size: int, seconds: float) -> None:
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank,
-                            world_size=size, timeout=timedelta(seconds=60))  # fmt: skip
-    found = measured(rank, size, seconds)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{folder}/store",
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(seconds=60),
+    )
+    found = measure_rank(rank, size, seconds)
     if rank == 0:
         (folder / "found").write_bytes(pickle.dumps(found))
     dist.destroy_process_group()

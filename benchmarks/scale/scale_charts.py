@@ -13,8 +13,9 @@ def _axes(n_plots: int, height: float = 3.4) -> Any:
     import matplotlib.pyplot as plt
 
     plt.rcParams["svg.hashsalt"] = "scale"
-    figure, axes = plt.subplots(1, n_plots, figsize=(4.6 * n_plots, height), squeeze=False,
-                                layout="constrained")  # fmt: skip
+    figure, axes = plt.subplots(
+        1, n_plots, figsize=(4.6 * n_plots, height), squeeze=False, layout="constrained"
+    )
     for ax in axes[0]:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(color="#DDDDDD", linewidth=0.6)
@@ -22,7 +23,7 @@ def _axes(n_plots: int, height: float = 3.4) -> Any:
     return figure, axes[0]
 
 
-def _saved(figure: Any, name: str, words: str) -> str:
+def _save_figure(figure: Any, name: str, words: str) -> str:
     import matplotlib.pyplot as plt
 
     figure.savefig(PICTURES / f"scale-{name}.svg", metadata={"Date": None})
@@ -48,19 +49,34 @@ def iteration_chart(simulated: Result) -> str:
             }
             for number, (name, values) in enumerate(lines.items()):
                 colour = INK if number == 0 else cluster_colour(number - 1)
-                ax.plot(size, values, style, color=colour, marker="o", markersize=3.5,
-                        linewidth=1 if number == 0 else 1.8, zorder=2 + (number == 0),
-                        label=name if style == "-" else None)  # fmt: skip
+                ax.plot(
+                    size,
+                    values,
+                    style,
+                    color=colour,
+                    marker="o",
+                    markersize=3.5,
+                    linewidth=1 if number == 0 else 1.8,
+                    zorder=2 + (number == 0),
+                    label=name if style == "-" else None,
+                )
             exponent = len(str(n)) - 1
-            ax.annotate(f"$10^{{{exponent}}}$ points", (size[0], rows[0]["map"]), (4, 6),
-                        textcoords="offset points", fontsize="small", color=INK)  # fmt: skip
+            ax.annotate(
+                f"$10^{{{exponent}}}$ points",
+                (size[0], rows[0]["map"]),
+                (4, 6),
+                textcoords="offset points",
+                fontsize="small",
+                color=INK,
+            )
         ax.set(xscale="log", yscale="log", xlabel="workers", title=f"d = {d}, k = {k}")
         ax.title.set_fontsize("medium")
         ax.yaxis.set_major_formatter(EngFormatter(unit="s"))
     axes[0].set_ylabel("time per iteration")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4,
-                  frameon=False)  # fmt: skip
-    return _saved(figure, "iteration", "Time of an iteration by the number of workers")
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
+    )
+    return _save_figure(figure, "iteration", "Time of an iteration by the number of workers")
 
 
 def trouble_chart(simulated: Result) -> str:
@@ -80,8 +96,8 @@ def trouble_chart(simulated: Result) -> str:
         ax.title.set_fontsize("medium")
         ax.legend(frameon=False, loc=(0.35, 0.22) if ax is left else "upper left")
     left.set_ylabel("times an even iteration")
-    return _saved(figure, "trouble", "What slow workers and failures cost")
+    return _save_figure(figure, "trouble", "What slow workers and failures cost")
 
 
+# By their names in the page; each draws a file and returns the line that shows it.
 CHARTS = {"iteration_chart": iteration_chart, "trouble_chart": trouble_chart}
-"""By their names in the page; each draws a file and returns the line that shows it."""

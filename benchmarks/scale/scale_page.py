@@ -1,4 +1,4 @@
-"""Writes the tables and charts of docs/scale.md anew from results/scale*.json."""
+"""Writes the tables and charts of docs/scale.md from results/scale*.json."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from fitted import load
 from scale_charts import CHARTS
 from scale_tables import TABLES
 
-from lloydformer.storage.atomic import write_whole
+from lloydformer.data.storage.atomic_files import atomic_write_text
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "scale.md"
@@ -18,7 +18,7 @@ _PLACE = re.compile(r"(<!-- scale: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 Result = dict[str, Any]
 
 
-def filled(page: str, measured: Result, simulated: Result, *, draw: bool = False) -> str:
+def fill_page(page: str, measured: Result, simulated: Result, *, draw: bool = False) -> str:
     """The page with its tables; charts are drawn only if asked for."""
 
     def part(match: re.Match[str]) -> str:
@@ -35,7 +35,7 @@ def filled(page: str, measured: Result, simulated: Result, *, draw: bool = False
 def main() -> None:
     simulated = json.loads(SIMULATED.read_text(encoding="utf-8"))
     page = PAGE.read_text(encoding="utf-8")
-    write_whole(PAGE, filled(page, load(), simulated, draw=True))
+    atomic_write_text(PAGE, fill_page(page, load(), simulated, draw=True))
 
 
 if __name__ == "__main__":

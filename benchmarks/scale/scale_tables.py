@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cost_model import Problem, lloyd_pass, shares, subtrees
-from fitted import compared, load_cluster, loopback, sharing, worker_of
+from fitted import compare_fits, load_cluster, loopback, sharing, worker_of
 
 Result = dict[str, Any]
 
@@ -42,28 +42,56 @@ def power(rows: int) -> str:
 def counts(measured: Result, simulated: Result) -> str:
     """Operations and bytes of an iteration, for some sizes."""
     rows = []
-    for n, d, k, size in ((10**6, 16, 64, 2), (10**9, 16, 64, 100), (10**12, 16, 64, 10_000),
-                          (10**9, 128, 1000, 100), (10**12, 128, 1000, 10_000)):  # fmt: skip
+    for n, d, k, size in (
+        (10**6, 16, 64, 2),
+        (10**9, 16, 64, 100),
+        (10**12, 16, 64, 10_000),
+        (10**9, 128, 1000, 100),
+        (10**12, 128, 1000, 10_000),
+    ):
         problem = Problem(n, d, k)
         one, leaves = lloyd_pass(problem), problem.n_leaves
         most = max(subtrees(*share, leaves) for share in shares(leaves, size))
-        rows.append([
-            power(n), f"{d}, {k}", f"{size:,}", f"{n // size * one.products:.1e}",
-            amount(n // size * problem.row_bytes), amount(one.summary), str(most),
-            amount((size - 1) * most * one.summary), amount(one.summary * most),
-        ])  # fmt: skip
-    head = ["points", "d, k", "workers", "products a worker", "rows of a worker", "summary",
-            "subtrees, at most", "a rank receives", "a worker sends up a tree"]  # fmt: skip
+        rows.append(
+            [
+                power(n),
+                f"{d}, {k}",
+                f"{size:,}",
+                f"{n // size * one.products:.1e}",
+                amount(n // size * problem.row_bytes),
+                amount(one.summary),
+                str(most),
+                amount((size - 1) * most * one.summary),
+                amount(one.summary * most),
+            ]
+        )
+    head = [
+        "points",
+        "d, k",
+        "workers",
+        "products a worker",
+        "rows of a worker",
+        "summary",
+        "subtrees, at most",
+        "a rank receives",
+        "a worker sends up a tree",
+    ]
     return table(head, rows)
 
 
 def runs(measured: Result, simulated: Result) -> str:
     """Iterations on 1 and 2 ranks, measured and simulated."""
     rows = [
-        [f"{n:,}", f"{d}, {k}", str(size), seconds(took), seconds(expected),
-         f"{round(100 * (expected / took - 1)):+d} %"]
-        for n, d, k, size, took, expected in compared(measured)
-    ]  # fmt: skip
+        [
+            f"{n:,}",
+            f"{d}, {k}",
+            str(size),
+            seconds(took),
+            seconds(expected),
+            f"{round(100 * (expected / took - 1)):+d} %",
+        ]
+        for n, d, k, size, took, expected in compare_fits(measured)
+    ]
     return table(["points", "d, k", "ranks", "measured", "simulated", "difference"], rows)
 
 
@@ -83,24 +111,41 @@ def constants(measured: Result, simulated: Result) -> str:
 
 def iterations(measured: Result, simulated: Result) -> str:
     rows = [
-        [f"{row['d']}, {row['k']}", power(row["rows"]), f"{row['workers']:,}",
-         seconds(row["map"]) + ("" if row["in_memory"] else ", disk"),
-         *(seconds(row[name]) for name in ("tree", "ring")),
-         seconds(row["map"] + row["tree"]), seconds(row["map"] + row["ring"]),
-         seconds(row["scheduled"])]
+        [
+            f"{row['d']}, {row['k']}",
+            power(row["rows"]),
+            f"{row['workers']:,}",
+            seconds(row["map"]) + ("" if row["in_memory"] else ", disk"),
+            *(seconds(row[name]) for name in ("tree", "ring")),
+            seconds(row["map"] + row["tree"]),
+            seconds(row["map"] + row["ring"]),
+            seconds(row["scheduled"]),
+        ]
         for row in simulated["iterations"]
-    ]  # fmt: skip
-    head = ["d, k", "points", "workers", "map", "tree", "all-gather", "iteration, tree",
-            "iteration, ranks", "iteration, a task a worker"]  # fmt: skip
+    ]
+    head = [
+        "d, k",
+        "points",
+        "workers",
+        "map",
+        "tree",
+        "all-gather",
+        "iteration, tree",
+        "iteration, ranks",
+        "iteration, a task a worker",
+    ]
     return table(head, rows)
 
 
 def takeovers(measured: Result, simulated: Result) -> str:
     rows = [
-        [f"{row['d']}, {row['k']}", power(row["rows"]),
-         *(_about(row[name]) for name in ("ring", "scheduler", "tree"))]
+        [
+            f"{row['d']}, {row['k']}",
+            power(row["rows"]),
+            *(_about(row[name]) for name in ("ring", "scheduler", "tree")),
+        ]
         for row in simulated["takeovers"]
-    ]  # fmt: skip
+    ]
     return table(["d, k", "points", "all-gather of ranks", "a task a worker", "tree"], rows)
 
 
@@ -126,23 +171,41 @@ def fan_ins(measured: Result, simulated: Result) -> str:
 
 def seedings(measured: Result, simulated: Result) -> str:
     rows = [
-        [f"{r['d']}, {r['k']}", f"{r['workers']:,}",
-         f"{seconds(r['plusplus'])} ({r['plusplus_passes']:,})",
-         f"{seconds(r['parallel'])} ({r['parallel_passes']})"]
+        [
+            f"{r['d']}, {r['k']}",
+            f"{r['workers']:,}",
+            f"{seconds(r['plusplus'])} ({r['plusplus_passes']:,})",
+            f"{seconds(r['parallel'])} ({r['parallel_passes']})",
+        ]
         for r in simulated["seedings"]
-    ]  # fmt: skip
+    ]
     return table(["d, k", "workers", "k-means++ (passes)", "k-means\\|\\| (passes)"], rows)
 
 
 def troubles(measured: Result, simulated: Result) -> str:
     rows = [
-        [f"{r['workers']:,}", seconds(r["seconds"]), f"{r['jitter']:.2f}", f"{r['slow']:.2f}",
-         two_digits(r["failures_a_day"]), f"{r['replaced']:.3f}",
-         f"{r['restarted']:.2f}", seconds(r["interval"])]
+        [
+            f"{r['workers']:,}",
+            seconds(r["seconds"]),
+            f"{r['jitter']:.2f}",
+            f"{r['slow']:.2f}",
+            two_digits(r["failures_a_day"]),
+            f"{r['replaced']:.3f}",
+            f"{r['restarted']:.2f}",
+            seconds(r["interval"]),
+        ]
         for r in simulated["troubles"]
-    ]  # fmt: skip
-    head = ["workers", "iteration", "jitter", "slow workers", "failures a day",
-            "rows go elsewhere", "all start again", "between checkpoints"]  # fmt: skip
+    ]
+    head = [
+        "workers",
+        "iteration",
+        "jitter",
+        "slow workers",
+        "failures a day",
+        "rows go elsewhere",
+        "all start again",
+        "between checkpoints",
+    ]
     return table(head, rows)
 
 
@@ -150,9 +213,10 @@ def on_dask(measured: Result, simulated: Result) -> str:
     """Iterations in one process and on worker processes, by us and by dask-ml."""
     found = load_cluster()
     names = {
-        "native": "one process, two threads", "cluster": "Dask, two processes of one thread",
+        "native": "one process, two threads",
+        "cluster": "Dask, two processes of one thread",
         "dask_ml": f"dask-ml {found['provenance']['versions']['dask-ml']}, the same processes",
-    }  # fmt: skip
+    }
     rows = []
     for size in sorted({int(key.split(", ")[1].split()[0]) for key in found["rows"]}):
         first = None
@@ -189,9 +253,16 @@ def _centers(told: Any) -> str:
     return f"`{told}`" if isinstance(told, str) else ", ".join(f"{c:g}" for c in told)
 
 
+# By their names in the page; each takes what was measured, and what was simulated.
 TABLES: dict[str, Callable[[Result, Result], str]] = {
-    "counts": counts, "runs": runs, "constants": constants, "iterations": iterations,
-    "takeovers": takeovers, "fan_ins": fan_ins, "seedings": seedings, "troubles": troubles,
-    "on_dask": on_dask, "right_and_wrong": right_and_wrong,
-}  # fmt: skip
-"""By their names in the page; each takes what was measured, and what was simulated."""
+    "counts": counts,
+    "runs": runs,
+    "constants": constants,
+    "iterations": iterations,
+    "takeovers": takeovers,
+    "fan_ins": fan_ins,
+    "seedings": seedings,
+    "troubles": troubles,
+    "on_dask": on_dask,
+    "right_and_wrong": right_and_wrong,
+}

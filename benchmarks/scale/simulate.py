@@ -33,30 +33,36 @@ from provenance import provenance, save
 
 SIZES = (10, 100, 1000, 10_000)
 ROWS = (10**9, 10**12)
+# d and k.
 SHAPES = ((16, 64), (128, 1000))
-"""d and k."""
 FAN_INS = (2, 4, 16, 64, 10_000)
+# The fan-in of trees, unless it is varied.
 USUAL = 16
-"""The fan-in of trees, unless it is varied."""
+# One worker of 100 takes 3 times as long, in every pass another one.
 SLOW = (0.01, 3.0)
-"""One worker of 100 takes 3 times as long, in every pass another one."""
 JITTER = 0.05
+# Rows of a worker, where slow workers and failures are looked at.
 EACH = 10**8
-"""Rows of a worker, where slow workers and failures are looked at."""
 DAY = 86_400.0
+# Mean time until a worker fails.
 LIFE = 30 * DAY
-"""Mean time until a worker fails."""
+# Seconds until a failure is noticed, and bytes in a second with which rows are read again.
 NOTICED, RELOAD = 30.0, 1e9
-"""Seconds until a failure is noticed, and bytes in a second with which rows are read again."""
+# Seconds until ranks run again after a failure, without the rows, and of a checkpoint.
 RESTART, CHECKPOINT = 120.0, 1.0
-"""Seconds until ranks run again after a failure, without the rows, and of a checkpoint."""
 Result = dict[str, Any]
 
 
 def network_alone(problem: Problem, n_workers: int, one: Pass, **settings: Any) -> float:
     """Seconds of the exchange of a pass, if the workers needed no time to map rows."""
-    idle = replace(assumed_worker(load()), per_row=0, per_number=0, per_product=0, per_pass=0,
-                   disk=float("inf"))  # fmt: skip
+    idle = replace(
+        assumed_worker(load()),
+        per_row=0,
+        per_number=0,
+        per_product=0,
+        per_pass=0,
+        disk=float("inf"),
+    )
     return Cluster(problem, n_workers, idle, CLUSTER, **settings).run([one]).seconds[0]
 
 
@@ -78,14 +84,19 @@ def iterations() -> list[Result]:
                 one, most = lloyd_pass(problem), -(-problem.n_leaves // size) * problem.leaf
                 scheduled = replace(CLUSTER, per_task=TASK)
                 client = Cluster(problem, size, worker, scheduled, fan_in=USUAL).run([one])
-                found.append({
-                    "d": d, "k": k, "rows": n_rows, "workers": size,
-                    "map": worker.seconds(problem, one, most),
-                    "in_memory": most * problem.row_bytes <= worker.memory,
-                    "ring": ring(problem, size, one),
-                    "tree": network_alone(problem, size, one, fan_in=USUAL),
-                    "scheduled": client.seconds[0],
-                })  # fmt: skip
+                found.append(
+                    {
+                        "d": d,
+                        "k": k,
+                        "rows": n_rows,
+                        "workers": size,
+                        "map": worker.seconds(problem, one, most),
+                        "in_memory": most * problem.row_bytes <= worker.memory,
+                        "ring": ring(problem, size, one),
+                        "tree": network_alone(problem, size, one, fan_in=USUAL),
+                        "scheduled": client.seconds[0],
+                    }
+                )
     return found
 
 
@@ -97,12 +108,19 @@ def fan_ins() -> list[Result]:
             for fan_in in FAN_INS:
                 problem = Problem(10**12, d, k)
                 if fan_in <= size or fan_in == FAN_INS[-1]:
-                    seconds = network_alone(problem, size, lloyd_pass(problem),
-                                            fan_in=min(fan_in, size))  # fmt: skip
-                    found.append({
-                        "d": d, "k": k, "workers": size, "fan_in": min(fan_in, size),
-                        "depth": depth_of(size, fan_in), "seconds": seconds,
-                    })  # fmt: skip
+                    seconds = network_alone(
+                        problem, size, lloyd_pass(problem), fan_in=min(fan_in, size)
+                    )
+                    found.append(
+                        {
+                            "d": d,
+                            "k": k,
+                            "workers": size,
+                            "fan_in": min(fan_in, size),
+                            "depth": depth_of(size, fan_in),
+                            "seconds": seconds,
+                        }
+                    )
     return found
 
 
@@ -114,8 +132,10 @@ def seedings() -> list[Result]:
             problem, worker = Problem(10**9, d, k), assumed_worker(load())
             cluster = Cluster(problem, size, worker, CLUSTER, fan_in=USUAL)
             row: Result = {"d": d, "k": k, "workers": size}
-            for name, passes in (("plusplus", plusplus_passes(problem)[:2]),
-                                 ("parallel", parallel_passes(problem))):  # fmt: skip
+            for name, passes in (
+                ("plusplus", plusplus_passes(problem)[:2]),
+                ("parallel", parallel_passes(problem)),
+            ):
                 seconds = sum(cluster.run(passes).seconds)
                 rounds = k - 1 if name == "plusplus" else 1  # all rounds of k-means++ are alike
                 row[name] = rounds * seconds
@@ -125,7 +145,7 @@ def seedings() -> list[Result]:
 
 
 def troubles() -> list[Result]:
-    """What slow workers and failures cost, with so many rows on each worker."""
+    """Return the cost of slow workers and failures, with so many rows on each worker."""
     found = []
     for size in SIZES:
         problem = Problem(EACH * size, 16, 64)
@@ -133,13 +153,18 @@ def troubles() -> list[Result]:
         rate, reading = size / LIFE, EACH * problem.row_bytes / RELOAD
         interval = best_interval(CHECKPOINT, rate)
         again = with_restarts(interval + CHECKPOINT, rate, RESTART + reading)
-        found.append({
-            "workers": size, "seconds": even,
-            "jitter": _mean(problem, size, Trouble(jitter=JITTER)) / even,
-            "slow": _mean(problem, size, Trouble(JITTER, *SLOW)) / even,
-            "failures_a_day": rate * DAY, "interval": interval,
-            "replaced": 1 + rate * (NOTICED + reading + even), "restarted": again / interval,
-        })  # fmt: skip
+        found.append(
+            {
+                "workers": size,
+                "seconds": even,
+                "jitter": _mean(problem, size, Trouble(jitter=JITTER)) / even,
+                "slow": _mean(problem, size, Trouble(JITTER, *SLOW)) / even,
+                "failures_a_day": rate * DAY,
+                "interval": interval,
+                "replaced": 1 + rate * (NOTICED + reading + even),
+                "restarted": again / interval,
+            }
+        )
     return found
 
 
@@ -185,7 +210,16 @@ def both_ways(size: int, one: Pass) -> float:
 
 
 if __name__ == "__main__":
-    print(save("scale_simulated", {
-        "iterations": iterations(), "fan_ins": fan_ins(), "seedings": seedings(),
-        "troubles": troubles(), "takeovers": takeovers(), "provenance": provenance(),
-    }))  # fmt: skip
+    print(
+        save(
+            "scale_simulated",
+            {
+                "iterations": iterations(),
+                "fan_ins": fan_ins(),
+                "seedings": seedings(),
+                "troubles": troubles(),
+                "takeovers": takeovers(),
+                "provenance": provenance(),
+            },
+        )
+    )

@@ -35,7 +35,7 @@ class Clock:
 
 @dataclass
 class Port:
-    """What does one thing at a time: a side of a network card, a processor, a scheduler."""
+    """A resource that does one thing at a time: a processor, a side of a network card."""
 
     free: float = 0.0
 
@@ -47,7 +47,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Trouble:
-    """What goes wrong: slow workers and failures.
+    """Slow workers and failures of a simulation.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Trouble:
 
 @dataclass
 class Account:
-    """What happened.
+    """Totals of a simulation.
 
     Attributes
     ----------
@@ -180,9 +180,9 @@ class _Played:
         self.account.sent += n_bytes
 
         def arrive() -> None:
-            clock.at(self.receiving[target].use(clock.now, took), received)
+            clock.at(self.receiving[target].use(clock.now, took), receive)
 
-        def received() -> None:
+        def receive() -> None:
             self.account.received += n_bytes
             then()
 
@@ -216,9 +216,9 @@ class _Ring(_Played):
         if following != origin:
             self.send(number, following, n_bytes, lambda: self._take(following, origin))
         if self.got[number] == cluster.n_workers:
-            self.clock.at(self.add(number, self.gathered[number]), lambda: self._finished(number))
+            self.clock.at(self.add(number, self.gathered[number]), lambda: self._finish(number))
 
-    def _finished(self, number: int) -> None:
+    def _finish(self, number: int) -> None:
         if number == 0:
             self.account.rows.append(self.rows[0])
 
@@ -247,13 +247,13 @@ class _Tree(_Played):
         for child in reversed(self.children[number]):
             self.send(number, child, self.one.broadcast, lambda child=child: self._inform(child))
         handed = self.scheduler.use(self.clock.now, self.cluster.network.per_task)
-        self.clock.at(handed, lambda: self.map(number, lambda: self._mapped(number)))
+        self.clock.at(handed, lambda: self.map(number, lambda: self._finish_map(number)))
 
-    def _mapped(self, number: int) -> None:
+    def _finish_map(self, number: int) -> None:
         self.rows[number] += self.cluster.n_rows(number, number + 1)
         self._one_less(number)
 
-    def _added(self, number: int, child: int) -> None:
+    def _finish_add(self, number: int, child: int) -> None:
         self.rows[number] += self.rows[child]
         self.last[number] = max(self.last[number], self.last[child])
         self._one_less(number)
@@ -267,7 +267,7 @@ class _Tree(_Played):
             return
         parent = self._parent(number)
         n_bytes = self.cluster.message(self.one, number, self.last[number])
-        self.send(number, parent, n_bytes, lambda: self._received(parent, number, n_bytes))
+        self.send(number, parent, n_bytes, lambda: self._receive(parent, number, n_bytes))
 
-    def _received(self, parent: int, child: int, n_bytes: int) -> None:
-        self.clock.at(self.add(parent, n_bytes), lambda: self._added(parent, child))
+    def _receive(self, parent: int, child: int, n_bytes: int) -> None:
+        self.clock.at(self.add(parent, n_bytes), lambda: self._finish_add(parent, child))

@@ -7,10 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from lloydformer import Recipe, Trace, plots
+from lloydformer.app.jobs.demo import make_cases, make_plane, run_circuits
 from lloydformer.circuits import recipes
-from lloydformer.jobs.demo.data import cases, plane
-from lloydformer.jobs.demo.run import run_circuits
-from lloydformer.report.circuit import MAPS
+from lloydformer.plots.report.circuit import MAPS
 
 LAYER = 3
 TITLES = dict(zip(MAPS, ("encoder self", "cross", "decoder cross", "self"), strict=True))
@@ -18,7 +17,7 @@ TITLES = dict(zip(MAPS, ("encoder self", "cross", "decoder cross", "self"), stri
 
 def draw(path: Path) -> None:
     """The seven recipes on the demo's points, and the attention of one layer of the first."""
-    runs = run_circuits(cases(plane(seed=0), seed=0), n_layers=10)
+    runs = run_circuits(make_cases(make_plane(seed=0), seed=0), n_layers=10)
     figure = Figure(figsize=(12, 6.6), layout="constrained")
     panels = figure.subfigures(2, 4, wspace=0.02, hspace=0.03).ravel()
     for panel, run in zip(panels, runs, strict=False):

@@ -18,9 +18,22 @@ from explorer_page import Explorer, chromium, served  # noqa: E402
 WIDE = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 SOFT = "Soft-max"
-LINES = ("#0b6b4b", "#77378f", "#a55400", "#1a5fa8", "#0b5f94", "#b24a00", "#0072b2", "#e69f00",
-         "#009e73", "#e4f4ed", "#f2e9f7", "#fdf1e2", "#e9f1fb")  # fmt: skip
-"""Colours of rails, boxes and clusters (theme.css)."""
+# Colours of rails, boxes and clusters (theme.css).
+LINES = (
+    "#0b6b4b",
+    "#77378f",
+    "#a55400",
+    "#1a5fa8",
+    "#0b5f94",
+    "#b24a00",
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#e4f4ed",
+    "#f2e9f7",
+    "#fdf1e2",
+    "#e9f1fb",
+)
 
 
 def picture(page: Explorer) -> Image.Image:
@@ -58,8 +71,9 @@ def write_gif(path: Path, shown: list[tuple[Image.Image, int]], width: int = 960
     palette = with_swatches(small[-1]).quantize(128, method=Image.Quantize.MEDIANCUT)
     plain = [one.quantize(palette=palette, dither=Image.Dither.NONE) for one in small]
     times = [time for _, time in shown]
-    plain[0].save(path, save_all=True, append_images=plain[1:], duration=times, loop=0,
-                  optimize=True)  # fmt: skip
+    plain[0].save(
+        path, save_all=True, append_images=plain[1:], duration=times, loop=0, optimize=True
+    )
 
 
 def with_swatches(shown: Image.Image) -> Image.Image:

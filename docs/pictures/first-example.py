@@ -10,13 +10,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from lloydformer.paper.verify.worked_example import MEMBERS, SCORES, locate_points, shares, weights
 from lloydformer.plots.diagrams.svg import element, group, picture, text, wire
 from lloydformer.plots.palette import WEIGHT, cluster_colour, ink_on
-from lloydformer.verify.worked_example import MEMBERS, SCORES, located, shares, weights
 
 CELL, ROWS = 46, ("c1", "c2", "c3")
+# Pixels for a unit of length, and where the origin of the map is.
 SCALE, LEFT, BOTTOM = 370, 80, 480
-"""Pixels for a unit of length, and where the origin of the map is."""
 
 
 def colour(share: float) -> str:
@@ -44,13 +44,27 @@ def heat_map(
         yield text(name, x + 15, row + 19, "name")
         for i, (value, dark) in enumerate(zip(values[j].tolist(), shade[j].tolist(), strict=True)):
             fill, place = colour(dark), x + 40 + CELL * i
-            yield element("rect", x=place, y=row, width=CELL - 2, height=28, fill=fill,
-                          stroke="#8b929c", stroke_width=0.6)  # fmt: skip
-            yield text(words(value), place + CELL / 2 - 1, row + 19, "word", text_anchor="middle",
-                       style=f"fill: {ink_on(fill)}")  # fmt: skip
+            yield element(
+                "rect",
+                x=place,
+                y=row,
+                width=CELL - 2,
+                height=28,
+                fill=fill,
+                stroke="#8b929c",
+                stroke_width=0.6,
+            )
+            yield text(
+                words(value),
+                place + CELL / 2 - 1,
+                row + 19,
+                "word",
+                text_anchor="middle",
+                style=f"fill: {ink_on(fill)}",
+            )
 
 
-def placed(place: Tensor) -> tuple[float, float]:
+def to_pixels(place: Tensor) -> tuple[float, float]:
     return LEFT + SCALE * place[0].item(), BOTTOM - SCALE * place[1].item()
 
 
@@ -64,31 +78,50 @@ def borders(centers: Tensor) -> Iterator[str]:
         away = torch.stack([-side[1], side[0]]) / side.norm()
         if away @ (flat[other] - meeting) > 0:  # away from the third center
             away = -away
-        (x, y), (u, v) = placed(meeting), placed(meeting + 0.44 * away)
+        (x, y), (u, v) = to_pixels(meeting), to_pixels(meeting + 0.44 * away)
         yield element("path", class_="frame", d=f"M {x:.1f} {y:.1f} L {u:.1f} {v:.1f}")
 
 
 def seen_from_above() -> Iterator[str]:
     """The points by cluster, the centers before and after the layer."""
-    points, centers = located()
+    points, centers = locate_points()
     means = weights().mT @ points
     yield text("Nine points, seen from above", 30, 100, "name")
     yield text("dashed: equally near to two centers", 30, 119, "note")
     yield from borders(centers)
     for cluster, rows in enumerate(MEMBERS):
         fill = cluster_colour(cluster)
-        (x, y), (u, v) = placed(centers[cluster]), placed(means[cluster])
-        yield element("path", d=f"M {x:.1f} {y:.1f} L {u:.1f} {v:.1f}", stroke=fill,
-                      stroke_width=2.0, stroke_dasharray="5 4")  # fmt: skip
-        yield element("rect", x=x - 7, y=y - 7, width=14, height=14, class_="page", stroke=fill,
-                      stroke_width=3.0)  # fmt: skip
+        (x, y), (u, v) = to_pixels(centers[cluster]), to_pixels(means[cluster])
+        yield element(
+            "path",
+            d=f"M {x:.1f} {y:.1f} L {u:.1f} {v:.1f}",
+            stroke=fill,
+            stroke_width=2.0,
+            stroke_dasharray="5 4",
+        )
+        yield element(
+            "rect",
+            x=x - 7,
+            y=y - 7,
+            width=14,
+            height=14,
+            class_="page",
+            stroke=fill,
+            stroke_width=3.0,
+        )
         yield element("rect", x=u - 8, y=v - 8, width=16, height=16, fill=fill)
         yield text(ROWS[cluster], x - 8, y + 27, "name")
         for row in rows:
-            x, y = placed(points[row])
+            x, y = to_pixels(points[row])
             yield element("circle", cx=x, cy=y, r=11.0, fill=fill)
-            yield text(str(row + 1), x, y + 4.5, "word", text_anchor="middle",
-                       style=f"fill: {ink_on(fill)}")  # fmt: skip
+            yield text(
+                str(row + 1),
+                x,
+                y + 4.5,
+                "word",
+                text_anchor="middle",
+                style=f"fill: {ink_on(fill)}",
+            )
 
 
 def legend() -> Iterator[str]:
@@ -104,17 +137,32 @@ def as_fraction(value: float) -> str:
     return str(Fraction(value).limit_denominator(9))
 
 
-def drawn() -> str:
+def draw() -> str:
     """The picture as SVG."""
     near = (SCORES - SCORES.min()) / (SCORES.max() - SCORES.min())
     maps = (
-        ("A: scores", "minus the squared distance of each point to each center", SCORES, near,
-         "{:.1f}".format),
-        ("σ(A): assignment", "limiting soft-max of each column: the encoder's cross-attention",
-         shares(), shares(), as_fraction),
-        ("σ(B) transposed: weights", "limiting soft-max of B = σ(A) transposed: the decoder's "
-         "cross-attention", weights().mT, weights().mT, as_fraction),
-    )  # fmt: skip
+        (
+            "A: scores",
+            "minus the squared distance of each point to each center",
+            SCORES,
+            near,
+            "{:.1f}".format,
+        ),
+        (
+            "σ(A): assignment",
+            "limiting soft-max of each column: the encoder's cross-attention",
+            shares(),
+            shares(),
+            as_fraction,
+        ),
+        (
+            "σ(B) transposed: weights",
+            "limiting soft-max of B = σ(A) transposed: the decoder's cross-attention",
+            weights().mT,
+            weights().mT,
+            as_fraction,
+        ),
+    )
     lines = [
         text("Nine points and three centers: one layer", 30, 42, "title"),
         group(seen_from_above(), data_part="map"),
@@ -131,4 +179,4 @@ def drawn() -> str:
 
 
 if __name__ == "__main__":
-    Path(__file__).with_suffix(".svg").write_text(drawn(), encoding="utf-8")
+    Path(__file__).with_suffix(".svg").write_text(draw(), encoding="utf-8")

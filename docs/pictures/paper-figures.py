@@ -10,32 +10,37 @@ from pathlib import Path
 
 import lloydformer as lf
 from lloydformer import Recipe
+from lloydformer.circuits.display import SIDES
 from lloydformer.circuits.heads import Head
-from lloydformer.circuits.notation import SIDES
 from lloydformer.circuits.subspaces import ASSIGNMENT, POSITION, Subspace
-from lloydformer.plots.diagrams.cards import Card, Row, Stack
+from lloydformer.plots.diagrams.cards import Card, CardRow, Stack
 from lloydformer.plots.diagrams.columns import (
-    Attached,
+    Branch,
+    BranchColumn,
     Chips,
     Column,
-    Inline,
+    InlineColumn,
     Tap,
     TokenColumn,
-    Update,
+    draw_columns,
 )
-from lloydformer.plots.diagrams.layer import SLOTS, TOKENS, attention, tokens
-from lloydformer.plots.diagrams.streams import streams
+from lloydformer.plots.diagrams.descriptions import (
+    describe_part,
+    describe_projection,
+    describe_score,
+    spell_subspace,
+)
+from lloydformer.plots.diagrams.layer import SLOTS, TOKENS, attention_branch, token_column
 from lloydformer.plots.diagrams.svg import picture, rectangle, text
-from lloydformer.plots.diagrams.words import (
-    part_words,
-    projection_words,
-    score_words,
-    subspace_words,
-)
 
 HERE = Path(__file__).parent
-CELLS = {"encoder_self": "Enc-SA", "encoder_cross": "Enc-CA", "decoder_self": "Dec-SA",
-         "decoder_cross": "Dec-CA"}  # fmt: skip
+CELLS = {
+    "encoder_self": "Enc-SA",
+    "encoder_cross": "Enc-CA",
+    "decoder_self": "Dec-SA",
+    "decoder_cross": "Dec-CA",
+}
+# The lines of alg:lloyds. Lines 5 and 6 are what a layer does.
 LLOYD = (
     "Input: points x1, ..., xn",
     "Input: number of iterations T",
@@ -45,48 +50,51 @@ LLOYD = (
     "    each center: the mean of its points",
     "return the centers",
 )
-"""The lines of alg:lloyds. Lines 5 and 6 are what a layer does."""
 STEPS = {"encoder_cross": 5, "decoder_cross": 6}
 
 
-def short(slot: str, *rows: Row) -> Card:
+def short_card(slot: str, *rows: CardRow) -> Card:
     """A small card; its place says whether it is the encoder's or the decoder's."""
     queries, keys = SIDES[slot]
     kind = "self" if queries == keys else "cross"
     return Card(slot, SLOTS[slot].split()[-1], rows, kind)
 
 
-def described(head: Head) -> tuple[Row, Row]:
+def describe_attention(head: Head) -> tuple[CardRow, CardRow]:
     """Rows for the score and the activation, without its parameters."""
-    return Row("", score_words(head.score), "score"), Row(
-        "", kind_of(head.activation), "activation"
-    )
+    activation = CardRow("", name_kind(head.activation), "activation")
+    return CardRow("", describe_score(head.score), "score"), activation
 
 
-def kind_of(part: object) -> str:
-    return part_words(part).partition(",")[0]
+def name_kind(part: object) -> str:
+    """Return the name of a part without its parameters."""
+    return describe_part(part).partition(",")[0]
 
 
 def both(cards: dict[str, Card]) -> list[Column]:
     """The columns of the encoder's and the decoder's update."""
     return [
-        Update(tuple(attention(f"{side}_{kind}", [cards[f"{side}_{kind}"]])
-                     for kind in ("self", "cross")))
+        BranchColumn(
+            tuple(
+                attention_branch(f"{side}_{kind}", [cards[f"{side}_{kind}"]])
+                for kind in ("self", "cross")
+            )
+        )
         for side in ("encoder", "decoder")
-    ]  # fmt: skip
+    ]
 
 
 # --------------------------------------------------------------------- fig:architecture
 
 
+# The paper's symbols; those that a layer changes have its number.
 SYMBOLS = {
     "encoder": {POSITION: "X", ASSIGNMENT: "Y({})"},
     "decoder": {POSITION: "C({})", ASSIGNMENT: "I"},
 }
-"""The paper's symbols; those that a layer changes have its number."""
 
 
-def numbered(recipe: Recipe, layer: int) -> TokenColumn:
+def token_symbols(recipe: Recipe, layer: int) -> TokenColumn:
     """The tokens before layer 1, 2, ... with the paper's symbols (eq:ed-iterates)."""
 
     def side(name: str, symbols: dict[Subspace, str], tokens: str) -> Chips:
@@ -104,15 +112,17 @@ def architecture() -> str:
     """Two layers of lloyd(), with residual stream, self- and cross-attention."""
     recipe = lf.recipes.lloyd()
     cards = {
-        slot: short(
-            slot, *described(head), Row("", f"adds {projection_words(head.value)}", "value")
+        slot: short_card(
+            slot,
+            *describe_attention(head),
+            CardRow("", f"adds {describe_projection(head.value)}", "value"),
         )
         for slot, head in recipe.heads.items()
     }
-    columns = [numbered(recipe, 0)]
+    columns = [token_symbols(recipe, 0)]
     for layer in (1, 2):
-        columns += [*both(cards), numbered(recipe, layer)]
-    body, right, bottom = streams(columns, 20.0, 86.0)
+        columns += [*both(cards), token_symbols(recipe, layer)]
+    body, right, bottom = draw_columns(columns, 20.0, 86.0)
     where = "each layer is one iteration of Lloyd's algorithm (fig:architecture, eq:l2-trf-updates)"
     notes = (
         "Tokens: position X or C above, assignment Y or name I below; Y(0) is zero.",
@@ -125,8 +135,9 @@ def architecture() -> str:
         *body,
         *footnotes(notes, bottom),
     ]
-    return picture(right + 20, bottom + 70, "The k-means transformer, two layers",
-                   recipe.equation(), lines)  # fmt: skip
+    return picture(
+        right + 20, bottom + 70, "The k-means transformer, two layers", recipe.equation(), lines
+    )
 
 
 def footnotes(words: Iterable[str], bottom: float) -> list[str]:
@@ -136,7 +147,7 @@ def footnotes(words: Iterable[str], bottom: float) -> list[str]:
 # ------------------------------------------------------------------------- fig:gen-arch
 
 
-def used(recipes: tuple[Recipe, ...], part: Callable[[Recipe], str | None]) -> dict[str, str]:
+def find_users(recipes: tuple[Recipe, ...], part: Callable[[Recipe], str | None]) -> dict[str, str]:
     """What the recipes have for a part, each with the names of the recipes that have it."""
     names = defaultdict(list)
     for recipe in recipes:
@@ -149,20 +160,25 @@ def general() -> str:
     """The layer as a template: every part with what the rows of the table put there."""
     table = lf.recipes.table()
     cards = {
-        slot: short(slot, *(Row(kind, names, "options") for kind, names in
-                            used(table, lambda r, cell=cell: r.row()[cell]).items()))
+        slot: short_card(
+            slot,
+            *(
+                CardRow(kind, names, "options")
+                for kind, names in find_users(table, lambda r, cell=cell: r.row()[cell]).items()
+            ),
+        )
         for slot, cell in CELLS.items()
-    }  # fmt: skip
+    }
     norm = optional(table, "norm", "norm")
     network = Stack("feedforward", [optional(table, "feedforward", "network")])
     columns = [
         all_tokens(table, "tokens"),
         *both(cards),
-        Inline(norm, "decoder"),
-        Update((Attached(network, (Tap("decoder"),), "decoder"),)),
+        InlineColumn(norm, "decoder"),
+        BranchColumn((Branch(network, (Tap("decoder"),), "decoder"),)),
         all_tokens(table, "next"),
     ]
-    body, right, bottom = streams(columns, 20.0, 86.0)
+    body, right, bottom = draw_columns(columns, 20.0, 86.0)
     where = "in each box: what can stand there, and the recipes that use it (fig:gen-arch)"
     lines = [
         text("The layer as a template: parts to swap", 20, 38, "title"),
@@ -170,16 +186,22 @@ def general() -> str:
         *body,
         *footnotes(glossary(table), bottom),
     ]
-    return picture(right + 20, bottom + 88, "The general architecture and its parts",
-                   "Each attention, the norm and the network, with the recipes of the table.",
-                   lines)  # fmt: skip
+    return picture(
+        right + 20,
+        bottom + 88,
+        "The general architecture and its parts",
+        "Each attention, the norm and the network, with the recipes of the table.",
+        lines,
+    )
 
 
 def optional(table: tuple[Recipe, ...], slot: str, name: str) -> Card:
     """The card of a part that most recipes do not have."""
     parts = {recipe.name: getattr(recipe, slot) for recipe in table}
-    found = used(table, lambda recipe: kind_of(parts[recipe.name]) if parts[recipe.name] else None)
-    rows = tuple(Row("", f"{kind}: {names}", "options") for kind, names in found.items())
+    found = find_users(
+        table, lambda recipe: name_kind(parts[recipe.name]) if parts[recipe.name] else None
+    )
+    rows = tuple(CardRow("", f"{kind}: {names}", "options") for kind, names in found.items())
     return Card(slot, name, rows, "network optional", "or none")
 
 
@@ -188,7 +210,7 @@ def token_owners(table: tuple[Recipe, ...]) -> dict[str, list[str]]:
     owners = defaultdict(list)
     for recipe in table:
         for subspace in recipe.tokens.subspaces:
-            owners[subspace_words(subspace)].append(recipe.name)
+            owners[spell_subspace(subspace)].append(recipe.name)
     return owners
 
 
@@ -206,8 +228,8 @@ def all_tokens(table: tuple[Recipe, ...], when: str) -> TokenColumn:
 def glossary(table: tuple[Recipe, ...]) -> Iterator[str]:
     """The short names of scores and activations in words, and what is dashed."""
     heads = [head for recipe in table for head in recipe.heads.values()]
-    scores = {head.score.symbol: score_words(head.score) for head in heads}
-    kinds = {head.activation.short: kind_of(head.activation) for head in heads}
+    scores = {head.score.symbol: describe_score(head.score) for head in heads}
+    kinds = {head.activation.short: name_kind(head.activation) for head in heads}
     yield "Scores: " + ", ".join(f"{sign} is {words}" for sign, words in scores.items()) + "."
     yield "Activations: " + ", ".join(f"{sign} {words}" for sign, words in kinds.items()) + "."
     some = {s: who for s, who in token_owners(table).items() if len(who) < len(table)}
@@ -223,11 +245,13 @@ def overview() -> str:
     recipe = lf.recipes.lloyd()
     cards = {}
     for slot, head in recipe.heads.items():
-        does = f"= line {STEPS[slot]}" if slot in STEPS else f"adds {projection_words(head.value)}"
-        cards[slot] = short(slot, *described(head), Row("", does))
-    columns = [tokens(recipe, "tokens"), *both(cards), tokens(recipe, "next")]
+        does = (
+            f"= line {STEPS[slot]}" if slot in STEPS else f"adds {describe_projection(head.value)}"
+        )
+        cards[slot] = short_card(slot, *describe_attention(head), CardRow("", does))
+    columns = [token_column(recipe, "tokens"), *both(cards), token_column(recipe, "next")]
     left = 385.0
-    body, right, bottom = streams(columns, left, 136.0)
+    body, right, bottom = draw_columns(columns, left, 136.0)
     table, end = variants(bottom + 60, right)
     problem = (
         "The problem (eq:kmeans-dc): choose centers c1, ..., ck so that the squared distances of "
@@ -242,9 +266,14 @@ def overview() -> str:
         *body,
         *table,
     ]
-    return picture(right + 20, end, "k-means as a transformer",
-                   "Line 5 of Lloyd's algorithm, the assignment, is the encoder's cross-attention; "
-                   "line 6, the update, is the decoder's.", lines)  # fmt: skip
+    return picture(
+        right + 20,
+        end,
+        "k-means as a transformer",
+        "Line 5 of Lloyd's algorithm, the assignment, is the encoder's cross-attention; "
+        "line 6, the update, is the decoder's.",
+        lines,
+    )
 
 
 def algorithm(y: float) -> Iterator[str]:
@@ -270,8 +299,10 @@ def variants(y: float, right: float) -> tuple[list[str], float]:
     lines = [text("Swap a part, and it is another algorithm", 20, y, "title")]
     for title, recipes in groups.items():
         height = 34 + 24 * len(recipes)
-        lines += [rectangle(20, y + 18, right - 20, height, "panel"),
-                  text(title, 32, y + 40, "name")]  # fmt: skip
+        lines += [
+            rectangle(20, y + 18, right - 20, height, "panel"),
+            text(title, 32, y + 40, "name"),
+        ]
         for row, recipe in enumerate(recipes):
             words = f"{recipe.algorithm.split(' / ')[-1].lstrip('*')} ({recipe.name})"
             lines.append(text(words, 32, y + 64 + 24 * row, "word"))
@@ -285,13 +316,13 @@ def changes(base: Recipe, recipe: Recipe) -> str:
     places = defaultdict(list)
     for slot, head in recipe.heads.items():
         old = getattr(base, slot)
-        new = [score_words(head.score)] * (head.score != old.score)
-        new += [kind_of(head.activation)] * (head.activation != old.activation)
+        new = [describe_score(head.score)] * (head.score != old.score)
+        new += [name_kind(head.activation)] * (head.activation != old.activation)
         if new:
             places[", ".join(new)].append(SLOTS[slot])
     words = [f"{' and '.join(where)}: {new}" for new, where in places.items()]
     extra = {"norm": recipe.norm, "feed-forward network": recipe.feedforward}
-    words += [f"{name}: {kind_of(part)}" for name, part in extra.items() if part]
+    words += [f"{name}: {name_kind(part)}" for name, part in extra.items() if part]
     return "; ".join(words)
 
 

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from lloydformer.estimators.spherical import SphericalKMeans as SphericalKMeans
     from lloydformer.estimators.trimmed import TrimmedKMeans as TrimmedKMeans
     from lloydformer.learning.estimator import LearnedKMeans as LearnedKMeans
+    from lloydformer.paper.verify.checking.check import check as check
+    from lloydformer.paper.verify.checking.result import CheckResult as CheckResult
     from lloydformer.solving.batch.fit import BatchResult as BatchResult
     from lloydformer.solving.batch.fit import fit_batch as fit_batch
     from lloydformer.solving.progress import ProgressBar as ProgressBar
-    from lloydformer.verify.checking.check import check as check
-    from lloydformer.verify.checking.result import CheckResult as CheckResult
 else:  # the same names, each imported when it is first used
     from lloydformer.lazy_imports import lazy_names
 
     _HOMES = {
         "BatchResult": "lloydformer.solving.batch.fit",
-        "CheckResult": "lloydformer.verify.checking.result",
+        "CheckResult": "lloydformer.paper.verify.checking.result",
         "Circuit": "lloydformer.circuits.circuit",
         "CircuitClusterer": "lloydformer.estimators.circuit",
         "KMeans": "lloydformer.estimators.kmeans",
@@ -47,7 +47,7 @@ else:  # the same names, each imported when it is first used
         "SphericalKMeans": "lloydformer.estimators.spherical",
         "Trace": "lloydformer.circuits.trace",
         "TrimmedKMeans": "lloydformer.estimators.trimmed",
-        "check": "lloydformer.verify.checking.check",
+        "check": "lloydformer.paper.verify.checking.check",
         "fit_batch": "lloydformer.solving.batch.fit",
         "recipes": "lloydformer.circuits",
     }

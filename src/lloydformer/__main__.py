@@ -1,6 +1,6 @@
 """`python -m lloydformer` is `lloydformer`."""
 
-from lloydformer.cli.app import main
+from lloydformer.app.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -27,7 +27,7 @@ def lazy_names(
 
     Examples
     --------
-    >>> get, names = lazy_names("lloydformer", {"in_units": "lloydformer.numerics.units"})
+    >>> get, names = lazy_names("lloydformer", {"in_units": "lloydformer.numerics.scaling"})
     >>> get("in_units").__name__
     'in_units'
     """

@@ -1,10 +1,11 @@
-"""Lloyd's algorithm, by hand and against scikit-learn."""
+"""Lloyd's algorithm, soft and spherical k-means, by hand and against scikit-learn."""
 
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.mixture import GaussianMixture
 
-from lloydformer.algorithms import Lloyd, LloydBinary, run
+from lloydformer.algorithms import Lloyd, LloydBinary, Soft, Spherical, run
 
 POINTS = np.array([[0.0], [1.0], [5.0], [9.0]])
 
@@ -64,3 +65,28 @@ def test_inputs_are_not_changed():
 def test_the_mean_is_exact_far_from_the_origin():
     points = np.array([[0.0], [1.0], [2.0]]) + 1e9
     assert run(Lloyd(), points, points[:1], 1).centers[1].item() == 1e9 + 1
+
+
+def test_soft_by_hand():
+    """exp(-gamma d^2) with gamma = log 2: distances 0 and 1 weigh 1 and 1/2."""
+    history = run(Soft(np.log(2)), np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]]), 1)
+    np.testing.assert_allclose(history.assignments[0], [[2 / 3, 1 / 3], [1 / 3, 2 / 3]])
+    np.testing.assert_allclose(history.centers[1], [[1 / 3], [2 / 3]])
+
+
+def test_soft_is_a_gaussian_mixture_with_equal_weights_and_fixed_spheres(rng):
+    points = rng.normal(size=(40, 2))
+    mixture = GaussianMixture(3, covariance_type="spherical", means_init=points[:3])
+    mixture.weights_, mixture.means_ = np.full(3, 1 / 3), points[:3]
+    mixture.precisions_cholesky_ = np.full(3, np.sqrt(2 * 0.7))  # gamma = 1 / (2 sigma^2)
+    np.testing.assert_allclose(
+        Soft(0.7).assign(points, points[:3]), mixture.predict_proba(points), atol=1e-12
+    )
+
+
+def test_spherical_by_hand():
+    """(1, 0) and (0, 1) together point along the diagonal."""
+    points = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+    history = run(Spherical(), points, np.array([[0.6, 0.8], [-1.0, 0.0]]), 1)
+    assert history.labels.tolist() == [[0, 0, 1]]
+    np.testing.assert_allclose(history.centers[1], [[0.5**0.5, 0.5**0.5], [-1, 0]])

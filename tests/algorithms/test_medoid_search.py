@@ -1,271 +1,64 @@
-"""The search for medoids: kernels = plain search, brute force, and what every move promises."""
+"""The plain search for medoids, by hand; `tests/plans/test_medoid_moves.py` compares others."""
 
-from itertools import combinations
-
-import kmedoids
 import numpy as np
 import pytest
-import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn.metrics import pairwise_distances
+from scipy.spatial.distance import cdist
 
-import lloydformer as lf
-from lloydformer.algorithms.medoid_distances import METRICS, MatrixDistances, PointDistances
-from lloydformer.algorithms.medoid_schedule import EFFORTS, relocating_rounds, swapping_rounds
-from lloydformer.algorithms.medoid_search import MedoidSearch
-from lloydformer.data.blocks import TensorBlocks
-from lloydformer.engines.native.engine import Native
-from lloydformer.plans import medoid_search
-from lloydformer.plans.medoid_search import KernelSearch, begin_search
+from lloydformer.algorithms.medoid_search import MedoidSearch, pairwise_distances
+
+# two clusters of three; the middle of each is its best medoid
+LINE = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
 
 
-def matrix(X: np.ndarray, metric: str) -> np.ndarray:
-    return pairwise_distances(X, metric=metric)
-
-
-def loss(distances: np.ndarray, medoids: np.ndarray) -> float:
-    return float(distances[:, medoids].min(axis=1).sum())
-
-
-def mixture(n: int, d: int, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    return rng.uniform(-3, 3, size=(6, d))[rng.integers(6, size=n)] + rng.normal(size=(n, d))
-
-
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
-    ("n", "d", "k"),
+    ("metric", "scipys"),
     [
-        (120, 3, 1), pytest.param(150, 20, 2, marks=pytest.mark.long),
-        pytest.param(230, 3, 7, marks=pytest.mark.long), (230, 20, 7),
-        pytest.param(400, 3, 35, marks=pytest.mark.long), (401, 16, 35),
+        ("sqeuclidean", "sqeuclidean"),
+        ("euclidean", "euclidean"),
+        ("manhattan", "cityblock"),
+        ("cosine", "cosine"),
     ],
-)  # fmt: skip
-@pytest.mark.parametrize("metric", METRICS)
-def test_kernels_and_the_plain_search_agree_draw_for_draw(metric, n, d, k, weighted):
-    """The same medoids and the same losses after every move; more than one batch of medoids.
-
-    With 16 features and more, the kernels keep all distances of so few rows. Of two rows that are a
-    cluster by themselves, rounding may choose either: k is not larger.
-    """
-    X = mixture(n, d, seed=k)
-    weights = np.random.default_rng(1).integers(0, 4, size=n).astype(float) if weighted else None
-    models = [
-        lf.KMedoids(k, metric=metric, random_state=3, engine=engine).fit(X, sample_weight=weights)
-        for engine in ("native", "chunked")
-    ]
-    assert models[0].medoid_indices_.tolist() == models[1].medoid_indices_.tolist()
-    histories = [model.objective_history_ for model in models]
-    assert len(histories[0]) == len(histories[1])
-    np.testing.assert_allclose(*histories, rtol=1e-12)
-    np.testing.assert_array_equal(models[0].labels_, models[1].labels_)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("metric", METRICS)
-def test_the_same_bits_for_any_number_of_threads(metric, dtype):
-    X = mixture(9000, 33, seed=5).astype(dtype)
-    found = [searched(Native(threads), X, metric) for threads in (1, 2, 3)]
-    assert found[0] == found[1] == found[2]
-
-
-def searched(engine, X, metric):
-    blocks = TensorBlocks(torch.from_numpy(X), directions=metric == "cosine")
-    with engine.open(blocks) as session:
-        search = begin_search(session, metric, np.arange(12))
-        search.descend(5, 0.02)
-        search.exchange(seed=1, layer=0)
-        search.relocate(1, 1, 5, 3, 0.1)
-        return search.medoids.tolist(), search.loss
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_losses_are_those_of_kmedoids(metric):
-    X = mixture(300, 4)
-    model = lf.KMedoids(5, metric=metric, random_state=0).fit(X)
-    distances = matrix(X, metric)
-    assert model.inertia_ == pytest.approx(loss(distances, model.medoid_indices_))
-    assert -model.score(X) == pytest.approx(model.inertia_)
-    np.testing.assert_array_equal(model.predict(X), model.labels_)
-    np.testing.assert_array_equal(model.labels_, distances[:, model.medoid_indices_].argmin(axis=1))
-    theirs = kmedoids.fasterpam(distances, 5, random_state=0)
-    assert model.inertia_ <= 1.03 * theirs.loss
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from(METRICS), st.integers(1, 6), st.booleans())
-def test_no_move_raises_the_loss(seed, metric, k, ties):
-    """Also with many equal rows and distances, and k near the number of distinct rows."""
-    rng = np.random.default_rng(seed)
-    X = rng.integers(-2, 3, size=(25, 2)) + 0.5 if ties else rng.normal(size=(25, 2))
-    points = X / np.linalg.norm(X, axis=1, keepdims=True) if metric == "cosine" else X
-    search = MedoidSearch(PointDistances(points.astype(float), metric))
-    search.begin(rng.choice(25, k, replace=False))
-    before, distances = search.loss, matrix(X, metric)
-    for _ in relocating_rounds(search, EFFORTS["balanced"], seed, 25):
-        assert len(set(search.medoids)) == k
-        assert search.loss <= before * (1 + 1e-12) + 1e-12
-        assert search.loss == pytest.approx(loss(distances, search.medoids), abs=1e-9)
-        before = search.loss
-
-
-def test_the_gains_are_differences_of_losses():
-    X = mixture(40, 2)
-    search, distances = MedoidSearch(PointDistances(X)), matrix(X, "sqeuclidean")
-    for k in (1, 4):
-        search.begin(np.arange(k))
-        gains = search.gains(np.arange(10, 16))
-        for c, x in enumerate(range(10, 16)):
-            for j in range(k):
-                medoids = np.where(np.arange(k) == j, x, np.arange(k))
-                assert gains[c, j] == pytest.approx(search.loss - loss(distances, medoids))
-    part = search.gains(np.arange(10, 16), np.flatnonzero(search.table.first == 0))
-    assert (part <= gains + 1e-9).all()
-
-
-def best_loss(distances: np.ndarray, k: int) -> float:
-    """The lowest loss of all k rows."""
-    subsets = np.array(list(combinations(range(len(distances)), k)))
-    return float(distances[:, subsets].min(axis=2).sum(axis=0).min())
-
-
-@pytest.mark.parametrize("given", [False, True], ids=["rows", "precomputed"])
-@pytest.mark.parametrize(
-    "metric", [METRICS[0], *(pytest.param(m, marks=pytest.mark.long) for m in METRICS[1:])]
 )
-def test_the_optimum_of_tiny_problems(metric, given):
-    """200 problems: the best of all subsets in at least 180, and never another loss than it has.
-
-    given: the search gets the matrix of distances.
-    """
-    found = 0
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        n, k = int(rng.integers(8, 16)), int(rng.integers(2, 5))
-        X = rng.normal(size=(n, 2))
-        distances = matrix(X, metric)
-        model = lf.KMedoids(k, metric="precomputed" if given else metric, random_state=seed)
-        model.fit(distances if given else X)
-        assert model.inertia_ == pytest.approx(loss(distances, model.medoid_indices_), abs=1e-9)
-        found += model.inertia_ <= best_loss(distances, k) + 1e-9
-    assert found >= 180
+def test_distances_equal_scipys(metric, scipys, rng):
+    rows = rng.normal(size=(8, 3))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    expected = cdist(rows, rows, scipys)
+    np.testing.assert_allclose(pairwise_distances(rows, rows, metric), expected, atol=1e-12)
 
 
-def test_few_rows_and_thorough_searches_have_their_full_patience():
-    balanced, thorough = EFFORTS["balanced"], EFFORTS["thorough"]
-    assert balanced.patience_for(256, 50) == 5
-    assert balanced.patience_for(1000, 50) == 2
-    assert thorough.patience_for(1000, 50) == 20
+def test_losses_and_gains_by_hand():
+    search = MedoidSearch(LINE)
+    search.begin(np.array([0, 1]))  # distances 0 0 1, and 9^2, 10^2, 11^2 to the row at 1
+    assert search.loss == 1 + 81 + 100 + 121
+    # the row at 11 in place of that at 0: 1 0 1 and 1 0 1; in place of that at 1: 0 1 4 and 1 0 1
+    assert search.gains(np.array([4])).tolist() == [[303 - 4, 303 - 7]]
+    # if only the row at 12 may use it: 1 0 1 81 100 1, and 0 1 4 100 121 1
+    assert search.gains(np.array([4]), np.array([5])).tolist() == [[303 - 184, 303 - 227]]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("metric", [*METRICS, "precomputed"])
-def test_a_sweep_has_the_same_bits_in_any_number_of_calls(metric, dtype, monkeypatch):
-    X = mixture(400, 5).astype(dtype)
-    X = matrix(X, "euclidean").astype(dtype) if metric == "precomputed" else X
-    blocks = TensorBlocks(torch.from_numpy(X), directions=metric == "cosine")
-    run, found = KernelSearch._run, []
-    for call in (2**31, 1, 400 * 8 * 70):
-        calls = []
-        monkeypatch.setattr(medoid_search, "CALL", call)
-        monkeypatch.setattr(
-            KernelSearch, "_run", lambda self, name, calls=calls, **how: calls.append(name)
-            or run(self, name, **how)
-        )  # fmt: skip
-        with Native(1).open(blocks) as session:
-            search = begin_search(session, metric, np.arange(7))
-            assert search.sweep(40)
-            first = search.medoids.tolist(), search.loss
-            search.begin(np.arange(7, 14))
-            found.append((first, search.sweep(1000), search.medoids.tolist(), search.loss))
-        assert (calls.count("sweep") == 2) == (call == 2**31)
-    assert found[0] == found[1] == found[2]
+def test_one_exchange_and_a_sweep():
+    search = MedoidSearch(LINE, weights=np.array([1.0, 1, 1, 1, 1, 0]))
+    search.begin(np.array([0, 1]))
+    assert search.exchange_once(np.array([3, 4]))
+    assert search.medoids.tolist() == [3, 1]  # without the last row, 3 is as good, and comes first
+    assert not search.exchange_once(np.array([3, 4]))
+    assert search.draw(0, 0, 6).max() < 5  # a row without weight is never drawn
+    assert not search.sweep(6)
 
 
-def test_another_move_ends_a_sweep(monkeypatch):
-    """What is left of an interrupted sweep has no effect on the next one."""
-    X = mixture(400, 5)
-    monkeypatch.setattr(medoid_search, "CALL", 1)
-    for move in (
-        lambda search: search.begin(np.arange(7)),
-        lambda search: search.descend(5, 0.02),
-        lambda search: search.exchange(1, 0),
-        lambda search: search.relocate(1, 0, 3, 3, 0.1),
-    ):
-        found = []
-        for _ in range(2):
-            with Native(1).open(TensorBlocks(torch.from_numpy(X))) as session:
-                search = begin_search(session, "manhattan", np.arange(7))
-                search._run("sweep", reach=400, most=32)
-                search._run("sweep", reach=400, most=32)
-                move(search)
-                if not found:
-                    search = begin_search(session, "manhattan", search.medoids)
-                search.sweep(400)
-                found.append((search.medoids.tolist(), search.loss))
-        assert found[0] == found[1]
+def test_rows_that_change_their_cluster_are_counted():
+    search = MedoidSearch(LINE)
+    search.begin(np.array([0, 1]))
+    assert search.changed.tolist() == [1, 5]
+    search.replace_medoids(np.array([4, 1]))
+    assert search.changed.tolist() == [1 + 1 + 3, 5 + 1 + 3]
+    search.replace_medoids(np.array([1]), removed=0)
+    assert search.changed.tolist() == [9 + 3]
 
 
-@pytest.mark.parametrize("algorithm", ["fasterpam", "relocate"])
-def test_ctrl_c_within_a_sweep_keeps_the_medoids_so_far(algorithm, monkeypatch):
-    X = mixture(600, 3)
-    run, losses = KernelSearch._run, []
-
-    def run_or_stop(self, name, **arguments):
-        if name == "sweep" and losses:
-            raise KeyboardInterrupt
-        found = run(self, name, **arguments)
-        if name == "sweep":
-            losses.append(self.loss)
-        return found
-
-    monkeypatch.setattr(medoid_search, "CALL", 1)
-    monkeypatch.setattr(KernelSearch, "_run", run_or_stop)
-    model = lf.KMedoids(5, algorithm=algorithm, init=X[:5], random_state=0)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X)
-    assert model.inertia_ == pytest.approx(losses[0])
-    assert model.inertia_ == pytest.approx(loss(matrix(X, "sqeuclidean"), model.medoid_indices_))
-    assert (np.diff(model.objective_history_) <= 0).all()
-    assert model.objective_history_[0] > model.inertia_
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_the_same_bits_with_and_without_a_kept_matrix(metric):
-    """With a column of zeros more, n <= 4 d: the kernels keep all distances."""
-    X = mixture(2100, 524).astype(np.float32)
-    wider = np.c_[X, np.zeros(2100, np.float32)]
-    assert searched(Native(1), X, metric) == searched(Native(1), wider, metric)
-
-
-@pytest.mark.parametrize("k", [1, 3, 9])
-def test_after_the_last_sweep_no_exchange_helps(k):
-    X = mixture(120, 3, seed=k)
-    distances = matrix(X, "manhattan")
-    medoids = lf.KMedoids(k, metric="manhattan", random_state=0).fit(X).medoid_indices_
-    now = loss(distances, medoids)
-    for j in range(k):
-        for x in range(120):
-            assert loss(distances, np.r_[np.delete(medoids, j), x]) >= now * (1 - 1e-8)
-
-
-def test_swaps_on_a_matrix_end_where_fasterpam_finds_nothing():
-    distances = matrix(mixture(150, 3), "euclidean")
-    search = MedoidSearch(MatrixDistances(distances))
-    search.begin(np.arange(6))
-    list(swapping_rounds(search, 150))
-    again = kmedoids.fasterpam(distances, search.medoids.astype(np.uint64))
-    assert again.n_swap == 0
-    assert search.loss == pytest.approx(again.loss)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_every_row_has_a_medoid_at_the_largest_distance(dtype):
-    """The estimator refuses such distances; the kernels must not read outside of their table."""
-    distances = torch.full((6, 6), torch.finfo(dtype).max, dtype=dtype)
-    blocks = TensorBlocks(distances, seen_from=torch.zeros(6, dtype=dtype))
-    with Native(1).open(blocks) as session:
-        search = begin_search(session, "precomputed", np.arange(3))
-        search.sweep(6)
-        assert sorted(search.medoids) == [0, 1, 2]
+def test_a_relocation_that_does_not_help_is_undone():
+    search = MedoidSearch(LINE)
+    search.begin(np.array([1, 4]))
+    assert not search.relocate(0, 0)
+    assert search.medoids.tolist() == [1, 4]
+    assert search.changed.tolist() == [3, 3]

@@ -38,7 +38,7 @@ def test_a_center_without_points_is_removed_first():
 
 def test_a_cluster_splits_between_a_point_and_its_center():
     """10 and 11 | 20 and 21 around 15.5: every drawn point gives these halves."""
-    gain, near, rest = Relocating().halves(problem(PAIRS), np.array([[0.5], [15.5]]), 1, 0)
+    gain, near, rest = Relocating().halve(problem(PAIRS), np.array([[0.5], [15.5]]), 1, 0)
     assert sorted([near.item(), rest.item()]) == [10.5, 20.5]
     assert gain == 2 * 2 / 4 * 10**2
 
@@ -60,9 +60,12 @@ def test_without_patience_it_is_lloyds_algorithm():
 
 
 @given(
-    st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 5), st.integers(0, 40),
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 6),
+    st.integers(1, 5),
+    st.integers(0, 40),
     st.booleans(),
-)  # fmt: skip
+)
 @settings(deadline=None, max_examples=40)
 def test_the_objective_never_rises(seed, k, d, n_layers, weighted):
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Soft, spherical, trimmed and robust k-means, and k-medoids on tiny problems."""
+"""Trimmed and robust k-means, and k-medoids, on tiny problems."""
 
 import entmax
 import numpy as np
@@ -7,40 +7,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
-from sklearn.mixture import GaussianMixture
 
-from lloydformer.algorithms import Medoids, Robust, Soft, Spherical, Trimmed, run
-from lloydformer.algorithms.members import code_distances, largest_shares, members
-from lloydformer.algorithms.robust import softmax, sparsemax
+from lloydformer.algorithms import Medoids, Robust, Trimmed, run
+from lloydformer.algorithms.robust import (
+    code_distances,
+    largest_shares,
+    members,
+    softmax,
+    sparsemax,
+)
 
 HARD = np.eye(3)[[0, 0, 1]]  # three points, three clusters, the last one empty
 SHARED = np.array([[0.5, 0.5], [1.0, 0.0]])
 LINE = np.array([[0.0], [1.0], [2.0], [10.0]])
-
-
-def test_soft_by_hand():
-    """exp(-gamma d^2) with gamma = log 2: distances 0 and 1 weigh 1 and 1/2."""
-    history = run(Soft(np.log(2)), np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]]), 1)
-    np.testing.assert_allclose(history.assignments[0], [[2 / 3, 1 / 3], [1 / 3, 2 / 3]])
-    np.testing.assert_allclose(history.centers[1], [[1 / 3], [2 / 3]])
-
-
-def test_soft_is_a_gaussian_mixture_with_equal_weights_and_fixed_spheres(rng):
-    points = rng.normal(size=(40, 2))
-    mixture = GaussianMixture(3, covariance_type="spherical", means_init=points[:3])
-    mixture.weights_, mixture.means_ = np.full(3, 1 / 3), points[:3]
-    mixture.precisions_cholesky_ = np.full(3, np.sqrt(2 * 0.7))  # gamma = 1 / (2 sigma^2)
-    np.testing.assert_allclose(
-        Soft(0.7).assign(points, points[:3]), mixture.predict_proba(points), atol=1e-12
-    )
-
-
-def test_spherical_by_hand():
-    """(1, 0) and (0, 1) together point along the diagonal."""
-    points = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
-    history = run(Spherical(), points, np.array([[0.6, 0.8], [-1.0, 0.0]]), 1)
-    assert history.labels.tolist() == [[0, 0, 1]]
-    np.testing.assert_allclose(history.centers[1], [[0.5**0.5, 0.5**0.5], [-1, 0]])
 
 
 @pytest.mark.parametrize(("keep", "center"), [(1.0, 3.25), (0.75, 1.0), (0.5, 0.5), (0.01, 0.0)])

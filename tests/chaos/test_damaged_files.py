@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import lloydformer as lf
+from lloydformer.app.jobs.check import load_recipe
 from lloydformer.circuits.serialise import serialise
 from lloydformer.estimators import Clusterer
-from lloydformer.jobs.check import load_recipe
-from lloydformer.learning.cards import shipped
+from lloydformer.learning.pretrained import weights_folder
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 
@@ -28,7 +28,7 @@ def make_model(path):
 
 def make_card(path):
     for ending in (".json", ".safetensors"):
-        shutil.copy(str(shipped() / f"d4-k6{ending}"), path.with_suffix(ending))
+        shutil.copy(str(weights_folder() / f"d4-k6{ending}"), path.with_suffix(ending))
 
 
 def read_model(path):

@@ -19,7 +19,7 @@ import pytest
 from full_disk import Fault, Outcome, run_with
 
 import lloydformer as lf
-from lloydformer.cli import app
+from lloydformer.app.cli import app
 from lloydformer.learning.checkpoint import load_checkpoint
 
 ROWS = np.random.default_rng(0).normal(size=(300, 2))

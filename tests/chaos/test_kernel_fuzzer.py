@@ -18,9 +18,8 @@ from lloydformer.engines.native import engine as native_engine
 from lloydformer.engines.native.folds import FOLDS
 from lloydformer.engines.native.tasks import TASKS
 from lloydformer.plans.medoid_search import MedoidMove
-from lloydformer.plans.merging import Merged
-from lloydformer.plans.mutation import Mutation
-from lloydformer.plans.relocating import Walks
+from lloydformer.plans.recombining import Mutation, WardMerging
+from lloydformer.plans.relocating import RelocatingIterations
 
 pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -81,6 +80,6 @@ def test_kernels_against_float64(amount, monkeypatch):
         seed += 1
     # searches whose draws are compared with the plain algorithms: test_recombining_plan,
     # test_medoid_search
-    searches = {Walks, Merged, Mutation, MedoidMove}
+    searches = {RelocatingIterations, WardMerging, Mutation, MedoidMove}
     assert seen >= set(FOLDS) | set(TASKS) - searches
     print(f"{seed - FIRST} problems")

@@ -13,7 +13,7 @@ import torch
 from exact import Exact
 
 import lloydformer as lf
-from lloydformer.verify.pairs import (
+from lloydformer.paper.verify.known import (
     PAIRS,
     PairParameters,
     has_average_ties,
@@ -96,9 +96,17 @@ def exact_ties(rng, dtype):
 
 
 ATTACKS = [
-    outlier, many_outliers, far_and_empty, tiny, huge, far_start, farther_start,
-    coincident_centers, duplicates, exact_ties,
-]  # fmt: skip
+    outlier,
+    many_outliers,
+    far_and_empty,
+    tiny,
+    huge,
+    far_start,
+    farther_start,
+    coincident_centers,
+    duplicates,
+    exact_ties,
+]
 
 
 def drawn(attack, name, ties, dtype, number=0):
@@ -109,14 +117,17 @@ def drawn(attack, name, ties, dtype, number=0):
     if is_spherical(name):
         points, centers = (a / np.linalg.norm(a, axis=1, keepdims=True) for a in (points, centers))
     if needs_zero_sum(name):
-        points, centers = (lf.circuits.norms.zero_sum(torch.tensor(a)).numpy()
-                           for a in (points, centers))  # fmt: skip
+        points, centers = (
+            lf.circuits.norms.zero_sum(torch.tensor(a)).numpy() for a in (points, centers)
+        )
     spread = float(np.median(np.linalg.norm(points - np.median(points, axis=0), axis=1)))
     parameters = PairParameters(
-        ties, inverse_temperature=float(rng.choice([0.1, 1.0, 10.0])) / spread**2,
-        keep=float(rng.choice([0.5, 0.9])), seed=number,
+        ties,
+        inverse_temperature=float(rng.choice([0.1, 1.0, 10.0])) / spread**2,
+        keep=float(rng.choice([0.5, 0.9])),
+        seed=number,
         activation=str(rng.choice(["sparsemax", "softmax"])),
-    )  # fmt: skip
+    )
     return *(torch.tensor(a).to(dtype) for a in (points, centers)), parameters
 
 
@@ -219,9 +230,14 @@ def test_problems_of_a_batch_do_not_see_each_other(name, ties, dtype):
         outside = trace.outside[0]
         mine = replace(outside, origin=outside.origin[i], separation=own(outside.separation, i))
         undecided, unsure = check(
-            name, replace(parameters, seed=parameters.seed + i), points[i], centers[i],
-            trace.assignments[i, 0], trace.centers[i, 1], mine,
-        )  # fmt: skip
+            name,
+            replace(parameters, seed=parameters.seed + i),
+            points[i],
+            centers[i],
+            trace.assignments[i, 0],
+            trace.centers[i, 1],
+            mine,
+        )
         assert undecided + unsure <= N // 8
         alone = run(name, parameters, points[i], centers[i]).outside[0]
         for what in ("origin", "separation", "gap", "tolerance"):
@@ -263,10 +279,13 @@ def test_the_exact_answer_to_a_far_start():
         "circuit": run("soft", parameters, *map(torch.tensor, (points, centers))).centers[1],
         "lifted": run("soft_dot", parameters, *map(torch.tensor, (points, centers))).centers[1],
         "batch": lf.fit_batch(
-            torch.tensor(points)[None], 2, recipe=lf.recipes.soft(1.0),
-            init=torch.tensor(centers)[None], max_iter=1,
+            torch.tensor(points)[None],
+            2,
+            recipe=lf.recipes.soft(1.0),
+            init=torch.tensor(centers)[None],
+            max_iter=1,
         ).centers[0],
-    }  # fmt: skip
+    }
     for engine in ("native", "chunked"):
         model = lf.SoftKMeans(2, init=centers, max_iter=1, engine=engine, tol=0)
         found[engine] = model.fit(points).cluster_centers_

@@ -56,8 +56,8 @@ def test_gradients_of_the_weights(problem, codes, activation):
     names = [name for name, _ in circuit.named_parameters()]
 
     def last(*weights):
-        return functional_call(circuit, dict(zip(names, weights, strict=True)),
-                               (*problem, 2)).centers[-1]  # fmt: skip
+        trace = functional_call(circuit, dict(zip(names, weights, strict=True)), (*problem, 2))
+        return trace.centers[-1]
 
     inputs = tuple(p.detach().clone().requires_grad_() for p in circuit.parameters())
     assert gradcheck(last, inputs, fast_mode=True)
@@ -126,6 +126,6 @@ def test_wrong_parameters_are_refused(settings, words):
 
 @pytest.mark.parametrize("dropout", [-0.1, 1.0])
 def test_a_wrong_dropout_is_refused(dropout):
+    activation = lf.recipes.soft().encoder_cross.activation
     with pytest.raises(ValueError, match=f"dropout: found {dropout}; pass a fraction"):
-        Head(Euclidean(), lf.recipes.soft().encoder_cross.activation, Dense(), Dense(), Dense(),
-             dropout=dropout)  # fmt: skip
+        Head(Euclidean(), activation, Dense(), Dense(), Dense(), dropout=dropout)

@@ -54,9 +54,8 @@ def test_the_separation_lowers_other_clusters_by_twice_itself():
 
 def test_weights_are_buffers_and_not_parameters():
     attention = Attention(Head(Euclidean(), Softmax(), APART, APART, on(POSITION)), SPACE)
-    assert set(dict(attention.named_buffers())) == {
-        "query", "key", "value", "query_separated", "key_separated",
-    }  # fmt: skip
+    names = {"query", "key", "value", "query_separated", "key_separated"}
+    assert set(dict(attention.named_buffers())) == names
     assert not list(attention.parameters())
 
 

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lloydformer as lf
-from lloydformer.algorithms.medoid_distances import PointDistances
 from lloydformer.algorithms.medoid_search import MedoidSearch
 from lloydformer.circuits.relocating import UTILITY
 
@@ -20,11 +19,11 @@ def problem(seed: int) -> tuple[np.ndarray, int, int]:
 
 def plainly(points, rows, n_draws, n_layers, seed):
     """Medoids and losses before and after each layer."""
-    search = MedoidSearch(PointDistances(points))
+    search = MedoidSearch(points)
     search.begin(np.array(rows))
     found = [(search.medoids, search.loss)]
     for layer in range(n_layers):
-        search.exchange_once(search.drawn(seed, layer, n_draws))
+        search.exchange_once(search.draw(seed, layer, n_draws))
         found.append((search.medoids, search.loss))
     return found
 
@@ -56,11 +55,11 @@ def test_the_table_of_candidates_and_medoids_is_that_of_the_gains():
     circuit = lf.Circuit(lf.recipes.medoids_swap(6), 3, k)
     trace = circuit(torch.tensor(points), torch.tensor(points[:k]), 1, keep=("layers.0.*",), seed=3)
     inner = circuit.layers[0].inner
-    search = MedoidSearch(PointDistances(points))
+    search = MedoidSearch(points)
     search.begin(np.arange(k))
-    candidates = search.drawn(3, 0, 6)
+    candidates = search.draw(3, 0, 6)
     costs = inner.read(trace["layers.0.exchange.utility.next"], UTILITY)[..., 0]  # (6, k)
-    added = [np.minimum(search.table.r, search.distances.of_row(int(x))).sum() for x in candidates]
+    added = [np.minimum(search.r, search.distances[x]).sum() for x in candidates]
     table = np.array(added)[:, None] + costs.numpy()
     np.testing.assert_allclose(table, search.loss - search.gains(candidates), atol=1e-9)
 

@@ -60,9 +60,8 @@ def test_only_soft_recipes_keep_logarithms():
 
 def test_printing():
     words = str(run(lf.recipes.trimmed(ties="average")).outside[0])
-    assert [line.split()[0] for line in words.splitlines()] == [
-        "origin", "ties", "separation", "gap", "tolerance",
-    ]  # fmt: skip
+    names = [line.split()[0] for line in words.splitlines()]
+    assert names == ["origin", "ties", "separation", "gap", "tolerance"]
 
 
 @pytest.mark.parametrize("make", IN_TABLE, ids=lambda make: make.__name__)

@@ -76,14 +76,14 @@ def test_bad_parameters_are_refused_by_the_part(keep):
 
 
 WRONG_WORDS = {  # parts check these values without a type checker
-    "lf.recipes.lloyd('last')": "ties: found 'last'; pass \"first\" or \"average\"",
-    "lf.recipes.spherical('max')": "norm: found 'max'; pass \"rms\" or \"layer\"",
-    "lf.recipes.robust(1.0, 'tanh')": "activation: found 'tanh'; pass \"sparsemax\", \"softmax\"",
-    "Quadratic('cube')": "unit: found 'cube'; pass \"square\" or \"rectified\"",
+    "lf.recipes.lloyd('last')": 'ties: found \'last\'; pass "first" or "average"',
+    "lf.recipes.spherical('max')": 'norm: found \'max\'; pass "rms" or "layer"',
+    "lf.recipes.robust(1.0, 'tanh')": 'activation: found \'tanh\'; pass "sparsemax", "softmax"',
+    "Quadratic('cube')": 'unit: found \'cube\'; pass "square" or "rectified"',
     "Softmax('hot')": "inverse_temperature: found 'hot'; pass a positive finite number",
     "TopK(2.5)": "m: found 2.5; pass an integer above 0",
     "lf.Circuit(lf.recipes.lloyd(), 2.5, 3)": "n_features: found 2.5; pass an integer, 1 or more",
-}  # fmt: skip
+}
 TRY = f"""
 import json, lloydformer as lf
 from lloydformer.circuits.activations import Softmax, TopK

@@ -13,21 +13,21 @@ from lloydformer.algorithms import recombining as plainly
 from lloydformer.algorithms.relocating import Relocating, WeightedPoints
 from lloydformer.circuits.recombining import COST, MASS
 from lloydformer.circuits.subspaces import ABSENT, POSITION
+from lloydformer.paper.verify.problems import Problem, draw
 from lloydformer.plans.lower import LoweringError, lower
-from lloydformer.verify.problems import Problem, draw
 
 
 def recombined(points, pair, n_moved, seed, layer=0, n_steps=2, n_draws=3):
     """Return the centers of both solutions after a recombination, by the plain algorithm."""
     problem = WeightedPoints(points, np.ones(len(points)))
-    pool = [plainly.solution(problem, half) for half in np.split(pair, 2)]
+    pool = [plainly.measure(problem, half) for half in np.split(pair, 2)]
     masses = np.concatenate([one.masses for one in pool])
     child = plainly.merge(pair, masses, len(pair) // 2)
-    child = Relocating(n_moved, n_draws, seed=seed).relocated(points, child, layer)
+    child = Relocating(n_moved, n_draws, seed=seed).relocate(points, child, layer)
     for _ in range(n_steps):
         child, _ = problem.lloyd(child)
     pool.sort(key=lambda one: one.objective)
-    plainly.enter(pool, plainly.solution(problem, child), 2)
+    plainly.enter(pool, plainly.measure(problem, child), 2)
     return np.concatenate([one.centers for one in pool])
 
 
@@ -54,9 +54,11 @@ def pair_of(rng, points, k):
 
 @settings(max_examples=10, deadline=None)
 @given(
-    seed=st.integers(0, 2**32 - 1), n_moved=st.integers(1, 5), n_draws=st.integers(1, 4),
+    seed=st.integers(0, 2**32 - 1),
+    n_moved=st.integers(1, 5),
+    n_draws=st.integers(1, 4),
     n_steps=st.integers(0, 3),
-)  # fmt: skip
+)
 def test_one_recombination_on_continuous_data(seed, n_moved, n_draws, n_steps):
     rng = np.random.default_rng(seed)
     problem = draw(rng, "uniform", n=(12, 40), d=(1, 5), k=(2, 5))
@@ -152,7 +154,7 @@ def test_masses_costs_and_shapes(merging_trace):
     points, pair, trace = merging_trace
     inner = lf.Circuit(lf.recipes.recombining(2), 2, 6).layers[0].inner
     problem = WeightedPoints(points, np.ones(40))
-    masses = np.concatenate([plainly.solution(problem, half).masses for half in np.split(pair, 2)])
+    masses = np.concatenate([plainly.measure(problem, half).masses for half in np.split(pair, 2)])
     united = trace["layers.0.unite.count.next"]
     assert np.array_equal(inner.read(united, MASS)[:, 0], masses)
     costs = inner.read(trace["layers.0.merge.0.cost.next"], COST)[..., 0]  # (6, 6)

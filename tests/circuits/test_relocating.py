@@ -14,8 +14,8 @@ from lloydformer.algorithms.contract import squared_distances
 from lloydformer.circuits.gradients import NoGradientWarning
 from lloydformer.circuits.relocating import GAIN, OBJECTIVE, UTILITY
 from lloydformer.circuits.subspaces import ABSENT, ASSIGNMENT, POSITION
+from lloydformer.paper.verify.problems import Problem, draw
 from lloydformer.plans.lower import LoweringError, lower
-from lloydformer.verify.problems import Problem, draw
 
 MARGIN = 1e-6
 
@@ -103,8 +103,10 @@ def test_free_running_circuit_equals_the_algorithm(seed):
 def undecided(points, centers, n_moved, seed) -> bool:
     """Does the plain algorithm give another result if all points are shifted?"""
     here = relocated(points, centers, 0, n_moved, seed)
-    shifted = [relocated(points + by, centers + by, 0, n_moved, seed) - by
-               for by in (0.1, 0.7, -1 / 3, np.pi)]  # fmt: skip
+    shifted = [
+        relocated(points + by, centers + by, 0, n_moved, seed) - by
+        for by in (0.1, 0.7, -1 / 3, np.pi)
+    ]
     return any(np.abs(other - here).max() > 1e-9 for other in shifted)
 
 
@@ -132,7 +134,7 @@ def test_whole_numbers_with_duplicates_ties_and_empty_clusters():
 
 @pytest.mark.parametrize("n_candidates", [1, pytest.param(2, marks=pytest.mark.long), 5])
 def test_only_candidates_are_removed(n_candidates, monkeypatch):
-    monkeypatch.setattr(plainly, "CANDIDATES", n_candidates)
+    monkeypatch.setattr(plainly, "REMOVAL_CANDIDATES", n_candidates)
     differ = 0
     for seed in range(3):
         rng = np.random.default_rng([seed, 5])

@@ -17,14 +17,21 @@ from lloydformer.circuits.symmetric import Fixed
 from lloydformer.plans.lower import LoweringError, lower
 
 SEVERAL = Fixed(
-    sharpness=(1.0, 7.0), log_belonging=(1.0, 0.8), stride=(0.7, 0.6), nearest=(0.2, -0.1),
-    belonging=(0.1, 0.2, 0.3, 0.4), distance=(0.1, 0.0), second=(0.1, 0.3),
-    apart_sharpness=(2.0,), apart=(0.2,),
-)  # fmt: skip
+    sharpness=(1.0, 7.0),
+    log_belonging=(1.0, 0.8),
+    stride=(0.7, 0.6),
+    nearest=(0.2, -0.1),
+    belonging=(0.1, 0.2, 0.3, 0.4),
+    distance=(0.1, 0.0),
+    second=(0.1, 0.3),
+    apart_sharpness=(2.0,),
+    apart=(0.2,),
+)
 MEMBERS = {
-    "symmetric": lf.recipes.symmetric(SEVERAL), "lloyd": lf.recipes.lloyd(),
+    "symmetric": lf.recipes.symmetric(SEVERAL),
+    "lloyd": lf.recipes.lloyd(),
     "soft": lf.recipes.soft(2.0),
-}  # fmt: skip
+}
 
 
 def acting(space: Space, turn: torch.Tensor, names: torch.Tensor) -> torch.Tensor:
@@ -185,15 +192,23 @@ def test_matrix_and_text_of_average():
 STRIDE = Number("stride") * on(POSITION)
 REFUSED = {
     "numbers that no part sets": (
-        lambda: replace(lf.recipes.lloyd(), decoder_cross=replace(
-            lf.recipes.lloyd().decoder_cross, value=STRIDE)), "decoder_cross: no part sets"),
+        lambda: replace(
+            lf.recipes.lloyd(),
+            decoder_cross=replace(lf.recipes.lloyd().decoder_cross, value=STRIDE),
+        ),
+        "decoder_cross: no part sets",
+    ),
     "a number in a key": (
-        lambda: replace(lf.recipes.lloyd().decoder_cross, key=STRIDE), "key: found"),
+        lambda: replace(lf.recipes.lloyd().decoder_cross, key=STRIDE),
+        "key: found",
+    ),
     "two numbers in a place": (lambda: STRIDE + on(POSITION), "several numbers for POSITION"),
     "tokens without a place": (
-        lambda: replace(lf.recipes.lloyd(), numbers=Fixed()), "numbers: they write nearest"),
+        lambda: replace(lf.recipes.lloyd(), numbers=Fixed()),
+        "numbers: they write nearest",
+    ),
     "too many strides": (lambda: Fixed(stride=(1.0, 2.0)), "stride: found 2 numbers; pass 1"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.circuits.schedule import as_schedule
+from lloydformer.circuits.stages import as_schedule
 
 X = torch.tensor([[0.0, 1.0], [1.0, 0.0], [3.0, 3.0], [4.0, 3.0]])
 C = X[:2]

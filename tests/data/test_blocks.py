@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks, ranges
+from lloydformer.data.blocks import Blocks, TensorBlocks, leaf_ranges
+from lloydformer.data.sparse_blocks import SparseBlocks
 
 X = np.arange(14.0).reshape(7, 2) + 1
 WEIGHTS = torch.arange(7.0).double()
@@ -29,9 +30,9 @@ def make(request):
 @given(st.integers(1, 40), st.integers(1, 12))
 def test_leaves_follow_each_other_and_cover_every_row_once(n, leaf):
     data = TensorBlocks(torch.zeros(n, 1), leaf=leaf)
-    rows = [row for start, stop in ranges(data.layout) for row in range(start, stop)]
+    rows = [row for start, stop in leaf_ranges(data.layout) for row in range(start, stop)]
     assert rows == list(range(n))
-    assert all(stop - start == leaf for start, stop in list(ranges(data.layout))[:-1])
+    assert all(stop - start == leaf for start, stop in list(leaf_ranges(data.layout))[:-1])
 
 
 def test_they_implement_the_protocol(make):
@@ -44,7 +45,7 @@ def test_they_implement_the_protocol(make):
 
 def test_blocks_plus_the_origin_are_the_rows(make):
     data = make()
-    for start, stop in ranges(data.layout):
+    for start, stop in leaf_ranges(data.layout):
         rows = data.read(start, stop).take(torch.arange(stop - start)) + data.layout.origin
         np.testing.assert_array_equal(rows, X[start:stop])
         assert data.weights(start, stop).tolist() == list(range(start, stop))
@@ -66,7 +67,7 @@ def test_the_origin_of_directions_is_zero(make):
 
 
 def test_an_origin_may_be_given_and_weights_may_be_missing():
-    data = TensorBlocks(torch.tensor(X), seen_from=torch.tensor([1.0, 2.0]).double())
+    data = TensorBlocks(torch.tensor(X), given_origin=torch.tensor([1.0, 2.0]).double())
     assert data.take(torch.tensor([0])).tolist() == [[0, 0]]
     assert data.weights(0, 7) is None
 
@@ -74,7 +75,7 @@ def test_an_origin_may_be_given_and_weights_may_be_missing():
 def test_a_tensor_is_sliced_not_copied():
     """A change of the tensor is visible in the blocks."""
     points = torch.zeros(10, 2)
-    data = TensorBlocks(points, leaf=4, seen_from=torch.zeros(2))
+    data = TensorBlocks(points, leaf=4, given_origin=torch.zeros(2))
     points[9] = 5.0
     assert data.read(8, 10).take(torch.tensor([1])).tolist() == [[5.0, 5.0]]
 

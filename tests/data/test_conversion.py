@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import lloydformer as lf
-from lloydformer.data import missing, opened, record_source, scratch
-from lloydformer.data.opened import open_table, rows_in_table
+from lloydformer.data import conversion, csv_table, mapped_files, sources
+from lloydformer.data.sources import open_table, rows_in_table
 from lloydformer.data.table_options import TableOptions
 
 RNG = np.random.default_rng(0)
@@ -35,9 +35,9 @@ def source_of(kind, tmp_path):
 @pytest.mark.parametrize("in_memory", [1 << 28, 500])
 @pytest.mark.parametrize("kind", KINDS)
 def test_drop_and_median_are_those_of_pandas(tmp_path, monkeypatch, kind, in_memory):
-    monkeypatch.setattr(scratch, "_IN_MEMORY", in_memory)
-    monkeypatch.setattr(opened, "_ROWS", 7)
-    monkeypatch.setattr(record_source, "_ROWS", 7)
+    monkeypatch.setattr(mapped_files, "_IN_MEMORY", in_memory)
+    monkeypatch.setattr(sources, "ROWS", 7)
+    monkeypatch.setattr(csv_table, "_ROWS", 7)
     source = source_of(kind, tmp_path)
     dropped = lf.data.open(source, missing="drop").points
     np.testing.assert_array_equal(dropped, FRAME.dropna())
@@ -82,7 +82,9 @@ def test_a_mapped_array_is_read_once_and_stays_where_it_is(tmp_path, monkeypatch
     np.save(tmp_path / "p.npy", np.zeros((50, 3)))
     passes = []
     real = np.isfinite
-    monkeypatch.setattr(missing.np, "isfinite", lambda part: passes.append(len(part)) or real(part))
+    monkeypatch.setattr(
+        conversion.np, "isfinite", lambda part: passes.append(len(part)) or real(part)
+    )
     assert lf.data.open(tmp_path / "p.npy").mapped
     assert sum(passes) == 50
 

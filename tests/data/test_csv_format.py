@@ -2,10 +2,10 @@
 
 import pytest
 
-from lloydformer.data.byte_source import ByteSource
-from lloydformer.data.csv_format import recognise
-from lloydformer.data.csv_source import open_csv
+from lloydformer.data.csv_format import detect_format
+from lloydformer.data.csv_table import open_csv
 from lloydformer.data.table_options import TableOptions
+from lloydformer.data.text_file import TextFile
 
 ASKS = "asks"
 HEADERS = {
@@ -30,7 +30,7 @@ HEADERS = {
 def opened(tmp_path, text, **options):
     path = tmp_path / "p.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return open_csv(ByteSource(path), TableOptions(**options), ",")
+    return open_csv(TextFile.at(path), TableOptions(**options), ",")
 
 
 @pytest.mark.parametrize("case", HEADERS)
@@ -49,7 +49,8 @@ def test_headers(tmp_path, case):
 def test_names_that_a_model_expects_are_a_header(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("2019,2020\n5,6\n")
-    assert open_csv(ByteSource(path), TableOptions(), ",", ["2020"]).names == ("2019", "2020")
+    table = open_csv(TextFile.at(path), TableOptions(expected=("2020",)), ",")
+    assert table.names == ("2019", "2020")
 
 
 FORMATS = {
@@ -98,7 +99,7 @@ def test_a_character_that_is_cut_is_no_other_encoding(tmp_path, monkeypatch):
     path = tmp_path / "p.csv"
     for shift in range(4):
         path.write_text("a," + "x" * shift + "é" * 200 + "\n1,2\n", encoding="utf-8")
-        assert recognise(ByteSource(path), TableOptions(), ",").encoding == "utf-8"
+        assert detect_format(TextFile.at(path), TableOptions(), ",").encoding == "utf-8"
 
 
 def test_another_encoding_late_in_the_file_is_refused_where_it_matters(tmp_path, monkeypatch):

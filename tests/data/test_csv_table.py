@@ -3,12 +3,12 @@
 import pytest
 
 import lloydformer as lf
-from lloydformer.data.files import open_file
+from lloydformer.data.sources import open_file
 from lloydformer.data.table_options import TableOptions
 
 
 def column_names(path):
-    return open_file(path, TableOptions())[0].names
+    return open_file(path, TableOptions()).names
 
 
 READ = {

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import lloydformer as lf
-from lloydformer.data.file_ranges import find_files, ranges_of, read_range
+from lloydformer.data.file_ranges import find_files, read_range, split_file
 from lloydformer.data.table_options import TableOptions
 
 fsspec = pytest.importorskip("fsspec", reason="dask is not installed (extra `dask`)")
@@ -39,8 +39,8 @@ def test_ranges_together_are_all_rows(kind, size, place, tmp_path):
     else:
         {"parquet": wrote_parquet, "npy": wrote_npy, "csv": wrote_csv}[kind](url)
     (file,) = find_files(url)
-    parts = ranges_of(file, OPTIONS, size)
-    found = np.concatenate([read_range(part, [0, 2], OPTIONS) for part in parts])
+    parts = split_file(file, OPTIONS, size)
+    found = np.concatenate([read_range(part, [0, 2]) for part in parts])
     np.testing.assert_allclose(found, X[:, [0, 2]], rtol=1e-15)
     assert (len(parts) == 1) == (size > 3e7 or kind == "csv.gz")
     assert parts[0].header.names == (None if kind == "npy" else ("a", "b", "c"))
@@ -52,8 +52,8 @@ def test_lines_at_every_cut_are_read_once(header, end, tmp_path):
     url = str(tmp_path / "points.csv")
     wrote_csv(url, header, end)
     for size in (57, 58, 59, 60, 997):
-        parts = ranges_of(url, OPTIONS, size)
-        counts = [len(read_range(part, [1], OPTIONS)) for part in parts]
+        parts = split_file(url, OPTIONS, size)
+        counts = [len(read_range(part, [1])) for part in parts]
         assert sum(counts) == len(X)
         assert (parts[0].header.names is not None) == header
 
@@ -62,8 +62,8 @@ def test_precision_and_order_of_an_array(tmp_path):
     url = str(tmp_path / "points.npy")
     for array in (X.astype(np.float32), np.asfortranarray(X), (100 * X).astype(np.int16)):
         np.save(url, array)
-        parts = ranges_of(url, OPTIONS, 300)
-        found = np.concatenate([read_range(part, [0, 1, 2], OPTIONS) for part in parts])
+        parts = split_file(url, OPTIONS, 300)
+        found = np.concatenate([read_range(part, [0, 1, 2]) for part in parts])
         assert found.dtype == (np.float32 if array.dtype == np.float32 else np.float64)
         np.testing.assert_array_equal(found, array)
 
@@ -104,9 +104,9 @@ def read_all(url, size=1 << 26, options=OPTIONS):
     """The names and the rows of all files, read in ranges."""
     found, names = [], None
     for file in find_files(url):
-        for part in ranges_of(file, options, size):
+        for part in split_file(file, options, size):
             names = part.header.names
-            found.append(read_range(part, range(part.header.width), options))
+            found.append(read_range(part, range(part.header.width)))
     return names, np.concatenate(found)
 
 
@@ -162,8 +162,8 @@ def test_compressed_texts_are_read_as_a_whole(kind, tmp_path):
 def test_a_range_that_begins_like_a_compressed_file_is_a_text(tmp_path):
     path = tmp_path / "points.csv"
     path.write_text("name,a\nAB,1\nBZh9,2\n")
-    parts = ranges_of(str(path), OPTIONS, 5)
-    assert np.concatenate([read_range(part, [1], OPTIONS) for part in parts]).tolist() == [[1], [2]]
+    parts = split_file(str(path), OPTIONS, 5)
+    assert np.concatenate([read_range(part, [1]) for part in parts]).tolist() == [[1], [2]]
 
 
 def test_a_name_with_brackets_is_that_of_a_file(tmp_path):
@@ -194,10 +194,10 @@ def test_a_parquet_file_without_row_groups_has_columns_and_no_rows(tmp_path):
 def test_the_place_of_a_row_is_counted_in_the_file_where_that_is_known(tmp_path):
     url = str(tmp_path / "points.parquet")
     wrote_parquet(url)
-    _, second = ranges_of(url, OPTIONS, 5 * 300)[:2]
-    assert second.place(2) == f"{url}, row {9 * second.start + 3}"
+    _, second = split_file(url, OPTIONS, 5 * 300)[:2]
+    assert second.locate(2) == f"{url}, row {9 * second.start + 3}"
     wrote_csv(str(tmp_path / "points.csv"))
-    second = ranges_of(str(tmp_path / "points.csv"), OPTIONS, 400)[1]
-    assert second.place(2).endswith(
+    second = split_file(str(tmp_path / "points.csv"), OPTIONS, 400)[1]
+    assert second.locate(2).endswith(
         f"points.csv, bytes {second.start} to {second.stop}, row 3 of these"
     )

@@ -8,7 +8,7 @@ import torch
 
 import lloydformer.data.host_memory as host_memory
 import lloydformer.estimators.devices as devices
-from lloydformer.data.host_memory import in_file, lockable_memory
+from lloydformer.data.host_memory import is_file_mapping, pinnable_memory
 
 
 def test_files_are_told_from_memory(tmp_path):
@@ -19,14 +19,14 @@ def test_files_are_told_from_memory(tmp_path):
         raw = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
     tensor = torch.from_numpy(np.load(path, mmap_mode="c"))
     for mapped in (rows, np.asarray(rows)[1:], raw, tensor.numpy()):
-        assert in_file(mapped.ctypes.data)
+        assert is_file_mapping(mapped.ctypes.data)
     for anonymous in (np.zeros(3), np.zeros(1 << 20), torch.zeros(5).numpy()):
-        assert not in_file(anonymous.ctypes.data)
+        assert not is_file_mapping(anonymous.ctypes.data)
 
 
 def test_memory_is_a_file_where_nothing_is_known(tmp_path, monkeypatch):
     monkeypatch.setattr(host_memory, "_PROCESS", tmp_path)
-    assert in_file(np.zeros(3).ctypes.data)
+    assert is_file_mapping(np.zeros(3).ctypes.data)
 
 
 @pytest.fixture
@@ -51,13 +51,13 @@ def group(folder, limit, used, droppable, old=False):
 
 
 def test_half_of_what_the_machine_has_left(machine):
-    assert lockable_memory() == 300 * 1024
+    assert pinnable_memory() == 300 * 1024
 
 
 def test_what_a_container_has_left(machine):
     (machine / "self" / "cgroup").write_text("0::/\n")
     group(machine / "groups", 8192, 6144, 2048)
-    assert lockable_memory() == 2048
+    assert pinnable_memory() == 2048
 
 
 def test_the_tightest_of_nested_groups_counts(machine):
@@ -65,19 +65,19 @@ def test_the_tightest_of_nested_groups_counts(machine):
     group(machine / "groups" / "slice" / "job", "max", 100, 0)
     group(machine / "groups" / "slice", 5000, 4000, 200)
     group(machine / "groups", 9000, 4000, 0)
-    assert lockable_memory() == 600
+    assert pinnable_memory() == 600
 
 
 def test_groups_of_older_systems(machine):
     (machine / "self" / "cgroup").write_text("4:memory:/hidden/job\n0::/\n")
     group(machine / "groups" / "memory", 10_000, 9_000, 0, old=True)
-    assert lockable_memory() == 500
+    assert pinnable_memory() == 500
 
 
 def test_a_container_that_is_full_has_nothing_left(machine):
     (machine / "self" / "cgroup").write_text("0::/\n")
     group(machine / "groups", 4096, 5000, 0)
-    assert lockable_memory() == 0
+    assert pinnable_memory() == 0
 
 
 @pytest.mark.parametrize("text", ["MemTotal: 900 kB\n", None])
@@ -85,13 +85,13 @@ def test_nothing_may_be_locked_where_nothing_is_known(machine, text):
     (machine / "meminfo").unlink()
     if text is not None:
         (machine / "meminfo").write_text(text)
-    assert lockable_memory() == 0
+    assert pinnable_memory() == 0
 
 
 def test_only_files_need_it(tmp_path, monkeypatch):
     points = torch.zeros(4, 2)
-    monkeypatch.setattr(devices, "lockable_memory", lambda: 31)
-    assert devices.can_be_pinned(points)
-    monkeypatch.setattr(devices, "in_file", lambda address: True)
-    assert not devices.can_be_pinned(points)
-    assert devices.can_be_pinned(points[:3])
+    monkeypatch.setattr(devices, "pinnable_memory", lambda: 31)
+    assert devices.can_pin(points)
+    monkeypatch.setattr(devices, "is_file_mapping", lambda address: True)
+    assert not devices.can_pin(points)
+    assert devices.can_pin(points[:3])

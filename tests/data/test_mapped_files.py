@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.data import prefetch, scratch
+from lloydformer.data import mapped_files
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.prefetch import prefetch_rows
+from lloydformer.data.mapped_files import prefetch_rows
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.state import PointState
 from lloydformer.plans.assign import Moments
@@ -20,7 +20,7 @@ X = np.random.default_rng(0).normal(size=(70_000, 3)) * [1.0, 10.0, 100.0] + 5
 @pytest.fixture
 def tiny_memory(monkeypatch):
     """Arrays above 500 bytes go to scratch files."""
-    monkeypatch.setattr(scratch, "_IN_MEMORY", 500)
+    monkeypatch.setattr(mapped_files, "_IN_MEMORY", 500)
 
 
 def is_mapped(tensor: torch.Tensor) -> bool:
@@ -68,7 +68,7 @@ def test_large_states_are_mapped_and_change_nothing(tiny_memory):
     mapped = lf.TrimmedKMeans(3, n_init=2, max_iter=4, random_state=0).fit(X)
     assert is_mapped(torch.from_numpy(mapped.labels_))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scratch, "_IN_MEMORY", 1 << 28)
+        patch.setattr(mapped_files, "_IN_MEMORY", 1 << 28)
         held = lf.TrimmedKMeans(3, n_init=2, max_iter=4, random_state=0).fit(X)
     np.testing.assert_array_equal(mapped.labels_, held.labels_)
     np.testing.assert_array_equal(mapped.cluster_centers_, held.cluster_centers_)
@@ -79,7 +79,7 @@ def test_a_full_disk_is_reported_before_writing(tiny_memory, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(scratch.os, "posix_fallocate", full)
+    monkeypatch.setattr(mapped_files.os, "posix_fallocate", full)
     with pytest.raises(ValueError, match=r"no room for a scratch file of .* MB.*set TMPDIR"):
         PointState(TensorBlocks(torch.tensor(X)).layout).column("labels")
 
@@ -103,7 +103,7 @@ def test_leaves_are_prefetched_in_a_thread_each_once(tmp_path, monkeypatch):
 def test_exactly_the_given_rows_are_prefetched(tmp_path, monkeypatch, order):
     np.save(tmp_path / "p.npy", np.asarray(X, order=order))
     points, calls = lf.data.open(tmp_path / "p.npy").points, []
-    monkeypatch.setattr(prefetch, "_advise", lambda *span: calls.append(span))
+    monkeypatch.setattr(mapped_files, "_advise", lambda *span: calls.append(span))
     prefetch_rows(points[1000:3000])
     ends = [(points[1000, j].data_ptr(), points[2999, j].data_ptr() + 8) for j in range(3)]
     if order == "C":

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import lloydformer as lf
-from lloydformer.data import numpy_files, scratch
+from lloydformer.data import mapped_files, numpy_files
 from lloydformer.data.numpy_files import map_npy, read_npz
 
 KINDS = st.sampled_from(["f8", ">f8", "f4", "i4", "u1", "?", "f2"])
@@ -44,7 +44,7 @@ def test_the_only_array_with_two_axes_is_taken(tmp_path):
 
 
 def test_large_arrays_are_unpacked_to_a_scratch_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(scratch, "_IN_MEMORY", 500)
+    monkeypatch.setattr(mapped_files, "_IN_MEMORY", 500)
     monkeypatch.setattr(numpy_files, "_CHUNK", 100)
     X = np.random.default_rng(0).normal(size=(50, 3))
     np.savez_compressed(tmp_path / "p.npz", X=X)

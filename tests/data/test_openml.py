@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import lloydformer as lf
-from lloydformer.data import openml_server
+from lloydformer.data import openml
 
 ARFF = b"""@relation flowers
 @attribute number integer
@@ -99,7 +99,7 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def server(cache, monkeypatch):
     server = FakeOpenml()
-    monkeypatch.setattr(openml_server, "SERVER", server.url)
+    monkeypatch.setattr(openml, "SERVER", server.url)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
@@ -206,15 +206,15 @@ def test_an_unknown_set_is_looked_up_once(server):
 def test_a_server_that_cannot_be_reached(cache, monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        monkeypatch.setattr(openml_server, "SERVER", f"http://127.0.0.1:{free.getsockname()[1]}")
+        monkeypatch.setattr(openml, "SERVER", f"http://127.0.0.1:{free.getsockname()[1]}")
         refused(r"OpenML cannot be reached \(.*refused.*\); check the network, or set LLOYD")
     assert not cache.exists()
 
 
 def test_a_set_that_is_too_large(server, cache, monkeypatch):
-    monkeypatch.setattr(openml_server, "_LARGEST", 50)
+    monkeypatch.setattr(openml, "_LARGEST", 50)
     refused("found more than 50 bytes; download the set yourself")
-    monkeypatch.setattr(openml_server, "_LARGEST", 1 << 20)
+    monkeypatch.setattr(openml, "_LARGEST", 1 << 20)
     server.change("flowers.arff", endless)
     refused("found more than 1,048,576 bytes")
     assert not cache.exists()
@@ -248,14 +248,14 @@ def slow(handler):
 
 @pytest.mark.parametrize("part", ["status/active", "data/7", "features/7", "flowers.arff"])
 def test_a_server_that_is_silent(server, cache, monkeypatch, part):
-    monkeypatch.setattr(openml_server, "_TIMEOUT", 0.2)
+    monkeypatch.setattr(openml, "_TIMEOUT", 0.2)
     server.change(part, silent)
     refused(r"OpenML cannot be reached \(timed out")
     assert not cache.exists()
 
 
 def test_a_download_without_end(server, cache, monkeypatch):
-    monkeypatch.setattr(openml_server, "_DEADLINE", 0.2)
+    monkeypatch.setattr(openml, "_DEADLINE", 0.2)
     server.change("flowers.arff", slow)
     refused(r"OpenML cannot be reached \(no end after")
 

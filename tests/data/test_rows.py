@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from lloydformer.data.rows import DenseRows, Rows, SparseRows
-from lloydformer.numerics.accumulate import add_by_label
+from lloydformer.numerics.clusters import add_by_label
 
 X = np.array([[1.0, 0.0], [3.0, 4.0], [0.0, 2.0], [0.0, 0.0]])
 CENTERS = torch.tensor([[1.0, 1.0], [0.0, 3.0]]).double()
@@ -45,7 +45,7 @@ def test_sums_by_hand(rows):
 
 def test_mixtures_by_hand(rows):
     shares = torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.0, 2.0], [1.0, 1.0]]).double()
-    assert rows.mixtures(shares).tolist() == [[2.5, 2.0], [1.5, 6.0]]
+    assert rows.weighted_sums(shares).tolist() == [[2.5, 2.0], [1.5, 6.0]]
 
 
 def test_taken_rows_are_dense(rows):

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.data import scratch, tables
-from lloydformer.data.scaling import scaling_of
+from lloydformer.data import mapped_files, typed_tables
+from lloydformer.data.column_statistics import fit_scaling
 
 X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 10.0, 1000.0] + 5
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -48,7 +48,7 @@ def test_a_folder_is_its_files_in_order(tmp_path, kind):
 
 
 def test_large_tables_are_copied_to_a_scratch_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(scratch, "_IN_MEMORY", 500)
+    monkeypatch.setattr(mapped_files, "_IN_MEMORY", 500)
     blocks = lf.data.open(written(tmp_path / "p.parquet", "parquet"))
     assert blocks.mapped
     assert np.array_equal(blocks.points, X)
@@ -57,24 +57,26 @@ def test_large_tables_are_copied_to_a_scratch_file(tmp_path, monkeypatch):
 def test_a_parquet_file_that_no_disk_holds_is_refused_before_it_is_read(tmp_path, monkeypatch):
     """Equal rows take next to no room in such a file."""
     path = written(tmp_path / "p.parquet", "parquet")
-    monkeypatch.setattr(scratch, "_IN_MEMORY", 500)
-    monkeypatch.setattr(scratch.shutil, "disk_usage", lambda folder: SimpleNamespace(free=500))
+    monkeypatch.setattr(mapped_files, "_IN_MEMORY", 500)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=500))
     with pytest.raises(ValueError, match=r"no room for a scratch file of .*; set TMPDIR to a fold"):
         lf.data.open(path)
-    monkeypatch.setattr(scratch.shutil, "disk_usage", lambda folder: SimpleNamespace(free=5000))
+    monkeypatch.setattr(
+        mapped_files.shutil, "disk_usage", lambda folder: SimpleNamespace(free=5000)
+    )
     assert lf.data.open(path).mapped
 
 
 def test_a_parquet_file_is_read_in_batches_of_few_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_BATCH", 20)
+    monkeypatch.setattr(typed_tables, "_NUMBERS", 20)
     read = []
-    stacked = tables.stacked_columns
+    stack = typed_tables.stack_columns
 
     def seen(columns, n_rows):
         read.append(len(columns) * n_rows)
-        return stacked(columns, n_rows)
+        return stack(columns, n_rows)
 
-    monkeypatch.setattr(tables, "stacked_columns", seen)
+    monkeypatch.setattr(typed_tables, "stack_columns", seen)
     assert np.array_equal(lf.data.open(written(tmp_path / "p.parquet", "parquet")).points, X)
     assert max(read) <= 20
 
@@ -131,7 +133,7 @@ def test_bad_paths_columns_and_folders_are_refused(tmp_path):
 @pytest.mark.parametrize("scale", ["minmax", "standard"])
 def test_scaling_is_undone_on_the_centers(tmp_path, scale):
     blocks = lf.data.open(written(tmp_path / "p.npy", "npy"), scale=scale)
-    scaled = scaling_of(torch.tensor(X), scale).apply(torch.tensor(X)).numpy()
+    scaled = fit_scaling(torch.tensor(X), scale).apply(torch.tensor(X)).numpy()
     model = lf.KMeans(4, random_state=0).fit(blocks)
     alone = lf.KMeans(4, random_state=0).fit(scaled)
     assert model.inertia_ == pytest.approx(alone.inertia_, rel=1e-9)

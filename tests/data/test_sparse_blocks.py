@@ -1,4 +1,4 @@
-"""CSR matrices on a GPU beside the same matrices on the CPU."""
+"""CSR matrices: canonical form, and blocks on a GPU beside the same blocks on the CPU."""
 
 import numpy as np
 import pytest
@@ -6,19 +6,20 @@ import torch
 from scipy import sparse
 
 import lloydformer as lf
-from lloydformer.data.blocks import SparseBlocks
-from lloydformer.data.canonical import canonical
-from lloydformer.data.sparse_on_gpu import SparseOnGpu
+from lloydformer.data.sparse_blocks import SparseBlocks, SparseOnGpu, canonicalise_csr
 
-DEVICES = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="there is no GPU here")])]  # fmt: skip
+GPU = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here"),
+]
+DEVICES = ["cpu", pytest.param("cuda", marks=GPU)]
 
 
 def matrix(rng, n=300, d=40, dtype=np.float32):
     values = rng.integers(-3, 6, size=(n, d)) * (rng.random((n, d)) < 0.15)
     values[7] = 0  # an empty row
     values[8:, 0] = 1 + values[8:, 0] ** 2  # the others have a direction
-    return canonical(sparse.csr_matrix(values.astype(dtype)))
+    return canonicalise_csr(sparse.csr_matrix(values.astype(dtype)))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -84,3 +85,51 @@ def test_fits_are_those_on_the_cpu(name, rng):
     assert isinstance(there.cluster_centers_, np.ndarray)
     assert np.mean(there.predict(X) == here.predict(X)) > 0.97  # whole numbers: there are ties
     np.testing.assert_allclose(there.transform(X), here.transform(X), atol=1e-5)
+
+
+def small_matrix(columns, starts=(0, 2, 4), index="int32") -> sparse.csr_matrix:
+    """Four entries in two rows of three columns, whatever the arrays say."""
+    made = sparse.csr_matrix((np.arange(1.0, 5.0), [0, 1, 0, 1], [0, 2, 4]), shape=(2, 3))
+    made.indices, made.indptr = np.array(columns, dtype=index), np.array(starts, dtype=index)
+    return made
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_a_canonical_matrix_is_not_copied(index):
+    given = small_matrix([0, 2, 1, 2], index=index)
+    assert canonicalise_csr(given) is given
+
+
+@pytest.mark.parametrize("columns", [[2, 0, 1, 2], [1, 1, 0, 0], [2, 2, 1, 0]])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_others_are_sorted_and_added_in_a_copy(columns, index):
+    given = small_matrix(columns, index=index)
+    made = canonicalise_csr(given)
+    np.testing.assert_array_equal(made.toarray(), given.toarray())
+    np.testing.assert_array_equal(given.indices, columns)
+    for start, stop in zip(made.indptr, made.indptr[1:], strict=False):
+        assert (np.diff(made.indices[start:stop]) > 0).all()
+
+
+def test_what_scipy_remembers_is_not_believed():
+    given = small_matrix([0, 2, 1, 2])
+    assert given.has_canonical_format
+    given.indices[:2] = 1
+    made = canonicalise_csr(given)
+    assert made.nnz == 3
+    assert made[0, 1] == 3
+
+
+@pytest.mark.parametrize(
+    ("columns", "starts", "words"),
+    [
+        ([0, 1, 0, 3], (0, 2, 4), "column 3 in a CSR matrix of 3 columns"),
+        ([0, -1, 0, 1], (0, 2, 4), "column -1"),
+        ([0, 1, 0, 1], (0, 2, 5), "indptr"),
+        ([0, 1, 0, 1], (0, 3, 2), "indptr"),
+        ([0, 1, 0, 1], (1, 2, 4), "indptr"),
+    ],
+)
+def test_arrays_that_are_no_matrix_are_refused(columns, starts, words):
+    with pytest.raises(ValueError, match=words):
+        canonicalise_csr(small_matrix(columns, starts))

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 import lloydformer as lf
-import lloydformer.data.streamed as streamed
+import lloydformer.data.streamed_blocks as streamed
 import lloydformer.estimators.devices as devices
 import lloydformer.estimators.source as source
-from lloydformer.data.blocks import TensorBlocks, ranges
-from lloydformer.data.streamed import following
-from lloydformer.engines.cuda import rows_on_host
+from lloydformer.data.blocks import TensorBlocks, leaf_ranges
+from lloydformer.data.streamed_blocks import next_range
+from lloydformer.engines.cuda import map_host_rows
 
 on_gpu = [
     pytest.mark.gpu,
@@ -28,10 +28,10 @@ def test_blocks_follow_each_other_as_they_are_read(n, leaf, part):
     layout = TensorBlocks(torch.zeros(n, 1), leaf=leaf, part=part).layout
     read = [
         (start, min(start + part, stop))
-        for first, stop in ranges(layout)
+        for first, stop in leaf_ranges(layout)
         for start in range(first, stop, part)
     ]
-    assert [following(rows, layout) for rows in read] == [*read[1:], read[0]]
+    assert [next_range(rows, layout) for rows in read] == [*read[1:], read[0]]
 
 
 ALGORITHMS = [
@@ -71,7 +71,7 @@ class TestOnGpu:
         monkeypatch.setattr(devices, "free_memory", lambda device: 0)
         monkeypatch.setattr(streamed, "_BLOCK", 700 * 6 * 4)
         if not direct:
-            monkeypatch.setattr(source, "pinned", lambda points, device: None)
+            monkeypatch.setattr(source, "pin_rows", lambda points, device: None)
         ways = spied(monkeypatch)
         model = make(device="cuda").fit(X, sample_weight=weights)
         again = make(device="cuda").fit(X, sample_weight=weights)
@@ -80,7 +80,7 @@ class TestOnGpu:
         np.testing.assert_allclose(model.inertia_, whole.inertia_, rtol=1e-6)
         np.testing.assert_allclose(model.cluster_centers_, whole.cluster_centers_, atol=1e-4)
         assert np.mean(model.labels_ == whole.labels_) > 0.999
-        assert ways == {"_Direct" if direct else "_Staged"}
+        assert ways == {"_PinnedCopier" if direct else "_StagedCopier"}
         assert np.array_equal(model.predict(X), whole.predict(X))
 
     @pytest.mark.parametrize("make", ALGORITHMS)
@@ -98,8 +98,8 @@ class TestOnGpu:
         opened = []
         monkeypatch.setattr(
             devices,
-            "rows_on_host",
-            lambda *given: opened.append(rows_on_host(*given)) or opened[-1],
+            "map_host_rows",
+            lambda *given: opened.append(map_host_rows(*given)) or opened[-1],
         )
         model = make(device="cuda").fit(X, sample_weight=weights)
         assert np.array_equal(model.cluster_centers_, whole.cluster_centers_) or not opened
@@ -114,9 +114,9 @@ class TestOnGpu:
     @pytest.mark.parametrize(
         ("copy_fits", "may_be_locked", "ways"),
         [
-            (False, False, {"_Staged"}),
-            (True, False, {"_Staged"}),
-            (False, True, {"_Direct"}),
+            (False, False, {"_StagedCopier"}),
+            (True, False, {"_StagedCopier"}),
+            (False, True, {"_PinnedCopier"}),
             (True, True, set()),
         ],
     )
@@ -130,7 +130,7 @@ class TestOnGpu:
         found = spied(monkeypatch)
         monkeypatch.setattr(source, "moved", lambda points, device: points)
         monkeypatch.setattr(devices, "free_memory", lambda device: copy_fits * len(X) * 112)
-        monkeypatch.setattr(devices, "lockable_memory", lambda: may_be_locked * X.nbytes)
+        monkeypatch.setattr(devices, "pinnable_memory", lambda: may_be_locked * X.nbytes)
         model = lf.KMeans(5, random_state=0, device="cuda").fit(opened(tmp_path / "x.npy"))
         assert found == ways
         np.testing.assert_allclose(model.inertia_, there.inertia_, rtol=1e-6)
@@ -146,7 +146,7 @@ class TestOnGpu:
         ways = spied(monkeypatch)
         lf.KMeans(5, random_state=0, device="cuda").fit(mapped)
         mapped.flush()
-        assert ways == {"_Direct"}
+        assert ways == {"_PinnedCopier"}
         assert path.stat().st_mtime == 1
 
     def test_two_fits_share_the_memory_of_their_rows(self, monkeypatch, rng):

@@ -7,10 +7,11 @@ import pyarrow
 import pytest
 
 import lloydformer as lf
-from lloydformer.data import columns, csv_records, csv_source
-from lloydformer.data.array_source import ArraySource
-from lloydformer.data.columns import ColumnFinder
+from lloydformer.data import csv_table
 from lloydformer.data.conversion import Conversion, Feature
+from lloydformer.data.table import Table
+from lloydformer.data.table_options import TableOptions
+from lloydformer.data.typed_tables import ArrayTable
 
 COUNT = 2000
 
@@ -26,6 +27,10 @@ class Compared(str):
         return str.__eq__(self, other)
 
 
+def table_of(names):
+    return Table("p", names, len(names), TableOptions())
+
+
 @pytest.fixture
 def names():
     Compared.times = 0
@@ -35,19 +40,19 @@ def names():
 
 def test_columns_are_found_without_comparing_each_with_all(names):
     wanted = [str(name) for name in names[::-1]]
-    assert ColumnFinder("p", names, COUNT).indices(wanted) == [*range(COUNT)][::-1]
+    assert table_of(names).find(wanted) == [*range(COUNT)][::-1]
 
 
 def test_duplicates_are_found_without_comparing_each_with_all(names):
-    columns.refuse_duplicates("p", names, names)
+    table_of(names).refuse_duplicates(range(COUNT))
     with pytest.raises(ValueError, match="column column7 appears twice"):
-        columns.refuse_duplicates("p", [*names, "column7"], names)
+        table_of([*names, "column7"]).refuse_duplicates(range(COUNT))
 
 
 def test_columns_of_a_model_are_found_without_comparing_each_with_all(names):
     fitted = Conversion(tuple(Feature(str(name)) for name in names[::-1]), named=True)
-    table = ArraySource("p", np.zeros((1, COUNT)), tuple(names))
-    assert fitted.indices(table).numbers == tuple(range(COUNT))[::-1]
+    table = ArrayTable("p", np.zeros((1, COUNT)), TableOptions(), names)
+    assert fitted.find_columns(table)[0] == [*range(COUNT)][::-1]
 
 
 @pytest.mark.long
@@ -103,14 +108,14 @@ def test_a_long_text_in_another_column_is_no_fault(tmp_path):
 
 
 def test_a_file_without_ends_of_lines_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_records, "_LONGEST", 1 << 20)
+    monkeypatch.setattr(csv_table, "_LONGEST", 1 << 20)
     (tmp_path / "p.csv").write_text("1," * (1 << 20))
     with pytest.raises(ValueError, match="line 1: found a line of more than 1 million char"):
         lf.data.open(tmp_path / "p.csv")
 
 
 def test_a_line_longer_than_a_block_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_source, "_BLOCK", 1 << 16)
+    monkeypatch.setattr(csv_table, "_BLOCK", 1 << 16)
     (tmp_path / "p.csv").write_text(f"a,b\n1,{LONG}\n2,{LONG}\n")
     with pytest.raises(ValueError, match="found a line of more than"):
         lf.data.open(tmp_path / "p.csv", columns=["a"])

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from lloydformer.plans.contract import Final, Placed, Sums, moved
+from lloydformer.plans.contract import FinalAssignment, NewCenters, Sums, apply_update
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Seen:
     """One iteration: its result, the new centers, the number of points that it looked at."""
 
     labelling: Labelling
-    update: Sums | Placed
+    update: Sums | NewCenters
     objective: float
     changed: int
     centers: Tensor
@@ -46,7 +46,7 @@ class Course:
 
     seen: list[Seen]
     labelling: Labelling
-    final: Final
+    final: FinalAssignment
 
     @property
     def labels(self) -> Tensor:
@@ -80,7 +80,7 @@ def course():
             for iteration in range(n_iter):
                 step = plan.step(session, centers.to(data.layout.dtype), iteration)
                 if move is None:
-                    centers = moved(step.update, centers, plan.directions)
+                    centers = apply_update(step.update, centers, plan.directions)
                 else:
                     centers = move(step, centers)
                 looked_at = session.points.kernels.looked_at() if bounds else data.layout.n_rows

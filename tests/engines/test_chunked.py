@@ -12,7 +12,7 @@ from lloydformer import recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
-from lloydformer.plans.contract import Final, moved
+from lloydformer.plans.contract import FinalAssignment, apply_update
 from lloydformer.plans.lower import lower
 from lloydformer.solving.seeding import kmeans_plusplus
 
@@ -24,7 +24,7 @@ PLANS = {
     "robust": lower(recipes.robust(0.02)),
     "softmax": lower(recipes.robust(0.5, "softmax")),
     "top": lower(recipes.robust(0.5, TopK(9))),
-    "medoids": lower(recipes.medoids(1.0)).seeded(5),
+    "medoids": lower(recipes.medoids(1.0)).with_seed(5),
 }
 STEPS = 4
 
@@ -53,7 +53,7 @@ class Ended:
     centers: torch.Tensor
     labels: torch.Tensor
     trimmed: torch.Tensor | None
-    final: Final
+    final: FinalAssignment
 
     def same_points(self, other: "Ended") -> bool:
         """The same labels, and the same trimmed points."""
@@ -72,7 +72,7 @@ def iterated(name, dtype, n_threads=1, leaf=64) -> Ended:
         centers = data.take(torch.arange(5)).double()
         for iteration in range(STEPS):
             step = plan.step(session, centers.to(dtype), iteration)
-            centers = moved(step.update, centers, plan.directions)
+            centers = apply_update(step.update, centers, plan.directions)
         final = plan.finish(session, centers.to(dtype))
         return Ended(centers, session.labels(), session.trimmed(), final)
 

@@ -36,7 +36,7 @@ def both(monkeypatch):
         how = {"n_clusters": K, "random_state": 5} | how
         by_kernels = lf.fit_batch(points, **how)
         with monkeypatch.context() as patch:
-            patch.setattr("lloydformer.solving.batch.fit.known", lambda plan, x: False)
+            patch.setattr("lloydformer.solving.batch.fit.has_cpu_kernel", lambda plan, x: False)
             return by_kernels, lf.fit_batch(points, **how)
 
     return fit

@@ -6,7 +6,7 @@ import torch
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Native, instruction_set
-from lloydformer.plans.contract import moved
+from lloydformer.plans.contract import apply_update
 from lloydformer.plans.means import MeansPlan
 
 pytestmark = pytest.mark.skipif(
@@ -144,7 +144,7 @@ def test_a_center_that_jumps(course):
     plan, n_jumps = MeansPlan(), 3
 
     def jump(step, centers):
-        new = moved(step.update, centers).clone()
+        new = apply_update(step.update, centers).clone()
         if step.changed < 60:
             new[rng.integers(len(new))] = data.take(rng_rows(rng, data))[0].double()
         return new

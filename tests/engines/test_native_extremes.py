@@ -6,11 +6,10 @@ import torch
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Native, instruction_set
-from lloydformer.plans.assign import Measure, Nearest
-from lloydformer.plans.relocating import Relocation
-from lloydformer.plans.robust import Best, Exponential, Weighted
-from lloydformer.plans.soft import Shares
-from lloydformer.plans.splitting import Draws
+from lloydformer.plans.assign import NearestDistances, NearestSums
+from lloydformer.plans.relocating import NoiseDraws, Relocation
+from lloydformer.plans.robust import HighestScores, RobustSums, SoftmaxWeights
+from lloydformer.plans.soft import SoftSums
 
 pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -21,12 +20,12 @@ def test_the_best_point_of_a_steep_cluster_counts_fully():
     """Its score is its level, also where both are rounded by more than 1."""
     points = torch.tensor([[0.7], [3.1], [40.3], [47.9]], dtype=torch.float64)
     with Native().open(TensorBlocks(points)) as session:
-        session.fold(Measure(torch.tensor([[-21.0], [19.0]], dtype=torch.float64)))
+        session.fold(NearestDistances(torch.tensor([[-21.0], [19.0]], dtype=torch.float64)))
         for gamma in (1e-3, 1e15, 1e19, 1e30):
-            best, masses = session.fold(Best(gamma, 2))
+            best, masses = session.fold(HighestScores(gamma, 2))
             assert masses.tolist() == [1.0, 1.0]
             everywhere = torch.full((2,), torch.inf, dtype=torch.float64)
-            _, weights, _, _ = session.fold(Weighted(Exponential(gamma, best, everywhere), 2))
+            _, weights, _, _ = session.fold(RobustSums(SoftmaxWeights(gamma, best, everywhere), 2))
             assert ((weights >= 1) & (weights <= 2)).all(), (gamma, weights)
 
 
@@ -35,7 +34,7 @@ def test_points_on_a_center_share_it_at_any_temperature():
     points = torch.tensor([[1.0, 2.0]] * 5)
     with Native().open(TensorBlocks(points)) as session:
         centers = session.gather(torch.tensor([0, 0]))
-        level, sums, masses, energy, _ = session.fold(Shares(centers, 1e300))
+        level, sums, masses, energy, _ = session.fold(SoftSums(centers, 1e300))
     assert (level.exp() * masses).tolist() == pytest.approx([2.5, 2.5])
     assert torch.equal(sums, torch.zeros(2, 2, dtype=torch.float64))
     assert abs(energy) < 1e-299
@@ -46,10 +45,10 @@ def test_a_cluster_that_loses_a_heavy_point_keeps_its_digits(dtype):
     """Sums are updated from one iteration to the next; what is left must not be rounding."""
     points = torch.tensor([[1.0], [2.0], [4.0], [50.0]], dtype=dtype)
     weights = torch.tensor([0.3, 0.7, 1e20, 0.1], dtype=torch.float64)
-    data = TensorBlocks(points, weights, seen_from=torch.zeros(1, dtype=dtype))
+    data = TensorBlocks(points, weights, given_origin=torch.zeros(1, dtype=dtype))
     with Native().open(data) as session:
-        session.fold(Nearest(torch.tensor([[1.0], [50.0]], dtype=dtype)))
-        sums, masses, changed = session.fold(Nearest(torch.tensor([[0.0], [6.0]], dtype=dtype)))
+        session.fold(NearestSums(torch.tensor([[1.0], [50.0]], dtype=dtype)))
+        sums, masses, changed = session.fold(NearestSums(torch.tensor([[0.0], [6.0]], dtype=dtype)))
     assert changed == 1
     assert masses[0].item() == pytest.approx(1.0, rel=1e-9)
     assert sums[0].item() == pytest.approx(1.7, rel=1e-9)
@@ -64,5 +63,5 @@ def test_relocations_with_weights_that_rounding_loses(dtype):
         data = TensorBlocks(x, w)
         with Native().open(data) as session:
             centers = session.gather(torch.arange(25)).double()
-            done = session.run(Relocation(centers, 4, Draws(seed, 0, 3)))
+            done = session.run(Relocation(centers, 4, NoiseDraws(seed, 0, 3)))
         assert torch.isfinite(done.centers).all()

@@ -10,28 +10,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.scaling import scaling_of
+from lloydformer.data.column_statistics import fit_scaling
 from lloydformer.engines import Native, instruction_set
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.native.engine import NativeSession
 from lloydformer.engines.native.folds import FOLDS
 from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS
-from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
-from lloydformer.plans.means import Iterations
+from lloydformer.plans.assign import Moments, NearestCosines, NearestDistances, NearestSums
+from lloydformer.plans.means import LloydIterations
 from lloydformer.plans.medoid_search import MedoidMove
-from lloydformer.plans.medoids import Closest, Draw
-from lloydformer.plans.merging import Merged
-from lloydformer.plans.minibatch import BatchSums, batch_sums
-from lloydformer.plans.mutation import Mutation
-from lloydformer.plans.pruning import TwoNearest
-from lloydformer.plans.relocating import Relocation, Walks
-from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
-from lloydformer.plans.seeding import NewSeed, Oversample, Potential, Seeds
-from lloydformer.plans.selection import Histogram
-from lloydformer.plans.soft import Shares
-from lloydformer.plans.splitting import Errors, Halves
+from lloydformer.plans.medoids import MedoidDraw, NearestRows
+from lloydformer.plans.minibatch import MinibatchSums, sum_minibatch
+from lloydformer.plans.recombining import Mutation, WardMerging
+from lloydformer.plans.relocating import (
+    ClusterErrors,
+    Halves,
+    RelocatingIterations,
+    Relocation,
+    TwoNearest,
+)
+from lloydformer.plans.robust import (
+    HighestScores,
+    RobustSums,
+    SoftmaxWeights,
+    SparsemaxWeights,
+    SumsAboveThreshold,
+)
+from lloydformer.plans.seeding import NewSeed, Oversampling, PlusPlusSeeds, Potential
+from lloydformer.plans.soft import SoftSums
 from lloydformer.plans.symmetric import AttentionSums, Heads, NearestCosts
-from lloydformer.plans.trimmed import Within
+from lloydformer.plans.trimmed import DistanceHistogram, TrimmedSums
 
 pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -71,10 +79,10 @@ class Case:
         with engine.open(self.data) as session:
             for name, fold in folds.items():
                 self._restore(session)
-                if isinstance(fold, Nearest):
+                if isinstance(fold, NearestSums):
                     session.forget()
                 summary = session.fold(fold)
-                if isinstance(fold, Closest):  # equal rows: any of them
+                if isinstance(fold, NearestRows):  # equal rows: any of them
                     summary = summary[0], session.gather(summary[1])
                 summary = _parts(fold, summary)
                 found[name] = summary, self._columns(session)
@@ -97,7 +105,7 @@ class Case:
         """Rounds of k-means||, the last one without new candidates."""
         parts, known = [], 0
         for number, fresh in enumerate((self.centers[:1], self.centers[1:], self.centers[:0])):
-            mass, ratios, rows, attracted = session.fold(Oversample(fresh, known, 5, 3, number))
+            mass, ratios, rows, attracted = session.fold(Oversampling(fresh, known, 5, 3, number))
             known += len(fresh)
             drawn = torch.zeros(len(self.known["labels"]), dtype=torch.float64)
             parts += [mass[None], attracted, drawn.index_copy(0, rows, ratios)]
@@ -105,7 +113,7 @@ class Case:
 
     def _batch(self, session):
         rows = torch.arange(len(self.known["labels"])).flip(0)[::2].contiguous()
-        sums, away = batch_sums(session, rows, self.centers)
+        sums, away = sum_minibatch(session, rows, self.centers)
         return [sums.sums.flatten(), sums.masses, away[None]], self._columns(session)
 
     def _restore(self, session) -> None:
@@ -125,7 +133,7 @@ def _leaf_masses(session) -> torch.Tensor:
 
 def _parts(fold, summary) -> list[torch.Tensor]:
     """The summary's tensors as vectors; shares as they are without a level."""
-    if isinstance(fold, Shares):
+    if isinstance(fold, SoftSums):
         level, sums, masses, *rest = summary
         summary = sums * level.exp()[:, None], masses * level.exp(), *rest
     if isinstance(fold, AttentionSums):
@@ -148,7 +156,7 @@ def problem(seed: int, n: int, d: int, k: int, dtype, kind: str, leaf: int, weig
     weights = torch.from_numpy(rng.uniform(0, 2, n) * (rng.random(n) < 0.8)) if weighted else None
     data = TensorBlocks(
         points, weights, leaf, directions=kind == "directions",
-        scaling=scaling_of(points, "standard") if kind == "scaled" else None,
+        scaling=fit_scaling(points, "standard") if kind == "scaled" else None,
     )  # fmt: skip
     rows = data.read(0, n).points
     centers = rows[torch.from_numpy(rng.integers(n, size=k))] + torch.from_numpy(
@@ -183,16 +191,16 @@ def folds(case: Case, seed: int) -> dict[str, object]:
     return {
         "nearest costs": NearestCosts(centers),
         "attention sums": AttentionSums(centers, 4.0, heads),
-        "moments": Moments(), "nearest": Nearest(centers), "measure": Measure(centers),
-        "cosines": Cosines(centers), "shares": Shares(centers, GAMMA),
-        "histogram": Histogram(prefix, shift), "within": Within(radius),
-        "best": Best(GAMMA, k), "above": Above(GAMMA, open_level),
-        "sparse": Weighted(Sparse(GAMMA, level), k),
-        "exponential": Weighted(Exponential(GAMMA, level, radius.double()), k),
-        "softmax": Weighted(Exponential(GAMMA, level, torch.full_like(level, math.inf)), k),
-        "draw": Draw(centers, float(rng.choice([0.0, 1.0, 100.0])), seed, 3),
-        "draw own": Draw(centers, None, seed + 2**40, 2**21), "closest": Closest(centers),
-        "errors": Errors(centers), "two nearest": TwoNearest(centers),
+        "moments": Moments(), "nearest": NearestSums(centers), "measure": NearestDistances(centers),
+        "cosines": NearestCosines(centers), "shares": SoftSums(centers, GAMMA),
+        "histogram": DistanceHistogram(prefix, shift), "within": TrimmedSums(radius),
+        "best": HighestScores(GAMMA, k), "above": SumsAboveThreshold(GAMMA, open_level),
+        "sparse": RobustSums(SparsemaxWeights(GAMMA, level), k),
+        "exponential": RobustSums(SoftmaxWeights(GAMMA, level, radius.double()), k),
+        "softmax": RobustSums(SoftmaxWeights(GAMMA, level, torch.full_like(level, math.inf)), k),
+        "draw": MedoidDraw(centers, float(rng.choice([0.0, 1.0, 100.0])), seed, 3),
+        "draw own": MedoidDraw(centers, None, seed + 2**40, 2**21), "closest": NearestRows(centers),
+        "errors": ClusterErrors(centers), "two nearest": TwoNearest(centers),
         "halves": Halves(place, drawn),
     }  # fmt: skip
 
@@ -212,13 +220,20 @@ def attention(rng, k: int, h: int) -> Heads:
 def test_no_kernel_is_forgotten():
     case = problem(0, 20, 2, 3, torch.float64, "plain", 8, weighted=True)
     tried = {type(fold) for fold in folds(case, 0).values()} | {NewSeed, Potential}
-    assert tried | {Oversample} == set(FOLDS)
+    assert tried | {Oversampling} == set(FOLDS)
     # but for the last one compared in test_native_small, test_relocating_plan,
     # test_recombining_plan and test_medoid_search
     assert set(TASKS) == {
-        Iterations, Seeds, Relocation, Walks, Merged, Mutation, MedoidMove, BatchSums,
-    }  # fmt: skip
-    assert set(SPARSE_TASKS) == {Iterations}
+        LloydIterations,
+        PlusPlusSeeds,
+        Relocation,
+        RelocatingIterations,
+        WardMerging,
+        Mutation,
+        MedoidMove,
+        MinibatchSums,
+    }
+    assert set(SPARSE_TASKS) == {LloydIterations}
 
 
 problems = {
@@ -272,7 +287,7 @@ def check_singles(case: Case, seed: int) -> None:
             continue
         exact, columns = truth[name]
         for error, theirs in zip(worst(found, exact), worst(plain[name][0], exact), strict=True):
-            few = 1e-6 * (max(1.0, case.data.farthest) if name in EXPANDED else 1.0)
+            few = 1e-6 * (max(1.0, case.data.squared_norm_bound) if name in EXPANDED else 1.0)
             assert error <= 2 * theirs + few, name
         if name in LABELLED and case.data.scaling is None and not case.data.directions:
             assert torch.equal(state["labels"], columns["labels"]), name

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Native, instruction_set
-from lloydformer.plans.assign import Measure, Nearest
+from lloydformer.plans.assign import NearestDistances, NearestSums
 
 pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -33,7 +33,7 @@ def in_whole_numbers(data: TensorBlocks, centers: torch.Tensor) -> np.ndarray:
     return _nearest(*(t.long().numpy() for t in (data.read(0, data.n_rows).points, centers)))
 
 
-def as_given(data: TensorBlocks, centers: torch.Tensor) -> np.ndarray:
+def to_input_kind(data: TensorBlocks, centers: torch.Tensor) -> np.ndarray:
     """The same by the numbers that a user has, before the origin is subtracted."""
     given = (centers.double() + data.origin.double()).to(data.dtype)
     return _nearest(*(t.double().numpy() for t in (data.points, given)))
@@ -42,7 +42,7 @@ def as_given(data: TensorBlocks, centers: torch.Tensor) -> np.ndarray:
 def labelled(data: TensorBlocks, centers: torch.Tensor) -> list[np.ndarray]:
     """By both folds that label."""
     found = []
-    for fold in (Nearest(centers), Measure(centers)):
+    for fold in (NearestSums(centers), NearestDistances(centers)):
         with Native().open(data) as session:
             session.fold(fold)
             found.append(session.labels().numpy())
@@ -52,7 +52,7 @@ def labelled(data: TensorBlocks, centers: torch.Tensor) -> list[np.ndarray]:
 def check(points: np.ndarray, centers: np.ndarray, dtype, truth=exactly) -> None:
     """Points and centers as a user has them."""
     data = TensorBlocks(torch.from_numpy(points).to(dtype))
-    seen = data.layout.place(torch.from_numpy(centers).to(dtype)).to(dtype).contiguous()
+    seen = data.layout.to_row_units(torch.from_numpy(centers).to(dtype)).to(dtype).contiguous()
     expected = truth(data, seen)
     for labels in labelled(data, seen):
         np.testing.assert_array_equal(labels, expected)
@@ -100,7 +100,7 @@ def test_points_on_bisectors_by_the_numbers_as_given(shift, seed):
     rng = np.random.default_rng(seed)
     n, d, k = shape(rng)
     centers = (rng.uniform(-4, 4, size=(k, d)) + shift).astype(np.float32).astype(np.float64)
-    check(on_bisectors(rng, centers, n), centers, torch.float32, as_given)
+    check(on_bisectors(rng, centers, n), centers, torch.float32, to_input_kind)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -160,7 +160,7 @@ def test_the_plain_expansion_mislabels_points():
     centers = rng.normal(size=(2, 6)).astype(np.float32)
     middle = np.repeat((centers[:1] + centers[1:]) / 2, 200, axis=0)
     points = torch.from_numpy(middle + rng.normal(size=(200, 6)).astype(np.float32) * 1e-7)
-    data, seen = TensorBlocks(points, seen_from=torch.zeros(6)), torch.from_numpy(centers)
+    data, seen = TensorBlocks(points, given_origin=torch.zeros(6)), torch.from_numpy(centers)
     plain = data.read(0, 200).scores(seen).argmin(dim=1).numpy()
     assert (plain != exactly(data, seen)).any()
 

@@ -23,8 +23,10 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Native
 from lloydformer.engines.native.installed import kernels
 from lloydformer.plans.means import MeansPlan
+from lloydformer.solving.driver import Restarts, solve
+from lloydformer.solving.iterations import PlanIterations
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.solve import solve
+from lloydformer.solving.run import FitContext
 n, d, k, bounded = *map(int, sys.argv[1:4]), sys.argv[4] == "bounded"
 rng = np.random.default_rng(0)
 X = rng.standard_normal((n, d), dtype=np.float32)
@@ -35,7 +37,8 @@ def peak(n):
     data = TensorBlocks(torch.from_numpy(X[:n]))
     start = data.take(torch.arange(k)).double()
     with Native(2, bounded=bounded).open(data) as session:
-        solve(MeansPlan(), session, lambda session: iter([start]), Rules(12, 0.0))
+        fit = FitContext.create(MeansPlan(), session, Rules(12, 0.0))
+        solve(fit, Restarts(1, iter([start])), PlanIterations())
     return used()
 before, half, whole = peak(20_000), peak(n // 2), peak(n)
 print(whole - before, whole - half, kernels().bytes_of_bounds(True, d, k))

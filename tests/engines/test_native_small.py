@@ -10,7 +10,7 @@ from scipy import sparse
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Chunked, Native, instruction_set
-from lloydformer.solving.descent import Descent
+from lloydformer.solving.iterations import PlanRun
 from lloydformer.solving.seeding import kmeans_plusplus
 
 pytestmark = pytest.mark.skipif(instruction_set() is None, reason="no kernels were built here")
@@ -76,9 +76,9 @@ def test_seeds_of_one_call_are_those_of_the_folds(weighted, seed):
 def test_only_small_problems_run_in_one_call(n, in_one_call, monkeypatch):
     X = np.random.default_rng(0).normal(size=(n, 4))
     found = []
-    whole = Descent._in_one_call
+    whole = PlanRun._advance_by_engine
     monkeypatch.setattr(
-        Descent, "_in_one_call", lambda self, c: found.append(whole(self, c)) or found[-1]
+        PlanRun, "_advance_by_engine", lambda self, r: found.append(whole(self, r)) or found[-1]
     )
     lf.KMeans(8, init=X[:8], n_init=1, max_iter=3).fit(X)
-    assert [result is not None for result in found] == [in_one_call]
+    assert found == [in_one_call]

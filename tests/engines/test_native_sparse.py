@@ -7,14 +7,14 @@ from scipy import sparse
 
 import lloydformer as lf
 from lloydformer import recipes
-from lloydformer.data.blocks import SparseBlocks, TensorBlocks
-from lloydformer.data.canonical import canonical
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.sparse_blocks import SparseBlocks, canonicalise_csr
 from lloydformer.engines import Native, instruction_set
-from lloydformer.plans.assign import Measure, Moments, Nearest
+from lloydformer.plans.assign import Moments, NearestDistances, NearestSums
 from lloydformer.plans.lower import lower
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.seeding import NewSeed, Potential
-from lloydformer.plans.soft import Shares
+from lloydformer.plans.soft import SoftSums
 
 pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -52,7 +52,7 @@ def drawn(rng, shape: str, dtype: str, index: str) -> sparse.csr_matrix:
 
 def opened(rng, shape: str, dtype: str, index: str, directions: bool = False):
     """Blocks, the same rows as an array in float64, weights, and centers near some of them."""
-    data = canonical(drawn(rng, shape, dtype, index))
+    data = canonicalise_csr(drawn(rng, shape, dtype, index))
     weights = rng.integers(0, 3, size=data.shape[0]).astype(float)
     rows = data.toarray().astype(np.float64)
     if directions:
@@ -78,7 +78,7 @@ def test_kernels_as_in_float64(isa, index, dtype, directions):
         away = squares(rows, centers)
         with Native(2, instruction_set=isa).open(blocks) as session:
             for turn in range(3):
-                sums, masses, _ = session.fold(Nearest(torch.from_numpy(centers)))
+                sums, masses, _ = session.fold(NearestSums(torch.from_numpy(centers)))
                 labels = session.labels().numpy()
                 least = away[np.arange(len(rows)), labels]
                 tie = 1e-6 if dtype == "float32" and directions else 1e-12
@@ -88,7 +88,7 @@ def test_kernels_as_in_float64(isa, index, dtype, directions):
                 np.testing.assert_array_equal(masses, belongs.sum(axis=0))
                 centers = centers + (0.2 * rng.normal(size=centers.shape)).astype(dtype)
                 away = squares(rows, centers)
-            inertia, _ = session.fold(Measure(torch.from_numpy(centers)))
+            inertia, _ = session.fold(NearestDistances(torch.from_numpy(centers)))
             np.testing.assert_allclose(inertia, weights @ away.min(axis=1), **close)
             seeds = centers[:3]
             for number, seed in enumerate(seeds[:2]):
@@ -117,7 +117,7 @@ def test_ties_go_to_the_first_center(isa, dtype):
         given = torch.from_numpy(some).to(dtype)
         data = SparseBlocks(sparse.csr_matrix(rows.astype(str(dtype).removeprefix("torch."))))
         with Native(1, instruction_set=isa).open(data) as session:
-            session.fold(Nearest(given))
+            session.fold(NearestSums(given))
             wanted = squares(rows, given.numpy()).argmin(axis=1)
             np.testing.assert_array_equal(session.labels(), wanted)
 
@@ -129,11 +129,11 @@ def test_labels_of_the_dense_kernels(dtype):
     rows = (1000 + rng.normal(size=(2000, 40))) * (rng.random((2000, 40)) < 0.2)
     points = torch.from_numpy(rows).to(dtype)
     centers = points[:25] + torch.from_numpy(1e-3 * rng.normal(size=(25, 40))).to(dtype)
-    dense = TensorBlocks(points, seen_from=torch.zeros(40, dtype=dtype))
+    dense = TensorBlocks(points, given_origin=torch.zeros(40, dtype=dtype))
     found = []
     for data in (dense, SparseBlocks(sparse.csr_matrix(points.numpy()))):
         with Native(1).open(data) as session:
-            session.fold(Measure(centers))
+            session.fold(NearestDistances(centers))
             found.append((session.labels(), session.state.column("distances").clone()))
     assert torch.equal(found[0][0], found[1][0])
     torch.testing.assert_close(found[0][1], found[1][1], rtol=2e-5, atol=0)
@@ -152,7 +152,7 @@ def test_shares_as_in_float64(isa, index, dtype):
         shares *= weights[:, None] / total
         energy = weights @ (away.min(axis=1) - np.log(total[:, 0]) / gamma)
         with Native(1, instruction_set=isa).open(blocks) as session:
-            _, *found = session.fold(Shares(torch.from_numpy(centers), gamma))
+            _, *found = session.fold(SoftSums(torch.from_numpy(centers), gamma))
         wanted = shares.T @ rows, shares.sum(axis=0), energy
         for value, expected in zip(found[:3], wanted, strict=True):
             np.testing.assert_allclose(value, expected, **close)
@@ -172,7 +172,7 @@ def test_threads_do_not_change_a_bit_of_sparse_rows(course, name, dtype):
     rng, plan, (n, d, count, k) = np.random.default_rng(3), PLANS[name], (15_000, 50, 20, 9)
     columns = rng.permuted(np.tile(np.arange(d), (n, 1)), axis=1)[:, :count].ravel()
     values, starts = rng.normal(size=n * count).astype(dtype), np.arange(0, n * count + 1, count)
-    matrix = canonical(sparse.csr_matrix((values, columns, starts), shape=(n, d)))
+    matrix = canonicalise_csr(sparse.csr_matrix((values, columns, starts), shape=(n, d)))
     for weights in (None, torch.from_numpy(rng.uniform(0.5, 1.5, size=n))):
         data = SparseBlocks(matrix, weights, leaf=1024, directions=plan.directions)
         centers = data.take(torch.arange(k)).double()

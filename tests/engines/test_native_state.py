@@ -6,7 +6,7 @@ import torch
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Chunked, Native, instruction_set
-from lloydformer.plans.assign import Measure, Nearest
+from lloydformer.plans.assign import NearestDistances, NearestSums
 
 pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -47,7 +47,7 @@ def path(data, n_steps: int = 12) -> list[torch.Tensor]:
     """Centers that settle, so that bounds are in use at the end."""
     centers = [data.take(torch.arange(K))]
     for _ in range(n_steps):
-        (sums, masses, _), _ = ran(Chunked(1), data, [Nearest(centers[-1])])
+        (sums, masses, _), _ = ran(Chunked(1), data, [NearestSums(centers[-1])])
         centers.append(torch.where(masses[:, None] > 0, sums / masses[:, None], centers[-1]))
     return centers
 
@@ -55,38 +55,40 @@ def path(data, n_steps: int = 12) -> list[torch.Tensor]:
 def test_measuring_by_other_centers_in_between(data):
     """It leaves labels that the next fold has to replace."""
     one, other = data.take(torch.arange(K)), data.take(torch.arange(K, 2 * K))
-    check(data, [Nearest(one), Measure(other), Nearest(one)])
+    check(data, [NearestSums(one), NearestDistances(other), NearestSums(one)])
 
 
 def test_measuring_while_bounds_are_in_use(data):
     """It is not an iteration: later folds do not compare their labels with its labels."""
     centers = path(data)
-    folds = [Nearest(c) for c in centers]
-    check(data, [*folds, Measure(centers[3]), Nearest(centers[-1])])
-    check(data, [*folds, Measure(centers[3])])
+    folds = [NearestSums(c) for c in centers]
+    check(data, [*folds, NearestDistances(centers[3]), NearestSums(centers[-1])])
+    check(data, [*folds, NearestDistances(centers[3])])
 
 
 def test_another_number_of_clusters(data):
     few, many = data.take(torch.arange(7)), data.take(torch.arange(K))
-    check(data, [Nearest(few), Nearest(many)])
+    check(data, [NearestSums(few), NearestSums(many)])
 
 
 def test_a_second_start(data):
     """As for each restart: the labels of the last iteration are forgotten."""
-    folds = [Nearest(c) for c in path(data)]
-    check(data, [*folds, Measure(data.take(torch.arange(K))), *folds[:2]], {len(folds) + 1})
+    folds = [NearestSums(c) for c in path(data)]
+    check(
+        data, [*folds, NearestDistances(data.take(torch.arange(K))), *folds[:2]], {len(folds) + 1}
+    )
 
 
 def test_measuring_after_labels_are_forgotten(data):
     """Bounds are those of labels that are not there any more."""
     centers = path(data)
-    folds = [Nearest(c) for c in centers]
-    check(data, [*folds, Measure(centers[-1])], {len(folds)})
+    folds = [NearestSums(c) for c in centers]
+    check(data, [*folds, NearestDistances(centers[-1])], {len(folds)})
 
 
 def test_the_same_centers_again(data):
     centers = path(data)
-    folds = [Nearest(c) for c in centers]
+    folds = [NearestSums(c) for c in centers]
     check(data, [*folds, folds[-1], folds[-1]])
     (_, _, changed), _ = ran(Native(), data, [*folds, folds[-1]])
     assert changed == 0
@@ -101,6 +103,6 @@ def test_labels_of_an_iteration_that_the_kernels_have_not_run(data):
             session.state.column("previous").copy_(torch.arange(N) % K)
             if isinstance(engine, Native):
                 session.points.fresh = False
-            results.append(session.fold(Nearest(centers)))
+            results.append(session.fold(NearestSums(centers)))
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)

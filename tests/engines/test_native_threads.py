@@ -29,7 +29,7 @@ PLANS = {
     "robust": lower(recipes.robust(0.02)),
     "softmax": lower(recipes.robust(0.5, "softmax")),
     "top": lower(recipes.robust(0.5, TopK(9))),
-    "medoids": lower(recipes.medoids(1.0)).seeded(5),
+    "medoids": lower(recipes.medoids(1.0)).with_seed(5),
 }
 N, D, K = 70_000, 4, 6
 """More than 2^18 numbers, for which several threads are up."""

@@ -6,7 +6,7 @@ import torch
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Native, instruction_set
-from lloydformer.plans.assign import Measure, Nearest
+from lloydformer.plans.assign import NearestDistances, NearestSums
 
 pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -34,13 +34,13 @@ def exactly(points: torch.Tensor, centers: torch.Tensor) -> np.ndarray:
 
 def folded(points: torch.Tensor, centers: torch.Tensor, fold, leaf: int = 8192, **engine):
     """The labels, and the summary of a fold."""
-    blocks = TensorBlocks(points, leaf=leaf, seen_from=torch.zeros_like(points[0]))
+    blocks = TensorBlocks(points, leaf=leaf, given_origin=torch.zeros_like(points[0]))
     with Native(**engine).open(blocks) as session:
         summary = session.fold(fold(centers))
         return session.labels().numpy().copy(), [np.asarray(part) for part in summary]
 
 
-@pytest.mark.parametrize("fold", [Nearest, Measure])
+@pytest.mark.parametrize("fold", [NearestSums, NearestDistances])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
 @pytest.mark.parametrize("shape", [(203, 1000, 300), (150, 201, 9), (64, 801, 17), (5, 400, 3)])
@@ -58,7 +58,7 @@ def test_labels_are_those_of_float64(shape, isa, dtype, fold):
 def test_several_tiles_and_threads_give_the_same_bits(shape):
     points, centers = problem(*shape, torch.float32)
     expected = exactly(points, centers)
-    for fold in (Nearest, Measure):
+    for fold in (NearestSums, NearestDistances):
         found = [folded(points, centers, fold, 1 << 16, n_threads=threads) for threads in (1, 2, 5)]
         for labels, summary in found:
             np.testing.assert_array_equal(labels, expected)

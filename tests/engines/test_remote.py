@@ -10,7 +10,7 @@ import lloydformer as lf
 from lloydformer.circuits.activations import TopK
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Chunked, instruction_set
-from lloydformer.plans.means import Iterations
+from lloydformer.plans.means import LloydIterations
 
 ESTIMATORS = {
     "kmeans": lf.KMeans(5),
@@ -138,8 +138,8 @@ class Unreadable(TensorBlocks):
 
 
 def test_a_task_that_an_engine_does_not_have_is_declined_without_touching_data():
-    data = Unreadable(torch.zeros(100, 2).double(), seen_from=torch.zeros(2).double())
-    task = Iterations(torch.zeros(3, 2).double(), 0.0, 5, 0.0, 1.0)
+    data = Unreadable(torch.zeros(100, 2).double(), given_origin=torch.zeros(2).double())
+    task = LloydIterations(torch.zeros(3, 2).double(), 0.0, 5, 0.0, 1.0)
     with Chunked(1).open(data) as session:
         assert session.run(task) is None
         with pytest.raises(AssertionError, match="the data were read"):
@@ -157,14 +157,14 @@ class _Moments:
 @pytest.mark.skipif(instruction_set() is None, reason="the kernels were not built here")
 def test_labels_that_were_returned_are_not_written_by_later_folds():
     from lloydformer.engines import Native
-    from lloydformer.plans.assign import Nearest
+    from lloydformer.plans.assign import NearestSums
 
     data = TensorBlocks(torch.from_numpy(points()))
     for engine in (Chunked(1), Native(1), RemoteEngine()):
         with engine.open(data) as session:
-            session.fold(Nearest(session.gather(torch.arange(5))))
+            session.fold(NearestSums(session.gather(torch.arange(5))))
             labels = session.labels()
             copy = labels.clone()
-            session.fold(Nearest(session.gather(torch.arange(50, 55))))
+            session.fold(NearestSums(session.gather(torch.arange(50, 55))))
             assert torch.equal(labels, copy)
             assert not torch.equal(labels, session.labels())

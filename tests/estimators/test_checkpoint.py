@@ -12,9 +12,9 @@ from forked import in_child
 from scipy import sparse
 
 import lloydformer as lf
+from lloydformer.data.storage.pickles import dump_data, load_data
 from lloydformer.estimators import ALGORITHMS
-from lloydformer.estimators.checkpoints import _HEAD, CheckpointFile
-from lloydformer.storage.pickles import pickled, unpickled_data
+from lloydformer.solving.checkpoint import _HEAD, CheckpointFile
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 OWN = {"medoids": {"algorithm": "paper"}, "soft": {"inverse_temperature": 0.5}}
@@ -168,7 +168,7 @@ def test_other_data_are_refused(rows, tmp_path):
 
 
 def with_checksum(value):
-    content = pickled(value)
+    content = dump_data(value)
     return _HEAD + hashlib.sha256(content).digest() + content
 
 
@@ -200,10 +200,10 @@ def test_where_there_is_no_checkpoint_an_error_says_so(rows, tmp_path):
 
 
 def test_bytes_with_anything_but_data_are_refused():
-    assert unpickled_data(pickled({"a": (1, frozenset({2}), None)})) == {"a": (1, {2}, None)}
+    assert load_data(dump_data({"a": (1, frozenset({2}), None)})) == {"a": (1, {2}, None)}
     for value in (print, os.system, in_child, zipfile.ZipFile):
         with pytest.raises(Exception, match="which is no data"):
-            unpickled_data(pickled(value))
+            load_data(dump_data(value))
 
 
 def test_a_class_that_a_module_has_only_imported_is_refused(tmp_path):
@@ -211,7 +211,7 @@ def test_a_class_that_a_module_has_only_imported_is_refused(tmp_path):
     target.write_bytes(b"my thesis")
     call = f"clloydformer.data.numpy_files\nZipFile\n(V{target}\nVw\ntR.".encode()
     with pytest.raises(pickle.UnpicklingError, match="which is no data"):
-        unpickled_data(call)
+        load_data(call)
     assert target.read_bytes() == b"my thesis"
 
 
@@ -277,7 +277,7 @@ def test_another_number_of_threads_goes_on(init, weighted, rng, tmp_path, monkey
     alone = lf.KMeans(**settings).fit(X, sample_weight=weights)
     settings["checkpoint"] = tmp_path / "fit"
     for threads in (1, 2):
-        monkeypatch.setattr("lloydformer.estimators.checkpoints.allowed_threads", lambda: threads)  # noqa: B023
+        monkeypatch.setattr("lloydformer.estimators.checkpoint.allowed_threads", lambda: threads)  # noqa: B023
         if threads == 1:
             with pytest.raises(BrokenError):
                 lf.KMeans(**settings, callback=breaking(4)).fit(X, sample_weight=weights)
@@ -287,7 +287,7 @@ def test_another_number_of_threads_goes_on(init, weighted, rng, tmp_path, monkey
 
 
 def test_a_write_that_fails_in_the_middle_warns_and_hides_no_error(rows, tmp_path, monkeypatch):
-    write = CheckpointFile.write
+    write = CheckpointFile._write
     calls = []
 
     def fail(self):
@@ -296,7 +296,7 @@ def test_a_write_that_fails_in_the_middle_warns_and_hides_no_error(rows, tmp_pat
             raise OSError("checkpoint: cannot write it (disk full)")
         write(self)
 
-    monkeypatch.setattr(CheckpointFile, "write", fail)
+    monkeypatch.setattr(CheckpointFile, "_write", fail)
     settings = {"n_clusters": 60, "random_state": 7, "max_iter": 3, "checkpoint": tmp_path / "fit"}
     with pytest.warns(RuntimeWarning, match="disk full"):
         lf.KMeans(**settings).fit(rows)

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
 import lloydformer as lf
-from lloydformer.algorithms.medoid_distances import METRICS
+from lloydformer.plans.medoid_moves import METRICS
 
 X = np.random.default_rng(0).normal(size=(80, 3))
 MODELS = [lf.KMeans(4, random_state=0), lf.SphericalKMeans(4, random_state=0),

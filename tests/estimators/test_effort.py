@@ -37,7 +37,7 @@ def test_low_is_one_start_without_a_pool():
 
 
 def test_a_number_is_that_of_recombinations():
-    assert effort_of(30).children(5, 100) == effort_of(30).children(50, 100) == 30
+    assert effort_of(30).n_children_for(5, 100) == effort_of(30).n_children_for(50, 100) == 30
     assert 4 <= effort_of(1).n_pool <= effort_of(30).n_pool <= effort_of(10_000).n_pool
 
 
@@ -127,8 +127,8 @@ def test_a_time_limit_ends_what_could_be_one_call(how):
 
 def test_the_first_start_is_run_before_the_others_are_seeded(monkeypatch):
     clock = (number * 0.01 for number in itertools.count())
-    monkeypatch.setattr("lloydformer.solving.relocations.perf_counter", lambda: next(clock))
-    monkeypatch.setattr("lloydformer.estimators.relocating.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("lloydformer.solving.run.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("lloydformer.estimators.base.perf_counter", lambda: next(clock))
     model = lf.RelocatingKMeans(8, effort="best", time_limit=0.2, random_state=0).fit(DIGITS)
     one = lf.KMeans(8, random_state=0, max_iter=1).fit(DIGITS)
     assert 1 < model.n_iter_ < 20
@@ -172,7 +172,7 @@ def test_ctrl_c_while_further_starts_are_seeded_keeps_the_first(monkeypatch):
         yield torch.arange(n_clusters)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lloydformer.estimators.starts.seeds_of_starts", seeds)
+    monkeypatch.setattr("lloydformer.estimators.initial_centers.seeds_of_starts", seeds)
     model = lf.RelocatingKMeans(8, effort="high", time_limit=100.0, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(DIGITS)
@@ -215,10 +215,11 @@ def test_wrong_parameters_are_named(wrong, word):
 
 def test_efforts_grow():
     for k in (10, 50):
-        sizes = [(e.n_pool, e.children(k, 1000)) for e in EFFORTS.values()]
+        sizes = [(e.n_pool, e.n_children_for(k, 1000)) for e in EFFORTS.values()]
         assert sizes == sorted(sizes)
     high = effort_of("high")
-    assert high.children(24, 400) < high.children(25, 400) < high.children(25, 399)
+    assert high.n_children_for(24, 400) < high.n_children_for(25, 400)
+    assert high.n_children_for(25, 400) < high.n_children_for(25, 399)
 
 
 @pytest.mark.parametrize("effort", ["medium", "high", "best"])
@@ -264,8 +265,8 @@ def test_a_large_budget_is_still_one_call(how, monkeypatch):
     if lf.engines.instruction_set() is None:
         pytest.skip("the kernels of the native engine were not built here")
     one = lf.RelocatingKMeans(3, effort=3, random_state=0).fit(SMALL)
-    monkeypatch.setattr("lloydformer.solving.recombinations.Walk", steps)
-    monkeypatch.setattr("lloydformer.solving.effort.Effort.children", lambda self, k, n: 3)
+    monkeypatch.setattr("lloydformer.solving.recombinations.RelocationRun", steps)
+    monkeypatch.setattr("lloydformer.solving.effort.Effort.n_children_for", lambda self, k, n: 3)
     two = lf.RelocatingKMeans(3, random_state=0, engine="native", **how)
     assert two.fit(SMALL).inertia_ <= one.inertia_ * (1 + 1e-9)
 

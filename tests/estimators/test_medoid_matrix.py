@@ -102,9 +102,11 @@ def alike(value: float, dtype: type) -> np.ndarray:
 
 
 TOO_LARGE = [
-    alike(np.finfo(np.float32).max, np.float32), alike(1e307, np.float64),
-    alike(np.inf, np.float64), alike(np.nan, np.float64),
-]  # fmt: skip
+    alike(np.finfo(np.float32).max, np.float32),
+    alike(1e307, np.float64),
+    alike(np.inf, np.float64),
+    alike(np.nan, np.float64),
+]
 
 
 @pytest.mark.parametrize("distances", TOO_LARGE)
@@ -136,10 +138,13 @@ def test_tensors_come_back(metric, data, dtype):
     model = lf.KMedoids(3, metric=metric, random_state=0).fit(rows)
     arrays = lf.KMedoids(3, metric=metric, random_state=0).fit(rows.to(torch.float64).numpy())
     found = {
-        "centers": model.cluster_centers_, "labels": model.labels_, "rows": model.medoid_indices_,
-        "predict": model.predict(rows), "transform": model.transform(rows),
+        "centers": model.cluster_centers_,
+        "labels": model.labels_,
+        "rows": model.medoid_indices_,
+        "predict": model.predict(rows),
+        "transform": model.transform(rows),
         "own": model.distances_to_centers(rows, model.labels_),
-    }  # fmt: skip
+    }
     assert all(isinstance(each, torch.Tensor) for each in found.values())
     halves = dtype in (torch.bfloat16, torch.float16)
     assert model.cluster_centers_.dtype == (torch.float32 if halves else dtype)
@@ -165,8 +170,10 @@ def test_too_few_rows_with_weight():
         model.fit(DISTANCES[:2, :2])
 
 
-@pytest.mark.parametrize(("algorithm", "n", "starts"), [
-    ("relocate", 256, 10), ("relocate", 257, 1), ("fasterpam", 20, 1)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("algorithm", "n", "starts"),
+    [("relocate", 256, 10), ("relocate", 257, 1), ("fasterpam", 20, 1)],
+)
 def test_few_rows_get_ten_starts(monkeypatch, algorithm, n, starts):
     run, runs = medoid_matrix._run, []
 

@@ -13,7 +13,7 @@ from lloydformer.engines import ENGINES, Native, instruction_set
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.native import engine as native_engine
 from lloydformer.plans.means import MeansPlan
-from lloydformer.solving.minibatches import DrawnRows, SampledStart
+from lloydformer.solving.minibatches import DrawnRows, best_on_sample
 
 
 def blobs(n=3000, d=4, k=5, seed=0, dtype=np.float64):
@@ -168,12 +168,13 @@ def test_the_best_of_several_starts():
     data = TensorBlocks(X)
     good = lf.KMeans(5, random_state=0).fit(X).cluster_centers_ - data.origin
     starts = [good + away for away in (20.0, 0.0, 30.0)]
-    begin = SampledStart(
-        lambda session: iter(starts), lambda rows: Chunked(1).open(data.subset(rows)), MeansPlan(),
-        DrawnRows.by_weight(None, 600, 0), 300,
-    )  # fmt: skip
-    with Chunked(1).open(data) as session:
-        assert [best is starts[1] for best in begin(session)] == [True]
+    best = best_on_sample(
+        lambda session: iter(starts),
+        lambda rows: Chunked(1).open(data.subset(rows)),
+        MeansPlan(),
+        DrawnRows.by_weight(None, 600, 0).sample(300),
+    )
+    assert [found is starts[1] for found in best] == [True]
 
 
 @pytest.mark.parametrize("empty", ["keep", "error"])

@@ -9,7 +9,7 @@ import torch
 
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.scaling import scaling_of
+from lloydformer.data.column_statistics import fit_scaling
 from lloydformer.engines.native import instruction_set
 from lloydformer.estimators import Clusterer, base
 
@@ -69,7 +69,7 @@ def test_weights(name: str, general: Any) -> None:
 
 def test_scaled_blocks_and_tensors(general: Any) -> None:
     points = torch.from_numpy(rows(500, 4)) * torch.tensor([1.0, 1e3, 1e-3, 5.0])
-    blocks = TensorBlocks(points, scaling=scaling_of(points, "standard"))
+    blocks = TensorBlocks(points, scaling=fit_scaling(points, "standard"))
     model = ESTIMATORS["kmeans"]().fit(blocks)
     for X in (blocks, points, points.numpy(), points.float()):
         for method in ANSWERS:

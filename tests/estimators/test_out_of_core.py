@@ -16,7 +16,7 @@ FIXED = 40 * 10**6
 MEASURE = """
 import sys, threading
 import lloydformer as lf
-from lloydformer.data import scratch
+from lloydformer.data import mapped_files
 
 def anonymous():
     lines = open("/proc/self/status").read().splitlines()
@@ -32,7 +32,7 @@ for case in cases:
             peak[0] = max(peak[0], anonymous())
     watcher = threading.Thread(target=watch)
     watcher.start()
-    eval(case, {"lf": lf, "path": path, "scratch": scratch})
+    eval(case, {"lf": lf, "path": path, "scratch": mapped_files})
     over.set()
     watcher.join()
     print(max(peak[0], anonymous()) - before)
@@ -98,7 +98,7 @@ def test_beyond_the_threshold_state_and_columns_are_on_disk(million):
     columns = [str(i) for i in range(1, D)]
     (_, above) = anonymous_bytes(
         million,
-        "setattr(scratch, '_IN_MEMORY', 10**6)",
+        "setattr(mapped_files, '_IN_MEMORY', 10**6)",
         f"lf.TrimmedKMeans(3, init='random', n_init=2, max_iter=2, random_state=0)"
         f".fit(lf.data.open(path, columns={columns}))",
     )

@@ -12,8 +12,8 @@ from scipy import sparse
 
 import lloydformer as lf
 from lloydformer.circuits.activations import Softmax, TopK
+from lloydformer.data.storage import model_folder
 from lloydformer.estimators import Clusterer
-from lloydformer.storage import model_folder
 
 X = np.random.default_rng(5).normal([100.0, 0.0, -7.0], 1.0, size=(300, 3))
 MODELS = [

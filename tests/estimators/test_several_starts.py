@@ -7,10 +7,12 @@ import torch
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
-from lloydformer.plans.assign import Measure
+from lloydformer.plans.assign import NearestDistances
 from lloydformer.plans.means import MeansPlan
+from lloydformer.solving.driver import Interrupted, Restarts, solve
+from lloydformer.solving.iterations import PlanIterations
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.solve import Interrupted, solve
+from lloydformer.solving.run import FitContext
 
 X = np.random.default_rng(0).normal(size=(3000, 3))
 
@@ -31,11 +33,14 @@ def test_ctrl_c_while_the_second_start_is_drawn_keeps_the_labels_of_the_first():
 
     def starts(session):
         yield first
-        session.fold(Measure(first.flip(0)))  # labels of another start
+        session.fold(NearestDistances(first.flip(0)))  # labels of another start
         raise KeyboardInterrupt
 
-    data = TensorBlocks(points, seen_from=torch.zeros(1).double())
-    with pytest.raises(Interrupted) as stop, Chunked(1).open(data) as session:
-        solve(MeansPlan(), session, starts, Rules())
+    data = TensorBlocks(points, given_origin=torch.zeros(1).double())
+    with Chunked(1).open(data) as session:
+        fit = FitContext.create(MeansPlan(), session, Rules())
+        restarts = Restarts(2, starts(session))
+        with pytest.raises(Interrupted) as stop:
+            solve(fit, restarts, PlanIterations())
     assert stop.value.result is not None
     assert stop.value.result.labels.tolist() == [0, 0, 1, 1]

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import lloydformer as lf
+from lloydformer.learning import pretrained as reading
 
 
 def learned(k=6, **given):
@@ -54,9 +55,8 @@ def test_centers_are_those_of_the_circuit_on_scaled_data(X):
     low, span = X.min(axis=0), X.max(axis=0) - X.min(axis=0)
     circuit = lf.learning.load("d4-k6").circuit()
     trace = circuit(torch.tensor((X - low) / span), torch.tensor((start - low) / span), 5)
-    wanted = trace.centers[-1].detach().numpy() * span + low
-    np.testing.assert_allclose((model.cluster_centers_ - low) / span, (wanted - low) / span,
-                               atol=1e-6)  # fmt: skip
+    scaled = (model.cluster_centers_ - low) / span
+    np.testing.assert_allclose(scaled, trace.centers[-1].detach().numpy(), atol=1e-6)
 
 
 def test_predict_transform_and_score(X, fitted):
@@ -146,6 +146,14 @@ def test_clone_pipeline_and_saving(X, fitted, tmp_path):
 def test_other_sizes_are_refused_with_the_repair(X, k, pretrained, words):
     with pytest.raises(ValueError, match=words):
         learned(k, pretrained=pretrained).fit(X)
+
+
+@pytest.mark.parametrize("pretrained", ["symmetric", "d4-k6", "auto"])
+def test_the_card_is_read_once_per_fit(X, pretrained, monkeypatch):
+    paths, read_json = [], reading.read_json
+    monkeypatch.setattr(reading, "read_json", lambda path: (paths.append(path), read_json(path))[1])
+    learned(6, pretrained=pretrained, n_init=2).fit(X)
+    assert len(paths) == 1
 
 
 def test_sample_weights_are_refused(X):

@@ -3,7 +3,7 @@
 import torch
 
 from lloydformer.learning import load
-from lloydformer.learning.evaluation import compare, compare_on, unseen
+from lloydformer.learning.evaluation import compare, compare_on, draw_unseen
 from lloydformer.learning.objective import smoothed_objective
 
 
@@ -11,7 +11,7 @@ def test_means_are_over_tasks_and_centers_are_the_last():
     layer = load("d4-k6")
     tasks = layer.settings.tasks
     found = compare(layer.layer, layer.weights, tasks, n_tasks=6, n_steps=3, seed=5)
-    batch = unseen(tasks, n_tasks=6, seed=5)
+    batch = draw_unseen(tasks, n_tasks=6, seed=5)
     again = compare_on(batch, layer.layer, layer.weights, n_steps=3, seed=5)
     assert torch.equal(found.by_layer, again.by_layer)
     assert found.n_tasks == 6
@@ -27,7 +27,7 @@ def test_means_are_over_tasks_and_centers_are_the_last():
 def test_seed_changes_the_tasks_and_centers_change_the_result():
     layer = load("d4-k6")
     tasks = layer.settings.tasks
-    one, other = unseen(tasks, n_tasks=2, seed=0), unseen(tasks, n_tasks=2, seed=1)
+    one, other = draw_unseen(tasks, n_tasks=2, seed=0), draw_unseen(tasks, n_tasks=2, seed=1)
     assert not torch.equal(one.points, other.points)
     swapped = one._replace(centers=one.points[:, :, :6])
     ways = [compare_on(b, layer.layer, layer.weights, n_steps=1).by_layer for b in (one, swapped)]

@@ -9,10 +9,10 @@ from stopped_training import train_until
 
 import lloydformer as lf
 from lloydformer.circuits.gradients import NoGradientWarning
-from lloydformer.learning import LearnedKMeans, Run, Settings, Tasks, load, starts, train
-from lloydformer.learning.export import export_runs, scores
+from lloydformer.learning import LearnedKMeans, Run, Settings, Tasks, initial_weights, load, train
+from lloydformer.learning.export import compare_runs, export_runs
 from lloydformer.learning.lloyd import lloyd_step
-from lloydformer.learning.trainer import make_trainer
+from lloydformer.learning.trainer import Trainer
 
 LEARNED = [
     {"codes": codes, "activation": activation, "bias": bias, "scaled": bias}
@@ -34,7 +34,7 @@ BASES = {
 
 def measured(settings, family="normal"):
     """The objective relative to a Lloyd step, before the first step of training."""
-    trainer = make_trainer(settings, [Run(family=family)], "cpu")
+    trainer = Trainer(settings, [Run(family=family)], "cpu")
     trainer.evaluate()
     return trainer.measured
 
@@ -56,20 +56,21 @@ def test_it_does_so_in_every_family(family):
 @pytest.mark.parametrize("options", LEARNED, ids=str)
 def test_at_low_temperatures_it_is_lloyds_step(monkeypatch, options):
     """The construction, without what makes it easier to train."""
-    monkeypatch.setattr(starts, "ASSIGN", 1e9)
-    monkeypatch.setattr(starts, "APART", {"softmax": 100.0, "sparsemax": 100.0})
+    monkeypatch.setattr(initial_weights, "ASSIGN", 1e9)
+    monkeypatch.setattr(initial_weights, "APART", {"softmax": 100.0, "sparsemax": 100.0})
     layer = Settings(Tasks(3, 5, 40), **options).layer
     batch = Tasks(3, 5, 40).draw(("normal",), torch.tensor([1]), torch.tensor(0), 6)
     points, centers = batch.points.double(), batch.centers.double()
-    moved = layer(starts.constructed(layer)[None].double(), points, centers)
+    moved = layer(initial_weights.construct_weights(layer)[None].double(), points, centers)
     expected = lloyd_step(points, centers, torch.tensor([0]), torch.tensor(0))
     torch.testing.assert_close(moved, expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.long
 def test_training_improves_on_the_construction_and_random_weights_are_far_behind():
-    settings = Settings(Tasks(2, 3, 40), n_steps=200, batch_size=8, evaluate_every=100,
-                        n_validation=100)  # fmt: skip
+    settings = Settings(
+        Tasks(2, 3, 40), n_steps=200, batch_size=8, evaluate_every=100, n_validation=100
+    )
     constructed, random = (
         train(settings, start=start, device="cpu").history for start in ("constructed", "random")
     )
@@ -85,9 +86,9 @@ def test_training_improves_on_the_construction_and_random_weights_are_far_behind
 def test_a_constructed_recipe_starts_at_its_weights(name):
     """One run of the layer is one layer of the circuit."""
     settings = Settings(Tasks(2, 3, 20)).with_recipe(BASES[name], "constructed")
-    trainer = make_trainer(settings, [Run(0), Run(1)], "cpu")
+    trainer = Trainer(settings, [Run(0), Run(1)], "cpu")
     assert torch.equal(trainer.state.weights[0], trainer.state.weights[1])
-    batch = trainer._draw(trainer.seeds, trainer.state.step, 3)
+    batch = trainer.draw(trainer.seeds, trainer.state.step, 3)
     moved = trainer.layer(trainer.state.weights, *batch)
     circuit = lf.Circuit(BASES[name], 2, 3)
     for run in (0, 1):
@@ -99,8 +100,10 @@ def test_a_constructed_recipe_starts_at_its_weights(name):
 
 
 def test_a_hard_recipe_is_trained_straight_through():
-    settings = Settings(Tasks(2, 3, 40), n_steps=200, batch_size=8, evaluate_every=100,
-                        n_validation=100, learning_rate=0.001)  # fmt: skip
+    settings = Settings(
+        Tasks(2, 3, 40), n_steps=100, batch_size=8, evaluate_every=100, n_validation=100
+    )
+    settings = replace(settings, learning_rate=0.001)
     trained = train(settings, recipe=THROUGH, start="constructed", device="cpu")
     first, last = (trained.history[i].relative[0] for i in (0, -1))
     assert first == pytest.approx(1.0, abs=1e-3)  # a Lloyd step, but for empty clusters
@@ -135,9 +138,9 @@ def test_resume_together_and_alone_give_the_same_weights(settings, recipe, tmp_p
 
 def test_noise_belongs_to_the_seed():
     settings = Settings(Tasks(2, 3, 20), start="constructed", start_noise=0.1)
-    both = starts.start_weights(settings, [Run(4), Run(5)])
-    quiet = starts.start_weights(replace(settings, start_noise=0.0), [Run(4)])
-    assert torch.equal(starts.start_weights(settings, [Run(5)])[0], both[1])
+    both = initial_weights.initial_weights(settings, [Run(4), Run(5)])
+    quiet = initial_weights.initial_weights(replace(settings, start_noise=0.0), [Run(4)])
+    assert torch.equal(initial_weights.initial_weights(settings, [Run(5)])[0], both[1])
     assert not torch.equal(both[0], both[1])
     assert (both - quiet).std().item() == pytest.approx(0.1, rel=0.1)
 
@@ -146,7 +149,7 @@ def test_noise_belongs_to_the_seed():
 def test_trained_weights_are_saved_with_their_recipe(recipe, tmp_path, rng):
     settings = Settings(Tasks(2, 3, 30), n_steps=4, evaluate_every=2, n_validation=4)
     trained = train(settings, recipe=recipe, start="constructed", device="cpu")
-    (card,) = export_runs(tmp_path, trained, scores(trained, n_tasks=4, n_steps=2))
+    (card,) = export_runs(tmp_path, trained, compare_runs(trained, n_tasks=4, n_steps=2))
     assert json.loads(card.read_text())["log"]["rows"][0][0] == 0
     found = load(card)
     assert found.settings == trained.settings

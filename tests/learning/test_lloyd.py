@@ -6,15 +6,15 @@ import pytest
 import torch
 from cuda_on_cpu import lloyd_paths_on_cpu, need_compiler, need_gpu
 
-from lloydformer.engines.cuda.paths import lloyd_paths
+from lloydformer.engines.cuda.batch import run_lloyd_paths
 from lloydformer.learning import Run, Settings, Tasks, load
-from lloydformer.learning.evaluation import compare_on, unseen
+from lloydformer.learning.evaluation import compare_on, draw_unseen
 from lloydformer.learning.lloyd import has_kernel, lloyd_path, lloyd_step
 from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.random_numbers import stream_keys
 from lloydformer.learning.tasks import Batch
-from lloydformer.learning.trainer import make_trainer
-from lloydformer.paper.starts import descended
+from lloydformer.learning.trainer import Trainer
+from lloydformer.paper.lloyd_comparison import run_lloyd_steps
 
 SEEDS = torch.tensor([3, 8])
 SMALL = Tasks(4, 6, 40)
@@ -61,13 +61,15 @@ def test_runs_may_share_their_points():
 
 def log_objectives():
     """What training and the paper's tables take from Lloyd's algorithm, on small tasks."""
-    layer, batch = load("d4-k6"), with_empty(unseen(SMALL, n_tasks=4))
+    layer, batch = load("d4-k6"), with_empty(draw_unseen(SMALL, n_tasks=4))
     found = compare_on(batch, layer.layer, layer.weights, n_steps=5)
-    trainer = make_trainer(Settings(SMALL, n_unrolled=2, n_validation=3), RUNS, "cpu")
+    trainer = Trainer(Settings(SMALL, n_unrolled=2, n_validation=3), RUNS, "cpu")
     return {
         "comparison": found.by_lloyd,
         "validation": trainer.validation[2].log(),
-        "shared points": descended(Batch(batch.points, batch.centers.repeat(3, 1, 1, 1)), 4, 0),
+        "shared points": run_lloyd_steps(
+            Batch(batch.points, batch.centers.repeat(3, 1, 1, 1)), 4, 0
+        ),
     }
 
 
@@ -87,7 +89,7 @@ def launches(kernels, monkeypatch):
         return found[-1]
 
     monkeypatch.setattr("lloydformer.learning.lloyd.has_kernel", lambda *given: True)
-    monkeypatch.setattr("lloydformer.engines.cuda.paths.lloyd_paths", launch)
+    monkeypatch.setattr("lloydformer.engines.cuda.batch.run_lloyd_paths", launch)
     return found
 
 
@@ -128,15 +130,15 @@ class TestOnGpu:
         found = []
 
         def launch(*given):
-            found.append(lloyd_paths(*given))
+            found.append(run_lloyd_paths(*given))
             return found[-1]
 
-        monkeypatch.setattr("lloydformer.engines.cuda.paths.lloyd_paths", launch)
+        monkeypatch.setattr("lloydformer.engines.cuda.batch.run_lloyd_paths", launch)
         return found
 
     @pytest.mark.parametrize("family", ["normal", "cauchy", "lognormal"])
     def test_unseen_tasks(self, launches, family):
-        batch = with_empty(unseen(Tasks(), family, 64, device="cuda"))
+        batch = with_empty(draw_unseen(Tasks(), family, 64, device="cuda"))
         seeds = torch.zeros(1, dtype=torch.int64, device="cuda")
         path, again = (lloyd_path(*batch, seeds, 20) for _ in range(2))
         assert len(launches) == 2
@@ -148,7 +150,7 @@ class TestOnGpu:
             torch.testing.assert_close(*logs, rtol=0, atol=1e-5)
 
     def test_validation_of_training(self, launches):
-        trainer = make_trainer(Settings(n_unrolled=3, n_validation=320), RUNS, "cuda")
+        trainer = Trainer(Settings(n_unrolled=3, n_validation=320), RUNS, "cuda")
         assert len(launches) == 1
         points, centers, found = (part.cpu().double() for part in trainer.validation)
         seeds = stream_keys(trainer.seeds.cpu(), "validation", torch.tensor(0))
@@ -157,7 +159,7 @@ class TestOnGpu:
 
     @pytest.mark.parametrize("sizes", [(32, 17, 512), (65, 10, 512), (64, 10, 1024)])
     def test_other_sizes_are_left_to_torch(self, launches, sizes):
-        batch = unseen(Tasks(*sizes), n_tasks=8, device="cuda")
+        batch = draw_unseen(Tasks(*sizes), n_tasks=8, device="cuda")
         assert not has_kernel(batch.points, sizes[1])
         lloyd_path(*batch, torch.zeros(1, dtype=torch.int64, device="cuda"), 2)
         assert launches == []

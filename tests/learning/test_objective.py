@@ -8,7 +8,7 @@ from entmax import sparsemax
 from torch.autograd import gradcheck
 
 from lloydformer.learning.objective import relative_objective, smoothed_objective
-from lloydformer.numerics.objectives import kmeans_objective
+from lloydformer.numerics.clusters import kmeans_objective
 
 
 @pytest.fixture

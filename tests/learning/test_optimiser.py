@@ -32,8 +32,8 @@ def test_adam_is_torchs_for_each_run(clip):
             if clip:
                 torch.nn.utils.clip_grad_norm_([parameter], clip)
             adam.step()
-    torch.testing.assert_close(state.weights, torch.stack([p.data for p in theirs]), rtol=1e-6,
-                               atol=1e-9)  # fmt: skip
+    wanted = torch.stack([p.data for p in theirs])
+    torch.testing.assert_close(state.weights, wanted, rtol=1e-6, atol=1e-9)
 
 
 def test_the_rate_is_halved_after_five_evaluations_without_improvement():

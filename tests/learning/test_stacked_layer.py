@@ -1,15 +1,20 @@
 """The stacked layer equals the circuit: same centers and gradients for every run."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.autograd import gradcheck
 
 import lloydformer as lf
 from lloydformer.circuits.activations import NOTHING, Softmax
-from lloydformer.learning.attention import DropoutAttention, DropWeights
-from lloydformer.learning.dropout import Dropout
-from lloydformer.learning.stacked_heads import _in_chunks as in_chunks
-from lloydformer.learning.stacked_layer import StackedLayer
+from lloydformer.learning.random_numbers import Dropout
+from lloydformer.learning.stacked_layer import (
+    DropoutAttention,
+    StackedHeads,
+    StackedLayer,
+    drop_weights,
+)
 from lloydformer.learning.tasks import Tasks
 
 SEEDS = [3, 5]
@@ -51,21 +56,26 @@ def test_without_gradients_queries_are_processed_in_chunks(monkeypatch):
     points, centers = problem()
     weights = layer.begin(SEEDS).double()
     whole = layer(weights, points, centers)
-    monkeypatch.setattr("lloydformer.learning.stacked_heads._CELLS", 2 * 2 * 20 * 3)
+    monkeypatch.setattr("lloydformer.learning.stacked_layer._CELLS", 2 * 2 * 20 * 3)
     with torch.no_grad():
         torch.testing.assert_close(layer(weights, points, centers), whole)
 
 
 def test_chunks_never_hold_more_scores_than_allowed(monkeypatch):
     seen = []
-    monkeypatch.setattr("lloydformer.learning.stacked_heads._CELLS", 100)
+    monkeypatch.setattr("lloydformer.learning.stacked_layer._CELLS", 100)
 
     class Watched(Softmax):
         def __call__(self, scores, context=NOTHING):
             seen.append(scores.numel())
             return super().__call__(scores, context)
 
-    in_chunks(Watched(), torch.ones(2, 30, 3), torch.ones(2, 10, 3), torch.ones(2, 10, 3))
+    recipe = lf.recipes.learned()
+    watched = replace(recipe, encoder_self=replace(recipe.encoder_self, activation=Watched()))
+    heads = StackedHeads(watched, {}, None)
+    tokens = torch.ones(1, 2, 30, 3), torch.ones(1, 2, 10, 3), torch.ones(1, 2, 10, 3)
+    with torch.no_grad():
+        heads("encoder_self", *tokens)
     assert max(seen) <= 100
     assert sum(seen) == 2 * 30 * 10
 
@@ -91,11 +101,11 @@ def test_exactly_the_given_weights_are_dropped():
     torch.testing.assert_close(
         DropoutAttention.apply(queries, keys, values, INDICES), kept @ values
     )
-    assert torch.equal(DropWeights.apply(weights, INDICES), kept)
+    assert torch.equal(drop_weights(weights, INDICES), kept)
 
 
 def test_gradients_of_dropped_weights():
-    assert gradcheck(lambda w: DropWeights.apply(w, INDICES), [small(2, 3, 4).requires_grad_()])
+    assert gradcheck(lambda w: drop_weights(w, INDICES), [small(2, 3, 4).requires_grad_()])
 
 
 def test_dropout_keeps_the_mean():
@@ -112,8 +122,8 @@ def test_dropout_keeps_the_mean():
 
 def test_slots_and_depths_drop_different_weights():
     dropout = Dropout(torch.tensor([1]), torch.tensor(0), 0.3)
-    shapes = {"encoder_cross": (1, 2, 5, 5), "encoder_self": (1, 2, 5, 5)}
-    first, second = dropout.indices(shapes, 0), dropout.indices(shapes, 1)
+    n_weights = {"encoder_cross": 50, "encoder_self": 50}
+    first, second = dropout.indices(n_weights, 0), dropout.indices(n_weights, 1)
     assert not torch.equal(first["encoder_cross"], first["encoder_self"])
     assert not torch.equal(first["encoder_cross"], second["encoder_cross"])
 

@@ -7,8 +7,7 @@ import torch
 from scipy import stats
 
 from lloydformer.learning.families import FAMILIES
-from lloydformer.learning.mixtures import QUANTILES, scale_to_unit_cube
-from lloydformer.learning.tasks import Tasks
+from lloydformer.learning.tasks import QUANTILES, Tasks, scale_to_unit_cube
 
 ZERO = torch.tensor(0)
 NAMES = {"cauchy": "cauchy", "gumbel": "gumbel_r", "laplace": "laplace", "normal": "norm"}

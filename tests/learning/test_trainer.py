@@ -5,8 +5,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lloydformer.learning import Run, Settings, Tasks
-from lloydformer.learning.cuda_graph import GraphedTrainer
-from lloydformer.learning.trainer import make_trainer
+from lloydformer.learning.trainer import GraphedTrainer, Trainer
 
 SETTINGS = {
     "as in the paper": {},
@@ -37,7 +36,7 @@ class HostTouched(TorchDispatchMode):
 def test_a_step_and_an_evaluation_stay_on_the_device(name):
     """Device `meta` stands for CUDA: an operation on the host would break a capture."""
     tasks = Tasks(3, 4, 20, weights="random", scales="random", n_components=(2, 5))
-    trainer = make_trainer(Settings(tasks, **SMALL, **SETTINGS[name]), RUNS, "meta")
+    trainer = Trainer(Settings(tasks, **SMALL, **SETTINGS[name]), RUNS, "meta")
     trainer.step()  # as a warm-up does: fills the caches
     with HostTouched() as watch:
         trainer.step()
@@ -53,7 +52,7 @@ def test_an_operation_on_the_host_is_recorded():
 
 def test_steps_change_only_the_state():
     """Training from a restored state gives the same weights, in the same memory."""
-    trainer = make_trainer(Settings(Tasks(2, 3, 20), **SMALL), RUNS, "cpu")
+    trainer = Trainer(Settings(Tasks(2, 3, 20), **SMALL), RUNS, "cpu")
     before = {name: t.clone() for name, t in trainer.state.tensors().items()}
     places = {name: t.data_ptr() for name, t in trainer.state.tensors().items()}
 
@@ -70,16 +69,14 @@ def test_steps_change_only_the_state():
 
 
 def test_on_the_cpu_nothing_is_captured():
-    trainer = make_trainer(Settings(Tasks(2, 3, 20), **SMALL), RUNS, "cpu")
+    trainer = Trainer(Settings(Tasks(2, 3, 20), **SMALL), RUNS, "cpu")
     graphed = GraphedTrainer(trainer)
     assert (graphed.step, graphed.evaluate) == (trainer.step, trainer.evaluate)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_graphs_train_like_eager_steps():
-    eager, captured = (
-        make_trainer(Settings(Tasks(2, 3, 20), **SMALL), RUNS, "cuda") for _ in range(2)
-    )
+    eager, captured = (Trainer(Settings(Tasks(2, 3, 20), **SMALL), RUNS, "cuda") for _ in range(2))
     graphed = GraphedTrainer(captured)
     for _ in range(20):
         eager.step()

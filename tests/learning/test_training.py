@@ -12,9 +12,13 @@ import pytest
 import torch
 from stopped_training import train_until
 
+from lloydformer.data.storage.model_folder import CONFIG
+from lloydformer.engines.ranks import Ranks
 from lloydformer.learning import Run, Settings, Tasks, train
-from lloydformer.learning.trainer import make_trainer
-from lloydformer.storage.model_folder import CONFIG
+from lloydformer.learning.trainer import Trainer
+from lloydformer.learning.training import RunGroups
+
+FIVE = [Run(seed) for seed in range(5)]
 
 
 def test_training_improves_and_reports(settings, runs):
@@ -28,8 +32,8 @@ def test_training_improves_and_reports(settings, runs):
 @pytest.mark.long
 def test_a_layer_learns():
     """A short training only; the logs of the shipped weights show that they beat a Lloyd step."""
-    settings = Settings(Tasks(8, 3, 32), n_steps=800, batch_size=8, n_validation=64,
-                        evaluate_every=100)  # fmt: skip
+    tasks = Tasks(8, 3, 32)
+    settings = Settings(tasks, n_steps=800, batch_size=8, n_validation=64, evaluate_every=100)
     history = train(settings, [Run(1)], device="cpu").history
     assert history[-1].relative[0] < 1.4 < 1.8 < history[0].relative[0]
 
@@ -71,15 +75,13 @@ def test_runs_give_the_same_weights_together_and_alone(settings, runs, change):
     together = _stepped(settings, runs)
     for number, run in enumerate(runs):
         alone = _stepped(settings, [run])
-        torch.testing.assert_close(together.state.weights[number], alone.state.weights[0],
-                                   rtol=1e-7, atol=1e-7)  # fmt: skip
+        one, other = together.state.weights[number], alone.state.weights[0]
+        torch.testing.assert_close(one, other, rtol=1e-7, atol=1e-7)
         torch.testing.assert_close(together.measured[number], alone.measured[0])
 
 
 def _stepped(settings, runs):
-    trainer = make_trainer(settings, runs, "cpu")
-    trainer.dtype = torch.float64
-    trainer.__post_init__()
+    trainer = Trainer(settings, runs, "cpu", torch.float64)
     for _ in range(settings.n_steps):
         trainer.step()
     trainer.evaluate()
@@ -87,8 +89,8 @@ def _stepped(settings, runs):
 
 
 def test_the_loss_of_each_run(settings, runs):
-    trainer = make_trainer(settings, runs, "cpu")
-    batch = trainer._draw(trainer.seeds, trainer.state.step, 3)
+    trainer = Trainer(settings, runs, "cpu")
+    batch = trainer.draw(trainer.seeds, trainer.state.step, 3)
     losses = trainer.losses(trainer.state.weights, batch)
     for run, loss in enumerate(losses):
         circuit = trainer.layer.circuit(runs[run].seed).eval()
@@ -115,6 +117,39 @@ def test_a_resumed_training_gives_the_same_weights(settings, runs, tmp_path):
     assert torch.equal(done.weights, whole.weights)
 
 
+def test_ranks_share_the_groups_and_some_have_none(settings):
+    def places(size, together):
+        groups = [
+            RunGroups(settings, FIVE, "cpu", together, Ranks(rank, size)) for rank in range(size)
+        ]
+        return [[(place.start, place.stop) for place in one.places] for one in groups]
+
+    assert places(1, None) == [[(0, 5)]]
+    assert places(2, None) == [[(0, 3)], [(3, 6)]]
+    assert places(2, 2) == [[(0, 2)], [(2, 4), (4, 6)]]
+    assert places(3, 3) == [[], [(0, 3)], [(3, 6)]]
+
+
+def test_groups_are_trained_as_if_each_were_alone(settings):
+    settings = replace(settings, n_steps=20)
+    trained = train(settings, FIVE[:3], device="cpu", together=2)
+    assert trained.together == 2
+    for group in (slice(0, 2), slice(2, 3)):
+        alone = train(settings, FIVE[:3][group], device="cpu")
+        assert torch.equal(trained.weights[group], alone.weights)
+        for together, one in zip(trained.history, alone.history, strict=True):
+            assert (together.loss[group], together.relative[group]) == (one.loss, one.relative)
+
+
+def test_a_resume_keeps_the_groups(settings, tmp_path):
+    settings = replace(settings, n_steps=20)
+    whole = train(settings, FIVE[:3], device="cpu", together=1)
+    train_until(10, settings, FIVE[:3], tmp_path, checkpoint_every=1, together=1)
+    resumed = train(settings, FIVE[:3], device="cpu", folder=tmp_path, resume=True)
+    assert resumed.together == 1
+    assert torch.equal(resumed.weights, whole.weights)
+
+
 CHILD = """
 import sys, torch
 from lloydformer.learning import Run, Settings, Tasks, train
@@ -131,8 +166,9 @@ print(trained.weights.double().sum().item().hex(), trained.history[-1].relative[
 
 
 def child(folder):
-    return subprocess.Popen([sys.executable, "-c", CHILD, str(folder)], stdout=subprocess.PIPE,
-                            text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})  # fmt: skip
+    command = [sys.executable, "-c", CHILD, str(folder)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
 def killed_at_random(folder, times, longest):
@@ -184,6 +220,7 @@ def damaged(folder):
     yield config, text.replace('"settings"', '"setting"').encode()
     yield config, text.replace('"seed": 1', '"seed": -1').encode()
     yield config, text.replace('"kind": "training"', '"kind": "other"').encode()
+    yield config, text.replace('"relative"', '"relativ"').encode()
 
 
 def test_a_damaged_checkpoint_is_refused(settings, runs, tmp_path):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lloydformer as lf
-from lloydformer.nn import operators, passes
+from lloydformer.nn import operators
 
 
 def problem(n=7, k=3, d=2, seed=0, dtype=torch.float64):
@@ -64,7 +64,7 @@ def test_blocks_of_rows_do_not_change_the_result(monkeypatch):
         return [*parts, *torch.autograd.grad(sum(part.square().sum() for part in parts), (x, c, w))]
 
     whole = everything()
-    monkeypatch.setattr(passes, "_CELLS", 4 * 7)
+    monkeypatch.setattr(operators, "_CELLS", 4 * 7)
     for one, other in zip(whole, everything(), strict=True):
         torch.testing.assert_close(one, other)
 

@@ -119,8 +119,8 @@ def test_row_uniform_is_philox():
 @given(st.integers(0, 2**40), st.integers(0, 30), st.integers(1, 30))
 def test_row_uniform_does_not_depend_on_the_range(start, offset, count):
     every = row_uniform(3, 1, start, start + 70)
-    assert torch.equal(row_uniform(3, 1, start + offset, start + offset + count),
-                       every[offset : offset + count])  # fmt: skip
+    part = row_uniform(3, 1, start + offset, start + offset + count)
+    assert torch.equal(part, every[offset : offset + count])
 
 
 def test_row_uniform_is_uniform_and_changes_with_number_and_seed():

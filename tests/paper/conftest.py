@@ -5,12 +5,11 @@ from collections.abc import Mapping
 import pytest
 from matplotlib.figure import Figure
 
-from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, TextTable
-from lloydformer.paper.scope import Scope
-from lloydformer.paper.verdict import Tolerance, Verdict, beyond, claim, judged, number
+from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, Scope, TextTable
+from lloydformer.paper.verdict import Tolerance, Verdict, beyond, claim, judge, number
 
+# The pieces that were really run, in order.
 RUNS: list[str] = []
-"""The pieces that were really run, in order."""
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
@@ -24,15 +23,15 @@ def pieces(scope: Scope) -> Mapping[str, Piece]:
     return {"one": piece("one"), "two": piece("two")}
 
 
-def result(found: Mapping[str, Record]) -> Record:
-    return {"rows": {name: [piece["value"]] for name, piece in found.items()}}
+def combine(outputs: Mapping[str, Record]) -> Record:
+    return {"rows": {name: [piece["value"]] for name, piece in outputs.items()}}
 
 
 def verdicts(result: Record) -> list[Verdict]:
     one, two = (result["rows"][name][0] for name in ("one", "two"))
     return [
         number("one", "tab:sample", 3.0, one, Tolerance(0.5, "A round number.")),
-        claim("two | is below one", "sec:sample", f"{two:g}", judged(two < one), "It is not."),
+        claim("two | is below one", "sec:sample", f"{two:g}", judge(two < one), "It is not."),
         beyond("And three?", "not asked"),
     ]
 
@@ -51,8 +50,17 @@ def pictures(result: Record) -> list[Picture]:
     return [Picture("sample", figure, "A line.")]
 
 
-SAMPLE = Artefact("sample", ("tab:sample",), "A sample", "Two numbers.", pieces, result, verdicts,
-                  tables, pictures)  # fmt: skip
+SAMPLE = Artefact(
+    "sample",
+    ("tab:sample",),
+    "A sample",
+    "Two numbers.",
+    pieces,
+    combine,
+    verdicts,
+    tables,
+    pictures,
+)
 
 
 @pytest.fixture

@@ -7,12 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lloydformer.paper.comp_alg import ARTEFACT, informal
-from lloydformer.paper.comp_alg.settings import BEYOND, paper_table
-from lloydformer.paper.comp_alg.verdicts import CLAIMS, differences
-from lloydformer.paper.scope import Scope
+from lloydformer.paper import comp_alg
+from lloydformer.paper.artefact import Scope
+from lloydformer.paper.comp_alg import (
+    ARTEFACT,
+    BEYOND,
+    CLAIMS,
+    informal_weights,
+    paper_table,
+    wrong_cells,
+)
 from lloydformer.paper.verdict import Answer, Kind
-from lloydformer.verify.problems import small_problems
+from lloydformer.paper.verify.problems import small_problems
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +27,7 @@ def result():
     assert list(pieces) == [*paper_table()["rows"], *BEYOND]
     measured = {name: pieces[name]() for name in ("soft", "spherical", "medoids", "informal")}
     found = {name: measured.get(name, measured["soft"]) for name in pieces}
-    return json.loads(json.dumps(ARTEFACT.result(found), allow_nan=False))
+    return json.loads(json.dumps(ARTEFACT.combine(found), allow_nan=False))
 
 
 def test_circuits_agree_with_their_algorithms(result):
@@ -30,7 +36,7 @@ def test_circuits_agree_with_their_algorithms(result):
     assert len(claims) == 12
     assert answers.pop("trimmed") is Answer.OPEN  # a gamma for each cluster
     assert set(answers.values()) == {Answer.HOLDS}
-    assert {*(name for name, *_ in CLAIMS), "lloyd_binary"} == {*paper_table()["rows"], *BEYOND}
+    assert {*(one.circuit for one in CLAIMS), "lloyd_binary"} == {*paper_table()["rows"], *BEYOND}
     assert result["compared"]["soft"]["layers"]["problems"] == 4
     assert result["compared"]["soft"]["free"]["problems"] == 2
     assert 0 < result["compared"]["soft"]["layers"]["deviation"] < 1e-9
@@ -38,7 +44,7 @@ def test_circuits_agree_with_their_algorithms(result):
 
 def test_rows_are_those_of_the_paper(result):
     assert result["rows"] == paper_table()["rows"]
-    assert differences(result["rows"]) == []
+    assert wrong_cells(result["rows"]) == []
     table, beyond = ARTEFACT.tables(result)
     assert [row[6] for row in table.rows][3] == "*Soft k-means"
     assert len(beyond.rows) == len(BEYOND)
@@ -56,7 +62,7 @@ def test_a_wrong_cell_is_named(result, column):
 
 def test_a_missing_row_is_eight_wrong_cells(result):
     rows = {name: row for name, row in result["rows"].items() if name != "soft"}
-    assert len(differences(rows)) == 8
+    assert len(wrong_cells(rows)) == 8
 
 
 @pytest.mark.parametrize("part", ["layers", "free"])
@@ -72,19 +78,20 @@ def test_a_circuit_that_differs_does_not_hold(result, part, key, value):
 def test_the_informal_theorem_has_d_rectified_units_and_needs_their_shift(rng):
     (problem,) = small_problems(rng, 1)
     d, k = problem.points.shape[1], len(problem.centers)
-    weights = informal.informal_weights(problem)
+    weights = informal_weights(problem)
     assert weights.w1.shape == weights.w2.shape == (d, d + k + 2)
-    assert informal.compared(problem, 10).within(1e-12)
+    assert comp_alg.compare_informal(problem, 10).within(1e-12)
     positive = replace(problem, points=problem.points + 9, centers=problem.centers + 9)
-    assert informal.informal_weights(positive).w1[:, -k:].max() == 0  # nothing to shift
-    assert informal.compared(positive, 10).within(1e-9)
+    assert informal_weights(positive).w1[:, -k:].max() == 0  # nothing to shift
+    assert comp_alg.compare_informal(positive, 10).within(1e-9)
 
 
 def test_without_the_shift_the_informal_circuit_is_wrong(rng, monkeypatch):
     problems = small_problems(rng, 5)
-    plain = informal.informal_weights
+    plain = comp_alg.informal_weights
     monkeypatch.setattr(
-        informal, "informal_weights",
+        comp_alg,
+        "informal_weights",
         lambda p: plain(replace(p, points=np.abs(p.points), centers=np.abs(p.centers))),
-    )  # fmt: skip
-    assert not any(informal.compared(problem, 10).within(1e-3) for problem in problems)
+    )
+    assert not any(comp_alg.compare_informal(problem, 10).within(1e-3) for problem in problems)

@@ -5,14 +5,14 @@ import pytest
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.paper import datasets
-from lloydformer.paper.datasets import OPENML, scaled
-from lloydformer.paper.paper_numbers import numbers
+from lloydformer.paper.datasets import OPENML, load_scaled_points
+from lloydformer.paper.paper_numbers import row_names
 
 
 def test_columns_of_a_set_in_the_folder_are_scaled(tmp_path, monkeypatch):
     np.savez(tmp_path / "sonar.npz", X=np.array([[1, 7, -2], [3, 7, 2], [2, 7, 1]]), y=[0, 1, 0])
     monkeypatch.setenv("LLOYDFORMER_DATA", str(tmp_path))
-    assert scaled("sonar").tolist() == [[0, 0, 0], [1, 0, 1], [0.5, 0, 0.75]]
+    assert load_scaled_points("sonar").tolist() == [[0, 0, 0], [1, 0, 1], [0.5, 0, 0.75]]
 
 
 def test_a_set_that_is_not_in_the_folder_is_downloaded_by_number(tmp_path, monkeypatch):
@@ -25,18 +25,18 @@ def test_a_set_that_is_not_in_the_folder_is_downloaded_by_number(tmp_path, monke
     monkeypatch.setenv("LLOYDFORMER_DATA", str(tmp_path))
     monkeypatch.setattr(datasets, "open_points", answer)
     with pytest.raises(ValueError, match=r"pc3: .*the network is away.*LLOYDFORMER_DATA .*pc3.npz"):
-        scaled("pc3")
+        load_scaled_points("pc3")
     assert asked == ["openml:1050"]
 
 
 def test_unavailable_and_unknown_sets_raise_with_the_repair(monkeypatch):
     monkeypatch.delenv("LLOYDFORMER_DATA", raising=False)
     with pytest.raises(ValueError, match=r"ringnorm-zscored: .*set LLOYDFORMER_DATA to a folder"):
-        scaled("ringnorm-zscored")
+        load_scaled_points("ringnorm-zscored")
     with pytest.raises(ValueError, match="name: found 'iris'; pass one of gina-agnostic"):
-        scaled("iris")
+        load_scaled_points("iris")
 
 
 def test_every_set_of_the_three_tables_is_known():
-    wanted = {name for t in ("openml-trf", "rob-res", "med-res") for name in numbers(t)["rows"]}
+    wanted = {name for t in ("openml-trf", "rob-res", "med-res") for name in row_names(t)}
     assert wanted == set(OPENML)

@@ -6,21 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from lloydformer.learning import load
-from lloydformer.learning.evaluation import unseen
-from lloydformer.learning.tasks import Tasks
-from lloydformer.paper.attention_heads import HEADS, constructed, maps
-from lloydformer.paper.lrn_attn_map import ARTEFACT
-from lloydformer.paper.lrn_attn_map.experiment import similarity
-from lloydformer.paper.matrix_text import read
-from lloydformer.paper.scope import Scope
+from lloydformer.paper.artefact import Scope
+from lloydformer.paper.attention_heads import HEADS, parse_matrix
+from lloydformer.paper.lrn_attn_map import ARTEFACT, similarity
 from lloydformer.paper.verdict import Answer, Kind
 
 
 @pytest.fixture(scope="module")
 def made():
     pieces = ARTEFACT.pieces(Scope(trials=5))
-    return ARTEFACT.result({name: piece() for name, piece in pieces.items()})
+    return ARTEFACT.combine({name: piece() for name, piece in pieces.items()})
 
 
 @pytest.fixture
@@ -35,59 +30,35 @@ def undecided(result) -> list[int]:
     return [n for n, claim in enumerate(claims) if claim.answer is Answer.UNDECIDED]
 
 
-@pytest.fixture(scope="module")
-def task():
-    points, centers = unseen(Tasks(), n_tasks=2)
-    return points[0, 1], centers[0, 1]
-
-
 def test_similarity_by_hand():
     learned = torch.tensor([[0.5, 0.5], [0.25, 0.75]]).double()
     found = similarity(learned, torch.eye(2).double())
     entropy = -(0.25 * np.log(0.25) + 0.75 * np.log(0.75))
     expected = {
-        "keys": (2 + np.exp(entropy)) / 2, "built_keys": 1.0, "largest": 0.625, "agreement": 1.0,
-        "mass": 0.625, "distance": 0.375, "of": 2,
-    }  # fmt: skip
+        "keys": (2 + np.exp(entropy)) / 2,
+        "built_keys": 1.0,
+        "largest": 0.625,
+        "agreement": 1.0,
+        "mass": 0.625,
+        "distance": 0.375,
+        "of": 2,
+    }
     assert found == pytest.approx(expected)
-
-
-def test_a_learned_map_is_the_softmax_of_scaled_distances(task):
-    """The encoder's cross-attention in plain numpy, from the weights."""
-    layer = load("d32-k10")
-    named = {name: part[0].numpy() for name, part in layer.layer.named(layer.weights).items()}
-    x = np.pad(task[0].numpy(), ((0, 0), (0, 10)))
-    c = np.hstack([task[1].numpy(), np.eye(10)])
-    of = "layers.0.encoder_cross"
-    q = x @ named[f"{of}.query"].T + named[f"{of}.query_bias"]
-    k = c @ named[f"{of}.key"].T + named[f"{of}.key_bias"]
-    scores = -np.square(q[:, None] - k).sum(axis=2) / np.sqrt(42)
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    known = weights / weights.sum(axis=1, keepdims=True)
-    found = maps(layer.circuit(), *task)["encoder_cross"]
-    np.testing.assert_allclose(found.numpy(), known, atol=2e-4)
-
-
-def test_the_constructed_maps_are_the_steps_of_lloyds_algorithm(task):
-    x, c = (part.double() for part in task)
-    found = maps(constructed(load("d32-k10")), x, c)
-    labels = (x[:, None] - c).square().sum(dim=2).argmin(dim=1)
-    members = torch.nn.functional.one_hot(labels, 10).double()
-    torch.testing.assert_close(found["encoder_cross"], members)
-    torch.testing.assert_close(found["encoder_self"], torch.eye(512).double())
-    torch.testing.assert_close(found["decoder_cross"], (members / members.sum(dim=0)).T)
-    torch.testing.assert_close(found["decoder_self"], torch.eye(10).double())
 
 
 def test_four_tasks_are_saved_with_the_shapes_of_the_caption(result):
     assert len(result["shown"]) == 4
     assert result["n_tasks"] == 5
-    shapes = {head: tuple(read(rows).shape) for head, rows in result["shown"][0]["lrn"].items()}
+    shapes = {
+        head: tuple(parse_matrix(rows).shape) for head, rows in result["shown"][0]["lrn"].items()
+    }
     assert shapes == {
-        "encoder_cross": (30, 10), "encoder_self": (64, 64), "decoder_cross": (10, 30),
+        "encoder_cross": (30, 10),
+        "encoder_self": (64, 64),
+        "decoder_cross": (10, 30),
         "decoder_self": (10, 10),
-    }  # fmt: skip
-    kept = read(result["shown"][2]["thm"]["encoder_self"])
+    }
+    kept = parse_matrix(result["shown"][2]["thm"]["encoder_self"])
     torch.testing.assert_close(kept, torch.eye(64).double() / 8, atol=0.01, rtol=0)
 
 

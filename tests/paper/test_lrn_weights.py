@@ -6,12 +6,11 @@ import pytest
 import torch
 
 from lloydformer.learning import load
-from lloydformer.paper.attention_heads import HEADS, constructed, matrices
-from lloydformer.paper.lrn_weights import ARTEFACT
-from lloydformer.paper.lrn_weights.experiment import similarity
-from lloydformer.paper.lrn_weights.pictures import matrix
-from lloydformer.paper.matrix_text import read, written
-from lloydformer.paper.scope import Scope
+from lloydformer.paper.artefact import Scope
+from lloydformer.paper.attention_heads import (
+    head_matrices,
+)
+from lloydformer.paper.lrn_weights import ARTEFACT, read_matrix, similarity
 from lloydformer.paper.verdict import Answer, Kind
 from lloydformer.plots.palette import SIGNED_WORDS
 
@@ -19,7 +18,7 @@ from lloydformer.plots.palette import SIGNED_WORDS
 @pytest.fixture(scope="module")
 def made():
     pieces = ARTEFACT.pieces(Scope())
-    return ARTEFACT.result({name: piece() for name, piece in pieces.items()})
+    return ARTEFACT.combine({name: piece() for name, piece in pieces.items()})
 
 
 @pytest.fixture
@@ -43,43 +42,9 @@ def test_similarity_by_hand():
     assert similarity(-built - 1e-3, built)["cosine"] == pytest.approx(-1, abs=1e-2)
 
 
-def test_matrices_are_the_weights_and_a_rotation_does_not_change_their_product():
-    layer = load("d32-k10")
-    named = {name: part[0].double() for name, part in layer.layer.named(layer.weights).items()}
-    found = matrices(layer.circuit())
-    for head in HEADS:
-        q, k = (named[f"layers.0.{head}.{name}"] for name in ("query", "key"))
-        assert torch.equal(found[head]["Q"], q)
-        assert torch.equal(found[head]["K"], k)
-        turn = torch.linalg.qr(torch.randn(42, 42, dtype=torch.float64)).Q
-        product = (turn @ q).T @ (turn @ k)  # rem:inf-params
-        torch.testing.assert_close(found[head]["QtK"], product)
-
-
-def test_constructed_matrices_are_those_of_the_theorem():
-    """Q and K read position in the encoder, codes in the decoder; V the other, once negated."""
-    found = matrices(constructed(load("d32-k10")))
-    position = torch.diag(torch.tensor([1.0] * 32 + [0.0] * 10)).double()
-    codes = torch.eye(42).double() - position
-    expected = {
-        "encoder_cross": (position, position, codes), "encoder_self": (position, position, -codes),
-        "decoder_cross": (codes, codes, position), "decoder_self": (codes, codes, -position),
-    }  # fmt: skip
-    for head, three in expected.items():
-        for name, wanted in zip("QKV", three, strict=True):
-            assert torch.equal(found[head][name], wanted)
-        assert torch.equal(found[head]["QtK"], three[0])
-
-
-def test_matrices_as_text():
-    values = torch.tensor([[0.123456, -2.0], [0.0, 1e-9]])
-    assert written(values) == ["0.123 -2", "0 1e-09"]
-    torch.testing.assert_close(read(written(values)), values.double(), atol=1e-3, rtol=0)
-
-
 def test_all_points_of_the_text_hold_for_the_layer_in_the_package(result):
     assert wrong(result, Answer.FAILS) == []
-    value = matrices(load("d32-k10").circuit())["encoder_self"]["V"][:32, :32]
+    value = head_matrices(load("d32-k10").circuit())["encoder_self"]["V"][:32, :32]
     known = float((value * torch.eye(32)).sum() / value.norm() / 32**0.5)
     assert ARTEFACT.verdicts(result)[3].here.endswith(f"of the position {known:.2f}")
     assert len(result["rows"]) == 4 * 4 + 1
@@ -127,6 +92,6 @@ def test_tables_and_pictures(result):
     assert axes[0].get_title() == "$Q_1$ [Thm]"
     assert axes[7].get_title() == r"$Q_1^\top K_1$ [Lrn]"
     shown = torch.as_tensor(axes[7].images[0].get_array())
-    torch.testing.assert_close(shown, matrix(result, "encoder_cross", "QtK", "lrn"))
-    known = matrices(load("d32-k10").circuit())["encoder_cross"]["QtK"]
+    torch.testing.assert_close(shown, read_matrix(result, "encoder_cross", "QtK", "lrn"))
+    known = head_matrices(load("d32-k10").circuit())["encoder_cross"]["QtK"]
     assert (shown - known).norm() < 0.01 * known.norm()

@@ -5,22 +5,20 @@ import pytest
 import torch
 
 from lloydformer.algorithms.contract import run
-from lloydformer.algorithms.medoids import Medoids
-from lloydformer.paper.artefact import Record
-from lloydformer.paper.med_res import ARTEFACT, experiment, fasterpam
-from lloydformer.paper.med_res.experiment import measured
-from lloydformer.paper.med_res.settings import GAPS
-from lloydformer.paper.paper_numbers import numbers
-from lloydformer.paper.scope import Scope
+from lloydformer.algorithms.robust import Medoids
+from lloydformer.paper import med_res
+from lloydformer.paper.artefact import Record, Scope
+from lloydformer.paper.med_res import ARTEFACT, GAPS, draws_same_medoids, measure, run_fasterpam
+from lloydformer.paper.paper_numbers import paper_numbers
 from lloydformer.paper.verdict import Answer, Kind
 
-PAPER = numbers("med-res")
+PAPER = paper_numbers("med-res")
 
 
 @pytest.fixture
 def points(rng, monkeypatch) -> np.ndarray:
     made = rng.uniform(size=(60, 4))
-    monkeypatch.setattr(experiment, "scaled", lambda name: torch.from_numpy(made))
+    monkeypatch.setattr(med_res, "load_scaled_points", lambda name: torch.from_numpy(made))
     return made
 
 
@@ -31,9 +29,14 @@ def as_printed() -> Record:
         row |= {f"best_{c}": row[c] for c in GAPS}
         row["fasterpam"] = row["relocate"] = min(row[c] for c in GAPS)
     between = [c for c in GAPS if c not in ("0", "1e15")]
-    return {"rows": rows, "errors": {n: {c: [0.0, 0.0] for c in between} for n in rows},
-            "one_algorithm": list(rows), "fasterpam_rows": 100, "fasterpam_trials": 1,
-            "n_trials": 10}  # fmt: skip
+    return {
+        "rows": rows,
+        "errors": {n: {c: [0.0, 0.0] for c in between} for n in rows},
+        "one_algorithm": list(rows),
+        "fasterpam_rows": 100,
+        "fasterpam_trials": 1,
+        "n_trials": 10,
+    }
 
 
 def objective(points, centers) -> float:
@@ -45,7 +48,7 @@ def answers(result: Record, kind: Kind) -> list[Answer | None]:
 
 
 def test_last_and_best_agree_with_the_plain_algorithm(points):
-    found = measured("pc3", Scope(trials=1))
+    found = measure("pc3", Scope(trials=1))
     start = np.random.default_rng(0).permutation(60)[:10]
     noise = int(np.random.RandomState(2).randint(2**31 - 1))  # of the third gap, as estimators draw
     history = run(Medoids(separation=1.0, seed=noise), points, points[start], 10).centers
@@ -56,11 +59,12 @@ def test_last_and_best_agree_with_the_plain_algorithm(points):
 
 
 def test_large_gaps_are_one_algorithm_and_small_ones_are_not(points, monkeypatch):
-    assert measured("pc3", Scope(trials=1))["one_algorithm"]
-    monkeypatch.setattr(experiment, "GAPS", {"0": 0.0, "1e2": 1e2, "1e15": 1e15, "x": 100.5})
-    assert experiment._one_algorithm(points, np.arange(10), Scope())
-    monkeypatch.setattr(experiment, "_fitted", lambda p, gap, *_: _Drawn(gap))
-    assert not experiment._one_algorithm(points, np.arange(10), Scope())
+    assert measure("pc3", Scope(trials=1))["one_algorithm"]
+    monkeypatch.setitem(GAPS, "x", 100.5)
+    monkeypatch.setattr(med_res, "LARGE", ["1e2", "1e15", "x"])
+    assert draws_same_medoids(points, np.arange(10), Scope())
+    monkeypatch.setattr(med_res, "fit_paper_medoids", lambda p, start, gap, *_: _Drawn(gap))
+    assert not draws_same_medoids(points, np.arange(10), Scope())
 
 
 class _Drawn:
@@ -70,7 +74,7 @@ class _Drawn:
 
 def test_no_single_exchange_improves_the_medoids_of_fasterpam(points):
     pytest.importorskip("kmedoids")
-    (found,) = fasterpam.medoids(points, [np.arange(3)])
+    (found,) = run_fasterpam(points, [np.arange(3)])
     best = objective(points, points[found])
     for place in range(3):
         for row in range(60):
@@ -80,9 +84,9 @@ def test_no_single_exchange_improves_the_medoids_of_fasterpam(points):
 
 
 def test_without_the_package_kmedoids_the_column_says_so(points, monkeypatch):
-    monkeypatch.setattr(fasterpam, "is_installed", lambda: False)
+    monkeypatch.setattr(med_res, "has_fasterpam", lambda: False)
     pieces = ARTEFACT.pieces(Scope(trials=1))
-    result = ARTEFACT.result(dict.fromkeys(pieces, pieces["pc3"]()))
+    result = ARTEFACT.combine(dict.fromkeys(pieces, pieces["pc3"]()))
     assert result["rows"]["pc3"]["fasterpam"] is None
     assert ARTEFACT.tables(result)[1].rows[0][-2] == "the package kmedoids is not installed"
     last = ARTEFACT.verdicts(result)[-2]
@@ -93,7 +97,7 @@ def test_without_the_package_kmedoids_the_column_says_so(points, monkeypatch):
 def test_rows_are_the_papers(points):
     pieces = ARTEFACT.pieces(Scope(trials=2))
     assert list(pieces) == list(PAPER["rows"])
-    result = ARTEFACT.result(dict.fromkeys(pieces, pieces["pc3"]()))
+    result = ARTEFACT.combine(dict.fromkeys(pieces, pieces["pc3"]()))
     assert set(PAPER["columns"]) <= set(result["rows"]["pc3"])
     assert all(row[f"best_{c}"] <= row[c] for row in result["rows"].values() for c in GAPS)
     assert {len(table.rows) for table in ARTEFACT.tables(result)} == {10}

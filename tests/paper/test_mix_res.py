@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from lloydformer.learning.evaluation import unseen
+from lloydformer.learning.evaluation import draw_unseen
 from lloydformer.learning.tasks import Tasks
+from lloydformer.paper.artefact import Scope
 from lloydformer.paper.lloyd_comparison import compare_with_lloyd
-from lloydformer.paper.mix_res import ARTEFACT
-from lloydformer.paper.mix_res.settings import BEYOND
-from lloydformer.paper.paper_numbers import numbers
-from lloydformer.paper.scope import Scope
-from lloydformer.paper.trained_layers import layers
+from lloydformer.paper.mix_res import ARTEFACT, BEYOND
+from lloydformer.paper.paper_numbers import paper_numbers
+from lloydformer.paper.training_runs import load_layers
 from lloydformer.paper.verdict import Answer, Kind
 
 N_TASKS = 2
@@ -22,13 +21,13 @@ N_TASKS = 2
 @pytest.fixture(scope="module")
 def result():
     pieces = ARTEFACT.pieces(Scope(trials=N_TASKS))
-    return ARTEFACT.result({name: piece() for name, piece in pieces.items()})
+    return ARTEFACT.combine({name: piece() for name, piece in pieces.items()})
 
 
 @pytest.fixture
 def as_printed(result):
     """The result with the paper's numbers in place of ours, and their standard errors."""
-    found, paper = deepcopy(result), numbers("mix-res")
+    found, paper = deepcopy(result), paper_numbers("mix-res")
     for family in paper["rows"]:
         for who in ("lloyd", "transformer"):
             found["curves"][family][who]["error"] = [0.015] * 21
@@ -42,7 +41,7 @@ def answers(result, kind: Kind) -> list[Answer]:
 
 
 def test_rows_and_columns_are_the_papers_and_the_columns_beyond(result):
-    paper = numbers("mix-res")
+    paper = paper_numbers("mix-res")
     assert list(result["rows"]) == list(paper["rows"])
     for row in result["rows"].values():
         assert list(row) == [*paper["columns"], *BEYOND]
@@ -54,7 +53,7 @@ def test_rows_and_columns_are_the_papers_and_the_columns_beyond(result):
 
 
 def test_the_numbers_of_lloyds_algorithm_are_scikit_learns(result):
-    points, centers = unseen(Tasks(), "laplace", N_TASKS, seed=0)
+    points, centers = draw_unseen(Tasks(), "laplace", N_TASKS, seed=0)
     logs = []
     for x, c in zip(points[0].double().numpy(), centers[0].double().numpy(), strict=True):
         squares = np.square(x[:, None] - c).sum(axis=2).min(axis=1).sum()
@@ -67,7 +66,9 @@ def test_the_numbers_of_lloyds_algorithm_are_scikit_learns(result):
 
 def test_ribbons_go_from_the_minimum_to_the_maximum_of_the_tasks():
     scope = Scope(trials=4)
-    comparison, found = compare_with_lloyd(unseen(Tasks(), n_tasks=4), layers(scope), scope)
+    comparison, found = compare_with_lloyd(
+        draw_unseen(Tasks(), n_tasks=4), load_layers(scope), scope
+    )
     each = comparison.by_layer[0].double().numpy()
     kept = found["transformer"]
     assert kept["mean"] == pytest.approx(each.mean(axis=0), abs=1e-4)

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from lloydformer.paper.numerical_validation import ARTEFACT
-from lloydformer.paper.numerical_validation.experiment import (
-    draws,
-    in_encoder_cross,
-    in_every_head,
+from lloydformer.paper.artefact import Scope
+from lloydformer.paper.numerical_validation import (
+    ARTEFACT,
+    difference_of,
+    measure_draws,
+    measure_encoder_cross,
+    measure_every_head,
 )
-from lloydformer.paper.numerical_validation.verdicts import difference
-from lloydformer.paper.scope import Scope
 from lloydformer.paper.verdict import Answer, Kind
-from lloydformer.verify import remarks
-from lloydformer.verify.finite_temperature import FIGURE, LloydDifference, figure_problem
-from lloydformer.verify.remarks import all_finite, finite_temperature
+from lloydformer.paper.verify import statements
+from lloydformer.paper.verify.finite_temperature import FIGURE, LloydDifference, figure_problem
+from lloydformer.paper.verify.statements import all_finite, finite_temperature
 
 FEW = figure_problem(size=replace(FIGURE, points=2000))
 
@@ -27,11 +27,12 @@ FEW = figure_problem(size=replace(FIGURE, points=2000))
 @pytest.fixture(scope="module")
 def result():
     found = {
-        "circuit": in_encoder_cross(*FEW), "every-head": in_every_head(*FEW),
-        "scale-1": draws(replace(FIGURE, points=500), range(3)),
-        "scale-10": draws(replace(FIGURE, points=500, scale=10), range(3)),
-    }  # fmt: skip
-    return json.loads(json.dumps(ARTEFACT.result(found), allow_nan=False))
+        "circuit": measure_encoder_cross(*FEW),
+        "every-head": measure_every_head(*FEW),
+        "scale-1": measure_draws(replace(FIGURE, points=500), range(3)),
+        "scale-10": measure_draws(replace(FIGURE, points=500, scale=10), range(3)),
+    }
+    return json.loads(json.dumps(ARTEFACT.combine(found), allow_nan=False))
 
 
 def answers(result):
@@ -39,21 +40,21 @@ def answers(result):
 
 
 def test_the_circuit_is_close_to_lloyds_but_not_with_gamma_in_every_head(result):
-    assert difference(result["run"]).same_to_the_eye
-    assert not difference(result["every_head"]).same_to_the_eye
+    assert difference_of(result["run"]).same_to_the_eye
+    assert not difference_of(result["every_head"]).same_to_the_eye
     assert result["every_head"]["itself"] < 0.5
 
 
 def test_verify_and_reproduce_say_the_same(result, monkeypatch):
     """One problem, the same runs, one judgement."""
-    monkeypatch.setattr(remarks, "figure_problem", lambda: FEW)
+    monkeypatch.setattr(statements.figure, "figure_problem", lambda: FEW)
     rng = np.random.default_rng(7)
     near, far = finite_temperature(rng), all_finite(rng)
     for finding, part in ((near, result["run"]), (far, result["every_head"])):
         assert finding.deviation == part["centers"]
         assert finding.labels == part["labels"][-1]
-    assert near.holds == difference(result["run"]).same_to_the_eye
-    assert far.holds != difference(result["every_head"]).same_to_the_eye
+    assert near.holds == difference_of(result["run"]).same_to_the_eye
+    assert far.holds != difference_of(result["every_head"]).same_to_the_eye
     assert f"{result['every_head']['itself']:.2g}" in far.note
 
 
@@ -88,9 +89,11 @@ def test_the_saved_differences_are_those_of_the_runs(result):
 
 
 def test_differences_at_another_scale_are_parts_of_the_side(result):
-    far = [draws(replace(FIGURE, points=500, scale=s), range(1))["draws"][0] for s in (1, 10)]
+    far = [
+        measure_draws(replace(FIGURE, points=500, scale=s), range(1))["draws"][0] for s in (1, 10)
+    ]
     assert far[1]["centers"] < 10 * far[0]["centers"]
-    assert difference({"centers": 0.02, "labels": [0], "of": 1}) == LloydDifference(0.02, [0], 1)
+    assert difference_of({"centers": 0.02, "labels": [0], "of": 1}) == LloydDifference(0.02, [0], 1)
 
 
 def test_there_is_a_row_for_each_layer(result):

@@ -5,23 +5,22 @@ import pytest
 import torch
 from sklearn.cluster import KMeans
 
-from lloydformer.data.paths import in_data_folder
+from lloydformer.data.paths import find_in_data_folder
 from lloydformer.learning import load
-from lloydformer.paper.artefact import Record
-from lloydformer.paper.openml_trf import ARTEFACT, experiment
-from lloydformer.paper.openml_trf.experiment import drawn, measured
-from lloydformer.paper.paper_numbers import numbers
-from lloydformer.paper.scope import Scope
+from lloydformer.paper import openml_trf
+from lloydformer.paper.artefact import Record, Scope
+from lloydformer.paper.openml_trf import ARTEFACT, draw_trials, measure
+from lloydformer.paper.paper_numbers import paper_numbers
 from lloydformer.paper.verdict import Answer, Kind
 
-PAPER = numbers("openml-trf")
+PAPER = paper_numbers("openml-trf")
 
 
 @pytest.fixture
 def points(rng, monkeypatch) -> torch.Tensor:
     """60 rows with 40 columns in place of every real set."""
     made = torch.from_numpy(rng.uniform(size=(60, 40)))
-    monkeypatch.setattr(experiment, "scaled", lambda name: made)
+    monkeypatch.setattr(openml_trf, "load_scaled_points", lambda name: made)
     return made
 
 
@@ -29,12 +28,15 @@ def as_printed() -> Record:
     """A result with the paper's own numbers."""
     pairs = {n: dict(zip(PAPER["columns"], v, strict=True)) for n, v in PAPER["rows"].items()}
     more = {"polished": 4.9, "lloyd_longer": 5.0, "greedy": 4.0, "ten_random": 4, "ten_greedy": 4}
-    return {"rows": {name: {**row, **more} for name, row in pairs.items()},
-            "sizes": {name: [1000, 32] for name in pairs}, "n_trials": 40}  # fmt: skip
+    return {
+        "rows": {name: {**row, **more} for name, row in pairs.items()},
+        "sizes": {name: [1000, 32] for name in pairs},
+        "n_trials": 40,
+    }
 
 
 def test_a_trial_has_its_own_rows_columns_and_centers(points):
-    batch = drawn(points, 3, np.random.default_rng(0))
+    batch = draw_trials(points, 3, np.random.default_rng(0))
     assert batch.points.shape == (1, 3, 60, 32)
     assert batch.centers.shape == (1, 3, 10, 32)
     first, second = batch.points[0, :2]
@@ -45,15 +47,15 @@ def test_a_trial_has_its_own_rows_columns_and_centers(points):
 
 
 def test_large_sets_are_cut_to_1024_rows(rng):
-    batch = drawn(torch.from_numpy(rng.uniform(size=(1100, 33))), 1, rng)
+    batch = draw_trials(torch.from_numpy(rng.uniform(size=(1100, 33))), 1, rng)
     assert batch.points.shape == (1, 1, 1024, 32)
     assert len(batch.points[0, 0].unique(dim=0)) == 1024
 
 
 def test_columns_agree_with_scikit_learn_and_with_the_circuit(points):
-    found = measured("sonar", Scope(trials=2))
+    found = measure("sonar", Scope(trials=2))
     assert found["n_trials"] == 2
-    batch = drawn(points, 2, np.random.default_rng(0))
+    batch = draw_trials(points, 2, np.random.default_rng(0))
     lloyd, transformer, initial = [], [], []
     for x, c in zip(batch.points[0].double(), batch.centers[0].double(), strict=True):
         model = KMeans(10, init=c.numpy(), n_init=1, max_iter=10, tol=0).fit(x.numpy())
@@ -75,7 +77,7 @@ def test_columns_agree_with_scikit_learn_and_with_the_circuit(points):
 def test_rows_are_the_papers(points):
     pieces = ARTEFACT.pieces(Scope(trials=1))
     assert list(pieces) == list(PAPER["rows"])
-    result = ARTEFACT.result(dict.fromkeys(pieces, pieces["sonar"]()))
+    result = ARTEFACT.combine(dict.fromkeys(pieces, pieces["sonar"]()))
     row = result["rows"]["sonar"]
     assert set(PAPER["columns"]) <= set(row)
     assert row["relative_diff_percent"] == pytest.approx(
@@ -132,9 +134,11 @@ def test_findings_beyond_the_paper_are_counts():
     assert found[1:] == ["on 0 of 15 sets"] * 2
 
 
-@pytest.mark.skipif(in_data_folder("sonar") is None, reason="LLOYDFORMER_DATA has no sonar.npz")
+@pytest.mark.skipif(
+    find_in_data_folder("sonar") is None, reason="LLOYDFORMER_DATA has no sonar.npz"
+)
 def test_sonar_agrees_with_the_paper():
-    found = measured("sonar", Scope(trials=20))["mean"]
+    found = measure("sonar", Scope(trials=20))["mean"]
     paper = dict(zip(PAPER["columns"], PAPER["rows"]["sonar"], strict=True))
     for column in ("initial", "lloyd", "transformer"):
         assert found[column] == pytest.approx(paper[column], abs=0.1)

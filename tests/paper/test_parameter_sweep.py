@@ -11,13 +11,21 @@ import numpy as np
 import pytest
 import torch
 
-from lloydformer.paper.parameter_sweep import ARTEFACT, experiment, runs
-from lloydformer.paper.parameter_sweep.runs import N_STEPS, draw, outcome
-from lloydformer.paper.parameter_sweep.settings import AXES, GAMMAS, authors_losses, layer, levels
-from lloydformer.paper.parameter_sweep.summary import agreement
-from lloydformer.paper.scope import Scope
+from lloydformer.paper.artefact import Scope
+from lloydformer.paper.parameter_sweep import ARTEFACT, experiment
+from lloydformer.paper.parameter_sweep.experiment import (
+    AXES,
+    GAMMAS,
+    N_STEPS,
+    agreement,
+    authors_losses,
+    draw,
+    layer,
+    levels,
+    run_data_set,
+)
 from lloydformer.paper.verdict import Answer, Kind
-from lloydformer.verify.mixture import MixtureSize
+from lloydformer.paper.verify.finite_temperature import MixtureSize
 
 TABLE = Path(__file__).parents[3] / "shared" / "paper" / "parameter_sweep_authors.csv.gz"
 
@@ -58,7 +66,7 @@ def test_a_run_is_what_plain_numpy_finds(d):
     assert points.max(axis=0) == pytest.approx(np.full(d, 2.0))
     lloyd = _plainly(points, centers, None)
     expected = [_plainly(points, centers, gamma) - lloyd for gamma in GAMMAS]
-    assert outcome(setting, seed=3).losses == pytest.approx(expected, abs=2e-4)
+    assert run_data_set(setting, seed=3)["losses"] == pytest.approx(expected, abs=2e-4)
 
 
 def _plainly(points, centers, gamma):
@@ -78,14 +86,14 @@ def test_the_mean_squared_distance_of_two_points():
     setting = MixtureSize(clusters=5, dimensions=2, scale=3, points=100)
     points, _ = draw(setting, seed=0)
     pairs = torch.cdist(points.double(), points.double()).square().mean().item() / 9
-    assert outcome(setting, seed=0).apart == pytest.approx(pairs, abs=1e-4)
+    assert run_data_set(setting, seed=0)["apart"] == pytest.approx(pairs, abs=1e-4)
 
 
 def test_a_run_that_loses_a_cluster_has_no_loss(monkeypatch):
     points = torch.tensor([[0.0], [0.1], [1.0], [1.1]])
     twice = points[[0, 0, 2]]
-    monkeypatch.setattr(runs, "draw", lambda *a: (points, twice))
-    assert outcome(MixtureSize(3, 1, 1, 4), seed=0).losses == [None] * 3
+    monkeypatch.setattr(experiment, "draw", lambda *a: (points, twice))
+    assert run_data_set(MixtureSize(5, 1, 1, 100), seed=0)["losses"] == [None] * 3
 
 
 def test_a_piece_is_a_layer_and_can_be_written_as_json(monkeypatch):
@@ -110,13 +118,14 @@ def perfect():
     for number in range(100):
         found_runs = [
             {
-                "levels": levels(size), "apart": float(size.dimensions),
+                "levels": levels(size),
+                "apart": float(size.dimensions),
                 "losses": [None if x != x else float(x) for x in losses[levels(size)]],
             }
             for size in layer(number)
-        ]  # fmt: skip
+        ]
         found[f"layer-{number:02}"] = {"runs": found_runs, "again": found_runs}
-    return json.loads(json.dumps(ARTEFACT.result(found), allow_nan=False))
+    return json.loads(json.dumps(ARTEFACT.combine(found), allow_nan=False))
 
 
 def answers(result, kind: Kind = Kind.CLAIM) -> list[Answer | None]:

@@ -1,7 +1,7 @@
 """Provenance of benchmark results."""
 
-from lloydformer.jobs.bench import provenance
-from lloydformer.jobs.bench.provenance import provenance as provenance_of
+from lloydformer.paper import provenance
+from lloydformer.paper.provenance import provenance as provenance_of
 
 
 def test_changes_are_looked_for_in_the_whole_package(monkeypatch):

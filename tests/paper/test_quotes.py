@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from latex_text import numbers_in, passages, plain_words, quotes, words
 
-from lloydformer.paper.labels import LABELS, artefact
-from lloydformer.paper.run import load_result
+from lloydformer.paper.artefact import LABELS, load_artefact
+from lloydformer.paper.reproduce import load_result
 from lloydformer.paper.verdict import Kind, Verdict
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ Last words.
 
 def all_verdicts() -> list[Verdict]:
     """The verdicts on all published results."""
-    found = [(artefact(label), load_result(RESULTS, label)) for label in LABELS]
+    found = [(load_artefact(label), load_result(RESULTS, label)) for label in LABELS]
     return [verdict for of, result in found for verdict in of.verdicts(result)]
 
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from lloydformer.paper.labels import LABELS, artefact
-from lloydformer.paper.run import load_result, make
-from lloydformer.paper.scope import Scope
+from lloydformer.paper.artefact import Scope
+from lloydformer.paper.reproduce import load_result, reproduce_label
 from lloydformer.paper.verdict import beyond
 
 
@@ -24,7 +23,7 @@ def stopping(sample, at: str):
 
 
 def test_a_label_writes_its_numbers_verdicts_and_provenance(sample, tmp_path):
-    result = make(sample, Scope(), tmp_path)
+    result = reproduce_label(sample, Scope(), tmp_path)
     assert result["rows"] == {"one": [3.0], "two": [4.0]}
     assert [v["kind"] for v in result["verdicts"]] == ["number", "claim", "beyond"]
     assert [v["answer"] for v in result["verdicts"]] == ["holds", "does not hold", None]
@@ -42,65 +41,40 @@ def test_a_label_writes_its_numbers_verdicts_and_provenance(sample, tmp_path):
 
 
 def test_a_saved_result_is_not_computed_again(sample, ran, tmp_path):
-    first = make(sample, Scope(), tmp_path)
-    assert make(sample, Scope(), tmp_path) == first
+    first = reproduce_label(sample, Scope(), tmp_path)
+    assert reproduce_label(sample, Scope(), tmp_path) == first
     assert ran == ["one", "two"]
-    make(sample, Scope(), tmp_path, force=True)
+    reproduce_label(sample, Scope(), tmp_path, force=True)
     assert ran == ["one", "two"] * 2
 
 
 def test_a_saved_result_is_judged_again(sample, ran, tmp_path):
-    make(sample, Scope(), tmp_path)
+    reproduce_label(sample, Scope(), tmp_path)
     other = replace(sample, verdicts=lambda result: [beyond("Is it so?", "yes")])
-    assert make(other, Scope(), tmp_path)["summary"] == "beyond the paper: 1 finding"
+    assert reproduce_label(other, Scope(), tmp_path)["summary"] == "beyond the paper: 1 finding"
     assert load_result(tmp_path, "sample")["verdicts"][0]["about"] == "Is it so?"
     assert ran == ["one", "two"]
 
 
 def test_an_interrupted_run_continues(sample, ran, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        make(stopping(sample, "two"), Scope(), tmp_path)
+        reproduce_label(stopping(sample, "two"), Scope(), tmp_path)
     assert not (tmp_path / "sample.json").exists()
-    assert make(sample, Scope(), tmp_path)["rows"] == {"one": [3.0], "two": [4.0]}
+    assert reproduce_label(sample, Scope(), tmp_path)["rows"] == {"one": [3.0], "two": [4.0]}
     assert ran == ["one", "two"]
 
 
 def test_pieces_of_other_settings_are_not_mixed(sample, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        make(stopping(sample, "two"), Scope(), tmp_path)
+        reproduce_label(stopping(sample, "two"), Scope(), tmp_path)
     with pytest.raises(ValueError, match=r"one\.json was made with other settings .*--force"):
-        make(sample, Scope(seed=1), tmp_path)
-    assert make(sample, Scope(seed=1), tmp_path, force=True)["rows"]["one"] == [4.0]
+        reproduce_label(sample, Scope(seed=1), tmp_path)
+    assert reproduce_label(sample, Scope(seed=1), tmp_path, force=True)["rows"]["one"] == [4.0]
     with pytest.raises(ValueError, match=r"sample\.json was made with other settings"):
-        make(sample, Scope(), tmp_path)
+        reproduce_label(sample, Scope(), tmp_path)
 
 
 def test_a_damaged_file_is_refused(sample, tmp_path):
     (tmp_path / "sample.json").write_text("{")
     with pytest.raises(ValueError, match=r"sample\.json: is not JSON .*--force"):
-        make(sample, Scope(), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [({"trials": 0}, "trials: found 0"), ({"device": "abacus"}, "device: found 'abacus'")],
-    ids=["trials", "device"],
-)
-def test_a_wrong_scope_is_refused(wrong, words):
-    with pytest.raises(ValueError, match=words):
-        Scope(**wrong)
-
-
-def test_an_unknown_label_is_refused():
-    with pytest.raises(ValueError, match=r"label: found 'tab:x'; pass one of .*mix-res"):
-        artefact("tab:x")
-
-
-@pytest.mark.parametrize("label", LABELS)
-def test_every_label_has_a_description_and_pieces(label):
-    found = artefact(label)
-    assert found.label == label
-    assert found.about.endswith(".")
-    assert all(cite.split(":")[0] in ("tab", "fig", "asec") for cite in found.cites)
-    assert list(found.pieces(Scope())), "a label has pieces"
-    assert list(found.pieces(Scope(full=True)))
+        reproduce_label(sample, Scope(), tmp_path)

@@ -6,22 +6,20 @@ import torch
 
 from lloydformer.algorithms.contract import run
 from lloydformer.algorithms.robust import Robust
-from lloydformer.data.paths import in_data_folder
-from lloydformer.paper.artefact import Record
-from lloydformer.paper.paper_numbers import numbers
-from lloydformer.paper.rob_res import ARTEFACT, experiment, verdicts
-from lloydformer.paper.rob_res.experiment import measured, one_trial
-from lloydformer.paper.rob_res.quantile_trim import quantile_trimmed
-from lloydformer.paper.scope import Scope
+from lloydformer.data.paths import find_in_data_folder
+from lloydformer.paper import rob_res
+from lloydformer.paper.artefact import Record, Scope
+from lloydformer.paper.paper_numbers import paper_numbers
+from lloydformer.paper.rob_res import ARTEFACT, measure, run_trial, trim_by_quantile
 from lloydformer.paper.verdict import Answer, Kind
 
-PAPER = numbers("rob-res")
+PAPER = paper_numbers("rob-res")
 
 
 @pytest.fixture
 def points(rng, monkeypatch) -> np.ndarray:
     made = rng.uniform(size=(80, 4))
-    monkeypatch.setattr(experiment, "scaled", lambda name: torch.from_numpy(made))
+    monkeypatch.setattr(rob_res, "load_scaled_points", lambda name: torch.from_numpy(made))
     monkeypatch.delenv("LLOYDFORMER_DATA", raising=False)
     return made
 
@@ -32,8 +30,13 @@ def as_printed() -> Record:
     for row in rows.values():
         row |= {"keep_0.95": row["trimmed_0.95"], "keep_0.99": row["trimmed_0.99"]}
     errors = {name: dict.fromkeys(row, 0.0) for name, row in rows.items()}
-    return {"rows": rows, "errors": errors, "runs": {"trimmed": [4], "robust": [6]},
-            "repaired": None, "n_trials": 10}  # fmt: skip
+    return {
+        "rows": rows,
+        "errors": errors,
+        "runs": {"trimmed": [4], "robust": [6]},
+        "repaired": None,
+        "n_trials": 10,
+    }
 
 
 def objective(points, centers) -> float:
@@ -44,19 +47,19 @@ def test_quantile_trim_by_hand():
     # distances to 0 are 0, 1, 4, 9: half of them are below the quantile 2.5
     points = np.array([[0.0], [1.0], [2.0], [3.0], [100.0], [101.0], [99.0]])
     centers = np.array([[0.0], [100.0]])
-    found = quantile_trimmed(points, centers, 0.5, 1, np.random.default_rng(0))
+    found = trim_by_quantile(points, centers, 0.5, 1, np.random.default_rng(0))
     assert found.tolist() == [[0.5], [100.0]]
 
 
 def test_a_cluster_that_is_trimmed_to_nothing_takes_a_random_point():
     points = np.array([[0.0], [1.0], [2.0], [9.0]])
-    found = quantile_trimmed(points, np.array([[1.0], [9.0]]), 0.9, 1, np.random.default_rng(0))
+    found = trim_by_quantile(points, np.array([[1.0], [9.0]]), 0.9, 1, np.random.default_rng(0))
     assert found[0].tolist() == [1.0]  # 0 and 2 are equally far: neither is strictly below
     assert found[1] in points
 
 
 def test_a_trial_agrees_with_the_plain_algorithms(points):
-    found = one_trial(points, 3)
+    found = run_trial(points, 3)
     start = points[np.random.default_rng(3).permutation(80)[:10]]
     robust = run(Robust(inverse_temperature=0.01 / 2), points, start, 10).centers[-1]  # sqrt(4)
     centers = start
@@ -68,10 +71,11 @@ def test_a_trial_agrees_with_the_plain_algorithms(points):
     assert found["robust_0.01"] == pytest.approx(objective(points, robust))
 
 
-def test_rows_are_the_papers_and_runs_have_ten_trials(points):
-    pieces = ARTEFACT.pieces(Scope(trials=20))
+def test_rows_are_the_papers_and_every_run_is_counted(points, monkeypatch):
+    monkeypatch.setattr(rob_res, "RUN", 2)  # ten trials in the paper
+    pieces = ARTEFACT.pieces(Scope(trials=4))
     assert list(pieces) == list(PAPER["rows"])
-    result = ARTEFACT.result(dict.fromkeys(pieces, pieces["pc3"]()))
+    result = ARTEFACT.combine(dict.fromkeys(pieces, pieces["pc3"]()))
     assert set(PAPER["columns"]) <= set(result["rows"]["pc3"])
     assert len(result["runs"]["trimmed"]) == 2
     assert {len(table.rows) for table in ARTEFACT.tables(result)} == {10}
@@ -79,11 +83,19 @@ def test_rows_are_the_papers_and_runs_have_ten_trials(points):
 
 
 def test_means_errors_and_counts_by_hand():
-    columns = ("initial", "lloyd", "trimmed_0.95", "trimmed_0.99", "keep_0.95", "keep_0.99",
-               "robust_0.01", "robust_0.001")  # fmt: skip
+    columns = (
+        "initial",
+        "lloyd",
+        "trimmed_0.95",
+        "trimmed_0.99",
+        "keep_0.95",
+        "keep_0.99",
+        "robust_0.01",
+        "robust_0.001",
+    )
     found = {name: {c: [2.0, 4.0] for c in columns} for name in PAPER["rows"]}
     found["pc4"] |= {"robust_0.01": [1.5, 4.3]}
-    result = ARTEFACT.result(found)
+    result = ARTEFACT.combine(found)
     assert result["rows"]["pc4"]["robust_0.01"] == pytest.approx(2.9)
     assert result["errors"]["pc4"]["robust_0.01"] == pytest.approx(0.4)
     assert result["runs"] == {"trimmed": [0], "robust": [1]}
@@ -138,7 +150,7 @@ def test_counts_are_refuted_beyond_two_standard_errors(trimmed, robust, sets, an
 def test_a_table_with_other_counts_refutes_the_sentence(monkeypatch, who, count):
     result = with_differences(-0.3, -0.3, 0.1)
     assert answers(result, Kind.CLAIM) == [Answer.HOLDS]
-    monkeypatch.setitem(verdicts.CLAIMED, who, count)
+    monkeypatch.setitem(rob_res.CLAIMED, who, count)
     assert answers(result, Kind.CLAIM) == [Answer.FAILS]
 
 
@@ -150,10 +162,13 @@ def test_every_run_of_ten_trials_is_reported():
 
 @pytest.mark.parametrize(
     ("name", "column", "answer"),
-    [("pc3", "lloyd", Answer.FAILS), ("pc4", "robust_0.01", Answer.FAILS),
-     ("sylvine", "initial", Answer.OPEN)],
+    [
+        ("pc3", "lloyd", Answer.FAILS),
+        ("pc4", "robust_0.01", Answer.FAILS),
+        ("sylvine", "initial", Answer.OPEN),
+    ],
     ids=["lloyd", "robust", "other data"],
-)  # fmt: skip
+)
 def test_numbers_can_be_outside(name, column, answer):
     result = as_printed()
     result["rows"][name][column] += 0.2
@@ -176,9 +191,10 @@ def test_the_repaired_ringnorm_is_reported():
 
 
 @pytest.mark.skipif(
-    in_data_folder("mfeat-karhunen") is None, reason="LLOYDFORMER_DATA has no mfeat-karhunen.npz"
+    find_in_data_folder("mfeat-karhunen") is None,
+    reason="LLOYDFORMER_DATA has no mfeat-karhunen.npz",
 )
 def test_mfeat_karhunen_agrees_with_the_paper():
-    found = measured("mfeat-karhunen", Scope(trials=3))
+    found = measure("mfeat-karhunen", Scope(trials=3))
     for column, printed in zip(PAPER["columns"], PAPER["rows"]["mfeat-karhunen"], strict=True):
         assert np.mean(found[column]) == pytest.approx(printed, abs=0.1)

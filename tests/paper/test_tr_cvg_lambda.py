@@ -5,9 +5,8 @@ from statistics import quantiles
 
 import pytest
 
-from lloydformer.paper.scope import Scope
-from lloydformer.paper.tr_cvg_lambda import ARTEFACT
-from lloydformer.paper.tr_cvg_lambda.settings import HIGH, LOW
+from lloydformer.paper.artefact import Scope
+from lloydformer.paper.tr_cvg_lambda import ARTEFACT, HIGH, LOW
 from lloydformer.paper.training_curves import EMBEDDINGS
 from lloydformer.paper.training_runs import shipped_logs
 from lloydformer.paper.verdict import Answer
@@ -16,7 +15,7 @@ from lloydformer.paper.verdict import Answer
 @pytest.fixture(scope="module")
 def made():
     pieces = ARTEFACT.pieces(Scope())
-    return ARTEFACT.result({name: piece() for name, piece in pieces.items()})
+    return ARTEFACT.combine({name: piece() for name, piece in pieces.items()})
 
 
 @pytest.fixture

@@ -5,18 +5,17 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from lloydformer.learning.evaluation import unseen
+from lloydformer.learning.evaluation import draw_unseen
 from lloydformer.learning.tasks import Tasks
-from lloydformer.paper.scope import Scope
-from lloydformer.paper.tr_cvg_vary import ARTEFACT
-from lloydformer.paper.tr_cvg_vary.settings import ALL, BY_CLUSTERS, BY_FEATURES
+from lloydformer.paper.artefact import Scope
+from lloydformer.paper.tr_cvg_vary import ALL, ARTEFACT, BY_CLUSTERS, BY_FEATURES
 from lloydformer.paper.verdict import Answer
 
 
 @pytest.fixture(scope="module")
 def made():
     pieces = ARTEFACT.pieces(Scope())
-    return ARTEFACT.result({name: piece() for name, piece in pieces.items()})
+    return ARTEFACT.combine({name: piece() for name, piece in pieces.items()})
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def test_there_are_seven_settings_and_seventy_runs(result):
 
 def test_the_gap_between_the_objectives_by_hand(result):
     """Plain numpy: a Lloyd step, the least distance, and the soft-max of distances over 0.1."""
-    points, centers = unseen(Tasks(32, 10), n_tasks=64)
+    points, centers = draw_unseen(Tasks(32, 10), n_tasks=64)
     gaps = []
     for x, c in zip(points[0].double().numpy(), centers[0].double().numpy(), strict=True):
         labels = np.square(x[:, None] - c).sum(axis=2).argmin(axis=1)
@@ -60,10 +59,10 @@ def test_all_claims_hold_and_reasons_are_not_measured(result):
 @pytest.mark.parametrize(
     ("setting", "which", "ends", "broken"),
     [
-        (BY_CLUSTERS[1], "proposed", [0.97] * 5, [0]),
-        (BY_CLUSTERS[2], "proposed", [0.8] * 4 + [1.2], [1]),  # lost with another k
-        (BY_FEATURES[1], "proposed", [0.97] * 5, [3]),
-        (BY_CLUSTERS[3], "ablation", [0.8] * 5, [4]),
+        (BY_CLUSTERS["k = 10"], "proposed", [0.97] * 5, [0]),
+        (BY_CLUSTERS["k = 16"], "proposed", [0.8] * 4 + [1.2], [1]),  # lost with another k
+        (BY_FEATURES["d = 8"], "proposed", [0.97] * 5, [3]),
+        (BY_CLUSTERS["k = 25"], "ablation", [0.8] * 5, [4]),
     ],
 )
 def test_claims_can_fail(result, setting, which, ends, broken):
@@ -72,13 +71,13 @@ def test_claims_can_fail(result, setting, which, ends, broken):
 
 
 def test_five_good_trials_do_not_refute_a_couple_of_bad_ones_in_ten(result):
-    result["curves"][BY_CLUSTERS[3].name]["proposed"]["last"]["each"] = [0.8] * 5
+    result["curves"][BY_CLUSTERS["k = 25"].name]["proposed"]["last"]["each"] = [0.8] * 5
     assert answers(result)[1] is Answer.UNDECIDED
     assert failing(result) == []
 
 
 def test_the_claim_of_growing_gaps_can_fail(result):
-    result["gaps"][BY_CLUSTERS[3].name] = 0.0
+    result["gaps"][BY_CLUSTERS["k = 25"].name] = 0.0
     assert failing(result) == [2]
 
 
@@ -87,8 +86,14 @@ def test_tables_and_pictures(result):
     assert len(table.rows) == 7
     clusters, features = ARTEFACT.pictures(result)
     assert [ax.get_title() for ax in clusters.figure.axes[:4]] == [
-        "k = 6", "k = 10", "k = 16", "k = 25",
-    ]  # fmt: skip
+        "k = 6",
+        "k = 10",
+        "k = 16",
+        "k = 25",
+    ]
     assert [ax.get_title() for ax in features.figure.axes[:4]] == [
-        "d = 4", "d = 8", "d = 16", "d = 32",
-    ]  # fmt: skip
+        "d = 4",
+        "d = 8",
+        "d = 16",
+        "d = 32",
+    ]

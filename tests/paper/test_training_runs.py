@@ -5,16 +5,25 @@ import torch
 
 from lloydformer.learning.settings import Settings
 from lloydformer.learning.tasks import Tasks
+from lloydformer.learning.trainer import GraphedTrainer
 from lloydformer.paper import training_runs
-from lloydformer.paper.mix_res.experiment import measured
-from lloydformer.paper.scope import Scope
-from lloydformer.paper.tr_cvg_lambda.settings import HIGH, LOW
-from lloydformer.paper.tr_cvg_vary.settings import ALL
-from lloydformer.paper.trained_layers import PROPOSED, layers, trained
-from lloydformer.paper.training_curves import groups
-from lloydformer.paper.training_runs import TRIALS, TrainingGroup, logs, shipped_logs, train_group
+from lloydformer.paper.artefact import Scope
+from lloydformer.paper.mix_res import measure
+from lloydformer.paper.tr_cvg_lambda import HIGH, LOW
+from lloydformer.paper.tr_cvg_vary import ALL
+from lloydformer.paper.training_curves import groups_of
+from lloydformer.paper.training_runs import (
+    PROPOSED,
+    TRIALS,
+    TrainingGroup,
+    load_layers,
+    load_logs,
+    shipped_logs,
+    train_group,
+    train_layers,
+)
 
-GROUPS = groups(LOW + HIGH + ALL)
+GROUPS = groups_of(LOW + HIGH + ALL)
 
 
 @pytest.fixture
@@ -24,8 +33,9 @@ def small(monkeypatch, tmp_path):
 
     def settings(group: TrainingGroup) -> Settings:
         tasks = Tasks(group.n_features, group.n_clusters, n_points=24)
-        return Settings(tasks, codes=group.codes, n_steps=4, evaluate_every=2, batch_size=2,
-                        n_validation=2)  # fmt: skip
+        return Settings(
+            tasks, codes=group.codes, n_steps=4, evaluate_every=2, batch_size=2, n_validation=2
+        )
 
     monkeypatch.setattr(TrainingGroup, "settings", property(settings))
 
@@ -46,7 +56,7 @@ def test_the_package_has_130_runs_of_the_260():
 
 
 def test_trials_selects_the_first_trials():
-    found = logs(TrainingGroup(4, 6), Scope(trials=2))
+    found = load_logs(TrainingGroup(4, 6), Scope(trials=2))
     assert [run["seed"] for run in found["runs"]] == [0, 1] * 4
 
 
@@ -57,7 +67,7 @@ def test_the_settings_are_the_papers():
 
 def test_a_training_runs_once_and_its_log_has_the_format_of_the_package(small, monkeypatch):
     scope = Scope(full=True, trials=2, seed=3)
-    found = logs(TrainingGroup(4, 6), scope)
+    found = load_logs(TrainingGroup(4, 6), scope)
     there = shipped_logs(TrainingGroup(4, 6))
     assert found.keys() - {"device"} == there.keys() - {"gpu", "torch"}
     assert found["runs"][0].keys() == there["runs"][0].keys()
@@ -65,7 +75,7 @@ def test_a_training_runs_once_and_its_log_has_the_format_of_the_package(small, m
     assert [run["seed"] for run in found["runs"]] == [3, 4] * 4
     first = train_group(TrainingGroup(4, 6), scope, 2)
     assert len(first.history) == 2
-    monkeypatch.setattr("lloydformer.learning.training._advanced", None)  # no step is taken again
+    monkeypatch.setattr(GraphedTrainer, "advance", None)  # no step is taken again
     assert torch.equal(train_group(TrainingGroup(4, 6), scope, 2).weights, first.weights)
 
 
@@ -92,8 +102,8 @@ def test_an_interrupted_training_resumes(small, monkeypatch):
 
 def test_the_full_protocol_uses_newly_trained_layers(small):
     scope = Scope(full=True, trials=2)
-    assert trained(scope) == {"trained": "d32-k10-onehot", "seeds": [0, 1, 2]}
-    found = layers(scope)
+    assert train_layers(scope) == {"trained": "d32-k10-onehot", "seeds": [0, 1, 2]}
+    found = load_layers(scope)
     weights = train_group(PROPOSED, scope, TRIALS).weights
     assert [torch.equal(one.weights[0], weights[n]) for n, one in enumerate(found)] == [True] * 3
-    assert measured("normal", scope)["n_layers"] == 3
+    assert measure("normal", scope)["n_layers"] == 3

@@ -4,18 +4,17 @@ from copy import deepcopy
 
 import pytest
 
-from lloydformer.paper.paper_numbers import numbers
-from lloydformer.paper.scope import Scope
-from lloydformer.paper.trained_layers import ABLATION, layers
-from lloydformer.paper.trf_train import ARTEFACT
-from lloydformer.paper.trf_train.experiment import n_tasks
+from lloydformer.paper.artefact import Scope
+from lloydformer.paper.paper_numbers import row_names
+from lloydformer.paper.training_runs import ABLATION, load_layers
+from lloydformer.paper.trf_train import ARTEFACT, count_tasks
 from lloydformer.paper.verdict import Answer, Kind
 
 
 @pytest.fixture(scope="module")
 def result():
     pieces = ARTEFACT.pieces(Scope(trials=4))
-    return ARTEFACT.result({name: piece() for name, piece in pieces.items()})
+    return ARTEFACT.combine({name: piece() for name, piece in pieces.items()})
 
 
 @pytest.fixture
@@ -24,9 +23,11 @@ def as_printed(result):
     found = deepcopy(result)
     rows = found["rows"]
     for name, lloyd, transformer in (
-        ("random init", 5.25, 5.0), ("random init, d_emb=d", 5.25, 5.35),
-        ("k-means++ init", 4.95, 4.85), ("greedy k-means++ init", 4.67, 4.69),
-    ):  # fmt: skip
+        ("random init", 5.25, 5.0),
+        ("random init, d_emb=d", 5.25, 5.35),
+        ("k-means++ init", 4.95, 4.85),
+        ("greedy k-means++ init", 4.67, 4.69),
+    ):
         rows[name] |= {"lloyd": lloyd, "transformer": transformer, "error": 0.01}
     for row in rows["n in 128,256,1024,2048"].values():
         row |= {"lloyd": 5.25, "transformer": 5.0, "error": 0.01}
@@ -48,8 +49,7 @@ def wrong(result, kind: Kind, answer: Answer = Answer.FAILS) -> list[int]:
 
 
 def test_rows_have_the_keys_of_the_paper(result):
-    paper = numbers("trf-train")["rows"]
-    assert set(paper) < set(result["rows"])
+    assert set(row_names("trf-train")) < set(result["rows"])
     assert list(result["rows"]["n in 128,256,1024,2048"]) == ["128", "256", "512", "1024", "2048"]
     assert result["sizes"]["512"] == result["curves"]["random init"]
     assert "best_of_20" in result["rows"]["greedy k-means++ init"]
@@ -104,7 +104,7 @@ def test_the_claim_of_sizes_can_fail(as_printed):
 
 
 def test_the_ablation_has_no_scratch_dimensions():
-    (found,) = layers(Scope(), ABLATION)
+    (found,) = load_layers(Scope(), ABLATION)
     assert found.settings == ABLATION.settings
     assert found.settings.codes is None
     assert found.layer.dim == 32
@@ -114,10 +114,10 @@ def test_the_ablation_has_no_scratch_dimensions():
 
 
 def test_quick_runs_have_fewer_large_tasks():
-    assert [n_tasks(n, Scope()) for n in (512, 1024, 2048)] == [160, 80, 40]
-    assert [n_tasks(n, Scope(trials=320)) for n in (512, 1024, 2048)] == [320, 160, 80]
-    assert n_tasks(2048, Scope(full=True)) == 320
-    assert n_tasks(2048, Scope(trials=1)) == 1
+    assert [count_tasks(n, Scope()) for n in (512, 1024, 2048)] == [160, 80, 40]
+    assert [count_tasks(n, Scope(trials=320)) for n in (512, 1024, 2048)] == [320, 160, 80]
+    assert count_tasks(2048, Scope(full=True)) == 320
+    assert count_tasks(2048, Scope(trials=1)) == 1
 
 
 def test_tables_and_pictures(result):

@@ -8,7 +8,7 @@ import torch
 
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
-from lloydformer.plans.contract import moved
+from lloydformer.plans.contract import apply_update
 
 
 class Small:
@@ -26,7 +26,7 @@ class Small:
         """New centers and the step itself."""
         centers = torch.as_tensor(centers, dtype=self.data.dtype)
         step = plan.step(self.session, centers, 0)
-        return moved(step.update, centers.double(), plan.directions), step
+        return apply_update(step.update, centers.double(), plan.directions), step
 
 
 @pytest.fixture(scope="session")

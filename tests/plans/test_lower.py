@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from lloydformer import recipes
+from lloydformer.app.cli.app import application
 from lloydformer.circuits.activations import Gumbel, LimitingSoftmax, NormMax, Softmax, TopK
 from lloydformer.circuits.norms import RMSNorm
 from lloydformer.circuits.projections import on
 from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.subspaces import ASSIGNMENT, HALF, POSITION, SQUARED_NORM
-from lloydformer.cli.app import application
 from lloydformer.plans.lower import LoweringError, derive, lower
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.medoids import MedoidsPlan

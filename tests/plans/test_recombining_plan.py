@@ -12,13 +12,11 @@ from lloydformer.algorithms.relocating import WeightedPoints
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Chunked, Native, instruction_set
 from lloydformer.plans.means import MeansPlan
-from lloydformer.plans.merging import merged
-from lloydformer.plans.mutation import mutated
-from lloydformer.solving.descent import Descent
-from lloydformer.solving.recombinations import Recombinations, Search
+from lloydformer.plans.recombining import merge_by_ward, mutate
+from lloydformer.solving.recombinations import PoolRun, Recombinations
 from lloydformer.solving.relocations import Relocations
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.solve import moments
+from lloydformer.solving.run import FitContext, HistoryRecorder
 
 NATIVE = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -41,12 +39,14 @@ def run_plan(engine, points, starts, weights, first: Relocations, most: int, **h
     weights = None if weights is None else torch.from_numpy(weights)
     data = TensorBlocks(torch.from_numpy(points), weights, leaf=64)
     with engine.open(data) as session:
-        plan = MeansPlan().knowing(moments(session, 0.0)[0])
-        descent = Descent(plan, session, Rules(most, 0.0, empty="keep"), 0.0)
-        search = Search(Recombinations(first, len(starts), **how), descent, 0)
-        search.run([torch.from_numpy(start).double() - data.origin for start in starts])
-        outcome = search.outcome()
-    return (outcome.centers + data.origin).numpy(), outcome.history, search.pool.members
+        fit = FitContext.create(MeansPlan(), session, Rules(most, 0.0, empty="keep"))
+        placed = (torch.from_numpy(start).double() - data.origin for start in starts)
+        run = PoolRun(Recombinations(first, len(starts), **how), fit, 0, placed)
+        recorder = HistoryRecorder(fit, 0)
+        while not run.done:
+            run.advance(recorder)
+        outcome = run.finish(recorder.history)
+    return (outcome.centers + data.origin).numpy(), outcome.history, run.pool.members
 
 
 @EACH
@@ -113,7 +113,9 @@ def test_merging_is_that_of_the_plain_algorithm(seed, ties):
     k, shape = int(rng.integers(1, count + 1)), (count, d)
     centers = rng.integers(0, 3, size=shape).astype(float) if ties else rng.normal(size=shape)
     masses = rng.integers(0, 4, size=count).astype(float)
-    np.testing.assert_allclose(merged(centers, masses, k), merge(centers, masses, k), atol=1e-12)
+    np.testing.assert_allclose(
+        merge_by_ward(centers, masses, k), merge(centers, masses, k), atol=1e-12
+    )
 
 
 @EACH
@@ -123,7 +125,7 @@ def test_mutation_is_that_of_the_plain_algorithm(name):
     with ENGINE[name](1).open(data) as session:
         for number in range(5):
             begin = torch.from_numpy(starts[0]) - data.origin
-            found = (mutated(session, begin, 3, number) + data.origin).numpy()
-            plain = Plain(seed=3).mutated(WeightedPoints(points, weights), starts[0], number)
+            found = (mutate(session, begin, 3, number) + data.origin).numpy()
+            plain = Plain(seed=3).mutate(WeightedPoints(points, weights), starts[0], number)
             np.testing.assert_allclose(found, plain, atol=1e-12)
             assert ((found != starts[0]).any(axis=1)).sum() >= 1

@@ -1,5 +1,6 @@
 """Relocating k-means on every engine is the plain algorithm, draw for draw."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,14 +13,12 @@ import lloydformer as lf
 from lloydformer.algorithms import Relocating as Plain
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import ENGINES, Chunked, Native, instruction_set
+from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.plans.means import MeansPlan
-from lloydformer.plans.pruning import prune
-from lloydformer.plans.relocating import relocate
-from lloydformer.plans.splitting import Draws
-from lloydformer.solving.descent import Descent
-from lloydformer.solving.relocations import Relocations, Walk
+from lloydformer.plans.relocating import NoiseDraws, relocate, remove_cheapest_center
+from lloydformer.solving.relocations import RelocationRun, Relocations
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.solve import moments
+from lloydformer.solving.run import FitContext, HistoryRecorder
 
 NATIVE = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -36,28 +35,22 @@ def blobs(seed: int, n: int = 150, d: int = 3, k: int = 6, dtype=torch.float64, 
     return points.astype(str(dtype).removeprefix("torch.")), points[:k], weights
 
 
-class Recorded(Walk):
-    """Keeps the centers after each layer."""
-
-    def __init__(self, *of):
-        super().__init__(*of)
-        self.path = []
-
-    def _note(self, centers, objective, shift, count):
-        super()._note(centers, objective, shift, count)
-        self.path += [centers] * count
-
-
 def run_plan(name: str, points, start, weights, how: Relocations, most: int, n_threads=1):
-    """The centers and objectives of all layers, in the coordinates of the points."""
+    """Return centers and objectives of all layers, in the coordinates of the points."""
     weights = None if weights is None else torch.from_numpy(weights)
     data = TensorBlocks(torch.from_numpy(points), weights, leaf=64)
     with ENGINE[name](n_threads).open(data) as session:
-        plan = MeansPlan().knowing(moments(session, 0.0)[0])
-        descent = Descent(plan, session, Rules(most, 0.0, empty="keep"), 0.0)
-        walk = Recorded(how, descent, 0, torch.from_numpy(start).double() - data.origin)
-        walk.run()
-    return [(centers + data.origin).numpy() for centers in walk.path], walk.history
+        fit = FitContext.create(MeansPlan(), session, Rules(most, 0.0, empty="keep"))
+        start = torch.from_numpy(start).double() - data.origin
+        run, recorder, path = (
+            RelocationRun(how, fit, 0, start, whole=False),
+            HistoryRecorder(fit, 0),
+            [],
+        )
+        while not run.done:
+            run.advance(recorder)
+            path += [run.centers] * (len(recorder.history) - len(path))
+    return [(centers + data.origin).numpy() for centers in path], recorder.history
 
 
 @EACH
@@ -104,7 +97,7 @@ def test_a_relocation_that_splits_nothing_is_a_step_of_lloyds(name):
     points, start = np.array([[0.0], [1], [10], [11], [20], [21]]), np.array([[50.0], [60], [70]])
     data = TensorBlocks(torch.from_numpy(points))
     with ENGINE[name](1).open(data) as session:
-        found = relocate(session, torch.from_numpy(start) - data.origin, 3, Draws(0, 0, 3))
+        found = relocate(session, torch.from_numpy(start) - data.origin, 3, NoiseDraws(0, 0, 3))
     assert (found.centers + data.origin).flatten().tolist() == [10.5, 60, 70]
     assert found.after == pytest.approx(401.5)
     model = lf.RelocatingKMeans(3, init=start, rest=0, random_state=0, engine=name).fit(points)
@@ -164,7 +157,7 @@ def test_pruning_removes_the_center_of_least_cost():
     data = TensorBlocks(torch.from_numpy(points), leaf=32)
     centers = data.take(torch.arange(7)).double()
     with Chunked(1).open(data) as session:
-        left = prune(session, centers)
+        left = remove_cheapest_center(session, centers)
     seen = points - data.origin.numpy()
     away = ((seen[:, None] - centers.numpy()) ** 2).sum(axis=2)
     order, best = away.argsort(axis=1), (np.inf, None)
@@ -184,8 +177,10 @@ def test_both_engines_are_registered():
 
 
 def test_the_seed_of_the_noise_is_drawn_from_the_random_state():
-    data = TensorBlocks(torch.zeros(3, 1).double())
+    data, model = TensorBlocks(torch.zeros(3, 1).double()), lf.RelocatingKMeans(2)
     with Chunked(1).open(data) as session:
-        course = lf.RelocatingKMeans(2)._course(session, np.random.RandomState(5))
-    assert course.seed == np.random.RandomState(5).randint(2**31 - 1)
-    assert course == replace(Relocations(), seed=course.seed)
+        rng = np.random.RandomState(5)
+        initial = InitialCenters(model, None, data.layout, rng)
+        _, _, algorithm = model._prepare(initial, data, session, rng, math.inf)
+    assert algorithm.seed == np.random.RandomState(5).randint(2**31 - 1)
+    assert algorithm == replace(Relocations(), seed=algorithm.seed)

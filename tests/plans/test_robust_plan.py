@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lloydformer.algorithms.robust import softmax, sparsemax
-from lloydformer.plans.robust import RobustPlan, threshold
+from lloydformer.plans.robust import RobustPlan, find_thresholds
 
 LINE = [[0.0], [1.0], [2.0], [10.0]]
 SQUARES = st.lists(st.floats(0, 100) | st.sampled_from([0.0, 1.0]), min_size=1, max_size=9)
@@ -19,7 +19,7 @@ def thresholds(small, squares, weights=None, gamma=1.0):
     few = small(np.zeros((len(squares), 1)), weights)
     few.session.state.column("labels").zero_()
     few.session.state.column("distances").copy_(torch.tensor(squares, dtype=torch.float64))
-    return threshold(few.session, gamma, 1).item()
+    return find_thresholds(few.session, gamma, 1).item()
 
 
 @given(SQUARES, st.sampled_from([0.01, 1.0, 10.0]))

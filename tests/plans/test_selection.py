@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from lloydformer.plans.selection import radii
+from lloydformer.plans.trimmed import find_radii
 
 DTYPES = {np.float32: torch.float32, np.float64: torch.float64}
 
@@ -17,7 +17,9 @@ def found(small, distances, labels, weights, targets, dtype):
     few = small(np.zeros((len(labels), 1), dtype), weights, leaf=3)
     few.session.state.column("labels").copy_(torch.tensor(labels))
     few.session.state.column("distances").copy_(torch.tensor(np.asarray(distances, dtype)))
-    return radii(few.session, torch.tensor(targets, dtype=torch.float64), DTYPES[dtype]).tolist()
+    return find_radii(
+        few.session, torch.tensor(targets, dtype=torch.float64), DTYPES[dtype]
+    ).tolist()
 
 
 def by_sorting(distances, labels, weights, targets):

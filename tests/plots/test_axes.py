@@ -9,7 +9,7 @@ import lloydformer as lf
 from lloydformer import plots
 from lloydformer.plots.palette import CLUSTERS, cluster_colour
 
-MODULES = "lloydformer, lloydformer.plots, lloydformer.report, lloydformer.cli.demo"
+MODULES = "lloydformer, lloydformer.plots, lloydformer.plots.report, lloydformer.app.cli.demo"
 
 
 def test_imports_do_not_load_matplotlib() -> None:

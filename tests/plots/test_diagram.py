@@ -19,26 +19,26 @@ from svg_layout import SVG, collisions, words
 from lloydformer import Recipe, plots
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import Identity, Sparsemax
+from lloydformer.circuits.display import SIDES
 from lloydformer.circuits.norms import LayerNorm
-from lloydformer.circuits.notation import SIDES
 from lloydformer.circuits.projections import on
 from lloydformer.circuits.scores import DotProduct, Euclidean, Scaled
 from lloydformer.circuits.stages import Staged
 from lloydformer.circuits.subspaces import ONE, Subspace
 from lloydformer.circuits.symmetric import Fixed
 from lloydformer.circuits.tokens import Binary
-from lloydformer.plots.diagrams.svg import measured
+from lloydformer.plots.diagrams.svg import text_width
 
 MAKERS = (*recipes.IN_TABLE, *recipes.BEYOND_TABLE, *recipes.TRAINED)
 ALL = [make() for make in MAKERS]
 LAYERS = [recipe for recipe in ALL if isinstance(recipe, Recipe)]
+# Recipes with several heads in a slot, and with other parts than the defaults.
 VARIED = [
     recipes.symmetric(Fixed((1.0, 2.0), (1.0, 1.0), (0.5, 0.5), apart=(0.1,))),
     recipes.robust(0.1, activation=recipes.robust_kmeans.TopK(10)),
     recipes.spherical("layer"),
     recipes.learned(codes=None, bias=False, scaled=False, dropout=0.0),
 ]
-"""Recipes with several heads in a slot, and with other parts than the defaults."""
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -187,8 +187,14 @@ def test_a_part_of_a_users_own_is_named_with_its_parameters():
 
 # ------------------------------------------------- nothing that a recipe says is left out
 
-OTHERS = {"first": "average", "average": "first", "square": "rectified", "position": "code",
-          "code": "number", "number": "position"}  # fmt: skip
+OTHERS = {
+    "first": "average",
+    "average": "first",
+    "square": "rectified",
+    "position": "code",
+    "code": "number",
+    "number": "position",
+}
 
 
 def mutants(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -266,19 +272,29 @@ def test_no_word_is_wider_in_a_browser_than_was_planned(tmp_path: Path):
     pictures = [plots.diagram(recipe) for recipe in [*ALL, *VARIED]]
     page = tmp_path / "page.html"
     page.write_text(f"<meta charset=utf-8><body>{''.join(pictures)}{PROBE}", encoding="utf-8")
-    flags = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             "--dump-dom", f"--user-data-dir={tmp_path / 'profile'}")  # fmt: skip
-    dump = subprocess.run([str(CHROMIUM), *flags, page.as_uri()], capture_output=True, text=True,
-                          timeout=120)  # fmt: skip
+    flags = (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--dump-dom",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    )
+    dump = subprocess.run(
+        [str(CHROMIUM), *flags, page.as_uri()], capture_output=True, text=True, timeout=120
+    )
     note = re.search(r'<pre id="found">(.*?)</pre>', dump.stdout, flags=re.DOTALL)
     assert note, dump.stderr[-500:]
     planned = [word for svg in pictures for word in words(parsed(svg))]
     widths = json.loads(unescape(note[1]))
     assert len(widths) == len(planned) > 500
-    assert [word.what for word, width in zip(planned, widths, strict=True)
-            if width > word.right - word.left] == []  # fmt: skip
+    assert [
+        word.what
+        for word, width in zip(planned, widths, strict=True)
+        if width > word.right - word.left
+    ] == []
 
 
 def test_the_width_of_words():
-    assert measured("mm", "word") > measured("mi", "word") > measured("ii", "word") > 0
-    assert measured("a", "name") > measured("a", "word")
+    assert text_width("mm", "word") > text_width("mi", "word") > text_width("ii", "word") > 0
+    assert text_width("a", "name") > text_width("a", "word")

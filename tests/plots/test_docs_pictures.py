@@ -1,9 +1,11 @@
-"""The drawings of the docs are those that their scripts draw, and can be read."""
+"""The pictures of README and docs are those that their scripts draw, and can be read."""
 
 import runpy
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib.image as mpimg
+import numpy as np
 import pytest
 from svg_layout import collisions
 
@@ -13,7 +15,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 FIGURES = runpy.run_path(str(FOLDER / "paper-figures.py"))
 DRAWINGS = {
     **FIGURES["FIGURES"],
-    "first-example": runpy.run_path(str(FOLDER / "first-example.py"))["drawn"],
+    "first-example": runpy.run_path(str(FOLDER / "first-example.py"))["draw"],
 }
 SCRIPT_OF = {"first-example": "first-example.py"}
 
@@ -52,3 +54,15 @@ def test_another_part_in_a_recipe_changes_the_drawings(monkeypatch):
     monkeypatch.setattr(lf.recipes, "table", lambda: (softer, *others))
     after = {name: draw() for name, draw in FIGURES["FIGURES"].items()}
     assert all(before[name] != after[name] for name in before)
+
+
+def test_the_still_picture_of_the_readme_is_what_its_script_draws(tmp_path: Path) -> None:
+    """One pixel in ten thousand may differ, where a line is rounded to the next pixel."""
+    script = FOLDER / "demo.py"
+    picture = script.with_suffix(".png")
+    runpy.run_path(str(script))["draw"](tmp_path / "demo.png")
+    drawn, shown = mpimg.imread(tmp_path / "demo.png"), mpimg.imread(picture)
+    assert drawn.shape == shown.shape
+    other = np.abs(drawn - shown).max(axis=2) > 0.1
+    assert other.mean() < 1e-4, f"run: python {script}"
+    assert picture.stat().st_size < 250_000

@@ -1,12 +1,41 @@
-"""Weights with the names of subspaces."""
+"""Attention maps, weights with the names of subspaces, and matrices of means."""
 
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 
 import lloydformer as lf
 from lloydformer import plots
+from lloydformer.plots.heatmaps import pair_matrix
 from lloydformer.plots.palette import SIGNED, SIGNED_WORDS
+
+
+def test_queries_are_rows_and_keys_are_columns(trace: lf.Trace) -> None:
+    attention = trace["layers.0.encoder_cross.attention"]
+    ax = plots.attention_map(attention)
+    np.testing.assert_array_equal(ax.images[0].get_array(), attention)
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("4 queries", "2 keys")
+
+
+def test_labels_put_clusters_next_to_each_other() -> None:
+    attention = torch.arange(6.0).reshape(3, 2)
+    ax = plots.attention_map(
+        attention, query_labels=torch.tensor([1, 0, 1]), names=("points", "centers")
+    )
+    np.testing.assert_array_equal(ax.images[0].get_array(), attention[[1, 0, 2]])
+    assert ax.get_ylabel() == "3 points, by label"
+
+
+def test_keys_are_ordered_by_their_own_labels() -> None:
+    attention = torch.arange(6.0).reshape(3, 2)
+    ax = plots.attention_map(attention, key_labels=torch.tensor([1, 0]))
+    np.testing.assert_array_equal(ax.images[0].get_array(), attention[:, [1, 0]])
+
+
+def test_a_map_of_zeros_is_drawn() -> None:
+    assert plots.attention_map(torch.zeros(2, 2)).images[0].get_clim()[1] > 0
 
 
 def test_both_axes_name_the_subspaces() -> None:
@@ -45,8 +74,6 @@ def test_an_unknown_head_is_refused_with_those_that_exist() -> None:
 
 def test_the_words_for_the_colours_are_those_that_one_sees():
     """Each end of SIGNED is nearest to the basic colour that SIGNED_WORDS names."""
-    from matplotlib.colors import to_rgb
-
     basic = ("red", "brown", "orange", "yellow", "green", "blue", "purple", "white", "black")
 
     def seen(colour: str) -> str:
@@ -55,3 +82,11 @@ def test_the_words_for_the_colours_are_those_that_one_sees():
     negative, zero, positive = (seen(SIGNED[place]) for place in (0, 2, 4))
     assert f"{positive} is positive, {negative} negative, {zero} 0" == SIGNED_WORDS
     assert SIGNED_WORDS in plots.weights.__doc__.lower().replace("\n", " ")
+
+
+def test_a_matrix_starts_at_the_bottom_and_leaves_gaps():
+    ax = Figure().subplots()
+    image = pair_matrix([[0.0, 1.0], [None, 2.0]], ["1", "2"], ["a", "b"], top=4.0, ax=ax)
+    assert image.get_clim() == (0.0, 4.0)
+    assert ax.get_ylim() == (-0.5, 1.5)
+    assert np.isnan(image.get_array().filled(np.nan)[1, 0])

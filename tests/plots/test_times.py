@@ -13,8 +13,13 @@ def result(ahead):
     }
     row = {"contenders": contenders, "ahead": ahead}
     rows = {"first": {"contenders": dict(contenders), "ahead": ahead}, "second": row}
-    return {"rows": rows, "per": "iteration", "asks": "How long", "ahead": ahead,
-            "settings": {"threads": 2}}  # fmt: skip
+    return {
+        "rows": rows,
+        "per": "iteration",
+        "asks": "How long",
+        "ahead": ahead,
+        "settings": {"threads": 2},
+    }
 
 
 @pytest.mark.parametrize("layout", [None, "constrained"])

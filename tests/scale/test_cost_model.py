@@ -17,18 +17,18 @@ from cost_model import (
     plusplus_passes,
     ring_seconds,
     shares,
-    slowed,
+    slow_worker_factor,
     subtrees,
     tree_seconds,
     with_restarts,
 )
 
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.engines.parts import Holder, Opening, PartRows
-from lloydformer.engines.parts.questions import RunFold
-from lloydformer.engines.ranks.group import pickled
-from lloydformer.engines.ranks.places import places
-from lloydformer.plans.assign import Nearest
+from lloydformer.engines.partitioned import PartitionRows, PartitionSpec, PartitionStore
+from lloydformer.engines.partitioned.requests import FoldRequest
+from lloydformer.engines.ranks.group import dump_data
+from lloydformer.engines.ranks.transport import place_on_ranks
+from lloydformer.plans.assign import NearestSums
 
 
 def test_bytes_of_an_iteration():
@@ -42,18 +42,22 @@ def test_bytes_of_an_iteration():
 def test_the_bytes_of_an_iteration_are_those_that_ranks_send(n_rows):
     problem = Problem(n_rows, 4, 32)
     X = torch.from_numpy(np.random.default_rng(0).normal(size=(n_rows, 4)).astype(np.float32))
-    opening = Opening.of(TensorBlocks(X, leaf=problem.leaf), "native", single=False)
-    where = places([n_rows // 3, n_rows - n_rows // 3], problem.leaf, single=False)
+    blocks = TensorBlocks(X, leaf=problem.leaf)
+    spec = PartitionSpec.for_blocks(blocks, "native", single=False)
+    lengths = [n_rows // 3, n_rows - n_rows // 3]
+    placements = place_on_ranks(lengths, problem.leaf, single=False)
     for rank in (0, 1):
-        holder, here = Holder(opening, 1, n_rows), [at.cut for at in where if at.rank == rank]
+        store = PartitionStore(spec, 1, n_rows)
+        here = [each.range for each in placements if each.rank == rank]
         for number, cut in enumerate(here):
-            holder.add(number, PartRows(cut.start, X[cut.start : cut.stop]))
-        answer = holder.answer(RunFold(fold=Nearest(X[:32].contiguous()), version=0))
-        holder.close()
+            rows = PartitionRows(cut.start, X[cut.start : cut.stop])
+            store.partitions[number] = store.open(rows)
+        answer = store.handle(FoldRequest(fold=NearestSums(X[:32].contiguous()), version=0))
+        store.close()
         start, stop = here[0].start // problem.leaf, -(-here[-1].stop // problem.leaf)
         count = subtrees(start, stop, problem.n_leaves)
         expected = count * lloyd_pass(problem).summary
-        assert expected <= len(pickled(answer)) <= expected + 400 * count + 300
+        assert expected <= len(dump_data(answer)) <= expected + 400 * count + 300
 
 
 def test_leaves_are_shared_evenly_and_all_of_them():
@@ -126,7 +130,7 @@ def test_networks_by_hand():
 def test_slow_workers_and_restarts_against_random_numbers():
     random = np.random.default_rng(0)
     slow = (random.random((20_000, 30)) < 0.02).any(axis=1)
-    assert slowed(30, 0.02, 3.0) == pytest.approx(1 + 2 * slow.mean(), rel=0.02)
+    assert slow_worker_factor(30, 0.02, 3.0) == pytest.approx(1 + 2 * slow.mean(), rel=0.02)
     took = []
     for _ in range(20_000):
         total, fails = 0.0, random.exponential(1 / 0.1)

@@ -4,9 +4,9 @@ import json
 
 import pytest
 from cost_model import Problem, lloyd_pass
-from fitted import compared, load
+from fitted import compare_fits, load
 from scale_charts import CHARTS
-from scale_page import _PLACE, PAGE, SIMULATED, filled
+from scale_page import _PLACE, PAGE, SIMULATED, fill_page
 from scale_tables import TABLES, amount, seconds
 from simulate import fan_ins, iterations, ring, troubles
 
@@ -15,7 +15,7 @@ FOUND = json.loads(SIMULATED.read_text(encoding="utf-8"))
 
 
 def test_every_table_of_the_page_is_the_one_of_the_results():
-    assert filled(TEXT, load(), FOUND) == TEXT, "run: python benchmarks/scale/scale_page.py"
+    assert fill_page(TEXT, load(), FOUND) == TEXT, "run: python benchmarks/scale/scale_page.py"
     assert {match[2] for match in _PLACE.finditer(TEXT)} == {*TABLES, *CHARTS}
 
 
@@ -23,7 +23,7 @@ def test_another_number_makes_another_page():
     changed = json.loads(json.dumps(FOUND))
     changed["iterations"][0]["map"] = 5999.0
     assert "100 min" not in TEXT
-    assert "100 min" in filled(TEXT, load(), changed)
+    assert "100 min" in fill_page(TEXT, load(), changed)
 
 
 def test_the_results_are_those_of_the_model(monkeypatch):
@@ -40,7 +40,7 @@ def test_the_results_are_those_of_the_model(monkeypatch):
 
 def test_the_simulator_is_near_the_runs():
     """Of one rank closely; of two as closely as a machine with other work on it allows."""
-    for n, d, k, size, took, expected in compared(load()):
+    for n, d, k, size, took, expected in compare_fits(load()):
         least = {1: 0.65, 2: 0.45}[size]
         assert least < expected / took < 1.35, (n, d, k, size)
 
@@ -54,14 +54,26 @@ def test_an_all_gather_grows_with_the_ranks_and_a_tree_hardly():
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(3.14e-5, "31 µs"), (0.0123, "12 ms"), (0.123, "123 ms"), (1.0, "1 s"), (99.0, "99 s"),
-     (110.0, "110 s"), (600.0, "10 min"), (7300.0, "2 h")],
-)  # fmt: skip
+    [
+        (3.14e-5, "31 µs"),
+        (0.0123, "12 ms"),
+        (0.123, "123 ms"),
+        (1.0, "1 s"),
+        (99.0, "99 s"),
+        (110.0, "110 s"),
+        (600.0, "10 min"),
+        (7300.0, "2 h"),
+    ],
+)
 def test_seconds_in_words(value, words):
     assert seconds(value) == words
 
 
 def test_bytes_in_words():
     assert [amount(n) for n in (9, 9224, 1.04e6, 6.4e9, 2e13)] == [
-        "9 B", "9.22 kB", "1.04 MB", "6.4 GB", "20 TB",
-    ]  # fmt: skip
+        "9 B",
+        "9.22 kB",
+        "1.04 MB",
+        "6.4 GB",
+        "20 TB",
+    ]

@@ -8,7 +8,7 @@ from cost_model import (
     Worker,
     lloyd_pass,
     ring_seconds,
-    slowed,
+    slow_worker_factor,
     tree_seconds,
 )
 from simulator import Clock, Cluster, Port, Trouble
@@ -121,7 +121,7 @@ def test_slow_workers_cost_what_the_closed_form_says():
     trouble = Trouble(share=0.03, factor=3.0, seed=1)
     account = cluster(20, trouble=trouble).run([PASS] * 2000)
     mean = sum(account.seconds) / 2000
-    assert mean == pytest.approx(slowed(20, 0.03, 3.0), rel=0.03)
+    assert mean == pytest.approx(slow_worker_factor(20, 0.03, 3.0), rel=0.03)
 
 
 def test_a_failure_costs_the_lost_work_the_notice_and_the_rows():

@@ -1,4 +1,4 @@
-"""The loop: stop rules, restarts, history, callbacks, and Ctrl-C."""
+"""The driver: stop rules, restarts, history, callbacks, and Ctrl-C."""
 
 import math
 
@@ -10,8 +10,10 @@ from lloydformer.engines import choose
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.medoids import MedoidsPlan
 from lloydformer.plans.soft import SoftPlan
+from lloydformer.solving.driver import Interrupted, Restarts, solve
+from lloydformer.solving.iterations import PlanIterations
 from lloydformer.solving.rules import Rules, same_labelling
-from lloydformer.solving.solve import Interrupted, solve
+from lloydformer.solving.run import FitContext
 
 LINE = torch.tensor([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]).double()
 ZERO = torch.zeros(1).double()
@@ -22,17 +24,15 @@ def solved(engine):
     """solved(plan, rules, starts, callback) runs on the line, two leaves of points."""
 
     def run(plan=None, rules=None, starts=((0.0, 1.0),), callback=None):
-        data = TensorBlocks(LINE, leaf=4, seen_from=ZERO)
+        data = TensorBlocks(LINE, leaf=4, given_origin=ZERO)
         rules = rules or Rules(tol=0.0)
         with choose(engine, data).open(data) as session:
-            return solve(plan or MeansPlan(), session, starting(*starts), rules, callback)
+            watched = callback is not None
+            fit = FitContext.create(plan or MeansPlan(), session, rules, watched=watched)
+            restarts = Restarts(len(starts), (torch.tensor(s).double()[:, None] for s in starts))
+            return solve(fit, restarts, PlanIterations(), callback)
 
     return run
-
-
-def starting(*starts):
-    """Initial centers on the line, one list for each restart."""
-    return lambda session: (torch.tensor(s).double()[:, None] for s in starts)
 
 
 def test_it_stops_when_labels_stay(solved):

@@ -9,8 +9,7 @@ from lloydformer.engines import ENGINES
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.trimmed import TrimmedPlan
-from lloydformer.solving.descent import OneProblem
-from lloydformer.solving.loop import Loop
+from lloydformer.solving.iterations import PlanLoop, SessionProblem
 from lloydformer.solving.rules import Rules
 
 LINE = torch.tensor([[0.0], [1.0], [2.0], [9.0]]).double()
@@ -23,11 +22,11 @@ def placed(engine):
 
     def run(policy, plan=None, weights=None, centers=FAR):
         plan = plan or MeansPlan()
-        data = TensorBlocks(LINE, weights, leaf=2, seen_from=torch.zeros(1).double())
+        data = TensorBlocks(LINE, weights, leaf=2, given_origin=torch.zeros(1).double())
         with ENGINES[engine]().open(data) as session:
-            problem, rules = OneProblem(plan, session), Rules(1, 0.0, empty=policy)
-            loop = Loop(plan, problem, rules, np.zeros(1), centers[None])
-            loop.run()
+            problem, rules = SessionProblem(plan, session), Rules(1, 0.0, empty=policy)
+            loop = PlanLoop(plan, problem, rules, np.zeros(1), centers[None])
+            loop.advance()
             return loop.centers[0]
 
     return run

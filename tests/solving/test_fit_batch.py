@@ -7,7 +7,7 @@ import torch
 
 import lloydformer as lf
 from lloydformer.circuits.activations import TopK
-from lloydformer.solving.batch.seeding import random_rows
+from lloydformer.solving.batch.by_tensors import random_rows
 
 B, N, D, K = 12, 60, 3, 4
 

@@ -12,9 +12,8 @@ import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked, ChunkedSession
 from lloydformer.numerics.noise import row_uniform
-from lloydformer.plans.seeding import Oversample
-from lloydformer.solving.seeding import kmeans_parallel
-from lloydformer.solving.seeding.parallel import OVERSAMPLING, ROUNDS
+from lloydformer.plans.seeding import Oversampling
+from lloydformer.solving.seeding import OVERSAMPLING, ROUNDS, kmeans_parallel
 
 
 def blobs(rng, n=600, k=8, d=3):
@@ -50,7 +49,7 @@ def test_draws_are_those_of_a_plain_computation(leaf, most, rng):
     found = []
     with opened(points, weights, leaf) as session:
         for fresh, known, number in ((first, 0, 0), (second, 1, 1)):
-            fold = Oversample(torch.tensor(fresh), known, most, 3, number)
+            fold = Oversampling(torch.tensor(fresh), known, most, 3, number)
             found.append((session.fold(fold), known + len(fresh), number))
     for (mass, _, rows, attracted), n_candidates, number in found:
         every = np.concatenate([first, second])[:n_candidates]
@@ -73,8 +72,8 @@ def test_the_number_of_passes_does_not_grow_with_k(rng, monkeypatch):
     fold, passes = ChunkedSession.fold, []
 
     def counted(session, over):
-        passes.extend([over] if isinstance(over, Oversample) else [])
-        assert isinstance(over, Oversample) or session.layout.n_rows < 600  # among candidates
+        passes.extend([over] if isinstance(over, Oversampling) else [])
+        assert isinstance(over, Oversampling) or session.layout.n_rows < 600  # among candidates
         return fold(session, over)
 
     monkeypatch.setattr(ChunkedSession, "fold", counted)
@@ -117,7 +116,7 @@ def test_weight_two_is_drawn_twice_as_often():
     light = heavy = 0
     with opened(points, weights) as session:
         for seed in range(200):
-            fold = Oversample(torch.zeros(1, 2).double(), 0, 15, seed, 0)
+            fold = Oversampling(torch.zeros(1, 2).double(), 0, 15, seed, 0)
             rows = session.fold(fold)[2].numpy()
             light += (rows % 2 == 1).sum()
             heavy += ((rows % 2 == 0) & (rows > 0)).sum()

@@ -7,8 +7,8 @@ import pytest
 import rich.console
 
 import lloydformer as lf
-from lloydformer.solving.descent import Progress
 from lloydformer.solving.progress import _speed
+from lloydformer.solving.run import Progress
 
 X = np.random.default_rng(0).normal(size=(500, 2))
 

@@ -8,16 +8,17 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import lloydformer as lf
-from lloydformer.data.blocks import SparseBlocks, TensorBlocks
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines import ENGINES, Native, instruction_set
 from lloydformer.plans.assign import FarthestPoints
 from lloydformer.plans.contract import Sums
 from lloydformer.plans.means import MeansPlan
 from lloydformer.solving.batch.by_kernels import ByKernels
 from lloydformer.solving.batch.by_tensors import ByTensors
-from lloydformer.solving.descent import Descent
+from lloydformer.solving.iterations import PlanRun
 from lloydformer.solving.rules import Rules, fill_empty, is_better, same_labelling, settled
-from lloydformer.solving.solve import moments
+from lloydformer.solving.run import FitContext, HistoryRecorder
 
 NATIVE = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -118,11 +119,13 @@ def loop_of(engine, points, weights, centers, rules, callback=None):
     else:
         data = TensorBlocks(torch.from_numpy(points), weights, leaf=5)
     with engine.open(data) as session:
-        square, tolerance = moments(session, rules.tol)
-        plan = MeansPlan().knowing(square)
-        descent = Descent(plan, session, rules, tolerance, callback)
-        outcome = descent.from_start(0, data.layout.place(torch.from_numpy(centers)))
-        return data.layout.returned(outcome.centers).numpy(), outcome.history, session.labels()
+        fit = FitContext.create(MeansPlan(), session, rules, watched=callback is not None)
+        run = PlanRun(fit, 0, data.layout.to_row_units(torch.from_numpy(centers)))
+        recorder = HistoryRecorder(fit, 0, callback)
+        while not run.done:
+            run.advance(recorder)
+        outcome = run.finish(recorder.history)
+        return data.layout.to_data_units(outcome.centers).numpy(), outcome.history, session.labels()
 
 
 @given(problems())

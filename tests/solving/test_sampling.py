@@ -100,7 +100,7 @@ def test_a_time_limit_holds_on_the_sample(small_limits):
 def test_the_sample_gets_half_of_the_time(small_limits, monkeypatch):
     """A clock that advances by a second each time somebody looks at it."""
     clock = itertools.count(1.0)
-    for module in ("solving.relocations", "solving.sampling", "estimators.relocating"):
+    for module in ("solving.run", "solving.sampling", "estimators.base"):
         monkeypatch.setattr(f"lloydformer.{module}.perf_counter", lambda: next(clock))
     heard = []
     lf.RelocatingKMeans(
@@ -112,18 +112,17 @@ def test_the_sample_gets_half_of_the_time(small_limits, monkeypatch):
 
 
 def test_ctrl_c_on_the_sample_keeps_its_best(small_limits, monkeypatch, engine):
-    breed = sampling.Search.breed
+    make_child = sampling.PoolRun._make_child
 
-    def stopped(search):
-        if search.descent.session.layout.n_rows < 3000:
+    def stop(run, number):
+        if run.fit.session.layout.n_rows < 3000:
             raise KeyboardInterrupt
-        breed(search)
+        return make_child(run, number)
 
-    monkeypatch.setattr(sampling.Search, "breed", stopped)
+    monkeypatch.setattr(sampling.PoolRun, "_make_child", stop)
     for limit in (None, 1000.0):
-        model = lf.RelocatingKMeans(
-            16, effort=4, time_limit=limit, random_state=0, engine=engine
-        )  # fmt: skip
+        how = {"effort": 4, "time_limit": limit, "random_state": 0, "engine": engine}
+        model = lf.RelocatingKMeans(16, **how)
         with pytest.raises(KeyboardInterrupt):
             model.fit(blobs())
         assert model.n_iter_ == 0
@@ -146,6 +145,6 @@ def test_sparse_rows_have_no_sample(small_limits, monkeypatch):
     def gathered(*of):
         raise AssertionError("a sample of sparse rows would be dense")
 
-    monkeypatch.setattr(sampling, "sampled_start", gathered)
+    monkeypatch.setattr(sampling, "solve_sample", gathered)
     rows = sparse.random(2000, 30, density=0.1, format="csr", random_state=0)
     assert lf.RelocatingKMeans(4, effort=1, random_state=0, max_iter=100).fit(rows).n_iter_ > 0

@@ -13,19 +13,29 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from lloydformer.engines.cuda.portable.assign import assign
-from lloydformer.engines.cuda.portable.copies import copy_centers, prepare
-from lloydformer.engines.cuda.portable.decide import decide_few, decide_many
-from lloydformer.engines.cuda.portable.measure import add_parts, measure
-from lloydformer.engines.cuda.portable.move import collect, move, move_small
+from lloydformer.engines.cuda.portable.labels import (
+    assign,
+    copy_centers,
+    decide_few,
+    decide_many,
+    prepare,
+)
+from lloydformer.engines.cuda.portable.sums import (
+    add_parts,
+    collect,
+    finish,
+    measure,
+    move,
+    move_centers,
+    move_small,
+)
 from lloydformer.engines.cuda.portable.tiles import (
     ASSIGN,
     Tile,
+    can_keep_centers,
     choose_tiles,
-    keeps_centers,
-    padded_features,
+    pad_features,
 )
-from lloydformer.engines.cuda.portable.update import finish, move_centers
 
 TYPES = {
     "*fp16": "half center_half",
@@ -34,7 +44,7 @@ TYPES = {
     "*i32": "labels others queue queued assigned status",
     "*i64": "sums masses changed",
     "i32": "n k d padded n_tiles count",
-    "row": "rows origin seen distances",
+    "row": "rows origin rounded distances",
 }
 TYPE_OF = {name: kind for kind, names in TYPES.items() for name in names.split()}
 Sizes = dict[str, Any]
@@ -64,8 +74,8 @@ def sizes(tile: Tile) -> Sizes:
 
 
 def assign_sizes(target: int, tile: Tile, d: int, k: int) -> Sizes:
-    one = keeps_centers(tile, k, target)
-    fits = {"WHOLE": padded_features(d) <= tile.features, "ONE": one}
+    one = can_keep_centers(tile, k, target)
+    fits = {"WHOLE": pad_features(d) <= tile.features, "ONE": one}
     return {**sizes(tile), "CENTERS": tile.centers, **fits}
 
 

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 import lloydformer.engines.cuda.batch as batch
-import lloydformer.engines.cuda.paths as paths
-from lloydformer.engines.cuda.backend import CUDA_CPP, backend
-from lloydformer.engines.cuda.nvrtc import Constants
+from lloydformer.engines.cuda.backend import CUDA_CPP, choose_backend
+from lloydformer.engines.cuda.nvrtc import Macros
 
 COMPILER = os.environ.get("CXX") or shutil.which("c++")
 KERNELS = Path(batch.__file__).parent / "kernels"
@@ -52,7 +51,7 @@ def need_compiler() -> None:
 
 def need_gpu() -> None:
     """Skip the test where kernels in CUDA C++ cannot run."""
-    if not torch.cuda.is_available() or backend(torch.device("cuda:0")) != CUDA_CPP:
+    if not torch.cuda.is_available() or choose_backend(torch.device("cuda:0")) != CUDA_CPP:
         pytest.skip("no GPU for kernels in CUDA C++ is there")
 
 
@@ -67,9 +66,9 @@ def _in_cpp(name: str) -> str:
 
 
 @cache
-def _library(folder: Path, macros: Constants) -> ctypes.CDLL:
+def _library(folder: Path, macros: Macros) -> ctypes.CDLL:
     path = folder / "_".join(f"{name}{value}" for name, value in macros)
-    kernels = _in_cpp("common.cuh") + _in_cpp("batch.cu")
+    kernels = _in_cpp("prelude.cuh") + _in_cpp("batch.cu")
     path.with_suffix(".cpp").write_text(_FRAME.format(kernels=kernels))
     subprocess.run(
         [
@@ -86,23 +85,22 @@ def _library(folder: Path, macros: Constants) -> ctypes.CDLL:
 def solve_batch_on_cpu(
     folder: Path, x: Tensor, starts: Tensor, tol: float, max_iter: int,
     spans: tuple[float, float], backwards: bool = False,
-) -> batch.Solved | None:  # fmt: skip
+) -> batch.BatchSolution | None:  # fmt: skip
     """`engines.cuda.batch.solve_batch`. backwards: threads take turns in the other order."""
-    (b, n, d), k = x.shape, starts.shape[1]
     x, starts = x.contiguous(), starts.contiguous()
-    solved = batch.empty_results(b, n, k, d, x.device)
-    given = batch.argument(x, starts, solved, tol, max_iter, spans)
+    solved = batch.allocate_solution(x, starts)
+    given = batch.make_batch_argument(x, starts, solved, tol, max_iter, spans)
     _launch(folder, "solve_batch", x, starts, given, backwards)
-    return None if batch.declined(solved.n_iter) else solved
+    return None if batch.has_bad_values(solved.n_iter) else solved
 
 
 def lloyd_paths_on_cpu(
     folder: Path, x: Tensor, starts: Tensor, drawn: Tensor, backwards: bool = False
-) -> paths.Paths:
-    """`engines.cuda.paths.lloyd_paths`."""
+) -> batch.LloydPaths:
+    """`engines.cuda.batch.run_lloyd_paths`."""
     x, starts, drawn = x.contiguous(), starts.contiguous(), drawn.contiguous()
-    found = paths.empty_paths(starts, len(drawn))
-    given = paths.paths_argument(x, starts, found, drawn)
+    found = batch.allocate_paths(starts, len(drawn))
+    given = batch.make_paths_argument(x, starts, found, drawn)
     _launch(folder, "lloyd_paths", x, starts, given, backwards)
     return found
 
@@ -111,8 +109,8 @@ def _launch(
     folder: Path, name: str, x: Tensor, starts: Tensor, given: ctypes.Structure, backwards: bool
 ) -> None:
     (b, k, _), (_, n, d) = starts.shape, x.shape
-    library = _library(folder, batch.macros_for(x, k))
-    bytes_asked = batch.shared_bytes(n, batch.width_for(d), k)
+    library = _library(folder, batch.list_batch_macros(x, k))
+    bytes_asked = batch.count_shared_bytes(n, batch.pad_width(d), k)
     assert getattr(library, f"run_{name}")(given, b, bytes_asked, backwards) == 0
 
 

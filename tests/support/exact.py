@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import torch
 
-from lloydformer.algorithms.members import code_distances, largest_shares, members
+from lloydformer.algorithms.robust import code_distances, largest_shares, members
 from lloydformer.numerics.noise import gumbel
 
 mpmath.mp.dps = 50

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import lloydformer
 from lloydformer.circuits.serialise import deserialise, serialise
 
-FOLDER = Path(lloydformer.__file__).parent / "explorer" / "page"
+FOLDER = Path(lloydformer.__file__).parent / "app" / "explorer" / "page"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-gpu"]
 CENTERS = """() => [...document.querySelectorAll(".center-row")].map((row) =>

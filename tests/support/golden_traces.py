@@ -1,4 +1,4 @@
-"""Traces of Python's circuits in files that tests/explorer/golden.mjs compares with JavaScript."""
+"""Traces of circuits in Python, in files that tests/app/explorer/golden.mjs compares."""
 
 import json
 import re
@@ -17,6 +17,13 @@ import numpy as np
 import torch
 from javascript import NODE, PAGE, dumped, run_node
 
+from lloydformer.app.explorer.catalogue import (
+    build_menu,
+    describe_recipe,
+    list_parameters,
+    recipe_variants,
+)
+from lloydformer.app.explorer.server import serve_page
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.norms import zero_sum
 from lloydformer.circuits.recipe import Recipe
@@ -24,23 +31,20 @@ from lloydformer.circuits.recipes import learned
 from lloydformer.circuits.serialise import deserialise, serialise
 from lloydformer.circuits.symmetric import Fixed, symmetric
 from lloydformer.circuits.trace import Trace
-from lloydformer.explorer.catalogue import described, variants
-from lloydformer.explorer.menu import menu, parameters
-from lloydformer.explorer.server import serving
-from lloydformer.verify.known import paired_algorithm
-from lloydformer.verify.problems import (
+from lloydformer.paper.verify.known import paired_algorithm
+from lloydformer.paper.verify.problems import (
     FAMILIES,
     HARD,
     Problem,
-    between,
-    coincident,
     draw,
     on_sphere,
-    tied,
+    with_centers_between,
     with_empty_cluster,
+    with_equal_centers,
+    with_ties,
 )
 
-SCRIPT = Path(__file__).parents[1] / "explorer" / "golden.mjs"
+SCRIPT = Path(__file__).parents[1] / "app" / "explorer" / "golden.mjs"
 N_LAYERS = 2
 
 
@@ -56,7 +60,7 @@ def halfway(rng: np.random.Generator, problem: Problem) -> Problem:
 
     But for rounding they are tied.
     """
-    moved = between(rng, problem)
+    moved = with_centers_between(rng, problem)
     points = moved.points.copy()
     points[::3] = (moved.centers[0] + moved.centers[1]) / 2
     return replace(moved, points=points)
@@ -64,8 +68,8 @@ def halfway(rng: np.random.Generator, problem: Problem) -> Problem:
 
 HARD_CENTERS = {
     "between": halfway,
-    "ties": lambda _, problem: tied(problem),
-    "coincident": lambda _, problem: coincident(problem),
+    "ties": lambda _, problem: with_ties(problem),
+    "coincident": lambda _, problem: with_equal_centers(problem),
     "empty": with_empty_cluster,
 }
 """What a family of problems does to the centers."""
@@ -84,12 +88,12 @@ class Golden:
 @cache
 def live_variants() -> list[tuple[str, dict[str, Any]]]:
     """Return the names and the JSON of all variants of recipes that the interpreter runs."""
-    found = ((name, described(recipe)) for name, recipe in variants())
+    found = ((name, describe_recipe(recipe)) for name, recipe in recipe_variants())
     live = [(name, page["recipe"]) for name, page in found if page["live"]]
     return [*live, ("several heads", serialise(SEVERAL_HEADS)), ("learned", serialise(learned()))]
 
 
-whole_menu = cache(menu)
+whole_menu = cache(build_menu)
 
 
 def shipped(rng: np.random.Generator, n_problems: int) -> Iterator[Golden]:
@@ -136,7 +140,7 @@ def with_random_parameters(
     rng: np.random.Generator, recipe: dict[str, Any], but: str = ""
 ) -> dict[str, Any]:
     """Return the recipe with other values for most of its parameters, `but` one kind of them."""
-    for parameter in parameters(recipe):
+    for parameter in list_parameters(recipe):
         if rng.random() < 0.7 and parameter["path"].rpartition(".")[2] != but:
             recipe = replaced(recipe, parameter["path"], random_value(rng, parameter))
     return recipe
@@ -293,7 +297,7 @@ def in_chromium(folder: Path) -> list[dict[str, Any]]:
     shutil.copytree(PAGE, folder / "page")
     shutil.copy(SCRIPT.with_name("golden_compare.mjs"), folder / "golden_compare.js")
     (folder / "index.html").write_text(PAGE_OF_CASES, encoding="utf-8")
-    with serving({}, folder=folder) as server:
+    with serve_page({}, folder=folder) as server:
         document = dumped(server.address, folder / "profile")
     return json.loads(unescape(re.search(r"<pre>(.*?)</pre>", document, re.S)[1]))
 

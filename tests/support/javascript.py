@@ -10,7 +10,7 @@ import pytest
 
 NODE = shutil.which("node")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PAGE = Path(__file__).parents[2] / "src" / "lloydformer" / "explorer" / "page"
+PAGE = Path(__file__).parents[2] / "src" / "lloydformer" / "app" / "explorer" / "page"
 needs_node = pytest.mark.skipif(NODE is None, reason="Node.js is not installed: no JavaScript runs")
 needs_javascript = pytest.mark.skipif(
     NODE is None and CHROMIUM is None,

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.scaling import Scaling
+from lloydformer.data.column_statistics import Scaling
 from lloydformer.engines import Native
 
 

@@ -13,19 +13,22 @@ from kernel_distances import Distances, U, by_label, close
 from kernel_problems import Problem
 
 from lloydformer.numerics.noise import gumbel, row_uniform
-from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
-from lloydformer.plans.means import Iterations
-from lloydformer.plans.medoids import Closest, Draw
-from lloydformer.plans.minibatch import BatchSums
-from lloydformer.plans.pruning import TwoNearest
-from lloydformer.plans.relocating import Relocation
-from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted
-from lloydformer.plans.seeding import NewSeed, Oversample, Potential, Seeds
-from lloydformer.plans.selection import Histogram
-from lloydformer.plans.soft import Shares
-from lloydformer.plans.splitting import Draws, Errors, Halves
+from lloydformer.plans.assign import Moments, NearestCosines, NearestDistances, NearestSums
+from lloydformer.plans.means import LloydIterations
+from lloydformer.plans.medoids import MedoidDraw, NearestRows
+from lloydformer.plans.minibatch import MinibatchSums
+from lloydformer.plans.relocating import ClusterErrors, Halves, NoiseDraws, Relocation, TwoNearest
+from lloydformer.plans.robust import (
+    HighestScores,
+    RobustSums,
+    SoftmaxWeights,
+    SparsemaxWeights,
+    SumsAboveThreshold,
+)
+from lloydformer.plans.seeding import NewSeed, Oversampling, PlusPlusSeeds, Potential
+from lloydformer.plans.soft import SoftSums
 from lloydformer.plans.symmetric import AttentionSums, Heads, NearestCosts
-from lloydformer.plans.trimmed import Within
+from lloydformer.plans.trimmed import DistanceHistogram, TrimmedSums
 
 
 class Checks:
@@ -65,7 +68,7 @@ class Checks:
         self.session.forget()
         before = np.full(self.n, np.iinfo(np.int32).min)
         for _ in range(8):
-            sums, masses, changed = self.session.fold(Nearest(centers))
+            sums, masses, changed = self.session.fold(NearestSums(centers))
             labels = self.column("labels").copy()
             away = Distances(self.given, centers)
             away.check_exact_labels(labels)
@@ -95,7 +98,7 @@ class Checks:
         close(self.column("distances"), own, off, "measure: distances")
         close(summary[0], self.w @ own, self.w @ off + self.n * U * (self.w @ own) * 64, "measure")
         mass = by_label(self.w, labels, self.k)
-        if isinstance(fold, Cosines):
+        if isinstance(fold, NearestCosines):
             error = self.mass_error + by_label(self.w * (off + 64 * U * own), labels, self.k)
             close(summary[1], mass - by_label(self.w * own, labels, self.k) / 2, error, "cosines")
         else:
@@ -103,17 +106,19 @@ class Checks:
         return away, labels
 
     def measure(self) -> None:
-        self.measured(Measure(self.given.centers))
+        self.measured(NearestDistances(self.given.centers))
 
     def cosines(self) -> None:
-        self.measured(Cosines(self.given.centers))
+        self.measured(NearestCosines(self.given.centers))
 
     def shares(self) -> None:
         away, eps = Distances(self.given, self.given.centers), self.given.eps
         steepest = 0.02 / max(float(away.expanded.max()), 1e-300)  # so that rounding stays small
         usual = 1 / max(float(np.median(away.squares)), 1e-300)
         gamma = float(min(steepest, usual * 10.0 ** self.given.rng.uniform(-2, 2)))
-        level, sums, masses, energy, changed = self.session.fold(Shares(self.given.centers, gamma))
+        level, sums, masses, energy, changed = self.session.fold(
+            SoftSums(self.given.centers, gamma)
+        )
         z = -gamma * away.squares
         top = z.max(axis=1, keepdims=True)
         p = np.exp(z - top)
@@ -209,7 +214,7 @@ class Checks:
 
     def _labelled(self) -> tuple[np.ndarray, np.ndarray]:
         """Labels and distances of the session, as the folds that follow read them."""
-        self.measured(Measure(self.given.centers))
+        self.measured(NearestDistances(self.given.centers))
         return self.column("labels").copy(), self.column("distances").copy()
 
     def trimmed(self) -> None:
@@ -219,13 +224,13 @@ class Checks:
         pattern = away.view(f"i{bits // 8}").astype(np.int64)
         shift = 8 * int(rng.integers(bits // 8))
         prefix = radius.view(f"i{bits // 8}").astype(np.int64) >> min(shift + 8, 63)
-        (masses,) = self.session.fold(Histogram(torch.from_numpy(prefix), shift))
+        (masses,) = self.session.fold(DistanceHistogram(torch.from_numpy(prefix), shift))
         agree = (pattern >> shift) >> 8 == prefix[labels]
         slots = (labels.astype(np.int64) << 8) + ((pattern >> shift) & 255)
         expected = np.bincount(slots, self.w * agree, minlength=self.k << 8)
         close(masses.numpy().ravel(), expected, self.mass_error, "histogram")
         before, was = self.column("previous").copy(), self.column("trimmed").copy()
-        found = self.session.fold(Within(torch.from_numpy(radius)))
+        found = self.session.fold(TrimmedSums(torch.from_numpy(radius)))
         kept = away <= radius[labels]
         w = self.w * kept
         self._step(found, labels, w, w @ away.astype(float), "within")
@@ -252,7 +257,7 @@ class Checks:
         away = away.astype(float)
         gamma = float(10.0 ** self.given.rng.uniform(-2, 1) / max(np.median(away), 1e-30))
         z, there = -gamma * away, self.w > 0
-        best, at_best = self.session.fold(Best(gamma, self.k))
+        best, at_best = self.session.fold(HighestScores(gamma, self.k))
         expected = np.full(self.k, -np.inf)
         np.maximum.at(expected, labels[there], z[there])
         assert np.array_equal(best.numpy(), expected)
@@ -262,7 +267,7 @@ class Checks:
               self.mass_error, "best: masses")  # fmt: skip
         level = np.where(np.isfinite(expected), expected - 1.0, 0.0)
         above = self.w * (z > level[labels])
-        masses, scores = self.session.fold(Above(gamma, torch.from_numpy(level)))
+        masses, scores = self.session.fold(SumsAboveThreshold(gamma, torch.from_numpy(level)))
         close(masses, by_label(above, labels, self.k), self.mass_error, "above: masses")
         close(scores, by_label(above * z, labels, self.k),
               64 * self.n * U * (above @ np.abs(z)) + 1e-300, "above: scores")  # fmt: skip
@@ -271,12 +276,16 @@ class Checks:
         rounded = 8 * U * (np.abs(z) + np.abs(level[labels]) + 1) * there
         within = np.exp(np.minimum(z - best.numpy()[labels], 0)) * (away <= radius[labels])
         for weigh, factors, off in (
-            (Sparse(gamma, torch.from_numpy(level)), np.maximum(z - level[labels], 0), rounded),
-            (Exponential(gamma, best, torch.from_numpy(radius)), within, within * rounded),
+            (
+                SparsemaxWeights(gamma, torch.from_numpy(level)),
+                np.maximum(z - level[labels], 0),
+                rounded,
+            ),
+            (SoftmaxWeights(gamma, best, torch.from_numpy(radius)), within, within * rounded),
         ):
             before = self.column("previous").copy()
             factors = self.w * factors * there  # some without weight may be nearer than the best
-            found = self.session.fold(Weighted(weigh, self.k))
+            found = self.session.fold(RobustSums(weigh, self.k))
             self._step(found, labels, factors, float(self.w @ away), "weighted", self.w * off)
             assert found[3] == ((labels != before) & there).sum()
 
@@ -304,7 +313,7 @@ class Checks:
         trials, k = 3, min(self.k, int((self.w > 0).sum()))
         draws = self.given.rng.random((max(k - 1, 0), trials))
         first = int(np.flatnonzero(self.w > 0)[0])
-        found = self.session.run(Seeds(np.array([first]), draws[None]))
+        found = self.session.run(PlusPlusSeeds(np.array([first]), draws[None]))
         if found is None or k < 2:
             return
         rows, x = found[0].tolist(), self.given.rows
@@ -331,7 +340,7 @@ class Checks:
             return
         self.session.forget()
         start = self.given.centers.double()
-        ran = self.session.run(Iterations(start, 0.0, 1, 0.0, 1.0))
+        ran = self.session.run(LloydIterations(start, 0.0, 1, 0.0, 1.0))
         if ran is None:
             return
         labels, away = self.column("labels").copy(), Distances(self.given, self.given.centers)
@@ -350,7 +359,7 @@ class Checks:
         if k < 2 or self.given.data.directions:
             return
         start = self.given.centers.double()
-        draws = Draws(int(rng.integers(2**31)), int(rng.integers(100)), 3)
+        draws = NoiseDraws(int(rng.integers(2**31)), int(rng.integers(100)), 3)
         done = self.session.run(Relocation(start, int(rng.integers(1, 6)), draws))
         away = Distances(self.given, self.given.centers)
         off = self.w @ away.by_differences.max(axis=1) + 64 * self.n * U * (self.w @ away.least)
@@ -366,7 +375,7 @@ class Checks:
         if self.k < 2 or self.given.data.directions:
             return
         away, rows = Distances(self.given, self.given.centers), np.arange(self.n)
-        found = self.session.fold(Errors(self.given.centers))
+        found = self.session.fold(ClusterErrors(self.given.centers))
         labels, distances = self.column("labels").copy(), self.column("distances").copy()
         away.check_labels(labels, 3 * away.expanded)
         own, off = away.squares[rows, labels], away.by_differences[rows, labels]
@@ -426,7 +435,7 @@ class Checks:
         separation = [None, 0.0, 0.7, 100.0][rng.integers(4)]
         seed, layer = int(rng.integers(2**63)), int(rng.integers(1000))
         before = self.column("previous").copy()
-        found = self.session.fold(Draw(self.given.centers, separation, seed, layer))
+        found = self.session.fold(MedoidDraw(self.given.centers, separation, seed, layer))
         owned, best, rows, points, objective, changed = (v.numpy() for v in found)
         labels, each = self.column("labels"), np.arange(self.n)
         away.check_exact_labels(labels)
@@ -453,7 +462,7 @@ class Checks:
 
     def closest(self) -> None:
         away = Distances(self.given, self.given.centers)
-        distances, rows = (v.numpy() for v in self.session.fold(Closest(self.given.centers)))
+        distances, rows = (v.numpy() for v in self.session.fold(NearestRows(self.given.centers)))
         at, j, there = rows.astype(int), np.arange(self.k), self.w > 0
         off = away.by_differences
         if not there.any():
@@ -471,7 +480,7 @@ class Checks:
         each, spread = np.arange(self.n), 64 * self.n * U
         for number, stop in enumerate((cut, self.k)):
             fresh = self.given.centers[known:stop]
-            found = self.session.fold(Oversample(fresh, known, most, seed, number))
+            found = self.session.fold(Oversampling(fresh, known, most, seed, number))
             mass, ratios, rows, attracted = (v.numpy() for v in found)
             known, labels = stop, self.column("labels")
             least, off = away.squares[:, :stop].min(axis=1), away.by_differences[:, :stop]
@@ -491,7 +500,7 @@ class Checks:
         """Sums, counts and squared distances of some rows, in any order and more than once."""
         rows = self.given.rng.integers(self.n, size=int(self.given.rng.integers(1, 1500)))
         away, x = Distances(self.given, self.given.centers), self.given.rows[rows]
-        found, total = self.session.run(BatchSums(torch.from_numpy(rows), self.given.centers))
+        found, total = self.session.run(MinibatchSums(torch.from_numpy(rows), self.given.centers))
         least = away.least[rows]
         off = 2 * away.by_differences.max(axis=1)[rows] + 64 * len(rows) * U * least
         close(total, least.sum(), off.sum() + 1e-300, "minibatch: squares")

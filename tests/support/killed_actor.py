@@ -44,7 +44,7 @@ def written(arguments: tuple[object, ...], folder: str) -> bool:
 
 def fit(folder: str, k: int) -> None:
     """`lloydformer fit --force`, the same data with k clusters."""
-    from lloydformer.cli.app import main
+    from lloydformer.app.cli.app import main
 
     out = Path(folder)
     arguments = ["fit", str(out.parent / "points.csv"), "-k", str(k), "-o", folder, "--force"]
@@ -65,7 +65,7 @@ def train_layer(folder: str, seed: int) -> None:
     """A short training that goes on from its checkpoint, if it is of this seed, and its export."""
     from lloydformer.learning import Run, Settings, Tasks, train
     from lloydformer.learning.checkpoint import load_checkpoint
-    from lloydformer.learning.export import export_runs, scores
+    from lloydformer.learning.export import compare_runs, export_runs
 
     tasks = Tasks(n_features=2, n_clusters=3, n_points=12)
     settings = Settings(tasks, n_steps=12 + seed, evaluate_every=1, n_validation=2)
@@ -73,7 +73,7 @@ def train_layer(folder: str, seed: int) -> None:
     resume = (found / "config.json").exists() and load_checkpoint(found).runs == (Run(seed),)
     trained = train(settings, [Run(seed)], device="cpu", folder=folder, resume=resume,
                     force=not resume)  # fmt: skip
-    export_runs(Path(folder), trained, scores(trained, n_tasks=2, n_steps=2))
+    export_runs(Path(folder), trained, compare_runs(trained, n_tasks=2, n_steps=2))
 
 
 ACTIONS = {"fit": fit, "save": save, "train": train_layer}

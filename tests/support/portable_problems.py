@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from triton_interpreter import DEVICE
 
-from lloydformer.engines.cuda.points import Points
-from lloydformer.engines.cuda.work import Work
+from lloydformer.engines.cuda.lloyd_state import LloydState
+from lloydformer.engines.cuda.points import DevicePoints
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Sizes:
     """Weights, every third of them 0."""
     directions: bool = False
 
-    def points(self, seed: int = 0) -> Points:
+    def points(self, seed: int = 0) -> DevicePoints:
         drawn = torch.Generator().manual_seed(seed)
         x = torch.randn(self.n, self.d, generator=drawn, dtype=torch.float64)
         if self.whole_numbers:
@@ -44,20 +44,20 @@ class Sizes:
         reach = (rows - origin).abs().max().item()
         heaviest = 1.0 if weights is None else weights.max().item()
         on_device = weights if weights is None else weights.to(DEVICE)
-        return Points(rows.to(DEVICE), origin.to(DEVICE), on_device, reach, heaviest)
+        return DevicePoints(rows.to(DEVICE), origin.to(DEVICE), on_device, reach, heaviest)
 
-    def work(self, points: Points, tolerance: float = 0.0) -> Work:
+    def state(self, points: DevicePoints, tolerance: float = 0.0) -> LloydState:
         """Starts from the first rows."""
-        work = Work.empty(points, self.k, self.directions)
-        work.begin((points.rows - points.origin)[: self.k].double(), tolerance)
-        return work
+        state = LloydState.allocate(points, self.k, self.directions)
+        state.begin((points.rows - points.origin)[: self.k].double(), tolerance)
+        return state
 
 
 @dataclass
 class Truth:
     """Lloyd's iterations in float64, with exact sums in Python's integers."""
 
-    points: Points
+    points: DevicePoints
     centers: np.ndarray
     directions: bool = False
 
@@ -72,18 +72,18 @@ class Truth:
         self.fixed_mass = np.rint(self.weights * points.mass_unit).astype(np.int64)
 
     @property
-    def seen(self) -> np.ndarray:
+    def rounded(self) -> np.ndarray:
         return self.centers.astype(self.dtype).astype(np.float64)
 
     def squares(self) -> np.ndarray:
-        return np.square(self.x[:, None, :] - self.seen[None, :, :]).sum(-1)
+        return np.square(self.x[:, None, :] - self.rounded[None, :, :]).sum(-1)
 
     def step(self) -> tuple[float, float, int]:
-        """One iteration; returns what `Work.record` holds."""
+        """One iteration; returns what `LloydState.record` holds."""
         labels = self.squares().argmin(1)
         changed = int(((labels != self.labels) & (self.weights > 0)).sum())
-        self.labels, seen, before = labels, self.seen, self.centers
-        own = labels[:, None] == np.arange(len(seen))
+        self.labels, rounded, before = labels, self.rounded, self.centers
+        own = labels[:, None] == np.arange(len(rounded))
         self.sums = own.T.astype(np.int64) @ self.fixed
         self.masses = own.T.astype(np.int64) @ self.fixed_mass
         sums = self.sums / self.points.sum_unit
@@ -91,5 +91,5 @@ class Truth:
         lengths = np.sqrt(np.square(sums).sum(1)) if self.directions else masses
         divisor = np.where(lengths == 0, 1, lengths)[:, None]
         self.centers = np.where(lengths[:, None] == 0, before, sums / divisor)
-        objective = (masses * np.square(seen).sum(1)).sum() - 2 * (sums * seen).sum()
+        objective = (masses * np.square(rounded).sum(1)).sum() - 2 * (sums * rounded).sum()
         return objective, np.square(self.centers - before).sum(), changed

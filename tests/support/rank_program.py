@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 
 import lloydformer as lf
-from lloydformer.engines.ranks import joined_ranks
+from lloydformer.engines.ranks import join_ranks
 from lloydformer.solving.rules import Rules
 
 SIZES = (3, 2, 1)
@@ -162,7 +162,7 @@ def trained(rank, size, folder):
     )
     runs = [lf.learning.Run(seed) for seed in range(3)]
     found = lf.learning.train(
-        settings, runs, device="cpu", folder=folder, together=1, ranks=joined_ranks()
+        settings, runs, device="cpu", folder=folder, together=1, ranks=join_ranks()
     )
     return found.weights, found.history
 

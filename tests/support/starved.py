@@ -25,7 +25,7 @@ import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Native
 from lloydformer.engines.native.installed import kernels
-from lloydformer.plans.assign import Measure, Nearest
+from lloydformer.plans.assign import NearestDistances, NearestSums
 
 N, D, K = 70_000, 8, 7
 """More numbers than a kernel or torch would process in one thread."""
@@ -103,13 +103,13 @@ def failure() -> str:
         for _ in range(6):
             try:
                 with memory(1 << 19):
-                    session.fold(Nearest(centers))
+                    session.fold(NearestSums(centers))
             except MemoryError:
                 failed += 1
-            found, labels = session.fold(Nearest(centers)), session.labels()
+            found, labels = session.fold(NearestSums(centers)), session.labels()
             assert found[2] in (0, len(labels)), "labels are compared with half of an iteration"
             check(data, centers, found, labels)
-            session.fold(Measure(centers))
+            session.fold(NearestDistances(centers))
             assert torch.equal(session.labels(), labels)
             assert found[1].min() > 0
             centers = found[0] / found[1][:, None]
@@ -119,7 +119,7 @@ def failure() -> str:
 def check(data: TensorBlocks, centers: torch.Tensor, found, labels: torch.Tensor) -> None:
     """The sums and labels of a new session."""
     with Native(1).open(data) as session:
-        sums, masses, _ = session.fold(Nearest(centers))
+        sums, masses, _ = session.fold(NearestSums(centers))
         assert torch.equal(session.labels(), labels)
         assert torch.equal(masses, found[1])
         torch.testing.assert_close(sums, found[0], rtol=1e-12, atol=1e-9)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lloydformer.learning import Run, Settings, train
-from lloydformer.learning.training import Evaluation
+from lloydformer.learning.trainer import Evaluation
 
 
 class EnoughError(Exception):

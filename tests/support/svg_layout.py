@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from lloydformer.plots.diagrams.svg import SIZES, measured
+from lloydformer.plots.diagrams.svg import FONT_SIZES, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -21,15 +21,19 @@ class Place(NamedTuple):
 
     def meets(self, other: "Place") -> bool:
         return (
-            self.left < other.right and other.left < self.right
-            and self.top < other.bottom and other.top < self.bottom
-        )  # fmt: skip
+            self.left < other.right
+            and other.left < self.right
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
 
     def within(self, other: "Place") -> bool:
         return (
-            other.left <= self.left and self.right <= other.right
-            and other.top <= self.top and self.bottom <= other.bottom
-        )  # fmt: skip
+            other.left <= self.left
+            and self.right <= other.right
+            and other.top <= self.top
+            and self.bottom <= other.bottom
+        )
 
 
 def words(root: ElementTree.Element) -> list[Place]:
@@ -39,9 +43,9 @@ def words(root: ElementTree.Element) -> list[Place]:
 
 def _word(node: ElementTree.Element) -> Place:
     kind, said = node.get("class", ""), node.text or ""
-    x, y, width = float(node.get("x", 0)), float(node.get("y", 0)), measured(said, kind)
+    x, y, width = float(node.get("x", 0)), float(node.get("y", 0)), text_width(said, kind)
     left = x - width / 2 if node.get("text-anchor") == "middle" else x
-    return Place(left, y - 0.76 * SIZES[kind], left + width, y + 0.2 * SIZES[kind], said)
+    return Place(left, y - 0.76 * FONT_SIZES[kind], left + width, y + 0.2 * FONT_SIZES[kind], said)
 
 
 def boxes(root: ElementTree.Element, kind: str) -> list[Place]:
@@ -63,8 +67,15 @@ def wires(root: ElementTree.Element) -> list[Place]:
         corners = list(zip(numbers[::2], numbers[1::2], strict=True))
         for (a, b), (c, d) in pairwise(corners):
             if "wire" in path.get("class", ""):
-                found.append(Place(min(a, c) - 1, min(b, d) - 1, max(a, c) + 1, max(b, d) + 1,
-                                   f"wire {path.get('class')}"))  # fmt: skip
+                found.append(
+                    Place(
+                        min(a, c) - 1,
+                        min(b, d) - 1,
+                        max(a, c) + 1,
+                        max(b, d) + 1,
+                        f"wire {path.get('class')}",
+                    )
+                )
     return found
 
 
@@ -77,8 +88,13 @@ def collisions(svg: str) -> list[str]:
     found = [f"{a.what!r} over {b.what!r}" for a, b in combinations(said, 2) if a.meets(b)]
     free = [a for a in said if not any(a.within(card) for card in cards)]  # cards hide wires
     found += [f"{a.what!r} over a {b.what}" for a in free for b in wires(root) if a.meets(b)]
-    found += [f"{a.what!r} over the edge of a card" for a in said for b in cards
-              if a.meets(b) and not a.within(b)]  # fmt: skip
+    found += [
+        f"{a.what!r} over the edge of a card"
+        for a in said
+        for b in cards
+        if a.meets(b) and not a.within(b)
+    ]
     found += [f"{a.what!r} outside of the picture" for a in said if not a.within(page)]
-    return found + [f"cards over each other: {a}, {b}" for a, b in combinations(cards, 2)
-                    if a.meets(b)]  # fmt: skip
+    return found + [
+        f"cards over each other: {a}, {b}" for a, b in combinations(cards, 2) if a.meets(b)
+    ]

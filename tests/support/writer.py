@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import lloydformer as lf
+from lloydformer.data.storage.atomic_folders import atomic_folder
 from lloydformer.learning.pretrained import load, save
-from lloydformer.storage.whole_folder import filling
 
 
 def writes_models(folder: Path, k: int) -> None:
@@ -19,7 +19,7 @@ def writes_models(folder: Path, k: int) -> None:
 
 def writes_runs(folder: Path, k: int) -> None:
     """A folder as `lloydformer fit --force` writes it: a model in it, and a text."""
-    with filling(folder, ("text", "model/model-*.safetensors", "model/config.json", "last"),
+    with atomic_folder(folder, ("text", "model/model-*.safetensors", "model/config.json", "last"),
                  force=True) as place:  # fmt: skip
         for name in ("text", "last"):
             (place / name).write_text(str(k))

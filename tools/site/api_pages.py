@@ -5,6 +5,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+# Titles, and the modules whose public names they hold.
 GROUPS = {
     "Estimators": ("lloydformer.estimators", "lloydformer"),
     "Circuits": ("lloydformer",),
@@ -15,7 +16,6 @@ GROUPS = {
     "Networks": ("lloydformer.nn",),
     "Plots": ("lloydformer.plots",),
 }
-"""Titles, and the modules whose public names they hold."""
 OF_CIRCUITS = {"Circuit", "Recipe", "Trace", "check", "CheckResult"}
 
 
@@ -72,9 +72,10 @@ def api_pages(root: Path) -> dict[str, str]:
 
 def api_nav(root: Path) -> list[Any]:
     groups = public_names()
-    return ["api/index.md", *(
-        {title: [{name: f"api/{name}.md"} for name in names]} for title, names in groups.items()
-    )]  # fmt: skip
+    return [
+        "api/index.md",
+        *({title: [{name: f"api/{name}.md"} for name in names]} for title, names in groups.items()),
+    ]
 
 
 def _index() -> str:

@@ -50,13 +50,13 @@ def with_lists(docstring: str) -> str:
         if i + 1 < len(lines) and re.fullmatch(r"-{3,}", lines[i + 1]):
             section = line
         if section == "See Also" and (match := re.match(r"^(\S+) : (.*)", line)):
-            lines[i] = f"- {_linked(match[1])}: {match[2]}"
+            lines[i] = f"- {_link_name(match[1])}: {match[2]}"
         if section == "References":
             lines[i] = re.sub(r"^\.\. \[\d+\] ", "- ", line)
     return "\n".join(lines)
 
 
-def _linked(name: str) -> str:
+def _link_name(name: str) -> str:
     short = name.removeprefix("lloydformer.").rpartition(".")[2]
     full = _pages().get(short)
     return f"`{name}`" if full is None else f"[`{name}`][{full}]"

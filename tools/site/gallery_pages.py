@@ -10,7 +10,7 @@ def examples(root: Path) -> list[Path]:
 
 
 def title_of(script: Path) -> str:
-    """What stands before the colon of its first line."""
+    """Return the words before the colon of its first line."""
     return _words(script).split("\n")[0].rstrip(".").partition(":")[0]
 
 
@@ -30,8 +30,7 @@ def gallery_pages(root: Path) -> dict[str, str]:
 
 
 def gallery_nav(root: Path) -> list[Any]:
-    return ["gallery/index.md",
-            *({title_of(s): f"gallery/{s.stem}.md"} for s in examples(root))]  # fmt: skip
+    return ["gallery/index.md", *({title_of(s): f"gallery/{s.stem}.md"} for s in examples(root))]
 
 
 def _page(root: Path, script: Path) -> str:

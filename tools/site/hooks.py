@@ -58,9 +58,9 @@ FRAME = f"""
 
 def on_post_build(config: Any) -> None:
     """The explorer as one file."""
-    from lloydformer.explorer.page_files import self_contained
+    from lloydformer.app.explorer.page_files import build_single_file
 
-    Path(config["site_dir"], EXPLORER).write_text(self_contained({}), encoding="utf-8")
+    Path(config["site_dir"], EXPLORER).write_text(build_single_file({}), encoding="utf-8")
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
@@ -72,8 +72,8 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
     )
 
 
+# A script of another server that the theme loads so that search works in files.
 SHIM = "https://unpkg.com/iframe-worker/shim"
-"""A script of another server that the theme loads so that search works in files."""
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

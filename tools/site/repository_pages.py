@@ -6,8 +6,8 @@ from pathlib import Path
 LINK = re.compile(r"(\]\()([^)#\s]*)(#[^)\s]*)?\)")
 ALWAYS = ("CONTRIBUTING.md", "CHANGELOG.md")
 LANGUAGES = {".py": "python", ".json": "json", ".toml": "toml", ".hpp": "cpp"}
+# Characters of a file that its page shows.
 _MOST = 20_000
-"""Characters of a file that its page shows."""
 
 
 def linked_files(root: Path) -> list[str]:

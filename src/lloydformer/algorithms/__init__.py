@@ -1,17 +1,15 @@
-"""The plain algorithms in NumPy and float64: the oracle that circuits are compared with.
+"""The plain algorithms in NumPy and float64: what circuits, plans and kernels are compared with.
 
-They share no code with the circuits except the noise.
+They import nothing but the noise and the constants of searches from `numerics`, and no production
+code imports them: an estimator only names its algorithm, for checks and tests. Begin with
+`contract` (an iteration in three steps) and `lloyd`. `medoid_search` is used by its own name.
 """
 
 from lloydformer.algorithms.contract import Algorithm, History, run
-from lloydformer.algorithms.lloyd import Lloyd, LloydBinary
-from lloydformer.algorithms.medoids import Medoids
+from lloydformer.algorithms.lloyd import Lloyd, LloydBinary, Soft, Spherical
 from lloydformer.algorithms.recombining import Recombining, RecombiningHistory
 from lloydformer.algorithms.relocating import Relocating, RelocatingHistory
-from lloydformer.algorithms.robust import Robust
-from lloydformer.algorithms.soft import Soft
-from lloydformer.algorithms.spherical import Spherical
-from lloydformer.algorithms.trimmed import Trimmed
+from lloydformer.algorithms.robust import Medoids, Robust, Trimmed
 
 __all__ = [
     "Algorithm",

@@ -42,29 +42,34 @@ class History:
 
 def run(algorithm: Algorithm, points: ndarray, centers: ndarray, n_iterations: int) -> History:
     """Run the iterations in float64 and return their history."""
-    points, history, assigned = np.asarray(points, float), [np.asarray(centers, float)], []
-    for t in range(n_iterations):
-        assigned.append(algorithm.assign(points, history[-1]))
-        weights = algorithm.weigh(points, history[-1], assigned[-1], t)
-        history.append(algorithm.place(points, weights))
-    return History(np.stack(history), np.stack(assigned))
+    points, centers = np.asarray(points, float), np.asarray(centers, float)
+    all_centers, all_assignments = [centers], []
+    for iteration in range(n_iterations):
+        assignments = algorithm.assign(points, centers)
+        weights = algorithm.weigh(points, centers, assignments, iteration)
+        centers = algorithm.place(points, weights)
+        all_centers.append(centers)
+        all_assignments.append(assignments)
+    return History(np.stack(all_centers), np.stack(all_assignments))
 
 
 def squared_distances(
     points: Float[ndarray, "n d"], centers: Float[ndarray, "k d"]
 ) -> Float[ndarray, "n k"]:
     """Return all |x_i - c_j|^2, computed by differences."""
+    # as the circuits do: the expansion |x|^2 - 2 xc + |c|^2 is not 0 for equal rows
     return ((points[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2)
 
 
 def share(best: ndarray, ties: str) -> Float[ndarray, "n k"]:
     """Return assignments from the mask of best centers (n, k): the first one, or all evenly."""
-    if ties == "first":
+    if ties == "first":  # argmax returns the first of equals
         return np.eye(best.shape[1])[best.argmax(axis=1)]
     return best / best.sum(axis=1, keepdims=True)
 
 
 def mean(points: Float[ndarray, "n d"], weights: Float[ndarray, "k n"]) -> Float[ndarray, "k d"]:
-    """Return weighted means, relative to a point: exact though weights sum to 1 + 1e-16."""
+    """Return the weighted means of the points, by weights whose rows sum to 1."""
+    # relative to a point: weights sum to 1 + 1e-16, which would shift means of data far from zero
     origin = points[0]
     return np.stack([origin + (w[:, None] * (points - origin)).sum(axis=0) for w in weights])

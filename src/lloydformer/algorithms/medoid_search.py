@@ -1,278 +1,275 @@
-"""The search for medoids: exchanges that lower the loss, and relocations that are kept if better.
+"""The search for medoids by its definition: every loss is computed from the matrix of distances.
 
-The loss is the sum of w_i r_i, r_i being the distance of row i to its nearest medoid. No move
-raises it. Memory: k distances a row here; the kernels keep two.
+docs/medoids.md describes the moves. Here an exchange is judged by the loss after it, in O(n k), and
+all n x n distances are stored; the search of the plans and the kernels compute gains by FasterPAM's
+formula instead, and update what changes.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy import ndarray
 
-from lloydformer.algorithms.medoid_distances import RowDistances
 from lloydformer.numerics.noise import gumbel
+from lloydformer.numerics.search_constants import EXCHANGE_GAIN, RELOCATION_GAIN
 
-BATCH = 32
-"""Candidates that are compared at once; the best of them is exchanged."""
-NEAR = 16
-"""Candidates of a cluster: its rows that are nearest to its mean."""
-LEAST = 1e-9
-"""An exchange is made if it lowers the loss by more than this fraction."""
-KEPT = 1e-6
-"""The same for a relocation."""
+
+def pairwise_distances(rows: ndarray, others: ndarray, metric: str) -> ndarray:
+    """Return the distances of all rows to all others, by the definition of the metric."""
+    difference = rows[:, None, :] - others[None, :, :]
+    if metric == "manhattan":
+        return np.abs(difference).sum(axis=2)
+    squares = (difference**2).sum(axis=2)
+    if metric == "euclidean":
+        return np.sqrt(squares)
+    return squares / 2 if metric == "cosine" else squares  # |x - y|^2 / 2 is 1 - cos
 
 
 @dataclass
-class MedoidTable:
-    """Medoids, and for every row its two nearest ones; on ties the lower place is nearer."""
-
-    medoids: ndarray
-    """Rows, (k,)."""
-    away: ndarray
-    """Distances of the medoids to all rows, (k, n)."""
-    changed: ndarray
-    """Rows of each cluster that came or went since it was last looked at, (k,)."""
-    counted: ndarray
-    """Has the row a weight? (n,)"""
-    bound: Callable[[ndarray], float]
-    """Upper bound of all distances; see `RowDistances`."""
-
-    def __post_init__(self) -> None:
-        order = np.argsort(self.away, axis=0, kind="stable")
-        self.first, self.r = order[0], self.away.min(axis=0)
-        if len(self.medoids) > 1:
-            self.second = order[1]
-            self.s = np.take_along_axis(self.away, order[1:2], axis=0)[0]
-        else:  # farther than any row can be from another medoid; it cancels
-            self.second, self.s = (
-                np.full_like(self.first, -1),
-                np.full_like(self.r, self.bound(self.r)),
-            )
-
-    def replaced(self, medoids: ndarray, away: ndarray, before: ndarray) -> "MedoidTable":
-        """Other medoids. before: the places that rows had, by the new numbers; -1 if it is gone."""
-        new = MedoidTable(medoids, away, self.changed, self.counted, self.bound)
-        moved = self.counted & (new.first != before)
-        k = len(medoids)
-        left = np.bincount(before[moved & (before >= 0)], minlength=k)
-        kept = self.changed[:k] if len(self.changed) >= k else np.append(self.changed, 0)
-        new.changed = kept + left + np.bincount(new.first[moved], minlength=k)
-        return new
-
-
 class MedoidSearch:
-    """The moves of the search.
+    """A search in progress.
 
     Parameters
     ----------
-    distances : RowDistances
-        The data.
+    points : ndarray of shape (n, d)
+        The rows; for the metric "cosine" unit vectors.
+    metric : {"sqeuclidean", "euclidean", "manhattan", "cosine"}
+        The distance.
     weights : ndarray of shape (n,), optional
-        Weights of the rows.
+        Weights of the rows. Rows without weight are no candidates.
+    batch : int
+        Candidates that are compared at once in exchanges and sweeps.
+    n_near : int
+        Candidates of each cluster in a descent.
+
+    Attributes
+    ----------
+    medoids : ndarray of shape (k,)
+        Rows. A medoid's place in this array is the number of its cluster.
+    changed : ndarray of shape (k,)
+        Number of rows that joined or left each cluster since it was last examined.
     """
 
-    def __init__(self, distances: RowDistances, weights: ndarray | None = None) -> None:
-        self.distances = distances
-        self.weights = np.ones(distances.n_rows) if weights is None else np.asarray(weights, float)
+    points: ndarray
+    metric: str = "sqeuclidean"
+    weights: ndarray | None = None
+    batch: int = 32
+    n_near: int = 16
+
+    def __post_init__(self) -> None:
+        self.w = np.ones(len(self.points)) if self.weights is None else self.weights
+        self.distances = pairwise_distances(self.points, self.points, self.metric)
+        self.medoids = np.zeros(0, int)
 
     @property
-    def medoids(self) -> ndarray:
-        """The medoids, (k,) rows."""
-        return self.table.medoids
+    def r(self) -> ndarray:
+        """The distance of each row to its nearest medoid, (n,)."""
+        return self.distances[self.medoids].min(axis=0)
+
+    @property
+    def labels(self) -> ndarray:
+        """The cluster of each row, (n,); the first one on ties."""
+        return self.distances[self.medoids].argmin(axis=0)
 
     @property
     def loss(self) -> float:
-        """The sum of w r."""
-        return float(self.weights @ self.table.r)
+        """The sum of weight times distance."""
+        return float(self.w @ self.r)
 
     def begin(self, medoids: ndarray) -> None:
-        """Begin with these medoids."""
-        away = np.stack([self.distances.of_row(int(m)) for m in medoids])
-        table = MedoidTable(
-            np.array(medoids), away, np.zeros(len(medoids), int), self.weights > 0,
-            self.distances.bound,
-        )  # fmt: skip
-        self.table = table.replaced(table.medoids, away, np.full(away.shape[1], -1))
+        """Begin with these medoids; all rows count as new in their clusters."""
+        self.medoids = np.array(medoids)
+        self.changed = np.array([len(self.members(j)) for j in range(len(medoids))])
+
+    def members(self, j: int) -> ndarray:
+        """Return the rows of cluster j that have a weight."""
+        return np.flatnonzero((self.labels == j) & (self.w > 0))
+
+    def run(
+        self, seed: int, quiet: int, patience: int, reach: int, first: int = 0
+    ) -> Iterator[float]:
+        """Run a whole search; yield the loss after each move.
+
+        quiet: batches of drawn candidates in a row without success that end the exchanges.
+        patience: relocations in a row that were not kept which end the relocations.
+        reach: candidates of each cluster in the last sweep.
+        first: number of the first layer of the noise.
+        """
+        layer = first
+        self.descend(100, 0.02)
+        yield self.loss
+        for move, most in ((self.exchange, quiet), (self.relocate, patience)):
+            idle = 0
+            while idle < most:
+                idle = 0 if move(seed, layer) else idle + 1
+                layer += 1
+                yield self.loss
+        self.sweep(reach)
+        yield self.loss
 
     def descend(self, rounds: int, slack: float) -> bool:
-        """Look at each cluster of whose rows more than a share of `slack` has changed.
+        """Examine each cluster of whose rows more than a share of `slack` has changed.
 
-        The best exchange with one of the rows nearest to its mean is made, if the rows of this
-        cluster and those to which it is second nearest alone say that it lowers the loss: all
-        others can only lower it further. At most so many rounds over all clusters.
+        Its rows nearest to its mean are candidates, but only rows whose nearest or second nearest
+        medoid is this one may use them.
         """
-        before, any_swap = self.loss, True
-        while any_swap and rounds > 0:
-            any_swap, rounds = False, rounds - 1
+        before = self.loss
+        for _ in range(rounds):
+            any_swap = False
             for j in range(len(self.medoids)):
-                if self.table.changed[j] > slack * len(self._own(j)):
-                    any_swap |= self._improve(j)
+                if self.changed[j] > slack * len(self.members(j)):
+                    self.changed[j] = 0  # examined, whether or not something is exchanged
+                    near = self.nearest_to_mean(self.members(j), self.n_near)
+                    order = np.argsort(self.distances[self.medoids], axis=0, kind="stable")
+                    rows = np.flatnonzero((order[:2] == j).any(axis=0))
+                    any_swap |= len(near) > 1 and self.exchange_once(near, rows)
+            if not any_swap:
+                break
         return self.loss < before
 
     def exchange(self, seed: int, layer: int) -> bool:
         """Exchange medoids with drawn rows, as long as one of these lowers the loss."""
-        return self._exchange(self.drawn(seed, layer))
-
-    def drawn(self, seed: int, layer: int, count: int = BATCH) -> ndarray:
-        """Return rows drawn in proportion to weight times distance to their medoid."""
-        return self._drawn(seed, layer, 0, np.arange(self.distances.n_rows), count)
-
-    def exchange_once(self, candidates: ndarray) -> bool:
-        """Make the best exchange with one of these rows, if it lowers the loss."""
-        return self._exchange(candidates, np.arange(self.distances.n_rows))
+        return self.exchange_all(self.draw(seed, layer, self.batch))
 
     def sweep(self, reach: int) -> bool:
-        """Exchange medoids with the `reach` rows of each cluster nearest to its mean, and repeat.
+        """Exchange medoids with the rows of each cluster nearest to its mean, and repeat.
 
         It ends when as many candidates in a row as there are do not lower the loss.
         """
-        fell, idle = False, 0
+        before, idle = self.loss, 0
         while True:
-            near = [self._nearest(j, reach) for j in range(len(self.medoids))]
+            clusters = range(len(self.medoids))
+            near = [self.nearest_to_mean(self.members(j), reach) for j in clusters]
             candidates = np.concatenate(near)
-            for at in range(0, len(candidates), BATCH):
+            for start in range(0, len(candidates), self.batch):
                 if idle >= len(candidates):
-                    return fell
-                batch = candidates[at : at + BATCH]
-                found = self._exchange(batch)
-                idle, fell = 0 if found else idle + len(batch), fell or found
+                    return self.loss < before
+                some = candidates[start : start + self.batch]
+                idle = 0 if self.exchange_all(some) else idle + len(some)
 
-    def relocate(self, seed: int, layer: int, n_moved: int, n_draws: int, slack: float) -> bool:
+    def relocate(
+        self, seed: int, layer: int, n_moved: int = 5, n_draws: int = 3, slack: float = 0.1
+    ) -> bool:
         r"""Split clusters and remove as many medoids; keep the result if the loss is lower.
 
         Clusters are drawn by $2 \log e_j + g$, $e_j$ being their part of the loss.
         """
-        before, loss, k = self.table, self.loss, len(self.medoids)
-        before_changed = before.changed.copy()
-        errors = np.bincount(before.first, self.weights * before.r, minlength=k)
+        medoids, changed, before, k = (
+            self.medoids,
+            self.changed.copy(),
+            self.loss,
+            len(self.medoids),
+        )
+        errors = np.bincount(self.labels, self.w * self.r, minlength=k)  # parts of the loss
         noise = gumbel(seed, layer, "grow", k, torch.zeros(1, dtype=torch.long))[:, 0].numpy()
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # clusters without error are not split
             order = np.argsort(-(2 * np.log(errors) + noise), kind="stable")
-        for b in [b for b in order if errors[b] > 0][:n_moved]:
-            self._split(int(b), seed, layer, n_draws)
+        for j in [int(j) for j in order if errors[j] > 0][:n_moved]:
+            self.split(j, seed, layer, n_draws)
         self.descend(1, slack)
         while len(self.medoids) > k:
-            self._remove(int(np.argmin(self._removal())))
+            without = [np.delete(self.medoids, j) for j in range(len(self.medoids))]
+            losses = [self.w @ self.distances[rest].min(axis=0) for rest in without]
+            j = int(np.argmin(losses))
+            self.replace_medoids(without[j], removed=j)
         self.descend(1, slack)
-        if self.loss < (1 - KEPT) * loss:
+        if self.loss < (1 - RELOCATION_GAIN) * before:
             return True
-        self.table, self.table.changed = before, before_changed
+        # undo everything, also which clusters were examined
+        self.medoids, self.changed = medoids, changed
         return False
+
+    def split(self, j: int, seed: int, layer: int, n_draws: int) -> None:
+        """Split cluster j by the best of some drawn rows, if that lowers the loss.
+
+        One half is nearer to the drawn row than to the medoid; the new medoids are the rows
+        nearest to the means of the halves.
+        """
+        members, r, best_gain, best = self.members(j), self.r, 0.0, list[int]()
+        for number in range(n_draws):
+            drawn = self.draw(seed, layer, 1, members, number)
+            if len(drawn) == 0:
+                return
+            near = self.distances[drawn[0], members] < r[members]
+            if near.all() or not near.any():
+                continue  # not a split
+            gain, middles = 0.0, []
+            for half in (members[near], members[~near]):
+                middles.append(int(self.nearest_to_mean(half, 1)[0]))
+                gain += self.w[half] @ (r[half] - self.distances[middles[-1], half])
+            if gain > best_gain:
+                best_gain, best = gain, middles
+        if best:
+            new, remaining = best
+            self.replace_medoids(
+                np.where(np.arange(len(self.medoids)) == j, remaining, self.medoids)
+            )
+            self.replace_medoids(np.append(self.medoids, new))
 
     def gains(self, candidates: ndarray, rows: ndarray | None = None) -> ndarray:
-        r"""Return by how much each exchange lowers the loss, (m, k), counted over some rows.
+        """Return the loss less that after each exchange, (m, k), if only `rows` may use the new."""
+        allowed = np.zeros(len(self.points), bool)
+        allowed[slice(None) if rows is None else rows] = True
+        news = np.where(allowed, self.distances[candidates], np.inf)  # (m, n)
+        losses = np.empty((len(candidates), len(self.medoids)))
+        for j in range(len(self.medoids)):
+            others = self.distances[np.delete(self.medoids, j)].min(axis=0, initial=np.inf)
+            losses[:, j] = [self.w @ np.minimum(others, new) for new in news]
+        return self.loss - losses
 
-        With a candidate at the distance a of a row whose medoids are at r and s: the loss falls by
-        $(r - a)^+$ whichever medoid goes, and a row of the one that goes costs
-        $s - r - (s - \max(a, r))^+$ in addition.
-        """
-        at = np.arange(self.distances.n_rows) if rows is None else rows
-        r, s, first, w = (
-            v[at] for v in (self.table.r, self.table.s, self.table.first, self.weights)
+    def exchange_once(self, candidates: ndarray, rows: ndarray | None = None) -> bool:
+        """Make the best exchange with one of these rows, if it lowers the loss; see `gains`."""
+        gains = self.gains(candidates, rows)
+        c, j = np.unravel_index(np.argmax(gains), gains.shape)
+        if gains[c, j] <= EXCHANGE_GAIN * self.loss:
+            return False
+        self.replace_medoids(
+            np.where(np.arange(len(self.medoids)) == j, candidates[c], self.medoids)
         )
-        removal, found = self._removal(), np.empty((len(candidates), len(self.medoids)))
-        for c, x in enumerate(candidates):
-            a = self.distances.of_row(int(x))[at]
-            saved = w @ np.maximum(r - a, 0)
-            less = w * np.maximum(s - np.maximum(a, r), 0)
-            found[c] = saved + np.bincount(first, less, minlength=len(removal)) - removal
-        return found
+        return True
 
-    def _removal(self) -> ndarray:
-        """By how much the loss rises without each medoid, (k,)."""
-        lost = self.weights * (self.table.s - self.table.r)
-        return np.bincount(self.table.first, lost, minlength=len(self.medoids))
+    def exchange_all(self, candidates: ndarray) -> bool:
+        """Make the best exchange with one of these rows again and again, while the loss falls."""
+        before = self.loss
+        while len(candidates) and self.exchange_once(candidates):
+            pass
+        return self.loss < before
 
-    def _exchange(self, candidates: ndarray, rows: ndarray | None = None) -> bool:
-        fell = False
-        while len(candidates):
-            gains = self.gains(candidates, rows)
-            c, j = np.unravel_index(np.argmax(gains), gains.shape)
-            enough = gains[c, j] > LEAST * self.loss
-            if not (enough and self._swap_if_better(int(j), int(candidates[c]))):
-                return fell
-            fell = True
-            if rows is not None:
-                return fell
-        return fell
-
-    def _swap_if_better(self, place: int, x: int) -> bool:
-        """Swap, or leave the table as it is if rounding made the gain: so the search ends."""
-        before, loss = self.table, self.loss
-        self._swap(place, x)
-        if self.loss < loss:
-            return True
-        self.table = before
-        return False
-
-    def _improve(self, j: int) -> bool:
-        self.table.changed[j] = 0
-        near = self._nearest(j, NEAR)
-        rows = np.flatnonzero((self.table.first == j) | (self.table.second == j))
-        return len(near) > 1 and self._exchange(near, rows)
-
-    def _nearest(self, j: int, count: int) -> ndarray:
-        own = self._own(j)
-        return self._middles(own, count) if self.distances.has_means else own
-
-    def _own(self, j: int) -> ndarray:
-        """Rows with weight of cluster j; others are no candidates."""
-        return np.flatnonzero((self.table.first == j) & self.table.counted)
-
-    def _middles(self, rows: ndarray, count: int) -> ndarray:
-        """The rows nearest to their mean. Two are equally near: rounding must not order them."""
+    def nearest_to_mean(self, rows: ndarray, count: int) -> ndarray:
+        """Return the rows nearest to their mean; of two rows, which are equally near, the first."""
         if len(rows) <= 2:
             return rows[:count]
-        away = self.distances.to_mean(rows, self.weights[rows])
+        mean = np.average(self.points[rows], axis=0, weights=self.w[rows])
+        away = pairwise_distances(self.points[rows], mean[None], self.metric)[:, 0]
         return rows[np.argsort(away, kind="stable")[:count]]
 
-    def _drawn(self, seed: int, layer: int, number: int, rows: ndarray, count: int) -> ndarray:
-        r"""Rows drawn without replacement by $\log w_i r_i + g$; those with r = 0 never."""
+    def draw(
+        self, seed: int, layer: int, count: int, rows: ndarray | None = None, number: int = 0
+    ) -> ndarray:
+        r"""Draw rows without replacement by $\log w_i r_i + g$; those with r = 0 never.
+
+        number: distinguishes several draws in one layer.
+        """
+        rows = np.arange(len(self.points)) if rows is None else rows
         noise = gumbel(seed, layer, "drawn", number + 1, torch.from_numpy(rows))[number].numpy()
-        with np.errstate(divide="ignore"):
-            scores = np.log(self.weights[rows] * self.table.r[rows]) + noise
+        with np.errstate(divide="ignore"):  # log 0 is -inf: such rows are not drawn
+            scores = np.log(self.w[rows] * self.r[rows]) + noise
         order = np.argsort(-scores, kind="stable")[:count]
         return rows[order[scores[order] > -np.inf]]
 
-    def _split(self, b: int, seed: int, layer: int, n_draws: int) -> None:
-        """Split cluster b in two by the best of some draws, if that lowers the loss."""
-        own, best = self._own(b), (0.0, -1, -1)
-        r, w = self.table.r, self.weights
-        for h in range(n_draws):
-            drawn = self._drawn(seed, layer, h, own, 1)
-            if len(drawn) == 0:
-                return
-            near = self.distances.of_row(int(drawn[0]))[own] < r[own]
-            if near.all() or not near.any():
-                continue
-            halves = own[near], own[~near]
-            middles = [int(self._middles(half, 1)[0]) for half in halves]
-            gain = sum(
-                w[half] @ (r[half] - self.distances.of_row(x)[half])
-                for x, half in zip(middles, halves, strict=True)
-            )
-            best = (gain, *middles) if gain > best[0] else best
-        _, added, kept = best
-        if added >= 0:
-            if kept != self.medoids[b]:
-                self._swap(b, kept)
-            self._add(added)
+    def replace_medoids(self, medoids: ndarray, removed: int | None = None) -> None:
+        """Replace the medoids, and count the rows that change their cluster.
 
-    def _swap(self, place: int, x: int) -> None:
-        medoids, away = self.medoids.copy(), self.table.away.copy()
-        medoids[place], away[place] = x, self.distances.of_row(x)
-        self.table = self.table.replaced(medoids, away, self.table.first)
-
-    def _add(self, x: int) -> None:
-        away = np.concatenate([self.table.away, self.distances.of_row(x)[None]])
-        self.table = self.table.replaced(np.append(self.medoids, x), away, self.table.first)
-
-    def _remove(self, place: int) -> None:
-        """Places behind it move up."""
-        first = self.table.first
-        before = np.where(first == place, -1, first - (first > place))
-        self.table.changed = np.delete(self.table.changed, place)
-        medoids, away = np.delete(self.medoids, place), np.delete(self.table.away, place, axis=0)
-        self.table = self.table.replaced(medoids, away, before)
+        removed: the place of a medoid that is not replaced; the places behind it move up.
+        """
+        before, changed = self.labels, self.changed
+        if removed is not None:
+            before = np.where(before == removed, -1, before - (before > removed))
+            changed = np.delete(changed, removed)
+        self.medoids, k = medoids, len(medoids)
+        moved = (self.w > 0) & (self.labels != before)
+        joined = np.bincount(self.labels[moved], minlength=k)
+        left = np.bincount(before[moved & (before >= 0)], minlength=k)
+        self.changed = np.pad(changed, (0, k - len(changed))) + joined + left

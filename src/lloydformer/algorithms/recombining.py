@@ -1,4 +1,7 @@
-"""Recombining k-means: two solutions are united, merged to k centers, and relocated."""
+"""Recombining k-means: the centers of two solutions are merged to k, and relocated.
+
+docs/recombining.md describes the algorithm.
+"""
 
 from dataclasses import dataclass
 
@@ -10,11 +13,7 @@ from numpy import ndarray
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.algorithms.relocating import Relocating, WeightedPoints
 from lloydformer.numerics.noise import gumbel
-
-SAME = 1e-6
-"""Solutions whose objectives differ by no more than this fraction count as the same one."""
-TIE = 1e-9
-"""Of two that are the same, the first one stays, unless the other is better by this fraction."""
+from lloydformer.numerics.search_constants import SAME_SOLUTION, TIE
 
 
 @dataclass(frozen=True)
@@ -28,14 +27,24 @@ class Solution:
 
 @dataclass(frozen=True)
 class RecombiningHistory:
-    """The best centers, and the lowest objective after every layer."""
+    """The result of a run.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (k, d)
+        The best centers.
+    objective : ndarray of shape (s,)
+        The lowest objective after every layer.
+    pool : tuple of Solution
+        Different solutions, the best one first.
+    kept : tuple of bool
+        For each child, whether it entered the pool.
+    """
 
     centers: Float[ndarray, "k d"]
     objective: Float[ndarray, " s"]
     pool: tuple[Solution, ...]
-    """Different solutions, the best one first."""
     kept: tuple[bool, ...]
-    """Whether each child entered the pool."""
 
 
 def merge(
@@ -44,42 +53,38 @@ def merge(
     r"""Merge the cheapest pair of centers until k are left.
 
     The pair (a, b) costs $n_a n_b / (n_a + n_b)\, |c_a - c_b|^2$ (Ward): by this the objective
-    grows if both clusters get one center. The merged center is their mean by mass; it stands where
-    the first of them stood.
+    grows if both clusters get one center. The merged center is their mean by mass; it takes the
+    place of the first of them.
     """
-    left = [(np.asarray(c, float), float(m)) for c, m in zip(centers, masses, strict=True)]
-    while len(left) > k:
-        pairs = [(a, b) for a in range(len(left)) for b in range(a + 1, len(left))]
-        a, b = min(pairs, key=lambda pair: _cost(left[pair[0]], left[pair[1]]))
-        left[a] = _united(left[a], left[b])
-        del left[b]
-    return np.stack([center for center, _ in left])
+    c, n = np.array(centers, float), np.array(masses, float)
+    while len(c) > k:
+        pairs = [(a, b) for a in range(len(c)) for b in range(a + 1, len(c))]
+        costs = [
+            n[a] * n[b] / (n[a] + n[b]) * ((c[a] - c[b]) ** 2).sum() if n[a] + n[b] > 0 else 0.0
+            for a, b in pairs
+        ]
+        a, b = pairs[int(np.argmin(costs))]
+        if n[a] + n[b] > 0:  # of two centers without points the first stays where it is
+            c[a] = (n[a] * c[a] + n[b] * c[b]) / (n[a] + n[b])
+        n[a] += n[b]
+        c, n = np.delete(c, b, axis=0), np.delete(n, b)
+    return c
 
 
-def _cost(one: tuple[ndarray, float], other: tuple[ndarray, float]) -> float:
-    (c, m), (e, n) = one, other
-    return m * n / (m + n) * float(((c - e) ** 2).sum()) if m + n > 0 else 0.0
-
-
-def _united(one: tuple[ndarray, float], other: tuple[ndarray, float]) -> tuple[ndarray, float]:
-    (c, m), (e, n) = one, other
-    return (m * c + n * e) / (m + n) if m + n > 0 else c, m + n
-
-
-def enter(pool: list[Solution], one: Solution, size: int) -> bool:
-    """Enter a solution in a pool that is sorted by objective; False if it is not taken.
+def enter(pool: list[Solution], new: Solution, size: int) -> bool:
+    """Enter a solution in a pool that is sorted by objective; return whether it is taken.
 
     If a member has the same objective, the better of the two stays, and nothing is taken. Nor is a
     solution that is worse than all members of a full pool.
     """
-    for place, other in enumerate(pool):
-        if abs(one.objective - other.objective) <= SAME * other.objective:
-            if one.objective < (1 - TIE) * other.objective:
-                pool[place] = one
+    for place, member in enumerate(pool):
+        if abs(new.objective - member.objective) <= SAME_SOLUTION * member.objective:
+            if new.objective < (1 - TIE) * member.objective:
+                pool[place] = new
             return False
-    if len(pool) == size and one.objective >= pool[-1].objective:
+    if len(pool) == size and new.objective >= pool[-1].objective:
         return False
-    pool.append(one)
+    pool.append(new)
     pool.sort(key=lambda member: member.objective)
     del pool[size:]
     return True
@@ -122,20 +127,25 @@ class Recombining:
         problem = WeightedPoints(points, np.ones(len(points)) if weights is None else weights)
         lowest, pool, kept = [np.inf], list[Solution](), list[bool]()
 
-        def generation(begin: list[ndarray], first: int, patience: int) -> list[bool]:
-            """Relocate each of these centers; `first`: number of solutions before them."""
-            most, found = (n_layers + 1 - len(lowest)) // len(begin), []
+        def relocate_all(begin: list[ndarray], first: int, patience: int) -> list[bool]:
+            """Relocate each of these centers and enter them in the pool.
+
+            first: number of solutions before them, which their noise depends on.
+            """
+            # layers that are left are shared evenly
+            most, solutions = (n_layers + 1 - len(lowest)) // len(begin), []
             for number, centers in enumerate(begin):
                 seed = self.seed + first + number
-                how = Relocating(self.n_moved, self.n_draws, patience, self.rest, seed)
-                course = how.run(points, centers, most, weights, tolerance)
-                lowest.extend(np.minimum(course.objective[:-1], lowest[-1]))
-                found.append(solution(problem, course.centers[-1]))
-            return [enter(pool, one, len(starts)) for one in found]
+                algorithm = Relocating(self.n_moved, self.n_draws, patience, self.rest, seed)
+                history = algorithm.run(points, centers, most, weights, tolerance)
+                lowest.extend(np.minimum(history.objective[:-1], lowest[-1]))
+                solutions.append(measure(problem, history.centers[-1]))
+            # only now: all children of a generation have parents from the same pool
+            return [enter(pool, solution, len(starts)) for solution in solutions]
 
-        generation(list(starts), 0, self.patience)
+        relocate_all(list(starts), 0, self.patience)
         taken = len(pool) > 1
-        n_children = self.n_children if starts.shape[1] > 1 else 0
+        n_children = self.n_children if starts.shape[1] > 1 else 0  # one center has no better place
         while (
             len(kept) < n_children
             and len(lowest) + self.together <= n_layers
@@ -143,9 +153,10 @@ class Recombining:
         ):
             numbers = range(len(kept), min(len(kept) + self.together, n_children))
             begin = [self.child(problem, pool, number, mutate=not taken) for number in numbers]
-            new = generation(begin, len(starts) + len(kept), self.child_patience)
+            new = relocate_all(begin, len(starts) + len(kept), self.child_patience)
             taken = any(new) and len(pool) > 1
             kept += new
+        # the first entry was a placeholder; the pool's best is measured after its last layer
         objective = np.minimum.accumulate([*lowest[1:], pool[0].objective])
         return RecombiningHistory(pool[0].centers, objective, tuple(pool), tuple(kept))
 
@@ -158,9 +169,9 @@ class Recombining:
         centers = np.concatenate([parent.centers for parent in parents])
         masses = np.concatenate([parent.masses for parent in parents])
         centers = merge(centers, masses, len(parents[0].centers))
-        return self.mutated(problem, centers, number) if mutate else centers
+        return self.mutate(problem, centers, number) if mutate else centers
 
-    def mutated(
+    def mutate(
         self, problem: WeightedPoints, centers: Float[ndarray, "k d"], number: int
     ) -> Float[ndarray, "k d"]:
         r"""Return the centers with one of them, drawn at random, moved to a point.
@@ -178,8 +189,8 @@ class Recombining:
         return centers
 
 
-def solution(problem: WeightedPoints, centers: Float[ndarray, "k d"]) -> Solution:
-    """Measure these centers."""
+def measure(problem: WeightedPoints, centers: Float[ndarray, "k d"]) -> Solution:
+    """Return these centers with their masses and objective."""
     labels, _, r, _ = problem.two_nearest(centers)
     masses = np.bincount(labels, problem.weights, minlength=len(centers))
     return Solution(centers, masses, float(problem.weights @ r))

@@ -1,4 +1,7 @@
-"""Relocating k-means: split clusters with a large error, remove centers of little use."""
+"""Relocating k-means: split clusters with a large error, remove centers of little use.
+
+docs/relocating.md describes the algorithm and how it was found.
+"""
 
 from dataclasses import dataclass
 
@@ -9,17 +12,13 @@ from numpy import ndarray
 
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.numerics.noise import gumbel
-
-SHARPNESS = 2.0
-"""Clusters are drawn with probability proportional to their error to this power."""
-CANDIDATES = 64
-"""Number of centers that may be removed: those with the least utility."""
-GAIN = 1e-6
-"""A relocation is kept if it lowers the objective by this fraction."""
-TIE = 1e-9
-"""Costs that differ by less than this fraction of the objective count as equal; so do gains."""
-SETTLED = 1e-12
-"""Centers are settled if a step of Lloyd's lowers the objective by at most this fraction."""
+from lloydformer.numerics.search_constants import (
+    RELOCATION_GAIN,
+    REMOVAL_CANDIDATES,
+    SETTLED,
+    SPLIT_SHARPNESS,
+    TIE,
+)
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,73 @@ class RelocatingHistory:
     """The centers after every layer, the initial ones first, and their objectives.
 
     During the layers of a relocation the centers do not change.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (s, k, d)
+        The centers.
+    objective : ndarray of shape (s,)
+        Their objectives.
+    kept : tuple of bool
+        For each relocation, whether it was kept because it lowered the objective.
     """
 
     centers: Float[ndarray, "s k d"]
     objective: Float[ndarray, " s"]
     kept: tuple[bool, ...]
-    """Whether each relocation was kept because it lowered the objective."""
+
+
+@dataclass(frozen=True)
+class WeightedPoints:
+    """Weighted points, and the steps of the algorithm on them."""
+
+    points: Float[ndarray, "n d"]
+    weights: Float[ndarray, " n"]
+
+    def two_nearest(self, centers: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray]:
+        """Return each point's two nearest centers and their squared distances r and s."""
+        distances = squared_distances(self.points, centers)
+        order, rows = np.argsort(distances, axis=1, kind="stable"), np.arange(len(distances))
+        first, second = order[:, 0], order[:, min(1, len(centers) - 1)]
+        return first, second, distances[rows, first], distances[rows, second]
+
+    def objective(self, centers: ndarray) -> float:
+        """Return the weighted k-means objective."""
+        return float(self.weights @ squared_distances(self.points, centers).min(axis=1))
+
+    def errors(self, centers: ndarray) -> Float[ndarray, " k"]:
+        """Return the part of the objective of each cluster."""
+        labels, _, r, _ = self.two_nearest(centers)
+        return np.bincount(labels, self.weights * r, minlength=len(centers))
+
+    def lloyd(self, centers: ndarray) -> tuple[ndarray, float]:
+        """Return the means of the clusters, and the objective of this partition."""
+        return self.means(self.two_nearest(centers)[0], centers)
+
+    def means(self, labels: ndarray, centers: ndarray) -> tuple[ndarray, float]:
+        """Return the means by label, and the objective; a cluster without mass keeps its center."""
+        means = centers.copy()
+        for j in range(len(centers)):
+            own = labels == j
+            if self.weights[own].sum() > 0:
+                means[j] = np.average(self.points[own], axis=0, weights=self.weights[own])
+        return means, float(self.weights @ ((self.points - means[labels]) ** 2).sum(axis=1))
+
+    def prune(self, centers: ndarray, tie: float = 0.0) -> ndarray:
+        r"""Return the means without the center whose removal costs the least.
+
+        Its points go to the second nearest center. Candidates are the centers with the least
+        utility, $u_j = \sum_i w_i (s_i - r_i)$ over its points. Two centers that are each other's
+        second nearest cost the same; the first of them is removed.
+        """
+        labels, second, r, s = self.two_nearest(centers)
+        utility = np.bincount(labels, self.weights * (s - r), minlength=len(centers))
+        # in the order of the centers, so that ties go to the first center, not the least utility
+        candidates = np.sort(np.argsort(utility, kind="stable")[:REMOVAL_CANDIDATES])
+        without = [self.means(np.where(labels == a, second, labels), centers) for a in candidates]
+        objectives = np.array([objective for _, objective in without])
+        a = int(np.argmax(objectives <= objectives.min() + tie))
+        return np.delete(without[a][0], candidates[a], axis=0)
 
 
 @dataclass(frozen=True)
@@ -65,53 +125,52 @@ class Relocating:
         tolerance: the squared shift of all centers up to which they count as settled.
         """
         problem = WeightedPoints(points, np.ones(len(points)) if weights is None else weights)
-        course, settled = [np.asarray(centers, float)], False
-        kept: list[bool] = []
+        history, kept, settled = [np.asarray(centers, float)], list[bool](), False
         n_moved = min(self.n_moved, len(centers))
         depth = 3 + n_moved
         while True:
-            left = n_layers + 1 - len(course)
-            patient = True in kept[-self.patience :] or len(kept) < self.patience
-            patient = patient and self.patience > 0 and len(centers) > 1
-            short = self.rest is not None and patient and left >= self.rest + depth
-            for _ in range(0 if settled else self.rest or 0 if short else left):
-                moved, after = problem.lloyd(course[-1])
-                before, shift = problem.objective(course[-1]), ((moved - course[-1]) ** 2).sum()
+            n_left = n_layers + 1 - len(history)
+            patient = self.patience > 0 and len(centers) > 1
+            patient &= len(kept) < self.patience or any(kept[-self.patience :])
+            # rest before the next relocation if there is room for it; otherwise Lloyd to the end
+            short = self.rest is not None and patient and n_left >= self.rest + depth
+            for _ in range(0 if settled else self.rest or 0 if short else n_left):
+                moved, after = problem.lloyd(history[-1])
+                before, shift = problem.objective(history[-1]), ((moved - history[-1]) ** 2).sum()
                 settled = bool(shift <= tolerance or before - after <= SETTLED * before)
-                course.append(moved)
+                history.append(moved)
                 if settled:
                     break
-            if not patient or n_layers + 1 - len(course) < depth:
+            if not patient or n_layers + 1 - len(history) < depth:
                 break
-            found, objective = self._relocated(problem, course[-1], len(course) - 1, n_moved)
-            kept.append(bool(objective < (1 - GAIN) * problem.objective(course[-1])))
-            course += [course[-1]] * (2 + n_moved) + [found if kept[-1] else course[-1]]
-            settled = settled and not kept[-1]
-        return RelocatingHistory(
-            np.stack(course), np.array([problem.objective(c) for c in course]), tuple(kept)
-        )
+            proposed, objective = self.propose(problem, history[-1], len(history) - 1)
+            kept.append(objective < (1 - RELOCATION_GAIN) * problem.objective(history[-1]))
+            # the centers appear at once, after the layers that a circuit needs for them
+            history += [history[-1]] * (2 + n_moved) + [proposed if kept[-1] else history[-1]]
+            settled = settled and not kept[-1]  # new centers have to settle again
+        objectives = np.array([problem.objective(c) for c in history])
+        return RelocatingHistory(np.stack(history), objectives, tuple(kept))
 
-    def relocated(
+    def relocate(
         self, points: Float[ndarray, "n d"], centers: Float[ndarray, "k d"], layer: int
     ) -> Float[ndarray, "k d"]:
         """Return the centers after one relocation with the noise of this layer, if it is kept."""
-        problem, n_moved = WeightedPoints(points, np.ones(len(points))), self.n_moved
-        found, after = self._relocated(problem, centers, layer, min(n_moved, len(centers)))
-        return found if after < (1 - GAIN) * problem.objective(centers) else centers
+        problem = WeightedPoints(points, np.ones(len(points)))
+        proposed, after = self.propose(problem, centers, layer)
+        better = after < (1 - RELOCATION_GAIN) * problem.objective(centers)
+        return proposed if better else centers
 
-    def _relocated(
-        self, problem: "WeightedPoints", centers: ndarray, layer: int, n_moved: int
+    def propose(
+        self, problem: WeightedPoints, centers: ndarray, layer: int
     ) -> tuple[ndarray, float]:
         """Return relocated centers, and the objective of the partition whose means they are."""
         k, tie = len(centers), TIE * problem.objective(centers)
-        centers, _ = problem.lloyd(self.grow(problem, centers, layer, n_moved))
+        centers, _ = problem.lloyd(self.grow(problem, centers, layer, min(self.n_moved, k)))
         while len(centers) > k:
             centers = problem.prune(centers, tie)
         return problem.lloyd(centers)
 
-    def grow(
-        self, problem: "WeightedPoints", centers: ndarray, layer: int, n_moved: int
-    ) -> ndarray:
+    def grow(self, problem: WeightedPoints, centers: ndarray, layer: int, n_moved: int) -> ndarray:
         r"""Return the means, with some clusters replaced by the means of two halves.
 
         Clusters are drawn by the scores $2\log e_j + g$. Of the best split of each, the mean of the
@@ -119,18 +178,18 @@ class Relocating:
         """
         errors = problem.errors(centers)
         noise = gumbel(self.seed, layer, "grow", len(centers), torch.zeros(1, dtype=torch.long))
-        with np.errstate(divide="ignore"):
-            scores = SHARPNESS * np.log(errors) + noise[:, 0].numpy()
+        with np.errstate(divide="ignore"):  # clusters without error are drawn last
+            scores = SPLIT_SHARPNESS * np.log(errors) + noise[:, 0].numpy()
         means, more = problem.lloyd(centers)[0], []
         for b in np.argsort(-scores, kind="stable")[:n_moved]:
-            gain, near, rest = self.halves(problem, centers, int(b), layer)
+            gain, near, rest = self.halve(problem, centers, int(b), layer)
             if gain > 0:
                 means[b] = rest
                 more.append(near)
         return np.concatenate([means, *(m[None] for m in more)])
 
-    def halves(
-        self, problem: "WeightedPoints", centers: ndarray, b: int, layer: int
+    def halve(
+        self, problem: WeightedPoints, centers: ndarray, b: int, layer: int
     ) -> tuple[float, ndarray, ndarray]:
         r"""Return the best of several splits of cluster b: its gain and the means of both halves.
 
@@ -143,65 +202,13 @@ class Relocating:
         x, w, best = problem.points[own], problem.weights[own], (0.0, centers[b], centers[b])
         noise = gumbel(self.seed, layer, "drawn", self.n_draws, torch.from_numpy(own)).numpy()
         for g in noise if len(own) else []:
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore"):  # points at the center are never drawn
                 drawn = x[np.argmax(np.log(w * r[own]) + g)]
             near = ((x - drawn) ** 2).sum(axis=1) < r[own]
             if near.all() or not near.any():
-                continue
+                continue  # not a split: its gain is 0
             m1, m2 = (np.average(x[half], axis=0, weights=w[half]) for half in (near, ~near))
             n1, n2 = w[near].sum(), w[~near].sum()
             gain = float(n1 * n2 / (n1 + n2) * ((m1 - m2) ** 2).sum())
             best = (gain, m1, m2) if gain > (1 + TIE) * best[0] else best
         return best
-
-
-@dataclass(frozen=True)
-class WeightedPoints:
-    """Weighted points, and the steps of the algorithm on them."""
-
-    points: Float[ndarray, "n d"]
-    weights: Float[ndarray, " n"]
-
-    def two_nearest(self, centers: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-        """Return each point's two nearest centers and their squared distances r and s."""
-        away = squared_distances(self.points, centers)
-        order, rows = np.argsort(away, axis=1, kind="stable"), np.arange(len(away))
-        first, second = order[:, 0], order[:, min(1, len(centers) - 1)]
-        return first, second, away[rows, first], away[rows, second]
-
-    def objective(self, centers: ndarray) -> float:
-        """Return the weighted k-means objective."""
-        return float(self.weights @ squared_distances(self.points, centers).min(axis=1))
-
-    def errors(self, centers: ndarray) -> Float[ndarray, " k"]:
-        """Return the part of the objective of each cluster."""
-        labels, _, r, _ = self.two_nearest(centers)
-        return np.bincount(labels, self.weights * r, minlength=len(centers))
-
-    def lloyd(self, centers: ndarray) -> tuple[ndarray, float]:
-        """Return the means of the clusters, and the objective of this partition."""
-        return self.means(self.two_nearest(centers)[0], centers)
-
-    def means(self, labels: ndarray, centers: ndarray) -> tuple[ndarray, float]:
-        """Return the means by label, and the objective; a cluster without mass keeps its center."""
-        means = centers.copy()
-        for j in range(len(centers)):
-            own = labels == j
-            if self.weights[own].sum() > 0:
-                means[j] = np.average(self.points[own], axis=0, weights=self.weights[own])
-        return means, float(self.weights @ ((self.points - means[labels]) ** 2).sum(axis=1))
-
-    def prune(self, centers: ndarray, tie: float = 0.0) -> ndarray:
-        """Return the means without the center whose removal costs the least.
-
-        Its points go to the second nearest center. Candidates are the centers with the least
-        utility, $u_j = \\sum_i w_i (s_i - r_i)$ over its points. Two centers that are each other's
-        second nearest cost the same; the first of them is removed.
-        """
-        labels, second, r, s = self.two_nearest(centers)
-        utility = np.bincount(labels, self.weights * (s - r), minlength=len(centers))
-        candidates = np.sort(np.argsort(utility, kind="stable")[:CANDIDATES])
-        without = [self.means(np.where(labels == a, second, labels), centers) for a in candidates]
-        objectives = np.array([objective for _, objective in without])
-        a = int(np.argmax(objectives <= objectives.min() + tie))
-        return np.delete(without[a][0], candidates[a], axis=0)

@@ -1,15 +1,75 @@
-"""Robust k-means (alg:rob-kmeans), with the center's index corrected to c^(t-1)."""
+"""Algorithms that weigh the points of a cluster: trimmed, robust, and randomised k-medoids.
 
-from collections.abc import Callable
+alg:trim-kmeans, alg:rob-kmeans (with the center's index corrected to c^(t-1)) and alg:rnd-kmeds.
+"""
+
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
-from jaxtyping import Float
+import torch
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.algorithms.lloyd import Lloyd
-from lloydformer.algorithms.members import largest_shares, members
+from lloydformer.numerics.noise import gumbel
+
+# Shares of points are 1/m with m <= k centers that are equally near, so different shares, and
+# squared distances of codes, are at least 1/k^2 apart: smaller differences are rounding.
+_ROUNDING = 1e-9
+
+
+def code_distances(assignments: Float[ndarray, "n k"]) -> Float[ndarray, "k n"]:
+    """Return |y_i - e_j|^2: 0 for own points, 2 for those of other clusters, less if shared."""
+    own = np.eye(assignments.shape[1])
+    return ((assignments[None, :, :] - own[:, None, :]) ** 2).sum(axis=2)
+
+
+def members(assignments: Float[ndarray, "n k"]) -> Bool[ndarray, "k n"]:
+    """Return the mask of the points that are nearest to each cluster's code.
+
+    These are its own points; all points if it has none; with averaged ties, those with the
+    largest share in it.
+    """
+    distances = code_distances(assignments)
+    return distances <= distances.min(axis=1, keepdims=True) + _ROUNDING
+
+
+def largest_shares(assignments: Float[ndarray, "n k"]) -> Bool[ndarray, "k n"]:
+    """Return the mask of the points with the largest share in each cluster; all if it is empty."""
+    shares = assignments.T
+    return shares >= shares.max(axis=1, keepdims=True) - _ROUNDING
+
+
+@dataclass(frozen=True)
+class Trimmed(Lloyd):
+    """Lloyd's algorithm in which the farthest points of a cluster have no weight.
+
+    Of m points, those not farther than the ceil(keep * m)-th nearest stay, ties included.
+    """
+
+    keep: float = 0.95
+
+    def weigh(
+        self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
+    ) -> Float[ndarray, "k n"]:
+        scores, radii = self.decision(points, centers, assignments, iteration)
+        kept = scores >= radii[:, None]
+        return kept / kept.sum(axis=1, keepdims=True)
+
+    def decision(
+        self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
+    ) -> tuple[Float[ndarray, "k n"], Float[ndarray, " k"]]:
+        """Return scores, minus infinity for other clusters' points, and each cluster's cut."""
+        scores = -squared_distances(points, centers).T
+        scores[~members(assignments)] = -np.inf  # instead of a separation: never kept
+        cuts = []
+        for row in scores:
+            own = np.sort(row[row > -np.inf])[::-1]
+            # 0.07 * 100 is above 7 by rounding, and must not keep an eighth point
+            cuts.append(own[ceil(self.keep * len(own) - _ROUNDING) - 1])
+        return scores, np.array(cuts)
 
 
 @dataclass(frozen=True)
@@ -30,18 +90,10 @@ class Robust(Lloyd):
         normalise = {"sparsemax": sparsemax, "softmax": softmax}[self.activation]
         scores = -self.inverse_temperature * squared_distances(points, centers).T
         own = largest_shares(assignments) if self.lifted else members(assignments)
-        return np.stack(
-            [_weights_of_members(o, normalise, s) for o, s in zip(own, scores, strict=True)]
-        )
-
-
-def _weights_of_members(
-    own: ndarray, normalise: Callable[[ndarray], ndarray], scores: ndarray
-) -> ndarray:
-    """Return the weights of a cluster's own points, 0 for the others."""
-    weights = np.zeros(len(scores))
-    weights[own] = normalise(scores[own])
-    return weights
+        weights = np.zeros_like(scores)
+        for j in range(len(scores)):
+            weights[j, own[j]] = normalise(scores[j, own[j]])
+        return weights
 
 
 def softmax(scores: Float[ndarray, " m"]) -> Float[ndarray, " m"]:
@@ -53,12 +105,41 @@ def softmax(scores: Float[ndarray, " m"]) -> Float[ndarray, " m"]:
 def sparsemax(scores: Float[ndarray, " m"]) -> Float[ndarray, " m"]:
     """Return sparsemax: its threshold by bisection, then exactly for the support found."""
     low, high = scores.max() - 1, scores.max()
-    for _ in range(100):
+    for _ in range(100):  # more than the 53 bits of a float
         middle = (low + high) / 2
         if np.maximum(scores - middle, 0).sum() > 1:
             low = middle
         else:
             high = middle
+    # bisection has found which scores are positive; their threshold has a closed form
     support = scores > low
     threshold = (scores[support].sum() - 1) / support.sum()
     return np.maximum(scores - threshold, 0)
+
+
+@dataclass(frozen=True)
+class Medoids(Lloyd):
+    r"""Each center moves to a randomly drawn point.
+
+    The probability is $\propto \exp(-\lVert x_i - c_j \rVert^2 - 2\delta\, 1[a_i \ne j])$. The
+    point drawn has the largest log-probability plus Gumbel noise.
+    """
+
+    separation: float = 100.0
+    seed: int = 0
+
+    def weigh(
+        self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
+    ) -> Float[ndarray, "k n"]:
+        scores, _ = self.decision(points, centers, assignments, iteration)
+        return np.eye(len(points))[scores.argmax(axis=1)]
+
+    def decision(
+        self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
+    ) -> tuple[Float[ndarray, "k n"], Float[ndarray, " k"]]:
+        """Return the scores with noise, and the largest one for each center."""
+        n, k = assignments.shape
+        noise = gumbel(self.seed, iteration, "decoder_cross", k, torch.arange(n)).numpy()
+        lowered = self.separation * code_distances(assignments)  # by 2 delta in other clusters
+        scores = -squared_distances(points, centers).T - lowered + noise
+        return scores, scores.max(axis=1)

@@ -1,4 +1,10 @@
-"""The parts of the transformer, from the subspaces of a token to a circuit of many layers."""
+"""The transformer: from the named subspaces of a token to a circuit of many layers.
+
+It imports `numerics` alone. Begin with `recipes/kmeans.py` (how a recipe is written) and
+`layer.py` (how it runs); then, in the order of the data: `subspaces`, `tokens`, `projections`,
+`scores`, `activations`, `heads`, `recipe`, `layer`, `circuit`, `trace`. `stages` and `staged_layer`
+are for recipes of several sub-layers: `relocating`, `recombining`, `medoid_swap`.
+"""
 
 from typing import TYPE_CHECKING
 

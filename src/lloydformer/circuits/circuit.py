@@ -1,7 +1,7 @@
 """The circuit: runs a recipe, T layers for T iterations."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, cast
 
@@ -10,16 +10,20 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from lloydformer.circuits.gradients import warn_without_gradient
-from lloydformer.circuits.layer import Layer, LayerContext
-from lloydformer.circuits.layer_noise import Seed, layer_noise
-from lloydformer.circuits.outside import Outside, draws_noise, printed_ties
-from lloydformer.circuits.patches import Patch, Replacement
+from lloydformer.circuits.layer import Layer, LayerContext, Seed, layer_noise
+from lloydformer.circuits.outside import Outside, has_noise, with_printed_ties
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.schedule import as_schedule
 from lloydformer.circuits.staged_layer import StagedLayer
-from lloydformer.circuits.stages import AnyRecipe, Staged
+from lloydformer.circuits.stages import AnyRecipe, as_schedule
 from lloydformer.circuits.subspaces import POSITION
-from lloydformer.circuits.trace import Recorder, Trace, check_patterns, names_of
+from lloydformer.circuits.trace import (
+    Patch,
+    Recorder,
+    Replacement,
+    Trace,
+    check_patterns,
+    intermediate_names,
+)
 from lloydformer.numerics.checks import (
     as_problem,
     check_count,
@@ -27,10 +31,9 @@ from lloydformer.numerics.checks import (
     check_unit,
     check_zero_sum,
 )
-from lloydformer.numerics.origin import median
+from lloydformer.numerics.scaling import median
 
 AnyLayer = Layer | StagedLayer
-_LAYERS: dict[type[AnyRecipe], Callable[..., AnyLayer]] = {Recipe: Layer, Staged: StagedLayer}
 
 
 class Embedded(NamedTuple):
@@ -66,10 +69,10 @@ class Circuit(nn.Module):
     seed : int, default=0
         Seed of the weights that the recipe leaves free, as `lloydformer.recipes.learned` does.
     as_printed : bool, default=False
-        Whether to run without what stands outside of the transformer (docs/walk.md): no origin
-        is subtracted, scores are compared exactly, ties are averaged if the codes allow it, shares
-        have no logarithms, and a separation that the recipe does not give is 0 (the paper has 'a
-        large positive constant').
+        Whether to run without the numbers that attention does not compute (docs/walk.md): no
+        origin is subtracted, scores are compared exactly, ties are averaged if the codes allow it,
+        shares have no logarithms, and a separation that the recipe does not give is 0 (the paper
+        has 'a large positive constant').
 
     Attributes
     ----------
@@ -117,20 +120,21 @@ class Circuit(nn.Module):
         self.as_printed = as_printed
         self.schedule = as_schedule(recipe)
         if as_printed:
-            self.schedule = tuple(
-                printed_ties(r) if isinstance(r, Recipe) else r for r in self.schedule
-            )
+            self.schedule = tuple(map(with_printed_ties, self.schedule))
         self.n_features = check_count("n_features", n_features)
         self.n_clusters = check_count("n_clusters", n_clusters)
         self.tokens = self.schedule[0].tokens
         self.space = self.tokens.space(n_features, n_clusters)
         generator = torch.Generator().manual_seed(check_count("seed", seed, least=0))
         self.layers = nn.ModuleList(
-            _LAYERS[type(r)](r, self.space, generator, as_printed) for r in self.schedule
+            Layer(recipe, self.space, generator, as_printed)
+            if isinstance(recipe, Recipe)
+            else StagedLayer(recipe, self.space)
+            for recipe in self.schedule
         )
         self._patches: list[Patch] = []
         if trainable:
-            for layer in cast(list[Layer], list(self.layers)):
+            for layer in cast(list[AnyLayer], list(self.layers)):
                 _make_trainable(layer if layer.numbers is None else layer.numbers)
             warn_without_gradient(self)
 
@@ -181,24 +185,26 @@ class Circuit(nn.Module):
         >>> trace["layers.0.encoder_cross.scores"][3].tolist()
         [-144.0, -121.0]
         """
-        points, centers = self._checked(points, centers)
-        layers = self._order(check_count("n_layers", n_layers))
-        names = names_of(layers)
-        patterns = check_patterns(keep, names)
-        patches = tuple(self._patches)
+        points, centers = self._check_problem(points, centers)
+        check_count("n_layers", n_layers)
+        modules = cast(list[AnyLayer], list(self.layers))
+        layers = [modules[t % len(modules)] for t in range(n_layers)]
+        names = intermediate_names(layers)
+        patterns, patches = check_patterns(keep, names), tuple(self._patches)
         check_patterns([patch.pattern for patch in patches], names, "patch")
         x, c, origin = self.embed(points, centers)
         history, outside, depth = [centers], list[Outside](), 0
-        with Recorder(patterns, patches).watching(layers) as recorder:
+        with Recorder(patterns, patches).watch(layers) as recorder:
             for recorder.layer, layer in enumerate(layers):
                 if recorder.layer and layer.recipe.embeds_again:
                     x, c, origin = self.embed(points, history[-1])
+                # a staged layer counts as several, as the plain algorithm numbers its noise
                 draw = layer_noise(seed, depth, points)
                 depth += layer.recipe.depth(self.n_clusters)
                 time = recorder.layer / max(1, n_layers - 1)
                 x, c = layer(x, c, LayerContext(draw, time))
                 history.append(self.space.read(c, POSITION) + origin)
-                outside.append(_outside(layer, origin, recorder, seed))
+                outside.append(_outside(layer, origin, recorder.take_outside(), seed))
         _warn_if_not_finite(history)
         return Trace(
             points=points,
@@ -294,17 +300,14 @@ class Circuit(nn.Module):
         """
         origin = torch.zeros_like(points[..., :1, :])
         if not self.as_printed and all(r.translation_invariant for r in self.schedule):
+            # the residual stream loses 1e-9 per layer at a shift of a million (docs/errata.md)
             origin = median(points).unsqueeze(-2)
         if assignments is None:
             assignments = points.new_zeros(*points.shape[:-1], self.n_clusters)
         x, c = points - origin, centers - origin
         return Embedded(self.tokens.encoder(x, assignments), self.tokens.decoder(c), origin)
 
-    def _order(self, n_layers: int) -> list[AnyLayer]:
-        layers = cast(list[AnyLayer], list(self.layers))
-        return [layers[t % len(layers)] for t in range(n_layers)]
-
-    def _checked(self, points: object, centers: object) -> tuple[Tensor, Tensor]:
+    def _check_problem(self, points: object, centers: object) -> tuple[Tensor, Tensor]:
         x, c = as_problem(points, centers)
         found = (x.shape[-1], c.shape[-2])
         if found != (self.n_features, self.n_clusters):
@@ -313,6 +316,7 @@ class Circuit(nn.Module):
                 f"was made with n_features={self.n_features}, n_clusters={self.n_clusters}"
             )
         check_range("points", x)
+        # together with the points: one center alone has no range
         check_range("centers", torch.cat([x, c], dim=-2))
         for norm in {r.norm for r in self.schedule if r.norm}:
             for name, rows in (("points", x), ("centers", c)):
@@ -353,25 +357,23 @@ def _make_trainable(part: nn.Module) -> None:
             module.register_parameter(name, nn.Parameter(buffer.to(torch.get_default_dtype())))
 
 
-def _outside(layer: AnyLayer, origin: Tensor, recorder: Recorder, seed: Seed) -> Outside:
-    """Return what the layer that has just run used from outside of the transformer."""
-    found = recorder.outside
-    recorder.outside = {}
-    shares = found.pop("share_tolerance", None)
+def _outside(layer: AnyLayer, origin: Tensor, recorded: dict[str, Tensor], seed: Seed) -> Outside:
+    """Return the numbers that the layer used and that attention does not compute.
+
+    recorded: those that passed through the hook points of the layer.
+    """
+    noise: int | tuple[int, ...] | None = None
+    if seed is not None and has_noise(layer.recipe):
+        noise = tuple(map(int, seed)) if isinstance(seed, Iterable) else int(seed)
+    shares = recorded.pop("share_tolerance", None)
     return Outside(
         origin,
         getattr(layer.recipe, "ties", None),
         share_tolerance=None if shares is None else shares.max().item(),
         log_shares=getattr(layer, "log_shares", False),
-        noise=_whole(seed) if draws_noise(layer.recipe) else None,
-        **found,
+        noise=noise,
+        **recorded,
     )
-
-
-def _whole(seed: Seed) -> int | tuple[int, ...] | None:
-    if seed is None:
-        return None
-    return tuple(map(int, seed)) if isinstance(seed, Iterable) else int(seed)
 
 
 def _warn_if_not_finite(history: list[Tensor]) -> None:

@@ -1,4 +1,8 @@
-"""The quadratic feed-forward network, which updates the squared norm of moved centers."""
+"""Networks on single tokens: the paper's quadratic one, and products of subspaces.
+
+`Quadratic` updates the squared norm of lifted centers (thm:l2-clus ip). `Product` is bilinear: with
+it, the stages of a staged recipe compute squared distances and multiply numbers and codes.
+"""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
@@ -32,9 +36,12 @@ class FeedForward(Protocol):
 class Quadratic:
     r"""Writes $\lVert c \rVert^2$ into `SQUARED_NORM` and -1/2 into `HALF` (thm:l2-clus ip).
 
-    unit: "square" is the appendix's $z^2$ with d hidden units. "rectified" is the main text's
-    $[z]_+^2$, here with 2d hidden units, for z and -z, which are right for any data; d are enough
-    with a shift that depends on the data (docs/errata.md, 1).
+    Parameters
+    ----------
+    unit : {"square", "rectified"}
+        "square" is the appendix's $z^2$ with d hidden units. "rectified" is the main text's
+        $[z]_+^2$, here with 2d hidden units, for z and -z, which are right for any data; d are
+        enough with a shift that depends on the data (docs/errata.md, 1).
     """
 
     unit: Literal["square", "rectified"] = "square"
@@ -52,6 +59,7 @@ class Quadratic:
         """Return the module for tokens of this space."""
         positions = torch.eye(space.dim, dtype=torch.float64)[space.span(POSITION)]  # (d, dim)
         rectified = self.unit == "rectified"
+        # [z]_+^2 + [-z]_+^2 = z^2
         inward = torch.cat([positions, -positions]) if rectified else positions
         outward = torch.zeros(space.dim, len(inward), dtype=torch.float64)
         outward[space.span(SQUARED_NORM)] = 1.0
@@ -80,3 +88,103 @@ class QuadraticNetwork(nn.Module):
         z = F.linear(tokens, self.inward.to(tokens))  # (k, d) or (k, 2d)
         hidden = self.hidden((z.relu() if self.rectified else z).square())
         return self.output(F.linear(hidden, self.outward.to(tokens), self.bias.to(tokens)))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A subspace, or the difference `subspace - less` of two of the same size."""
+
+    subspace: Subspace
+    less: Subspace | None = None
+
+    def matrix(self, space: Space, width: int) -> Float[Tensor, "width dim"]:
+        """Return the matrix that reads the difference; a number is repeated `width` times."""
+        matrix = torch.zeros(width, space.dim, dtype=torch.float64)
+        for subspace, sign in ((self.subspace, 1.0), (self.less, -1.0)):
+            if subspace is not None:
+                matrix[:, space.span(subspace)] += sign * _spread(width, space.size(subspace))
+        return matrix
+
+    @property
+    def subspaces(self) -> frozenset[Subspace]:
+        return frozenset({self.subspace} | ({self.less} if self.less else set()))
+
+    def __str__(self) -> str:
+        return (
+            f"({self.subspace.symbol} − {self.less.symbol})" if self.less else self.subspace.symbol
+        )
+
+
+@dataclass(frozen=True)
+class Product:
+    r"""Adds $\pm L z \circ R z$ to a subspace, or the sum of its entries if that has dimension 1.
+
+    The paper's quadratic network is the product of a position with itself. A number times a code
+    is a code; the inner product of two positions is a number.
+    """
+
+    target: Subspace
+    left: Difference
+    right: Difference
+    coefficient: float = 1.0
+
+    @property
+    def subspaces(self) -> frozenset[Subspace]:
+        return frozenset({self.target}) | self.left.subspaces | self.right.subspaces
+
+    def build(self, space: Space) -> "ProductNetwork":
+        """Return the module for tokens of this space."""
+        width = max(space.size(f.subspace) for f in (self.left, self.right))
+        outward = torch.zeros(space.dim, width, dtype=torch.float64)
+        outward[space.span(self.target)] = self.coefficient * _spread(
+            space.size(self.target), width
+        )
+        return ProductNetwork(
+            self.left.matrix(space, width), self.right.matrix(space, width), outward
+        )
+
+    def __str__(self) -> str:
+        sign = "−" if self.coefficient < 0 else ""
+        return f"I[{self.target.symbol}←{sign}{self.left}·{self.right}]"
+
+
+def squared_distance(
+    target: Subspace, of: Subspace, less: Subspace, coefficient: float = 1.0
+) -> Product:
+    """Return the product that computes the squared distance of two positions in a token."""
+    return Product(target, Difference(of, less), Difference(of, less), coefficient)
+
+
+def times(target: Subspace, left: Subspace, right: Subspace) -> Product:
+    """Return the product of two subspaces."""
+    return Product(target, Difference(left), Difference(right))
+
+
+class ProductNetwork(nn.Module):
+    r"""The module of a product: $W (L z \circ R z)$."""
+
+    left: Tensor
+    right: Tensor
+    outward: Tensor
+
+    def __init__(self, left: Tensor, right: Tensor, outward: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("left", left)
+        self.register_buffer("right", right)
+        self.register_buffer("outward", outward)
+        self.hidden = nn.Identity()
+        self.output = nn.Identity()
+
+    def forward(self, tokens: Float[Tensor, "*b m dim"]) -> Float[Tensor, "*b m dim"]:
+        left, right = (F.linear(tokens, w.to(tokens)) for w in (self.left, self.right))
+        hidden = self.hidden(left * right)
+        return self.output(F.linear(hidden, self.outward.to(tokens)))
+
+
+def _spread(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
+    """Return the identity, or ones if one of the sizes is 1."""
+    if rows == columns:
+        return torch.eye(rows, dtype=torch.float64)
+    if 1 not in (rows, columns):
+        raise ValueError(f"subspaces: found sizes {rows} and {columns}; they must be equal, or 1")
+    return torch.ones(rows, columns, dtype=torch.float64)

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -13,14 +12,15 @@ from torch.nn import functional as F
 
 from lloydformer.circuits.activations import NOTHING, Context
 from lloydformer.circuits.activations.contract import HeadActivation, require
-from lloydformer.circuits.projections import Block, Dense, Number, Projection
+from lloydformer.circuits.projections import Dense, Number, Projection
 from lloydformer.circuits.scores import Score
 from lloydformer.circuits.subspaces import Space, Subspace
 
+# Numbers of a modulation by kind, (*b, q, count); q is the number of queries, or 1 for all.
 Numbers = Mapping[str, Tensor]
-"""Numbers of a modulation by kind, (*b, q, count); q is the number of queries, or 1 for all."""
 
 _EXAMPLES = {"score": "Euclidean()", "activation": "LimitingSoftmax()"}
+# What a head needs of its parts, and what for.
 _MEMBERS = {
     "score": {
         "symbol": "its sign in tables and equations, a text",
@@ -32,20 +32,28 @@ _MEMBERS = {
         "__call__": "(scores, context) -> weights of the keys, the last axis",
     },
 }
-"""What a head needs of its parts, and what for."""
 
 
 @dataclass(frozen=True)
 class Head:
     r"""One attention head as a value: $V Z\, \sigma(\mathrm{score}(K Z, Q X))$ (eq:attn-update).
 
-    separation: the paper's delta, for projections that use it; scores of points in other clusters
-    are lowered by 2 * separation. None lets the circuit choose it from the data.
-    dropout: fraction of the weights that are set to zero during training; the others are scaled
-    up so that the mean is unchanged.
-    sharpness: a number of the modulation that multiplies the scores of each query, an inverse
-    temperature.
-    beside: further heads of the same slot, whose outputs are added (see `sum_of_heads`).
+    Attributes
+    ----------
+    score, activation : Score, HeadActivation
+        From queries and keys to scores, and from these to weights of the keys.
+    query, key, value : Projection or Dense
+        The matrices.
+    separation : float or None
+        The paper's delta, for projections that use it; scores of points in other clusters are
+        lowered by 2 * separation. None lets the circuit choose it from the data.
+    dropout : float
+        Fraction of the weights that are set to zero during training; the others are scaled up so
+        that the mean is unchanged.
+    sharpness : Number or None
+        A number of the modulation that multiplies the scores of each query, an inverse temperature.
+    beside : tuple of Head
+        Further heads of the same slot, whose outputs are added (see `sum_of_heads`).
     """
 
     score: Score
@@ -90,7 +98,7 @@ class Head:
 
     @property
     def separated(self) -> bool:
-        """Whether a projection depends on the separation."""
+        """True if a projection depends on the separation."""
         return any(p.power for p in self.projections.values())
 
     @property
@@ -120,25 +128,27 @@ def sum_of_heads(*heads: Head) -> Head:
     return replace(heads[0], beside=heads[1:])
 
 
-class Attended(NamedTuple):
-    """The output of a head, and the scores that it came from."""
-
-    output: Float[Tensor, "*b q dim"]
-    scores: Float[Tensor, "*b q m"]
-
-
 class Attention(nn.Module):
     """The module of a head, with constructed weights, or with free ones from the generator.
 
-    measure: returns the uncertainty of the scores, from the head, its queries and its keys; None
-    if scores are compared exactly.
-
-    Every intermediate passes through a named point (`queries`, `keys`, `scores`, `attention`,
+    Every intermediate passes through a hook point (`queries`, `keys`, `scores`, `attention`,
     `values`, `output`, and `tolerance` if scores are uncertain), so an ordinary forward hook can
     read or replace it. The matrices are buffers named `query`, `key` and `value`. The part of a
     matrix that is multiplied by a power of the separation is a buffer of its own, for example
-    `query_separated`; so is a bias, for
-    example `query_bias`. Numbers of a modulation multiply the queries and the output.
+    `query_separated`; so is a bias, for example `query_bias`. Numbers of a modulation multiply the
+    queries and the output.
+
+    Parameters
+    ----------
+    head : Head
+        The head.
+    space : Space
+        The token space.
+    generator : torch.Generator or None
+        Draws free weights; None is one with seed 0.
+    measure : callable or None
+        Returns the uncertainty of the scores, from the head, its queries and its keys; None if
+        scores are compared exactly.
     """
 
     def __init__(
@@ -166,52 +176,41 @@ class Attention(nn.Module):
         separation: float | Tensor = 0.0,
         numbers: Numbers | None = None,
     ) -> Float[Tensor, "*b q dim"]:
-        return self.attend(tokens, sources, context, separation, numbers).output
-
-    def attend(
-        self,
-        tokens: Float[Tensor, "*b q dim"],
-        sources: Float[Tensor, "*b m dim"],
-        context: Context = NOTHING,
-        separation: float | Tensor = 0.0,
-        numbers: Numbers | None = None,
-    ) -> Attended:
-        """Return output and scores; `forward` returns the output only."""
-        queries = self._projected("query", tokens, separation)
-        queries = self.queries(self._multiplied("query", queries, numbers))
-        keys = self.keys(self._projected("key", sources, separation))
-        values = self.values(self._projected("value", sources, separation))
-        scores = self._sharpened(self.head.score(queries, keys), numbers)
+        queries = self._project("query", tokens, separation)
+        queries = self.queries(self._multiply("query", queries, numbers))
+        keys = self.keys(self._project("key", sources, separation))
+        values = self.values(self._project("value", sources, separation))
+        scores = self.head.score(queries, keys)
+        if self.head.sharpness is not None:
+            scores = scores * _value(self.head.sharpness, numbers)
         scores = self.scores(scores)  # (q, m)
         if self.measure is not None:
+            # a bound of rounding errors is no function to differentiate
             tolerance = self.tolerance(self.measure(self.head, queries.detach(), keys.detach()))
             context = replace(context, tolerance=tolerance)
         attention = self.attention(self.head.activation(scores, context))  # (q, m)
         if self.head.dropout:
             attention = F.dropout(attention, self.head.dropout, self.training)
-        output = self._multiplied("value", attention @ values, numbers)  # (q, dim)
-        return Attended(self.output(output), scores)
+        output = self._multiply("value", attention @ values, numbers)  # (q, dim)
+        return self.output(output)
 
-    def _projected(self, name: str, tokens: Tensor, separation: float | Tensor) -> Tensor:
+    def _project(self, name: str, tokens: Tensor, separation: float | Tensor) -> Tensor:
         """Apply a matrix; the separation is a number, or one for each problem of a batch."""
         bias: Tensor | None = getattr(self, f"{name}_bias", None)
         matrix: Tensor = getattr(self, name)
         out = F.linear(tokens, matrix.to(tokens), None if bias is None else bias.to(tokens))
         if power := self.head.projections[name].power:
+            # a product of its own, because the separation may differ between problems of a batch
             apart = F.linear(tokens, getattr(self, f"{name}_separated").to(tokens))
             out = out + separation**power * apart
         return out
 
-    def _multiplied(self, name: str, tokens: Tensor, numbers: Numbers | None) -> Tensor:
+    def _multiply(self, name: str, tokens: Tensor, numbers: Numbers | None) -> Tensor:
         """Multiply each subspace by its number."""
         for subspace, number in self.head.projections[name].numbers.items():
             part = self.space.read(tokens, subspace) * _value(number, numbers)
             tokens = self.space.write(tokens, subspace, part)
         return tokens
-
-    def _sharpened(self, scores: Tensor, numbers: Numbers | None) -> Tensor:
-        sharpness = self.head.sharpness
-        return scores if sharpness is None else scores * _value(sharpness, numbers)
 
     def weight(self, name: str, like: Tensor, separation: float = 0.0) -> Float[Tensor, "e dim"]:
         """Return the matrix `name` with the dtype and device of `like`."""
@@ -232,14 +231,9 @@ def _weights(
 ) -> Iterator[tuple[str, Tensor]]:
     """Yield the weights of a projection with the suffix of their name."""
     if isinstance(projection, Dense):
-        yield from projection.drawn(space, generator or torch.Generator().manual_seed(0)).items()
+        yield from projection.draw(space, generator or torch.Generator().manual_seed(0)).items()
         return
-    for suffix, blocks in _parts(projection):
-        yield suffix, Projection(blocks).matrix(space)
-
-
-def _parts(projection: Projection) -> Iterator[tuple[str, tuple[Block, ...]]]:
-    """Yield the blocks without the separation, and those with it, if any."""
-    yield "", tuple(b for b in projection.blocks if not b.power)
+    yield "", Projection(tuple(b for b in projection.blocks if not b.power)).matrix(space)
     if projection.power:
-        yield "_separated", tuple(b for b in projection.blocks if b.power)
+        separated = Projection(tuple(b for b in projection.blocks if b.power))
+        yield "_separated", separated.matrix(space)

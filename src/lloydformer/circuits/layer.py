@@ -1,9 +1,11 @@
-"""The layer: one iteration of the algorithm, as the paper's equation."""
+"""The layer: one iteration of the algorithm, as the paper's equation; and the noise of a layer."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import SupportsIndex
 
 import torch
 from jaxtyping import Float
@@ -11,21 +13,57 @@ from torch import Tensor, nn
 
 from lloydformer.circuits.activations import Context, Softmax
 from lloydformer.circuits.activations.contract import Amount
-from lloydformer.circuits.heads import Attended, Attention, Numbers
-from lloydformer.circuits.outside import keeps_logarithms, measure_of, reach
+from lloydformer.circuits.heads import Attention, Numbers
+from lloydformer.circuits.outside import choose_uncertainty, has_log_shares, measure_reach
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import POSITION, Space
-from lloydformer.numerics.shares import log_shares
+from lloydformer.numerics.checks import check_count
+from lloydformer.numerics.clusters import log_shares
+from lloydformer.numerics.noise import gumbel
 
+# Returns the noise of a slot, of the shape of the scores.
 Noise = Callable[[str, Tensor], Tensor]
-"""Returns the noise of a slot, of the shape of the scores."""
+# An integer, or one for each problem of a batch; integers of NumPy are accepted.
+Seed = SupportsIndex | Sequence[SupportsIndex] | None
+
+
+def layer_noise(seed: Seed, layer: int, points: Tensor) -> Noise | None:
+    """Return a function that draws the Gumbel noise of a layer, or None without a seed.
+
+    The noise is a pure function of (seed, layer, slot, cluster, row). Problem i of a batch draws
+    with seed + i, or with the i-th of several seeds.
+    """
+    if seed is None:
+        return None
+    n_problems = points.shape[0] if points.ndim == 3 else 1
+    if isinstance(seed, Iterable):
+        seeds = [check_count("seed", s, least=0) for s in seed]
+    else:
+        seeds = [check_count("seed", seed, least=0) + i for i in range(n_problems)]
+    if len(seeds) != n_problems:
+        raise ValueError(f"seed: found {len(seeds)} for {n_problems} problems; pass one for each")
+
+    def draw(slot: str, scores: Tensor) -> Tensor:
+        # noise belongs to (cluster, row); where points are the queries, scores are (row, cluster)
+        queries_are_points = slot in ("encoder_cross", "affinity")
+        n_clusters, n_rows = scores.shape[-2:][::-1] if queries_are_points else scores.shape[-2:]
+        rows = torch.arange(n_rows, device=scores.device)
+        draws = torch.stack([gumbel(s, layer, slot, n_clusters, rows) for s in seeds])
+        return (draws.mT if queries_are_points else draws).to(scores.dtype).reshape(scores.shape)
+
+    return draw
 
 
 @dataclass(frozen=True)
 class LayerContext:
-    """What a layer uses in addition to the tokens.
+    """Inputs of a layer in addition to the tokens.
 
-    noise: for activations that draw. time: from 0 in the first layer to 1 in the last.
+    Attributes
+    ----------
+    noise : callable or None
+        For activations that draw.
+    time : float
+        From 0 in the first layer to 1 in the last.
     """
 
     noise: Noise | None = None
@@ -40,7 +78,23 @@ class Layer(nn.Module):
     is added first: it makes the residual exactly zero where cross-attention writes. If a slot has
     several heads, $\mathcal{A}$ is their sum.
 
-    as_printed: without what stands outside of the transformer (see `outside`).
+    Parameters
+    ----------
+    recipe : Recipe
+        The recipe.
+    space : Space
+        The token space.
+    generator : torch.Generator or None
+        Draws the weights that the recipe leaves free.
+    as_printed : bool
+        Whether to run without the numbers that attention does not compute (see `outside`).
+
+    Attributes
+    ----------
+    assigning : str
+        Name of the point through which the assignments pass.
+    separated_slot : str or None
+        The first slot that uses the separation, which is chosen when this slot runs.
     """
 
     def __init__(
@@ -55,9 +109,9 @@ class Layer(nn.Module):
         self.assigning = "encoder_cross.attention"
         for slot, heads in recipe.slots.items():
             for name, head in heads.items():
-                measure = None if as_printed else measure_of(slot, head)
+                measure = None if as_printed else choose_uncertainty(slot, head)
                 self.add_module(name, Attention(head, space, generator, measure))
-        self.log_shares = not as_printed and keeps_logarithms(recipe)
+        self.log_shares = not as_printed and has_log_shares(recipe)
         order = ("encoder_self", "encoder_cross", "affinity", "decoder_self", "decoder_cross")
         self.separated_slot = next(
             (s for s in order if any(h.separated for h in recipe.slots.get(s, {}).values())), None
@@ -81,14 +135,14 @@ class Layer(nn.Module):
         numbers: Numbers | None = None
         if self.numbers is not None:
             x, numbers = self.numbers(x, c, layer_context.time)
-        run = _Running(self, x, c, numbers, layer_context.noise)
-        residual = self.encoder_residual(x + run("encoder_self", x, x))
-        x = residual + run("encoder_cross", x, c)
+        attend = _SlotAttention(self, x, c, numbers, layer_context.noise)
+        residual = self.encoder_residual(x + attend("encoder_self", x, x))
+        x = residual + attend("encoder_cross", x, c)
         if self.recipe.affinity:
-            x = x + run("affinity", x, c)
+            x = x + attend("affinity", x, c)
         x = self.encoder_next(x)
-        residual = self.decoder_residual(c + run("decoder_self", c, c))
-        c = self.decoder_middle(residual + run("decoder_cross", c, x))
+        residual = self.decoder_residual(c + attend("decoder_self", c, c))
+        c = self.decoder_middle(residual + attend("decoder_cross", c, x))
         if self.recipe.norm:
             c = self.space.write(c, POSITION, self.recipe.norm(self.space.read(c, POSITION)))
         if self.feedforward is not None:
@@ -97,21 +151,33 @@ class Layer(nn.Module):
 
     def separate(self, x: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         """Return the separation and the gap for these tokens, for each problem of a batch."""
-        (far, everyone), k = reach(self.space, x, c), c.shape[-2]
+        (distances, has_all_points), k = measure_reach(self.space, x, c), c.shape[-2]
         chosen: Amount = self.recipe.given_separation or 0.0
         if not self.as_printed:
-            chosen = self.recipe.separation(far, k, torch.finfo(x.dtype).eps)
-        apart = self.separation(x.new_zeros(*x.shape[:-2], 1, 1) + chosen)
-        within = math.inf if self.as_printed else self.recipe.gap(apart, k)
-        return apart, self.gap(torch.where(everyone, math.inf, within).to(x))
+            chosen = self.recipe.separation(distances, k, torch.finfo(x.dtype).eps)
+        separation = self.separation(x.new_zeros(*x.shape[:-2], 1, 1) + chosen)
+        gap = math.inf if self.as_printed else self.recipe.gap(separation, k)
+        return separation, self.gap(torch.where(has_all_points, math.inf, gap).to(x))
 
 
 @dataclass
-class _Running:
-    """A layer while it runs: calls the heads of a slot with their context.
+class _SlotAttention:
+    """The attentions of a running layer, and what later slots need from earlier ones.
 
-    separation, gap: decided when the separated head runs, from the tokens at that time.
-    log_shares: logarithms of the assignments, (k, n), once encoder_cross has run.
+    Attributes
+    ----------
+    layer : Layer
+        The layer.
+    points, centers : Tensor
+        The tokens that the last slots of encoder and decoder received.
+    numbers : dict of str to Tensor or None
+        The numbers of the modulation.
+    noise : callable or None
+        For activations that draw.
+    separation, gap : float or Tensor
+        Chosen when the separated slot runs, from the tokens at that time.
+    log_shares : Tensor of shape (k, n) or None
+        Logarithms of the assignments, once encoder_cross has run.
     """
 
     layer: Layer
@@ -125,7 +191,11 @@ class _Running:
 
     def __call__(self, slot: str, tokens: Tensor, sources: Tensor) -> Tensor:
         """Return the sum of the outputs of a slot's heads."""
-        self._note(slot, tokens, sources)
+        if slot.startswith("decoder"):
+            self.centers = tokens
+            self.points = sources if slot == "decoder_cross" else self.points
+        else:
+            self.points = tokens
         if slot == self.layer.separated_slot:
             self.separation, self.gap = self.layer.separate(self.points, self.centers)
         context = Context(
@@ -133,31 +203,18 @@ class _Running:
             log_scores=self.log_shares if slot == "decoder_cross" else None,
             noise=partial(self.noise, slot) if self.noise else None,
         )
-        heads = self.layer.recipe.slots[slot]
-        found = [self._attend(name, tokens, sources, context) for name in heads]
+        # Heads are called as modules, so that hooks on them run. Their scores, which such a call
+        # does not return, are read where hooks and patches may have replaced them.
+        heads = [self.layer.get_submodule(name) for name in self.layer.recipe.slots[slot]]
+        hook: AbstractContextManager[object] = nullcontext()
         if slot == "encoder_cross" and self.layer.log_shares:
-            self.log_shares = self._logarithms(found[0].scores)
-        total = found[0].output
-        for other in found[1:]:
-            total = total + other.output
-        return total
+            hook = heads[0].get_submodule("scores").register_forward_hook(self._keep_log_shares)
+        with hook:
+            outputs = [h(tokens, sources, context, self.separation, self.numbers) for h in heads]
+        return sum(outputs[1:], start=outputs[0])
 
-    def _note(self, slot: str, tokens: Tensor, sources: Tensor) -> None:
-        """Keep the current tokens of points and centers."""
-        match slot:
-            case "decoder_cross":
-                self.centers, self.points = tokens, sources
-            case "decoder_self":
-                self.centers = tokens
-            case _:
-                self.points = tokens
-
-    def _attend(self, name: str, tokens: Tensor, sources: Tensor, context: Context) -> Attended:
-        attention: Attention = getattr(self.layer, name)
-        return attention.attend(tokens, sources, context, self.separation, self.numbers)
-
-    def _logarithms(self, scores: Tensor) -> Tensor:
+    def _keep_log_shares(self, module: nn.Module, inputs: object, scores: Tensor) -> None:
         activation = self.layer.recipe.encoder_cross.activation
-        assert isinstance(activation, Softmax)
+        assert isinstance(activation, Softmax)  # by `has_log_shares`
         logs, _ = log_shares(-scores.double(), activation.inverse_temperature)
-        return logs.mT
+        self.log_shares = logs.mT

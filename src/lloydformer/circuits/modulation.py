@@ -14,8 +14,12 @@ from lloydformer.circuits.subspaces import Space, Subspace
 class Modulation(Protocol):
     """Protocol of a part that sets the numbers that heads leave open.
 
-    kinds: how many numbers of each kind it sets. subspaces: those that it writes in the tokens of
-    the points.
+    Attributes
+    ----------
+    kinds : dict of str to int
+        How many numbers of each kind it sets.
+    subspaces : frozenset of Subspace
+        Those that it writes in the tokens of the points.
     """
 
     @property
@@ -32,8 +36,8 @@ class Modulation(Protocol):
 class Modulator(nn.Module, ABC):
     """The module of a modulation; it runs before the heads of a layer.
 
-    Each kind of numbers passes through a point of its name, so an ordinary forward hook can read
-    or replace it.
+    Each kind of numbers passes through a hook point of its name, so an ordinary forward hook can
+    read or replace it.
     """
 
     def __init__(self, kinds: dict[str, int], space: Space) -> None:
@@ -57,4 +61,4 @@ class Modulator(nn.Module, ABC):
 
     @abstractmethod
     def decide(self, encoder: Tensor, decoder: Tensor, time: float) -> tuple[Tensor, Numbers]:
-        """Compute what `forward` returns, before the numbers pass through their points."""
+        """Compute what `forward` returns, before the numbers pass through their hook points."""

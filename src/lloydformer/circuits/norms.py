@@ -12,7 +12,12 @@ from torch import Tensor
 class Norm(Protocol):
     """Protocol of a normalisation. It acts on positions only.
 
-    zero_sum: whether points must have coordinates that sum to zero.
+    Attributes
+    ----------
+    symbol : str
+        The sign in equations.
+    zero_sum : bool
+        Whether points must have coordinates that sum to zero.
     """
 
     symbol: str
@@ -119,6 +124,7 @@ def zero_sum(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b n e"]:
     >>> zero_sum(torch.tensor([[1.0]]))
     tensor([[ 0.7071, -0.7071]])
     """
+    # in float64, and rounded to the points' dtype at the end
     d = points.shape[-1]
     steps = torch.ones(d, d + 1, dtype=torch.float64).tril()
     steps.diagonal(offset=1).copy_(-torch.arange(1, d + 1))

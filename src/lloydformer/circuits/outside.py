@@ -1,6 +1,7 @@
-"""What stands outside of the transformer: numbers from the data that no attention computes.
+"""Numbers that attention does not compute, but that a layer takes from the data.
 
-docs/walk.md lists them and what each is for. `Circuit(..., as_printed=True)` runs without them.
+For instance the origin, the separation and the tolerances of ties. docs/walk.md lists them and what
+each is for. `Circuit(..., as_printed=True)` runs without them, as the paper prints its layers.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,27 +21,29 @@ from lloydformer.circuits.scores import DotProduct, rounding_error
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.subspaces import ASSIGNMENT, POSITION, Space
 from lloydformer.circuits.tokens import Binary, OneHot
-from lloydformer.numerics.distances import squared_distances
+from lloydformer.numerics.clusters import squared_distances
 
+# Returns the uncertainty of scores, from the head, its queries and its keys.
 Uncertainty = Callable[[Head, Tensor, Tensor], Tensor]
-"""Returns the uncertainty of scores, from the head, its queries and its keys."""
+
+# Upper bounds of squared distances are raised by this factor, far above their rounding errors.
+_ROOM = 1.001
 
 
-def farthest(
+def bound_distances(
     space: Space, encoder: Float[Tensor, "*b n dim"], decoder: Float[Tensor, "*b k dim"]
 ) -> Float[Tensor, "*b 1 1"]:
     """Return an upper bound of the squared distances of points and centers, for each problem."""
     far = [space.read(tokens.detach(), POSITION).norm(dim=-1) for tokens in (encoder, decoder)]
-    bound = 1.001 * (far[0].amax(dim=-1) + far[1].amax(dim=-1)).square()
+    bound = _ROOM * (far[0].amax(dim=-1) + far[1].amax(dim=-1)).square()
     return torch.where(bound > 0, bound, 1.0)[..., None, None]
 
 
-def reach(
+def measure_reach(
     space: Space, encoder: Float[Tensor, "*b n dim"], decoder: Float[Tensor, "*b k dim"]
 ) -> tuple[Reach, Bool[Tensor, "*b k 1"]]:
     """Return the squared distances that a separation depends on, for each problem of a batch.
 
-    A cluster's own points have the code that is nearest to its own, by distance or by product.
     Also returns which clusters have all points as their own, as empty ones do: they need no
     separation, and their distances do not count.
     """
@@ -48,18 +51,21 @@ def reach(
     codes = space.read(x, ASSIGNMENT), space.read(c, ASSIGNMENT)
     squares = squared_distances(space.read(x, POSITION), space.read(c, POSITION))  # (n, k)
     near, far, everyone = [], [], []
+    # A cluster's own points have the code nearest to its own: by distance, or by product in the
+    # lifted form. The two differ if ties are averaged and a cluster is empty; the larger distances
+    # cover both. The tolerance is that of `share_uncertainty`.
     for away in (squared_distances(*codes), -codes[0] @ codes[1].mT):
         own = away <= away.amin(dim=-2, keepdim=True) + 1 / (4 * squares.shape[-1] ** 2)
         everyone.append(own.all(dim=-2, keepdim=True))  # (1, k)
         counted = squares.masked_fill(everyone[-1], 0.0)
         near.append(counted.masked_fill(~own, torch.inf).amin(dim=-2, keepdim=True))
         far.append(counted.masked_fill(~own, 0.0).amax(dim=-2, keepdim=True))
-    largest = [torch.cat(each, dim=-1).amax(dim=-1, keepdim=True) for each in (near, far)]
-    return Reach(*(1.001 * each for each in largest)), everyone[0].mT
+    largest = [torch.cat(part, dim=-1).amax(dim=-1, keepdim=True) for part in (near, far)]
+    return Reach(*(_ROOM * distance for distance in largest)), everyone[0].mT
 
 
-def measure_of(slot: str, head: Head) -> Uncertainty | None:
-    """Return how uncertain the scores of a head are; None if they are compared exactly.
+def choose_uncertainty(slot: str, head: Head) -> Uncertainty | None:
+    """Return the function that measures how uncertain a head's scores are; None if they are exact.
 
     Self-attention compares exactly: a point is at distance 0 from itself.
     """
@@ -68,23 +74,23 @@ def measure_of(slot: str, head: Head) -> Uncertainty | None:
         return None
     by_code = isinstance(head.score, DotProduct) and head.query.subspaces == {ASSIGNMENT}
     if slot == "decoder_cross" and by_code:
-        return of_shares
-    return of_scores if slot == "encoder_cross" else None
+        return share_uncertainty
+    return score_uncertainty if slot == "encoder_cross" else None
 
 
-def of_scores(head: Head, queries: Tensor, keys: Tensor) -> Tensor:
-    """The rounding error of each score."""
+def score_uncertainty(head: Head, queries: Tensor, keys: Tensor) -> Tensor:
+    """Return the rounding error of each score."""
     return rounding_error(head.score, queries, keys)
 
 
-def of_shares(head: Head, queries: Tensor, keys: Tensor) -> Tensor:
-    """1/(4 k^2): different shares of points, 1/m with m at most k, are 1/k^2 or more apart."""
+def share_uncertainty(head: Head, queries: Tensor, keys: Tensor) -> Tensor:
+    """Return 1/(4 k^2): different shares, 1/m with m at most k, are 1/k^2 or more apart."""
     *batch, k, _ = queries.shape
     return queries.new_full((*batch, 1, 1), 1 / (4 * k**2))
 
 
-def keeps_logarithms(recipe: Recipe) -> bool:
-    """Whether linear attention of the decoder reads the shares of soft-max in the encoder.
+def has_log_shares(recipe: Recipe) -> bool:
+    """Return whether linear attention of the decoder reads the soft-max shares of the encoder.
 
     Shares can be too small for a float where their ratios are not; a layer then uses their
     logarithms.
@@ -100,17 +106,24 @@ def keeps_logarithms(recipe: Recipe) -> bool:
     )
 
 
-def draws_noise(recipe: AnyRecipe) -> bool:
-    """Whether a head of the recipe draws noise."""
+def has_noise(recipe: AnyRecipe) -> bool:
+    """Return whether a head of the recipe draws noise."""
     if isinstance(recipe, Recipe):
-        return any(
-            isinstance(forward_of(h.activation), Gumbel | Lots) for h in recipe.heads.values()
-        )
+        activations = (forward_of(head.activation) for head in recipe.heads.values())
+        return any(isinstance(activation, Gumbel | Lots) for activation in activations)
     return any(read.lots for stage in recipe.stages.values() for read in stage.reads)
 
 
-def printed_ties(recipe: Recipe) -> Recipe:
-    """Return the recipe with the paper's rule for ties, if its codes can be averaged."""
+def with_printed_ties(recipe: AnyRecipe) -> Recipe:
+    """Return the recipe with the paper's rule for ties, if its codes can be averaged.
+
+    Raise `ValueError` for a staged recipe, which cannot run as printed.
+    """
+    if not isinstance(recipe, Recipe):
+        raise ValueError(
+            f"as_printed: found True for {recipe.name!r}, whose stages need a separation; use "
+            "as_printed=False"
+        )
     head, average = recipe.encoder_cross, LimitingSoftmax("average")
     first = forward_of(head.activation) == LimitingSoftmax("first")
     if not first or isinstance(recipe.tokens.codes, Binary):
@@ -122,7 +135,7 @@ def printed_ties(recipe: Recipe) -> Recipe:
 
 @dataclass(frozen=True)
 class Outside:
-    """The numbers from outside of the transformer that one layer used.
+    """The numbers that one layer used and that attention does not compute.
 
     Parameters
     ----------
@@ -174,7 +187,7 @@ class Outside:
 
     def items(self) -> Iterator[tuple[str, str]]:
         """Yield the name and the value, in words, of each number that the layer used."""
-        yield "origin", str(_rounded(self.origin.squeeze(-2).tolist()))
+        yield "origin", str(_round(self.origin.squeeze(-2).tolist()))
         if self.ties:
             yield "ties", self.ties
         for name in ("separation", "gap"):
@@ -191,10 +204,12 @@ class Outside:
             yield "noise", f"seed {self.noise}"
 
 
-def _rounded(numbers: list[Any]) -> list[Any]:
-    return [_rounded(n) if isinstance(n, list) else float(f"{n:.4g}") + 0.0 for n in numbers]
+def _round(numbers: list[Any]) -> list[Any]:
+    """Return nested lists of numbers with four digits; adding 0.0 removes the sign of -0.0."""
+    return [_round(n) if isinstance(n, list) else float(f"{n:.4g}") + 0.0 for n in numbers]
 
 
+# What each number of `Outside` is, and what happens in a circuit as printed.
 EXPLAINED: dict[str, tuple[str, str]] = {
     "origin": (
         "The median of each column, rounded so that subtracting it is exact. Points and centers "
@@ -233,4 +248,3 @@ EXPLAINED: dict[str, tuple[str, str]] = {
         "The same: the paper's algorithm draws it as well.",
     ),
 }
-"""What each number of `Outside` is, and what happens in a circuit as printed."""

@@ -64,9 +64,11 @@ class Projection:
     blocks: tuple[Block, ...]
 
     def __post_init__(self) -> None:
+        # a head stores the blocks with a power as one matrix, which it multiplies by delta**power
         powers = {b.power for b in self.blocks if b.power}
         if len(powers) > 1:
             raise ValueError(f"blocks: found powers {sorted(powers)} of the separation; use one")
+        # a number multiplies its subspace after the projection, so a subspace has one at most
         for target, number in self.numbers.items():
             if any(b.number != number for b in self.blocks if b.target == target):
                 raise ValueError(f"blocks: found several numbers for {target!r}; use one")
@@ -112,6 +114,7 @@ class Projection:
 
     def __str__(self) -> str:
         """Return, for example, `I[x q]`, `−I[y]`, `I[x] + √δ I[y]`, `I[c←x]` or `π`."""
+        # the paper writes the whole lifted matrix as one letter; what else is added is listed
         swaps = any({b.source, b.target} == {SQUARED_NORM, HALF} for b in self.blocks)
         blocks = [b for b in self.blocks if b.power] if swaps else self.blocks
         groups = groupby(blocks, key=lambda b: (b.coefficient, b.power, b.number, b.letter))
@@ -131,8 +134,11 @@ class Dense:
     power: ClassVar[float] = 0.0
     numbers: ClassVar[dict[Subspace, Number]] = {}
 
-    def drawn(self, space: Space, generator: torch.Generator) -> dict[str, Tensor]:
-        """Draw the weights before training, uniform within 1/sqrt(dim), by suffix of their name."""
+    def draw(self, space: Space, generator: torch.Generator) -> dict[str, Tensor]:
+        """Draw the weights before training, uniform within 1/sqrt(dim), by suffix of their name.
+
+        This is the default of `torch.nn.Linear`.
+        """
         sizes = {"": (space.dim, space.dim)} | ({"_bias": (space.dim,)} if self.bias else {})
         bound = space.dim**-0.5
         return {
@@ -153,17 +159,17 @@ def _factor(coefficient: float, power: float, number: Number | None = None) -> s
 
 
 def on(*subspaces: Subspace) -> Projection:
-    """The identity on these subspaces, zero elsewhere (def:lin-op)."""
+    """Return the identity on these subspaces, zero elsewhere (def:lin-op)."""
     return Projection(tuple(Block(s, s) for s in subspaces))
 
 
-def moved(source: Subspace, target: Subspace, power: float = 0.0) -> Projection:
-    r"""Copy one subspace to another of the same size, times $\delta$**power."""
+def copy(source: Subspace, target: Subspace, power: float = 0.0) -> Projection:
+    r"""Return the copy of one subspace to another of the same size, times $\delta$**power."""
     return Projection((Block(source, target, power=power),))
 
 
 def average(*subspaces: Subspace) -> Projection:
-    """The mean of each subspace, written to all of its dimensions.
+    """Return the mean of each subspace, written to all of its dimensions.
 
     It and the identity span the matrices that commute with renumbering the clusters.
     """
@@ -171,7 +177,7 @@ def average(*subspaces: Subspace) -> Projection:
 
 
 def separated(*subspaces: Subspace, coefficient: float = 1.0, power: float = 0.5) -> Projection:
-    r"""The identity on these subspaces times coefficient * $\delta$**power.
+    r"""Return the identity on these subspaces times coefficient * $\delta$**power.
 
     With $\sqrt\delta$ in both query and key, Euclidean scores between different one-hot codes
     are lowered by $2\delta$, as the paper states (docs/errata.md, 2).
@@ -180,7 +186,7 @@ def separated(*subspaces: Subspace, coefficient: float = 1.0, power: float = 0.5
 
 
 def lifting(*subspaces: Subspace) -> Projection:
-    r"""$\pi$ of def:perm-mat: twice the identity, with `SQUARED_NORM` and `HALF` swapped.
+    r"""Return $\pi$ of def:perm-mat: twice the identity, `SQUARED_NORM` and `HALF` swapped.
 
     Then $\ell(x)^\top \pi \ell(z) = 2 (x^\top z - |z|^2/2 - |x|^2/2) = -|x - z|^2$ (lem perm).
     """

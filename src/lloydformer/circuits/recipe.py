@@ -1,28 +1,33 @@
-"""A recipe: one layer of the transformer, as a value."""
+"""A recipe: one layer of the transformer, as a value.
+
+`Recipe` is the description; `layer.Layer` is the module that runs it, `circuit.Circuit` runs
+several. Parts that do not fit together are refused when a recipe is made (`_problems`).
+"""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
 from lloydformer.circuits.activations import Activation, Gumbel, LimitingSoftmax, Linear
 from lloydformer.circuits.activations.contract import Amount, Reach
 from lloydformer.circuits.activations.straight_through import forward_of
+from lloydformer.circuits.display import latex_term, plain_term, recipe_html
 from lloydformer.circuits.feedforward import FeedForward
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.modulation import Modulation
 from lloydformer.circuits.norms import Norm
-from lloydformer.circuits.notation import latex_term, plain_term
-from lloydformer.circuits.notebook import recipe_html
 from lloydformer.circuits.projections import Dense
 from lloydformer.circuits.scores import DotProduct, Euclidean
-from lloydformer.circuits.subspaces import AFFINITY, ASSIGNMENT, POSITION, SQUARED_NORM
+from lloydformer.circuits.subspaces import AFFINITY, ASSIGNMENT, POSITION, SQUARED_NORM, Subspace
 from lloydformer.circuits.tokens import Binary, Tokens
+
+SLOTS = ("encoder_cross", "encoder_self", "affinity", "decoder_cross", "decoder_self")
 
 
 @dataclass(frozen=True)
 class Stated:
-    """What the maker of a recipe states: these parts are this algorithm, proved there."""
+    """The parts for which a recipe's `algorithm` and `appendix` were stated, and these words."""
 
     parts: tuple[object, ...]
     algorithm: str
@@ -39,7 +44,7 @@ class Recipe:
     recipe; recipes with equal names and parts are equal and hashable.
 
     `algorithm` and `appendix` are stated for the parts that a recipe is made with. If `replace`
-    changes a part, they are cleared, except those that are given anew.
+    changes a part, they are cleared, unless new ones are passed.
 
     Parameters
     ----------
@@ -68,8 +73,8 @@ class Recipe:
     appendix : str, default=""
         Where the construction is proved or explained: a label of the paper, a page, or nothing.
     embeds_again : bool, default=False
-        Whether tokens are made anew before each layer, so that a layer passes on nothing but its
-        centers.
+        Whether tokens are embedded again before each layer, so that a layer passes on nothing but
+        its centers.
     stated : Stated or None, default=None
         The parts that `algorithm` and `appendix` were stated for, which `replace` passes on. Pass
         None in `replace` to state the same words for other parts.
@@ -133,19 +138,13 @@ class Recipe:
     def __post_init__(self) -> None:
         for slot, reason in _problems(self):
             raise ValueError(f"{slot}: {reason} (in recipe {self.name!r})")
-        self._state()
-
-    def _state(self) -> None:
-        """Clear words that were stated for other parts, and remember the parts of the others."""
-        before = self.stated
-        parts = (
-            self.tokens, self.encoder_cross, self.encoder_self, self.decoder_cross,
-            self.decoder_self, self.affinity, self.norm, self.feedforward, self.numbers,
-            self.embeds_again,
-        )  # fmt: skip
-        if before is not None and before.parts != parts:
+        # `replace` passes `stated` on. If parts differ from those, words that did not change were
+        # stated for another algorithm: a variant must not claim its proof.
+        other = (self.tokens, self.norm, self.feedforward, self.numbers, self.embeds_again)
+        parts = (*(getattr(self, slot) for slot in SLOTS), *other)
+        if self.stated is not None and self.stated.parts != parts:
             for word in ("algorithm", "appendix"):
-                if getattr(self, word) == getattr(before, word):
+                if getattr(self, word) == getattr(self.stated, word):
                     object.__setattr__(self, word, "")
         object.__setattr__(self, "stated", Stated(parts, self.algorithm, self.appendix))
 
@@ -181,8 +180,11 @@ class Recipe:
         >>> list(lf.recipes.symmetric().slots["encoder_cross"])
         ['encoder_cross', 'encoder_cross_1', 'encoder_cross_2']
         """
-        slots = ("encoder_cross", "encoder_self", "affinity", "decoder_cross", "decoder_self")
-        return {s: _named(s, head) for s in slots if (head := getattr(self, s)) is not None}
+        slots = {slot: head for slot in SLOTS if (head := getattr(self, slot)) is not None}
+        return {
+            slot: {slot: head} | {f"{slot}_{i}": h for i, h in enumerate(head.beside, start=1)}
+            for slot, head in slots.items()
+        }
 
     @property
     def ties(self) -> str | None:
@@ -202,7 +204,7 @@ class Recipe:
 
     @property
     def translation_invariant(self) -> bool:
-        """Whether results move along with the data; a circuit then centers the data.
+        """True if results move along with the data; a circuit then centers the data.
 
         See Also
         --------
@@ -214,16 +216,17 @@ class Recipe:
         >>> lf.recipes.lloyd().translation_invariant, lf.recipes.spherical().translation_invariant
         (True, False)
         """
-        if self.free:
+        if self.free or self.norm is not None:
             return False
-        moved = [h for h in self.heads.values() if POSITION in h.query.subspaces]
-        return self.norm is None and all(
-            isinstance(h.score, Euclidean) or SQUARED_NORM in h.query.subspaces for h in moved
+        # heads that read positions must do so by distances, as such or by lifted dot products
+        readers = [h for h in self.heads.values() if POSITION in h.query.subspaces]
+        return all(
+            isinstance(h.score, Euclidean) or SQUARED_NORM in h.query.subspaces for h in readers
         )
 
     @property
     def free(self) -> bool:
-        """Whether some of the matrices are learned and not constructed.
+        """True if some of the matrices are learned and not constructed.
 
         See Also
         --------
@@ -235,13 +238,12 @@ class Recipe:
         >>> lf.recipes.learned().free, lf.recipes.lloyd().free
         (True, False)
         """
-        return any(
-            isinstance(p, Dense) for head in self.heads.values() for p in head.projections.values()
-        )
+        heads = self.heads.values()
+        return any(isinstance(p, Dense) for head in heads for p in head.projections.values())
 
     @property
     def separated(self) -> bool:
-        """Whether a head keeps clusters apart by the separation.
+        """True if a head keeps clusters apart by the separation.
 
         See Also
         --------
@@ -309,8 +311,10 @@ class Recipe:
             return 0.0
         if self.given_separation is not None:
             return self.given_separation
-        activation = cast(Activation, forward_of(self.decoder_cross.activation))  # `_problems`
+        # `_problems` has refused activations without `lowering`
+        activation = cast(Activation, forward_of(self.decoder_cross.activation))
         lowering = activation.lowering(reach, eps)
+        # other clusters' scores are lowered by 2 delta, so half of the lowering suffices
         return lowering * n_clusters**2 if self.ties == "average" else lowering / 2
 
     def gap(self, separation: Amount, n_clusters: int) -> Amount:
@@ -391,11 +395,14 @@ class Recipe:
         >>> " | ".join(lf.recipes.trimmed().row().values())
         'ℓ2-LSMA | ℓ2-LSMA | ⟨,⟩-LSMA | ℓ2-NMA | - | - | *Trimmed k-means | sec:methods:robust'
         """
+        heads = {
+            "Enc-SA": self.encoder_self,
+            "Enc-CA": self.encoder_cross,
+            "Dec-SA": self.decoder_self,
+            "Dec-CA": self.decoder_cross,
+        }
         return {
-            "Enc-SA": _cell(self.encoder_self),
-            "Enc-CA": _cell(self.encoder_cross),
-            "Dec-SA": _cell(self.decoder_self),
-            "Dec-CA": _cell(self.decoder_cross),
+            **{column: h.cell + (" …" if h.beside else "") for column, h in heads.items()},
             "Norm": "✓" if self.norm else "-",
             "NLT": "✓" if self.feedforward else "-",
             "Algorithm": self.algorithm,
@@ -425,23 +432,21 @@ class Recipe:
         >>> print(lf.recipes.spherical().equation().splitlines()[-1])
         C ← RMS(C)
         """
-        arrow, term, center = (
-            (r"\gets", latex_term, r"\tilde C") if latex else ("←", plain_term, "C")
-        )
+        center, arrow = (r"\tilde C", r"\gets") if latex else ("C", "←")
+        term = latex_term if latex else plain_term
         part = {
             slot: " + ".join(term(slot, head) for head in heads.values())
             for slot, heads in self.slots.items()
         }
-        lines = [f"X {arrow} X + {part['encoder_cross']} + {part['encoder_self']}"]
+        updates = [("X", f"X + {part['encoder_cross']} + {part['encoder_self']}")]
         if self.affinity:
-            lines.append(f"X {arrow} X + {part['affinity']}")
-        lines.append(
-            f"{center} {arrow} {center} + {part['decoder_cross']} + {part['decoder_self']}"
-        )
+            updates.append(("X", f"X + {part['affinity']}"))
+        updates.append((center, f"{center} + {part['decoder_cross']} + {part['decoder_self']}"))
         if self.norm:
-            lines.append(f"{center} {arrow} {self.norm.symbol}({center})")
+            updates.append((center, f"{self.norm.symbol}({center})"))
         if self.feedforward:
-            lines.append(f"{center} {arrow} {center} + {self.feedforward.symbol}({center})")
+            updates.append((center, f"{center} + {self.feedforward.symbol}({center})"))
+        lines = [f"{tokens} {arrow} {update}" for tokens, update in updates]
         return (" \\\\\n" if latex else "\n").join(lines)
 
     def __str__(self) -> str:
@@ -452,32 +457,26 @@ class Recipe:
         return recipe_html(self.name, self.row(), self.equation())
 
 
-def _named(slot: str, head: Head) -> dict[str, Head]:
-    return {slot: head} | {f"{slot}_{i}": other for i, other in enumerate(head.beside, start=1)}
-
-
-def _cell(head: Head) -> str:
-    return head.cell + (" …" if head.beside else "")  # as in the table of staged recipes
-
-
 def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Yield every reason why the parts do not fit together, with the slot to change."""
-    yield from _wrong_parts(recipe)
+    yield from _wrong_kinds(recipe)
     has = set(recipe.tokens.subspaces)
+    kinds = set(recipe.numbers.kinds if recipe.numbers else ())
     for slot, head in recipe.heads.items():
+        activation = forward_of(head.activation)
         if missing := head.subspaces - has:
-            names = ", ".join(sorted(s.name for s in missing))
-            yield slot, f"it uses {names}, which these tokens do not have; use lifted tokens"
-        if isinstance(forward_of(head.activation), Linear) and (
+            yield (
+                slot,
+                f"it uses {_names(missing)}, which these tokens do not have; use lifted tokens",
+            )
+        if isinstance(activation, Linear) and (
             isinstance(head.score, Euclidean) or AFFINITY in head.key.subspaces
         ):
             yield slot, "linear attention on negative scores favours far keys; use soft-max"
-        if isinstance(forward_of(head.activation), Gumbel) and slot not in recipe.slots:
+        if isinstance(activation, Gumbel) and slot not in recipe.slots:
             yield slot, "only the first head of a slot can draw noise; use another activation"
-        if open_ := {n.kind for n in head.numbers} - set(
-            recipe.numbers.kinds if recipe.numbers else ()
-        ):
-            yield slot, f"no part sets its numbers {sorted(open_)}; pass numbers= that does"
+        if unset := {number.kind for number in head.numbers} - kinds:
+            yield slot, f"no part sets its numbers {sorted(unset)}; pass numbers= that does"
     separated, weighing = recipe._separated_head, forward_of(recipe.decoder_cross.activation)
     if separated and separated.separation is None and not isinstance(weighing, Activation):
         yield (
@@ -486,46 +485,46 @@ def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
             "data; add it, or give the head a separation",
         )
     if recipe.numbers and (missing := recipe.numbers.subspaces - has):
-        names = ", ".join(sorted(s.name for s in missing))
-        yield "numbers", f"they write {names}, which these tokens do not have"
+        yield "numbers", f"they write {_names(missing)}, which these tokens do not have"
     if SQUARED_NORM in has and recipe.feedforward is None:
         yield "feedforward", "lifted tokens need one, which updates their squared norm"
     if recipe.feedforward and (missing := recipe.feedforward.subspaces - has):
-        names = ", ".join(sorted(s.name for s in missing))
-        yield "feedforward", f"it writes {names}, which these tokens do not have; use lifted tokens"
+        reason = f"it writes {_names(missing)}, which these tokens do not have; use lifted tokens"
+        yield "feedforward", reason
     if isinstance(recipe.tokens.codes, Binary) and not recipe.free:
         yield from _binary_problems(recipe)
 
 
-def _wrong_parts(recipe: Recipe) -> Iterator[tuple[str, str]]:
+def _names(subspaces: Iterable[Subspace]) -> str:
+    return ", ".join(sorted(subspace.name for subspace in subspaces))
+
+
+def _wrong_kinds(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Yield the slots that hold something other than a part of their kind."""
-    kinds = {"tokens": Tokens, "affinity": Head, "norm": Norm, "feedforward": FeedForward,
-             "numbers": Modulation}  # fmt: skip
-    kinds |= dict.fromkeys(("encoder_cross", "encoder_self", "decoder_cross", "decoder_self"), Head)
-    for slot, kind in kinds.items():
+    optional = {"affinity": Head, "norm": Norm, "feedforward": FeedForward, "numbers": Modulation}
+    required = dict.fromkeys(
+        ("encoder_cross", "encoder_self", "decoder_cross", "decoder_self"), Head
+    )
+    for slot, kind in {"tokens": Tokens, **optional, **required}.items():
         part = getattr(recipe, slot)
-        optional = slot in ("affinity", "norm", "feedforward", "numbers") and part is None
-        if not optional and not isinstance(part, kind):
+        absent = part is None and slot in optional
+        if not absent and not isinstance(part, kind):
             yield slot, f"found {part!r}, which is not a {kind.__name__}"
 
 
 def _binary_problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
-    """Binary codes can only be compared for equality."""
+    """Yield the heads that use binary codes for more than a comparison for equality."""
     if forward_of(recipe.encoder_cross.activation) != LimitingSoftmax(ties="first"):
         yield (
             "encoder_cross",
-            (
-                "binary codes cannot hold a point shared by two clusters (averaged codes collide); "
-                'use LimitingSoftmax(ties="first") or one-hot codes'
-            ),
+            "binary codes cannot hold a point shared by two clusters (averaged codes collide); "
+            'use LimitingSoftmax(ties="first") or one-hot codes',
         )
     cross = recipe.decoder_cross
     alone = cross.query.subspaces == {ASSIGNMENT} and isinstance(cross.score, DotProduct)
     if not (alone and forward_of(cross.activation) == LimitingSoftmax()):
         yield (
             "decoder_cross",
-            (
-                "binary codes can be distinguished only by limiting soft-max of their dot product; "
-                "use one-hot codes"
-            ),
+            "binary codes can be distinguished only by limiting soft-max of their dot product; "
+            "use one-hot codes",
         )

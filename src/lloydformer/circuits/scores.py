@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.numerics.distances import squared_distances
+from lloydformer.numerics.clusters import squared_distances
 
 
 @runtime_checkable
@@ -95,6 +95,7 @@ def rounding_error(
     It is the score's own `rounding`. A score without this method is taken to be a sum of one term
     for each column, all of one sign.
     """
+    # a user's score need not have one
     own = getattr(score, "rounding", None)
     if own is not None:
         bound: Tensor = own(queries, keys)

@@ -1,33 +1,44 @@
-"""Recipes of several sub-layers: which tokens read which, stage by stage.
+"""Staged recipes: layers of several sub-layers, which list what tokens attend to, stage by stage.
 
-The layer of `recipe` has four slots. An algorithm that looks ahead needs more sets of tokens than
-points and centers, and more attentions. A staged recipe lists them.
+A `Recipe` has four slots. An algorithm that looks ahead needs more sets of tokens than points and
+centers, and more attentions: a `Staged` recipe lists them. `staged_layer` runs it. `AnyRecipe` is
+either kind, and `as_schedule` checks a sequence of them.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+from lloydformer.circuits.display import recipe_html, term
+from lloydformer.circuits.feedforward import Product
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import Norm
-from lloydformer.circuits.notation import term
-from lloydformer.circuits.notebook import recipe_html
-from lloydformer.circuits.products import Product
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import ASSIGNMENT, ONE, POSITION, Space, Subspace
 from lloydformer.circuits.tokens import Tokens
 
-Kind = Literal["position", "code", "number"]
-"""The size of a subspace: d, the number of codes, or 1."""
+# The size of a subspace: d, the number of codes, or 1.
+SizeKind = Literal["position", "code", "number"]
 
 
 @dataclass(frozen=True)
 class Read:
     """An attention of a stage: a head, and the sets of tokens that are its keys, concatenated.
 
-    across: the keys of a token are itself in every proposal, not all tokens in its own proposal.
-    lots: name of the noise that the head draws, if it draws. The noise has one value for each
-    proposal and key, or for each key if there are no proposals; all queries share it.
+    Attributes
+    ----------
+    name : str
+        Of the attention, within its stage.
+    head : Head
+        The head.
+    sources : tuple of str
+        The sets of tokens that are its keys.
+    across : bool
+        Whether the keys of a token are its own versions in all proposals, instead of all tokens
+        of its own proposal.
+    lots : str
+        Name of the noise that the head draws, if it draws. The noise has one value for each
+        proposal and key, or for each key if there are no proposals; all queries share it.
     """
 
     name: str
@@ -39,12 +50,26 @@ class Read:
 
 @dataclass(frozen=True)
 class Stage:
-    r"""$T \leftarrow T + \sum_r \mathcal{A}_r(T, S_r)$, then $T \leftarrow T + N(T)$ for each
-    network.
+    r"""The update of one set of tokens T, by attentions and then networks.
 
-    of: the sets whose concatenation T starts as; if empty, T continues from its current tokens.
-    along: T starts once for each token of this set, which adds an axis of proposals. If this set
-    is `of` itself, every proposal consists of its one token.
+    $T \leftarrow T + \sum_r \mathcal{A}_r(T, S_r)$, where all attentions see the same T, then
+    $T \leftarrow T + N(T)$ for each network.
+
+    Attributes
+    ----------
+    name : str
+        Of the stage, within its sub-layer.
+    target : str
+        The set T, which is made or updated.
+    reads : tuple of Read
+        The attentions; `read` adds one.
+    networks : tuple of Product
+        The networks; `then` adds some.
+    of : tuple of str
+        The sets whose concatenation T starts as; if empty, T continues from its current tokens.
+    along : str
+        T starts once for each token of this set, which adds an axis of proposals. If this set is
+        `of` itself, every proposal consists of its one token.
     """
 
     name: str
@@ -53,6 +78,16 @@ class Stage:
     networks: tuple[Product, ...] = ()
     of: tuple[str, ...] = ()
     along: str = ""
+
+    def read(
+        self, name: str, head: Head, *sources: str, across: bool = False, lots: str = ""
+    ) -> "Stage":
+        """Return the stage with one more attention; see `Read`."""
+        return replace(self, reads=(*self.reads, Read(name, head, sources, across, lots)))
+
+    def then(self, *networks: Product) -> "Stage":
+        """Return the stage with more networks."""
+        return replace(self, networks=self.networks + networks)
 
     def equation(self) -> str:
         """Return the update as one line."""
@@ -78,33 +113,42 @@ class Sublayer:
 
     @property
     def counted(self) -> str:
-        """The set for each of whose tokens it runs; if it runs once, `verdict`, a single token."""
+        """The set for each of whose tokens it runs; if it runs once, `verdict`, of one token."""
         if isinstance(self.repeated, str):
             return self.repeated
         return "spares" if self.repeated else "verdict"
 
-    def renamed(self, names: Mapping[str, str]) -> "Sublayer":
+    def rename_sets(self, names: Mapping[str, str]) -> "Sublayer":
         """Return the same stages for sets of tokens with other names."""
 
-        def new(sets: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(names.get(one, one) for one in sets)
+        def rename(sets: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(names.get(name, name) for name in sets)
 
-        return replace(self, stages=tuple(
+        stages = [
             replace(
-                stage, target=names.get(stage.target, stage.target), of=new(stage.of),
+                stage,
+                target=names.get(stage.target, stage.target),
+                of=rename(stage.of),
                 along=names.get(stage.along, stage.along),
-                reads=tuple(replace(read, sources=new(read.sources)) for read in stage.reads),
+                reads=tuple(replace(read, sources=rename(read.sources)) for read in stage.reads),
             )
             for stage in self.stages
-        ))  # fmt: skip
+        ]
+        return replace(self, stages=tuple(stages))
 
 
 @dataclass(frozen=True)
 class Counts:
     """Numbers of tokens in addition to points and centers.
 
-    spares: centers that can be added, at most as many as clusters. draws: proposals of a drawn
-    point. candidates: centers that can be removed, at most as many as there are.
+    Attributes
+    ----------
+    spares : int
+        Centers that can be added, at most as many as clusters.
+    draws : int
+        Proposals of a drawn point.
+    candidates : int
+        Centers that can be removed, at most as many as there are.
     """
 
     spares: int
@@ -126,7 +170,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class PairedCounts(Counts):
-    """The same where the centers are those of two solutions, side by side.
+    """`Counts` where the centers are those of two solutions, one after the other.
 
     `first` and `second` are the centers with those of the other solution absent; `merges` are
     blank tokens, as many as a solution has centers.
@@ -154,12 +198,13 @@ class Staged:
 
     name: str
     tokens: Tokens
-    inner: tuple[tuple[Subspace, Kind], ...]
+    inner: tuple[tuple[Subspace, SizeKind], ...]
     counts: Counts
     sublayers: tuple[Sublayer, ...]
     algorithm: str = ""
     appendix: str = ""
 
+    # members of `Recipe` that a circuit asks every recipe for
     norm: ClassVar[Norm | None] = None
     embeds_again: ClassVar[bool] = False
     translation_invariant: ClassVar[bool] = True
@@ -172,14 +217,13 @@ class Staged:
     @property
     def stages(self) -> dict[str, Stage]:
         """The stages by name, in the order in which they run."""
-        return {f"{part.name}.{stage.name}": stage for part in self.sublayers
-                for stage in part.stages}  # fmt: skip
+        return {f"{part.name}.{s.name}": s for part in self.sublayers for s in part.stages}
 
     @property
     def heads(self) -> dict[str, Head]:
         """The heads by name."""
-        return {f"{name}.{read.name}": read.head for name, stage in self.stages.items()
-                for read in stage.reads}  # fmt: skip
+        stages = self.stages.items()
+        return {f"{name}.{read.name}": read.head for name, s in stages for read in s.reads}
 
     def space(self, n_features: int, n_clusters: int) -> Space:
         """Return the space of the inner tokens."""
@@ -194,7 +238,8 @@ class Staged:
 
     def row(self) -> dict[str, str]:
         """Return its row in the table tab:comp-alg; … marks columns with several kinds of heads."""
-        kinds: dict[str, dict[str, None]] = {"Enc-SA": {}, "Enc-CA": {}, "Dec-SA": {}, "Dec-CA": {}}
+        kinds: dict[str, dict[str, None]]  # the inner dictionaries are ordered sets
+        kinds = {"Enc-SA": {}, "Enc-CA": {}, "Dec-SA": {}, "Dec-CA": {}}
         for stage in self.stages.values():
             side = "Enc" if self._root(stage.target) == "points" else "Dec"
             for read in stage.reads:
@@ -226,7 +271,6 @@ class Staged:
 
 
 AnyRecipe = Recipe | Staged
-"""The kinds of recipes that a layer can run."""
 
 
 def _problems(recipe: Staged) -> Iterator[tuple[str, str]]:
@@ -234,6 +278,7 @@ def _problems(recipe: Staged) -> Iterator[tuple[str, str]]:
     has = {subspace for subspace, _ in recipe.inner}
     if missing := {POSITION, ASSIGNMENT, ONE} - has:
         yield "inner", f"tokens need {', '.join(sorted(s.name for s in missing))}"
+    # only the names of the initial sets matter; 2 centers are few and even, as pairs need
     sets = {"points", "centers", *recipe.counts.within(2)}
     for part in recipe.sublayers:
         if part.counted not in sets:
@@ -253,3 +298,24 @@ def _problems(recipe: Staged) -> Iterator[tuple[str, str]]:
             yield name, f"it uses {sorted(s.name for s in unknown)}, which its tokens do not have"
     if "assigned" not in sets:
         yield "sublayers", "no stage makes the tokens 'assigned'"
+
+
+def as_schedule(recipe: object) -> tuple[AnyRecipe, ...]:
+    """Return the recipes of a schedule; raise ValueError if they cannot run in one circuit.
+
+    recipe: one recipe, or a list or tuple of recipes with the same tokens.
+    """
+    schedule = tuple(recipe) if isinstance(recipe, (list, tuple)) else (recipe,)
+    if not schedule or not all(isinstance(r, AnyRecipe) for r in schedule):
+        raise ValueError(f"recipe: found {recipe!r}; pass a recipe, for example lf.recipes.lloyd()")
+    if len({r.tokens for r in schedule}) > 1:
+        tokens = [
+            f"{r.name} has {', '.join(s.name for s in r.tokens.subspaces)} "
+            f"({type(r.tokens.codes).__name__})"
+            for r in dict.fromkeys(schedule)
+        ]
+        raise ValueError(
+            "recipe: a schedule needs recipes with the same tokens; found several: "
+            + "; ".join(tokens)
+        )
+    return schedule

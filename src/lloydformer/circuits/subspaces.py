@@ -22,26 +22,26 @@ class Subspace:
         return self.name.upper()
 
 
+# The position of the point or center: d dimensions.
 POSITION = Subspace("position", "x")
-"""The position of the point or center: d dimensions."""
+# The squared norm of the position: 1 dimension (def:lifted).
 SQUARED_NORM = Subspace("squared_norm", "q")
-"""The squared norm of the position: 1 dimension (def:lifted)."""
+# The constant -1/2: 1 dimension (def:lifted).
 HALF = Subspace("half", "h")
-"""The constant -1/2: 1 dimension (def:lifted)."""
+# Points: the code of their cluster. Centers: their own code.
 ASSIGNMENT = Subspace("assignment", "y")
-"""Points: the code of their cluster. Centers: their own code."""
+# Scores of a point for each center, stored for a later head: k dimensions (eq rob CXY).
 AFFINITY = Subspace("affinity", "ŷ")
-"""Scores of a point for each center, stored for a later head: k dimensions (eq rob CXY)."""
+# The constant 1, as query or key that matches every token: 1 dimension.
 ONE = Subspace("one", "1")
-"""The constant 1, as query or key that matches every token: 1 dimension."""
+# Centers: their own code, if `ASSIGNMENT` is used for the points that belong to them.
 NAME = Subspace("name", "n")
-"""Centers: their own code, if `ASSIGNMENT` is used for the points that belong to them."""
+# 1 in a spare token that is not yet a center, and in a removed center: 1 dimension.
 ABSENT = Subspace("absent", "a")
-"""1 in a spare token that is not yet a center, and in a removed center: 1 dimension."""
+# Points: log distance of the nearest center. Centers: 1, for their query. 1 dimension.
 NEAREST = Subspace("nearest", "r")
-"""Points: log distance of the nearest center. Centers: 1, for their query. 1 dimension."""
+# As NEAREST, for the second nearest center.
 SECOND = Subspace("second", "s")
-"""The same for the second nearest center."""
 
 
 def belonging(head: int) -> Subspace:
@@ -91,8 +91,8 @@ class Space:
         self, tokens: Float[Tensor, "*b m dim"], subspace: Subspace, part: Tensor
     ) -> Float[Tensor, "*b m dim"]:
         """Return new tokens with one part replaced."""
-        return self.assemble({s: part if s == subspace else self.read(tokens, s)
-                              for s in self.subspaces})  # fmt: skip
+        parts = {s: part if s == subspace else self.read(tokens, s) for s in self.subspaces}
+        return self.assemble(parts)
 
     def assemble(self, parts: Mapping[Subspace, Tensor]) -> Tensor:
         """Return tokens from their parts, each of shape (..., m, size of its subspace)."""

@@ -13,9 +13,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.activations import Identity, LimitingSoftmax, LogSoftmax, Softmax
+from lloydformer.circuits.activations.contract import HeadActivation
 from lloydformer.circuits.heads import Head, Numbers, sum_of_heads
 from lloydformer.circuits.modulation import Modulation, Modulator
-from lloydformer.circuits.projections import Number, on
+from lloydformer.circuits.projections import Number, Projection, on
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.subspaces import (
@@ -30,10 +31,11 @@ from lloydformer.circuits.subspaces import (
     log_belonging,
 )
 from lloydformer.circuits.tokens import Tokens
-from lloydformer.numerics.distances import squared_distances
+from lloydformer.numerics.clusters import squared_distances
 
+# Added to scaled squared distances before their logarithm is taken, which is then finite for points
+# at their centers. Chosen by hand.
 NEAR = 0.01
-"""Added to scaled squared distances before their logarithm is taken."""
 
 
 def kinds(n_heads: int, n_apart: int) -> dict[str, int]:
@@ -45,9 +47,11 @@ def kinds(n_heads: int, n_apart: int) -> dict[str, int]:
     """
     by_head = ("sharpness", "distance", "log_belonging", "nearest", "second", "stride")
     return {
-        **dict.fromkeys(by_head, n_heads), "belonging": n_heads**2,
-        **dict.fromkeys(("apart_sharpness", "apart"), n_apart), "closeness": 1, "kept": 1,
-    }  # fmt: skip
+        **dict.fromkeys(by_head, n_heads),
+        "belonging": n_heads**2,
+        **dict.fromkeys(("apart_sharpness", "apart"), n_apart),
+        **dict.fromkeys(("closeness", "kept"), 1),
+    }
 
 
 def symmetric(numbers: Modulation | None = None) -> Recipe:
@@ -88,55 +92,50 @@ def symmetric(numbers: Modulation | None = None) -> Recipe:
     numbers = numbers or Fixed()
     heads, apart = range(numbers.kinds["sharpness"]), range(numbers.kinds["apart"])
     by_cluster = (ASSIGNMENT, AFFINITY, *map(belonging, heads), *map(log_belonging, heads))
+    here, code, sharpness = on(POSITION), on(ASSIGNMENT), [Number("sharpness", h) for h in heads]
+    stay = Head(DotProduct(), LimitingSoftmax(), code, code, Number("kept") * here)
+    # soft-max of the distances to other centers: a center moves away from those near it
+    move_apart = (
+        _by_distance(Softmax(), Number("apart", a) * -here, Number("apart_sharpness", a))
+        for a in apart
+    )
     return Recipe(
         name="symmetric",
         tokens=Tokens((POSITION, NEAREST, SECOND, *by_cluster)),
         encoder_cross=sum_of_heads(
-            _by_distance(LimitingSoftmax("first"), ASSIGNMENT),
-            *(_by_distance(Softmax(), belonging(h), Number("sharpness", h)) for h in heads),
-            *(_by_distance(LogSoftmax(), log_belonging(h), Number("sharpness", h)) for h in heads),
+            _by_distance(LimitingSoftmax("first"), code),
+            *(_by_distance(Softmax(), on(belonging(h)), sharpness[h]) for h in heads),
+            *(_by_distance(LogSoftmax(), on(log_belonging(h)), sharpness[h]) for h in heads),
         ),
-        encoder_self=Head(
-            Euclidean(), LimitingSoftmax(), on(POSITION), on(POSITION), -on(*by_cluster)
-        ),
-        affinity=_by_distance(Identity(), AFFINITY, Number("closeness")),
+        encoder_self=_by_distance(LimitingSoftmax(), -on(*by_cluster)),
+        affinity=_by_distance(Identity(), on(AFFINITY), Number("closeness")),
         decoder_cross=sum_of_heads(*(_decoder_head(g, len(heads)) for g in heads)),
-        decoder_self=sum_of_heads(
-            Head(DotProduct(), LimitingSoftmax(), on(ASSIGNMENT), on(ASSIGNMENT),
-                 Number("kept") * on(POSITION)),
-            *(_apart_head(a) for a in apart),
-        ),
+        decoder_self=sum_of_heads(stay, *move_apart),
         numbers=numbers,
         algorithm="symmetric, learned",
         appendix="docs/symmetric.md",
-    )  # fmt: skip
+    )
 
 
 def _by_distance(
-    activation: LimitingSoftmax | Softmax | LogSoftmax | Identity,
-    written: Subspace,
-    sharpness: Number | None = None,
+    activation: HeadActivation, value: Projection, sharpness: Number | None = None
 ) -> Head:
-    """Return a head by which points write the activation of their distances to all centers."""
+    """Return a head with the activation of the distances between positions."""
     here = on(POSITION)
-    return Head(Euclidean(), activation, here, here, on(written), sharpness=sharpness)
+    return Head(Euclidean(), activation, here, here, value, sharpness=sharpness)
 
 
 def _decoder_head(g: int, n_heads: int) -> Head:
     """Return a head by which centers read points; each subspace of the query has its number."""
-    terms = {belonging(h): Number("belonging", g * n_heads + h) for h in range(n_heads)} | {
-        log_belonging(g): Number("log_belonging", g), AFFINITY: Number("distance", g),
-        NEAREST: Number("nearest", g), SECOND: Number("second", g),
-    }  # fmt: skip
+    terms = {belonging(h): Number("belonging", g * n_heads + h) for h in range(n_heads)}
+    terms |= {
+        log_belonging(g): Number("log_belonging", g),
+        AFFINITY: Number("distance", g),
+        NEAREST: Number("nearest", g),
+        SECOND: Number("second", g),
+    }
     query = sum((number * on(s) for s, number in terms.items()), start=on())
     return Head(DotProduct(), Softmax(), query, on(*terms), Number("stride", g) * on(POSITION))
-
-
-def _apart_head(a: int) -> Head:
-    """Return a head that moves a center away from the centers near it."""
-    away = Number("apart", a) * -on(POSITION)
-    sharpness = Number("apart_sharpness", a)
-    return Head(Euclidean(), Softmax(), on(POSITION), on(POSITION), away, sharpness=sharpness)
 
 
 class SymmetricModulator(Modulator):
@@ -146,6 +145,7 @@ class SymmetricModulator(Modulator):
         points, centers = (self.space.read(t, POSITION) for t in (encoder, decoder))
         squares = squared_distances(points, centers)  # (n, k)
         numbers = dict(self.numbers(points, centers, time))
+        # so that the weights of all positions sum to 1, and centers move along with the data
         kept = numbers["apart"].sum(dim=-1) - numbers["stride"].sum(dim=-1)
         two = squares.topk(min(2, squares.shape[-1]), largest=False).values  # (n, 2), (n, 1) if k=1
         logs = (two * numbers["closeness"] + NEAR).log()
@@ -162,7 +162,7 @@ class SymmetricModulator(Modulator):
 
 @dataclass(frozen=True)
 class Fixed:
-    """The same numbers in every layer, and squared distances without scaling.
+    """Fixed numbers, equal in every layer, and squared distances without scaling.
 
     Kinds that are not given are 0; belonging[g * h + i] is the factor of belonging i in the score
     of head g, of h heads. The default is soft k-means. A large sharpness, and a large belonging
@@ -181,9 +181,9 @@ class Fixed:
 
     def __post_init__(self) -> None:
         for name, size in self.given.items():
-            found = getattr(self, name)
-            if len(found) not in (0, size):
-                raise ValueError(f"{name}: found {len(found)} numbers; pass {size} or none")
+            count = len(getattr(self, name))
+            if count not in (0, size):
+                raise ValueError(f"{name}: found {count} numbers; pass {size} or none")
 
     @property
     def given(self) -> dict[str, int]:
@@ -193,7 +193,7 @@ class Fixed:
 
     @property
     def kinds(self) -> dict[str, int]:
-        """How many numbers of each kind there are."""
+        """The number of values of each kind."""
         return kinds(len(self.sharpness), len(self.apart))
 
     @property
@@ -218,6 +218,6 @@ class FixedNumbers(SymmetricModulator):
 
     def numbers(self, points: Tensor, centers: Tensor, time: float) -> Numbers:
         """Return the numbers of all kinds but `kept`."""
-        found = {name: getattr(self, f"fixed_{name}").to(points) for name in self.given}
-        found["closeness"] = points.new_ones(1)
-        return {name: value.expand(*points.shape[:-2], 1, -1) for name, value in found.items()}
+        values = {name: getattr(self, f"fixed_{name}").to(points) for name in self.given}
+        values["closeness"] = points.new_ones(1)
+        return {name: value.expand(*points.shape[:-2], 1, -1) for name, value in values.items()}

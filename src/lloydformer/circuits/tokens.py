@@ -90,6 +90,7 @@ class Tokens:
         """Return C~^(t): positions, and each center's own code."""
         k = centers.shape[-2]
         codes = self.codes.table(k).to(centers).expand(*centers.shape[:-1], -1)
+        # a center's query picks its own column of affinities, and the points' NEAREST and SECOND
         own = torch.eye(k).to(centers).expand(*centers.shape[:-1], -1)
         return self._embed(centers, codes, own, 1.0)
 
@@ -108,20 +109,20 @@ class Tokens:
 
 
 def plain(codes: Codes | None = None) -> Tokens:
-    """[x, y] (eq:ed-iterates): d + k dimensions with one-hot codes."""
+    """Return tokens [x, y] (eq:ed-iterates): d + k dimensions with one-hot codes."""
     return Tokens((POSITION, ASSIGNMENT), codes or OneHot())
 
 
 def positions_only() -> Tokens:
-    """[x]: positions without codes, d dimensions."""
+    """Return tokens [x]: positions without codes, d dimensions."""
     return Tokens((POSITION,))
 
 
 def lifted(codes: Codes | None = None) -> Tokens:
-    """[x, |x|^2, -1/2, y] (eq:ed-iterates-ip): d + k + 2 dimensions with one-hot codes."""
+    """Return tokens [x, |x|^2, -1/2, y] (eq:ed-iterates-ip): d + k + 2 dimensions if one-hot."""
     return Tokens((POSITION, SQUARED_NORM, HALF, ASSIGNMENT), codes or OneHot())
 
 
 def lifted_with_affinity() -> Tokens:
-    """[x, |x|^2, -1/2, y, y^] (eq rob CXY): d + 2k + 2 dimensions."""
+    """Return tokens [x, |x|^2, -1/2, y, y^] (eq rob CXY): d + 2k + 2 dimensions."""
     return Tokens((POSITION, SQUARED_NORM, HALF, ASSIGNMENT, AFFINITY), OneHot())

@@ -1,6 +1,6 @@
 """The trace: centers and assignments of every layer, and the intermediates that were kept."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -11,18 +11,42 @@ from html import escape
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from lloydformer.circuits.notebook import trace_html
+from lloydformer.circuits.display import trace_html
 from lloydformer.circuits.outside import Outside
-from lloydformer.circuits.patches import Patch
-from lloydformer.numerics.objectives import kmeans_objective
+from lloydformer.numerics.clusters import kmeans_objective
 
+# The new value of an intermediate, or a function of the old one.
+Replacement = Tensor | Callable[[Tensor], Tensor]
+
+# Hook points of a layer through which numbers of `Outside` pass, and their names there.
 _OUTSIDE = {
     "separation": "separation",
     "gap": "gap",
     "encoder_cross.tolerance": "tolerance",
     "decoder_cross.tolerance": "share_tolerance",
 }
-"""Points of a layer through which numbers from outside pass, and their names in `Outside`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """Replaces the intermediates whose names match a shell pattern."""
+
+    pattern: str
+    replacement: Replacement
+
+    def matches(self, name: str) -> bool:
+        return fnmatchcase(name, self.pattern)
+
+    def __call__(self, name: str, value: Tensor) -> Tensor:
+        """Return the new value, with the shape, dtype and device of the old one."""
+        new = self.replacement(value) if callable(self.replacement) else self.replacement
+        if not isinstance(new, Tensor) or new.shape != value.shape:
+            found = f"shape {tuple(new.shape)}" if isinstance(new, Tensor) else repr(new)
+            raise ValueError(
+                f"patch {name!r}: found {found}; pass a tensor of shape {tuple(value.shape)}, or a "
+                "function that returns one"
+            )
+        return new.to(value)
 
 
 @dataclass(frozen=True)
@@ -47,8 +71,8 @@ class Trace:
     kept : dict of str to torch.Tensor
         The intermediates that were kept, by name.
     outside : tuple of Outside
-        What each layer used from outside of the transformer: origin, separation, tolerances,
-        rule for ties, noise.
+        The numbers that each layer used and that attention does not compute: origin, separation,
+        tolerances, rule for ties, noise.
 
     Attributes
     ----------
@@ -195,10 +219,10 @@ class Trace:
 
 @dataclass
 class Recorder:
-    """Reads and patches intermediates by forward hooks on the named points of the layers.
+    """Reads and patches intermediates by forward hooks on the hook points of the layers.
 
     It keeps those whose names match a shell pattern (`layers.3.*`), the assignments of every
-    layer, and the numbers from outside of the running layer. One module may run as several
+    layer, and the numbers of `Outside` of the running layer. One module may run as several
     layers: `layer` is the number of the running one.
     """
 
@@ -210,18 +234,24 @@ class Recorder:
     outside: dict[str, Tensor] = field(default_factory=dict)
 
     @contextmanager
-    def watching(self, layers: Iterable[nn.Module]) -> Iterator["Recorder"]:
+    def watch(self, layers: Iterable[nn.Module]) -> Iterator["Recorder"]:
         """Register the hooks; they are removed at the end of the `with` block."""
         with ExitStack() as hooks:
-            for layer in set(layers):
-                for name, point in points_of(layer):
-                    read = partial(self._read, name, name == layer.assigning)
-                    hooks.enter_context(point.register_forward_hook(read))
+            for layer in set(layers):  # one module may run as several layers, with one hook each
+                for name, point in hook_points(layer):
+                    hook = partial(self._record, name, name == layer.assigning)
+                    hooks.enter_context(point.register_forward_hook(hook))
             yield self
 
-    def _read(
+    def take_outside(self) -> dict[str, Tensor]:
+        """Return the numbers of `Outside` that the running layer has used, and forget them."""
+        outside, self.outside = self.outside, {}
+        return outside
+
+    def _record(
         self, point: str, assigning: bool, module: nn.Module, inputs: object, output: Tensor
     ) -> Tensor:
+        """Return the output of a hook point after patches, and keep it where it is wanted."""
         name = f"layers.{self.layer}.{point}"
         for patch in self.patches:
             if patch.matches(name):
@@ -235,15 +265,15 @@ class Recorder:
         return output
 
 
-def points_of(layer: nn.Module) -> list[tuple[str, nn.Module]]:
-    """Return the named points of a layer: the identity modules that intermediates pass through."""
+def hook_points(layer: nn.Module) -> list[tuple[str, nn.Module]]:
+    """Return the hook points of a layer: the identity modules that intermediates pass through."""
     return [(name, m) for name, m in layer.named_modules() if isinstance(m, nn.Identity)]
 
 
-def names_of(layers: Iterable[nn.Module]) -> tuple[str, ...]:
+def intermediate_names(layers: Iterable[nn.Module]) -> tuple[str, ...]:
     """Return the names of all intermediates of a run through these layers."""
     return tuple(
-        f"layers.{t}.{name}" for t, layer in enumerate(layers) for name, _ in points_of(layer)
+        f"layers.{t}.{name}" for t, layer in enumerate(layers) for name, _ in hook_points(layer)
     )
 
 

@@ -1,79 +1,114 @@
-"""A table of points, and the choice of its columns by name or number."""
+"""The choice of columns: by the user's options, and by what the columns hold."""
 
-import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
-import numpy as np
+from lloydformer.data.conversion import Conversion, Feature, to_words
+from lloydformer.data.table import Table
 
-
-@dataclass(frozen=True)
-class Table:
-    """An array of points (n, d), and the names of its columns if it has names."""
-
-    points: np.ndarray
-    names: tuple[str, ...] | None
+# The most values of a column that become columns of their own.
+_CATEGORIES = 100
+# Rows that tell numbers from words; the others are checked as they are read.
+_SURVEYED = 1000
 
 
-class ColumnFinder:
-    """Finds columns by name, or by number from 1 if there are no names.
+def choose_columns(table: Table) -> tuple[Conversion, list[str]]:
+    """Choose the columns by the options of a table; returns notes about those left out.
 
-    Parameters
-    ----------
-    path : Path or str
-        Named in errors.
-    names : sequence of str or None
-        Names of all columns.
-    count : int
-        Number of columns.
+    Raises `ValueError` for columns that are not there, and if none is left.
     """
-
-    def __init__(self, path: Path | str, names: Sequence[str] | None, count: int) -> None:
-        self.path, self.names, self.count = path, names, count
-        self._index = {name: i for i, name in reversed(list(enumerate(names or ())))}
-
-    def indices(self, columns: Sequence[str] | None) -> Sequence[int]:
-        """Return the index of each column; None, or an empty sequence, stands for all."""
-        return [self._find(c) for c in columns] if columns else range(self.count)
-
-    def label(self, index: int) -> str:
-        """What a user calls a column: its name, or its number if it has none."""
-        return (self.names[index] if self.names else "") or str(index + 1)
-
-    def shown(self, index: int) -> str:
-        """What messages call a column."""
-        return self.names[index] if self.names else f"number {index + 1}"
-
-    def _find(self, column: str) -> int:
-        if column in self._index:
-            return self._index[column]
-        number = int(column) if re.fullmatch(r"\d{1,18}", column, re.ASCII) else 0
-        if 1 <= number <= self.count and not (self.names and self.names[number - 1]):
-            return number - 1
-        known = shortened(self.names) if self.names else f"1 to {self.count}"
-        quoted = any("," in name for name in self.names or ())
-        more = "; put names with commas between double quotes" if quoted else ""
-        raise ValueError(f"{self.path}: columns: found {column!r}; there are {known}{more}")
+    wanted, notes = _wanted_columns(table)
+    coded = table.find(table.options.one_hot)
+    if table.options.numeric_only:
+        wanted, more = _numeric_columns(table, wanted, coded)
+        notes += more
+    _check_choice(table, wanted)
+    categories = _read_categories(table, coded)
+    features = [Feature(table.label(i), categories.get(i)) for i in wanted]
+    return Conversion(tuple(features), table.names is not None), notes
 
 
-def shortened(names: Sequence[str], most: int = 20) -> str:
-    """List names for an error message: the first ones, and how many there are.
-
-    >>> shortened(["a", "b", "c"]), shortened(["a", "b", "c"], most=2)
-    ('a, b, c', 'a, b and 1 more')
-    """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def choose_by_name(table: Table) -> list[int]:
+    """Choose columns without a look at the rows; raises `ValueError` as `choose_columns` does."""
+    wanted, _ = _wanted_columns(table)
+    _check_choice(table, wanted)
+    return wanted
 
 
-def refuse_duplicates(path: Path | str, labels: Sequence[str], wanted: Sequence[str]) -> None:
-    """Raise `ValueError` if a wanted column is there twice, or is wanted twice."""
-    found, chosen = Counter(labels), Counter(wanted)
-    for label in wanted:
-        if found[label] > 1 or chosen[label] > 1:
+def _wanted_columns(table: Table) -> tuple[list[int], list[str]]:
+    """Return the columns that the options leave, in the order of the options, and notes."""
+    options = table.options
+    left_out = set(table.find(options.exclude))
+    if options.id_column is not None:
+        left_out |= set(table.find([options.id_column]))
+    if options.columns:
+        chosen = table.find(options.columns)
+        chosen += [i for i in table.find(options.one_hot) if i not in chosen]
+        if both := [table.label(i) for i in chosen if i in left_out]:
+            raise ValueError(f"{table.name}: column {both[0]} is chosen and left out; name it once")
+        return chosen, []
+    index = table.index_columns
+    kept = [i for i in range(table.width) if i not in left_out and table.show(i) not in index]
+    # Spreadsheets write columns without a name and without a value: leave them out.
+    unnamed = [i for i in kept if table.names is not None and not table.names[i]]
+    survey = table.survey() if unnamed else []
+    blank = [i for i in unnamed if survey[i].empty]
+    if not blank:
+        return kept, []
+    numbers = ", ".join(str(i + 1) for i in blank)
+    return [i for i in kept if i not in blank], [
+        f"column{'s' * (len(blank) > 1)} {numbers} without a name and without values left out"
+    ]
+
+
+def _check_choice(table: Table, wanted: Sequence[int]) -> None:
+    """Raise `ValueError` for a column without a name, one that is there twice, and for none."""
+    names = table.names or ("",)
+    if names[0] and not any(names[1:]) and len(names) > 1:
+        raise ValueError(
+            f"{table.name}: only one column has a name ({names[0]}); is this line a title? "
+            "Remove it"
+        )
+    for i in wanted:
+        if table.names is not None and not table.names[i]:
+            repair = table.options.spell("exclude", (str(i + 1),))
             raise ValueError(
-                f"{path}: column {label} appears twice; give each column its own name, and "
-                "choose it once"
+                f"{table.name}: column {i + 1} has no name (are these row numbers?); name it, or "
+                f"choose the other columns with {repair}"
             )
+    table.refuse_duplicates(wanted)
+    if not wanted:
+        raise ValueError(f"{table.name}: no column is left; choose columns of numbers")
+
+
+def _numeric_columns(
+    table: Table, wanted: Sequence[int], coded: Sequence[int]
+) -> tuple[list[int], list[str]]:
+    """Leave out columns with a word or without a number; returns a note about them."""
+    survey = table.survey(_SURVEYED)
+    likely = [i for i in wanted if survey[i].numeric]
+    if any(c.numbers + c.n_words + c.missing >= _SURVEYED for c in survey):
+        try:  # reading the rest as numbers is much faster than a survey of all rows
+            deque(table.batches(likely, []), maxlen=0)
+        except ValueError:
+            survey = table.survey()
+    kept = [i for i in wanted if survey[i].numeric or i in coded]
+    out = [table.label(i) + survey[i].explain() for i in wanted if i not in kept]
+    return kept, [f"not numeric and left out: {', '.join(out)}"] if out else []
+
+
+def _read_categories(table: Table, coded: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Return the values of columns that become columns of 0 and 1, in alphabetical order."""
+    counts: dict[int, Counter[str]] = {i: Counter() for i in coded}
+    for batch in table.batches([], coded) if coded else ():
+        for counter, texts in zip(counts.values(), batch.texts, strict=True):
+            counter.update(word for word in to_words(texts) if word is not None)
+    for i, counter in counts.items():
+        if not 0 < len(counter) <= _CATEGORIES:
+            label, options = table.label(i), table.options
+            raise ValueError(
+                f"{table.name}: column {label} has {len(counter):,} different values, and "
+                f"{options.spell('one_hot')} takes 1 to {_CATEGORIES}; use "
+                f"{options.spell('exclude', (label,))}"
+            )
+    return {i: tuple(sorted(counter)) for i, counter in counts.items()}

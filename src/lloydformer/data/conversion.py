@@ -1,32 +1,47 @@
-"""From the columns of a table to points: which are used, and how words become numbers."""
+"""From the columns of a table to points: words become columns of 0 and 1, missing values are
+refused, dropped with their rows, or filled in with the median of the column."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from lloydformer.data.columns import ColumnFinder, shortened
-from lloydformer.data.csv_values import MISSING_VALUES
-from lloydformer.data.table_source import TableBatch, TableSource
+from lloydformer.data.csv_format import MISSING_VALUES
+from lloydformer.data.mapped_files import scratch_array
+from lloydformer.data.table import Table, TableBatch, list_names, object_array
+
+# Rows that are converted at a time; bounds temporary memory.
+ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column that is used: by its name, or by its number (from 1) if it has none.
+    """A column that is used.
 
-    `categories`: its values, if each becomes a column of 0 and 1. `fill`: what stands for a missing
-    value, if those are filled in.
+    Attributes
+    ----------
+    column : str
+        Its name, or its number (from 1) if it has none.
+    categories : tuple of str or None
+        Its values, if each becomes a column of 0 and 1.
+    fill : float, str or None
+        The value that replaces missing ones, if they are filled in.
     """
 
     column: str
     categories: tuple[str, ...] | None = None
     fill: float | str | None = None
 
+    @property
+    def width(self) -> int:
+        """Columns of points that it becomes."""
+        return 1 if self.categories is None else len(self.categories)
+
 
 @dataclass(frozen=True)
 class Conversion:
-    """The features in the order of their columns, and whether they have names."""
+    """The features in the order of their columns; `named`: the columns have names."""
 
     features: tuple[Feature, ...]
     named: bool
@@ -34,126 +49,276 @@ class Conversion:
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the columns of points: those of the table, city=Rome, or x2 by number."""
-        found: list[str] = []
+        labels: list[str] = []
         for feature in self.features:
             name = feature.column if self.named else f"x{feature.column}"
             values = feature.categories
-            found += [name] if values is None else [f"{name}={value}" for value in values]
-        return tuple(found)
+            labels += [name] if values is None else [f"{name}={value}" for value in values]
+        return tuple(labels)
 
     @property
     def plain(self) -> bool:
-        """Whether columns are used as they are, so that their names say everything."""
+        """True if columns are used as they are, so that their names say everything."""
         simple = all(f.categories is None and f.fill is None for f in self.features)
-        counted = [f.column for f in self.features] == [
-            str(i + 1) for i in range(len(self.features))
-        ]
-        return simple and (self.named or counted)
+        numbered = [f.column for f in self.features] == _numbers(len(self.features))
+        return simple and (self.named or numbered)
 
-    def for_table(self, source: TableSource) -> "Conversion":
-        """The same conversion by numbers, if only one of the fit and the table has names.
+    def fit_to_table(self, table: Table) -> "Conversion":
+        """Convert names to numbers or back, if only one of the fit and the table has names.
 
-        Raises ValueError if the table has another number of columns than the fit had features.
+        Raises `ValueError` if the table has another number of columns than the fit had features.
         """
-        if self.named == (source.names is not None):
+        if self.named == (table.names is not None):
             return self
-        if source.width != len(self.features) and (self.named or self.plain):
+        if table.width != len(self.features) and (self.named or self.plain):
             raise ValueError(
-                f"{source.name}: found {source.width} columns; this model was fitted on "
+                f"{table.name}: found {table.width} columns; this model was fitted on "
                 f"{len(self.features)}; choose them with --columns"
             )
-        numbers = [str(i + 1) for i in range(len(self.features))]
-        if self.named:
-            pairs = zip(self.features, numbers, strict=True)
-            return Conversion(tuple(replace(f, column=n) for f, n in pairs), named=False)
-        if (last := max(int(f.column) for f in self.features)) > source.width:
-            raise ValueError(f"{source.name}: found {source.width} columns; this model was fitted "
-                             f"on column {last} too")  # fmt: skip
-        names = source.names or ()
-        return Conversion(
-            tuple(replace(f, column=names[int(f.column) - 1]) for f in self.features), named=True
-        )
+        if table.names is None:
+            columns = _numbers(len(self.features))
+        else:
+            indices = [int(f.column) - 1 for f in self.features]
+            if max(indices) >= table.width:
+                raise ValueError(
+                    f"{table.name}: found {table.width} columns; this model was fitted on column "
+                    f"{max(indices) + 1} too"
+                )
+            columns = [table.names[i] for i in indices]
+        pairs = zip(self.features, columns, strict=True)
+        return Conversion(tuple(replace(f, column=c) for f, c in pairs), table.names is not None)
 
-    def indices(self, source: TableSource) -> "ChosenColumns":
-        """Where the features are in a table; raises ValueError with all columns it lacks."""
-        there = set(source.names or map(str, range(1, source.width + 1)))
-        lacking = [f.column for f in self.features if f.column not in there]
-        if lacking:
-            many = len(lacking) > 1
-            raise ValueError(
-                f"{source.name}: column{'s' * many} {shortened(lacking)} "
-                f"{'are' if many else 'is'} missing, and the model was fitted on "
-                f"{'them' if many else 'it'}; the columns are "
-                f"{shortened(source.names or ['1 to ' + str(source.width)])}"
-            )
-        found = ColumnFinder(source.name, source.names, source.width).indices(
-            [f.column for f in self.features]
-        )
-        pairs = list(zip(found, self.features, strict=True))
-        return ChosenColumns(
-            tuple(i for i, f in pairs if f.categories is None),
-            tuple(i for i, f in pairs if f.categories is not None),
-        )
+    def find_columns(self, table: Table) -> tuple[list[int], list[int]]:
+        """Return the indices of the columns that are read as numbers, and of those as texts.
 
-    def points(self, batch: TableBatch) -> np.ndarray:
-        """Rows of points (m, d); NaN where a value is missing or a category is not known.
-
-        `batch`: the numbers and the texts of `indices`.
+        Raises `ValueError` with all columns that the table lacks.
         """
-        if all(f.categories is None for f in self.features):
+        present = set(table.names or _numbers(table.width))
+        lacking = [f.column for f in self.features if f.column not in present]
+        if lacking:
+            are, them = ("are", "them") if len(lacking) > 1 else ("is", "it")
+            known = list_names(table.names or [f"1 to {table.width}"])
+            raise ValueError(
+                f"{table.name}: column{'s' * (len(lacking) > 1)} {list_names(lacking)} {are} "
+                f"missing, and the model was fitted on {them}; the columns are {known}"
+            )
+        pairs = list(zip(table.find([f.column for f in self.features]), self.features, strict=True))
+        numbers = [i for i, f in pairs if f.categories is None]
+        return numbers, [i for i, f in pairs if f.categories is not None]
+
+    def to_points(self, batch: TableBatch) -> np.ndarray:
+        """Return points (m, d); NaN where a value is missing or a category is not known.
+
+        `batch`: the columns of `find_columns`.
+        """
+        if not batch.texts:
             return batch.numbers
-        number, text, parts = 0, 0, []
+        numbers, texts, parts = iter(batch.numbers.T), iter(batch.texts), []
         for feature in self.features:
-            if feature.categories is None:
-                parts.append(batch.numbers[:, number : number + 1])
-                number += 1
-            else:
-                parts.append(one_hot(batch.texts[text], feature.categories))
-                text += 1
-        return np.hstack(parts)
+            plain = feature.categories is None
+            parts.append(next(numbers) if plain else one_hot(next(texts), feature.categories or ()))
+        return np.column_stack(parts)
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """Return a JSON object."""
         return {"named": self.named, "features": [asdict(f) for f in self.features]}
 
     @classmethod
     def from_json(cls, value: Any) -> "Conversion":
-        """From the JSON object of `to_json`; raises ValueError for another one."""
+        """Read the JSON object of `to_json`; raises `ValueError` for another one."""
         try:
-            features = [
-                Feature(str(f["column"]),
-                        None if f["categories"] is None else tuple(map(str, f["categories"])),
-                        f["fill"] if isinstance(f["fill"], str | None) else float(f["fill"]))
-                for f in value["features"]
-            ]  # fmt: skip
+            features = []
+            for stored in value["features"]:
+                values, fill = stored["categories"], stored["fill"]
+                categories = None if values is None else tuple(map(str, values))
+                known = fill if isinstance(fill, str | None) else float(fill)
+                features.append(Feature(str(stored["column"]), categories, known))
             return cls(tuple(features), bool(value["named"]))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"found no conversion of columns ({error})") from None
 
 
-@dataclass(frozen=True)
-class ChosenColumns:
-    """Indices of the columns that are read as numbers, and of those that are read as texts."""
-
-    numbers: tuple[int, ...]
-    texts: tuple[int, ...]
+def _numbers(count: int) -> list[str]:
+    """Return the numbers of columns without names, as texts."""
+    return [str(i + 1) for i in range(count)]
 
 
-def words_of(texts: np.ndarray) -> np.ndarray:
-    """Texts without spaces around them; None where they mean a missing value."""
-    found = np.empty(len(texts), dtype=object)
-    for i, text in enumerate(texts):
-        word = None if text is None else str(text).strip()
-        found[i] = None if word is None or word in MISSING_VALUES else word
-    return found
+def to_words(texts: np.ndarray) -> np.ndarray:
+    """Return texts without spaces around them; None where they mean a missing value."""
+    words = ["" if text is None else str(text).strip() for text in texts]
+    return object_array([None if word in MISSING_VALUES else word for word in words])
 
 
 def one_hot(texts: np.ndarray, categories: Sequence[str]) -> np.ndarray:
-    """A column of 0 and 1 for each category; NaN for what is none of them."""
+    """Return a column of 0 and 1 for each category; NaN for what is none of them."""
     places = {word: i for i, word in enumerate(categories)}
-    codes = np.array([places.get(word, -1) for word in words_of(texts)], dtype=np.intp)
-    found = np.zeros((len(texts), len(categories)))
+    codes = np.array([places.get(word, -1) for word in to_words(texts)], dtype=np.intp)
     known = codes >= 0
-    found[known, codes[known]] = 1.0
-    found[~known] = np.nan
-    return found
+    columns = np.zeros((len(texts), len(categories)))
+    columns[known, codes[known]] = 1.0
+    columns[~known] = np.nan
+    return columns
+
+
+@dataclass
+class MissingValues:
+    """Missing values in the rows of one table, counted while the rows pass.
+
+    Attributes
+    ----------
+    conversion : Conversion
+        The features.
+    drop : bool
+        Leave out rows with a missing value.
+    n_rows : int
+        Rows so far.
+    first : tuple or None
+        Row and feature of the first missing value.
+    infinite : tuple or None
+        Row, column and value of the first infinite value in a row that stays.
+    dropped : list of ndarray
+        Rows that are left out.
+    """
+
+    conversion: Conversion
+    drop: bool
+    n_rows: int = 0
+    first: tuple[int, int] | None = None
+    infinite: tuple[int, int, float] | None = None
+    dropped: list[np.ndarray] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        widths = [f.width for f in self.conversion.features]
+        self._starts = np.cumsum([0, *widths[:-1]])
+        self._counts = np.zeros(len(widths), dtype=np.int64)
+
+    def filter(self, parts: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        """Count missing values; with `drop`, leave their rows out."""
+        for points in parts:
+            if not np.isfinite(points).all():
+                points = self._count(points)
+            else:
+                self.n_rows += len(points)
+            if len(points):
+                yield points
+
+    def _count(self, points: np.ndarray) -> np.ndarray:
+        """Count rows with a value that is not finite; return those that stay."""
+        # All columns of a missing category are NaN: the first one tells.
+        missing = np.isnan(points)[:, self._starts]
+        self._counts += missing.sum(axis=0)
+        rows = missing.any(axis=1)
+        kept = ~rows if self.drop else np.ones(len(rows), dtype=bool)
+        infinite = np.argwhere(np.isinf(points) & kept[:, None])
+        if self.infinite is None and len(infinite):
+            row, column = infinite[0]
+            self.infinite = self.n_rows + int(row), int(column), float(points[row, column])
+        if self.first is None and rows.any():
+            row = int(rows.argmax())
+            self.first = self.n_rows + row, int(missing[row].argmax())
+        if self.drop:
+            self.dropped.append(self.n_rows + np.flatnonzero(rows))
+        self.n_rows += len(points)
+        return points[kept] if self.drop else points
+
+    @property
+    def summary(self) -> str:
+        """The columns with most missing values, and how many: 'age lacks 2, city lacks 1'."""
+        prefix = "" if self.conversion.named else "column "
+        pairs = zip(self.conversion.features, self._counts.tolist(), strict=True)
+        lacking = sorted(((f.column, n) for f, n in pairs if n), key=lambda pair: -pair[1])
+        return ", ".join(f"{prefix}{column} lacks {n:,}" for column, n in lacking[:6])
+
+    def refuse(self, table: Table, known: bool) -> None:
+        """Raise `ValueError` at the first missing value.
+
+        `known`: the categories are those of a model, so a word may be unknown to it.
+        """
+        if self.first is None:
+            return
+        row, column = self.first
+        feature = self.conversion.features[column]
+        name = feature.column if self.conversion.named else f"number {feature.column}"
+        what = "a missing value"
+        if known and feature.categories is not None:
+            what += f", or one that is not {_list_categories(feature.categories)}"
+        if self._counts.sum() > 1:
+            what += f" ({self.summary})"
+        spell = table.options.spell
+        raise ValueError(
+            f"{table.name}: {table.locate(row)}, column {name}: found {what}; fill in or drop rows "
+            f"with missing values: {spell('missing', 'drop')} or {spell('missing', 'median')}"
+        )
+
+    def refuse_infinite(self, table: Table) -> None:
+        """Raise `ValueError` at the first infinite value."""
+        if self.infinite is not None:
+            row, column, value = self.infinite
+            label = self.conversion.labels[column]
+            name = label if self.conversion.named else f"number {label[1:]}"
+            raise ValueError(
+                f"{table.name}: {table.locate(row)}, column {name}: found {value}; fill in or drop "
+                "rows with missing or infinite values"
+            )
+
+
+def refuse_unknown_words(table: Table, conversion: Conversion) -> None:
+    """Raise `ValueError` at the first word that is no category: it is not missing, but unknown."""
+    coded = [f for f in conversion.features if f.categories is not None]
+    n_rows = 0
+    for batch in table.batches([], conversion.find_columns(table)[1]) if coded else ():
+        for feature, texts in zip(coded, batch.texts, strict=True):
+            known = feature.categories or ()
+            for row, word in enumerate(to_words(texts)):
+                if word is not None and word not in known:
+                    raise ValueError(
+                        f"{table.name}: {table.locate(n_rows + row)}, column {feature.column}: "
+                        f"found {word!r}, which the model does not know; it knows "
+                        f"{_list_categories(known)}"
+                    )
+        n_rows += len(batch)
+
+
+def _list_categories(words: Sequence[str]) -> str:
+    return ", ".join(words[:6]) + (" or another known one" if len(words) > 6 else "")
+
+
+def find_fills(name: str, points: np.ndarray, conversion: Conversion) -> Conversion:
+    """Return the conversion with the median of each column, or its most common category.
+
+    One column at a time is copied to memory.
+    """
+    features: list[Feature] = []
+    start = 0
+    for feature in conversion.features:
+        columns = points[:, start : start + feature.width]
+        start += feature.width
+        fill: float | str
+        if feature.categories is None:
+            present = columns[~np.isnan(columns)]
+            if not len(present):
+                raise ValueError(
+                    f"{name}: column {feature.column} is empty, so it has no median; leave it out"
+                )
+            fill = float(np.median(present))
+        else:
+            fill = feature.categories[int(np.nansum(columns, axis=0).argmax())]
+        features.append(replace(feature, fill=fill))
+    return Conversion(tuple(features), conversion.named)
+
+
+def fill_missing(points: np.ndarray, conversion: Conversion) -> np.ndarray:
+    """Return a copy of the points with the fills in place of NaN."""
+    row: list[float] = []
+    for feature in conversion.features:
+        if feature.categories is None:
+            assert isinstance(feature.fill, float)
+            row.append(feature.fill)
+        else:
+            row += [float(value == feature.fill) for value in feature.categories]
+    fills = np.array(row, dtype=points.dtype)
+    filled = scratch_array(*points.shape, dtype=points.dtype)
+    for start in range(0, len(points), ROWS):
+        part = points[start : start + ROWS]
+        filled[start : start + ROWS] = np.where(np.isnan(part), fills, part)
+    return filled

@@ -1,49 +1,90 @@
 """Ranges of files, each of which one worker reads: row groups, rows of an array, lines of a text.
 
 Files are opened with fsspec, so they may be on this machine, on s3, or wherever it reads from.
+Separator, decimal point and header of a text are detected as in one process, in its first bytes.
 """
 
 import csv
-import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
-from lloydformer.data.file_header import FileHeader, FileRange, kind_of_url
-from lloydformer.data.numpy_files import declared_array
-from lloydformer.data.paths import TEXTS
+from lloydformer.data.csv_format import CsvFormat, TableHeader
+from lloydformer.data.csv_table import CsvTable, open_csv
+from lloydformer.data.numpy_files import ArrayHeader
+from lloydformer.data.paths import TEXTS, default_separator, file_kind
 from lloydformer.data.table_options import TableOptions
-from lloydformer.data.tables import import_pyarrow, index_columns, other_types, stacked_columns
-from lloydformer.data.text_ranges import RemoteText, read_lines, text_ranges
+from lloydformer.data.text_file import TextFile
+from lloydformer.data.typed_tables import ArrowTable, TypedTable, import_pyarrow, stack_columns
 
+# Target size of a range, in bytes.
 RANGE_BYTES = 1 << 26
-"""Target size of a range, in bytes."""
-_HEADER = 1 << 20
-"""Bytes in which the header of an array must end."""
-_KINDS = (".parquet", ".npy", *TEXTS)
+# Bytes in which a text is detected, and in which the header of a text or of an array must end.
+_BEGINNING = 1 << 20
+_LINE_END = re.compile(rb"\r\n?|\n")
+
+
+@dataclass(frozen=True)
+class FileRange:
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    header : TypedTable
+        The columns of the file; its name is an address.
+    start, stop : int
+        Row groups of a Parquet file, rows of an NPY file, bytes of a text (stop -1: to its end).
+    first_row : int or None
+        The number of the first row in the file, if it is known.
+    written : CsvFormat
+        How a text is written.
+    """
+
+    header: TypedTable
+    start: int
+    stop: int
+    first_row: int | None = None
+    written: CsvFormat = CsvFormat()  # noqa: RUF009 (frozen)
+
+    @property
+    def words(self) -> str:
+        """The range for messages."""
+        name = self.header.name
+        unit = {".parquet": "row groups", ".npy": "rows"}.get(_url_kind(name), "bytes")
+        return name if self.stop < 0 else f"{name}, {unit} {self.start} to {self.stop}"
+
+    def locate(self, row: int) -> str:
+        """Return the place of a row of the range, counted from 1 in the file if possible."""
+        if self.first_row is None:
+            return f"{self.words}, row {row + 1} of these"
+        return f"{self.header.name}, row {self.first_row + row + 1}"
 
 
 def find_files(pattern: str) -> list[str]:
-    """The files of a pattern with * and ?, of a folder, or the file itself, by their names.
+    """Return the files of a pattern with * and ?, of a folder, or the file itself, by their names.
 
-    Raises ValueError if there are none, or files of a kind that is not read in ranges.
+    Raises `ValueError` if there are none, or files of a kind that is not read in ranges.
     """
-    with _readable(pattern):
-        fs, path = _filesystem(pattern)
+    kinds = (".parquet", ".npy", *TEXTS)
+    with _name_errors(pattern):
+        file = RemoteFile(pattern)
+        fs, path = file.fs, file.path
         if fs.isdir(path):
-            found = sorted(
-                str(p) for p in fs.ls(path, detail=False) if kind_of_url(str(p)) in _KINDS
-            )
+            names = map(str, fs.ls(path, detail=False))
+            paths = sorted(name for name in names if _url_kind(name) in kinds)
         else:  # a name with [ may be that of a file
-            found = [path] if fs.exists(path) else sorted(fs.glob(path))
-    if not found:
+            paths = [path] if fs.exists(path) else sorted(fs.glob(path))
+    if not paths:
         raise ValueError(f"{pattern}: no such file; check the path, and put patterns in quotes")
-    urls = [str(fs.unstrip_protocol(path)) for path in found]
+    urls = [str(fs.unstrip_protocol(path)) for path in paths]
     for url in urls:
-        if kind_of_url(url) not in _KINDS:
+        if _url_kind(url) not in kinds:
             raise ValueError(
                 f"{url}: is not read by workers; pass .parquet, .npy or .csv files, or leave out "
                 "--cluster and --workers"
@@ -51,96 +92,21 @@ def find_files(pattern: str) -> list[str]:
     return urls
 
 
-def _filesystem(url: str) -> tuple[Any, str]:
-    import fsspec
-
-    return fsspec.core.url_to_fs(url)
-
-
-def ranges_of(url: str, options: TableOptions, size: int = RANGE_BYTES) -> list[FileRange]:
-    """The ranges that a file is read in, at least one. Only its beginning is read here."""
-    with _readable(url):
-        fs, path = _filesystem(url)
-        if kind_of_url(url) == ".parquet":
-            return _parquet_ranges(url, fs, path, options, size)
-        if kind_of_url(url) == ".npy":
-            return _array_ranges(url, fs, path, size)
-        return text_ranges(RemoteText(url, fs, path), options, size)
+def split_file(url: str, options: TableOptions, size: int = RANGE_BYTES) -> list[FileRange]:
+    """Return the ranges that a file is read in, at least one. Only its beginning is read here."""
+    with _name_errors(url):
+        return _remote_file(url).split(options, size)
 
 
-def _parquet_ranges(
-    url: str, fs: Any, path: str, options: TableOptions, size: int
-) -> list[FileRange]:
-    with fs.open(path, "rb") as file:
-        parquet = import_pyarrow().parquet.ParquetFile(file)
-        schema, metadata = parquet.schema_arrow, parquet.metadata
-    names = tuple(schema.names)
-    index = frozenset() if options.columns else frozenset(index_columns(url, schema))
-    header = FileHeader(url, names, len(names), index, other_types(schema))
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    rows = [0, *accumulate(group.num_rows for group in groups)]
-    ends, held = [0], 0
-    for number, group in enumerate(groups, start=1):
-        held += group.total_byte_size
-        if held >= size or number == len(groups):
-            ends.append(number)
-            held = 0
-    return [FileRange(header, a, b, rows[a]) for a, b in pairwise(ends)] or [
-        FileRange(header, 0, 0, 0)  # has no rows, and columns
-    ]
-
-
-def _array_ranges(url: str, fs: Any, path: str, size: int) -> list[FileRange]:
-    with fs.open(path, "rb") as file:
-        shape, _, dtype, _ = declared_array(file.read(_HEADER), fs.size(path))
-    if len(shape) != 2 or dtype.kind not in "iubf":
-        raise ValueError(f"found dtype {dtype} and shape {shape}; points are rows of numbers")
-    header = FileHeader(url, None, shape[1])
-    step = max(1, size // max(1, shape[1] * dtype.itemsize))
-    starts = range(0, max(shape[0], 1), step)
-    return [FileRange(header, a, min(a + step, shape[0]), a) for a in starts]
-
-
-def read_range(part: FileRange, columns: Sequence[int], options: TableOptions) -> np.ndarray:
-    """The rows of a range, (m, d): float32 if all numbers are, otherwise float64."""
-    with _readable(part.words):
-        url = part.header.name
-        fs, path = _filesystem(url)
-        if kind_of_url(url) == ".parquet":
-            return _read_groups(part, fs, path, columns)
-        if kind_of_url(url) == ".npy":
-            return _read_rows(part, fs, path)[:, list(columns)]
-        return read_lines(part, RemoteText(url, fs, path), columns, options)
-
-
-def _read_groups(part: FileRange, fs: Any, path: str, columns: Sequence[int]) -> np.ndarray:
-    assert part.header.names is not None
-    names = [part.header.names[i] for i in columns]
-    with fs.open(path, "rb") as file:
-        parquet = import_pyarrow().parquet.ParquetFile(file)
-        table = parquet.read_row_groups(list(range(part.start, part.stop)), columns=names)
-    return stacked_columns([table.column(name).combine_chunks() for name in names], table.num_rows)
-
-
-def _read_rows(part: FileRange, fs: Any, path: str) -> np.ndarray:
-    with fs.open(path, "rb") as file:
-        shape, column_major, dtype, skip = declared_array(file.read(_HEADER), fs.size(path))
-        if column_major:
-            file.seek(skip)
-            content = file.read(math.prod(shape) * dtype.itemsize)
-            whole = np.frombuffer(content, dtype=dtype).reshape(shape[::-1]).T
-            rows = whole[part.start : part.stop]
-        else:
-            row = shape[1] * dtype.itemsize
-            file.seek(skip + part.start * row)
-            content = file.read((part.stop - part.start) * row)
-            rows = np.frombuffer(content, dtype=dtype).reshape(-1, shape[1])
-    return np.array(rows, dtype=np.float32 if dtype == np.float32 else np.float64, order="C")
+def read_range(part: FileRange, columns: Sequence[int]) -> np.ndarray:
+    """Read the rows of a range, (m, d): float32 if all numbers are, otherwise float64."""
+    with _name_errors(part.words):
+        return _remote_file(part.header.name).read(part, columns)
 
 
 @contextmanager
-def _readable(name: str) -> Iterator[None]:
-    """Errors of file systems and formats, in words, with the name of the file."""
+def _name_errors(name: str) -> Iterator[None]:
+    """Raise errors of file systems and formats as `ValueError` with the name of the file."""
     try:
         yield
     except ImportError as error:
@@ -149,3 +115,160 @@ def _readable(name: str) -> Iterator[None]:
         words = " ".join(str(error).split()) or type(error).__name__
         known = words if words.startswith(name) else f"{name}: {words[:300]}"
         raise ValueError(known) from None
+
+
+def _url_kind(url: str) -> str:
+    """Return the ending that tells what a file holds.
+
+    >>> _url_kind("s3://bucket/points.csv.gz"), _url_kind("zip://a.npy::/tmp/all.zip")
+    ('.csv', '.zip')
+    """
+    return file_kind(Path(PurePosixPath(url.rpartition("::")[2]).name))
+
+
+def _remote_file(url: str) -> "RemoteFile":
+    kinds = {".parquet": RemoteParquet, ".npy": RemoteArray}
+    return kinds.get(_url_kind(url), RemoteText)(url)
+
+
+class RemoteFile:
+    """A file of any file system of fsspec."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec
+
+        self.url = url
+        self.fs, self.path = fsspec.core.url_to_fs(url)
+
+    def open(self) -> Any:
+        return self.fs.open(self.path, "rb")
+
+    def split(self, options: TableOptions, size: int) -> list[FileRange]:
+        """Return ranges of about `size` bytes."""
+        raise NotImplementedError
+
+    def read(self, part: FileRange, columns: Sequence[int]) -> np.ndarray:
+        """Read some columns of a range."""
+        raise NotImplementedError
+
+
+def _read_nothing(names: list[str]) -> tuple[Any, ...]:
+    """Return no batches: the header of a file has columns, and no rows."""
+    return ()
+
+
+class RemoteParquet(RemoteFile):
+    """A Parquet file; ranges are row groups."""
+
+    def split(self, options: TableOptions, size: int) -> list[FileRange]:
+        with self.open() as file:
+            parquet = import_pyarrow().parquet.ParquetFile(file)
+            schema, metadata = parquet.schema_arrow, parquet.metadata
+        header = ArrowTable(self.url, schema, _read_nothing, options)
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        rows = [0, *accumulate(group.num_rows for group in groups)]
+        ends, held = [0], 0
+        for number, group in enumerate(groups, start=1):
+            held += group.total_byte_size
+            if held >= size or number == len(groups):
+                ends.append(number)
+                held = 0
+        ranges = [FileRange(header, a, b, rows[a]) for a, b in pairwise(ends)]
+        return ranges or [FileRange(header, 0, 0, 0)]  # a file without rows has columns
+
+    def read(self, part: FileRange, columns: Sequence[int]) -> np.ndarray:
+        names = [part.header.label(i) for i in columns]
+        with self.open() as file:
+            parquet = import_pyarrow().parquet.ParquetFile(file)
+            table = parquet.read_row_groups(list(range(part.start, part.stop)), columns=names)
+        chunks = [table.column(name).combine_chunks() for name in names]
+        return stack_columns(chunks, table.num_rows)
+
+
+class RemoteArray(RemoteFile):
+    """An NPY file; ranges are rows."""
+
+    def _read_header(self, file: Any) -> ArrayHeader:
+        return ArrayHeader.read(file.read(_BEGINNING)).check(self.fs.size(self.path))
+
+    def split(self, options: TableOptions, size: int) -> list[FileRange]:
+        with self.open() as file:
+            shape, _, dtype, _ = self._read_header(file)
+        if len(shape) != 2 or dtype.kind not in "iubf":
+            raise ValueError(f"found dtype {dtype} and shape {shape}; points are rows of numbers")
+        header = TypedTable(self.url, None, shape[1], options)
+        step = max(1, size // max(1, shape[1] * dtype.itemsize))
+        starts = range(0, max(shape[0], 1), step)
+        return [FileRange(header, a, min(a + step, shape[0]), a) for a in starts]
+
+    def read(self, part: FileRange, columns: Sequence[int]) -> np.ndarray:
+        with self.open() as file:
+            (n_rows, width), column_major, dtype, start = self._read_header(file)
+            first, stop = (0, n_rows) if column_major else (part.start, part.stop)
+            file.seek(start + first * width * dtype.itemsize)
+            content = file.read((stop - first) * width * dtype.itemsize)
+        array = np.frombuffer(content, dtype=dtype)
+        if column_major:  # the rows of a range are all over the file
+            rows = array.reshape(width, n_rows).T[part.start : part.stop]
+        else:
+            rows = array.reshape(-1, width)
+        precision = np.float32 if dtype == np.float32 else np.float64
+        return np.array(rows[:, list(columns)], dtype=precision, order="C")
+
+
+class RemoteText(RemoteFile):
+    """A text; ranges are bytes, and have the lines that begin in them.
+
+    A compressed text is one range.
+    """
+
+    def split(self, options: TableOptions, size: int) -> list[FileRange]:
+        text = TextFile(self.url, self.open)
+        begin = text.read_begin(_BEGINNING)
+        ends = [match.end() for match in _LINE_END.finditer(begin)]
+        if len(begin) == _BEGINNING:
+            if not ends:
+                raise ValueError(
+                    f"its first line has more than {_BEGINNING:,} bytes; separate rows by ends of "
+                    "lines, or leave out --cluster and --workers"
+                )
+            begin = begin[: ends[-1]]
+        try:
+            utf8 = "\0" not in begin.decode("utf-8")
+        except UnicodeDecodeError:
+            utf8 = False
+        if not utf8:
+            raise ValueError(
+                "is not text in UTF-8; save it as UTF-8, or leave out --cluster and --workers"
+            )
+        beginning = TextFile(self.url, begin, plain=True)
+        table = open_csv(beginning, options, default_separator(_url_kind(self.url)))
+        header = TypedTable(self.url, table.names, table.width, options)
+        skip, lines = 0, table.header.lines
+        if table.names is not None:
+            skip = ends[lines - 1] if lines <= len(ends) else len(begin)
+        if b"\n" not in begin or not text.is_plain:
+            return [FileRange(header, skip, -1, 0, table.written)]
+        stop = self.fs.size(self.path)
+        starts = [*range(skip, max(stop, skip + 1), size), stop]
+        return [FileRange(header, a, b, None, table.written) for a, b in pairwise(starts)]
+
+    def read(self, part: FileRange, columns: Sequence[int]) -> np.ndarray:
+        from fsspec.utils import read_block
+
+        header = part.header
+        if part.stop < 0:
+            with TextFile(self.url, self.open).open() as file:
+                file.read(part.start)  # not every stream can seek
+                content = file.read()
+        else:
+            # From one byte earlier to one byte earlier: `read_block` begins and ends after the
+            # first end of a line that it finds there, so it returns the lines that begin here.
+            start = max(part.start - 1, 0)
+            with self.open() as file:
+                content = read_block(file, start, part.stop - 1 - start, b"\n")
+        fields = TableHeader(header.names or ("",) * header.width, 0, header.names)
+        text = TextFile(part.words, content, plain=True)
+        table = CsvTable(text, part.written, fields, header.options)
+        batches = [batch.numbers for batch in table.batches(columns, [])] if content.strip() else []
+        return np.concatenate([np.empty((0, len(columns))), *batches])

@@ -1,4 +1,4 @@
-"""Memory of the host: is it a file that is mapped, and how much of it may be page-locked?"""
+"""Memory of the host: mappings of files, and how much of it a GPU may pin (Linux)."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -7,15 +7,17 @@ from pathlib import Path
 _PROCESS = Path("/proc/self")
 _MEMINFO = Path("/proc/meminfo")
 _GROUPS = Path("/sys/fs/cgroup")
-_FILES = {
+# By the name of a controller in /proc/self/cgroup, version 2 ("0") and version 1 ("memory"): the
+# folder, the files with limit and usage, and the entry of memory.stat with the pages of files. The
+# system drops those when memory is needed, so they count as free.
+_CGROUP_FILES = {
     "0": ("", "memory.max", "memory.current", "inactive_file"),
     "memory": ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 }
-"""Folder, limit, use, and pages of files that can be dropped: of control groups, new and old."""
 
 
-def in_file(address: int) -> bool:
-    """Is the memory at an address mapped from a file? True where that is not known."""
+def is_file_mapping(address: int) -> bool:
+    """Return True if the memory at an address is mapped from a file, or if that is not known."""
     with suppress(OSError):
         for line in (_PROCESS / "maps").read_text().splitlines():
             span, _, _, _, inode, *_ = line.split()
@@ -25,34 +27,35 @@ def in_file(address: int) -> bool:
     return True
 
 
-def lockable_memory() -> int:
-    """Half of the bytes that the machine and its containers have left; 0 if that is not known."""
+def pinnable_memory() -> int:
+    """Return half of the bytes that machine and containers have free; 0 if that is not known.
+
+    Pinned memory cannot be swapped out, so the other half is left to everything else.
+    """
     with suppress(OSError):
         known = dict(line.split(":") for line in _MEMINFO.read_text().splitlines())
         if "MemAvailable" in known:
-            left = 1024 * int(known["MemAvailable"].split()[0])
-            return max(0, min([left, *_left_in_groups()])) // 2
+            free = 1024 * int(known["MemAvailable"].split()[0])
+            return max(0, min([free, *_free_in_cgroups()])) // 2
     return 0
 
 
-def _left_in_groups() -> Iterator[int]:
-    """What each control group of this process has left."""
+def _free_in_cgroups() -> Iterator[int]:
+    """Yield the free bytes of each control group of this process, parents included."""
     with suppress(OSError):
         for line in (_PROCESS / "cgroup").read_text().splitlines():
             number, names, path = line.split(":", 2)
-            kind = _FILES.get(names or number)
-            if kind is None:
+            files = _CGROUP_FILES.get(names or number)
+            if files is None:
                 continue
-            root = _GROUPS / kind[0]
+            mount, limit, usage, droppable = files
+            root = _GROUPS / mount
             own = root / path.lstrip("/")
             for folder in [own, *own.parents]:
                 with suppress(OSError, ValueError):  # "max": no limit
-                    yield _left(folder, *kind[1:])
+                    stat = (folder / "memory.stat").read_text().splitlines()
+                    dropped = int(dict(entry.split() for entry in stat).get(droppable, 0))
+                    most, used = (int((folder / name).read_text()) for name in (limit, usage))
+                    yield most - used + dropped
                 if folder == root:
                     break
-
-
-def _left(folder: Path, limit: str, used: str, dropped: str) -> int:
-    stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-    most, now = (int((folder / name).read_text()) for name in (limit, used))
-    return most - now + int(stat.get(dropped, 0))

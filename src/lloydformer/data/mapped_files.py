@@ -1,22 +1,28 @@
-"""Scratch arrays: in memory, or mapped from a scratch file on disk if they are large.
+"""Arrays mapped from files: scratch arrays on disk, and prefetching of mapped rows.
 
 Scratch files are unnamed files in the folder for temporary files (`TMPDIR`). Their disk space is
 released with the array, however the process ends.
 """
 
+import ctypes
 import errno
 import math
+import mmap
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
+from torch import Tensor
 
+# Bytes of the largest scratch array in memory; larger ones use a scratch file. The documentation
+# names this size (docs/data-files.md, docs/large-data.md).
 _IN_MEMORY = 1 << 28
-"""Largest size of an array in memory, in bytes; larger ones use a scratch file."""
+# None if the system has no such advice; rows are then loaded on first access.
+_WILL_NEED = getattr(mmap, "MADV_WILLNEED", None)
 
 
 def scratch_array(n_rows: int, *width: int, dtype: DTypeLike, of: int | None = None) -> np.ndarray:
@@ -28,34 +34,31 @@ def scratch_array(n_rows: int, *width: int, dtype: DTypeLike, of: int | None = N
     size = math.prod(shape) * kind.itemsize
     if (of or size) <= _IN_MEMORY:
         return np.empty(shape, kind)
-    with _scratch_file() as file:
-        _reserve(file, size)
+    with scratch_file() as file:
+        try:
+            # Reserve the disk space: writing to a mapping on a full disk would kill the process.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                file.truncate(size)
+        except OSError as error:
+            raise _no_space(size, error) from None
         return np.memmap(file, dtype=kind, mode="r+", shape=shape)
 
 
-def _scratch_file() -> IO[Any]:
+def scratch_file() -> IO[Any]:
+    """Open an unnamed file in the folder for temporary files."""
     return tempfile.TemporaryFile(dir=os.environ.get("TMPDIR"))
 
 
-def _reserve(file: IO[Any], size: int) -> None:
-    """Reserve disk space: writing to a mapping on a full disk would kill the process."""
-    try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, size)
-        else:
-            file.truncate(size)
-    except OSError as error:
-        raise _no_room(size, error) from None
-
-
-def check_room(size: int) -> None:
+def check_disk_space(size: int) -> None:
     """Raise `ValueError` if a scratch file of at least `size` bytes is needed and does not fit."""
     folder = os.environ.get("TMPDIR") or tempfile.gettempdir()
     if size > max(_IN_MEMORY, shutil.disk_usage(folder).free):
-        raise _no_room(size, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        raise _no_space(size, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
 
 
-def _no_room(size: int, error: OSError) -> ValueError:
+def _no_space(size: int, error: OSError) -> ValueError:
     folder = os.environ.get("TMPDIR") or tempfile.gettempdir()
     return ValueError(
         f"{folder}: no room for a scratch file of {size / 1e6:.0f} MB "
@@ -71,23 +74,41 @@ def concatenate(parts: Iterable[np.ndarray]) -> np.ndarray:
         held.append(np.ascontiguousarray(part))
         size += held[-1].nbytes
         if size > _IN_MEMORY:
-            return _spill(held, parts)
-    if not held:
-        return np.empty((0, 0))
-    return np.concatenate(held) if len(held) > 1 else held[0]
-
-
-def _spill(held: list[np.ndarray], rest: Iterator[np.ndarray]) -> np.ndarray:
-    """Write the parts to a scratch file, and map it."""
+            break
+    else:
+        if not held:
+            return np.empty((0, 0))
+        return np.concatenate(held) if len(held) > 1 else held[0]
     kind, width = held[0].dtype, held[0].shape[1]
-    with _scratch_file() as file:
+    with scratch_file() as file:
         try:
             while held:
                 held.pop(0).tofile(file)
-            for part in rest:
+            for part in parts:
                 np.ascontiguousarray(part, dtype=kind).tofile(file)
             file.flush()
         except OSError as error:
-            raise _no_room(file.tell(), error) from None
+            raise _no_space(file.tell(), error) from None
         n_rows = file.tell() // (kind.itemsize * width)
         return np.memmap(file, dtype=kind, mode="r", shape=(n_rows, width))
+
+
+def prefetch_rows(rows: Tensor) -> None:
+    """Ask the system to load rows of a mapped file before they are read.
+
+    Does not wait for the disk, and ignores failures.
+    """
+    if _WILL_NEED is None or rows.numel() == 0:
+        return
+    # The rows of a column-major array are a piece of each column.
+    for piece in [rows] if rows.stride(1) == 1 else rows.unbind(dim=1):
+        steps = zip(piece.shape, piece.stride(), strict=True)
+        count = 1 + sum((size - 1) * step for size, step in steps)
+        _advise(piece.data_ptr(), count * piece.element_size())
+
+
+def _advise(address: int, length: int) -> None:
+    """Call madvise directly: `mmap.madvise` needs the mapping object, and holds the GIL."""
+    before = address % mmap.PAGESIZE
+    start, size = ctypes.c_void_p(address - before), ctypes.c_size_t(length + before)
+    ctypes.CDLL(None).madvise(start, size, _WILL_NEED)

@@ -2,27 +2,49 @@
 
 The cache has two files for each name: NAME.npz, and NAME.json with the version and the SHA-256 hash
 of the former. What is in the cache is read without the network, always in the same version.
+
+scikit-learn's `fetch_openml` has neither a timeout nor a limit on the size, which are promised here
+(docs/guarantees.md); SciPy's reader of ARFF files refuses those with texts in any column.
 """
 
 import io
 import json
-from dataclasses import asdict
-from hashlib import file_digest, sha256
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import file_digest, md5, sha256
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import quote, urlsplit
+from urllib.request import urlopen
 
 import numpy as np
 
-from lloydformer.data.columns import Table
 from lloydformer.data.numpy_files import read_npz
-from lloydformer.data.openml_server import OpenmlSet
-from lloydformer.data.paths import OPENML_NAME, PREFIX, in_data_folder
-from lloydformer.storage.atomic import replacing, write_whole
-from lloydformer.storage.bounded_read import read_json
-from lloydformer.storage.cache_folder import cache_folder
+from lloydformer.data.paths import OPENML_NAME, PREFIX, find_in_data_folder
+from lloydformer.data.storage.atomic_files import atomic_write, atomic_write_text, cache_folder
+from lloydformer.data.storage.bounded_read import JSON_LIMIT, parse_json, read_json
+from lloydformer.data.table_options import TableOptions
+from lloydformer.data.typed_tables import ArrayTable
+
+SERVER = "https://www.openml.org"
+# Seconds without a response, and of a whole download.
+_TIMEOUT = 30.0
+_DEADLINE = 900.0
+# Bytes of the largest data set; its text takes several times as much memory while it is parsed.
+_LARGEST = 1 << 29
+# HTTP status of OpenML for a data set that it does not have.
+_UNKNOWN = 412
+
+_QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+?)\s*(\{{.*\}}|\s\w+.*)", re.IGNORECASE)
+_VALUE = re.compile(rf"\s*({_QUOTED}|[^,]*?)\s*(?:,|$)")
 
 
-def read_openml(source: str) -> Table:
+def read_openml(source: str, options: TableOptions) -> ArrayTable:
     """Read `openml:NAME`, `openml:NAME@VERSION` or `openml:NUMBER`.
 
     In this order: from the folder LLOYDFORMER_DATA, from the cache, from the network.
@@ -31,33 +53,29 @@ def read_openml(source: str) -> Table:
     parts = OPENML_NAME.fullmatch(text)
     if parts is None:
         raise ValueError(f"{source}: pass openml:NAME, openml:NAME@VERSION or openml:NUMBER")
-    own = in_data_folder(text)
+    own = find_in_data_folder(text)
     if own is not None:
-        return Table(read_npz(own), None)
+        return ArrayTable(source, read_npz(own), options)
     path = cache_folder("openml") / f"{text}.npz"
     if not path.with_suffix(".json").exists():
-        version = parts["version"]
-        _fetch(source, parts["name"], None if version is None else int(version), path)
-    return _cached(path)
+        try:
+            found = OpenmlSet.find(parts["name"], parts["version"])
+            points = found.fetch()
+        except ValueError as error:
+            raise ValueError(f"{source}: {error}") from None
+        packed = io.BytesIO()
+        np.savez(packed, X=points)
+        with atomic_write(path) as file:
+            file.write(packed.getvalue())
+        # The card comes last: without it the points do not count.
+        card = {**asdict(found), "sha256": sha256(packed.getvalue()).hexdigest()}
+        atomic_write_text(path.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
+    points, names = _read_from_cache(path)
+    return ArrayTable(source, points, options, names)
 
 
-def _fetch(source: str, name: str, version: int | None, path: Path) -> None:
-    """Download a set to the cache; the card is written last."""
-    try:
-        found = OpenmlSet.find(name, version)
-        table = found.fetch()
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from None
-    packed = io.BytesIO()
-    np.savez(packed, X=table.points)
-    with replacing(path) as file:
-        file.write(packed.getvalue())
-    card = {**asdict(found), "sha256": sha256(packed.getvalue()).hexdigest()}
-    write_whole(path.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
-
-
-def _cached(path: Path) -> Table:
-    """Read a set from the cache; raises `ValueError` if its content is not what was fetched."""
+def _read_from_cache(path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Read points and names; raises `ValueError` if the content is not what was fetched."""
     card = path.with_suffix(".json")
     try:
         about: dict[str, Any] = read_json(card)
@@ -71,4 +89,169 @@ def _cached(path: Path) -> Table:
         raise ValueError(
             f"{path}: is damaged ({error}); remove it and {card.name} to fetch the set again"
         ) from None
-    return Table(points, names)
+    return points, names
+
+
+@dataclass(frozen=True)
+class OpenmlSet:
+    """A data set on OpenML; its number there identifies one version, which never changes."""
+
+    number: int
+    name: str
+    version: int
+    url: str
+    md5: str | None
+    columns: tuple[str, ...]
+
+    @classmethod
+    def find(cls, name: str, version: str | None) -> "OpenmlSet":
+        """Look up a set by name (the oldest active version unless one is given) or by number.
+
+        Raises `ValueError` if there is none, or if OpenML cannot be reached.
+        """
+        if name.isdecimal() and version is None:
+            number = int(name)
+        else:
+            which = "status/active" if version is None else f"data_version/{int(version)}"
+            sets = _request(f"list/data_name/{quote(name, safe='')}/limit/2/{which}")
+            number = int(_at(sets, "data", "dataset", 0, "did"))
+        about = _at(_request(str(number)), "data_set_description")
+        features = _at(_request(f"features/{number}"), "data_features", "feature")
+        columns = []
+        for feature in features if isinstance(features, list) else [features]:
+            name = str(_at(feature, "name"))
+            kinds = ("is_target", "is_ignore", "is_row_identifier")
+            if all(feature.get(kind) != "true" for kind in kinds):
+                columns.append(name)
+        return cls(
+            number=number,
+            name=str(_at(about, "name")),
+            version=int(_at(about, "version")),
+            url=str(_at(about, "url")),
+            md5=about.get("md5_checksum"),
+            columns=tuple(columns),
+        )
+
+    def fetch(self) -> np.ndarray:
+        """Download the points; raises `ValueError` if they are too large or damaged."""
+        data = _download(self.url, _LARGEST)
+        if self.md5 is not None and md5(data, usedforsecurity=False).hexdigest() != self.md5:
+            raise ValueError("the file differs from the check sum that OpenML has of it; try again")
+        return read_arff(data.decode("utf-8", errors="replace"), self.columns)
+
+
+def _request(path: str) -> Any:
+    return parse_json(_download(f"{SERVER}/api/v1/json/data/{path}", JSON_LIMIT), "its answer")
+
+
+def _at(value: Any, *keys: str | int) -> Any:
+    """Return the value below these keys of a response."""
+    try:
+        for key in keys:
+            value = value[key]
+    except (LookupError, TypeError):
+        raise ValueError(f"its answer lacks {'.'.join(map(str, keys))}") from None
+    return value
+
+
+def _download(url: str, limit: int) -> bytes:
+    """Fetch an address of OpenML, of at most `limit` bytes."""
+    place = urlsplit(url)
+    if not url.startswith(f"{SERVER}/") and not (
+        place.scheme == "https" and (place.hostname or "").endswith(".openml.org")
+    ):
+        raise ValueError(f"its data are at {url}, which is not OpenML")
+    try:
+        with urlopen(url, timeout=_TIMEOUT) as response:
+            return _read_response(response, limit)
+    except HTTPError as error:
+        error.close()
+        if error.code == _UNKNOWN:
+            raise ValueError("OpenML has no such data set; look it up at openml.org") from None
+        raise ValueError(f"OpenML answered with the status {error.code}; try again later") from None
+    except (OSError, HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise ValueError(
+            f"OpenML cannot be reached ({reason}); check the network, or set LLOYDFORMER_DATA to a "
+            "folder of .npz files"
+        ) from None
+
+
+def _read_response(response: Any, limit: int) -> bytes:
+    deadline = time.monotonic() + _DEADLINE
+    size, content = int(response.headers.get("Content-Length") or 0), bytearray()
+    while max(size, len(content)) <= limit and (part := response.read1(1 << 16)):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no end after {_DEADLINE:.0f} seconds")
+        content += part
+    if max(size, len(content)) > limit:
+        raise ValueError(
+            f"found more than {limit:,} bytes; download the set yourself, and pass it as a file"
+        )
+    if len(content) < size:
+        raise OSError(f"{len(content):,} of {size:,} bytes came")
+    return bytes(content)
+
+
+def read_arff(text: str, names: Sequence[str]) -> np.ndarray:
+    """Return some columns of an ARFF file as float64; listed words become their number from 0.
+
+    Missing values become NaN. Raises `ValueError` for a file that cannot be read.
+    """
+    lines, kinds = iter(text.splitlines()), dict[str, str]()
+    for line in lines:
+        if line.strip().lower() == "@data":
+            break
+        if (parts := _ATTRIBUTE.match(line.strip())) is not None:
+            kinds[_unquote(parts[1])] = parts[2].strip()
+    else:
+        raise ValueError("not a readable ARFF file (it has no line @data)")
+    if missing := [name for name in names if name not in kinds]:
+        raise ValueError(f"not a readable ARFF file (it has no column {missing[0]})")
+    rows = list(_read_arff_rows(lines, len(kinds)))
+    places = {name: i for i, name in enumerate(kinds)}
+    points = np.empty((len(rows), len(names)))
+    for column, name in enumerate(names):
+        kind: str = kinds[name]
+        parse: Callable[[str], float] = float
+        if kind.startswith("{"):
+            codes = {word: float(i) for i, word in enumerate(_split_values(kind[1:-1]))}
+            parse = codes.__getitem__
+        elif kind.lower() not in ("numeric", "real", "integer"):
+            word = kind.split()[0]
+            raise ValueError(f"column {name} holds no numbers ({word}); choose another set")
+        values = (row[places[name]] for row in rows)
+        try:
+            points[:, column] = [np.nan if value == "?" else parse(value) for value in values]
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"not a readable ARFF file (column {name}: {error})") from None
+    return points
+
+
+def _read_arff_rows(lines: Iterator[str], width: int) -> Iterator[list[str]]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("%"):
+            continue
+        if line.startswith("{"):
+            raise ValueError("not a readable ARFF file (its rows are sparse)")
+        row = _split_values(line)
+        if len(row) != width:
+            raise ValueError(
+                f"not a readable ARFF file (line {number} of the data has {len(row)} values for "
+                f"{width} columns)"
+            )
+        yield row
+
+
+def _split_values(line: str) -> list[str]:
+    """Return the values between commas."""
+    if "'" not in line and '"' not in line:
+        return [value.strip() for value in line.split(",")]
+    found = list(_VALUE.finditer(line))
+    if found and not found[-1][0] and not line.rstrip().endswith(","):
+        found.pop()  # the empty match at the end of the line
+    return [_unquote(value[1]) for value in found]
+
+
+def _unquote(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text[1:-1]) if text[:1] in ("'", '"') else text

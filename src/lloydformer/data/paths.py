@@ -10,27 +10,26 @@ from pathlib import Path
 PREFIX = "openml:"
 OPENML_NAME = re.compile(r"(?P<name>\w[\w.,()+' -]*)(@(?P<version>\d{1,9}))?")
 STANDARD_INPUT = "-"
-"""The name of standard input."""
 TEXTS = (".csv", ".tsv", ".txt", ".tab", ".dat", ".data")
+# Endings of compressed files, after that of a text.
 PACKED = (".gz", ".zst", ".bz2", ".xz")
-"""Endings of compressed files, after that of a text."""
 SHEETS = (".xlsx", ".xlsm")
-_SUFFIXES = (*TEXTS, *SHEETS, ".parquet", ".npy", ".npz")
-_OLD = (".xls", ".xlsb", ".ods")
-_NAMES = 1000
-"""Files of a folder that are compared with a missing one."""
+KINDS = (*TEXTS, *SHEETS, ".parquet", ".npy", ".npz")
+_OLD_SHEETS = (".xls", ".xlsb", ".ods")
+# Files of a folder that are compared with a missing one; bounds the time in huge folders.
+_COMPARED = 1000
 
 
 def check_source(source: str) -> None:
-    """Raise ValueError if the source names no file, folder or set; the network is not asked."""
+    """Raise `ValueError` if the source names no file, folder or set; uses no network."""
     if source != STANDARD_INPUT and not source.startswith(PREFIX):
-        check_path(path_of(source))
+        check_path(resolve_path(source))
 
 
-def kind_of(path: Path) -> str:
-    """The ending that tells what a file holds: .csv for points.csv.gz; of standard input, .csv.
+def file_kind(path: Path) -> str:
+    """Return the ending that tells what a file holds: .csv for points.csv.gz, and for `-`.
 
-    >>> kind_of(Path("points.tsv.gz")), kind_of(Path("a.Parquet")), kind_of(Path("-"))
+    >>> file_kind(Path("points.tsv.gz")), file_kind(Path("a.Parquet")), file_kind(Path("-"))
     ('.tsv', '.parquet', '.csv')
     """
     ending = path.suffix.lower()
@@ -42,19 +41,25 @@ def kind_of(path: Path) -> str:
     return ending
 
 
-def path_of(source: str) -> Path:
-    """The path of a source, which may be the name of a set in the folder LLOYDFORMER_DATA."""
+def default_separator(kind: str) -> str:
+    """Return the separator that the ending of a text suggests."""
+    return "\t" if kind in (".tsv", ".tab") else ","
+
+
+def resolve_path(source: str) -> Path:
+    """Return the path of a source, which may be the name of a set in LLOYDFORMER_DATA.
+
+    Raises `ValueError` for a bare name without a file.
+    """
     if not source:
         raise ValueError("source: found an empty name; pass a file, a folder or openml:NAME")
     path = Path(source)
     if path.exists() or path.suffix or path.name != source:
         return path
-    return in_data_folder(path.name) or _no_such_name(path)
-
-
-def _no_such_name(path: Path) -> Path:
-    near = near_name(path)
-    did_you_mean = f"did you mean {near}? Or " if near else ""
+    if (own := find_in_data_folder(path.name)) is not None:
+        return own
+    similar = _similar_path(path)
+    did_you_mean = f"did you mean {similar}? Or " if similar else ""
     name = path.name if OPENML_NAME.fullmatch(path.name) else "NAME"
     raise ValueError(
         f"{path}: no such file or folder; {did_you_mean}pass {PREFIX}{name} to fetch a data set "
@@ -63,37 +68,39 @@ def _no_such_name(path: Path) -> Path:
 
 
 def check_path(path: Path) -> None:
-    """Raise ValueError if there is no folder of this name, and no file that can be read."""
+    """Raise `ValueError` if there is no folder of this name, and no file that can be read."""
     if path.is_dir():
         return
     if not path.exists():
-        near = near_name(path)
-        repair = f"did you mean {near}?" if near else "check the path"
+        similar = _similar_path(path)
+        repair = f"did you mean {similar}?" if similar else "check the path"
         raise ValueError(f"{path}: no such file or folder; {repair}")
     if not path.is_file():
         raise ValueError(f"{path}: is a pipe or a device; pass a regular file")
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file is empty; pass one with rows of numbers")
-    if kind_of(path) in _OLD:
+    kind = file_kind(path)
+    if kind in _OLD_SHEETS:
         raise ValueError(f"{path}: {path.suffix} files are not supported; save it as .xlsx or .csv")
-    if kind_of(path) not in _SUFFIXES:
-        raise ValueError(f"{path}: {path.suffix or 'extensionless'} files are not supported; "
-                         "pass .csv, .tsv, .xlsx, .parquet, .npy, .npz or a folder of them"
-                         )  # fmt: skip
+    if kind not in KINDS:
+        raise ValueError(
+            f"{path}: {path.suffix or 'extensionless'} files are not supported; "
+            "pass .csv, .tsv, .xlsx, .parquet, .npy, .npz or a folder of them"
+        )
 
 
-def near_name(path: Path) -> str | None:
-    """A file or folder beside a missing one with a similar name, with or without its ending."""
+def _similar_path(path: Path) -> str | None:
+    """Return a file or folder beside a missing one with a similar name, or with another ending."""
     names: dict[str, str] = {}
     with suppress(OSError):
-        for other in islice(path.parent.iterdir(), _NAMES):
+        for other in islice(path.parent.iterdir(), _COMPARED):
             names |= {other.name: other.name, other.stem: other.name}
-    found = get_close_matches(path.name, names, n=1, cutoff=0.75)
-    return str(path.with_name(names[found[0]])) if found else None
+    similar = get_close_matches(path.name, names, n=1, cutoff=0.75)
+    return str(path.with_name(names[similar[0]])) if similar else None
 
 
-def in_data_folder(name: str) -> Path | None:
-    """The file NAME.npz in the folder LLOYDFORMER_DATA, or None if there is no such file."""
+def find_in_data_folder(name: str) -> Path | None:
+    """Return the file NAME.npz in the folder LLOYDFORMER_DATA, or None if there is none."""
     folder = os.environ.get("LLOYDFORMER_DATA")
     path = Path(folder) / f"{name}.npz" if folder else None
     return path if path is not None and path.exists() else None

@@ -1,7 +1,8 @@
-"""Rows: some consecutive points, and the few things that a fold asks of them.
+"""Rows: some consecutive points, dense or sparse, and the operations that a fold needs.
 
-Dense rows are tensors on any device; sparse ones stay sparse. Both are seen from an origin, so
-that squares do not lose digits far away from zero, and neither is ever copied as a whole.
+Dense rows are tensors on any device, relative to an origin near them, so that squares do not lose
+digits far away from zero. Sparse rows stay sparse, with the origin 0. The data as a whole are never
+copied.
 """
 
 from typing import Protocol, runtime_checkable
@@ -12,7 +13,7 @@ from jaxtyping import Float, Int
 from scipy import sparse
 from torch import Tensor
 
-from lloydformer.numerics.accumulate import add_by_label
+from lloydformer.numerics.clusters import add_by_label
 
 
 @runtime_checkable
@@ -39,8 +40,8 @@ class Rows(Protocol):
         """The sum of w_i x_i over each label, (k, d) in float64."""
         ...
 
-    def mixtures(self, weights: Tensor) -> Tensor:
-        """The sums of w_ij x_i for each j, (k, d) in float64."""
+    def weighted_sums(self, weights: Tensor) -> Tensor:
+        """The sums of w_ij x_i over i for each j, (k, d) in float64."""
         ...
 
     def take(self, indices: Tensor) -> Tensor:
@@ -52,26 +53,29 @@ class Rows(Protocol):
         ...
 
     def directions(self) -> "Rows":
-        """The same rows divided by their norms; zeros stay zeros."""
+        """These rows divided by their norms; zeros stay zeros."""
         ...
 
 
+# |x|^2 - 2 x c + |c|^2 has a rounding error of about eps (|x|^2 + |c|^2). A result below 2**-10 of
+# that sum has lost 10 bits or more, and is computed again from the differences.
 _CANCELLED = 2.0**-10
-"""Below this part of |x|^2 + |c|^2, a squared distance is computed again from differences."""
-_TOGETHER = 1 << 14
-"""Rows whose mixtures are added up in the precision of the rows."""
+# Pairs of points and centers whose differences are held at a time; bounds temporary memory.
 _PAIRS = 1 << 12
-"""Pairs of points and centers whose differences are held at a time."""
+# Rows whose weighted sums are added up in the precision of the rows. Longer products would lose
+# digits in float32: leaves have up to 2**20 rows on a GPU.
+_SUMMED = 1 << 14
 
 
 def _distances_to_all(rows: Rows, centers: Tensor) -> Tensor:
+    """Expand the squares; where they nearly cancel, use the differences."""
     norms = rows.squared_norms()[:, None]
     squares = (rows.scores(centers) + norms).clamp_(min=0)
     cancelled = squares <= _CANCELLED * (norms + torch.linalg.vecdot(centers, centers))
     for pairs in torch.split(cancelled.nonzero(), _PAIRS):
         points, near = pairs.unbind(dim=1)
-        away = rows.take(points) - centers[near]
-        squares[points, near] = torch.linalg.vecdot(away, away)
+        difference = rows.take(points) - centers[near]
+        squares[points, near] = torch.linalg.vecdot(difference, difference)
     return squares
 
 
@@ -91,8 +95,8 @@ class DenseRows:
     def squared_distances(
         self, centers: Float[Tensor, "k d"], labels: Int[Tensor, " m"]
     ) -> Float[Tensor, " m"]:
-        away = self.points - centers[labels]
-        return torch.linalg.vecdot(away, away)
+        difference = self.points - centers[labels]
+        return torch.linalg.vecdot(difference, difference)
 
     def distances_to_all(self, centers: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:
         return _distances_to_all(self, centers)
@@ -105,14 +109,14 @@ class DenseRows:
             points = points * weights[:, None]
         return add_by_label(points, labels, n_clusters)
 
-    def mixtures(self, weights: Float[Tensor, "m k"]) -> Float[Tensor, "k d"]:
+    def weighted_sums(self, weights: Float[Tensor, "m k"]) -> Float[Tensor, "k d"]:
         points = self.points.to(weights.dtype)
-        count = len(weights) // _TOGETHER
-        whole = count * _TOGETHER
+        count = len(weights) // _SUMMED
+        whole = count * _SUMMED
         rest = (weights[whole:].mT @ points[whole:]).double()
         if count == 0:
             return rest
-        cut, rows = (part[:whole].view(count, _TOGETHER, -1) for part in (weights, points))
+        cut, rows = (part[:whole].view(count, _SUMMED, -1) for part in (weights, points))
         return (cut.mT @ rows).double().sum(dim=0) + rest
 
     def take(self, indices: Int[Tensor, " r"]) -> Float[Tensor, "r d"]:
@@ -122,7 +126,8 @@ class DenseRows:
         return DenseRows(self.points[start:stop], None)
 
     def directions(self) -> "DenseRows":
-        largest = self.points.abs().amax(dim=1, keepdim=True)  # the scale of a row is no matter
+        # Divide by the largest value first: squares of the values could overflow or vanish.
+        largest = self.points.abs().amax(dim=1, keepdim=True)
         scaled = self.points / torch.where(largest > 0, largest, 1)
         norms = scaled.norm(dim=1, keepdim=True)
         return DenseRows(scaled / torch.where(norms > 0, norms, 1), None)
@@ -159,11 +164,14 @@ class SparseRows:
         self, labels: Int[Tensor, " m"], n_clusters: int, weights: Tensor | None
     ) -> Float[Tensor, "k d"]:
         m = self.matrix.shape[0]
-        each = np.ones(m) if weights is None else weights.double().numpy()
-        groups = sparse.csc_matrix((each, labels.numpy(), np.arange(m + 1)), shape=(n_clusters, m))
-        return torch.from_numpy((groups @ self.matrix).toarray(order="C").astype(np.float64))
+        masses = np.ones(m) if weights is None else weights.double().numpy()
+        # The matrix (k, m) with the mass of row i at (label i, i): one entry for each column.
+        members = sparse.csc_matrix(
+            (masses, labels.numpy(), np.arange(m + 1)), shape=(n_clusters, m)
+        )
+        return torch.from_numpy((members @ self.matrix).toarray(order="C").astype(np.float64))
 
-    def mixtures(self, weights: Float[Tensor, "m k"]) -> Float[Tensor, "k d"]:
+    def weighted_sums(self, weights: Float[Tensor, "m k"]) -> Float[Tensor, "k d"]:
         return torch.from_numpy((self.matrix.T @ weights.double().numpy()).T)
 
     def take(self, indices: Int[Tensor, " r"]) -> Float[Tensor, "r d"]:

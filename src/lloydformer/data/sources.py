@@ -1,20 +1,44 @@
 """`lf.data.open`: any source of points as re-readable blocks."""
 
 import os
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from lloydformer.data.array_source import ArraySource
+from lloydformer.data.array_api import tensor_from_numpy
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.frames import FrameSource
-from lloydformer.data.opened import OpenedTable, convert, open_table
-from lloydformer.data.scaling import Scale, scaling_of
+from lloydformer.data.column_statistics import Scale, fit_scaling
+from lloydformer.data.columns import choose_columns
+from lloydformer.data.conversion import (
+    ROWS,
+    Conversion,
+    MissingValues,
+    fill_missing,
+    find_fills,
+    refuse_unknown_words,
+)
+from lloydformer.data.csv_table import open_csv
+from lloydformer.data.mapped_files import concatenate
+from lloydformer.data.numpy_files import map_npy, read_npz
+from lloydformer.data.openml import read_openml
+from lloydformer.data.paths import (
+    KINDS,
+    PREFIX,
+    SHEETS,
+    STANDARD_INPUT,
+    check_path,
+    default_separator,
+    file_kind,
+    resolve_path,
+)
+from lloydformer.data.spreadsheets import open_sheet
+from lloydformer.data.table import ColumnSurvey, Table, TableBatch, object_array
 from lloydformer.data.table_options import Missing, TableOptions
-from lloydformer.data.tables import arrow_source, arrow_stream_source
+from lloydformer.data.text_file import TextFile
+from lloydformer.data.typed_tables import ArrayTable, FrameTable, open_arrow, open_parquet
 
 
 def open(
@@ -97,32 +121,240 @@ def open(
     array([[7.]])
     """
     options = TableOptions(
-        None if columns is None else tuple(columns), tuple(exclude), tuple(one_hot), numeric_only,
-        None, missing, sep, decimal, encoding, header,
-    )  # fmt: skip
-    return blocks_of(_opened(source, options), scale)
+        columns=None if columns is None else tuple(columns),
+        exclude=tuple(exclude),
+        one_hot=tuple(one_hot),
+        numeric_only=numeric_only,
+        missing=missing,
+        sep=sep,
+        decimal=decimal,
+        encoding=encoding,
+        header=header,
+    )
+    return to_blocks(convert(_open_source(source, options)), scale)
 
 
-def blocks_of(opened: OpenedTable, scale: Scale | None = None) -> TensorBlocks:
-    """The points of an opened table as blocks."""
-    with warnings.catch_warnings():  # nothing writes to a mapped file
-        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-        points = torch.from_numpy(opened.points)
-    scaling = None if scale is None else scaling_of(points, scale)
+def to_blocks(opened: "OpenedTable", scale: Scale | None = None) -> TensorBlocks:
+    """Return the points of an opened table as blocks."""
+    points = tensor_from_numpy(opened.points)
+    scaling = None if scale is None else fit_scaling(points, scale)
     mapped = isinstance(opened.points, np.memmap)
     return TensorBlocks(points, scaling=scaling, names=opened.names, mapped=mapped)
 
 
-def _opened(source: Any, options: TableOptions) -> OpenedTable:
+@dataclass(frozen=True)
+class OpenedTable:
+    """Points (n, d), and how they came about.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, d)
+        The points, finite numbers.
+    conversion : Conversion
+        The features they are made of.
+    notes : tuple of str
+        What was detected, left out, dropped and filled in, for the user.
+    dropped : ndarray of int
+        Rows of the table that have no point, counted from 0.
+    source : Table
+        The table.
+    """
+
+    points: np.ndarray
+    conversion: Conversion
+    notes: tuple[str, ...]
+    dropped: np.ndarray
+    source: Table
+
+    @property
+    def id_column(self) -> str | None:
+        """The column that names the rows."""
+        return self.source.options.id_column
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table, those that were dropped included."""
+        return len(self.points) + len(self.dropped)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns of points; None if those of the table have none."""
+        return self.conversion.labels if self.conversion.named else None
+
+    def ids(self) -> Iterator[np.ndarray]:
+        """Yield the names of the rows, block by block, as the file has them."""
+        assert self.id_column is not None
+        for batch in self.source.batches([], self.source.find([self.id_column])):
+            yield object_array(["" if text is None else str(text) for text in batch.texts[0]])
+
+
+def rows_in_table(rows: np.ndarray, dropped: np.ndarray) -> np.ndarray:
+    """Return the rows of the table that became these rows of points, all counted from 0.
+
+    >>> rows_in_table(np.array([0, 1, 2]), np.array([0, 2]))
+    array([1, 3, 4])
+    """
+    before = dropped - np.arange(len(dropped))  # points before each row that was dropped
+    return rows + np.searchsorted(before, rows, side="right")
+
+
+def open_table(
+    name: str, options: TableOptions, conversion: Conversion | None = None
+) -> OpenedTable:
+    """Open a file, a folder, standard input or a set of OpenML.
+
+    `conversion`: that of a fit, to be applied again; by default it is chosen by the options.
+    """
+    if conversion is not None:
+        options = replace(options, expected=tuple(f.column for f in conversion.features))
+    return convert(_open_source(name, options), conversion)
+
+
+def _open_source(source: Any, options: TableOptions) -> Table:
     if isinstance(source, np.ndarray):
-        return convert(ArraySource("source", source), options)
+        return ArrayTable("source", source, options)
     if hasattr(source, "iloc"):
-        return convert(FrameSource(source, options), options)
-    if hasattr(source, "to_batches"):
-        return convert(arrow_source(source, options), options)
-    if hasattr(source, "__arrow_c_stream__"):
-        return convert(arrow_stream_source(source, options), options)
+        return FrameTable(source, options)
+    if hasattr(source, "to_batches") or hasattr(source, "__arrow_c_stream__"):
+        return open_arrow(source, options)
     if not isinstance(source, str | os.PathLike):
-        raise ValueError(f"source: found {type(source).__name__}; pass a path, an array, a data "
-                         "frame, an Arrow table or openml:NAME")  # fmt: skip
-    return open_table(str(source), options)
+        raise ValueError(
+            f"source: found {type(source).__name__}; pass a path, an array, a data frame, an Arrow "
+            "table or openml:NAME"
+        )
+    name = str(source)
+    if name.startswith(PREFIX):
+        return read_openml(name, options)
+    return open_file(Path(name) if name == STANDARD_INPUT else resolve_path(name), options)
+
+
+def open_file(path: Path, options: TableOptions) -> Table:
+    """Open a file, all files of a folder, or standard input."""
+    if path.is_dir():
+        files = sorted(f for f in path.iterdir() if file_kind(f) in KINDS)
+        if not files:
+            raise ValueError(f"{path}: no .csv, .parquet, .npy or .npz file in this folder")
+        return FolderTable(path, [open_file(file, options) for file in files])
+    if str(path) != STANDARD_INPUT:
+        check_path(path)
+    kind = file_kind(path)
+    if kind == ".parquet":
+        return open_parquet(path, options)
+    if kind in (".npy", ".npz"):
+        read = map_npy if kind == ".npy" else read_npz
+        return ArrayTable(str(path), read(path), options)
+    if kind in SHEETS:
+        return open_sheet(path, options)
+    return open_csv(TextFile.at(path), options, default_separator(kind))
+
+
+class FolderTable(Table):
+    """The tables of a folder one after the other; columns are found in each by their names."""
+
+    def __init__(self, path: Path, tables: list[Table]) -> None:
+        first = tables[0]
+        super().__init__(str(path), first.names, first.width, first.options)
+        self.tables, self.notes = tables, first.notes
+        self._counts: list[int] = []  # rows of the tables that have been read
+
+    @property
+    def index_columns(self) -> frozenset[str]:
+        return self.tables[0].index_columns
+
+    def batches(self, numbers: Sequence[int], texts: Sequence[int]) -> Iterator[TableBatch]:
+        self._counts = []
+        for table in self.tables:
+            count = 0
+            for batch in table.batches(self._find_in(table, numbers), self._find_in(table, texts)):
+                count += len(batch)
+                yield batch
+            self._counts.append(count)
+
+    def _find_in(self, table: Table, columns: Sequence[int]) -> list[int]:
+        """Return the indices of these columns of the first table in another one."""
+        if table.names == self.names and table.width == self.width:
+            return list(columns)
+        wanted = [self.names[i] for i in columns] if self.names is not None else []
+        if self.names is None or table.names is None or not set(wanted) <= set(table.names):
+            raise ValueError(
+                f"{table.name}: its columns differ from those of "
+                f"{Path(self.tables[0].name).name}; put files with the same columns in a folder, "
+                "or choose columns"
+            )
+        return table.find(wanted)
+
+    def survey(self, n_rows: int | None = None) -> list[ColumnSurvey]:
+        """Count in all tables: a column is numeric if it is so in each."""
+        found = self.tables[0].survey(n_rows)
+        for table in self.tables[1:]:
+            for own, other in zip(found, table.survey(n_rows), strict=False):
+                own.numbers += other.numbers
+                own.missing += other.missing
+                own.n_words += other.n_words
+                own.place, own.word = own.place or other.place, own.word or other.word
+        return found
+
+    def locate(self, row: int) -> str:
+        for table, count in zip(self.tables, [*self._counts, 0], strict=False):
+            if row < count or table is self.tables[-1]:
+                return f"{Path(table.name).name}: {table.locate(row)}"
+            row -= count
+        raise IndexError(row)
+
+
+def convert(table: Table, conversion: Conversion | None = None) -> OpenedTable:
+    """Convert a table to points.
+
+    Raises `ValueError` if it has no rows, infinite values, or missing ones that the options do not
+    allow.
+    """
+    known, policy, notes = conversion is not None, table.options.missing, [*table.notes]
+    if conversion is None:
+        conversion, more = choose_columns(table)
+        notes += [f"{table.name}: {note}" for note in more]
+    else:
+        conversion = conversion.fit_to_table(table)
+        if policy == "median":
+            refuse_unknown_words(table, conversion)
+    points, missing = _read_points(table, conversion, drop=policy == "drop")
+    missing.refuse_infinite(table)
+    if policy == "error":
+        missing.refuse(table, known)
+    if len(points) == 0 and missing.first is None:
+        raise ValueError(f"{table.name}: found no rows; points are rows of numbers")
+    if len(points) == 0:
+        raise ValueError(
+            f"{table.name}: all {missing.n_rows:,} rows have a missing value ({missing.summary}); "
+            "leave out the columns that lack most"
+        )
+    dropped = np.concatenate([*missing.dropped, np.empty(0, dtype=np.int64)])
+    if policy == "median" and not known:
+        conversion = find_fills(table.name, points, conversion)
+    if policy == "median" and missing.first is not None:
+        points = fill_missing(points, conversion)
+        notes.append(
+            f"{table.name}: missing values filled in with the median, or the most common category "
+            f"({missing.summary})"
+        )
+    if len(dropped):
+        notes.append(
+            f"{table.name}: {len(dropped):,} of {missing.n_rows:,} rows with missing values "
+            f"dropped ({missing.summary}); their labels are empty"
+        )
+    return OpenedTable(points, conversion, tuple(notes), dropped, table)
+
+
+def _read_points(
+    table: Table, conversion: Conversion, drop: bool
+) -> tuple[np.ndarray, MissingValues]:
+    numbers, texts = conversion.find_columns(table)
+    whole = table.whole(numbers) if isinstance(table, ArrayTable) else None
+    missing = MissingValues(conversion, drop)
+    if whole is not None:  # an array without missing values stays where it is
+        for _ in missing.filter(whole[i : i + ROWS] for i in range(0, len(whole), ROWS)):
+            pass
+        if not drop or missing.first is None:
+            return whole, missing
+        missing = MissingValues(conversion, drop)
+    batches = map(conversion.to_points, table.batches(numbers, texts))
+    return concatenate(missing.filter(batches)), missing

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 
 from lloydformer.data.blocks import Blocks
-from lloydformer.data.sparse_on_gpu import SparseOnGpu
-from lloydformer.data.streamed import StreamedBlocks
+from lloydformer.data.sparse_blocks import SparseOnGpu
+from lloydformer.data.streamed_blocks import StreamedBlocks
 from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.contract import Engine
-from lloydformer.engines.cuda import cuda_engine
+from lloydformer.engines.cuda import load_cuda_engine
 from lloydformer.engines.native import Native, instruction_set
-from lloydformer.engines.parts import InParts, PartsBlocks
+from lloydformer.engines.partitioned import PartitionedBlocks, PartitionedEngine
 
 ENGINES: dict[str, Callable[[], Engine]] = {
-    "native": Native, "chunked": Chunked, "cuda": cuda_engine,
+    "native": Native, "chunked": Chunked, "cuda": load_cuda_engine,
 }  # fmt: skip
 """Engines by the name that `engine=` takes."""
 
@@ -42,8 +42,8 @@ def choose(name: str, blocks: Blocks) -> Engine:
     """
     if name not in ("auto", *ENGINES):
         raise ValueError(f'engine: found {name!r}; pass "auto" or one of {", ".join(ENGINES)}')
-    if isinstance(blocks, PartsBlocks):
-        return InParts()
+    if isinstance(blocks, PartitionedBlocks):
+        return PartitionedEngine()
     if name == "auto" and blocks.layout.device.type == "cuda":
         name = "cuda"
     if isinstance(blocks, StreamedBlocks | SparseOnGpu):

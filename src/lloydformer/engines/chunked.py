@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from lloydformer.data.blocks import Blocks, ranges
+from lloydformer.data.blocks import Blocks, leaf_ranges
 from lloydformer.data.layout import Layout
 from lloydformer.engines.draws import RowMasses, draw_independently, draw_successively
 from lloydformer.engines.state import PointState
@@ -109,7 +109,7 @@ class ChunkedSession(Session):
     def leaf_masses(self, by: DrawnBy) -> Tensor:
         """The sums of these masses in each leaf."""
         of = self.row_masses(by)
-        return torch.stack([of(*leaf).sum() for leaf in ranges(self.layout)])
+        return torch.stack([of(*leaf).sum() for leaf in leaf_ranges(self.layout)])
 
     @cached_property
     def _pool(self) -> Executor:
@@ -120,7 +120,7 @@ class ChunkedSession(Session):
     @cached_property
     def _groups(self) -> list[Leaves]:
         """Aligned subtrees of the tree of sums; their size changes no bit."""
-        leaves, size = list(ranges(self.layout)), _GROUP
+        leaves, size = list(leaf_ranges(self.layout)), _GROUP
         while size > 1 and len(leaves) < size * _GROUPS:
             size //= 2
         return [leaves[i : i + size] for i in range(0, len(leaves), size)]

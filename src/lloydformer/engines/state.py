@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.data.layout import Layout
-from lloydformer.data.scratch import scratch_array
+from lloydformer.data.mapped_files import scratch_array
 
 _KINDS = {
     torch.int32: np.int32, torch.float32: np.float32, torch.float64: np.float64,

@@ -1,12 +1,14 @@
 """What every estimator does; one of them only names its recipe and its attributes."""
 
+import math
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from copy import copy
 from functools import lru_cache
 from numbers import Integral, Real
 from os import PathLike
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,63 +23,50 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.data.blocks import Blocks, count_weighted, ranges
+from lloydformer.data.array_api import to_tensor
+from lloydformer.data.blocks import Blocks, count_positive_weights, leaf_ranges
 from lloydformer.data.layout import Layout
-from lloydformer.data.namespaces import tensor_of
 from lloydformer.data.rows import Rows
 from lloydformer.data.shard import Shard
 from lloydformer.engines import choose
-from lloydformer.engines.dask.pieces import is_array, is_collection
-from lloydformer.engines.parts import LabelsOnParts, PartsBlocks
-from lloydformer.estimators.checkpoints import checkpointed, in_parts
-from lloydformer.estimators.matching import earlier_centers, order_after, renumbered
+from lloydformer.engines.dask.chunks import is_array, is_collection
+from lloydformer.engines.partitioned import DistributedLabels, PartitionedBlocks
+from lloydformer.estimators.checkpoint import open_as_partition, open_checkpoint
+from lloydformer.estimators.initial_centers import InitialCenters
+from lloydformer.estimators.matching import match_clusters, read_match_to, renumber
 from lloydformer.estimators.one_pass import one_pass
 from lloydformer.estimators.parameter_checks import (
     Interval,
     StrOptions,
     checked_fit,
-    parameters_hold,
+    find_invalid_parameter,
 )
 from lloydformer.estimators.saved import Saved
 from lloydformer.estimators.shards import read_shard
 from lloydformer.estimators.source import Source, View, read
-from lloydformer.estimators.starts import Starts
-from lloydformer.estimators.warm import warmed
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
 from lloydformer.plans.session import Session
-from lloydformer.solving.descent import Progress
+from lloydformer.solving.driver import Interrupted, Restarts, Result, solve
+from lloydformer.solving.iterations import PlanIterations
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.solve import Course, Interrupted, Result, solve
-from lloydformer.solving.solve import Starts as InitialCenters
+from lloydformer.solving.run import Callback, FitAlgorithm, FitContext, Progress
 
-_PART = 1 << 18
-"""Chunk size of a pass over the labels; bounds temporary memory."""
-
-
-_lowered = lru_cache(maxsize=64)(lower)
-"""Recipes are values: equal ones come to the same plan."""
-
-_last: list[tuple[Recipe, Plan]] = []
-"""The recipe of the last call, and its plan."""
+# Chunk size of a pass over the labels; bounds temporary memory (labels are indices of 8 bytes).
+_CHUNK = 1 << 18
 
 
-def _plan_of(recipe: Recipe) -> Plan:
-    """The plan of a recipe; if it is the recipe of the last call, without hashing all its parts."""
-    for known, plan in _last:
-        if known is recipe:
-            return plan
-    plan = _lowered(recipe)
-    _last[:] = [(recipe, plan)]
-    return plan
+# Recipes are values: equal ones are lowered to the same plan. Lowering takes 0.6 ms, as long as a
+# small fit.
+_lower_once = lru_cache(maxsize=64)(lower)
 
 
-def _n_seen(labels: Tensor | LabelsOnParts, n_clusters: int) -> int:
-    """The number of clusters that have points."""
-    if isinstance(labels, LabelsOnParts):
-        return labels.n_seen(n_clusters)
+def _count_clusters(labels: Tensor | DistributedLabels, n_clusters: int) -> int:
+    """Return the number of clusters that have points."""
+    if isinstance(labels, DistributedLabels):
+        return labels.count_clusters(n_clusters)
     seen = torch.zeros(n_clusters, dtype=torch.bool, device=labels.device)
-    for part in torch.split(labels, _PART):
+    for part in torch.split(labels, _CHUNK):
         seen[part.long()] = True
     return int(seen.sum())
 
@@ -138,26 +127,24 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         raise NotImplementedError
 
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
-        """The recipe, lowered; a plan that draws takes its seed from `random_state`."""
-        plan = _plan_of(self._recipe())
-        return plan if rng is None else plan.seeded(int(rng.randint(2**31 - 1)))
+        """Return the lowered recipe; a plan that draws takes its seed from `random_state`."""
+        plan = _lower_once(self._recipe())
+        return plan if rng is None else plan.with_seed(int(rng.randint(2**31 - 1)))
 
     def _rules(self) -> Rules:
         return Rules(int(self.max_iter), float(self.tol), self.empty)
 
-    def _course(self, session: Session, rng: np.random.RandomState) -> Course | None:
-        """What is run from each start; None for the plan's iterations."""
-        return None
-
-    def _begin(
-        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
-    ) -> tuple[InitialCenters, Course | None]:
-        """Where starts begin, and what is run from each."""
-        return starts, self._course(session, rng)
-
-    def _tuned(self, plan: Plan) -> Plan:
-        """The plan, with what `_begin` has found in the data."""
-        return plan
+    def _prepare(
+        self,
+        initial: InitialCenters,
+        blocks: Blocks,
+        session: Session,
+        rng: np.random.RandomState,
+        deadline: float,
+    ) -> tuple[Plan, Restarts, FitAlgorithm]:
+        """Return what a fit runs: the plan, initial centers for each restart, the algorithm."""
+        restarts = Restarts(initial.n_restarts, initial.generate(session))
+        return self._plan(rng), restarts, PlanIterations()
 
     @checked_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Clusterer":
@@ -193,51 +180,64 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         >>> lf.SoftKMeans(1).fit([[0.0], [2.0]]).cluster_centers_
         array([[1.]])
         """
-        source = in_parts(self, self._read(X, sample_weight, reset=True))
+        source = self._read(X, sample_weight, reset=True)
+        # Classes of other packages may lack parameters that are newer than they are.
+        has_checkpoint = getattr(self, "checkpoint", None) is not None
+        if has_checkpoint:
+            source = open_as_partition(self, source)
         self._check_size(source.blocks)
+        earlier = self._earlier_centers(source.blocks.layout)
         rng = source.generator(self.random_state)
-        self._earlier(source.blocks.layout)  # raises before the work
-        starts = Starts(warmed(self), X, source.blocks.layout, rng)
-        self._n_init = starts.n_starts
-        with (
-            self._open(source.blocks) as session,
-            checkpointed(self, source, session, starts, rng),
-        ):
-            plan = self._plan(rng)
-            begin, course = self._begin(starts, source.blocks, session, rng)
-            plan = self._tuned(plan)
+        initial = InitialCenters(self, X, source.blocks.layout, rng)
+        self._n_init = initial.n_restarts
+        stopped: Interrupted | None = None
+        with ExitStack() as resources:
+            session = resources.enter_context(self._open(source.blocks))
+            checkpoint = None
+            if has_checkpoint:
+                opening = open_checkpoint(self, source, session, initial, rng)
+                checkpoint = resources.enter_context(opening)
+            limit, callback = getattr(self, "time_limit", None), self._callback()
+            deadline = math.inf if limit is None else perf_counter() + float(limit)
+            plan, restarts, algorithm = self._prepare(
+                initial, source.blocks, session, rng, deadline
+            )
+            watched = callback is not None
+            context = FitContext.create(
+                plan, session, self._rules(), watched=watched, deadline=deadline
+            )
             try:
-                result = solve(plan, session, begin, self._rules(), self._report(), course)
+                result = solve(context, restarts, algorithm, callback, checkpoint)
             except Interrupted as stop:
-                if stop.result is not None:
-                    self._keep(self._numbered(stop.result, session.layout), source)
-                raise
-            self._keep(self._numbered(result, session.layout), source)
+                if stop.result is None:
+                    raise
+                stopped, result = stop, stop.result
+            if earlier is not None:
+                result = renumber(result, match_clusters(result.centers, earlier))
+            self._store(result, source)
+            if stopped is not None:
+                raise stopped
         return self
 
     def _open(self, blocks: Blocks) -> AbstractContextManager[Session]:
         """A session on the engine for these data."""
         return choose(self.engine, blocks).open(blocks)
 
-    def _earlier(self, layout: Layout) -> Tensor | None:
-        """The centers of `match_to`; classes of other packages may not have this parameter."""
+    def _earlier_centers(self, layout: Layout) -> Tensor | None:
+        """Return the centers of `match_to`; raise `ValueError` for those that do not fit."""
         given = getattr(self, "match_to", None)
-        return None if given is None else earlier_centers(given, layout)
+        return None if given is None else read_match_to(given, layout)
 
-    def _numbered(self, result: Result, layout: Layout) -> Result:
-        """The result, its clusters numbered after those of `match_to`."""
-        earlier = self._earlier(layout)
-        if earlier is None:
-            return result
-        return renumbered(result, order_after(result.centers, earlier))
-
-    def _keep(self, result: Result, source: Source) -> None:
+    def _store(self, result: Result, source: Source) -> None:
         """Set the fitted attributes."""
         layout, labels = source.blocks.layout, result.labels
         self._view = View(layout.origin, layout.scaling)
-        self.cluster_centers_ = source.out(layout.returned(result.centers))
-        if not all(result.outcome.masses or (0.0,)):  # else every cluster has points
-            self._warn_if_fewer(labels)
+        self.cluster_centers_ = source.out(layout.to_data_units(result.centers))
+        if not all(result.outcome.masses or (0.0,)):  # a cluster may have no points
+            count = _count_clusters(labels, int(self.n_clusters))
+            message = self._describe_fewer_clusters(count)
+            if message is not None:
+                warnings.warn(message, ConvergenceWarning, stacklevel=4)
         if result.trimmed is not None and isinstance(labels, Tensor):
             labels.masked_fill_(result.trimmed, -1)
         self.labels_ = source.out(labels)
@@ -246,17 +246,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self.objective_history_ = np.array(result.outcome.history)
         self._n_features_out = self.n_clusters
 
-    def _warn_if_fewer(self, labels: Tensor | LabelsOnParts) -> None:
-        words = self._words_of_fewer(_n_seen(labels, int(self.n_clusters)))
-        if words is not None:
-            warnings.warn(words, ConvergenceWarning, stacklevel=4)
-
-    def _words_of_fewer(self, found: int) -> str | None:
-        """What to warn of if this number of clusters have points; None if all is well."""
-        if found == self.n_clusters:
+    def _describe_fewer_clusters(self, count: int) -> str | None:
+        """Return a warning if only `count` clusters have points; None if all have."""
+        if count == self.n_clusters:
             return None
         return (
-            f"Number of distinct clusters ({found}) found smaller than n_clusters "
+            f"Number of distinct clusters ({count}) found smaller than n_clusters "
             f"({self.n_clusters}). Possibly due to duplicate points in X."
         )
 
@@ -272,31 +267,35 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return source.without_zero_rows(getattr(self, "zero_rows", "refuse"))
 
     def _check_size(self, blocks: Blocks) -> None:
-        count = blocks.n_weighted if isinstance(blocks, PartsBlocks) else count_weighted(blocks)
+        count = (
+            blocks.n_weighted
+            if isinstance(blocks, PartitionedBlocks)
+            else count_positive_weights(blocks)
+        )
         if count < self.n_clusters:
             raise ValueError(
                 f"n_samples={count} should be >= n_clusters={self.n_clusters}."
                 + (" Rows of weight 0 do not count." if count < blocks.layout.n_rows else "")
             )
 
-    def _report(self) -> Any:
-        """The user's callback, and with `verbose` a line for each iteration."""
+    def _callback(self) -> Callback | None:
+        """Return the user's callback, which with `verbose` also prints a line."""
         if not self.verbose:
             return self.callback
 
-        def say(progress: Progress) -> None:
+        def print_line(progress: Progress) -> None:
             print(f"Iteration {progress.iteration}, objective {progress.objective}.")
             if self.callback is not None:
                 self.callback(progress)
 
-        return say
+        return print_line
 
     def _centers(self, layout: Layout) -> Tensor:
         """The fitted centers in the coordinates and the precision of the rows.
 
         They are contiguous: the last bits of a product depend on the memory layout of its factors.
         """
-        placed = layout.place(tensor_of(self.cluster_centers_)).to(layout.dtype)
+        placed = layout.to_row_units(to_tensor(self.cluster_centers_)).to(layout.dtype)
         return placed.clone(memory_format=torch.contiguous_format)
 
     def _finish(self, X: Any, sample_weight: Any = None) -> tuple[Any, float]:
@@ -304,7 +303,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         source = self._read(X, sample_weight, reset=False)
         with self._open(source.blocks) as session:
             final = self._plan().finish(session, self._centers(session.layout))
-            (inertia,) = session.layout.in_given_units(final.inertia)
+            (inertia,) = session.layout.apply_weight_unit(final.inertia)
             return source.out(session.labels()), inertia
 
     def predict(self, X: Any) -> Any:
@@ -343,7 +342,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _lazily(self, method: str, X: Any, width: int | None, dtype: Any = None) -> Any:
         """A method for each block of a dask collection, as a dask array in the chunks of X."""
-        from lloydformer.engines.dask.collections import mapped
+        from lloydformer.engines.dask.collections import map_chunks
 
         model = copy(self)
         for name in ("labels_", "outliers_"):  # not sent to the workers
@@ -352,7 +351,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         if dtype is None:
             single = is_array(X) and X.dtype == np.float32
             dtype = np.float32 if single else np.float64
-        return mapped(X, getattr(model, method), width, np.dtype(dtype))
+        return map_chunks(X, getattr(model, method), width, np.dtype(dtype))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Cluster the rows of X and return their labels.
@@ -429,7 +428,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         check_is_fitted(self)
         source = self._read(X, reset=False)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
-        leaves = ranges(blocks.layout)
+        leaves = leaf_ranges(blocks.layout)
         return source.out(torch.cat([function(blocks.read(*leaf), centers) for leaf in leaves]))
 
     def _distance(self, squares: Tensor) -> Tensor:
@@ -502,7 +501,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         -2.0
         """
         check_is_fitted(self)
-        rows = one_pass(self, X, sample_weight) if self._plan().counts_all else None
+        rows = one_pass(self, X, sample_weight) if self._plan().has_plain_inertia else None
         inertia = None if rows is None else rows.inertia()
         return -(self._finish(X, sample_weight)[1] if inertia is None else inertia)
 
@@ -513,7 +512,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return tags
 
     def _validate_params(self) -> None:
-        if not parameters_hold(self):
+        if find_invalid_parameter(self) is not None:
             super()._validate_params()
 
     def check_parameters(self) -> None:
@@ -589,10 +588,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             return self._lazily("distances_to_centers", X, None)
         source = self._read(X, reset=False)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
-        own = tensor_of(self.predict(X) if labels is None else labels).to(centers.device)
+        own = to_tensor(self.predict(X) if labels is None else labels).to(centers.device)
         parts = [
             self._own_distances(blocks.read(start, stop), centers, own[start:stop].long())
-            for start, stop in ranges(blocks.layout)
+            for start, stop in leaf_ranges(blocks.layout)
         ]
         return source.out(torch.cat(parts))
 

@@ -1,6 +1,7 @@
 """Any recipe as an estimator: lowered where possible, literal otherwise."""
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,23 +12,20 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import LimitingSoftmax
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.trace import Trace
-from lloydformer.data.blocks import ranges
+from lloydformer.data.blocks import Blocks, leaf_ranges
 from lloydformer.data.shard import Shard
 from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.checkpoints import refuse_checkpoint
+from lloydformer.estimators.checkpoint import refuse_checkpoint
+from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.parameter_checks import checked_fit
-from lloydformer.estimators.random_state import generator_of
 from lloydformer.estimators.source import Source
-from lloydformer.estimators.starts import Starts
-from lloydformer.estimators.warm import warmed
 from lloydformer.numerics.checks import check_zero_sum
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import LoweringError, lower
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.session import Session
-from lloydformer.solving.descent import Outcome, Progress
-from lloydformer.solving.solve import Result
+from lloydformer.solving.driver import Restarts
+from lloydformer.solving.run import AlgorithmRun, FitAlgorithm, FitContext, HistoryRecorder, Outcome
 
 
 class CircuitClusterer(Clusterer):
@@ -201,7 +199,7 @@ class CircuitClusterer(Clusterer):
                 plan = lower(recipe)
             except LoweringError:
                 continue
-            return plan if rng is None else plan.seeded(int(rng.randint(2**31 - 1)))
+            return plan if rng is None else plan.with_seed(int(rng.randint(2**31 - 1)))
         return MeansPlan(directions=self._directions)
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
@@ -214,7 +212,7 @@ class CircuitClusterer(Clusterer):
             )
         source = super()._read(X, sample_weight, reset=reset)
         if checks_rows:
-            for start, stop in ranges(source.blocks.layout):
+            for start, stop in leaf_ranges(source.blocks.layout):
                 rows = source.blocks.read(start, stop)
                 check_zero_sum("X", rows.take(torch.arange(stop - start)))
         return source
@@ -263,54 +261,88 @@ class CircuitClusterer(Clusterer):
                 f"recipe: {self._recipe().name} leaves its weights free, and here they would be "
                 "untrained; use LearnedKMeans, which has trained ones"
             )
+        reason = self._why_literal()
+        if reason is not None:
+            if sample_weight is not None:
+                raise ValueError(f"sample_weight: literal circuits have none; {reason}")
+            if isinstance(X, Shard):
+                raise ValueError(f"X: found a Shard; ranks run folds, and {reason}")
+            refuse_checkpoint(self, f"literal circuits have none; {reason}")
+        super().fit(X, sample_weight=sample_weight)
+        self.lowered_ = reason is None
+        return self
+
+    def _why_literal(self) -> LoweringError | None:
+        """Return why the recipe cannot be lowered; None if it can."""
         try:
             lower(self._recipe())
         except LoweringError as reason:
-            if sample_weight is not None:
-                raise ValueError(f"sample_weight: literal circuits have none; {reason}") from None
-            if isinstance(X, Shard):
-                raise ValueError(f"X: found a Shard; ranks run folds, and {reason}") from None
-            refuse_checkpoint(self, f"literal circuits have none; {reason}")
-            self._fit_literally(X)
-            self.lowered_ = False
-            return self
-        super().fit(X, sample_weight=sample_weight)
-        self.lowered_ = True
-        return self
+            return reason
+        return None
 
-    def _fit_literally(self, X: Any) -> None:
-        source = self._read(X, reset=True)
-        self._check_size(source.blocks)
-        rng, layout = generator_of(self.random_state), source.blocks.layout
-        starts = Starts(warmed(self), X, layout, rng)
-        with self._open(source.blocks) as session:
-            points = session.gather(torch.arange(layout.n_rows, device=layout.device))
-            tried = [
-                self._finished(session, self._deepen(points, centers, number, rng))
-                for number, centers in enumerate(starts(session))
-            ]
-        self._n_init = starts.n_starts
-        best = min(tried, key=lambda result: result.inertia)
-        self._keep(self._numbered(best, layout), source)
+    def _prepare(
+        self,
+        initial: InitialCenters,
+        blocks: Blocks,
+        session: Session,
+        rng: np.random.RandomState,
+        deadline: float,
+    ) -> tuple[Plan, Restarts, FitAlgorithm]:
+        if self._why_literal() is None:
+            return super()._prepare(initial, blocks, session, rng, deadline)
+        layout = session.layout
+        points = session.gather(torch.arange(layout.n_rows, device=layout.device))
+        circuit = Circuit(self._recipe(), layout.n_features, int(self.n_clusters))
+        restarts = Restarts(initial.n_restarts, initial.generate(session))
+        return self._plan(), restarts, LiteralCircuit(circuit, points, rng)
 
-    def _deepen(
-        self, points: Tensor, centers: Tensor, number: int, rng: np.random.RandomState
-    ) -> Trace:
-        """All layers, each reported."""
-        circuit = Circuit(self._recipe(), points.shape[1], int(self.n_clusters))
-        seed = int(rng.randint(2**31 - 1))
-        trace = circuit(points, centers.to(points.dtype), int(self.max_iter), seed=seed)
-        if (report := self._report()) is not None:
-            shifts = trace.centers.diff(dim=0).square().sum(dim=(1, 2))
-            for layer, shift in enumerate(shifts.tolist()):
-                report(Progress(number, layer, trace.objective[layer].item(), shift))
-        return trace
 
-    def _finished(self, session: Session, trace: Trace) -> Result:
-        """Labels and inertia as in the estimator of the recipe."""
-        session.forget()
-        last = trace.centers[-1].double()
-        final = self._plan().finish(session, last.to(session.layout.dtype))
-        history = (*trace.objective[:-1].tolist(), final.objective)
-        outcome = Outcome(last, final.inertia, history)
-        return Result(outcome, session.labels(), session.trimmed())
+@dataclass(frozen=True)
+class LiteralCircuit:
+    """The algorithm of a recipe that does not lower: all layers of its circuit, on all points."""
+
+    circuit: Circuit
+    points: Tensor
+    rng: np.random.RandomState
+    n_starts: ClassVar[int] = 1
+
+    def runs(
+        self, fit: FitContext, restart: int, starts: Iterator[Tensor]
+    ) -> Iterator[AlgorithmRun]:
+        for centers in starts:
+            yield LiteralRun(self, fit, centers, int(self.rng.randint(2**31 - 1)))
+
+
+class LiteralRun:
+    """All layers of a circuit in one call, from one start."""
+
+    silent: ClassVar[bool] = False
+    depends_on_session: ClassVar[bool] = False
+
+    def __init__(self, how: LiteralCircuit, fit: FitContext, centers: Tensor, seed: int) -> None:
+        self.how, self.fit, self.centers, self.seed = how, fit, centers, seed
+        self.done = self.can_finish = False
+
+    def advance(self, recorder: HistoryRecorder) -> None:
+        points = self.how.points
+        trace = self.how.circuit(
+            points, self.centers.to(points.dtype), self.fit.rules.max_iter, seed=self.seed
+        )
+        self.centers = trace.centers[-1].double()
+        self.done = self.can_finish = True
+        shifts = trace.centers.diff(dim=0).square().sum(dim=(1, 2))
+        for objective, shift in zip(trace.objective.tolist(), shifts.tolist(), strict=False):
+            recorder.record(objective, shift)
+
+    def finish(self, history: list[float]) -> Outcome:
+        """Label the points as the estimator of the recipe does."""
+        fit = self.fit
+        fit.session.forget()
+        final = fit.plan.finish(fit.session, self.centers.to(fit.session.layout.dtype))
+        return Outcome(self.centers, final.inertia, (*history, final.objective))
+
+    def state(self) -> None:
+        """None: estimators refuse checkpoints of literal circuits."""
+
+    def restore(self, state: Any) -> None:
+        raise ValueError("a literal circuit resumes at the beginning of a run")

@@ -1,4 +1,4 @@
-"""The same numbers for the same clusters: number clusters after earlier centers."""
+"""`match_to`: number clusters after earlier centers, so that numbers stay the same."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,12 +9,15 @@ from scipy import sparse
 from torch import Tensor
 
 from lloydformer.data.layout import Layout
-from lloydformer.engines.parts import LabelsOnParts
-from lloydformer.solving.solve import Result
+from lloydformer.engines.partitioned import DistributedLabels
+from lloydformer.solving.driver import Result
 
 
-def earlier_centers(match_to: Any, layout: Layout) -> Tensor:
-    """The centers of `match_to`, in the coordinates of the rows; wrong ones raise `ValueError`."""
+def read_match_to(match_to: Any, layout: Layout) -> Tensor:
+    """Return the centers of `match_to` in the coordinates of the rows.
+
+    Raises `ValueError` for another shape, and for NaN or infinity.
+    """
     if sparse.issparse(match_to):
         match_to = match_to.toarray()
     elif isinstance(match_to, Tensor):
@@ -27,35 +30,35 @@ def earlier_centers(match_to: Any, layout: Layout) -> Tensor:
         )
     if not bool(earlier.isfinite().all()):
         raise ValueError("match_to: found NaN or infinity; pass finite centers")
-    return layout.place(earlier.to(layout.device)).cpu()
+    return layout.to_row_units(earlier.to(layout.device)).cpu()
 
 
-def order_after(centers: Tensor, earlier: Tensor) -> Tensor:
-    """For each number, the center (k, d) that gets it: the nearest ones to the earlier, in pairs.
+def match_clusters(centers: Tensor, earlier: Tensor) -> Tensor:
+    """Return for each number the center that gets it, (k,).
 
-    Of all ways to pair centers with earlier ones, that with the smallest sum of squared distances.
-    Centers without a partner take the numbers that are left, in their order.
+    Of all ways to pair centers (k, d) with earlier ones, the one with the smallest sum of squared
+    distances. Centers without a partner take the remaining numbers, in their order.
     """
     from scipy.optimize import linear_sum_assignment  # takes longer to import than a small fit
 
-    found = centers.detach().double().cpu()
-    away = (found[:, None] - earlier.double()).square().sum(dim=2)  # (k, earlier)
-    order = np.full(len(found), -1)
-    for center, number in zip(*linear_sum_assignment(away.numpy()), strict=True):
-        if number < len(found):
+    new, k = centers.detach().double().cpu(), len(centers)
+    squares = (new[:, None] - earlier.double()).square().sum(dim=2)  # (k, earlier)
+    order = np.full(k, -1)
+    for center, number in zip(*linear_sum_assignment(squares.numpy()), strict=True):
+        if number < k:  # there may be more earlier centers than clusters
             order[number] = center
-    order[order < 0] = np.setdiff1d(np.arange(len(found)), order)
+    order[order < 0] = np.setdiff1d(np.arange(k), order)
     return torch.from_numpy(order)
 
 
-def renumbered(result: Result, order: Tensor) -> Result:
-    """The result with cluster order[j] as number j, in everything that is kept per cluster."""
+def renumber(result: Result, order: Tensor) -> Result:
+    """Return the result with cluster order[j] as number j: centers, labels, rows and masses."""
     order = order.to(result.centers.device)
     outcome, numbers = result.outcome, torch.empty_like(order)
     numbers[order] = torch.arange(len(order), device=order.device)
     rows, masses, labels = outcome.rows, outcome.masses, result.labels
-    if isinstance(labels, LabelsOnParts):
-        labels = labels.renumbered(numbers)
+    if isinstance(labels, DistributedLabels):
+        labels = labels.renumber(numbers)
     else:
         labels = numbers.to(labels)[labels.long()]
     return replace(

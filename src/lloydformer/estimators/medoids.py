@@ -12,38 +12,48 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from lloydformer import algorithms
-from lloydformer.algorithms.medoid_distances import METRICS
-from lloydformer.algorithms.medoid_schedule import (
+from lloydformer.circuits import recipes
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.data.array_api import to_tensor
+from lloydformer.data.blocks import Blocks, TensorBlocks
+from lloydformer.data.rows import DenseRows, Rows
+from lloydformer.data.shard import Shard
+from lloydformer.data.sparse_blocks import SparseBlocks
+from lloydformer.engines.dask.chunks import is_collection
+from lloydformer.engines.partitioned import PartitionedBlocks
+from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.checkpoint import refuse_checkpoint
+from lloydformer.estimators.initial_centers import InitialCenters
+from lloydformer.estimators.medoid_matrix import (
+    InterruptedSwaps,
+    MatrixFit,
+    distances_to_medoids,
+    fit_matrix,
+    to_input_kind,
+)
+from lloydformer.estimators.parameter_checks import (
+    Interval,
+    StrOptions,
+    check_weights,
+    checked_fit,
+    make_generator,
+)
+from lloydformer.estimators.registry import RegisteredAlgorithm, register
+from lloydformer.estimators.source import Source, View
+from lloydformer.plans.contract import Plan
+from lloydformer.plans.medoid_moves import METRICS
+from lloydformer.plans.medoid_search import (
     EFFORTS,
+    MedoidSearchPlan,
     SearchMoves,
     relocating_rounds,
     swapping_rounds,
 )
-from lloydformer.circuits import recipes
-from lloydformer.circuits.recipe import Recipe
-from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
-from lloydformer.data.namespaces import tensor_of
-from lloydformer.data.rows import DenseRows, Rows
-from lloydformer.data.shard import Shard
-from lloydformer.engines.dask.pieces import is_collection
-from lloydformer.engines.parts import PartsBlocks
-from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.checkpoints import refuse_checkpoint
-from lloydformer.estimators.distance_matrix import as_given, distances_to_medoids
-from lloydformer.estimators.medoid_matrix import InterruptedSwaps, MatrixFit, fit_matrix
-from lloydformer.estimators.parameter_checks import Interval, StrOptions, checked_fit
-from lloydformer.estimators.random_state import generator_of
-from lloydformer.estimators.registry import RegisteredAlgorithm, register
-from lloydformer.estimators.sample_weight import checked_weights
-from lloydformer.estimators.source import Source, View
-from lloydformer.estimators.starts import Starts
-from lloydformer.plans.contract import Plan
-from lloydformer.plans.medoid_search import MedoidSearchPlan
 from lloydformer.plans.session import Session
-from lloydformer.solving.medoid_course import MedoidCourse
+from lloydformer.solving.driver import Restarts, Result
+from lloydformer.solving.medoid_search import MedoidMoves
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.solve import Course, Result
-from lloydformer.solving.solve import Starts as InitialCenters
+from lloydformer.solving.run import FitAlgorithm
 
 _MOST_HERE = 1 << 27
 """Numbers of data in parts that a search brings to one process, at most."""
@@ -277,24 +287,27 @@ class KMedoids(Clusterer):
             return super()._plan(rng)
         return MedoidSearchPlan("sqeuclidean" if self._of_matrix else self.metric)
 
-    def _begin(
-        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
-    ) -> tuple[InitialCenters, Course | None]:
-        size = blocks.layout.n_rows * blocks.layout.n_features
-        if self.algorithm != "paper" and isinstance(blocks, PartsBlocks) and size > _MOST_HERE:
+    def _prepare(
+        self,
+        initial: InitialCenters,
+        blocks: Blocks,
+        session: Session,
+        rng: np.random.RandomState,
+        deadline: float,
+    ) -> tuple[Plan, Restarts, FitAlgorithm]:
+        plan, restarts, algorithm = super()._prepare(initial, blocks, session, rng, deadline)
+        if self.algorithm == "paper":
+            return plan, restarts, algorithm
+        n_rows, n_features = blocks.layout.n_rows, blocks.layout.n_features
+        if isinstance(blocks, PartitionedBlocks) and n_rows * n_features > _MOST_HERE:
             raise ValueError(
-                f"algorithm: found {self.algorithm!r} for {blocks.layout.n_rows:,} rows in parts; "
+                f"algorithm: found {self.algorithm!r} for {n_rows:,} rows in parts; "
                 'it needs all rows in one process, so pass algorithm="paper", or a sample'
             )
-        return super()._begin(starts, blocks, session, rng)
-
-    def _course(self, session: Session, rng: np.random.RandomState) -> Course | None:
-        if self.algorithm == "paper":
-            return None
         seed = int(rng.randint(2**31 - 1))
-        return MedoidCourse(self.metric, partial(self._rounds, session.layout.n_rows, seed))
+        return plan, restarts, MedoidMoves(self.metric, partial(self._moves, n_rows, seed))
 
-    def _rounds(self, n_rows: int, seed: int, search: SearchMoves, first: int) -> Iterator[bool]:
+    def _moves(self, n_rows: int, seed: int, search: SearchMoves, first: int) -> Iterator[bool]:
         if self.algorithm == "fasterpam":
             return swapping_rounds(search, n_rows)
         effort = EFFORTS[self.effort]
@@ -357,7 +370,7 @@ class KMedoids(Clusterer):
                 f"metric: found {self.metric!r} for a shard; it needs all distances in one process"
             )
         try:
-            found = fit_matrix(self, X, sample_weight, generator_of(self.random_state))
+            found = fit_matrix(self, X, sample_weight, make_generator(self.random_state))
         except InterruptedSwaps as stop:
             if stop.found is not None:
                 self._keep_matrix(stop.found, X)
@@ -373,20 +386,20 @@ class KMedoids(Clusterer):
             )
 
     def _keep_matrix(self, found: MatrixFit, X: Any) -> None:
-        self.medoid_indices_ = as_given(X, found.medoids)
-        self.labels_ = as_given(X, found.labels)
-        self.cluster_centers_, self.inertia_ = as_given(X, found.centers), found.history[-1]
+        self.medoid_indices_ = to_input_kind(X, found.medoids)
+        self.labels_ = to_input_kind(X, found.labels)
+        self.cluster_centers_, self.inertia_ = to_input_kind(X, found.centers), found.history[-1]
         self.n_iter_ = len(found.history) - 1
         self.objective_history_ = np.array(found.history)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)
         self._view = View(torch.zeros(found.centers.shape[1], dtype=torch.float64), None)
         self._n_features_out, self._n_init = self.n_clusters, found.n_starts
 
-    def _keep(self, result: Result, source: Source) -> None:
-        super()._keep(result, source)
+    def _store(self, result: Result, source: Source) -> None:
+        super()._store(result, source)
         rows, blocks = result.outcome.rows, source.blocks
         assert rows is not None
-        assert isinstance(blocks, TensorBlocks | SparseBlocks | PartsBlocks)
+        assert isinstance(blocks, TensorBlocks | SparseBlocks | PartitionedBlocks)
         if not isinstance(blocks, SparseBlocks) and not self._directions:
             self.cluster_centers_ = source.out(blocks.subset(rows).points)  # to the last bit
         self.medoid_indices_ = source.out(rows)
@@ -421,7 +434,7 @@ class KMedoids(Clusterer):
         if is_collection(X):
             return self._lazily("predict", X, None, np.int32)
         if self._of_matrix:
-            return as_given(X, distances_to_medoids(self, X).argmin(axis=1).astype(np.int32))
+            return to_input_kind(X, distances_to_medoids(self, X).argmin(axis=1).astype(np.int32))
         return self._finish(X)[0] if self.metric == "manhattan" else super().predict(X)
 
     def transform(self, X: Any) -> Any:
@@ -452,7 +465,7 @@ class KMedoids(Clusterer):
         if is_collection(X):
             return self._lazily("transform", X, self.n_clusters)
         if self._of_matrix:
-            return as_given(X, distances_to_medoids(self, X))
+            return to_input_kind(X, distances_to_medoids(self, X))
         if self.metric != "manhattan":
             return super().transform(X)
 
@@ -492,8 +505,8 @@ class KMedoids(Clusterer):
         if not self._of_matrix or is_collection(X):
             return super().distances_to_centers(X, labels)
         every = distances_to_medoids(self, X)
-        own = every.argmin(axis=1) if labels is None else tensor_of(labels).cpu().numpy()
-        return as_given(X, every[np.arange(len(every)), own])
+        own = every.argmin(axis=1) if labels is None else to_tensor(labels).cpu().numpy()
+        return to_input_kind(X, every[np.arange(len(every)), own])
 
     def _own_distances(self, rows: Rows, centers: Tensor, own: Tensor) -> Tensor:
         if self.metric != "manhattan":
@@ -533,7 +546,7 @@ class KMedoids(Clusterer):
         least = distances_to_medoids(self, X).min(axis=1)
         if sample_weight is None:
             return -float(least.sum())
-        return -float(checked_weights(sample_weight, len(least)) @ least)
+        return -float(check_weights(sample_weight, len(least)) @ least)
 
 
 def _dense(rows: Rows) -> Tensor:

@@ -16,12 +16,12 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from lloydformer.data.array_api import get_namespace, to_tensor
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.leaves import leaf_rows
-from lloydformer.data.namespaces import namespace_of, tensor_of
-from lloydformer.data.scratch import scratch_array
+from lloydformer.data.layout import leaf_rows
+from lloydformer.data.mapped_files import scratch_array
 from lloydformer.data.shard import Shard
-from lloydformer.engines.dask.pieces import is_collection
+from lloydformer.engines.dask.chunks import is_collection
 from lloydformer.engines.native import instruction_set
 from lloydformer.engines.native.engine import threads_for
 from lloydformer.engines.native.installed import kernels
@@ -31,7 +31,7 @@ from lloydformer.estimators.source import (
     checked_tensor,
     weights_in_units,
 )
-from lloydformer.numerics.checks import largest_value, surely_in_range
+from lloydformer.numerics.checks import is_surely_in_range, largest_value
 
 _CPU = torch.device("cpu")
 _DTYPES = {"f": torch.float32, "d": torch.float64}
@@ -91,7 +91,7 @@ class OnePass:
         n_features, dtype = self.centers.shape[1], _DTYPES[self.centers.dtype.char]
         most = 0.99 * largest_value(dtype, n_features, self.n_rows)
         ends = max(largest, float(np.abs(self.centers).max()))
-        return ends < most and surely_in_range(self.centers, self.n_rows, n_features)
+        return ends < most and is_surely_in_range(self.centers, self.n_rows, n_features)
 
     def _out(self, array: np.ndarray) -> Any:
         return torch.from_numpy(array) if self.tensors else array
@@ -132,7 +132,7 @@ def one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass | Non
 
 def _points(estimator: Any, X: Any) -> np.ndarray | None:
     """The rows, without a copy if possible; None if the kernels cannot read them."""
-    if sparse.issparse(X) or namespace_of(X) is not None:
+    if sparse.issparse(X) or get_namespace(X) is not None:
         return None
     if not isinstance(X, Tensor | TensorBlocks):
         return checked_array(estimator, X, reset=False)
@@ -143,4 +143,4 @@ def _points(estimator: Any, X: Any) -> np.ndarray | None:
 
 
 def _array(values: Any) -> np.ndarray:
-    return tensor_of(values).detach().cpu().numpy()
+    return to_tensor(values).detach().cpu().numpy()

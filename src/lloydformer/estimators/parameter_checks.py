@@ -1,27 +1,38 @@
-"""How parameters are checked before a fit: scikit-learn's rules for them, and its decorator.
+"""Checks before a fit: parameters by scikit-learn's rules, sample weights, the random state.
 
-Both are private in scikit-learn and may change with any release. No other module imports private
-names of scikit-learn; the bounds of scikit-learn in pyproject.toml are versions that were tested.
+The rules and the decorator for `fit` are private in scikit-learn and may change with any release.
+No other module imports private names of scikit-learn; the bounds of scikit-learn in pyproject.toml
+are versions that were tested.
 """
 
 import inspect
 from collections.abc import Callable
 from functools import cache, wraps
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any
 
+import numpy as np
+from numpy.random.bit_generator import ISeedSequence
+from numpy.typing import DTypeLike
 from sklearn.base import _fit_context
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, make_constraint
 
 from lloydformer.data.shard import Shard
-from lloydformer.engines.ranks import joined_ranks
+from lloydformer.engines.ranks import join_ranks
 from lloydformer.engines.ranks.group import MessageKind
 
-__all__ = ["Interval", "StrOptions", "WholeNumbers", "checked_fit", "parameters_hold"]
+__all__ = [
+    "Interval",
+    "StrOptions",
+    "WholeNumbers",
+    "checked_fit",
+    "find_invalid_parameter",
+]
 
 
 class WholeNumbers(Interval):
-    """Integers from `low` to `high`. True and False are not among them."""
+    """Constraint for integers from `low` to `high`; True and False are not allowed."""
 
     def __init__(self, low: int, high: int) -> None:
         super().__init__(Integral, low, high, closed="both")
@@ -41,7 +52,8 @@ def checked_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, X: Any, *others: Any, **named: Any) -> Any:
         if not isinstance(X, Shard):
             return checked(self, X, *others, **named)
-        ranks = joined_ranks()
+        # A rank that refuses its parameters alone would leave the others waiting for its rows.
+        ranks = join_ranks()
         with ranks.together("fit"):
             ranks.gather_results(self._validate_params, MessageKind("fit"))
             return checked(self, X, *others, **named)
@@ -49,31 +61,85 @@ def checked_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def parameters_hold(estimator: Any) -> bool:
-    """Has every parameter an allowed type and value? Faster than scikit-learn's own check.
+def find_invalid_parameter(estimator: Any) -> tuple[str, Any, list[Any]] | None:
+    """Return the first parameter that is not allowed: its name, its value and its constraints.
 
-    That one reads the signature of the constructor, and makes all constraints, in each fit; it is
-    left to find the words for what does not hold.
+    Faster than scikit-learn's own check, which reads the signature of the constructor and makes
+    all constraints in each fit; that one is called for its error message only.
     """
-    return all(
-        (value := getattr(estimator, name)) is default
-        or any(constraint.is_satisfied_by(value) for constraint in allowed)
-        for name, default, allowed in _constraints(estimator.__class__)
-    )
+    for name, default, allowed in _constraints(estimator.__class__):
+        value = getattr(estimator, name)
+        if value is not default and not any(c.is_satisfied_by(value) for c in allowed):
+            return name, value, allowed
+    return None
 
 
 @cache
 def _constraints(kind: type) -> list[tuple[str, Any, list[Any]]]:
-    """Each parameter of a class that has constraints, its default, and these.
+    """Return each parameter of a class that has constraints, its default, and these.
 
-    A default is not checked again; one that is not allowed itself is given as `inspect`'s marker.
+    A default is not checked again. A default that is not allowed is replaced by
+    `inspect.Parameter.empty`, which is no value of any parameter.
     """
     estimator: Any = kind
-    found, made = inspect.signature(kind).parameters, []
+    parameters, constraints = inspect.signature(kind).parameters, []
     for name in estimator._get_param_names():
         if name in estimator._parameter_constraints:
-            default = found[name].default
-            allowed = [make_constraint(each) for each in estimator._parameter_constraints[name]]
-            fine = any(constraint.is_satisfied_by(default) for constraint in allowed)
-            made.append((name, default if fine else inspect.Parameter.empty, allowed))
-    return made
+            default = parameters[name].default
+            allowed = [make_constraint(rule) for rule in estimator._parameter_constraints[name]]
+            is_allowed = any(constraint.is_satisfied_by(default) for constraint in allowed)
+            constraints.append((name, default if is_allowed else inspect.Parameter.empty, allowed))
+    return constraints
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Return one weight for each row, in float64, at least one of them above 0."""
+    weights = check_nonnegative_weights(sample_weight, n_rows)
+    if not weights.any():
+        raise ValueError("sample_weight: found only zeros; pass at least one non-zero weight")
+    return weights
+
+
+def check_nonnegative_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Return one weight for each row, in float64; a number is the weight of all rows."""
+    if isinstance(sample_weight, Number):
+        sample_weight = np.full(n_rows, sample_weight)
+    weights = check_array(
+        sample_weight,
+        ensure_2d=False,
+        dtype=np.float64,
+        order="C",
+        input_name="sample_weight",
+        ensure_min_samples=min(n_rows, 1),  # a rank may have no rows
+    )
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight: found shape {weights.shape}; pass one weight for each of the "
+            f"{n_rows} rows of X"
+        )
+    if (negative := np.flatnonzero(weights < 0)).size:
+        row = negative[0]
+        raise ValueError(
+            f"sample_weight: found the negative weight {weights[row]} in row {row}; "
+            "pass weights of at least 0"
+        )
+    return weights
+
+
+class _Zeros(ISeedSequence):
+    """Initial state of a generator that is seeded before it draws."""
+
+    def generate_state(self, n_words: int, dtype: DTypeLike = np.uint32) -> np.ndarray:
+        return np.zeros(n_words, dtype)
+
+
+def make_generator(random_state: Any) -> np.random.RandomState:
+    """Return the generator of a fit, as scikit-learn's `check_random_state` does."""
+    if type(random_state) is not int:
+        return check_random_state(random_state)
+    # `RandomState(seed)` first fills its state from the entropy of the system (0.1 ms, a tenth of
+    # a small fit), and only then seeds it. Here it is filled with zeros.
+    bits = np.random.MT19937(_Zeros())  # type: ignore[arg-type]  # documented: ISeedSequence
+    generator = np.random.RandomState(bits)
+    generator.seed(random_state)
+    return generator

@@ -1,4 +1,4 @@
-"""The register of algorithms: each is entered once, by the file of its estimator.
+"""The register of algorithms: each is registered once, by the file of its estimator.
 
 Lists elsewhere (the command line, benchmarks, tests, tables in the documentation) are derived
 from it. The names are known without importing an algorithm, so this module imports little.
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from lloydformer.estimators.base import Clusterer
     from lloydformer.plans.lower import Rule
 
+# Names of the algorithms of this package; each is registered by the module of its name. They are
+# listed here, so that the command line can name them without importing torch.
 BUILT_IN = ("kmeans", "medoids", "relocating", "robust", "soft", "spherical", "trimmed")
-"""Names of the algorithms of this package; each is registered by the module of its name."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class RegisteredAlgorithm:
     Parameters
     ----------
     name : str
-        On the command line and in benchmarks.
+        Name on the command line and in benchmarks.
     estimator : type
         The scikit-learn estimator.
     recipe : callable
@@ -34,13 +35,13 @@ class RegisteredAlgorithm:
     oracle : callable
         Makes the plain algorithm in NumPy, with the same parameters as the recipe.
     summary : str
-        What it is for, in a few words.
+        Its purpose, in a few words.
     rule : callable, optional
         Lowers the recipe to its plan, where `lower` does not know it by itself.
 
     See Also
     --------
-    register : Enter it.
+    register : Add it to the register.
 
     Examples
     --------
@@ -61,21 +62,21 @@ class Register(MutableMapping[str, RegisteredAlgorithm]):
     """Algorithms by name; a built-in one is imported when it is first looked up."""
 
     def __init__(self) -> None:
-        self._entered: dict[str, RegisteredAlgorithm] = {}
+        self._registered: dict[str, RegisteredAlgorithm] = {}
         self._names = dict.fromkeys(BUILT_IN)  # an ordered set
 
     def __getitem__(self, name: str) -> RegisteredAlgorithm:
-        if name in self._names and name not in self._entered:
+        if name in self._names and name not in self._registered:
             import_module(f"lloydformer.estimators.{name}")
-        return self._entered[name]
+        return self._registered[name]
 
     def __setitem__(self, name: str, algorithm: RegisteredAlgorithm) -> None:
         self._names[name] = None
-        self._entered[name] = algorithm
+        self._registered[name] = algorithm
 
     def __delitem__(self, name: str) -> None:
         del self._names[name]
-        self._entered.pop(name, None)
+        self._registered.pop(name, None)
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
@@ -88,11 +89,10 @@ class Register(MutableMapping[str, RegisteredAlgorithm]):
 
 
 ALGORITHMS = Register()
-"""Algorithms by name."""
 
 
 def register(algorithm: RegisteredAlgorithm) -> None:
-    """Enter an algorithm in `ALGORITHMS`.
+    """Add an algorithm to `ALGORITHMS`.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def register(algorithm: RegisteredAlgorithm) -> None:
 
     See Also
     --------
-    RegisteredAlgorithm : What an entry holds.
+    RegisteredAlgorithm : An entry of the register.
 
     Examples
     --------

@@ -1,32 +1,28 @@
 """Relocating k-means."""
 
-import math
-from collections.abc import Iterator
 from numbers import Integral, Real
-from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
-from torch import Tensor
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
-from lloydformer.data.blocks import Blocks, SparseBlocks
+from lloydformer.data.blocks import Blocks
+from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.parameter_checks import Interval, StrOptions, WholeNumbers
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
-from lloydformer.estimators.starts import Starts
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.session import Session
-from lloydformer.solving.descent import Stopped
+from lloydformer.solving.driver import Restarts
 from lloydformer.solving.effort import EFFORTS, Effort, effort_of
 from lloydformer.solving.recombinations import Recombinations
 from lloydformer.solving.relocations import Relocations
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.sampling import StoppedSample, sample_rows, with_sampled_starts
-from lloydformer.solving.solve import Course
-from lloydformer.solving.solve import Starts as InitialCenters
+from lloydformer.solving.run import FitAlgorithm
+from lloydformer.solving.sampling import add_sampled_starts, after_sampling, sample_rows
 
 
 class RelocatingKMeans(Clusterer):
@@ -234,56 +230,37 @@ class RelocatingKMeans(Clusterer):
     def _n_pool(self) -> int:  # type: ignore[override]
         return self._search_effort.n_pool
 
-    def _begin(
-        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
-    ) -> tuple[InitialCenters, Course]:
-        begin: InitialCenters = starts
-        course, k = self._course(session, rng), int(self.n_clusters)
-        large = sample_rows(session.layout, k) is not None and not isinstance(blocks, SparseBlocks)
-        if isinstance(course, Recombinations) and large:
-            starts.per_pool = 1
-            begin = with_sampled_starts(starts, k, course, self._rules(), rng)
-            course = course.of_sampled()
-        return in_time(begin, course), course
-
-    def _course(self, session: Session, rng: np.random.RandomState) -> Relocations | Recombinations:
-        effort, limit, k = self._search_effort, self.time_limit, int(self.n_clusters)
-        first = Relocations(
+    def _prepare(
+        self,
+        initial: InitialCenters,
+        blocks: Blocks,
+        session: Session,
+        rng: np.random.RandomState,
+        deadline: float,
+    ) -> tuple[Plan, Restarts, FitAlgorithm]:
+        effort, k, n = self._search_effort, int(self.n_clusters), initial.n_restarts
+        relocations = Relocations(
             n_moved=effort.n_moved(k) if self.n_moved is None else int(self.n_moved),
             n_draws=int(self.n_draws),
             patience=effort.patience if self.patience is None else int(self.patience),
             rest=None if self.rest is None else int(self.rest),
             seed=int(rng.randint(2**31 - 1)),
-            deadline=math.inf if limit is None else perf_counter() + float(limit),
         )
         if effort.n_pool == 1:
-            return first
-        n_children = effort.children(k, session.layout.n_rows)
-        return Recombinations(first, effort.n_pool, n_children, effort.child_patience(k))
+            return self._plan(), Restarts(n, initial.generate(session)), relocations
+        n_children = effort.n_children_for(k, session.layout.n_rows)
+        pool = Recombinations(relocations, effort.n_pool, n_children, effort.child_patience(k))
+        is_large = sample_rows(session.layout, k) is not None
+        if not is_large or isinstance(blocks, SparseBlocks):
+            return self._plan(), Restarts(n, initial.generate(session, pool.n_starts)), pool
+        starts = add_sampled_starts(
+            initial.generate(session), session, k, pool, self._rules(), rng, deadline
+        )
+        return self._plan(), Restarts(n, starts), after_sampling(pool, deadline)
 
     def _rules(self) -> Rules:
         most = effort_of(self.effort).max_layers if self.max_iter is None else int(self.max_iter)
         return Rules(most, float(self.tol), empty="keep")
-
-
-def in_time(starts: InitialCenters, course: Relocations | Recombinations) -> InitialCenters:
-    """The starts until the time limit of a course is reached."""
-
-    def limited(session: Session) -> Iterator[Tensor]:
-        try:
-            for centers in starts(session):
-                yield centers
-                if course.over:
-                    return
-        except StoppedSample as stop:
-            assert isinstance(course, Recombinations)
-            course.stop()
-            yield stop.centers
-            raise Stopped(None) from None
-        except KeyboardInterrupt:
-            raise Stopped(course.so_far()) from None
-
-    return limited
 
 
 register(

@@ -1,23 +1,84 @@
-"""Estimators in a folder, as JSON and safetensors: `save_pretrained` and `from_pretrained`."""
+"""Estimators in a folder, as JSON and safetensors: `save_pretrained` and `from_pretrained`.
 
+In order: the base class of estimators; values as JSON, with arrays apart; the attributes of a
+fitted estimator, and their checks when a folder is read.
+"""
+
+import inspect
+import math
 import os
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from lloydformer.estimators.devices import device_of
-from lloydformer.estimators.doc_link import DocLinked
-from lloydformer.estimators.fitted import (
-    attributes_of,
-    check_fitted,
-    view_arrays,
-    view_of,
-    without_lazy,
-)
-from lloydformer.estimators.values import parameter_written, value_read, value_written
-from lloydformer.storage.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
+import numpy as np
+import torch
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+from lloydformer.circuits.activations import TopK
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.serialise import deserialise, serialise
+from lloydformer.data.array_api import get_namespace, to_tensor
+from lloydformer.data.column_statistics import Scaling
+from lloydformer.data.storage.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
+from lloydformer.engines.dask.chunks import is_collection
+from lloydformer.estimators.devices import parse_device
+from lloydformer.estimators.source import View
+
+# Types of the fitted attributes that are single values.
+_NUMBERS: dict[str, type[Any]] = {
+    "inertia_": float,
+    "n_iter_": int,
+    "n_features_in_": int,
+    "lowered_": bool,
+    "_n_features_out": int,
+    "_n_init": int,
+    "n_steps_": int,
+    "inverse_temperature_": float,
+}
+
+# Kind of number and shape of the fitted attributes that are arrays; k clusters, d features.
+_ARRAYS = {
+    "cluster_centers_": ("f", ("k", "d")),
+    "labels_": ("i", ("any",)),
+    "outliers_": ("i", ("any",)),
+    "medoid_indices_": ("i", ("k",)),
+    "_counts": ("f", ("k",)),
+    "objective_history_": ("f", ("any",)),
+    "best_objective_history_": ("f", ("any",)),
+    "feature_names_in_": ("O", ("d",)),
+}
+_KINDS = {"f": "floats", "i": "whole numbers", "O": "names"}
+_VIEW = dict.fromkeys(("origin", "shift", "scale"), ("f", ("d",)))
+_ALWAYS = {"cluster_centers_", "inertia_", "n_features_in_", "_n_features_out"}
+
+# Packages whose versions are noted in a model folder, for people; reading does not depend on them.
+_PACKAGES = ("lloydformer", "torch", "numpy", "scikit-learn")
+
+# After a fit on a cluster these are dask arrays, which stay with the collection they belong to.
+LAZY = ("labels_", "outliers_")
+
+# Not part of a model: the output format, the routing of weights; the view is saved apart.
+_OF_A_SESSION = {"_sklearn_output_config", "_metadata_request", "_view"}
+
+
+class DocLinked(BaseEstimator):
+    """Link the HTML representation to the source file, whose docstring documents the class.
+
+    scikit-learn shows the documentation of parameters in a notebook only where there is a link.
+    """
+
+    _doc_link_module: ClassVar[str] = "lloydformer"
+    _doc_link_template: ClassVar[str] = "{source}"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        return {"source": Path(inspect.getfile(type(self))).as_uri()}
+
 
 S = TypeVar("S", bound="Saved")
 
@@ -37,8 +98,8 @@ class Saved(DocLinked):
     """
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copies: without labels that a dask collection has not computed yet."""
-        return without_lazy(super().__getstate__())
+        """Return the state for pickle and copies, without labels that are not computed yet."""
+        return drop_lazy_labels(super().__getstate__())
 
     def save_pretrained(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the estimator, fitted or not, to a folder.
@@ -84,22 +145,19 @@ class Saved(DocLinked):
         self._validate_params()
         _check_consistent(self)
         tensors: Arrays = {}
-        config = {
+        config: Config = {
             "class": type(self).__name__,
-            "versions": _versions(),
-            "parameters": {
-                name: parameter_written(name, value, tensors)
-                for name, value in self.get_params(deep=False).items()
-            },
-            "attributes": {
-                name: value_written(name, value, tensors)
-                for name, value in attributes_of(self).items()
-            },
-            "view": {
-                name: value_written(f"view.{name}", value, tensors)
-                for name, value in view_arrays(self).items()
-            },
+            "versions": {name: _find_version(name) for name in _PACKAGES},
+            "parameters": {},
+            "attributes": {},
+            "view": {},
         }
+        for name, value in self.get_params(deep=False).items():
+            config["parameters"][name] = serialise_parameter(name, value, tensors)
+        for name, value in fitted_attributes(self).items():
+            config["attributes"][name] = serialise_value(name, value, tensors)
+        for name, value in view_arrays(self).items():
+            config["view"][name] = serialise_value(f"view.{name}", value, tensors)
         write_folder(Path(folder), config, tensors, force=force)
 
     @classmethod
@@ -137,17 +195,20 @@ class Saved(DocLinked):
         """
         config, tensors = read_folder(Path(folder))
         try:
-            kind = _kind(cls, config.get("class"))
-            return _restored(kind, config, tensors)
+            return _build_model(_find_class(cls, config.get("class")), config, tensors)
         except ValueError as error:
             words = " ".join(str(error).split())
             raise ValueError(f"{Path(folder) / CONFIG}: {words}") from None
 
 
-def _kind(cls: type[S], name: Any) -> type[S]:
-    """The class of this name, if it is `cls` or one of its kind."""
-    _import_public(name)
-    known = {kind.__name__: kind for kind in (*_below(Saved), cls) if kind._get_param_names()}
+def _find_class(cls: type[S], name: Any) -> type[S]:
+    """Return the class of this name, if it is `cls` or a subclass of it."""
+    # Classes are found among the subclasses of `Saved`, so their modules must be imported: that
+    # of the name, or all of them for the error that lists them.
+    package = sys.modules["lloydformer"]  # imports its names when they are used
+    for public in (name,) if name in package.__all__ else package.__all__:
+        getattr(package, public)
+    known = {kind.__name__: kind for kind in (*_subclasses(Saved), cls) if kind._get_param_names()}
     if not isinstance(name, str) or name not in known:
         raise ValueError(f"found class {name!r}; there are {', '.join(sorted(known))}")
     if not issubclass(known[name], cls):
@@ -158,33 +219,34 @@ def _kind(cls: type[S], name: Any) -> type[S]:
     return known[name]
 
 
-def _import_public(name: Any) -> None:
-    """Import the public estimator of this name; all of them, for an error that lists them."""
-    package = sys.modules["lloydformer"]  # imports its names when they are used
-    for public in (name,) if name in package.__all__ else package.__all__:
-        getattr(package, public)
-
-
-def _below(kind: type[Any]) -> Iterator[type[Any]]:
+def _subclasses(kind: type[Any]) -> Iterator[type[Any]]:
+    """Yield the subclasses of a class, and theirs."""
     for one in kind.__subclasses__():
-        yield from (one, *_below(one))
+        yield from (one, *_subclasses(one))
 
 
-def _restored(kind: type[S], config: Config, tensors: Arrays) -> S:
-    """The estimator, with everything in it checked."""
-    parameters, attributes, view = (
-        _section_read(config, name, tensors) for name in ("parameters", "attributes", "view")
-    )
-    if tensors:
+def _build_model(kind: type[S], config: Config, tensors: Arrays) -> S:
+    """Return the estimator of a folder; raises `ValueError` unless everything in it is valid."""
+    sections: dict[str, Config] = {}
+    for name in ("parameters", "attributes", "view"):
+        section = config.get(name)
+        if not isinstance(section, dict):
+            raise ValueError(f"found {name} {section!r}; it is an object")
+        sections[name] = {
+            entry: deserialise_value(entry, value, tensors) for entry, value in section.items()
+        }
+    if tensors:  # `deserialise_value` takes out those that it has used
         raise ValueError(f"does not name {', '.join(sorted(tensors))} of its tensors")
-    known = kind._get_param_names()
-    if unknown := sorted(parameters.keys() - set(known)):
+    parameters, attributes = sections["parameters"], sections["attributes"]
+    if unknown := sorted(parameters.keys() - set(kind._get_param_names())):
         raise ValueError(f"found parameters {unknown}, which {kind.__name__} does not have")
     model = kind(**parameters)
     model._validate_params()
     if attributes:
-        check_fitted(attributes, view)
-        model.__dict__.update(attributes, _view=view_of(view))
+        view = sections["view"]
+        check_attributes(attributes, view)
+        scaling = Scaling(view["shift"], view["scale"]) if "scale" in view else None
+        model.__dict__.update(attributes, _view=View(view["origin"], scaling))
     _check_consistent(model)
     return model
 
@@ -192,7 +254,7 @@ def _restored(kind: type[S], config: Config, tensors: Arrays) -> S:
 def _check_consistent(model: Any) -> None:
     """Raise `ValueError` for parameters that contradict the fitted centers, or name no device."""
     if model.device is not None:
-        device_of(model.device)
+        parse_device(model.device)
     centers = getattr(model, "cluster_centers_", None)
     if centers is not None and centers.shape[0] != model.n_clusters:
         raise ValueError(
@@ -201,20 +263,141 @@ def _check_consistent(model: Any) -> None:
         )
 
 
-def _section_read(config: Config, name: str, tensors: Arrays) -> Config:
-    section = config.get(name)
-    if not isinstance(section, dict):
-        raise ValueError(f"found {name} {section!r}; it is an object")
-    return {entry: value_read(entry, found, tensors) for entry, found in section.items()}
-
-
-def _versions() -> dict[str, str]:
-    """With what it was written; for people, not for reading it."""
-    return {name: _version(name) for name in ("lloydformer", "torch", "numpy", "scikit-learn")}
-
-
-def _version(name: str) -> str:
+def _find_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:  # run from a source tree that is not installed
         return "unknown"
+
+
+def serialise_parameter(name: str, value: Any, tensors: Arrays) -> Any:
+    """Return a parameter as JSON; raises `ValueError` for code and for streams of random numbers.
+
+    `callback` and `checkpoint` belong to a process, not to a model, and are left out.
+    """
+    if name in ("callback", "checkpoint"):
+        return None
+    is_code = callable(value) and not isinstance(value, TopK)
+    if is_code or isinstance(value, np.random.RandomState):
+        raise ValueError(
+            f"{name}: found {value!r}, which cannot be saved; call set_params({name}=...) before"
+        )
+    return serialise_value(name, value, tensors)
+
+
+def serialise_value(name: str, value: Any, tensors: Arrays) -> Any:
+    """Return a value as JSON; arrays and tensors go to `tensors` under its name."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):  # JSON has neither NaN nor infinity
+        return float(value) if math.isfinite(value) else {"float": str(float(value))}
+    if isinstance(value, torch.device):
+        return str(value)
+    if isinstance(value, Recipe | TopK):
+        try:
+            return {"recipe": serialise(value)}
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    if isinstance(value, Tensor) or get_namespace(value) is not None:
+        tensors[name] = to_tensor(value).detach().cpu().numpy()
+        return {"tensor": name}
+    array = value.toarray() if sparse.issparse(value) else np.asarray(value)
+    if name == "feature_names_in_":
+        return {"names": array.tolist()}
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: found {value!r}, which cannot be saved; pass numbers")
+    tensors[name] = array.astype(array.dtype.newbyteorder("="))
+    return {"array": name}
+
+
+def deserialise_value(name: str, entry: Any, tensors: Arrays) -> Any:
+    """Return the value of what `serialise_value` wrote; its array is taken out of `tensors`."""
+    if not isinstance(entry, dict):
+        return entry
+    if len(entry) != 1:
+        raise ValueError(f"{name}: found {entry!r}, which is no value")
+    ((kind, value),) = entry.items()
+    if kind in ("array", "tensor") and isinstance(value, str) and value in tensors:
+        array = tensors.pop(value)
+        return array if kind == "array" else torch.from_numpy(array)
+    if kind == "float" and value in ("inf", "-inf", "nan"):
+        return float(value)
+    if kind == "names" and isinstance(value, list) and all(isinstance(v, str) for v in value):
+        return np.array(value, dtype=object)
+    if kind == "recipe":
+        return deserialise(value)
+    raise ValueError(f"{name}: found {entry!r}, which is no value or is not in the tensors")
+
+
+def fitted_attributes(model: Any) -> dict[str, Any]:
+    """Return everything that fitting has set; nothing if the model is not fitted."""
+    if not hasattr(model, "cluster_centers_"):
+        return {}
+    others = {*model.get_params(deep=False), *_OF_A_SESSION}
+    found = {n: v for n, v in drop_lazy_labels(vars(model)).items() if n not in others}
+    if unknown := [n for n in found if n not in _NUMBERS and n not in _ARRAYS]:
+        raise ValueError(
+            f"{', '.join(unknown)}: no attribute of a fitted {type(model).__name__}, and cannot "
+            "be saved; delete it before"
+        )
+    return found
+
+
+def drop_lazy_labels(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes without labels that are not computed: their graph may hold all data."""
+    lazy = [n for n in LAZY if n in state and is_collection(state[n])]
+    return {name: value for name, value in state.items() if name not in lazy}
+
+
+def view_arrays(model: Any) -> dict[str, Tensor]:
+    """Return origin and scales of the rows; nothing if the model is not fitted."""
+    if not hasattr(model, "cluster_centers_"):
+        return {}
+    scaling = model._view.scaling
+    scales = {} if scaling is None else {"shift": scaling.shift, "scale": scaling.scale}
+    return {"origin": model._view.origin, **scales}
+
+
+def check_attributes(attributes: dict[str, Any], view: dict[str, Any]) -> None:
+    """Raise `ValueError` unless these are the attributes of one fitted model."""
+    if missing := sorted(_ALWAYS - attributes.keys()):
+        raise ValueError(f"lacks {', '.join(missing)}")
+    for name, value in attributes.items():
+        if name in _NUMBERS:
+            if type(value) is not _NUMBERS[name] or (type(value) is int and value < 1):
+                raise ValueError(f"{name}: found {value!r}; it is a {_NUMBERS[name].__name__}")
+        elif name not in _ARRAYS:
+            raise ValueError(f"found attribute {name!r}, which no fitted model has")
+    k, d = attributes["_n_features_out"], attributes["n_features_in_"]
+    for name, (kind, shape) in _ARRAYS.items():
+        if name in attributes:
+            _check_array(name, attributes[name], kind, shape, {"k": k, "d": d})
+    if "labels_" in attributes:
+        labels = torch.as_tensor(attributes["labels_"])  # -1 are outliers
+        if labels.numel() and not (int(labels.min()) >= -1 and int(labels.max()) < k):
+            raise ValueError(f"labels_: found one that is not between -1 and {k - 1}")
+    if view.keys() not in ({"origin"}, _VIEW.keys()):
+        raise ValueError(f"found view {sorted(view)}; it has origin, or {', '.join(_VIEW)}")
+    for name, value in view.items():
+        _check_array(f"view.{name}", value, *_VIEW[name], {"d": d})
+
+
+def _check_array(
+    name: str, value: Any, kind: str, shape: tuple[str, ...], sizes: dict[str, int]
+) -> None:
+    """Raise `ValueError` unless this is an array of this kind and shape, with finite centers."""
+    array = value.numpy() if isinstance(value, Tensor) else value
+    if not isinstance(array, np.ndarray) or array.dtype.kind != kind or array.ndim != len(shape):
+        found = repr(array)
+        if isinstance(array, np.ndarray):
+            found = f"an array of {array.dtype} with the shape {array.shape}"
+        raise ValueError(f"{name}: found {found}; it is {_KINDS[kind]} in {len(shape)} axes")
+    wanted = tuple(sizes.get(axis, n) for axis, n in zip(shape, array.shape, strict=True))
+    if array.shape != wanted:
+        raise ValueError(f"{name}: found the shape {array.shape}; it is {wanted}")
+    if "d" in shape and kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name}: found NaN or infinity")

@@ -1,7 +1,12 @@
-"""From the shards of all ranks to blocks: every rank checks its own rows, and all agree."""
+"""From the shards of all ranks to blocks: every rank checks its own rows, and all agree.
 
-from collections.abc import Callable
+Each rank describes its rows in a `ShardReport`; `ShardReports` has those of all ranks, and raises
+the same errors on each of them if the rows cannot be one array.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,20 +15,18 @@ from scipy import sparse
 from torch import Tensor
 
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.extent import extent
-from lloydformer.data.leaves import leaf_rows, part_rows
+from lloydformer.data.column_statistics import column_min_max
+from lloydformer.data.layout import leaf_rows, part_rows
 from lloydformer.data.shard import Shard
 from lloydformer.engines import default_engine
 from lloydformer.engines.native.tasks import in_one_call
-from lloydformer.engines.parts import LabelsOnParts, Opening, PartsBlocks
-from lloydformer.engines.ranks import joined_ranks
-from lloydformer.engines.ranks.places import places
-from lloydformer.engines.ranks.transport import AllGather, hold
+from lloydformer.engines.partitioned import DistributedLabels, PartitionedBlocks, PartitionSpec
+from lloydformer.engines.ranks import join_ranks
+from lloydformer.engines.ranks.transport import AllGather, hold_partitions, place_on_ranks
 from lloydformer.estimators.devices import check_on_cpu
-from lloydformer.estimators.random_state import generator_of
-from lloydformer.estimators.sample_weight import nonnegative_weights
-from lloydformer.estimators.shard_reports import ShardReport, ShardReports, shared_parameters
+from lloydformer.estimators.parameter_checks import check_nonnegative_weights, make_generator
 from lloydformer.estimators.source import (
+    NoDirectionError,
     Source,
     V,
     checked_array,
@@ -32,9 +35,164 @@ from lloydformer.estimators.source import (
     zero_rows_of,
 )
 from lloydformer.numerics.checks import check_range
-from lloydformer.numerics.units import in_units
+from lloydformer.numerics.scaling import in_units
 
 _CPU = torch.device("cpu")
+
+# Kinds of parameters that are compared as they are.
+_COMPARED = (int, float, str, type(None), np.ndarray)
+
+# Parameters that each rank may set as it likes; the random state is that of rank 0.
+_OWN = frozenset({"callback", "verbose", "random_state", "device"})
+
+
+@dataclass(frozen=True)
+class ShardReport:
+    """Description of the rows of a rank, which it sends to the others.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+        Their shape.
+    dtype : str
+        Their precision.
+    names : tuple of str or None
+        Names of the columns.
+    ends : ndarray of shape (2, d) or None
+        The smallest and the largest value of each column; None without rows.
+    given_weights : bool
+        True if `sample_weight` was passed.
+    heaviest : float
+        The largest weight.
+    n_weighted : int
+        Number of rows with a weight above 0.
+    n_zero, first_zero : int
+        Number of rows of zeros and the first one, where directions are compared.
+    parameters : dict
+        Parameters of the estimator.
+    """
+
+    n_rows: int
+    n_features: int
+    dtype: str
+    names: tuple[str, ...] | None
+    ends: np.ndarray | None
+    given_weights: bool
+    heaviest: float
+    n_weighted: int
+    n_zero: int
+    first_zero: int
+    parameters: dict[str, Any]
+
+
+def shared_parameters(estimator: Any) -> dict[str, Any]:
+    """Return the parameters that must be the same on all ranks, in a form that can be compared."""
+    values = {"estimator": type(estimator).__name__, **estimator.get_params(deep=False)}
+    if values.get("warm_start"):
+        values["cluster_centers_"] = getattr(estimator, "cluster_centers_", None)
+    return {name: to_comparable(value) for name, value in values.items() if name not in _OWN}
+
+
+def to_comparable(value: Any) -> Any:
+    """Return numbers, texts and arrays as they are, and other values as a text."""
+    if isinstance(value, Tensor):
+        return value.detach().cpu().numpy()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return np.asarray(value, dtype=object)
+    if isinstance(value, _COMPARED):
+        return value
+    name = getattr(value, "__qualname__", None)
+    text = repr(value) if name is None else f"{value.__module__}.{name}"
+    # an address differs between processes
+    return type(value).__name__ if " at 0x" in text else text
+
+
+@dataclass(frozen=True)
+class ShardReports:
+    """The reports of all ranks, by their numbers."""
+
+    reports: Sequence[ShardReport]
+
+    @cached_property
+    def with_rows(self) -> list[tuple[int, ShardReport]]:
+        """Numbers and reports of the ranks that have rows."""
+        return [(rank, one) for rank, one in enumerate(self.reports) if one.n_rows]
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        return tuple(one.n_rows for one in self.reports)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision of all rows together."""
+        wide = any(one.dtype == "float64" for _, one in self.with_rows)
+        return torch.float64 if wide else torch.float32
+
+    @property
+    def ends(self) -> np.ndarray:
+        """The smallest and the largest value of each column, (2, d)."""
+        all_ends = np.stack([one.ends for _, one in self.with_rows if one.ends is not None])
+        return np.stack([all_ends[:, 0].min(axis=0), all_ends[:, 1].max(axis=0)])
+
+    @property
+    def weighted(self) -> bool:
+        """True if rows have weights: given ones, or 0 for rows of zeros that are ignored."""
+        return any(one.given_weights or one.n_zero for _, one in self.with_rows)
+
+    @property
+    def heaviest(self) -> float:
+        return max(one.heaviest for _, one in self.with_rows)
+
+    @property
+    def n_weighted(self) -> int:
+        return sum(one.n_weighted for _, one in self.with_rows)
+
+    def check(self, zero_rows: str) -> None:
+        """Raise `ValueError` unless the rows of all ranks can be one array."""
+        self._check_same("n_features", "X", "features", list(enumerate(self.reports)))
+        if not self.with_rows:
+            raise ValueError("X: found no rows on any rank; pass at least one sample")
+        self._check_same("names", "X", "as names of the columns", self.with_rows)
+        passed = "as whether it is passed"
+        self._check_same("given_weights", "sample_weight", passed, self.with_rows)
+        first = self.reports[0].parameters
+        for rank, one in enumerate(self.reports):
+            for name in first.keys() | one.parameters.keys():
+                pair = [values.get(name, "another kind") for values in (first, one.parameters)]
+                if not np.array_equal(np.asarray(pair[0]), np.asarray(pair[1])):
+                    here, there = map(_describe, pair)
+                    raise ValueError(
+                        f"{name}: found {here} on rank 0 and {there} on rank {rank}; pass the "
+                        "same on all ranks"
+                    )
+        if self.heaviest == 0:
+            raise ValueError("sample_weight: found only zeros; pass at least one non-zero weight")
+        n_rows, n_zero = sum(self.lengths), sum(one.n_zero for one in self.reports)
+        if n_zero and (zero_rows != "ignore" or n_zero == n_rows):
+            rank = next(rank for rank, one in enumerate(self.reports) if one.n_zero)
+            row = sum(self.lengths[:rank]) + self.reports[rank].first_zero
+            raise NoDirectionError(row, ignorable=zero_rows == "error" and n_zero < n_rows)
+
+    def _check_same(
+        self, field: str, name: str, what: str, among: Sequence[tuple[int, ShardReport]]
+    ) -> None:
+        first, *others = [(rank, getattr(one, field)) for rank, one in among]
+        for rank, value in others:
+            if value != first[1]:
+                raise ValueError(
+                    f"{name}: found {first[1]} {what} on rank {first[0]} and {value} on rank "
+                    f"{rank}; pass the same on all ranks"
+                )
+
+
+def _describe(value: Any) -> str:
+    """Return a parameter for an error message, with the first few numbers of an array."""
+    if not isinstance(value, np.ndarray):
+        return str(value)
+    first = ", ".join(map(str, value.ravel()[:3]))
+    return f"an array of shape {value.shape} ({first}, ...)"
 
 
 @dataclass(frozen=True)
@@ -42,32 +200,32 @@ class ShardSource(Source):
     """The shards of all ranks as blocks, and how results go back to the user of this rank."""
 
     def generator(self, random_state: Any) -> np.random.RandomState:
-        """Random numbers that are the same on all ranks: those of rank 0."""
-        state = self._here.ranks.from_first(lambda: generator_of(random_state).get_state())
+        """Return a generator that draws the same on all ranks: that of rank 0."""
+        state = self._transport.ranks.from_first(lambda: make_generator(random_state).get_state())
         generator = np.random.RandomState()
         generator.set_state(state)
         return generator
 
     @property
     def is_first(self) -> bool:
-        return self._here.ranks.rank == 0
+        return self._transport.ranks.rank == 0
 
     def on_first(self, function: Callable[[], V]) -> V:
-        return self._here.ranks.from_first(function)
+        return self._transport.ranks.from_first(function)
 
     def without_zero_rows(self, policy: str) -> Source:
-        """They have been refused, or count for nothing, since the shards were read."""
+        """Return the source itself: such rows were refused, or got weight 0, when it was read."""
         return self
 
-    def out(self, values: Tensor | LabelsOnParts) -> Any:
-        """Values as the user gets them; of labels those of this rank's own rows."""
-        if isinstance(values, LabelsOnParts):
-            values = self._here.own_labels(values)
+    def out(self, values: Tensor | DistributedLabels) -> Any:
+        """Return values as the user gets them; of labels those of this rank's own rows."""
+        if isinstance(values, DistributedLabels):
+            values = self._transport.own_labels(values)
         return super().out(values)
 
     @property
-    def _here(self) -> AllGather:
-        assert isinstance(self.blocks, PartsBlocks)
+    def _transport(self) -> AllGather:
+        assert isinstance(self.blocks, PartitionedBlocks)
         assert isinstance(self.blocks.transport, AllGather)
         return self.blocks.transport
 
@@ -88,27 +246,30 @@ def read_shard(
 
     Errors of one rank are raised on all of them. Rows move to the ranks that hold their leaves.
     """
-    ranks, own = joined_ranks(), list[_OwnRows]()
+    ranks, checked = join_ranks(), list[_OwnRows]()
 
-    def look() -> ShardReport:
-        own.append(_own_rows(estimator, shard.rows, sample_weight, directions))
-        return own[0].report
+    def check_own_rows() -> ShardReport:
+        checked.append(_check_rows(estimator, shard.rows, sample_weight, directions))
+        return checked[0].report
 
-    everyone = ShardReports(ranks.gather_results(look))
+    everyone = ShardReports(ranks.gather_results(check_own_rows))
     everyone.check(getattr(estimator, "zero_rows", "refuse"))
-    opening = _opening(estimator, everyone, directions)
-    weights = list[Tensor | None]()
-    ranks.gather_results(lambda: weights.append(_weights(own[0], everyone)))
-    layout, lengths = opening.layout, everyone.lengths
+    own, weights = checked[0], list[Tensor | None]()
+    spec = _make_spec(estimator, everyone, directions)
+    # This may refuse the weights of one rank, so it is gathered: then all ranks raise. The weights
+    # themselves stay here; None is sent.
+    ranks.gather_results(lambda: weights.append(_scale_weights(own, everyone)))
+    layout, lengths = spec.layout, everyone.lengths
     small = in_one_call(layout.n_rows, layout.n_features, int(estimator.n_clusters))
-    where = places(lengths, layout.leaf, single=small)
-    held = hold(own[0].points.to(everyone.dtype), weights[0], opening, where, ranks)
-    blocks = PartsBlocks(held.holder.opening, held, everyone.n_weighted)
+    placements = place_on_ranks(lengths, layout.leaf, single=small)
+    spec, points = replace(spec, single=small), own.points.to(everyone.dtype)
+    transport = hold_partitions(points, weights[0], spec, placements, ranks)
+    blocks = PartitionedBlocks(spec, transport, everyone.n_weighted)
     return ShardSource(blocks, _CPU if isinstance(shard.rows, Tensor) else None)
 
 
-def _own_rows(estimator: Any, X: Any, sample_weight: Any, directions: bool) -> _OwnRows:
-    """Check the rows of this rank."""
+def _check_rows(estimator: Any, X: Any, sample_weight: Any, directions: bool) -> _OwnRows:
+    """Check the rows of this rank, and describe them."""
     if callable(estimator.init):
         raise ValueError(
             "init: found a function, which would see the rows of one rank only; pass centers"
@@ -119,12 +280,12 @@ def _own_rows(estimator: Any, X: Any, sample_weight: Any, directions: bool) -> _
             "pass max_iter"
         )
     check_on_cpu(estimator, "a shard")
-    points = _points(estimator, X)
+    points = _read_points(estimator, X)
     n_rows, n_features = points.shape
-    ends = extent(points).numpy() if n_rows else None
+    ends = column_min_max(points).numpy() if n_rows else None
     if ends is not None and not np.isfinite(ends).all():
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
-    weights = None if sample_weight is None else nonnegative_weights(sample_weight, n_rows)
+    weights = None if sample_weight is None else check_nonnegative_weights(sample_weight, n_rows)
     zero = torch.empty(0, dtype=torch.int64)
     if directions and n_rows:
         zero = zero_rows_of(TensorBlocks(points, directions=True, known_ends=torch.tensor(ends)))
@@ -136,15 +297,23 @@ def _own_rows(estimator: Any, X: Any, sample_weight: Any, directions: bool) -> _
         heaviest, n_weighted = float(weights.max()), int(np.count_nonzero(weights))
     names = getattr(estimator, "feature_names_in_", None)
     report = ShardReport(
-        n_rows, n_features, str(points.dtype).removeprefix("torch."),
-        None if names is None else tuple(names), ends, sample_weight is not None, heaviest,
-        n_weighted, len(zero), int(zero[0]) if len(zero) else -1, shared_parameters(estimator),
-    )  # fmt: skip
+        n_rows=n_rows,
+        n_features=n_features,
+        dtype=str(points.dtype).removeprefix("torch."),
+        names=None if names is None else tuple(names),
+        ends=ends,
+        given_weights=sample_weight is not None,
+        heaviest=heaviest,
+        n_weighted=n_weighted,
+        n_zero=len(zero),
+        first_zero=int(zero[0]) if len(zero) else -1,
+        parameters=shared_parameters(estimator),
+    )
     return _OwnRows(points, weights, report)
 
 
-def _points(estimator: Any, X: Any) -> Tensor:
-    """The rows of this rank on the CPU, (m, d); there may be none."""
+def _read_points(estimator: Any, X: Any) -> Tensor:
+    """Return the rows of this rank on the CPU, (m, d); there may be none."""
     if sparse.issparse(X):
         raise ValueError("X: found a sparse matrix; the rows of a shard are dense")
     if isinstance(X, TensorBlocks):
@@ -152,6 +321,7 @@ def _points(estimator: Any, X: Any) -> Tensor:
             raise ValueError("X: found scaled columns, by the rows of one rank; open it unscaled")
         points = checked_blocks(estimator, X, reset=True)
     elif len(getattr(X, "shape", ())) == 2 and X.shape[0] == 0 and X.shape[1] > 0:
+        # scikit-learn's check refuses arrays without rows
         estimator.n_features_in_ = X.shape[1]
         return torch.empty(0, X.shape[1])
     elif isinstance(X, Tensor):
@@ -163,32 +333,39 @@ def _points(estimator: Any, X: Any) -> Tensor:
     return points.contiguous()
 
 
-def _weights(own: _OwnRows, everyone: ShardReports) -> Tensor | None:
-    """The weights of this rank in the unit of all ranks; None if no row of any rank has one."""
+def _scale_weights(own: _OwnRows, everyone: ShardReports) -> Tensor | None:
+    """Return the weights of this rank in the unit of all ranks; None if no rank has weights."""
     if not everyone.weighted:
         return None
     weights = np.ones(len(own.points)) if own.weights is None else own.weights
-    return torch.from_numpy(
-        in_units("sample_weight", np.append(weights, everyone.heaviest))[0][:-1]
-    )
+    # The unit depends on the largest weight, which may be on another rank: it is appended.
+    with_heaviest = np.append(weights, everyone.heaviest)
+    return torch.from_numpy(in_units("sample_weight", with_heaviest)[0][:-1])
 
 
-def _opening(estimator: Any, everyone: ShardReports, directions: bool) -> Opening:
-    """How the rows of all ranks are opened."""
+def _make_spec(estimator: Any, everyone: ShardReports, directions: bool) -> PartitionSpec:
+    """Return how the rows of all ranks are opened."""
+    engine = default_engine() if estimator.engine == "auto" else estimator.engine
     ends = torch.from_numpy(everyone.ends).to(everyone.dtype)
     d, k = ends.shape[1], int(estimator.n_clusters)
     unit = in_units("sample_weight", np.array([everyone.heaviest]))[1] if everyone.weighted else 1.0
+    # Two rows, the ends of the columns: their origin is that of all rows.
     stand_in = TensorBlocks(
-        ends, None, leaf_rows(_CPU, d, k), None, directions, part=part_rows(_CPU, d, k),
-        known_ends=ends, weight_unit=float(unit),
-    )  # fmt: skip
+        ends,
+        None,
+        leaf_rows(_CPU, d, k),
+        None,
+        directions,
+        part=part_rows(_CPU, d, k),
+        known_ends=ends,
+        weight_unit=float(unit),
+    )
     n_rows = sum(everyone.lengths)
     if not directions:
         check_range("X", ends, n_rows, d)
-    layout = replace(stand_in.layout, n_rows=n_rows, weighted=everyone.weighted)
-    engine = default_engine() if estimator.engine == "auto" else estimator.engine
     if engine not in ("native", "chunked"):
         raise ValueError(
             f'engine: found {engine!r} for a shard; pass "auto", "native" or "chunked"'
         )
-    return Opening(layout, ends, directions, engine)
+    layout = replace(stand_in.layout, n_rows=n_rows, weighted=everyone.weighted)
+    return PartitionSpec(layout, ends, directions, engine)

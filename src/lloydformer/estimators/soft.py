@@ -8,12 +8,12 @@ from torch import Tensor
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.data.namespaces import tensor_of
+from lloydformer.data.array_api import to_tensor
 from lloydformer.data.rows import Rows
-from lloydformer.engines.dask.pieces import is_collection
+from lloydformer.engines.dask.chunks import is_collection
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.tempered import Tempered
-from lloydformer.numerics.shares import log_shares
+from lloydformer.numerics.clusters import log_shares
 from lloydformer.plans.session import Session
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.scale import soft_scale
@@ -192,7 +192,7 @@ class SoftKMeans(Tempered):
 
     def _n_coinciding(self) -> int:
         """A point's shares in two such centers are nearly the same, wherever it is."""
-        centers = tensor_of(self.cluster_centers_).double()
+        centers = to_tensor(self.cluster_centers_).double()
         centers = centers - centers.mean(dim=0)
         norms, count = centers.square().sum(dim=1), 0
         for start in range(0, len(centers), _PART):

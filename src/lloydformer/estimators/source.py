@@ -11,37 +11,33 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 from torch import Tensor
 
-from lloydformer.data.blocks import SparseBlocks, TensorBlocks, ranges
-from lloydformer.data.canonical import canonical
-from lloydformer.data.extent import Survey
-from lloydformer.data.layout import Layout
-from lloydformer.data.leaves import leaf_rows, part_rows
-from lloydformer.data.namespaces import namespace_of, tensor_of, unwarned
-from lloydformer.data.scaling import Scaling
-from lloydformer.data.scratch import scratch_array
+from lloydformer.data.array_api import get_namespace, tensor_from_numpy, to_tensor
+from lloydformer.data.blocks import TensorBlocks, leaf_ranges
+from lloydformer.data.column_statistics import ColumnStatistics, Scaling
+from lloydformer.data.layout import Layout, leaf_rows, part_rows
+from lloydformer.data.mapped_files import scratch_array
 from lloydformer.data.shard import Shard
-from lloydformer.data.sparse_on_gpu import SparseOnGpu
-from lloydformer.data.streamed import StreamedBlocks
+from lloydformer.data.sparse_blocks import SparseBlocks, SparseOnGpu, canonicalise_csr
+from lloydformer.data.streamed_blocks import StreamedBlocks
 from lloydformer.engines import default_engine
-from lloydformer.engines.cuda import pinned, survey_on_gpu
-from lloydformer.engines.dask.pieces import is_collection
+from lloydformer.engines.cuda import pin_rows, survey_on_gpu
+from lloydformer.engines.dask.chunks import is_collection
 from lloydformer.engines.native.engine import column_ends
-from lloydformer.engines.parts import LabelsOnParts, PartsBlocks
+from lloydformer.engines.partitioned import DistributedLabels, PartitionedBlocks
 from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.devices import (
-    available_device,
-    can_be_pinned,
+    can_pin,
     check_on_cpu,
-    folding_device,
     free_memory,
-    kept_on_host,
-    moved,
-    wanted_device,
+    get_compute_device,
+    keep_on_host,
+    move_to_device,
+    requested_device,
+    require_device,
 )
-from lloydformer.estimators.random_state import generator_of
-from lloydformer.estimators.sample_weight import checked_weights
-from lloydformer.numerics.checks import FLOATS, check_range, surely_in_range
-from lloydformer.numerics.units import in_units
+from lloydformer.estimators.parameter_checks import check_weights, make_generator
+from lloydformer.numerics.checks import FLOATS, ArgumentError, check_range, is_surely_in_range
+from lloydformer.numerics.scaling import in_units
 
 V = TypeVar("V")
 
@@ -52,7 +48,7 @@ _HALVES = (torch.float16, torch.bfloat16)
 class Source:
     """The data of one call, as blocks, and how results go back to the user."""
 
-    blocks: TensorBlocks | SparseBlocks | StreamedBlocks | PartsBlocks
+    blocks: TensorBlocks | SparseBlocks | StreamedBlocks | PartitionedBlocks
     device: torch.device | None
     """Where tensors came from, and go back to; None: arrays came in, and go out."""
     namespace: Any = field(default=None, kw_only=True)
@@ -60,7 +56,7 @@ class Source:
 
     def generator(self, random_state: Any) -> np.random.RandomState:
         """The random numbers of a fit."""
-        return generator_of(random_state)
+        return make_generator(random_state)
 
     @property
     def is_first(self) -> bool:
@@ -78,7 +74,7 @@ class Source:
         policy: the parameter `zero_rows`; "refuse" if the estimator has none.
         """
         blocks = self.blocks
-        assert not isinstance(blocks, PartsBlocks)
+        assert not isinstance(blocks, PartitionedBlocks)
         zero = zero_rows_of(blocks)
         if len(zero) == 0:
             return self
@@ -96,8 +92,8 @@ class Source:
         kept, unit = torch.from_numpy(scaled).to(kept), float(unit) * blocks.weight_unit
         return replace(self, blocks=replace(blocks, sample_weight=kept, weight_unit=unit))
 
-    def out(self, values: Tensor | LabelsOnParts) -> Any:
-        if isinstance(values, LabelsOnParts):
+    def out(self, values: Tensor | DistributedLabels) -> Any:
+        if isinstance(values, DistributedLabels):
             values = values.gather()
         if self.namespace is not None:
             return self.namespace.from_dlpack(values.to(self.device))
@@ -105,7 +101,7 @@ class Source:
 
     def rows_with(self, labels: Any, label: int) -> Any:
         """The numbers of the rows with this label; `labels`: from `out`."""
-        return self.out((tensor_of(labels) == label).nonzero()[:, 0])
+        return self.out((to_tensor(labels) == label).nonzero()[:, 0])
 
 
 @dataclass(frozen=True)
@@ -118,19 +114,19 @@ class ClusterSource(Source):
         """They have been refused, or count for nothing, since the data were read."""
         return self
 
-    def out(self, values: Tensor | LabelsOnParts) -> Any:
-        if not isinstance(values, LabelsOnParts):
+    def out(self, values: Tensor | DistributedLabels) -> Any:
+        if not isinstance(values, DistributedLabels):
             return super().out(values)
         from lloydformer.engines.dask.collections import lazy_labels
 
-        assert isinstance(self.blocks, PartsBlocks)
-        return lazy_labels(values, self.collection, self.blocks.opening)
+        assert isinstance(self.blocks, PartitionedBlocks)
+        return lazy_labels(values, self.collection, self.blocks.spec)
 
     def rows_with(self, labels: Any, label: int) -> Any:
         return (labels == label).nonzero()[0]
 
 
-class NoDirectionError(ValueError):
+class NoDirectionError(ArgumentError):
     """A row of zeros, where directions are compared; `row` counts from 0.
 
     ignorable: zero_rows="ignore" would help.
@@ -138,15 +134,15 @@ class NoDirectionError(ValueError):
 
     def __init__(self, row: int, *, ignorable: bool) -> None:
         self.row = row
+        more = ' or pass zero_rows="ignore"' if ignorable else ""
         super().__init__(
-            f"X: found only zeros in row {row}, which has no direction; remove such rows"
-            + (' or pass zero_rows="ignore"' if ignorable else "")
+            "X", f"found only zeros in row {row}, which has no direction; remove such rows{more}"
         )
 
 
 def zero_rows_of(blocks: TensorBlocks | SparseBlocks | StreamedBlocks) -> Tensor:
     """The rows that have no direction, by their numbers."""
-    leaves = (_zero_rows(blocks, *leaf) for leaf in ranges(blocks.layout))
+    leaves = (_zero_rows(blocks, *leaf) for leaf in leaf_ranges(blocks.layout))
     return torch.cat([rows for rows in leaves if len(rows)] or [torch.empty(0)])
 
 
@@ -181,9 +177,9 @@ def read(
         return read_collection(
             estimator, X, sample_weight, reset=reset, directions=directions, view=view
         )
-    namespace = namespace_of(X)
+    namespace = get_namespace(X)
     if namespace is not None:
-        rows = _of_floats(tensor_of(X))
+        rows = _of_floats(to_tensor(X))
         found = read(estimator, rows, sample_weight, reset=reset, directions=directions, view=view)
         return replace(found, namespace=namespace)
     if not isinstance(X, Tensor | TensorBlocks):
@@ -194,7 +190,7 @@ def read(
         else _dense_blocks(estimator, X, sample_weight, reset, directions, view)
     )
     if not directions:
-        _check_squares(blocks, None if view is None else tensor_of(estimator.cluster_centers_))
+        _check_squares(blocks, None if view is None else to_tensor(estimator.cluster_centers_))
     return Source(blocks, X.device if isinstance(X, Tensor) else None)
 
 
@@ -207,12 +203,12 @@ def _dense_blocks(
 ) -> TensorBlocks | StreamedBlocks:
     """Dense rows, their numbers checked, where they are or on the device that the user wants."""
     points, own = _points_of(estimator, X, reset), X if isinstance(X, TensorBlocks) else None
-    device, k = folding_device(estimator, points), int(estimator.n_clusters)
+    device, k = get_compute_device(estimator, points), int(estimator.n_clusters)
     seen = own if view is None else view
     scaling = None if seen is None else seen.scaling
-    pinnable = view is None and device != points.device and can_be_pinned(points)
+    pinnable = view is None and device != points.device and can_pin(points)
     if pinnable and scaling is None and not directions:
-        points = kept_on_host(points, device, k)
+        points = keep_on_host(points, device, k)
     ends, survey = _checked_ends(estimator, X, points)
     weights, unit = _weights(sample_weight, len(points), device)
     blocks = TensorBlocks(
@@ -230,10 +226,10 @@ def _dense_blocks(
         survey,
     )
     if isinstance(X, Tensor | TensorBlocks) and not np.isfinite(blocks.ends.cpu().numpy()).all():
-        raise ValueError("X: found NaN or infinity; remove or fill in such rows")
+        raise ArgumentError("X", "found NaN or infinity; remove or fill in such rows")
     if device == points.device:
         return blocks
-    memory = pinned(points, device) if pinnable else None
+    memory = pin_rows(points, device) if pinnable else None
     return StreamedBlocks(replace(blocks, sample_weight=None), device, weights, unit, memory)
 
 
@@ -243,10 +239,12 @@ def _points_of(estimator: Any, X: Any, reset: bool) -> Tensor:
         return checked_blocks(estimator, X, reset)
     if isinstance(X, Tensor):
         return checked_tensor(estimator, X, reset)
-    return _as_tensor(X, wanted_device(estimator))
+    return _as_tensor(X, requested_device(estimator))
 
 
-def _checked_ends(estimator: Any, X: Any, points: Tensor) -> tuple[Tensor | None, Survey | None]:
+def _checked_ends(
+    estimator: Any, X: Any, points: Tensor
+) -> tuple[Tensor | None, ColumnStatistics | None]:
     """The ends of the columns, and sums over them, as far as they are known by now.
 
     Arrays with numbers that are not finite raise the error of scikit-learn.
@@ -265,11 +263,11 @@ def _checked_ends(estimator: Any, X: Any, points: Tensor) -> tuple[Tensor | None
 def _sparse_blocks(estimator: Any, X: Any, sample_weight: Any, directions: bool) -> SparseBlocks:
     """A sparse matrix, checked, as blocks."""
     _check_finite(estimator, X)
-    wanted, k, d = wanted_device(estimator), int(estimator.n_clusters), X.shape[1]
+    wanted, k, d = requested_device(estimator), int(estimator.n_clusters), X.shape[1]
     here = wanted is None or not estimator._sparse_on_gpu
-    device = torch.device("cpu") if here else available_device(wanted)
+    device = torch.device("cpu") if here else require_device(wanted)
     weights, unit = _weights(sample_weight, X.shape[0], device)
-    leaf, matrix = leaf_rows(device, d, k), canonical(X)
+    leaf, matrix = leaf_rows(device, d, k), canonicalise_csr(X)
     if device.type == "cpu":
         part = part_rows(device, 1, k)
         return SparseBlocks(matrix, weights, leaf, directions, part, unit)
@@ -305,7 +303,7 @@ def read_collection(
             f"X has {found.n_features} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input"
         )
-    _note_names(estimator, found.pieces.names, reset)
+    _note_names(estimator, found.chunks.names, reset)
     zero = found.first_zero_row() if directions else None
     n_zero = sum(survey.n_zero for survey in found.surveys)
     policy, some = getattr(estimator, "zero_rows", "refuse"), n_zero < found.n_rows
@@ -313,15 +311,15 @@ def read_collection(
         raise NoDirectionError(zero, ignorable=policy == "error" and some)
     ignored = zero is not None
     if sample_weight is not None:
-        weights = Weights.of(opener.survey_weights(sample_weight, directions), ignored)
+        weights = Weights.from_surveys(opener.survey_weights(sample_weight, directions), ignored)
     else:
         weights = Weights(0 if ignored else None, found.n_rows - n_zero * ignored, ignored)
     engine = default_engine() if estimator.engine == "auto" else estimator.engine
     if engine not in ("native", "chunked"):
         raise ValueError(f'engine: found {engine!r} for a dask collection; leave it at "auto"')
-    blocks = opener.blocks(int(estimator.n_clusters), weights, directions, engine, view)
+    blocks = opener.open(int(estimator.n_clusters), weights, directions, engine, view)
     if not directions:
-        fitted = None if view is None else tensor_of(estimator.cluster_centers_)
+        fitted = None if view is None else to_tensor(estimator.cluster_centers_)
         _check_range_of(blocks.layout, found.ends, fitted)
     return ClusterSource(blocks, None, found)
 
@@ -381,7 +379,7 @@ def _check_range_of(layout: Layout, rows: Tensor, fitted: Tensor | None) -> None
     if fitted is not None:
         rows = torch.cat([rows, fitted.to(rows).reshape(-1, rows.shape[1])])
     scaled = rows if layout.scaling is None else layout.scaling.apply(rows)
-    if not surely_in_range(scaled.cpu().numpy(), layout.n_rows, layout.n_features):
+    if not is_surely_in_range(scaled.cpu().numpy(), layout.n_rows, layout.n_features):
         check_range("X", scaled, layout.n_rows, layout.n_features)
 
 
@@ -394,12 +392,14 @@ def _note_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> N
         return
     fitted = getattr(estimator, "feature_names_in_", None)
     if fitted is not None and names is not None and tuple(fitted) != names:
-        raise ValueError(f"X: found columns {list(names)}; this model was fitted on {list(fitted)}")
+        raise ArgumentError(
+            "X", f"found columns {list(names)}; this model was fitted on {list(fitted)}"
+        )
 
 
 def _as_tensor(X: np.ndarray, device: Any) -> Tensor:
-    points = torch.from_numpy(X) if X.flags.writeable else unwarned(X)
-    return points if device is None else moved(points, device)
+    points = torch.from_numpy(X) if X.flags.writeable else tensor_from_numpy(X)
+    return points if device is None else move_to_device(points, device)
 
 
 def checked_blocks(estimator: Any, X: TensorBlocks, reset: bool) -> Tensor:
@@ -432,9 +432,9 @@ def checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
             f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input"
         )
-    device = wanted_device(estimator)
+    device = requested_device(estimator)
     there = device is None or (estimator.device is None and X.device.type == "cuda")
-    return X.detach() if there else moved(X.detach(), device)
+    return X.detach() if there else move_to_device(X.detach(), device)
 
 
 def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> tuple[Tensor | None, float]:
@@ -446,9 +446,9 @@ def weights_in_units(sample_weight: Any, n_rows: int) -> tuple[np.ndarray | None
     """Weights in units of a power of two, and that unit."""
     if sample_weight is None:
         return None, 1.0
-    if namespace_of(sample_weight) is not None:
-        sample_weight = tensor_of(sample_weight)
+    if get_namespace(sample_weight) is not None:
+        sample_weight = to_tensor(sample_weight)
     if isinstance(sample_weight, Tensor):
         sample_weight = sample_weight.detach().cpu().numpy()
-    weights, unit = in_units("sample_weight", checked_weights(sample_weight, n_rows))
+    weights, unit = in_units("sample_weight", check_weights(sample_weight, n_rows))
     return np.require(weights, requirements="W"), float(unit)  # pandas gives arrays to read only

@@ -9,25 +9,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
+from lloydformer.data.array_api import to_tensor
+from lloydformer.data.blocks import Blocks, TensorBlocks
 from lloydformer.data.layout import Layout
-from lloydformer.data.namespaces import tensor_of
 from lloydformer.data.shard import Shard
-from lloydformer.engines.parts import PartsBlocks
+from lloydformer.data.sparse_blocks import SparseBlocks
+from lloydformer.engines.partitioned import PartitionedBlocks
 from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.checkpoints import refuse_checkpoint
-from lloydformer.estimators.matching import order_after
-from lloydformer.estimators.parameter_checks import Interval, checked_fit
-from lloydformer.estimators.random_state import generator_of
+from lloydformer.estimators.checkpoint import refuse_checkpoint
+from lloydformer.estimators.initial_centers import InitialCenters, is_array
+from lloydformer.estimators.matching import match_clusters
+from lloydformer.estimators.parameter_checks import Interval, checked_fit, make_generator
 from lloydformer.estimators.source import Source, View
-from lloydformer.estimators.starts import Starts, is_array
-from lloydformer.plans.assign import Nearest
-from lloydformer.plans.contract import Sums
+from lloydformer.plans.assign import NearestSums
+from lloydformer.plans.contract import Plan, Sums
 from lloydformer.plans.session import Session
-from lloydformer.solving.minibatches import DrawnRows, MiniBatches, SampledStart
-from lloydformer.solving.running_means import merged
-from lloydformer.solving.solve import Course, Result
-from lloydformer.solving.solve import Starts as InitialCenters
+from lloydformer.solving.driver import Restarts, Result
+from lloydformer.solving.minibatches import DrawnRows, MiniBatches, best_on_sample, merge_batch
+from lloydformer.solving.run import FitAlgorithm
 
 
 class Streaming(Clusterer):
@@ -120,12 +119,18 @@ class Streaming(Clusterer):
             self._check_like_before(layout)
         plan = self._plan()
         with self._open(source.blocks) as session:
-            before = self._begun(X, session) if first else self._so_far(layout)
+            before = self._first_centers(X, session) if first else self._last_centers(layout)
             session.forget()
-            grown_centers, counts = grown(session, *before, directions=self._directions)
-            centers = layout.returned(grown_centers)
-            final = plan.finish(session, layout.place(centers).to(layout.dtype))
-            (inertia,) = layout.in_given_units(final.inertia)
+            sums, masses, _ = session.fold(NearestSums(before[0].to(layout.dtype)))
+            new, counts = merge_batch(
+                Sums(sums, masses),
+                *before,
+                directions=self._directions,
+                unit=layout.weight_unit,
+            )
+            centers = layout.to_data_units(new)
+            final = plan.finish(session, layout.to_row_units(centers).to(layout.dtype))
+            (inertia,) = layout.apply_weight_unit(final.inertia)
             labels = session.labels()
         self.labels_ = source.out(labels)
         if first:
@@ -136,58 +141,64 @@ class Streaming(Clusterer):
         self._n_features_out = len(centers)
         return self
 
-    def _keep(self, result: Result, source: Source) -> None:
-        super()._keep(result, source)
+    def _store(self, result: Result, source: Source) -> None:
+        super()._store(result, source)
         assert result.outcome.masses is not None
         self._counts = np.array(result.outcome.masses)
         self.__dict__.pop("n_steps_", None)
         if result.outcome.n_steps is not None:
             self.n_steps_ = result.outcome.n_steps
 
-    def _begin(
-        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
-    ) -> tuple[InitialCenters, Course | None]:
+    def _prepare(
+        self,
+        initial: InitialCenters,
+        blocks: Blocks,
+        session: Session,
+        rng: np.random.RandomState,
+        deadline: float,
+    ) -> tuple[Plan, Restarts, FitAlgorithm]:
+        plan, restarts, algorithm = super()._prepare(initial, blocks, session, rng, deadline)
         if self.batch_size is None:
-            return super()._begin(starts, blocks, session, rng)
-        self._check_batches(blocks)
-        assert isinstance(blocks, TensorBlocks | SparseBlocks | PartsBlocks)
-        n_rows = blocks.layout.n_rows
-        rows = DrawnRows.by_weight(blocks.weights(0, n_rows), n_rows, rng.randint(2**31 - 1))
-        course = MiniBatches(
-            rows, min(int(self.batch_size), n_rows), self.max_no_improvement,
-            float(self.reassignment_ratio), not is_array(self.init),
-        )  # fmt: skip
-        size = course.sample_size(int(self.n_clusters))
-        begin = SampledStart(starts, partial(self._opened, blocks), self._plan(), rows, size)
-        return begin, course
-
-    def _opened(
-        self, blocks: TensorBlocks | SparseBlocks | PartsBlocks, rows: Tensor
-    ) -> AbstractContextManager[Session]:
-        """A session over some rows."""
-        if isinstance(blocks, PartsBlocks):
-            return blocks.open_subset(rows)
-        return self._open(blocks.subset(rows))
-
-    def _check_batches(self, blocks: Blocks) -> None:
+            return plan, restarts, algorithm
         if self.empty != "farthest":
             raise ValueError(
                 f"empty: found {self.empty!r} with batch_size={self.batch_size}; leave it at "
                 '"farthest", and set reassignment_ratio instead (0 keeps every center)'
             )
+        assert isinstance(blocks, TensorBlocks | SparseBlocks | PartitionedBlocks)
+        n_rows = blocks.layout.n_rows
+        rows = DrawnRows.by_weight(blocks.weights(0, n_rows), n_rows, rng.randint(2**31 - 1))
+        batches = MiniBatches(
+            rows,
+            min(int(self.batch_size), n_rows),
+            self.max_no_improvement,
+            float(self.reassignment_ratio),
+            not is_array(self.init),
+        )
+        sample = rows.sample(batches.sample_size(int(self.n_clusters)))
+        centers = best_on_sample(initial.generate, partial(self._open_rows, blocks), plan, sample)
+        return plan, Restarts(1, centers), batches
 
-    def _begun(self, X: Any, session: Session) -> tuple[Tensor, Tensor]:
-        """Initial centers, with weight 0."""
-        starts = Starts(self, X, session.layout, generator_of(self.random_state))
-        centers = next(starts(session))
-        earlier = self._earlier(session.layout)
+    def _open_rows(
+        self, blocks: TensorBlocks | SparseBlocks | PartitionedBlocks, rows: Tensor
+    ) -> AbstractContextManager[Session]:
+        """Open some rows as a session."""
+        if isinstance(blocks, PartitionedBlocks):
+            return blocks.open_subset(rows)
+        return self._open(blocks.subset(rows))
+
+    def _first_centers(self, X: Any, session: Session) -> tuple[Tensor, Tensor]:
+        """Return initial centers, with weight 0."""
+        initial = InitialCenters(self, X, session.layout, make_generator(self.random_state))
+        centers = next(initial.generate(session))
+        earlier = self._earlier_centers(session.layout)
         if earlier is not None:
-            centers = centers[order_after(centers, earlier).to(centers.device)]
+            centers = centers[match_clusters(centers, earlier).to(centers.device)]
         return centers, centers.new_zeros(len(centers))
 
-    def _so_far(self, layout: Layout) -> tuple[Tensor, Tensor]:
-        """The centers in the coordinates of the rows, and the weight that each stands for."""
-        placed = layout.place(tensor_of(self.cluster_centers_)).contiguous()
+    def _last_centers(self, layout: Layout) -> tuple[Tensor, Tensor]:
+        """Return the centers in the coordinates of the rows, and the weights behind them."""
+        placed = layout.to_row_units(to_tensor(self.cluster_centers_)).contiguous()
         return placed, torch.as_tensor(self._counts).to(placed)
 
     def _check_like_before(self, layout: Layout) -> None:
@@ -196,18 +207,9 @@ class Streaming(Clusterer):
                 f"n_clusters: found {self.n_clusters}, and {self.cluster_centers_.shape[0]} "
                 "centers from before; call fit, or set n_clusters back"
             )
-        precision = tensor_of(self.cluster_centers_).dtype
+        precision = to_tensor(self.cluster_centers_).dtype
         if layout.dtype != precision:
             raise ValueError(
                 f"X: found {layout.dtype}, and centers in {precision} from before; "
                 "pass every batch in the same precision"
             )
-
-
-def grown(
-    session: Session, centers: Tensor, counts: Tensor, *, directions: bool
-) -> tuple[Tensor, Tensor]:
-    """Centers (k, d) and the weights that they stand for (k,), in float64, after a batch."""
-    sums, masses, _ = session.fold(Nearest(centers.to(session.layout.dtype)))
-    unit = session.layout.weight_unit
-    return merged(Sums(sums, masses), centers, counts, directions=directions, unit=unit)

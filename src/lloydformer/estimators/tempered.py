@@ -1,6 +1,5 @@
 """Estimators with an inverse temperature, which may come from the spread of the data."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -10,13 +9,14 @@ from torch import Tensor
 
 from lloydformer.data.blocks import Blocks
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.parameter_checks import Interval, StrOptions
-from lloydformer.estimators.starts import Starts
+from lloydformer.plans.contract import Plan
 from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.session import Session
 from lloydformer.plans.soft import SoftPlan
-from lloydformer.solving.solve import Course
-from lloydformer.solving.solve import Starts as InitialCenters
+from lloydformer.solving.driver import Restarts
+from lloydformer.solving.run import FitAlgorithm
 
 
 class Tempered(Clusterer):
@@ -56,23 +56,27 @@ class Tempered(Clusterer):
             return fitted
         return 1.0 if isinstance(self.inverse_temperature, str) else float(self.inverse_temperature)
 
-    def _begin(
-        self, starts: Starts, blocks: Blocks, session: Session, rng: np.random.RandomState
-    ) -> tuple[InitialCenters, Course | None]:
-        begin, course = super()._begin(starts, blocks, session, rng)
-        if not isinstance(self.inverse_temperature, str):
+    def _prepare(
+        self,
+        initial: InitialCenters,
+        blocks: Blocks,
+        session: Session,
+        rng: np.random.RandomState,
+        deadline: float,
+    ) -> tuple[Plan, Restarts, FitAlgorithm]:
+        plan, restarts, algorithm = super()._prepare(initial, blocks, session, rng, deadline)
+        if isinstance(self.inverse_temperature, str):
+            starts = list(restarts.centers)
+            self.inverse_temperature_ = self._scale(session, starts)
+            restarts = replace(restarts, centers=iter(starts))
+        else:
             self.inverse_temperature_ = float(self.inverse_temperature)
-            return begin, course
-        drawn = list(begin(session))
-        self.inverse_temperature_ = self._scale(session, drawn)
+        assert isinstance(plan, SoftPlan | RobustPlan)
+        plan = replace(plan, inverse_temperature=self.inverse_temperature_)
+        return plan, restarts, algorithm
 
-        def again(_: Session) -> Iterator[Tensor]:
-            return iter(drawn)
-
-        return again, course
-
-    def _words_of_fewer(self, found: int) -> str | None:
-        apart = min(found, int(self.n_clusters) - self._n_coinciding())
+    def _describe_fewer_clusters(self, count: int) -> str | None:
+        apart = min(count, int(self.n_clusters) - self._n_coinciding())
         if apart == self.n_clusters:
             return None
         scaled = isinstance(self.inverse_temperature, str)
@@ -87,6 +91,3 @@ class Tempered(Clusterer):
     def _n_coinciding(self) -> int:
         """Number of centers that lie on one before them, as far as the algorithm can tell."""
         return 0
-
-    def _tuned(self, plan: Any) -> SoftPlan | RobustPlan:
-        return replace(plan, inverse_temperature=self.inverse_temperature_)

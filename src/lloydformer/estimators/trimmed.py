@@ -11,7 +11,7 @@ from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.source import Source
-from lloydformer.solving.solve import Result
+from lloydformer.solving.driver import Result
 
 
 class TrimmedKMeans(Clusterer):
@@ -179,8 +179,8 @@ class TrimmedKMeans(Clusterer):
         return recipes.trimmed(float(self.keep))
 
     @one_core()
-    def _keep(self, result: Result, source: Source) -> None:
-        super()._keep(result, source)
+    def _store(self, result: Result, source: Source) -> None:
+        super()._store(result, source)
         self.outliers_ = source.rows_with(self.labels_, -1)
 
 

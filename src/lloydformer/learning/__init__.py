@@ -1,21 +1,27 @@
-"""Training: tasks, trained weights, and an estimator that uses them."""
+"""Training: tasks, trained weights, and an estimator that uses them.
+
+Uses every room before it, up to `estimators`. Begin with `training.py`, which trains the paper's
+layer, and read on in `trainer.py` (one step), `stacked_layer.py` (the layer), `tasks.py` (the data)
+and `pretrained.py` (saved weights). `symmetric/` is the layer for every n, d and k; `estimator.py`
+has `LearnedKMeans`.
+"""
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lloydformer.learning.cards import available as available
     from lloydformer.learning.estimator import LearnedKMeans as LearnedKMeans
     from lloydformer.learning.evaluation import Comparison as Comparison
     from lloydformer.learning.evaluation import compare as compare
     from lloydformer.learning.objective import smoothed_objective as smoothed_objective
     from lloydformer.learning.pretrained import Pretrained as Pretrained
+    from lloydformer.learning.pretrained import available as available
     from lloydformer.learning.pretrained import load as load
     from lloydformer.learning.settings import Run as Run
     from lloydformer.learning.settings import Settings as Settings
     from lloydformer.learning.symmetric.model import SymmetricModel as SymmetricModel
     from lloydformer.learning.symmetric.model import load_symmetric as load_symmetric
     from lloydformer.learning.tasks import Tasks as Tasks
-    from lloydformer.learning.training import Evaluation as Evaluation
+    from lloydformer.learning.trainer import Evaluation as Evaluation
     from lloydformer.learning.training import Trained as Trained
     from lloydformer.learning.training import train as train
 else:  # the same names, each imported when it is first used
@@ -23,7 +29,7 @@ else:  # the same names, each imported when it is first used
 
     _HOMES = {
         "Comparison": "lloydformer.learning.evaluation",
-        "Evaluation": "lloydformer.learning.training",
+        "Evaluation": "lloydformer.learning.trainer",
         "LearnedKMeans": "lloydformer.learning.estimator",
         "Pretrained": "lloydformer.learning.pretrained",
         "Run": "lloydformer.learning.settings",
@@ -31,7 +37,7 @@ else:  # the same names, each imported when it is first used
         "SymmetricModel": "lloydformer.learning.symmetric.model",
         "Tasks": "lloydformer.learning.tasks",
         "Trained": "lloydformer.learning.training",
-        "available": "lloydformer.learning.cards",
+        "available": "lloydformer.learning.pretrained",
         "compare": "lloydformer.learning.evaluation",
         "load": "lloydformer.learning.pretrained",
         "load_symmetric": "lloydformer.learning.symmetric.model",

@@ -1,5 +1,6 @@
 """Checkpoints: the state of training in a folder, written atomically, without pickle."""
 
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -7,25 +8,37 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lloydformer.data.storage.model_folder import CONFIG, read_folder, write_folder
 from lloydformer.learning.optimiser import TrainingState
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.storage.model_folder import CONFIG, read_folder, write_folder
+from lloydformer.learning.trainer import Evaluation
 
-Row = dict[str, list[float | None]]
-"""One evaluation: step, and of each run loss, relative objective and rate; None if not finite."""
+_COLUMNS = ("step", "loss", "relative", "rate")
 
 
 @dataclass(frozen=True)
-class Checkpoint:
-    """Everything a resume needs: settings, runs, tensors of the state, evaluations so far.
+class TrainingCheckpoint:
+    """Everything a resume needs.
 
-    `together`: number of runs of a group; a resume must use the same groups.
+    Attributes
+    ----------
+    settings : Settings
+        Settings of all runs.
+    runs : tuple of Run
+        The runs.
+    tensors : dict
+        Tensors of the `TrainingState` of all runs.
+    history : tuple of Evaluation
+        The evaluations so far.
+    together : int
+        Number of runs of a group. A resume must use the same groups, since sums of matrix
+        products depend on them.
     """
 
     settings: Settings
     runs: tuple[Run, ...]
     tensors: dict[str, Tensor]
-    history: tuple[Row, ...]
+    history: tuple[Evaluation, ...]
     together: int
 
     @property
@@ -34,20 +47,26 @@ class Checkpoint:
         return int(self.tensors["step"])
 
 
-def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
+def save_checkpoint(folder: Path, checkpoint: TrainingCheckpoint) -> None:
     """Replace the checkpoint atomically: a killed process leaves the old one or the new one."""
+    history = []
+    for e in checkpoint.history:
+        columns = ((float(e.step),), e.loss, e.relative, e.rate)
+        # JSON has neither NaN nor infinity
+        finite = [[v if math.isfinite(v) else None for v in column] for column in columns]
+        history.append(dict(zip(_COLUMNS, finite, strict=True)))
     config = {
         "kind": "training",
         "settings": checkpoint.settings.written(),
         "runs": [asdict(run) for run in checkpoint.runs],
         "together": checkpoint.together,
-        "history": list(checkpoint.history),
+        "history": history,
     }
     arrays = {name: tensor.cpu().numpy() for name, tensor in checkpoint.tensors.items()}
     write_folder(folder, config, arrays, force=True)
 
 
-def load_checkpoint(folder: Path) -> Checkpoint:
+def load_checkpoint(folder: Path) -> TrainingCheckpoint:
     """Read what `save_checkpoint` wrote; raises `ValueError` for anything else."""
     config, arrays = read_folder(folder)
     if config.get("kind") != "training":
@@ -56,16 +75,23 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         settings = Settings.read(config["settings"])
         runs = tuple(Run(**run) for run in config["runs"])
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        together = int(config.get("together", len(runs)))  # before 0.3 all runs were one group
-        checkpoint = Checkpoint(settings, runs, tensors, tuple(config["history"]), together)
-        _check(checkpoint)
+        history = []
+        for row in config["history"]:
+            step, *columns = (
+                tuple(math.nan if v is None else v for v in row[name]) for name in _COLUMNS
+            )
+            history.append(Evaluation(int(step[0]), settings.n_steps, *columns))
+        # checkpoints of 0.1 have no groups: all runs were trained in one batch
+        together = int(config.get("together", len(runs)))
+        checkpoint = TrainingCheckpoint(settings, runs, tensors, tuple(history), together)
+        _check_tensors(checkpoint)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         why = " ".join(str(error).split())
         raise ValueError(f"{folder / CONFIG}: is damaged ({why}); start again with force") from None
     return checkpoint
 
 
-def _check(checkpoint: Checkpoint) -> None:
+def _check_tensors(checkpoint: TrainingCheckpoint) -> None:
     """Raise `ValueError` unless every tensor has the expected shape and dtype."""
     known: dict[str, Any] = TrainingState.begin(checkpoint.tensors["weights"], 1.0).tensors()
     if checkpoint.tensors.keys() != known.keys():

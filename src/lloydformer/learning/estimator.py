@@ -4,17 +4,28 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
+from lloydformer.data.blocks import Blocks
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.parameter_checks import Interval
-from lloydformer.learning.cards import SYMMETRIC, available, located, read_card
-from lloydformer.learning.courses import Learned, Rough, dense_steps, symmetric_steps
-from lloydformer.learning.pretrained import Pretrained, load
-from lloydformer.learning.symmetric.model import load_symmetric
+from lloydformer.learning.learned_run import LearnedIterations, MakeRun, dense_run, symmetric_run
+from lloydformer.learning.pretrained import (
+    SYMMETRIC,
+    ModelCard,
+    Pretrained,
+    available,
+    load_from_card,
+    read_card,
+)
+from lloydformer.learning.symmetric.model import symmetric_from_card
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.session import Session
+from lloydformer.solving.driver import Restarts
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.solve import Course
+from lloydformer.solving.run import FitAlgorithm
 
 
 class LearnedKMeans(Clusterer):
@@ -192,44 +203,56 @@ class LearnedKMeans(Clusterer):
     def _rules(self) -> Rules:
         return Rules(int(self.polish), float(self.tol), self.empty)
 
-    def _course(self, session: Session, rng: Any) -> Course:
-        return Learned(
-            self._rough(session), int(self.n_steps), int(self.polish), bool(self.beside_lloyd)
+    def _prepare(
+        self,
+        initial: InitialCenters,
+        blocks: Blocks,
+        session: Session,
+        rng: np.random.RandomState,
+        deadline: float,
+    ) -> tuple[Plan, Restarts, FitAlgorithm]:
+        plan, restarts, _ = super()._prepare(initial, blocks, session, rng, deadline)
+        n_steps, polish = int(self.n_steps), int(self.polish)
+        learned = LearnedIterations(
+            self._learned_run(session), n_steps, polish, bool(self.beside_lloyd)
         )
+        return plan, restarts, learned
 
-    def _rough(self, session: Session) -> Rough:
-        pretrained, n_steps = self.pretrained, int(self.n_steps)
-        if pretrained != "auto" and read_card(*located(pretrained)).get("kind") == SYMMETRIC:
-            return symmetric_steps(load_symmetric(pretrained), n_steps)
+    def _learned_run(self, session: Session) -> MakeRun:
+        n_steps = int(self.n_steps)
+        card = None if self.pretrained == "auto" else read_card(self.pretrained)
+        if card is not None and card.is_symmetric:
+            return symmetric_run(symmetric_from_card(card), n_steps, session)
         if session.layout.weighted:
             raise ValueError(
                 "sample_weight: a trained layer for one d and k has none; pass None, or "
                 f'pretrained="{SYMMETRIC}"'
             )
-        trained = _fitting(pretrained, session.layout.n_features, int(self.n_clusters))
-        return dense_steps(trained, session, n_steps)
+        trained = _load_for_sizes(card, session.layout.n_features, int(self.n_clusters))
+        return dense_run(trained, session, n_steps)
 
 
-def _fitting(pretrained: str | Path, n_features: int, n_clusters: int) -> Pretrained:
-    """Load the weights; raises `ValueError` if they are for another d or k."""
+def _load_for_sizes(card: ModelCard | None, n_features: int, n_clusters: int) -> Pretrained:
+    """Load the weights of a card, or without one those for this d and k.
+
+    Raises `ValueError` if they are for another d or k, or if there are none.
+    """
     name = f"d{n_features}-k{n_clusters}"
     missing = (
         f"the package has {', '.join(available())}; train the missing one with "
         f"'lloydformer train -d {n_features} -k {n_clusters} --output {name}' and pass "
         f"pretrained='{name}/{name}.json'"
     )
-    if pretrained == "auto":
-        if name not in available():
-            raise ValueError(
-                f"pretrained: found no weights for {n_features} features and {n_clusters} "
-                f"clusters; {missing}"
-            )
-        return load(name)
-    found = load(pretrained)
-    s = found.settings
+    if card is None and name not in available():
+        raise ValueError(
+            f"pretrained: found no weights for {n_features} features and {n_clusters} "
+            f"clusters; {missing}"
+        )
+    trained = load_from_card(card or read_card(name))
+    s = trained.settings
     if s.n_features != n_features or (s.codes is not None and s.n_clusters != n_clusters):
         raise ValueError(
-            f"pretrained: {found.name} is for {s.n_features} features and {s.n_clusters} clusters, "
-            f"and found {n_features} and {n_clusters}; {missing}"
+            f"pretrained: {trained.name} is for {s.n_features} features and {s.n_clusters} "
+            f"clusters, and found {n_features} and {n_clusters}; {missing}"
         )
-    return found
+    return trained

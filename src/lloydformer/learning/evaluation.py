@@ -12,8 +12,8 @@ from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.random_numbers import stream_keys
 from lloydformer.learning.tasks import Batch, Tasks
 
+# Upper bound of the encoder self-attention scores in memory at a time: 512 MiB in float32.
 _CELLS = 1 << 27
-"""Upper bound of the encoder self-attention scores in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -178,11 +178,11 @@ def compare(
     >>> transformer < lloyd < initial
     True
     """
-    batch = unseen(tasks, family, n_tasks, seed, weights.device)
+    batch = draw_unseen(tasks, family, n_tasks, seed, weights.device)
     return compare_on(batch, layer, weights, n_steps, seed)
 
 
-def unseen(
+def draw_unseen(
     tasks: Tasks,
     family: str = "normal",
     n_tasks: int = 320,
@@ -205,25 +205,29 @@ def compare_on(
     """Compare on given tasks, from their centers. `seed`: of the points for empty clusters."""
     seeds = _seeds(seed, weights.device)
     size = max(1, _CELLS // (len(weights) * batch.points.shape[2] ** 2))
-    found: list[tuple[Tensor, Tensor, Tensor]] = []
-    parts = (torch.split(whole.to(weights), size, dim=1) for whole in batch)
-    for x, c in zip(*parts, strict=True):
-        by_lloyd, by_layer = lloyd_path(x, c, seeds, n_steps), [c.expand(len(weights), -1, -1, -1)]
-        many = x.expand(len(weights), -1, -1, -1)
+    parts: list[tuple[Tensor, Tensor, Tensor]] = []
+    chunks = (torch.split(whole.to(weights), size, dim=1) for whole in batch)
+    for points, centers in zip(*chunks, strict=True):
+        by_lloyd = lloyd_path(points, centers, seeds, n_steps)
+        # All runs get the same tasks: they are expanded, not copied.
+        many = points.expand(len(weights), -1, -1, -1)
+        by_layer = [centers.expand(len(weights), -1, -1, -1)]
         for _ in range(n_steps):
             by_layer.append(layer(weights, many, by_layer[-1]))
-        found.append((_logs(x, by_lloyd), _logs(many, by_layer), by_layer[-1]))
-    lloyd, transformer, centers = (
-        torch.cat(whole, dim=1).cpu() for whole in zip(*found, strict=True)
+        parts.append((_logs(points, by_lloyd), _logs(many, by_layer), by_layer[-1]))
+    lloyd, transformer, last = (
+        torch.cat(column, dim=1).cpu() for column in zip(*parts, strict=True)
     )
-    return Comparison(lloyd.expand_as(transformer), transformer, centers)
+    return Comparison(lloyd.expand_as(transformer), transformer, last)
 
 
 def _seeds(seed: int, device: str | torch.device) -> Int[Tensor, " 1"]:
+    """Return a seed that neither training nor validation uses; validation has step 0."""
     step = torch.full((), -1, dtype=torch.int64, device=device)  # no training step has this number
     return stream_keys(torch.full((1,), seed, device=device), "validation", step)
 
 
 def _logs(points: Tensor, path: list[Tensor]) -> Float[Tensor, "r b s"]:
+    """Return the log objective of the centers before the first step and after each."""
     objectives = [smoothed_objective(points, now, smoothing="exact") for now in path]
     return torch.stack(objectives, dim=-1).log()

@@ -1,4 +1,6 @@
-"""Families of mixture distributions; their quantile functions are in `mixtures`."""
+"""Names of the families of mixture distributions; `tasks.QUANTILES` has their functions.
+
+A file of its own, because `lloydformer train --help` lists them and must not import torch.
+"""
 
 FAMILIES = ("normal", "cauchy", "gumbel", "laplace", "lognormal")
-"""Names of the families of distributions."""

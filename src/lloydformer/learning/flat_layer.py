@@ -10,22 +10,33 @@ from typing import ClassVar
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.func import functional_call
 
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.gradients import NoGradientWarning
+from lloydformer.circuits.outside import has_noise
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.learning.dropout import Dropout
+from lloydformer.learning.random_numbers import Dropout
 
 
 @dataclass(frozen=True)
 class FlatLayer(ABC):
-    """The layer of a recipe for many runs at once; subclasses differ in how they compute it."""
+    """The layer of a recipe for many runs at once; subclasses differ in how they compute it.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        The recipe of the layer.
+    n_features, n_clusters : int
+        Sizes of the layer.
+    capturable : bool
+        True if a call can be captured as a CUDA graph: it reads no numbers on the host.
+    """
 
     recipe: Recipe
     n_features: int
     n_clusters: int
     capturable: ClassVar[bool] = False
-    """Whether a call can be captured as a CUDA graph: it reads no numbers on the host."""
 
     @cached_property
     def dim(self) -> int:
@@ -38,8 +49,9 @@ class FlatLayer(ABC):
         return {name: weight.shape for name, weight in self.circuit(0).named_parameters()}
 
     def circuit(self, seed: int) -> Circuit:
-        """Return an untrained circuit of the same recipe and sizes; `train` gives its warning."""
+        """Return an untrained circuit of the same recipe and sizes."""
         with warnings.catch_warnings():
+            # `train` warns once; this method runs for every seed and every card
             warnings.simplefilter("ignore", NoGradientWarning)
             return Circuit(self.recipe, self.n_features, self.n_clusters, True, seed)
 
@@ -47,6 +59,7 @@ class FlatLayer(ABC):
         """Return a circuit with the weights of a run, in evaluation mode."""
         circuit = self.circuit(0)
         given = {name: part[0] for name, part in self.named(weights[None]).items()}
+        # what is not trained (constructed buffers) stays as the circuit has it
         circuit.load_state_dict({**circuit.state_dict(), **given})
         return circuit.eval()
 
@@ -74,3 +87,43 @@ class FlatLayer(ABC):
         depth: int = 0,
     ) -> Float[Tensor, "r b k d"]:
         """Return the centers after one step. `depth`: number of the unrolled layer."""
+
+
+@dataclass(frozen=True)
+class CircuitLayer(FlatLayer):
+    """The layer of any recipe that needs no noise: circuits, one run after the other.
+
+    A plain version beside `StackedLayer`, for recipes with constructed weights. Tokens are
+    embedded again before each step. Dropout is not supported.
+    """
+
+    def __post_init__(self) -> None:
+        if self.recipe.norm is not None:
+            reason = "needs unit vectors, and those of the tasks are not; train one without a norm"
+        elif has_noise(self.recipe):
+            reason = "draws noise, and training gives it none; train a recipe that does not draw"
+        else:
+            return
+        raise ValueError(f"recipe: found {self.recipe.name!r}, which {reason}")
+
+    @cached_property
+    def _circuit(self) -> Circuit:
+        return self.circuit(0).eval()
+
+    def __call__(
+        self,
+        weights: Float[Tensor, "r p"],
+        points: Float[Tensor, "r b n d"],
+        centers: Float[Tensor, "r b k d"],
+        dropout: Dropout | None = None,
+        depth: int = 0,
+    ) -> Float[Tensor, "r b k d"]:
+        """Return the centers after one step."""
+        named = self.named(weights)
+        moved = []
+        for run in range(len(weights)):
+            own = {name: part[run] for name, part in named.items()}
+            inputs = (points[run], centers[run])
+            trace = functional_call(self._circuit, own, inputs, {"n_layers": 1})
+            moved.append(trace.centers[:, -1])
+        return torch.stack(moved)

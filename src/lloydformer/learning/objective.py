@@ -14,10 +14,11 @@ def expanded_distances(
 ) -> Float[Tensor, "*b n k"]:
     """Return squared distances as |x|^2 - 2xc + |c|^2: one product of matrices.
 
-    Less exact than differences; accurate enough for data in [0, 1].
+    Less exact than differences, since the terms cancel where a center is close to a point;
+    accurate enough for data in [0, 1].
     """
     norms = points.square().sum(dim=-1, keepdim=True) + centers.square().sum(dim=-1).unsqueeze(-2)
-    return (norms - 2 * points @ centers.mT).clamp(min=0)
+    return (norms - 2 * points @ centers.mT).clamp(min=0)  # rounding may go below 0
 
 
 def smoothed_objective(

@@ -9,10 +9,12 @@ from torch import Tensor
 
 from lloydformer.learning.settings import Settings
 
+# The defaults of torch.optim.Adam, and of ReduceLROnPlateau for the relative decrease that counts
+# as an improvement. Torch's own classes are not used: Adam would need a group of parameters for
+# each run, and ReduceLROnPlateau decides on the host, which a CUDA graph cannot.
 _DECAYS = (0.9, 0.999)
 _EPSILON = 1e-8
 _IMPROVEMENT = 1e-4
-"""Relative decrease that counts as an improvement, as in torch's ReduceLROnPlateau."""
 
 
 @dataclass
@@ -20,21 +22,32 @@ class TrainingState:
     """Everything that training changes; one row for each run.
 
     The field names are the tensor names in checkpoints.
+
+    Attributes
+    ----------
+    weights : Tensor of shape (r, p)
+        Weights of each run.
+    first, second : Tensor of shape (r, p)
+        Adam's running means of the gradient and of its square.
+    rate : Tensor of shape (r,)
+        Learning rate.
+    best : Tensor of shape (r,)
+        Best validation so far.
+    waited : Tensor of shape (r,)
+        Evaluations since the last improvement.
+    loss : Tensor of shape (r,)
+        Sum of the losses since the last evaluation.
+    step : Tensor of shape ()
+        Number of training steps done.
     """
 
     weights: Float[Tensor, "r p"]
     first: Float[Tensor, "r p"]
-    """Adam's running mean of the gradient."""
     second: Float[Tensor, "r p"]
-    """Adam's running mean of the squared gradient."""
     rate: Float[Tensor, " r"]
-    """Learning rate."""
     best: Float[Tensor, " r"]
-    """Best validation so far."""
     waited: Int[Tensor, " r"]
-    """Evaluations since the last improvement."""
     loss: Float[Tensor, " r"]
-    """Sum of the losses since the last evaluation."""
     step: Int[Tensor, ""]
 
     @classmethod
@@ -75,6 +88,7 @@ def adam_step(state: TrainingState, gradient: Float[Tensor, "r p"], clip: float 
     first, second = _DECAYS
     state.first.lerp_(gradient, 1 - first)
     state.second.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+    # Powers of the decays in float64: 0.999^t is near 1 at first, and 1 - 0.999^t is divided by.
     time = state.step.to(torch.float64)
     root = (state.second / (1 - second**time).to(gradient)).sqrt_().add_(_EPSILON)
     rate = state.rate / (1 - first**time).to(gradient)
@@ -85,6 +99,7 @@ def update_learning_rate(
     state: TrainingState, validation: Float[Tensor, " r"], settings: Settings
 ) -> None:
     """Set the learning rates after an evaluation, in place, by `settings.schedule`."""
+    # No branch on the values: the decisions stay on the device, inside a CUDA graph.
     better = validation < state.best * (1 - _IMPROVEMENT)
     state.waited.add_(1).masked_fill_(better, 0)
     state.best.copy_(torch.where(better, validation, state.best))

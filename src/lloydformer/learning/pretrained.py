@@ -1,8 +1,16 @@
-"""Trained weights for one d and k: a safetensors file and a JSON card, saved and loaded."""
+"""Trained weights: cards of both kinds, and the weights for one d and k.
+
+A card is a JSON file that describes trained weights and how they were trained. Weights for one d
+and k are in a safetensors file beside their card; the symmetric kind, which serves every d and k,
+has its few weights in the card itself (`symmetric/model.py`).
+"""
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from importlib.resources import as_file
+from importlib.resources import files as resource_files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -15,11 +23,110 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lloydformer.circuits.circuit import Circuit
-from lloydformer.learning.cards import FORMAT, SYMMETRIC, located, not_a_card, read_card
+from lloydformer.data.storage.atomic_files import lock_folder
+from lloydformer.data.storage.bounded_read import read_json
+from lloydformer.data.storage.model_folder import read_weights, write_card_and_weights
 from lloydformer.learning.flat_layer import FlatLayer
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.storage.card_and_weights import read_weights, write_card_and_weights
-from lloydformer.storage.locks import locked
+
+FORMAT = 1
+
+# Name of the model for every n, d and k, and the entry "kind" of its card.
+SYMMETRIC = "symmetric"
+
+
+def available() -> list[str]:
+    """List the trained weights in the package.
+
+    Returns
+    -------
+    list of str
+        Names: those for one number of features d and of clusters k, as "d32-k10", then
+        "symmetric", the weights for every d and k.
+
+    See Also
+    --------
+    load : Load weights for one d and k.
+    load_symmetric : Load the weights for every d and k.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> lf.learning.available()[0], lf.learning.available()[-1]
+    ('d4-k6', 'symmetric')
+    """
+    files = [entry.name for entry in weights_folder().iterdir()]
+    names = [name.removesuffix(".json") for name in files if name.endswith(".json")]
+
+    def order(name: str) -> tuple[bool, list[int]]:
+        sizes = re.fullmatch(r"d(\d+)-k(\d+)", name)
+        return (False, [*map(int, sizes.groups())]) if sizes else (True, [])
+
+    return sorted(names, key=order)
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """The entries of a card that was read, and the folder and name of its file.
+
+    `where`, folder and name, begins the error messages.
+    """
+
+    folder: Traversable
+    name: str
+    entries: dict[str, Any]
+
+    @property
+    def where(self) -> str:
+        return f"{self.folder}/{self.name}"
+
+    @property
+    def is_symmetric(self) -> bool:
+        return self.entries.get("kind") == SYMMETRIC
+
+    @classmethod
+    def read(cls, folder: Traversable, name: str) -> "ModelCard":
+        """Read the card NAME.json of a folder; raises `ValueError` for a file that is no card."""
+        try:
+            with as_file(folder / f"{name}.json") as path:
+                entries = read_json(path)
+        except (FileNotFoundError, NotADirectoryError):
+            raise ValueError(f"{folder}/{name}.json: there is no such file") from None
+        if not isinstance(entries, dict) or entries.get("library") != "lloydformer":
+            raise ValueError(f"{folder}/{name}.json: is not a card of lloydformer")
+        if entries.get("format") != FORMAT:
+            found = entries.get("format")
+            raise ValueError(
+                f"{folder}/{name}.json: found format {found!r}; this version reads {FORMAT}"
+            )
+        return cls(folder, name, entries)
+
+    def read_weights(self) -> bytes | None:
+        """Read the safetensors file; None if its hash is not the one in the card."""
+        return read_weights(self.folder, self.name, str(self.entries.get("sha256")))
+
+    def invalid(self, error: Exception) -> ValueError:
+        """Return the error for entries from which no model can be made."""
+        why = " ".join(str(error).split())
+        return ValueError(f"{self.where}.json: is not a valid card ({why})")
+
+
+def read_card(pretrained: str | Path) -> ModelCard:
+    """Read a card by name (`available()`) or by path; raises `ValueError` if there is none."""
+    if str(pretrained) in available():
+        return ModelCard.read(weights_folder(), str(pretrained))
+    path = Path(pretrained)
+    if path.suffix not in (".json", ".safetensors"):
+        raise ValueError(
+            f"pretrained: found {str(pretrained)!r}; there are {', '.join(available())}, or pass "
+            "the path of a card (.json) that lloydformer train has written"
+        )
+    return ModelCard.read(path.parent, path.stem)
+
+
+def weights_folder() -> Traversable:
+    """Return the folder of the weights in the package."""
+    return resource_files("lloydformer.learning") / "weights"
 
 
 @dataclass(frozen=True)
@@ -133,8 +240,7 @@ def load(pretrained: str | Path) -> Pretrained:
     >>> sorted(found.card["scores"]["mean_log_objective"])
     ['initial', 'lloyd', 'n_steps', 'n_tasks', 'transformer']
     """
-    folder, name = located(pretrained)
-    return _read(folder, name)
+    return load_from_card(read_card(pretrained))
 
 
 def save(path: Path, settings: Settings, run: Run, weights: Tensor, notes: dict[str, Any]) -> None:
@@ -153,39 +259,31 @@ def save(path: Path, settings: Settings, run: Run, weights: Tensor, notes: dict[
     write_card_and_weights(path, json.dumps(card, indent=1) + "\n", data)
 
 
-def _read(folder: Traversable, name: str) -> Pretrained:
-    where = f"{folder}/{name}"
-    card, data = _read_files(folder, name)
-    if data is None and isinstance(folder, Path):  # another process may be writing them
-        with locked(folder, shared=True):
-            card, data = _read_files(folder, name)
-    if data is None and not (folder / f"{name}.safetensors").is_file():
-        raise ValueError(f"{where}.safetensors: there is no such file beside its card")
+def load_from_card(card: ModelCard) -> Pretrained:
+    """Load the weights that a card describes; raises `ValueError` if they are damaged."""
+    if card.is_symmetric:
+        raise ValueError(f"{card.where}.json: is symmetric, for every d and k; use load_symmetric")
+    data = card.read_weights()
+    if data is None and isinstance(card.folder, Path):
+        # The hash differs: another process may be replacing the two files, which it does under
+        # a lock. Read both again when it has finished.
+        with lock_folder(card.folder):
+            card = ModelCard.read(card.folder, card.name)
+            data = card.read_weights()
+    if data is None and not (card.folder / f"{card.name}.safetensors").is_file():
+        raise ValueError(f"{card.where}.safetensors: there is no such file beside its card")
     if data is None:
         raise ValueError(
-            f"{where}.safetensors: is damaged (its hash differs from the one in its card)"
+            f"{card.where}.safetensors: is damaged (its hash differs from the one in its card)"
         )
     try:
-        settings, run = Settings.read(card["settings"]), Run(**card["run"])
-        weights = _flat(settings.layer, load_tensors(data))
+        settings, run = Settings.read(card.entries["settings"]), Run(**card.entries["run"])
+        tensors, shapes = load_tensors(data), settings.layer.shapes
+        if {name: tensor.shape for name, tensor in tensors.items()} != shapes:
+            raise ValueError("its weights are not those of its settings")
+        weights = torch.cat([tensors[name].float().flatten() for name in shapes]).unsqueeze(0)
+        if not torch.isfinite(weights).all():
+            raise ValueError("found weights that are not finite")
     except (KeyError, TypeError, AttributeError, ValueError, SafetensorError) as error:
-        raise not_a_card(where, error) from None
-    return Pretrained(name, settings, run, weights, card)
-
-
-def _read_files(folder: Traversable, name: str) -> tuple[dict[str, Any], bytes | None]:
-    """Read a card and its weights; None if they do not belong together."""
-    where, card = f"{folder}/{name}", read_card(folder, name)
-    if card.get("kind") == SYMMETRIC:
-        raise ValueError(f"{where}.json: is symmetric, for every d and k; use load_symmetric")
-    return card, read_weights(folder, name, str(card.get("sha256")))
-
-
-def _flat(layer: FlatLayer, tensors: dict[str, Tensor]) -> Float[Tensor, "1 p"]:
-    found = {name: tensor.shape for name, tensor in tensors.items()}
-    if found != layer.shapes:
-        raise ValueError("its weights are not those of its settings")
-    row = torch.cat([tensors[name].float().flatten() for name in layer.shapes])
-    if not torch.isfinite(row).all():
-        raise ValueError("found weights that are not finite")
-    return row.unsqueeze(0)
+        raise card.invalid(error) from None
+    return Pretrained(card.name, settings, run, weights, card.entries)

@@ -8,23 +8,30 @@ same numbers alone, together with other runs, and after a resume.
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+# The constants of SplitMix64, less 2^64: torch multiplies int64 only, and products wrap modulo
+# 2^64 as those of unsigned numbers do.
 _GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 _FIRST = 0xBF58476D1CE4E5B9 - 2**64
 _SECOND = 0x94D049BB133111EB - 2**64
-_BITS = 23
-"""Random bits of a number. Half of the last bit is added; the sum is exact in float32."""
 
+# Random bits of a number. With half of the last bit added it has 24 bits, which float32 holds
+# exactly, and it is neither 0 nor 1, so that its logarithm is finite.
+_BITS = 23
+
+# The purposes of random numbers. The index of a stream enters its keys: a stream that moves in
+# this list gives other numbers, and trainings that were interrupted would resume differently.
 STREAMS = ("tasks", "drops", "empty", "sizes", "validation", "starts")
-"""What numbers are drawn for. The index of a stream enters its keys, so the order is fixed."""
 
 
 def _splitmix(z: Tensor) -> Tensor:
-    z = (z ^ (z >> 30 & (1 << 34) - 1)) * _FIRST  # products wrap modulo 2^64
+    # The masks make shifts of signed numbers those of unsigned ones: zeros come from the left.
+    z = (z ^ (z >> 30 & (1 << 34) - 1)) * _FIRST
     z = (z ^ (z >> 27 & (1 << 37) - 1)) * _SECOND
     return z ^ (z >> 31 & (1 << 33) - 1)
 
@@ -36,23 +43,43 @@ def stream_keys(
     return _splitmix(_splitmix(seeds * _GOLDEN ^ STREAMS.index(stream)) + (step + 1) * _GOLDEN)
 
 
-def uniform(key: Int[Tensor, " r"], *shape: int) -> Float[Tensor, "r ..."]:
+def uniform(keys: Int[Tensor, " r"], *shape: int) -> Float[Tensor, "r ..."]:
     """Return float32 numbers in the open interval (0, 1): a tensor of this shape for each key."""
     count = math.prod(shape)
-    counter = torch.arange(1, (count + 1) // 2 + 1, device=key.device) * _GOLDEN
-    words = _splitmix(key[:, None] ^ counter)
+    # Each word of 64 bits gives two numbers, one from the top of either half: half the work.
+    counter = torch.arange(1, (count + 1) // 2 + 1, device=keys.device) * _GOLDEN
+    words = _splitmix(keys[:, None] ^ counter)
     halves = torch.cat([words >> 64 - _BITS, words >> 32 - _BITS], dim=1)[:, :count]
     bits = halves & (1 << _BITS) - 1
-    return ((bits + 0.5) * 2.0**-_BITS).to(torch.float32).view(len(key), *shape)
+    return ((bits + 0.5) * 2.0**-_BITS).to(torch.float32).view(len(keys), *shape)
+
+
+def uniform_parts(
+    keys: Int[Tensor, " r"], size: int, shapes: dict[str, tuple[int, ...]]
+) -> dict[str, Float[Tensor, "r b ..."]]:
+    """Return numbers in (0, 1) by name, each part (r, size, *shape).
+
+    All parts are one draw, since on a GPU a few long operations are faster than many short ones.
+    """
+    counts = [size * math.prod(shape) for shape in shapes.values()]
+    parts = torch.split(uniform(keys, sum(counts)), counts, dim=1)
+    return {
+        name: part.view(len(keys), size, *shape)
+        for (name, shape), part in zip(shapes.items(), parts, strict=True)
+    }
 
 
 def integers(u: Float[Tensor, "*b"], low: int, high: int) -> Int[Tensor, "*b"]:
     """Map numbers in (0, 1) to integers from low to high, both included."""
+    # u below 1 may still round up to high + 1 when it is scaled
     return (low + u * (high - low + 1)).long().clamp_(max=high)
 
 
 def bernoulli_count(n_cells: int, probability: float) -> int:
-    """Return how many uniform numbers `bernoulli_cells` needs to reach the last cell."""
+    """Return the number of uniform numbers that `bernoulli_cells` needs to reach the last cell."""
+    # A fixed count, as a captured CUDA graph has fixed shapes. The number of chosen cells has a
+    # variance below its mean, so this is at least 8 standard deviations above it; 8 more cover
+    # small means, where the distribution is skewed.
     mean = n_cells * probability
     return math.ceil(mean + 8 * math.sqrt(mean) + 8)
 
@@ -67,3 +94,43 @@ def bernoulli_cells(
     """
     gaps = (u.log() / math.log1p(-probability)).long() + 1
     return (gaps.cumsum(dim=1) - 1).clamp_(max=n_cells)
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Draws the attention weights that are dropped in a training step, for all runs at once.
+
+    Attributes
+    ----------
+    seeds : Tensor of shape (r,)
+        Seed of each run.
+    step : Tensor of shape ()
+        Number of the training step.
+    probability : float
+        Probability that a weight is dropped.
+    """
+
+    seeds: Int[Tensor, " r"]
+    step: Int[Tensor, ""]
+    probability: float
+
+    def indices(self, n_weights: dict[str, int], depth: int) -> dict[str, Int[Tensor, " p"]]:
+        """Return the flat indices of the dropped weights of each slot.
+
+        Parameters
+        ----------
+        n_weights : dict
+            Number of attention weights of a run, by slot. Those of all runs lie one after the
+            other; the index one past the last is padding.
+        depth : int
+            Number of the unrolled layer, which changes the draw.
+        """
+        counts = [bernoulli_count(n, self.probability) for n in n_weights.values()]
+        u = uniform(stream_keys(self.seeds, "drops", self.step) + depth, sum(counts))
+        parts = torch.split(u, counts, dim=1)
+        runs = torch.arange(len(self.seeds), device=u.device)[:, None]
+        indices = {}
+        for (slot, n), part in zip(n_weights.items(), parts, strict=True):
+            cells = bernoulli_cells(part, n, self.probability)
+            indices[slot] = torch.where(cells < n, cells + runs * n, len(runs) * n).flatten()
+        return indices

@@ -1,31 +1,35 @@
 """Settings of training: those that runs trained together share, and those of a single run."""
 
 import math
-from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, cast
 
 from lloydformer.circuits import recipes
+from lloydformer.circuits.activations import Sparsemax
+from lloydformer.circuits.projections import Dense
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.scores import Scaled
 from lloydformer.circuits.serialise import deserialise, serialise
 from lloydformer.circuits.stages import AnyRecipe, Staged
 from lloydformer.circuits.subspaces import ASSIGNMENT
-from lloydformer.learning.circuit_layer import CircuitLayer
 from lloydformer.learning.families import FAMILIES
-from lloydformer.learning.flat_layer import FlatLayer
-from lloydformer.learning.learned_fields import ACTIVATIONS, CODES, learned_fields
+from lloydformer.learning.flat_layer import CircuitLayer, FlatLayer
 from lloydformer.learning.objective import SMOOTHINGS
 from lloydformer.learning.stacked_layer import StackedLayer
 from lloydformer.learning.tasks import Tasks
 
+CODES = ("onehot", "binary", None)
+ACTIVATIONS = ("softmax", "sparsemax")
 SCHEDULES = ("plateau", "cosine", "constant")
 STARTS = ("random", "constructed")
+
+# Fields that cards of 0.1 do not have, with the values that they had then.
 _LATER: dict[str, Any] = {"base": None, "start": "random", "start_noise": 0.0}
-"""Fields that cards of earlier versions do not have."""
+
+# Sizes beyond any memory are refused before tasks or layers are made: a layer has the square of
+# d + k weights, 1 GiB each in float32 at 2^14; a batch of 2^40 numbers is 4 TiB.
 _WIDEST = 1 << 14
-"""The largest number of features and clusters together."""
 _NUMBERS = 1 << 40
-"""The most numbers that a batch of tasks may have."""
 
 
 @dataclass(frozen=True)
@@ -167,36 +171,38 @@ class Settings:
     start_noise: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("n_unrolled", "n_steps", "batch_size", "patience", "evaluate_every",
-                     "n_validation"):  # fmt: skip
-            if type(getattr(self, name)) is not int or getattr(self, name) < 1:
-                raise ValueError(f"{name}: found {getattr(self, name)!r}; pass a positive integer")
+        steps = ("n_steps", "n_unrolled", "evaluate_every", "patience")
+        for name in (*steps, "batch_size", "n_validation"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise ValueError(f"{name}: found {value!r}; pass a positive integer")
         for name in ("learning_rate", "clip"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name}: found {value!r}; pass a positive finite number")
-        choices: dict[str, Collection[str | None]] = {
-            "codes": CODES, "activation": ACTIVATIONS, "smoothing": SMOOTHINGS,
-            "schedule": SCHEDULES, "start": STARTS,
-        }  # fmt: skip
+        choices: dict[str, tuple[str | None, ...]] = {
+            "codes": CODES,
+            "activation": ACTIVATIONS,
+            "smoothing": SMOOTHINGS,
+            "schedule": SCHEDULES,
+            "start": STARTS,
+        }
         for name, known in choices.items():
-            if getattr(self, name) not in known:
-                found = getattr(self, name)
-                raise ValueError(
-                    f"{name}: found {found!r}; pass one of {', '.join(map(str, known))}"
-                )
+            value = getattr(self, name)
+            if value not in known:
+                words = ", ".join(map(str, known))
+                raise ValueError(f"{name}: found {value!r}; pass one of {words}")
         self._check_sizes()
-        names = ASSIGNMENT in self.recipe.tokens.subspaces
-        if names and not isinstance(self.tasks.n_clusters, int):
+        has_names = ASSIGNMENT in self.recipe.tokens.subspaces
+        if has_names and not isinstance(self.tasks.n_clusters, int):
             raise ValueError(
                 "codes: a circuit that names its clusters has a fixed number of them; pass "
                 "n_clusters as one number, or codes=None"
             )
         _ = self.layer  # raises ValueError for a recipe that cannot be trained
-        self._check_start(names)
+        self._check_start(has_names)
 
     def _check_sizes(self) -> None:
-        """Raise `ValueError` for sizes beyond any memory, before tasks or layers are made."""
         if self.n_features + self.n_clusters > _WIDEST:
             raise ValueError(
                 f"tasks: found {self.n_features} features and {self.n_clusters} clusters; pass at "
@@ -210,7 +216,7 @@ class Settings:
                     "numbers; pass fewer or smaller tasks"
                 )
 
-    def _check_start(self, names: bool) -> None:
+    def _check_start(self, has_names: bool) -> None:
         if not 0 <= self.start_noise < math.inf:
             raise ValueError(
                 f"start_noise: found {self.start_noise!r}; pass 0 or a positive finite number"
@@ -222,7 +228,7 @@ class Settings:
             )
         if self.start == "random" and self.start_noise:
             raise ValueError("start_noise: is for start='constructed'; random weights have noise")
-        if self.start == "constructed" and not names:
+        if self.start == "constructed" and not has_names:
             raise ValueError(
                 "start: there is no construction with codes=None, where points cannot hold their "
                 "assignment; pass codes='onehot' or 'binary', or start='random'"
@@ -244,7 +250,7 @@ class Settings:
         """
         if self.base is not None:
             return self.base
-        codes, activation = CODES[self.codes], ACTIVATIONS[self.activation]
+        codes, activation = cast(Any, self.codes), cast(Any, self.activation)  # were checked
         return recipes.learned(codes, self.bias, self.scaled, activation, self.dropout)
 
     @property
@@ -302,7 +308,7 @@ class Settings:
                 f"recipe: found {recipe.name!r}, which has several sub-layers; pass a recipe of "
                 "one layer"
             )
-        changes = learned_fields(recipe) if recipe.free else {"base": recipe}
+        changes = _find_options(recipe) if recipe.free else {"base": recipe}
         return replace(self, start=start or self.start, **changes)
 
     @property
@@ -416,3 +422,26 @@ class Settings:
         }
         base = None if found.get("base") is None else deserialise(found["base"])
         return cls(**{**found, "tasks": Tasks(**tasks), "base": base})
+
+
+def _find_options(recipe: Recipe) -> dict[str, Any]:
+    """Return the fields of `Settings` that make this learned recipe.
+
+    Raises `ValueError` for a recipe with other free weights.
+    """
+    head = recipe.encoder_cross
+    codes = {recipes.learned(cast(Any, codes)).tokens: codes for codes in CODES}
+    options: dict[str, Any] = {
+        "codes": codes.get(recipe.tokens),
+        "bias": isinstance(head.query, Dense) and head.query.bias,
+        "scaled": isinstance(head.score, Scaled),
+        "activation": "sparsemax" if isinstance(head.activation, Sparsemax) else "softmax",
+        "dropout": head.dropout,
+    }
+    # Only one head was looked at: the other heads must be as these options make them.
+    if recipes.learned(**options) != recipe:
+        raise ValueError(
+            f"recipe: found {recipe.name!r} with free weights that is not one of "
+            "lf.recipes.learned(); pass one of them, or a recipe with constructed weights"
+        )
+    return {**options, "base": None}

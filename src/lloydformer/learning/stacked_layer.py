@@ -4,20 +4,149 @@ The same equation as `Circuit` with `recipes.learned()`, arranged for speed: sco
 of matrices, all runs in one batched product.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from lloydformer.circuits.activations import Softmax
+from lloydformer.circuits.projections import Dense
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.scores import Scaled
 from lloydformer.circuits.subspaces import ASSIGNMENT
 from lloydformer.circuits.tokens import Tokens
-from lloydformer.learning.dropout import Dropout
 from lloydformer.learning.flat_layer import FlatLayer
-from lloydformer.learning.stacked_heads import StackedHeads
+from lloydformer.learning.random_numbers import Dropout
+
+# Upper bound of the scores in memory at a time, when no gradient is needed: 256 MiB in float32.
+# 20,000 points have 400 million scores in encoder self-attention.
+_CELLS = 1 << 26
+
+_softmax = torch.ops.aten._softmax.out
+_softmax_backward = torch.ops.aten._softmax_backward_data
+
+
+class DropoutAttention(torch.autograd.Function):
+    r"""$\mathrm{drop}(\sigma(Q K^\top))\, V$, with dropped weights given by their flat indices.
+
+    An index one past the last weight is padding: the buffer of weights has one extra entry for
+    it. Autograd's own version would copy the weights twice more.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        queries: Float[Tensor, "b q e"],
+        keys: Float[Tensor, "b m e"],
+        values: Float[Tensor, "b m f"],
+        dropped: Int[Tensor, " p"] | None,
+    ) -> Float[Tensor, "b q f"]:
+        scores = queries @ keys.mT
+        flat, weights = _padded_buffer(scores)
+        _softmax(scores, -1, False, out=weights)
+        removed = None
+        if dropped is not None:
+            removed = flat[dropped]
+            flat.index_fill_(0, dropped, 0.0)
+        ctx.save_for_backward(queries, keys, values, dropped, removed)
+        # Not saved for backward: `backward` changes it in place, which autograd would refuse,
+        # and changes it back.
+        ctx.flat = flat
+        return weights @ values
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        queries, keys, values, dropped, removed = ctx.saved_tensors
+        flat: Tensor = ctx.flat
+        weights = flat[:-1].view(*queries.shape[:2], keys.shape[1])
+        by_values = weights.mT @ gradients[0]
+        flat_gradient, gradient = _padded_buffer(weights)
+        torch.bmm(gradients[0], values.mT, out=gradient)
+        if dropped is not None:
+            flat_gradient.index_fill_(0, dropped, 0.0)
+            flat[dropped] = removed  # the softmax came before the dropout
+        by_scores = _softmax_backward(gradient, weights, -1, weights.dtype)
+        if dropped is not None:
+            flat.index_fill_(0, dropped, 0.0)
+        return by_scores @ keys, by_scores.mT @ queries, by_values, None
+
+
+def _padded_buffer(like: Tensor) -> tuple[Tensor, Tensor]:
+    """Allocate one entry more than `like` has: the flat buffer, and its view in that shape."""
+    flat = like.new_empty(like.numel() + 1)
+    return flat, flat[:-1].view(like.shape)
+
+
+# `apply` has no types in torch
+_dropout_attention: Callable[..., Tensor] = DropoutAttention.apply
+
+
+def drop_weights(weights: Tensor, dropped: Int[Tensor, " p"]) -> Tensor:
+    """Return a copy with 0 at some flat indices; an index one past the end is padding."""
+    flat = F.pad(weights.flatten(), (0, 1)).index_fill(0, dropped, 0.0)
+    return flat[:-1].view_as(weights)
+
+
+@dataclass(frozen=True)
+class StackedHeads:
+    """The projections and heads of a learned recipe, for one pass through the layer.
+
+    `weights`: by name, each (r, *shape). `dropped`: flat indices by slot, or None for no dropout.
+    """
+
+    recipe: Recipe
+    weights: dict[str, Tensor]
+    dropped: dict[str, Tensor] | None
+
+    def project(
+        self, tokens: Float[Tensor, "r b m e"], *names: str
+    ) -> tuple[Float[Tensor, "r b m e"], ...]:
+        """Multiply the tokens by several matrices of each run.
+
+        The matrices are expanded to every task. Their gradient is then many products of moderate
+        length and a sum, instead of one very long product that few processors can share.
+        """
+        tasks = tokens.shape[1]
+        matrix = torch.cat([self.weights[f"layers.0.{name}"] for name in names], dim=1).mT
+        matrices = matrix.unsqueeze(1).expand(-1, tasks, -1, -1).flatten(0, 1)
+        rows = tokens.flatten(0, 1)
+        if self.recipe.encoder_self.query == Dense(bias=True):
+            bias = torch.cat([self.weights[f"layers.0.{name}_bias"] for name in names], dim=1)
+            shift = bias[:, None, None].expand(-1, tasks, 1, -1).flatten(0, 1)
+            products = torch.baddbmm(shift, rows, matrices)
+        else:
+            products = torch.bmm(rows, matrices)
+        return torch.split(products.view(*tokens.shape[:3], -1), tokens.shape[3], dim=-1)
+
+    def __call__(
+        self, slot: str, queries: Tensor, keys: Tensor, values: Tensor
+    ) -> Float[Tensor, "r b q e"]:
+        """Return the output of the head in a slot."""
+        head, shape = self.recipe.heads[slot], queries.shape
+        scale = queries.shape[-1] ** -0.5 if isinstance(head.score, Scaled) else 1.0
+        # -scale |q - k|^2 is a dot product, up to a constant of each query, of which neither
+        # softmax nor sparsemax depends: (2 scale q, -scale) times (k, |k|^2).
+        q = F.pad(2 * scale * queries.flatten(0, 1), (0, 1), value=-scale)
+        k, v = keys.flatten(0, 1), values.flatten(0, 1)
+        k = torch.cat([k, k.square().sum(dim=-1, keepdim=True)], dim=-1)
+        if not torch.is_grad_enabled():
+            rows = max(1, _CELLS // max(1, k.shape[:2].numel()))
+            parts = [head.activation(part @ k.mT) @ v for part in torch.split(q, rows, dim=1)]
+            return torch.cat(parts, dim=1).view(shape)
+        dropped = self.dropped[slot] if self.dropped is not None else None
+        if head.activation == Softmax():
+            output = _dropout_attention(q, k, v, dropped)
+        else:
+            weights = head.activation(q @ k.mT)
+            output = (weights if dropped is None else drop_weights(weights, dropped)) @ v
+        output = output.view(shape)
+        # the weights that stay are raised, so that their mean is the same as without dropout
+        return output if dropped is None else output / (1 - head.dropout)
 
 
 @dataclass(frozen=True)
@@ -41,41 +170,44 @@ class StackedLayer(FlatLayer):
         depth: int = 0,
     ) -> Float[Tensor, "r b k d"]:
         """Return the centers after one step. `depth`: number of the unrolled layer."""
+        (_, tasks, n, _), k = points.shape, centers.shape[2]
         x = F.pad(points, (0, self.dim - self.n_features))
-        codes = _codes(self.recipe.tokens, centers.shape[2], centers.device, centers.dtype)
+        codes = _codes(self.recipe.tokens, k, centers.device, centers.dtype)
         c = torch.cat([centers, codes.expand(*centers.shape[:3], -1)], dim=-1)
-        heads = StackedHeads(
-            self.recipe, self.named(weights), self._dropped(x, c, dropout, depth)
-        )  # fmt: skip
-        # all projections of the same tokens are one product of matrices
-        q1, k1, v1, q0 = heads.projected(
+        dropped = None
+        if dropout is not None:
+            scores = {
+                "encoder_cross": n * k,
+                "encoder_self": n * n,
+                "decoder_cross": k * n,
+                "decoder_self": k * k,
+            }
+            dropped = dropout.indices({slot: tasks * m for slot, m in scores.items()}, depth)
+        heads = StackedHeads(self.recipe, self.named(weights), dropped)
+        # All projections of the same tokens are one product of matrices: the encoder's heads read
+        # the points as they are before the layer, and the decoder's keys those after it.
+        q1, k1, v1, q0 = heads.project(
             x, "encoder_self.query", "encoder_self.key", "encoder_self.value", "encoder_cross.query"
         )
-        k0, v0, q2, q3, k3, v3 = heads.projected(
-            c, "encoder_cross.key", "encoder_cross.value", "decoder_cross.query",
-            "decoder_self.query", "decoder_self.key", "decoder_self.value",
-        )  # fmt: skip
+        k0, v0, q2, q3, k3, v3 = heads.project(
+            c,
+            "encoder_cross.key",
+            "encoder_cross.value",
+            "decoder_cross.query",
+            "decoder_self.query",
+            "decoder_self.key",
+            "decoder_self.value",
+        )
         x = x + heads("encoder_self", q1, k1, v1) + heads("encoder_cross", q0, k0, v0)
-        k2, v2 = heads.projected(x, "decoder_cross.key", "decoder_cross.value")
+        k2, v2 = heads.project(x, "decoder_cross.key", "decoder_cross.value")
         c = c + heads("decoder_self", q3, k3, v3) + heads("decoder_cross", q2, k2, v2)
         return c[..., : self.n_features]
-
-    def _dropped(
-        self, x: Tensor, c: Tensor, dropout: Dropout | None, depth: int
-    ) -> dict[str, Tensor] | None:
-        if dropout is None:
-            return None
-        runs, tasks, n, _ = x.shape
-        k = c.shape[2]
-        sizes = {"encoder_cross": (n, k), "encoder_self": (n, n), "decoder_cross": (k, n),
-                 "decoder_self": (k, k)}  # fmt: skip
-        return dropout.indices({slot: (runs, tasks, *size) for slot, size in sizes.items()}, depth)
 
 
 @cache
 def _codes(
     tokens: Tokens, n_clusters: int, device: torch.device, dtype: torch.dtype
 ) -> Float[Tensor, "k m"]:
-    """The codes of the clusters, cached on the device: a captured CUDA graph cannot copy them."""
+    """Return the codes of the clusters, cached: a captured CUDA graph cannot copy from the host."""
     table = tokens.codes.table(n_clusters)
     return (table if ASSIGNMENT in tokens.subspaces else table[:, :0]).to(device, dtype)

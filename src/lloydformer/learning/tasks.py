@@ -1,6 +1,7 @@
 """Tasks: clustering problems drawn from mixtures, in whole batches, on the device."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,11 +9,58 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lloydformer.learning.mixtures import mixture_points, scale_to_unit_cube, take_rows
-from lloydformer.learning.random_numbers import integers, stream_keys, uniform
+from lloydformer.learning.random_numbers import integers, stream_keys, uniform, uniform_parts
 
+# A number, or a range (smallest, largest) to draw it from.
 Count = int | tuple[int, int]
-"""A number, or a range (smallest, largest) to draw it from."""
+
+
+def _normal(u: Tensor) -> Tensor:
+    return math.sqrt(2) * torch.erfinv(2 * u - 1)
+
+
+# Quantile function of each standard family. Log-normal points are exponentials of normal ones,
+# taken after location and scale.
+QUANTILES: dict[str, Callable[[Tensor], Tensor]] = {
+    "normal": _normal,
+    "cauchy": lambda u: torch.tan(math.pi * (u - 0.5)),
+    "gumbel": lambda u: -torch.log(-torch.log(u)),
+    "laplace": lambda u: torch.where(u < 0.5, (2 * u).log(), -(2 * (1 - u)).log()),
+    "lognormal": _normal,
+}
+
+
+def mixture_points(
+    families: tuple[str, ...],
+    locations: Float[Tensor, "r b n d"],
+    scales: Float[Tensor, "#r #b #n #d"],
+    u: Float[Tensor, "r b n d"],
+) -> Float[Tensor, "r b n d"]:
+    """Return location + scale * quantile(u), with the family of each run."""
+    if len(set(families)) == 1:
+        points = locations + scales * QUANTILES[families[0]](u)
+        return points.exp() if families[0] == "lognormal" else points
+    parts = (torch.split(part, 1) for part in (locations, scales.expand_as(u), u))
+    runs = zip(families, *parts, strict=True)
+    return torch.cat([mixture_points((family,), *run) for family, *run in runs])
+
+
+def take_rows(rows: Float[Tensor, "*b m d"], which: Int[Tensor, "*b n"]) -> Float[Tensor, "*b n d"]:
+    """Return the rows with these indices, for each problem of a batch."""
+    return rows.gather(-2, which.unsqueeze(-1).expand(*which.shape, rows.shape[-1]))
+
+
+def draw_components(u: Float[Tensor, "*b n"], masses: Float[Tensor, "*b m"]) -> Int[Tensor, "*b n"]:
+    """Return the component of each point, drawn with probability proportional to its mass."""
+    upto = masses.cumsum(dim=-1)
+    last = masses.shape[-1] - 1
+    return torch.searchsorted(upto, u * upto[..., -1:]).clamp_(max=last)
+
+
+def scale_to_unit_cube(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b n d"]:
+    """Scale every column of every task to [0, 1]; constant columns become 0."""
+    low, high = points.aminmax(dim=-2, keepdim=True)
+    return (points - low) / (high - low).clamp_(min=torch.finfo(points.dtype).tiny)
 
 
 class Batch(NamedTuple):
@@ -80,8 +128,14 @@ class Tasks:
 
     def __post_init__(self) -> None:
         for name in ("n_features", "n_clusters", "n_points", "n_components"):
-            if getattr(self, name) is not None:
-                _check_range(name, getattr(self, name))
+            count = getattr(self, name)
+            ends = count if isinstance(count, tuple) else (count, count)
+            integral = len(ends) == 2 and all(type(end) is int for end in ends)
+            if count is not None and not (integral and 1 <= ends[0] <= ends[1]):
+                raise ValueError(
+                    f"{name}: found {count!r}; pass a positive integer, or a range "
+                    "(smallest, largest)"
+                )
         for name in ("weights", "scales"):
             if getattr(self, name) not in ("equal", "random"):
                 raise ValueError(f'{name}: found {getattr(self, name)!r}; pass "equal" or "random"')
@@ -164,71 +218,51 @@ class Tasks:
         >>> points.shape, float(points.min()), float(points.max())
         (torch.Size([2, 4, 10, 3]), 0.0, 1.0)
         """
-        n, k = self._shape(step)
+        n, k = _ends(self.n_points)[1], _ends(self.n_clusters)[1]
+        if not self.of_one_shape:  # the same sizes in every run: the runs of a step are one batch
+            key = stream_keys(torch.zeros_like(step)[None], "sizes", step)
+            u_points, u_clusters = uniform(key, 2)[0]
+            n = int(integers(u_points, *_ends(self.n_points)))
+            k = int(integers(u_clusters, *_ends(self.n_clusters)))
         d, m = _ends(self.n_features)[1], self._most_components(k)
-        u = self._uniform(stream_keys(seeds, "tasks", step), size, (n, d, m))
-        members = self._members(u, k, m)  # (r, b, n)
-        spread = take_rows(2 * u["scales"], members) if self.scales == "random" else 1.0
-        points = mixture_points(
-            families, take_rows(u["locations"], members), self.scale * spread, u["noise"]
-        )
-        points = scale_to_unit_cube(points)
+        # The order of the parts decides which numbers each of them gets.
+        shapes: dict[str, tuple[int, ...]] = {
+            "members": (n,),
+            "locations": (m, d),
+            "noise": (n, d),
+            "starts": (n,),
+            "scales": (m, d) if self.scales == "random" else (0,),
+            "weights": (m,) if self.weights == "random" else (0,),
+            "features": (1,),
+            "components": (1,),
+        }
+        u = uniform_parts(stream_keys(seeds, "tasks", step), size, shapes)
+        members = self._draw_members(u, k, m)  # (r, b, n)
+        scales = u["noise"].new_full((1, 1, 1, 1), self.scale)
+        if self.scales == "random":
+            scales = self.scale * take_rows(2 * u["scales"], members)
+        locations = take_rows(u["locations"], members)
+        points = scale_to_unit_cube(mixture_points(families, locations, scales, u["noise"]))
         if not isinstance(self.n_features, int):
             used = integers(u["features"], *self.n_features).unsqueeze(-1)
             points = points * (torch.arange(d, device=points.device) < used)
         return Batch(points, take_rows(points, u["starts"].topk(k, dim=-1).indices))
 
-    def _uniform(
-        self, key: Int[Tensor, " r"], size: int, sizes: tuple[int, int, int]
-    ) -> dict[str, Float[Tensor, "r b ..."]]:
-        """All uniform numbers of a batch of tasks in one draw, by what they are for."""
-        n, d, m = sizes
-        shapes: dict[str, tuple[int, ...]] = {
-            "members": (n,), "locations": (m, d), "noise": (n, d), "starts": (n,),
-            "scales": (m, d) if self.scales == "random" else (0,),
-            "weights": (m,) if self.weights == "random" else (0,),
-            "features": (1,), "components": (1,),
-        }  # fmt: skip
-        counts = [size * math.prod(shape) for shape in shapes.values()]
-        parts = torch.split(uniform(key, sum(counts)), counts, dim=1)
-        return {
-            name: part.view(len(key), size, *shape)
-            for (name, shape), part in zip(shapes.items(), parts, strict=True)
-        }
-
-    def _shape(self, step: Tensor) -> tuple[int, int]:
-        """Number of points and of clusters in a step: the same in every run."""
-        if isinstance(self.n_points, int) and isinstance(self.n_clusters, int):
-            return self.n_points, self.n_clusters
-        key = stream_keys(torch.zeros(1, dtype=torch.int64, device=step.device), "sizes", step)
-        u = uniform(key, 2)[0]
-        n, k = integers(u[0], *_ends(self.n_points)), integers(u[1], *_ends(self.n_clusters))
-        return int(n), int(k)
-
     def _most_components(self, n_clusters: int) -> int:
         return n_clusters if self.n_components is None else _ends(self.n_components)[1]
 
-    def _members(self, u: dict[str, Tensor], k: int, m: int) -> Int[Tensor, "r b n"]:
-        """The component of each point."""
+    def _draw_members(self, u: dict[str, Tensor], k: int, m: int) -> Int[Tensor, "r b n"]:
+        """Return the component of each point; `k`: number of clusters, `m`: most components."""
         components = k if self.n_components is None else self.n_components
         if self.weights == "equal" and isinstance(components, int):
             return integers(u["members"], 0, components - 1)
+        # Exponentially distributed masses, divided by their sum, are uniform on the simplex.
         masses = -u["weights"].log() if self.weights == "random" else u["members"].new_ones(m)
         if not isinstance(components, int):
             used = integers(u["components"], *components)
             masses = masses * (torch.arange(m, device=masses.device) < used)
-        upto = masses.cumsum(dim=-1).expand(*u["members"].shape[:2], m).contiguous()
-        return torch.searchsorted(upto, u["members"] * upto[..., -1:]).clamp_(max=m - 1)
+        return draw_components(u["members"], masses.expand(*u["members"].shape[:2], m))
 
 
 def _ends(count: Count) -> tuple[int, int]:
     return (count, count) if isinstance(count, int) else count
-
-
-def _check_range(name: str, count: object) -> None:
-    ends = count if isinstance(count, tuple) else (count, count)
-    good = len(ends) == 2 and all(type(end) is int for end in ends) and 1 <= ends[0] <= ends[1]
-    if not good:
-        raise ValueError(
-            f"{name}: found {count!r}; pass a positive integer, or a range (smallest, largest)"
-        )

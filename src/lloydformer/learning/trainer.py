@@ -1,60 +1,120 @@
-"""One training step and one evaluation, for many runs at once."""
+"""One training step and one evaluation for many runs at once, captured as CUDA graphs on a GPU."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.learning.dropout import Dropout
+from lloydformer.learning.initial_weights import initial_weights
 from lloydformer.learning.lloyd import lloyd_path
 from lloydformer.learning.objective import relative_objective, smoothed_objective
 from lloydformer.learning.optimiser import TrainingState, adam_step, update_learning_rate
-from lloydformer.learning.random_numbers import stream_keys
+from lloydformer.learning.random_numbers import Dropout, stream_keys
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.learning.starts import start_weights
 from lloydformer.learning.tasks import Batch
 
+# Upper bound of the encoder self-attention scores in memory at a time, in an evaluation: 1 GiB in
+# float32. The paper's 320 validation tasks of 512 points are one batch for up to three runs.
 _CELLS = 1 << 28
-"""Upper bound of the encoder self-attention scores in memory at a time, in an evaluation."""
+
+# Runs of a function before it is captured: torch requires some on a side stream, in which libraries
+# set themselves up. Its documentation has three; two were chosen by hand.
+_WARM_UPS = 2
 
 
-@dataclass
+@dataclass(frozen=True)
+class Evaluation:
+    """Hold the numbers of one evaluation during training, one for each run.
+
+    Parameters
+    ----------
+    step : int
+        Training steps done.
+    n_steps : int
+        Training steps in all.
+    loss : tuple of float
+        Mean loss since the last evaluation.
+    relative : tuple of float
+        Mean over the validation tasks of the objective divided by Lloyd's, after the same number
+        of steps. Below 1 the layer is better than Lloyd's algorithm.
+    rate : tuple of float
+        Learning rate of the steps before the evaluation.
+
+    See Also
+    --------
+    train : Calls a callback with evaluations.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> lf.learning.Evaluation(50, 100, loss=(2.0,), relative=(1.1,), rate=(0.01,)).relative
+    (1.1,)
+    """
+
+    step: int
+    n_steps: int
+    loss: tuple[float, ...]
+    relative: tuple[float, ...]
+    rate: tuple[float, ...]
+
+
 class Trainer:
     """Runs with the same settings, trained together in one batch.
 
     `step` and `evaluate` read and write `state`, and `evaluate` also writes `measured`; nothing
     else changes. So both can be captured as CUDA graphs, and training continues exactly from a
     restored state.
+
+    Parameters
+    ----------
+    settings : Settings
+        Settings of all runs.
+    runs : sequence of Run
+        The runs, at least one.
+    device : str or torch.device
+        Where they are trained.
+    dtype : torch.dtype, default=torch.float32
+        Precision of weights and tasks.
     """
 
-    settings: Settings
-    runs: tuple[Run, ...]
-    device: torch.device
-    dtype: torch.dtype = torch.float32
-
-    def __post_init__(self) -> None:
-        s = self.settings
-        self.layer = s.layer
-        self.families = tuple(run.family for run in self.runs)
-        self.seeds = torch.tensor([run.seed for run in self.runs], device=self.device)
-        lambdas = [run.loss_temperature for run in self.runs]
-        self.temperatures = torch.tensor(lambdas, device=self.device, dtype=self.dtype)
-        weights = start_weights(s, self.runs).to(self.device, self.dtype)
-        self.state = TrainingState.begin(weights, s.learning_rate)
+    def __init__(
+        self,
+        settings: Settings,
+        runs: Sequence[Run],
+        device: str | torch.device,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.settings, self.layer = settings, settings.layer
+        self.device, self.dtype = torch.device(device), dtype
+        self.families = tuple(run.family for run in runs)
+        self.seeds = torch.tensor([run.seed for run in runs], device=self.device)
+        lambdas = [run.loss_temperature for run in runs]
+        self.temperatures = torch.tensor(lambdas, device=self.device, dtype=dtype)
+        weights = initial_weights(settings, runs).to(self.device, dtype)
+        self.state = TrainingState.begin(weights, settings.learning_rate)
         self.measured = torch.zeros_like(self.temperatures)
-        self.validation = self._validation()
+        # Fixed tasks of each run, and their objective after as many of Lloyd's steps as the layer
+        # is unrolled. The seeds are those of another stream: no training step draws these tasks.
+        zero = torch.zeros((), dtype=torch.int64, device=self.device)
+        seeds = stream_keys(self.seeds, "validation", zero)
+        with torch.no_grad():
+            points, centers = self.draw(seeds, zero, settings.n_validation)
+            reference = lloyd_path(points, centers, seeds, settings.n_unrolled)[-1]
+            objective = smoothed_objective(points, reference, smoothing="exact")
+        self.validation = points, centers, objective
 
     def step(self) -> None:
         """Draw tasks, compute the gradient of the loss, and update the weights."""
         s, state = self.settings, self.state
-        batch = self._draw(self.seeds, state.step, s.batch_size)
+        batch = self.draw(self.seeds, state.step, s.batch_size)
         weights = state.weights.detach().requires_grad_()
         probability = s.recipe.encoder_cross.dropout
         dropout = Dropout(self.seeds, state.step, probability) if probability else None
         with torch.enable_grad():
             losses = self.losses(weights, batch, dropout)
+            # Runs share no weights, so the gradient of the sum is that of each run's own loss.
             (gradient,) = torch.autograd.grad(losses.sum(), weights)
         state.loss += losses.detach()
         adam_step(state, gradient, s.clip)
@@ -63,57 +123,101 @@ class Trainer:
         self, weights: Float[Tensor, "r p"], batch: Batch, dropout: Dropout | None = None
     ) -> Float[Tensor, " r"]:
         """Return the loss of each run: the mean smoothed objective of its tasks."""
-        points, centers = batch
-        for depth in range(self.settings.n_unrolled):
-            centers = self.layer(weights, points, centers, dropout, depth)
+        centers = self._unroll(weights, batch, dropout)
         lambdas = self.temperatures[:, None, None, None]
-        return smoothed_objective(points, centers, lambdas, self.settings.smoothing).mean(dim=1)
-
-    @torch.no_grad()
-    def next_losses(self) -> Float[Tensor, " r"]:
-        """Return the loss of each run on the tasks of the next step, without dropout."""
-        batch = self._draw(self.seeds, self.state.step, self.settings.batch_size)
-        return self.losses(self.state.weights, batch)
+        smoothing = self.settings.smoothing
+        return smoothed_objective(batch.points, centers, lambdas, smoothing).mean(dim=1)
 
     @torch.no_grad()
     def evaluate(self) -> None:
         """Compare the validation tasks of each run with Lloyd's steps; set the learning rates."""
+        runs, _, n, _ = self.validation[0].shape
+        size = max(1, _CELLS // (runs * n * n))
+        chunks = (torch.split(whole, size, dim=1) for whole in self.validation)
         parts = [
-            relative_objective(points, self._unrolled(points, centers), reference)
-            for points, centers, reference in self._chunks()
+            relative_objective(
+                points, self._unroll(self.state.weights, Batch(points, centers)), reference
+            )
+            for points, centers, reference in zip(*chunks, strict=True)
         ]
         self.measured.copy_(torch.cat(parts, dim=1).mean(dim=1))
         update_learning_rate(self.state, self.measured, self.settings)
 
-    def _unrolled(self, points: Tensor, centers: Tensor) -> Tensor:
-        for _ in range(self.settings.n_unrolled):
-            centers = self.layer(self.state.weights, points, centers)
-        return centers
-
-    def _draw(self, seeds: Tensor, step: Tensor, size: int) -> Batch:
+    def draw(self, seeds: Tensor, step: Tensor, size: int) -> Batch:
+        """Draw tasks of each run's family."""
         points, centers = self.settings.tasks.draw(self.families, seeds, step, size)
         return Batch(points.to(self.dtype), centers.to(self.dtype))
 
+    def _unroll(
+        self, weights: Tensor, batch: Batch, dropout: Dropout | None = None
+    ) -> Float[Tensor, "r b k d"]:
+        """Return the centers after `n_unrolled` applications of the layer."""
+        points, centers = batch
+        for depth in range(self.settings.n_unrolled):
+            centers = self.layer(weights, points, centers, dropout, depth)
+        return centers
+
+
+class GraphedTrainer:
+    """A trainer whose `step` and `evaluate` are CUDA graphs where possible, else plain methods.
+
+    A training step is some hundreds of small kernels, and launching them one by one takes longer
+    than running them. Graphs need a CUDA device, tasks that have the same shape in every step, and
+    a layer that can be captured. The capture leaves the state of the trainer unchanged.
+    """
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.trainer = trainer
+        self.step: Callable[[], None] = trainer.step
+        self.evaluate: Callable[[], None] = trainer.evaluate
+        regular = trainer.settings.tasks.of_one_shape and trainer.layer.capturable
+        if trainer.device.type == "cuda" and regular:
+            before = {name: t.clone() for name, t in trainer.state.tensors().items()}
+            (self.step,) = capture_graphs(trainer.step)
+            (self.evaluate,) = capture_graphs(trainer.evaluate)
+            trainer.state.assign(before)
+
     @torch.no_grad()
-    def _validation(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Fixed tasks of each run, with the objective after `n_unrolled` Lloyd steps."""
-        zero = torch.zeros((), dtype=torch.int64, device=self.device)
-        seeds = stream_keys(self.seeds, "validation", zero)
-        points, centers = self._draw(seeds, zero, self.settings.n_validation)
-        reference = lloyd_path(points, centers, seeds, self.settings.n_unrolled)[-1]
-        return points, centers, smoothed_objective(points, reference, smoothing="exact")
+    def evaluate_first(self) -> Evaluation:
+        """Evaluate before the first step; the loss is that of the tasks of the next one."""
+        trainer, state = self.trainer, self.trainer.state
+        batch = trainer.draw(trainer.seeds, state.step, trainer.settings.batch_size)
+        return self._evaluate(trainer.losses(state.weights, batch))
 
-    def _chunks(self) -> list[tuple[Tensor, ...]]:
-        points = self.validation[0]
-        runs, _, n, _ = points.shape
-        size = max(1, _CELLS // (runs * n * n))
-        return list(
-            zip(*(torch.split(whole, size, dim=1) for whole in self.validation), strict=True)
-        )
+    def advance(self) -> Evaluation:
+        """Train until the next evaluation is due, then evaluate."""
+        settings, state = self.trainer.settings, self.trainer.state
+        n_steps = min(settings.evaluate_every, settings.n_steps - int(state.step))
+        for _ in range(n_steps):
+            self.step()
+        evaluation = self._evaluate(state.loss / n_steps)
+        state.loss.zero_()
+        return evaluation
+
+    def _evaluate(self, loss: Float[Tensor, " r"]) -> Evaluation:
+        state = self.trainer.state
+        rate = tuple(state.rate.tolist())  # before `evaluate` sets that of the next steps
+        self.evaluate()
+        relative = tuple(self.trainer.measured.tolist())
+        n_steps = self.trainer.settings.n_steps
+        return Evaluation(int(state.step), n_steps, tuple(loss.tolist()), relative, rate)
 
 
-def make_trainer(settings: Settings, runs: Sequence[Run], device: str | torch.device) -> Trainer:
-    """Return a trainer of these runs on a device; raises `ValueError` if there are no runs."""
-    if not runs:
-        raise ValueError("runs: found none; pass at least one lf.learning.Run()")
-    return Trainer(settings, tuple(runs), torch.device(device))
+def capture_graphs(*functions: Callable[[], None]) -> list[Callable[[], None]]:
+    """Capture each function as a CUDA graph; return the functions that replay them.
+
+    Graphs captured in one call share a memory pool, so no two of them may run at the same time.
+    """
+    graphs: list[torch.cuda.CUDAGraph] = []
+    for function in functions:
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(_WARM_UPS):
+                function()
+        torch.cuda.current_stream().wait_stream(stream)
+        pool = graphs[0].pool() if graphs else None
+        graphs.append(torch.cuda.CUDAGraph())
+        with torch.cuda.graph(graphs[-1], pool=pool):
+            function()
+    return [graph.replay for graph in graphs]

@@ -2,11 +2,12 @@
 
 import csv
 import io
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float
@@ -15,53 +16,17 @@ from torch import Tensor
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.gradients import warn_without_gradient
 from lloydformer.circuits.stages import AnyRecipe
+from lloydformer.data.storage.atomic_files import atomic_write_text
+from lloydformer.data.storage.model_folder import CONFIG
 from lloydformer.engines.ranks import Ranks
-from lloydformer.learning.checkpoint import Checkpoint, Row, load_checkpoint, save_checkpoint
-from lloydformer.learning.cuda_graph import GraphedTrainer
-from lloydformer.learning.run_groups import RunGroups
+from lloydformer.learning.checkpoint import TrainingCheckpoint, load_checkpoint, save_checkpoint
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.learning.trainer import Trainer
-from lloydformer.storage.atomic import write_whole
-from lloydformer.storage.model_folder import CONFIG
+from lloydformer.learning.trainer import Evaluation, GraphedTrainer, Trainer
 
 CHECKPOINT = "checkpoint"
 LOG = "log.csv"
 
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Hold the numbers of one evaluation during training, one for each run.
-
-    Parameters
-    ----------
-    step : int
-        Training steps done.
-    n_steps : int
-        Training steps in all.
-    loss : tuple of float
-        Mean loss since the last evaluation.
-    relative : tuple of float
-        Mean over the validation tasks of the objective divided by Lloyd's, after the same number
-        of steps. Below 1 the layer is better than Lloyd's algorithm.
-    rate : tuple of float
-        Learning rate of the steps before the evaluation.
-
-    See Also
-    --------
-    train : Calls a callback with evaluations.
-
-    Examples
-    --------
-    >>> import lloydformer as lf
-    >>> lf.learning.Evaluation(50, 100, loss=(2.0,), relative=(1.1,), rate=(0.01,)).relative
-    (1.1,)
-    """
-
-    step: int
-    n_steps: int
-    loss: tuple[float, ...]
-    relative: tuple[float, ...]
-    rate: tuple[float, ...]
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -125,7 +90,7 @@ class Trained:
         >>> trained.log().splitlines()[0]
         'step,seed,loss_temperature,family,loss,relative_objective,learning_rate'
         """
-        return _csv(self.runs, self.history)
+        return _format_log(self.runs, self.history)
 
     def circuit(self, number: int = 0) -> Circuit:
         """Build a circuit with the weights of a run, whose intermediate values can be read.
@@ -205,7 +170,7 @@ def train(
         Number of runs that are trained in one batch; None for all runs, or for an equal share of
         them on each rank. It changes the last bits of the weights, the number of ranks does not.
     ranks : Ranks or None, default=None
-        What `joined_ranks()` of `lloydformer.engines.ranks` returns, to spread the groups of runs
+        What `join_ranks()` of `lloydformer.engines.ranks` returns, to spread the groups of runs
         over the processes of `torchrun`; None to train here. All ranks pass the same arguments and
         get the same result; rank 0 writes the files and calls the callback.
 
@@ -252,124 +217,154 @@ def train(
         raise ValueError("runs: found none; pass at least one lf.learning.Run()")
     ranks = ranks or Ranks()
     place = None if folder is None else Path(folder)
-    found = ranks.from_first(lambda: _resumed(settings, tuple(runs), place, resume, force))
-    groups = RunGroups(
-        settings, runs, device or ("cuda" if torch.cuda.is_available() else "cpu"),
-        found.together if found else together, ranks,
-    )  # fmt: skip
+    checkpoint = ranks.from_first(
+        lambda: _find_checkpoint(settings, tuple(runs), place, resume, force)
+    )
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    together = checkpoint.together if checkpoint else together
+    groups = RunGroups(settings, runs, device, together, ranks)
     history: list[Evaluation] = []
-    if found:
-        groups.assign(found.tensors)
-        history = [_evaluation(row, settings.n_steps) for row in found.history]
+    if checkpoint:
+        groups.assign(checkpoint.tensors)
+        history = list(checkpoint.history)
         if place:  # a killed run may have left a later log, and files that were not ready
             _save(groups, history, place)
     began = perf_counter()
-    if not history and settings.start == "constructed":
-        history.append(_joined(groups.of_all(_first)))
-        if callback and ranks.rank == 0:
-            callback(history[-1])
     while not history or history[-1].step < settings.n_steps:
-        history.append(_joined(groups.of_all(_advanced)))
-        done = history[-1].step >= settings.n_steps
-        if place and (done or len(history) % checkpoint_every == 0):
-            _save(groups, history, place)
+        if not history and settings.start == "constructed":
+            history.append(groups.evaluate(GraphedTrainer.evaluate_first))
+        else:
+            history.append(groups.evaluate(GraphedTrainer.advance))
+            done = history[-1].step >= settings.n_steps
+            if place and (done or len(history) % checkpoint_every == 0):
+                _save(groups, history, place)
         if callback and ranks.rank == 0:
             callback(history[-1])
-    return Trained(settings, groups.runs, groups.tensors()["weights"], tuple(history),
-                   perf_counter() - began, groups.together)  # fmt: skip
-
-
-def _joined(parts: list[Evaluation]) -> Evaluation:
-    """The evaluation of all groups."""
-    columns = (
-        tuple(value for part in parts for value in getattr(part, name))
-        for name in ("loss", "relative", "rate")
+    return Trained(
+        settings,
+        tuple(runs),
+        groups.tensors()["weights"],
+        tuple(history),
+        seconds=perf_counter() - began,
+        together=groups.together,
     )
-    return Evaluation(parts[0].step, parts[0].n_steps, *columns)
 
 
-def _first(trainer: Trainer, graphed: GraphedTrainer) -> Evaluation:
-    """Evaluate before the first step."""
-    loss, rate = trainer.next_losses(), tuple(trainer.state.rate.tolist())
-    graphed.evaluate()
-    relative = tuple(trainer.measured.tolist())
-    return Evaluation(0, trainer.settings.n_steps, tuple(loss.tolist()), relative, rate)
-
-
-def _advanced(trainer: Trainer, graphed: GraphedTrainer) -> Evaluation:
-    """Train until the next evaluation is due, then evaluate."""
-    settings, state = trainer.settings, trainer.state
-    steps = min(settings.evaluate_every, settings.n_steps - int(state.step))
-    for _ in range(steps):
-        graphed.step()
-    rate = tuple(state.rate.tolist())
-    graphed.evaluate()
-    loss = tuple((state.loss / steps).tolist())
-    state.loss.zero_()
-    relative = tuple(trainer.measured.tolist())
-    return Evaluation(int(state.step), settings.n_steps, loss, relative, rate)
-
-
-def _resumed(
+def _find_checkpoint(
     settings: Settings, runs: tuple[Run, ...], folder: Path | None, resume: bool, force: bool
-) -> Checkpoint | None:
-    """The checkpoint to continue from; None to start from the beginning."""
-    there = folder is not None and (folder / CHECKPOINT / CONFIG).exists()
-    if not there or folder is None or (force and not resume):
-        if resume and not there:
-            raise ValueError(f"{folder}: holds no checkpoint to resume from; train without resume")
+) -> TrainingCheckpoint | None:
+    """Return the checkpoint to continue from; None to start from the beginning."""
+    exists = folder is not None and (folder / CHECKPOINT / CONFIG).exists()
+    if resume and not exists:
+        raise ValueError(f"{folder}: holds no checkpoint to resume from; train without resume")
+    if folder is None or not exists or (force and not resume):
         return None
     if not resume:
         raise ValueError(
             f"{folder}: holds a checkpoint; continue it with resume, or start again with force"
         )
-    found = load_checkpoint(folder / CHECKPOINT)
-    if (found.settings, found.runs) != (settings, runs):
+    checkpoint = load_checkpoint(folder / CHECKPOINT)
+    if (checkpoint.settings, checkpoint.runs) != (settings, runs):
         raise ValueError(
             f"{folder}: its checkpoint has other settings or runs; continue with those, or train "
             "in another folder"
         )
-    return found
+    return checkpoint
 
 
-def _row(e: Evaluation) -> Row:
-    """Return an evaluation as JSON values; None for NaN and infinity, which JSON lacks."""
-    columns = {"step": (float(e.step),), "loss": e.loss, "relative": e.relative, "rate": e.rate}
-    return {
-        name: [value if math.isfinite(value) else None for value in values]
-        for name, values in columns.items()
-    }
-
-
-def _evaluation(row: Row, n_steps: int) -> Evaluation:
-    step, *columns = (
-        tuple(math.nan if value is None else value for value in row[name])
-        for name in ("step", "loss", "relative", "rate")
+def _save(groups: "RunGroups", history: list[Evaluation], folder: Path) -> None:
+    """Write the log and the checkpoint of all runs, on rank 0; the other ranks wait for it."""
+    tensors = groups.tensors()
+    checkpoint = TrainingCheckpoint(
+        groups.settings, groups.runs, tensors, tuple(history), groups.together
     )
-    return Evaluation(int(step[0]), n_steps, *columns)
-
-
-def _save(groups: RunGroups, history: list[Evaluation], folder: Path) -> None:
-    """Rank 0 writes the log and the checkpoint of all runs."""
-    checkpoint = Checkpoint(
-        groups.settings, groups.runs, groups.tensors(), tuple(_row(e) for e in history),
-        groups.together,
-    )  # fmt: skip
 
     def write() -> None:
-        write_whole(folder / LOG, _csv(groups.runs, history))
+        atomic_write_text(folder / LOG, _format_log(groups.runs, history))
         save_checkpoint(folder / CHECKPOINT, checkpoint)
 
     groups.ranks.from_first(write)
 
 
-def _csv(runs: Sequence[Run], history: Sequence[Evaluation]) -> str:
+def _format_log(runs: Sequence[Run], history: Sequence[Evaluation]) -> str:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(["step", "seed", "loss_temperature", "family", "loss", "relative_objective",
-                    "learning_rate"])  # fmt: skip
+    of_run = ["seed", "loss_temperature", "family"]
+    table.writerow(["step", *of_run, "loss", "relative_objective", "learning_rate"])
     for e in history:
-        for run, loss, relative, rate in zip(runs, e.loss, e.relative, e.rate, strict=True):
-            table.writerow([e.step, run.seed, run.loss_temperature, run.family, loss, relative,
-                            rate])  # fmt: skip
+        for run, *values in zip(runs, e.loss, e.relative, e.rate, strict=True):
+            table.writerow([e.step, *(getattr(run, name) for name in of_run), *values])
     return text.getvalue()
+
+
+class RunGroups:
+    """The trainers of this rank, and the state of all runs of all ranks.
+
+    Runs of a group are trained together, and each rank trains some of the groups. The last bits of
+    a run depend on the runs of its group, since products of matrices are summed in another order,
+    but not on the ranks: the same groups give the same weights on 1, 2 or 7 ranks.
+
+    Parameters
+    ----------
+    settings : Settings
+        Settings of all runs.
+    runs : sequence of Run
+        All runs, at least one.
+    device : str or torch.device
+        Where this rank trains.
+    together : int or None
+        Runs of a group; None for as many as give each rank one group.
+    ranks : Ranks
+        The processes that share the training.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        runs: Sequence[Run],
+        device: str | torch.device,
+        together: int | None,
+        ranks: Ranks,
+    ) -> None:
+        self.settings, self.runs, self.ranks = settings, tuple(runs), ranks
+        self.together = size = together or -(-len(self.runs) // ranks.size)
+        starts = range(0, len(self.runs), size)
+        first, stop = (len(starts) * rank // ranks.size for rank in (ranks.rank, ranks.rank + 1))
+        self.places = [slice(start, start + size) for start in starts[first:stop]]
+        self.trainers = [
+            GraphedTrainer(Trainer(settings, self.runs[place], device)) for place in self.places
+        ]
+
+    def evaluate(self, how: Callable[[GraphedTrainer], Evaluation]) -> Evaluation:
+        """Return the evaluation of all runs of all ranks, from those of their groups."""
+        parts = self._gather(how)
+        loss, relative, rate = (
+            tuple(chain.from_iterable(getattr(part, name) for part in parts))
+            for name in ("loss", "relative", "rate")
+        )
+        return Evaluation(parts[0].step, parts[0].n_steps, loss, relative, rate)
+
+    def _gather(self, function: Callable[[GraphedTrainer], V]) -> list[V]:
+        """Call a function for each group of this rank; return the results of all groups."""
+        found = self.ranks.gather_results(lambda: [function(one) for one in self.trainers])
+        return list(chain.from_iterable(found))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the state of all runs on the CPU, a row for each run."""
+
+        def copy(graphed: GraphedTrainer) -> dict[str, Tensor]:
+            tensors = graphed.trainer.state.tensors()
+            return {name: tensor.detach().cpu() for name, tensor in tensors.items()}
+
+        parts = self._gather(copy)
+        return {
+            name: torch.cat([part[name] for part in parts]) if tensor.ndim else tensor
+            for name, tensor in parts[0].items()
+        }
+
+    def assign(self, tensors: dict[str, Tensor]) -> None:
+        """Continue from the state of all runs."""
+        for place, graphed in zip(self.places, self.trainers, strict=True):
+            own = {name: t[place] if t.ndim else t for name, t in tensors.items()}
+            graphed.trainer.state.assign(own)

@@ -1,4 +1,8 @@
-"""Soft clustering for networks that are trained through it: operators and a module of torch."""
+"""Soft clustering for networks that are trained through it: operators and a module of torch.
+
+Uses `numerics`, and `estimators` to place centers. Begin with `operators.py`: the equations, the
+operators and the public functions; `modules.py` has the layer over them.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -3,14 +3,23 @@
 import torch
 from torch import Tensor, nn
 
-from lloydformer.nn.operators import check_temperature, precise, soft_assign, soft_sums
-from lloydformer.nn.passes import around_centers, blocks, scores_of
+from lloydformer.nn.operators import (
+    center,
+    check_temperature,
+    relative_distances,
+    row_blocks,
+    soft_assign,
+    soft_sums,
+    to_precise,
+)
 from lloydformer.numerics.checks import check_count
-from lloydformer.numerics.means import means_or
+from lloydformer.numerics.clusters import means_or
 
 
 class SoftAssign(nn.Module):
-    r"""Each point as a mixture of k learned centers: a codebook, or the head of deep clustering.
+    r"""Layer that writes each point as a mixture of k learned centers.
+
+    It serves as a codebook, or as the head of deep clustering.
 
     Parameters
     ----------
@@ -82,7 +91,7 @@ class SoftAssign(nn.Module):
 
     @torch.no_grad()
     def labels(self, points: Tensor) -> Tensor:
-        """The nearest center of each point.
+        """Return the nearest center of each point.
 
         Parameters
         ----------
@@ -106,11 +115,11 @@ class SoftAssign(nn.Module):
         >>> bool(layer.labels(x)[0] == layer.labels(x)[1])
         True
         """
-        flat, centers = precise(points.reshape(-1, points.shape[-1]), self.centers.to(points))
-        found = torch.empty(len(flat), dtype=torch.int64, device=points.device)
-        for rows in blocks(len(flat), len(centers)):
-            found[rows] = scores_of(*around_centers(flat[rows], centers)).argmin(dim=1)
-        return found.view(points.shape[:-1])
+        flat, centers = to_precise(points.reshape(-1, points.shape[-1]), self.centers.to(points))
+        labels = torch.empty(len(flat), dtype=torch.int64, device=points.device)
+        for rows in row_blocks(len(flat), len(centers)):
+            labels[rows] = relative_distances(*center(flat[rows], centers)).argmin(dim=1)
+        return labels.view(points.shape[:-1])
 
     @torch.no_grad()
     def start_at(self, points: Tensor, random_state: int | None = None) -> "SoftAssign":
@@ -121,7 +130,7 @@ class SoftAssign(nn.Module):
         points : Tensor of shape (n, n_features)
             At least as many as there are centers.
         random_state : int, default=None
-            Of k-means++.
+            Seed of k-means++.
 
         Returns
         -------
@@ -144,6 +153,7 @@ class SoftAssign(nn.Module):
             raise ValueError(
                 f"points: found shape {tuple(points.shape)}; pass (n, {self.centers.shape[1]})"
             )
+        # estimators take float32 and float64 only
         given = points.detach() if points.dtype == torch.float64 else points.detach().float()
         model = KMeans(len(self.centers), random_state=random_state).fit(given)
         self.centers.copy_(model.cluster_centers_)
@@ -151,14 +161,14 @@ class SoftAssign(nn.Module):
 
     @torch.no_grad()
     def move_to_means(self, points: Tensor, rate: float = 1.0) -> "SoftAssign":
-        """One step of soft k-means: an update of the centers without an optimiser.
+        """Do one step of soft k-means: an update of the centers without an optimiser.
 
         Parameters
         ----------
         points : Tensor of shape (n, n_features)
             A batch of points.
         rate : float, default=1.0
-            How far centers move towards the means of this batch: 1 all the way.
+            Fraction of the way that centers move towards the means of this batch.
 
         Returns
         -------
@@ -177,6 +187,7 @@ class SoftAssign(nn.Module):
         [[2.0]]
         """
         sums, masses, _ = soft_sums(points, self.centers, self.inverse_temperature)
+        # a center whose masses vanish stays where it is
         means = means_or(sums, masses, self.centers.to(sums.dtype))
         self.centers.lerp_(means.to(self.centers.dtype), rate)
         return self

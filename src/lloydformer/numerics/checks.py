@@ -7,6 +7,35 @@ from torch import Tensor
 FLOATS = (torch.float32, torch.float64)
 
 
+class ArgumentError(ValueError):
+    """An error about one argument, whose name callers may replace by their own.
+
+    The command line knows X as a file, and a parameter as an option. The fields are the arguments
+    of the exception, so that it can be pickled: workers of a cluster raise it, too.
+
+    Attributes
+    ----------
+    argument : str
+        The name of the argument.
+    problem : str
+        What was found, and what to do.
+    """
+
+    def __init__(self, argument: str, problem: str) -> None:
+        super().__init__(argument, problem)
+        self.argument, self.problem = argument, problem
+
+    def __str__(self) -> str:
+        return f"{self.argument}: {self.problem}"
+
+
+class RefusedArgumentError(ArgumentError):
+    """An optional argument that cannot be used here; `problem` is the reason."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}; leave it at None"
+
+
 def as_points(name: str, value: object) -> Tensor:
     """Return a finite float tensor of rows, (m, d) or (b, m, d), from a tensor or an array."""
     tensor = as_rows(name, value)
@@ -15,8 +44,17 @@ def as_points(name: str, value: object) -> Tensor:
 
 
 def as_rows(name: str, value: object) -> Tensor:
-    """`as_points` without a look at the values."""
-    tensor = _as_tensor(name, value)
+    """Return a float tensor of rows, (m, d) or (b, m, d); its values are not examined."""
+    if isinstance(value, Tensor):
+        tensor = value
+    else:
+        try:
+            tensor = torch.tensor(np.asarray(value))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name}: found {type(value).__name__}, which is not an array of numbers "
+                f"({error}); pass a tensor or an array"
+            ) from None
     if tensor.dtype not in FLOATS:
         raise ValueError(f"{name}: found dtype {tensor.dtype}; convert to float32 or float64 first")
     if tensor.ndim not in (2, 3) or 0 in tensor.shape:
@@ -30,27 +68,11 @@ def as_rows(name: str, value: object) -> Tensor:
 def check_finite(name: str, tensor: Tensor) -> None:
     """Raise `ValueError` if a value is NaN or infinite."""
     if tensor.device.type != "meta" and not torch.isfinite(tensor).all():
-        raise ValueError(_not_finite(name, tensor))
-
-
-def _as_tensor(name: str, value: object) -> Tensor:
-    if isinstance(value, Tensor):
-        return value
-    try:
-        return torch.tensor(np.asarray(value))
-    except (TypeError, ValueError) as error:
+        where = tuple((~torch.isfinite(tensor)).nonzero()[0].tolist())
         raise ValueError(
-            f"{name}: found {type(value).__name__}, which is not an array of numbers ({error}); "
-            "pass a tensor or an array"
-        ) from None
-
-
-def _not_finite(name: str, tensor: Tensor) -> str:
-    where = tuple((~torch.isfinite(tensor)).nonzero()[0].tolist())
-    return (
-        f"{name}: found {tensor[where].item()} at {where}; "
-        "remove or fill in these rows, for example with sklearn.impute.SimpleImputer"
-    )
+            f"{name}: found {tensor[where].item()} at {where}; "
+            "remove or fill in these rows, for example with sklearn.impute.SimpleImputer"
+        )
 
 
 def as_problem(points: object, centers: object) -> tuple[Tensor, Tensor]:
@@ -78,28 +100,36 @@ def as_problem(points: object, centers: object) -> tuple[Tensor, Tensor]:
 
 
 def largest_value(dtype: torch.dtype, n_features: int, n_rows: int = 1) -> float:
-    """The largest value whose squares can be added: in `dtype` for a row, in float64 over rows."""
+    """Return the largest value whose squares can be summed.
+
+    Those of a row are summed in `dtype`, those of all rows in float64.
+    """
+    # |x - c|^2 <= 4 d v^2 for values up to v; 64 leaves room for the terms of its expansion and for
+    # bounds. 1e-6 of the largest float, for few features, was chosen by hand.
     most, double = torch.finfo(dtype).max, torch.finfo(torch.float64).max
     return float(
         min(1e-6 * most, most / (64 * n_features), double / (64 * n_features * n_rows)) ** 0.5
     )
 
 
-def surely_in_range(rows: np.ndarray, n_rows: int, n_features: int) -> bool:
-    """Would `check_range` accept these rows (m, d)? False where it has to look closer."""
+def allowed_spans(dtype: torch.dtype, n_features: int, n_rows: int) -> tuple[float, float]:
+    """Return the limits of half the range of the columns, for `check_range`."""
+    # Squares of a thousandth of the least span have all their digits: differences within a cluster
+    # may be that much smaller than the range.
+    least = 1e3 * float(torch.finfo(dtype).tiny) ** 0.5
+    return least, largest_value(dtype, n_features, n_rows)
+
+
+def is_surely_in_range(rows: np.ndarray, n_rows: int, n_features: int) -> bool:
+    """Return whether `check_range` accepts rows (m, d); False if it must examine more closely.
+
+    For a single array this is faster: NumPy's calls cost less than those of torch.
+    """
     low, high = rows.min(axis=0), rows.max(axis=0)
     span = float((high / 2 - low / 2).max())
     dtype = torch.float32 if rows.dtype == np.float32 else torch.float64
-    return _least_span(dtype) < span < largest_value(dtype, n_features, n_rows)
-
-
-def _least_span(dtype: torch.dtype) -> float:
-    return 1e3 * float(torch.finfo(dtype).tiny) ** 0.5
-
-
-def allowed_spans(dtype: torch.dtype, n_features: int, n_rows: int) -> tuple[float, float]:
-    """Limits of half the range of the columns, for `check_range`."""
-    return _least_span(dtype), largest_value(dtype, n_features, n_rows)
+    least, most = allowed_spans(dtype, n_features, n_rows)
+    return least < span < most
 
 
 def check_range(name: str, rows: Tensor, n_rows: int = 1, n_features: int | None = None) -> None:
@@ -107,15 +137,17 @@ def check_range(name: str, rows: Tensor, n_rows: int = 1, n_features: int | None
 
     n_rows, n_features: how many squares are added up; by default those of one row.
     """
-    still, d = rows.detach(), n_features or rows.shape[-1]
-    spans = (still.amax(dim=-2) / 2 - still.amin(dim=-2) / 2).amax(dim=-1)  # of each problem
+    values, d = rows.detach(), n_features or rows.shape[-1]
+    # half of each first: the difference of the largest floats would overflow
+    spans = (values.amax(dim=-2) / 2 - values.amin(dim=-2) / 2).amax(dim=-1)  # of each problem
     least, most = allowed_spans(rows.dtype, d, n_rows)
     good = (spans > least) & (spans < most) | (spans == 0)
     if not good.all():
         span = spans[~good].flatten()[0].item()
-        raise ValueError(
-            f"{name}: found values that span {2 * span:.2g}, whose squares {rows.dtype} cannot "
-            "hold; rescale them, for example with sklearn.preprocessing.StandardScaler"
+        raise ArgumentError(
+            name,
+            f"found values that span {2 * span:.2g}, whose squares {rows.dtype} cannot hold; "
+            "rescale them, for example with sklearn.preprocessing.StandardScaler",
         )
 
 
@@ -139,12 +171,13 @@ def check_zero_sum(name: str, rows: Tensor) -> None:
 
 
 def _slack(rows: Tensor) -> float:
-    """Tolerance for rounding errors."""
+    """Return the tolerance of a sum over the d coordinates of a row of length 1."""
+    # such a sum is right to about (d + 3) eps; the factor 8 was chosen by hand
     return 8 * (rows.shape[-1] + 3) * torch.finfo(rows.dtype).eps
 
 
 def check_count(name: str, value: object, least: int = 1) -> int:
-    """Return an integer of at least `least`, below 2^63; raises `ValueError` otherwise."""
+    """Return an integer of at least `least`, below 2^63; raise `ValueError` otherwise."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < least:  # type: ignore[operator]
         raise ValueError(f"{name}: found {value!r}; pass an integer, {least} or more")

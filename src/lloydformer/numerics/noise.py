@@ -16,14 +16,12 @@ _MASK = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 
+# Heads that draw noise. The index of a head enters the counter, so the order must not change.
 HEADS = (
-    "encoder_cross", "encoder_self", "decoder_cross", "decoder_self", "affinity", "grow", "drawn",
-    "parents", "dropped", "planted",
-)  # fmt: skip
-"""Heads that draw noise; the index of a head enters the counter.
-
-"grow" and "drawn" relocate, the last three recombine.
-"""
+    *("encoder_cross", "encoder_self", "decoder_cross", "decoder_self", "affinity"),
+    *("grow", "drawn"),  # relocations
+    *("parents", "dropped", "planted"),  # recombinations
+)
 
 Words = tuple[Tensor, Tensor, Tensor, Tensor]
 IntWords = tuple[int, int, int, int]
@@ -31,7 +29,7 @@ Key = tuple[int | Tensor, int | Tensor]
 
 
 def _high_low(a: Any, multiplier: int) -> tuple[Any, Any]:
-    product = a * multiplier  # wraps modulo 2^64; both halves stay correct
+    product = a * multiplier  # int64 wraps modulo 2^64; both halves stay correct
     return (product >> 32) & _MASK, product & _MASK
 
 
@@ -40,7 +38,7 @@ def philox(counter: Words, key: Key) -> Words: ...
 @overload
 def philox(counter: IntWords, key: tuple[int, int]) -> IntWords: ...
 def philox(counter: Any, key: Any) -> Any:
-    """Ten rounds of Philox 4x32: four 32-bit words from a counter and a key.
+    """Return four 32-bit words from a counter and a key: ten rounds of Philox 4x32.
 
     Words are tensors (int64) or Python integers.
     """
@@ -102,7 +100,7 @@ def row_uniform(seed: int, number: int, start: int, stop: int) -> Float[Tensor, 
 
 
 def _fraction(high: Tensor, low: Tensor) -> Tensor:
-    """52 random bits plus half of the last one, so the result is never 0 or 1."""
+    """Return 52 random bits plus half of the last one, so that the result is never 0 or 1."""
     bits = ((high >> 6) << 26) | (low >> 6)
     return (bits.to(torch.float64) + 0.5) * 2.0**-52
 

@@ -1,6 +1,9 @@
-"""The paper's tables and figures, reproduced: one folder for each label, shared modules above.
+"""The paper reproduced: its tables and figures by label, its theorems and its errata.
 
-Every folder has `experiment` (what is run), `verdicts`, `tables` and, for a figure,
-`pictures`; `settings` holds what these share. Its `ARTEFACT` puts them together. Folders import
-shared modules and never each other.
+`<label>.py` holds one table or figure as `ARTEFACT`: what is measured, the verdicts, the tables
+and the pictures. Code that several labels share is beside them; labels never import each other.
+`verify/` checks the statements of the text, and holds `lloydformer.check`.
+
+May import every room but `app`. Begin with `artefact.py`, then read `mix_res.py`, the shortest
+label that trains a layer; `reproduce.py` runs the labels.
 """

@@ -1,19 +1,72 @@
-"""One table or figure of the paper: how to measure it, how to judge it, how to show it."""
+"""The parts of a reproduced table or figure of the paper, and the register of all labels.
+
+The command line imports this file for its help, so it imports nothing heavy.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lloydformer.paper.scope import Scope
 from lloydformer.paper.verdict import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# In the order of the paper. The module of trf-train is trf_train.
+LABELS = (
+    *("numerical-validation", "trf-train", "lrn-weights", "lrn-attn-map", "parameter-sweep"),
+    *("tr-cvg-lambda", "tr-cvg-vary", "mix-res", "openml-trf", "comp-alg", "rob-res", "med-res"),
+)
+
+# A JSON object: the output of one piece, or the result of a whole label.
 Record = dict[str, Any]
-"""A JSON object: the output of one piece, or the result of a whole label."""
+# One part of the work. It runs in one go, and its output is saved when it ends.
 Piece = Callable[[], Record]
-"""One part of the work. It runs in one go, and its output is saved when it ends."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The amount of work: quick or full protocol, number of trials, device and seed.
+
+    Attributes
+    ----------
+    full : bool
+        Run the paper's protocol as far as the text gives it, training included. Otherwise a short
+        version that takes minutes and uses the weights and training logs in the package.
+    trials : int or None
+        Number of trials of each setting; None for the default of the label.
+    device : str
+        Device of torch.
+    seed : int
+        Seed of all random numbers.
+    """
+
+    full: bool = False
+    trials: int | None = None
+    device: str = "cpu"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.trials is not None and self.trials < 1:
+            raise ValueError(f"trials: found {self.trials}; pass a number above 0")
+        import torch  # not above: see the module's docstring
+
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError):  # which of the two depends on the build of torch
+            raise ValueError(
+                f"device: found {self.device!r}, which is not available; pass cpu, or see "
+                "lloydformer doctor"
+            ) from None
+
+    def count(self, quick: int, full: int) -> int:
+        """Return the number of trials: `trials` if set, else `quick` or `full`."""
+        return self.trials or (full if self.full else quick)
+
+    def as_dict(self) -> Record:
+        """Return the fields as JSON values."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -38,11 +91,21 @@ class Picture:
 class Artefact:
     """One label of the paper and the functions that reproduce it.
 
-    label: its name on the command line. cites: its LaTeX labels. about: what the paper shows
-    there, in one or two sentences. pieces: for a scope, the parts of the work by name, in order;
-    each takes minutes at most. result: combines the outputs of all pieces; `rows` has the keys of
-    the paper's table, if there is one. verdicts, tables, pictures: need only the result, so a saved
-    file is enough for them.
+    Attributes
+    ----------
+    label : str
+        Its name on the command line.
+    cites : tuple of str
+        Its LaTeX labels.
+    title, about : str
+        A heading, and in one or two sentences what the paper shows there.
+    pieces : callable
+        For a scope, the parts of the work by name, in order; each takes minutes at most.
+    combine : callable
+        Returns the result, from the outputs of all pieces. `rows` has the keys of the paper's
+        table, if there is one.
+    verdicts, tables, pictures : callable
+        Need only the result, so a saved file is enough for them.
     """
 
     label: str
@@ -50,7 +113,15 @@ class Artefact:
     title: str
     about: str
     pieces: Callable[[Scope], Mapping[str, Piece]]
-    result: Callable[[Mapping[str, Record]], Record]
+    combine: Callable[[Mapping[str, Record]], Record]
     verdicts: Callable[[Record], Sequence[Verdict]]
     tables: Callable[[Record], Sequence[TextTable]] = lambda result: ()
     pictures: Callable[[Record], Sequence[Picture]] = lambda result: ()
+
+
+def load_artefact(label: str) -> Artefact:
+    """Import the module of a label and return its artefact; raise ValueError if there is none."""
+    if label not in LABELS:
+        raise ValueError(f"label: found {label!r}; pass one of {', '.join(LABELS)}, or all")
+    artefact: Artefact = import_module(f"lloydformer.paper.{label.replace('-', '_')}").ARTEFACT
+    return artefact

@@ -1,4 +1,4 @@
-"""Provenance of a result: commit, machine, versions and command."""
+"""Provenance of a result: command, commit, machine and versions; benchmarks use it as well."""
 
 import os
 import platform
@@ -14,41 +14,39 @@ import torch
 from lloydformer import __version__
 from lloydformer.engines.native import instruction_set
 
-_PACKAGE = Path(__file__).parents[2]
+_PACKAGE = Path(__file__).parents[1]
 
 
 def provenance(*packages: str) -> dict[str, Any]:
-    """What is needed to produce a result again; `packages` are listed with their versions."""
+    """Return what is needed to produce a result again; `packages` are listed with versions."""
+    program = Path(sys.argv[0])
+    script = ["python", sys.argv[0]] if program.suffix == ".py" else [program.name]
     return {
-        "command": _command(),
+        "command": " ".join([*script, *sys.argv[1:]]),
         "commit": _git("rev-parse", "HEAD"),
         "changed": bool(_git("status", "--porcelain", "--", str(_PACKAGE))),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{_cpu()}, {os.cpu_count()} cores",
+        "machine": f"{_cpu_name()}, {os.cpu_count()} cores",
         "instruction_set": instruction_set(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "python": platform.python_version(),
         "versions": {
             "lloydformer": __version__,
-            **{p: version(p) for p in ("torch", "numpy", *packages)},
+            **{name: version(name) for name in ("torch", "numpy", *packages)},
         },
     }
 
 
-def _command() -> str:
-    program = Path(sys.argv[0])
-    words = ["python", sys.argv[0]] if program.suffix == ".py" else [program.name]
-    return " ".join([*words, *sys.argv[1:]])
-
-
 def _git(*words: str) -> str:
-    """Output of a git command in the package's repository; empty without a repository."""
+    """Return the output of a git command in the package's repository; empty without one."""
     command = ["git", "-C", str(_PACKAGE), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
-def _cpu() -> str:
+def _cpu_name() -> str:
+    # Linux: platform.processor() is empty or only names the architecture there
     info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
+    for line in info.read_text().splitlines() if info.exists() else []:
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor()

@@ -1,13 +1,16 @@
-"""One verdict: on a sentence of the paper, on a number of it, or a finding beyond the paper."""
+"""Verdicts: on a sentence of the paper, on a number of it, or a finding beyond the paper."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy import ndarray
 
 
 class Kind(StrEnum):
-    """What a verdict is about. The kinds are counted apart.
+    """The subject of a verdict. The kinds are counted apart.
 
     CLAIM: a sentence that the paper makes. NUMBER: a number of its tables or of its text. BEYOND:
     a question that the paper does not ask.
@@ -33,25 +36,51 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far numbers may be from the paper's, why so far, and what numbers they are."""
+    """The largest difference to the paper's numbers, its reason, and what numbers they are."""
 
     within: float
     why: str
     what: str = "numbers"
 
 
+# The fields that a kind needs, and those that belong to other kinds.
+_NEEDED: Mapping[Kind, tuple[str, ...]] = {
+    Kind.CLAIM: ("quote", "label", "answer"),
+    Kind.NUMBER: ("about", "label", "answer", "paper", "tolerance", "note", "what"),
+    Kind.BEYOND: ("about",),
+}
+_FOREIGN: Mapping[Kind, tuple[str, ...]] = {
+    Kind.CLAIM: ("about", "paper", "tolerance", "what"),
+    Kind.NUMBER: ("quote",),
+    Kind.BEYOND: ("quote", "label", "paper", "tolerance", "what"),
+}
+
+
 @dataclass(frozen=True)
 class Verdict:
     """One line of `lloydformer reproduce`.
 
-    here: what was measured, a number or words. answer: None for a finding beyond the paper, which
-    says nothing about the paper. quote, label: the sentence of the paper word for word, with its
-    symbols as plain text, and the LaTeX label of where it stands; numbers have a label, too. about:
-    which number, or the question beyond the paper. paper, tolerance: the paper's number, and how
-    far ours may be from it. note: an explanation; for a number, why it has this tolerance. what:
-    the plural word for such numbers, such as "means".
-
     Raises ValueError if a field is missing that the kind needs, or set that belongs to another.
+
+    Attributes
+    ----------
+    kind : Kind
+        The subject.
+    here : float or str
+        What was measured, a number or words.
+    answer : Answer or None
+        None for a finding beyond the paper, which says nothing about the paper.
+    quote, label : str
+        The sentence of the paper word for word, with its symbols as plain text, and the LaTeX
+        label of its place. Numbers have a label as well.
+    about : str
+        The name of a number, or the question beyond the paper.
+    paper, tolerance : float or None
+        The paper's number, and how far ours may be from it.
+    note : str
+        An explanation; for a number, the reason of its tolerance.
+    what : str
+        The plural word for such numbers, for example "means".
     """
 
     kind: Kind
@@ -66,6 +95,7 @@ class Verdict:
     what: str = ""
 
     def __post_init__(self) -> None:
+        # checked here, since an empty cell of a table would not be noticed
         given = {name for name, value in asdict(self).items() if value not in ("", None)}
         if missing := [name for name in _NEEDED[self.kind] if name not in given]:
             raise ValueError(f"a verdict of kind {self.kind} needs {', '.join(missing)}")
@@ -81,68 +111,78 @@ class Verdict:
             return None
         return self.here - self.paper
 
-    def written(self) -> dict[str, Any]:
-        """As JSON."""
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields and the difference as JSON values."""
         return {**asdict(self), "difference": self.difference}
 
 
-_NEEDED: Mapping[Kind, tuple[str, ...]] = {
-    Kind.CLAIM: ("quote", "label", "answer"),
-    Kind.NUMBER: ("about", "label", "answer", "paper", "tolerance", "note", "what"),
-    Kind.BEYOND: ("about",),
-}
-_FOREIGN: Mapping[Kind, tuple[str, ...]] = {
-    Kind.CLAIM: ("about", "paper", "tolerance", "what"),
-    Kind.NUMBER: ("quote",),
-    Kind.BEYOND: ("quote", "label", "paper", "tolerance", "what"),
-}
-
-
 def claim(quote: str, label: str, here: str, answer: Answer, note: str = "") -> Verdict:
-    """A verdict on a sentence of the paper, which stands at this label."""
+    """Return a verdict on a sentence of the paper, found at this label."""
     return Verdict(Kind.CLAIM, here, answer, quote, label, note=note)
 
 
 def number(
-    about: str, label: str, paper: float, here: float, tolerance: Tolerance,
-    error: float = 0.0, is_open: bool = False,
-) -> Verdict:  # fmt: skip
-    """A verdict on a number of the paper: whether ours is within the tolerance.
+    about: str,
+    label: str,
+    paper: float,
+    here: float,
+    tolerance: Tolerance,
+    error: float = 0.0,
+    is_open: bool = False,
+) -> Verdict:
+    """Return a verdict on a number of the paper, which holds if ours is within the tolerance.
 
-    Outside of it by less than two standard errors (`error`, of ours) is undecided, and outside for
+    Outside of it by less than two standard errors (`error`, of ours) is UNDECIDED, and outside for
     a reason that the text leaves open (`is_open`) is OPEN.
     """
+    # A number that is rounded to the last digit of its tolerance is within it.
     outside = abs(here - paper) - tolerance.within * (1 + 1e-9)
-    answer = judged(outside <= 0, enough=outside > 2 * error)
+    answer = judge(outside <= 0, enough=outside > 2 * error)
     if outside > 0 and is_open:
         answer = Answer.OPEN
-    return Verdict(Kind.NUMBER, here, answer, "", label, about, paper, tolerance.within,
-                   tolerance.why, tolerance.what)  # fmt: skip
+    return Verdict(
+        kind=Kind.NUMBER,
+        here=here,
+        answer=answer,
+        label=label,
+        about=about,
+        paper=paper,
+        tolerance=tolerance.within,
+        note=tolerance.why,
+        what=tolerance.what,
+    )
 
 
 def beyond(question: str, here: str, note: str = "", undecided: bool = False) -> Verdict:
-    """A finding that the paper does not speak of."""
+    """Return a finding that the paper does not speak of."""
     answer = Answer.UNDECIDED if undecided else None
     return Verdict(Kind.BEYOND, here, answer, about=question, note=note)
 
 
-def judged(holds: bool, enough: bool = True) -> Answer:
-    """HOLDS or FAILS; UNDECIDED if it does not hold and the trials are not enough to refute it."""
+def judge(holds: bool, enough: bool = True) -> Answer:
+    """Return HOLDS or FAILS; UNDECIDED if it fails and the trials are not enough to refute it."""
+    # few trials can show what a sentence says, but not refute it
     if holds:
         return Answer.HOLDS
     return Answer.FAILS if enough else Answer.UNDECIDED
 
 
-def less(difference: float, error: float) -> Answer:
-    """Whether a mean difference is below 0, by more than two of its standard errors."""
+def judge_less(difference: float, error: float) -> Answer:
+    """Return whether a mean difference is below 0, by more than two of its standard errors."""
+    # two standard errors: one difference in twenty is larger by chance
     if abs(difference) <= 2 * error:
         return Answer.UNDECIDED
-    return judged(difference < 0)
+    return judge(difference < 0)
 
 
-def together(*answers: Answer) -> Answer:
-    """The answer to a sentence of several parts: that of the worst."""
-    return max(answers, key=_SEVERITY.index)
+def standard_error(differences: "ndarray") -> float:
+    """Return the standard error of the mean of these differences; 0 for a single one."""
+    m = len(differences)
+    return round(float(differences.std(ddof=min(1, m - 1)) / m**0.5), 6)
 
 
-_SEVERITY = (Answer.HOLDS, Answer.UNDECIDED, Answer.OPEN, Answer.FAILS)
+def worst_of(*answers: Answer) -> Answer:
+    """Return the answer to a sentence of several parts: that of the worst part."""
+    # from best to worst: trials may still decide what is UNDECIDED, but not what is OPEN
+    severity = (Answer.HOLDS, Answer.UNDECIDED, Answer.OPEN, Answer.FAILS)
+    return max(answers, key=severity.index)

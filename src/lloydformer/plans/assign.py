@@ -6,18 +6,18 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lloydformer.numerics.accumulate import add_by_label
-from lloydformer.plans.session import Adding, Columns, PointBlock, total
+from lloydformer.numerics.clusters import add_by_label
+from lloydformer.plans.session import Columns, PointBlock, SumFold, weighted_sum
 
 
-def masses_of(labels: Tensor, weights: Tensor | None, n_clusters: int) -> Tensor:
+def cluster_masses(labels: Tensor, weights: Tensor | None, n_clusters: int) -> Tensor:
     """The weight in each cluster, in float64."""
     if weights is None:
         return torch.bincount(labels, minlength=n_clusters).double()
     return add_by_label(weights.double(), labels, n_clusters)
 
 
-def count_changed(block: PointBlock, also: Tensor | None = None) -> Tensor:
+def count_label_changes(block: PointBlock, also: Tensor | None = None) -> Tensor:
     """Count points with weight whose label changed since the last iteration; remember the labels.
 
     also: points (m,) that count as changed for another reason.
@@ -32,7 +32,7 @@ def count_changed(block: PointBlock, also: Tensor | None = None) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Nearest(Adding):
+class NearestSums(SumFold):
     """Label every point by its nearest center; sums (k, d), masses (k,) and changed labels."""
 
     centers: Tensor
@@ -44,11 +44,11 @@ class Nearest(Adding):
         labels = block.rows.scores(self.centers).min(dim=1).indices
         block.labels.copy_(labels)
         sums = block.rows.sums(labels, k, block.weights)
-        return sums, masses_of(labels, block.weights, k), count_changed(block)
+        return sums, cluster_masses(labels, block.weights, k), count_label_changes(block)
 
 
 @dataclass(frozen=True)
-class Measure(Adding):
+class NearestDistances(SumFold):
     """Label every point by its nearest center, and store its squared distance to it.
 
     The summary is the sum of w d^2 and the masses (k,).
@@ -62,13 +62,13 @@ class Measure(Adding):
         labels = block.rows.scores(self.centers).min(dim=1).indices
         block.labels.copy_(labels)
         block.distances.copy_(block.rows.squared_distances(self.centers, labels))
-        masses = masses_of(labels, block.weights, len(self.centers))
-        return total(block.distances, block.weights), masses
+        masses = cluster_masses(labels, block.weights, len(self.centers))
+        return weighted_sum(block.distances, block.weights), masses
 
 
 @dataclass(frozen=True)
-class Cosines(Measure):
-    """`Measure` for unit vectors: a cluster's mass is the sum of w cos(x, c).
+class NearestCosines(NearestDistances):
+    """`NearestDistances` for unit vectors: a cluster's mass is the sum of w cos(x, c).
 
     That is the length of the sum of its points, if its center is the direction of that sum.
     """
@@ -82,7 +82,7 @@ class Cosines(Measure):
 
 
 @dataclass(frozen=True)
-class Moments(Adding):
+class Moments(SumFold):
     """The sum of w |x|^2; and for points with weight: their number, sum of |x|^2, and sum (d,).
 
     The last three give scikit-learn's tolerance, which ignores the weights themselves.
@@ -95,9 +95,9 @@ class Moments(Adding):
         there = None if block.weights is None else (block.weights > 0).double()
         squares = block.rows.squared_norms()
         return (
-            total(squares, block.weights),
-            masses_of(everything, there, 1)[0],
-            total(squares, there),
+            weighted_sum(squares, block.weights),
+            cluster_masses(everything, there, 1)[0],
+            weighted_sum(squares, there),
             block.rows.sums(everything, 1, there)[0],
         )
 

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
-from lloydformer.numerics.means import means_or
+from lloydformer.numerics.clusters import means_or
 from lloydformer.plans.session import Session
 
 StopsOn = Literal["labels", "shift", "never"]
@@ -21,7 +21,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Placed:
+class NewCenters:
     """New centers (*b, k, d) that are finished, in float64.
 
     rows: the data rows (*b, k) that they are, in plans that draw medoids.
@@ -37,7 +37,7 @@ class Step:
 
     Attributes
     ----------
-    update : Sums or Placed
+    update : Sums or NewCenters
         Where the centers go.
     objective : Tensor of shape (*b,)
         Of the centers that the iteration began with.
@@ -45,13 +45,13 @@ class Step:
         Points with weight whose label (or trimming) changed; None if labels are not compared.
     """
 
-    update: Sums | Placed
+    update: Sums | NewCenters
     objective: Tensor
     changed: Tensor | None
 
 
 @dataclass(frozen=True)
-class Final:
+class FinalAssignment:
     """The last assignment: what users compare, and what the plan descends.
 
     masses: the weight that each center stands for when `partial_fit` goes on from it; None in
@@ -64,7 +64,7 @@ class Final:
 
 
 @dataclass(frozen=True)
-class Ran:
+class IterationsResult:
     """Iterations that an engine ran in one call.
 
     Attributes
@@ -90,7 +90,7 @@ class Ran:
     settled: bool
     empty: bool = False
     interrupted: bool = False
-    final: Final | None = None
+    final: FinalAssignment | None = None
 
 
 @runtime_checkable
@@ -107,9 +107,9 @@ class Plan(Protocol):
         ("copy"); "keep" leaves an empty cluster where it is.
     directions : bool
         Are points read as unit vectors?
-    draws : bool
+    draws_centers : bool
         Does each iteration draw new centers, so that the best ones must be remembered?
-    counts_all : bool
+    has_plain_inertia : bool
         Is the inertia the sum of w d^2 of all points (half of it for directions)? Then it can be
         found without the plan.
     """
@@ -124,16 +124,16 @@ class Plan(Protocol):
     def directions(self) -> bool: ...
 
     @property
-    def draws(self) -> bool: ...
+    def draws_centers(self) -> bool: ...
 
     @property
-    def counts_all(self) -> bool: ...
+    def has_plain_inertia(self) -> bool: ...
 
-    def knowing(self, square: float) -> "Plan":
+    def with_square_sum(self, square: float) -> "Plan":
         """The plan, told the sum of w |x|^2."""
         ...
 
-    def seeded(self, seed: int) -> "Plan":
+    def with_seed(self, seed: int) -> "Plan":
         """The plan with this seed for its noise, if it draws."""
         ...
 
@@ -143,42 +143,42 @@ class Plan(Protocol):
 
     def iterate(
         self, session: Session, centers: Tensor, tolerance: float, max_iter: int
-    ) -> Ran | None:
+    ) -> IterationsResult | None:
         """One to `max_iter` iterations in one engine call; None if the engine has no such task."""
         ...
 
-    def finish(self, session: Session, centers: Tensor) -> Final:
+    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
         """Label the points for the last time and measure the result."""
         ...
 
 
-P = TypeVar("P", bound="StepByStep")
+P = TypeVar("P", bound="PlanDefaults")
 
 
-class StepByStep:
+class PlanDefaults:
     """Defaults of a plan: no knowledge beforehand, no noise, no task for the whole loop."""
 
-    draws: ClassVar[bool] = False
-    counts_all: ClassVar[bool] = True
+    draws_centers: ClassVar[bool] = False
+    has_plain_inertia: ClassVar[bool] = True
 
-    def knowing(self: P, square: float) -> P:
+    def with_square_sum(self: P, square: float) -> P:
         return self
 
-    def seeded(self: P, seed: int) -> P:
+    def with_seed(self: P, seed: int) -> P:
         return self
 
     def iterate(
         self, session: Session, centers: Tensor, tolerance: float, max_iter: int
-    ) -> Ran | None:
+    ) -> IterationsResult | None:
         return None
 
 
-def moved(update: Sums | Placed, centers: Tensor, directions: bool = False) -> Tensor:
+def apply_update(update: Sums | NewCenters, centers: Tensor, directions: bool = False) -> Tensor:
     """The new centers (*b, k, d); a cluster without mass keeps its old one.
 
     With `directions`, centers are the directions of the sums.
     """
-    if isinstance(update, Placed):
+    if isinstance(update, NewCenters):
         return update.centers
     if directions:
         lengths = update.sums.norm(dim=-1)

@@ -18,11 +18,11 @@ from lloydformer.circuits.activations import (
     Sparsemax,
     TopK,
 )
+from lloydformer.circuits.gradients import forward_only
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
 from lloydformer.circuits.projections import Block, Dense, Projection, lifting, on, separated
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.recipes.with_gradients import forward_only
 from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.stages import AnyRecipe, Staged
 from lloydformer.circuits.subspaces import (

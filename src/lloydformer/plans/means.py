@@ -6,14 +6,22 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lloydformer.plans.assign import Cosines, Measure, Nearest
-from lloydformer.plans.contract import Empties, Final, Ran, Step, StepByStep, StopsOn, Sums
+from lloydformer.plans.assign import NearestCosines, NearestDistances, NearestSums
+from lloydformer.plans.contract import (
+    Empties,
+    FinalAssignment,
+    IterationsResult,
+    PlanDefaults,
+    Step,
+    StopsOn,
+    Sums,
+)
 from lloydformer.plans.session import Columns, Session, Task
 
 
 @dataclass(frozen=True)
-class Iterations(Task):
-    """Lloyd's iterations in one call, with the stop rule and refilled empty clusters; a `Ran`.
+class LloydIterations(Task):
+    """Lloyd's iterations in one call, with stop rule and refill; an `IterationsResult`.
 
     Attributes
     ----------
@@ -43,7 +51,7 @@ class Iterations(Task):
 
 
 @dataclass(frozen=True)
-class MeansPlan(StepByStep):
+class MeansPlan(PlanDefaults):
     """Each center moves to the mean of its points.
 
     With `directions` the points are unit vectors and so are the means: spherical k-means, whose
@@ -56,11 +64,11 @@ class MeansPlan(StepByStep):
     stops_on: ClassVar[StopsOn] = "labels"
     empties: ClassVar[Empties] = "move"
 
-    def knowing(self, square: float) -> "MeansPlan":
+    def with_square_sum(self, square: float) -> "MeansPlan":
         return replace(self, square=square)
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
-        sums, masses, changed = session.fold(Nearest(centers))
+        sums, masses, changed = session.fold(NearestSums(centers))
         exact = centers.double()
         squares = (masses * torch.linalg.vecdot(exact, exact)).sum()
         inertia = self.square - 2 * (sums * exact).sum() + squares
@@ -68,13 +76,15 @@ class MeansPlan(StepByStep):
 
     def iterate(
         self, session: Session, centers: Tensor, tolerance: float, max_iter: int
-    ) -> Ran | None:
-        return session.run(Iterations(centers, tolerance, max_iter, self.square, self._unit))
+    ) -> IterationsResult | None:
+        return session.run(LloydIterations(centers, tolerance, max_iter, self.square, self._unit))
 
-    def finish(self, session: Session, centers: Tensor) -> Final:
-        squares, masses = session.fold(Cosines(centers) if self.directions else Measure(centers))
+    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
+        squares, masses = session.fold(
+            NearestCosines(centers) if self.directions else NearestDistances(centers)
+        )
         inertia, *weights = torch.cat([squares[None], masses.clamp(min=0)]).tolist()
-        return Final(inertia * self._unit, inertia * self._unit, tuple(weights))
+        return FinalAssignment(inertia * self._unit, inertia * self._unit, tuple(weights))
 
     @property
     def _unit(self) -> float:

@@ -1,24 +1,146 @@
 """The search for medoids on a session: by the engine's kernels, or by the plain search."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
+from numpy import ndarray
+from scipy import sparse
 from torch import Tensor
 
-from lloydformer.algorithms.medoid_distances import MatrixDistances, PointDistances, SparseCosines
-from lloydformer.algorithms.medoid_schedule import SearchMoves
-from lloydformer.algorithms.medoid_search import BATCH, MedoidSearch
 from lloydformer.data.rows import SparseRows
-from lloydformer.plans.assign import Measure
-from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn
-from lloydformer.plans.session import Adding, Columns, PointBlock, Session, Task, total
+from lloydformer.plans.assign import NearestDistances
+from lloydformer.plans.contract import Empties, FinalAssignment, PlanDefaults, Step, StopsOn
+from lloydformer.plans.medoid_moves import (
+    BATCH,
+    InMemorySearch,
+    MatrixDistances,
+    PointDistances,
+    SparseCosines,
+)
+from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, Task, weighted_sum
 
+
+@runtime_checkable
+class SearchMoves(Protocol):
+    """A search in progress: its medoids, their loss, and its moves.
+
+    Every move but `begin` returns whether the loss fell.
+    """
+
+    @property
+    def medoids(self) -> ndarray: ...
+
+    @property
+    def loss(self) -> float: ...
+
+    def begin(self, medoids: ndarray) -> None: ...
+
+    def descend(self, rounds: int, slack: float) -> bool: ...
+
+    def exchange(self, seed: int, layer: int) -> bool: ...
+
+    def relocate(self, seed: int, layer: int, n_moved: int, n_draws: int, slack: float) -> bool: ...
+
+    def sweep(self, reach: int) -> bool: ...
+
+
+# Up to this many rows a search takes milliseconds, so time does not count: it has its full
+# patience, and a fit on a matrix of distances ten starts.
+FEW = 256
+
+# The first descent: rounds at most, and its slack (see `MedoidEffort`). Chosen by hand.
+ROUNDS, SLACK = 100, 0.02
+
+
+@dataclass(frozen=True)
+class MedoidEffort:
+    """Limits of a search.
+
+    The settings were chosen on the sets that `TUNED` in benchmarks/medoids.py lists. All presets
+    are measured in docs/medoids.md, also on other sets.
+
+    Attributes
+    ----------
+    patience : int
+        Stop relocating after so many relocations in a row that were not kept.
+    quiet : int
+        Stop drawing candidates after so many batches in a row without success.
+    pairs : int
+        The last sweep compares about this many pairs of candidates and rows, but at least
+        `fewest` candidates of each cluster.
+    fewest : int
+        See `pairs`.
+    n_moved, n_draws : int
+        Clusters that a relocation splits, and draws for each split.
+    slack : float
+        Share of a cluster's rows that must have changed before a relocation examines it again.
+    rows_each : int
+        `patience` is at most the mean number of rows of a cluster over this, for more than `FEW`
+        rows; 0: it is as given.
+    """
+
+    patience: int = 5
+    quiet: int = 3
+    pairs: int = 1 << 28
+    fewest: int = 64
+    n_moved: int = 5
+    n_draws: int = 3
+    slack: float = 0.1
+    rows_each: int = 10
+
+    def patience_for(self, n_rows: int, n_clusters: int) -> int:
+        """Return `patience`, or less where clusters are so small that exchanges find as much."""
+        if self.rows_each == 0 or n_rows <= FEW:
+            return self.patience
+        return min(self.patience, max(1, n_rows // (self.rows_each * n_clusters)))
+
+    def reach(self, n_rows: int, n_clusters: int) -> int:
+        """Return the number of candidates of each cluster in the last sweep."""
+        return max(self.fewest, self.pairs // (n_rows * n_clusters))
+
+
+EFFORTS = {
+    "quick": MedoidEffort(patience=0, pairs=1 << 22, fewest=16),
+    "balanced": MedoidEffort(),
+    "thorough": MedoidEffort(patience=20, quiet=10, pairs=1 << 31, fewest=256, rows_each=0),
+}
+
+
+def relocating_rounds(
+    search: SearchMoves, effort: MedoidEffort, seed: int, n_rows: int, first: int = 0
+) -> Iterator[bool]:
+    """Run a search move by move; yield after each whether the loss fell.
+
+    first: number of the first layer of the noise, so that restarts draw different noise.
+    """
+    k, layer = len(search.medoids), first
+    yield search.descend(ROUNDS, SLACK)
+    idle = 0
+    while idle < effort.quiet:
+        fell = search.exchange(seed, layer)
+        idle, layer = 0 if fell else idle + 1, layer + 1
+        yield fell
+    idle, patience = 0, effort.patience_for(n_rows, k) if k > 1 else 0
+    while idle < patience:
+        fell = search.relocate(seed, layer, effort.n_moved, effort.n_draws, effort.slack)
+        idle, layer = 0 if fell else idle + 1, layer + 1
+        yield fell
+    yield search.sweep(effort.reach(n_rows, k))
+
+
+def swapping_rounds(search: SearchMoves, n_rows: int) -> Iterator[bool]:
+    """Run FasterPAM's swaps: exchanges with every row, until none lowers the loss."""
+    yield search.sweep(n_rows)
+
+
+# Numbers that one call of a sweep compares, about: 0.2 to 0.9 s on one thread (20,000 x 2 to
+# 200,000 x 16 rows). Signals are handled between calls, so Ctrl-C waits no longer than this.
 CALL = 1 << 31
-"""Numbers that one call of a sweep compares, about. Signals are handled between calls."""
+# The comparison of two rows counts as at least this many numbers: one SIMD register of float64.
 WIDTH = 8
-"""Numbers that the comparison of two rows counts as, at least."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +215,7 @@ class KernelSearch:
 
 @dataclass(frozen=True)
 class AllRows:
-    """Every row as it is read, in float64 or sparse, and the weights; for the plain search."""
+    """Collect every row as it is read, in float64 or sparse, and the weights."""
 
     writes: ClassVar[Columns] = ()
 
@@ -108,32 +230,30 @@ class AllRows:
 
 
 def begin_search(session: Session, metric: str, medoids: np.ndarray) -> SearchMoves:
-    """A search that begins with these medoids: in the kernels, if the engine has them."""
+    """Return a search that begins with these medoids: in the kernels, if the engine has them."""
     search = KernelSearch(session, metric, medoids)
     if search.begun:
         return search
-    plain = plain_search(session, metric)
-    plain.begin(medoids)
-    return plain
+    fallback = search_in_memory(session, metric)
+    fallback.begin(medoids)
+    return fallback
 
 
-def plain_search(session: Session, metric: str) -> MedoidSearch:
-    """The plain search over the rows of a session, which are copied."""
+def search_in_memory(session: Session, metric: str) -> InMemorySearch:
+    """Return a search over a copy of the rows of a session, in float64."""
     parts, weights = session.fold(AllRows())
     w = None if weights[0] is None else torch.cat(weights).cpu().numpy()
     if not isinstance(parts[0], Tensor):
-        from scipy import sparse
-
-        return MedoidSearch(SparseCosines(sparse.csr_array(sparse.vstack(parts))), w)
+        return InMemorySearch(SparseCosines(sparse.csr_array(sparse.vstack(parts))), w)
     points = torch.cat(parts).double().cpu().numpy()
     if metric == "precomputed":
-        return MedoidSearch(MatrixDistances(points), w)
-    return MedoidSearch(PointDistances(points, metric), w)
+        return InMemorySearch(MatrixDistances(points), w)
+    return InMemorySearch(PointDistances(points, metric), w)
 
 
 @dataclass(frozen=True)
-class TaxicabMeasure(Adding):
-    """`Measure` by Manhattan distances."""
+class ManhattanDistances(SumFold):
+    """`NearestDistances` by Manhattan distances."""
 
     writes: ClassVar[Columns] = ("labels", "distances")
 
@@ -144,21 +264,21 @@ class TaxicabMeasure(Adding):
         least = torch.cdist(rows, self.centers.to(rows), p=1).min(dim=1)
         block.labels.copy_(least.indices)
         block.distances.copy_(least.values)
-        return (total(block.distances, block.weights),)
+        return (weighted_sum(block.distances, block.weights),)
 
 
 @dataclass(frozen=True)
-class DistanceSum(Adding):
+class DistanceSum(SumFold):
     """The sum of w times the square root of the distances that a session has."""
 
     writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
-        return (total(block.distances.double().sqrt(), block.weights),)
+        return (weighted_sum(block.distances.double().sqrt(), block.weights),)
 
 
 @dataclass(frozen=True)
-class MedoidSearchPlan(StepByStep):
+class MedoidSearchPlan(PlanDefaults):
     """The last assignment to medoids by a metric; the search itself is a course."""
 
     metric: str = "sqeuclidean"
@@ -170,19 +290,19 @@ class MedoidSearchPlan(StepByStep):
         return self.metric == "cosine"
 
     @property
-    def counts_all(self) -> bool:  # type: ignore[override]
+    def has_plain_inertia(self) -> bool:  # type: ignore[override]
         return self.metric in ("sqeuclidean", "cosine")
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         raise NotImplementedError("the search for medoids has no iterations of a plan")
 
-    def finish(self, session: Session, centers: Tensor) -> Final:
+    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
         if self.metric == "manhattan":
-            (loss,) = session.fold(TaxicabMeasure(centers))
+            (loss,) = session.fold(ManhattanDistances(centers))
         else:
-            loss = session.fold(Measure(centers))[0]
+            loss = session.fold(NearestDistances(centers))[0]
             if self.metric == "euclidean":
                 (loss,) = session.fold(DistanceSum())
             elif self.metric == "cosine":
                 loss = loss / 2
-        return Final(loss.item(), loss.item())
+        return FinalAssignment(loss.item(), loss.item())

@@ -7,13 +7,20 @@ import torch
 from torch import Tensor
 
 from lloydformer.numerics.noise import gumbel
-from lloydformer.plans.assign import Measure, count_changed
-from lloydformer.plans.contract import Empties, Final, Placed, Step, StepByStep, StopsOn
-from lloydformer.plans.session import Columns, PointBlock, Session, total
+from lloydformer.plans.assign import NearestDistances, count_label_changes
+from lloydformer.plans.contract import (
+    Empties,
+    FinalAssignment,
+    NewCenters,
+    PlanDefaults,
+    Step,
+    StopsOn,
+)
+from lloydformer.plans.session import Columns, PointBlock, Session, weighted_sum
 
 
 @dataclass(frozen=True)
-class Draw:
+class MedoidDraw:
     """For each center the row with the largest score plus noise, the lowest one on ties.
 
     The score is -|x - c|^2 - 2 separation [another cluster's] + log w. Without a separation a
@@ -39,8 +46,8 @@ class Draw:
             best,
             chosen + block.start,
             block.rows.take(chosen).double(),
-            total(block.distances, block.weights),
-            count_changed(block),
+            weighted_sum(block.distances, block.weights),
+            count_label_changes(block),
         )
 
     def _best(self, block: PointBlock, labels: Tensor, distances: Tensor) -> dict[str, Tensor]:
@@ -67,7 +74,7 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Closest:
+class NearestRows:
     """The nearest row with weight of each center, and its squared distance."""
 
     centers: Tensor
@@ -89,15 +96,15 @@ class Closest:
         return torch.where(closer, second[0], first[0]), torch.where(closer, second[1], first[1])
 
 
-def rows_of(session: Session, centers: Tensor) -> Tensor | None:
+def match_rows(session: Session, centers: Tensor) -> Tensor | None:
     """The data rows that these centers are; None if one of them is no row of the data."""
     centers = centers.to(session.layout.dtype)
-    _, rows = session.fold(Closest(centers))
+    _, rows = session.fold(NearestRows(centers))
     return rows if torch.equal(session.gather(rows), centers) else None
 
 
 @dataclass(frozen=True)
-class MedoidsPlan(StepByStep):
+class MedoidsPlan(PlanDefaults):
     """Each center moves to a point drawn near it (alg:rnd-kmeds)."""
 
     separation: float | None = 100.0
@@ -105,17 +112,17 @@ class MedoidsPlan(StepByStep):
     stops_on: ClassVar[StopsOn] = "never"
     empties: ClassVar[Empties] = "keep"
     directions: ClassVar[bool] = False
-    draws: ClassVar[bool] = True
+    draws_centers: ClassVar[bool] = True
 
-    def seeded(self, seed: int) -> "MedoidsPlan":
+    def with_seed(self, seed: int) -> "MedoidsPlan":
         return replace(self, seed=seed)
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         _, _, rows, points, objective, changed = session.fold(
-            Draw(centers, self.separation, self.seed, iteration)
+            MedoidDraw(centers, self.separation, self.seed, iteration)
         )
-        return Step(Placed(points, rows), objective, changed)
+        return Step(NewCenters(points, rows), objective, changed)
 
-    def finish(self, session: Session, centers: Tensor) -> Final:
-        inertia = session.fold(Measure(centers))[0].item()
-        return Final(inertia, inertia)
+    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
+        inertia = session.fold(NearestDistances(centers))[0].item()
+        return FinalAssignment(inertia, inertia)

@@ -6,13 +6,13 @@ from typing import ClassVar
 from torch import Tensor
 
 from lloydformer.data.rows import DenseRows
-from lloydformer.plans.assign import masses_of
+from lloydformer.plans.assign import cluster_masses
 from lloydformer.plans.contract import Sums
 from lloydformer.plans.session import Columns, Session, Task
 
 
 @dataclass(frozen=True)
-class BatchSums(Task):
+class MinibatchSums(Task):
     """Label some rows by their nearest centers; their `Sums` and the sum of d^2.
 
     Weights do not count: rows are drawn by weight.
@@ -34,11 +34,11 @@ class BatchSums(Task):
         rows, k = DenseRows(points, None), len(self.centers)
         labels = rows.scores(self.centers).min(dim=1).indices
         away = rows.squared_distances(self.centers, labels).double().sum()
-        return Sums(rows.sums(labels, k, None), masses_of(labels, None, k)), away
+        return Sums(rows.sums(labels, k, None), cluster_masses(labels, None, k)), away
 
 
-def batch_sums(session: Session, rows: Tensor, centers: Tensor) -> tuple[Sums, Tensor]:
+def sum_minibatch(session: Session, rows: Tensor, centers: Tensor) -> tuple[Sums, Tensor]:
     """The sums of these rows; in one engine call if there is such a task."""
-    task = BatchSums(rows, centers)
+    task = MinibatchSums(rows, centers)
     found = session.run(task)
     return task.of(session.gather(rows)) if found is None else found

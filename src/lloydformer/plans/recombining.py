@@ -6,11 +6,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lloydformer.numerics.noise import gumbel
+from lloydformer.plans.relocating import ClusterErrors, NoiseDraws, PointsByDistance
 from lloydformer.plans.session import Session, Task
 
 
 @dataclass(frozen=True)
-class Merged(Task):
+class WardMerging(Task):
     """Merge centers (u, d) with masses (u,), in float64, to k of them; a tensor (k, d)."""
 
     centers: Tensor
@@ -18,7 +20,7 @@ class Merged(Task):
     k: int
 
 
-class Merging:
+class WardMerger:
     """Centers and masses that are merged pair by pair, in O(d) numbers for each pair of them.
 
     Each center remembers its cheapest partner among those after it, so that a merge looks at a row
@@ -68,21 +70,52 @@ class Merging:
         return np.asarray(self.masses * (self.masses[a] / both) * away)
 
 
-def merge(session: Session, centers: Tensor, masses: Tensor, k: int) -> Tensor:
+def merge_centers(session: Session, centers: Tensor, masses: Tensor, k: int) -> Tensor:
     """Merge centers (u, d) to k by the engine's task, or here if it has none."""
-    done = session.run(Merged(centers, masses, k))
+    done = session.run(WardMerging(centers, masses, k))
     if done is None:
-        left = merged(centers.cpu().numpy(), masses.numpy(), k)
+        left = merge_by_ward(centers.cpu().numpy(), masses.numpy(), k)
         done = torch.from_numpy(left).to(centers.device)
     return done
 
 
-def merged(centers: np.ndarray, masses: np.ndarray, k: int) -> np.ndarray:
+def merge_by_ward(centers: np.ndarray, masses: np.ndarray, k: int) -> np.ndarray:
     """Merge centers (u, d) with these masses (u,) until k are left: (k, d).
 
     A merged center is the mean of both by mass, and stands where the first of them stood.
     """
-    merging = Merging(centers, masses)
+    merging = WardMerger(centers, masses)
     for _ in range(len(centers) - k):
         merging.merge()
     return merging.centers[merging.alive]
+
+
+@dataclass(frozen=True)
+class Mutation(Task):
+    """A mutation in one call; a tensor (k, d). Centers are in float64."""
+
+    centers: Tensor
+    seed: int
+    number: int
+
+
+def mutate(session: Session, centers: Tensor, seed: int, number: int) -> Tensor:
+    """The centers (k, d) with one of them, drawn at random, moved to a point.
+
+    The point is drawn in proportion to weight times squared distance to the other centers. number:
+    of the mutation; it enters the noise.
+    """
+    done = session.run(Mutation(centers, seed, number))
+    return _by_folds(session, centers, seed, number) if done is None else done
+
+
+def _by_folds(session: Session, centers: Tensor, seed: int, number: int) -> Tensor:
+    k, rows = len(centers), torch.zeros(1, dtype=torch.long)
+    dropped = int(gumbel(seed, number, "dropped", k, rows)[:, 0].argmax())
+    others = torch.cat([centers[:dropped], centers[dropped + 1 :]])
+    session.fold(ClusterErrors(others.to(session.layout.dtype)))
+    everywhere = torch.zeros(k - 1, dtype=torch.long, device=centers.device)
+    point = session.fold(PointsByDistance(everywhere, 1, NoiseDraws(seed, number, 1), "planted"))[2]
+    mutant = centers.clone()
+    mutant[dropped] = point[0, 0].double()
+    return mutant

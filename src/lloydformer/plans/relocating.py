@@ -3,17 +3,226 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
-from lloydformer.numerics.means import means_or
-from lloydformer.plans.assign import Nearest
-from lloydformer.plans.pruning import prune
-from lloydformer.plans.session import Columns, Session, Task
-from lloydformer.plans.splitting import TIE, Draws, Errors, split
+from lloydformer.numerics.clusters import add_by_label, means_or
+from lloydformer.numerics.noise import gumbel
+from lloydformer.numerics.search_constants import REMOVAL_CANDIDATES, SPLIT_SHARPNESS, TIE
+from lloydformer.plans.assign import NearestSums, cluster_masses
+from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, Task
 
 
 @dataclass(frozen=True)
-class Relocated:
+class NoiseDraws:
+    """The noise of a relocation: seed, layer, and number of draws for each split."""
+
+    seed: int
+    layer: int
+    n_draws: int
+
+
+@dataclass(frozen=True)
+class ClusterErrors(SumFold):
+    """Store labels and distances by nearest center; for each cluster sums, mass and error."""
+
+    centers: Tensor
+
+    writes: ClassVar[Columns] = ("labels", "distances")
+
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
+        k, labels = len(self.centers), block.rows.scores(self.centers).min(dim=1).indices
+        block.labels.copy_(labels)
+        block.distances.copy_(block.rows.squared_distances(self.centers, labels))
+        errors = add_by_label(_weighted(block.distances.double(), block), labels, k)
+        sums = block.rows.sums(labels, k, block.weights)
+        return sums, cluster_masses(labels, block.weights, k), errors
+
+
+def _weighted(values: Tensor, block: PointBlock) -> Tensor:
+    return values if block.weights is None else values * block.weights
+
+
+@dataclass(frozen=True)
+class PointsByDistance:
+    """For each chosen cluster and draw: the largest log w r + g, its row and its point.
+
+    Precondition: `ClusterErrors` has run; reads labels and distances.
+    """
+
+    place: Tensor
+    """For each cluster its place among the chosen ones, -1 for the others."""
+    count: int
+    draws: NoiseDraws
+    head: str = "drawn"
+    """Whose noise it is."""
+
+    writes: ClassVar[Columns] = ()
+
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
+        places = self.place[block.labels.long()]
+        rows = torch.arange(block.start, block.start + len(places), device=places.device)
+        noise = gumbel(self.draws.seed, self.draws.layer, self.head, self.draws.n_draws, rows)
+        scores = _weighted(block.distances.double(), block).log() + noise  # (draws, m)
+        strange = places != torch.arange(self.count, device=places.device)[:, None, None]
+        best = scores.masked_fill(strange, -torch.inf).max(dim=2)  # (count, draws)
+        points = block.rows.take(best.indices.flatten()).double()
+        return best.values, best.indices + block.start, points.view(*best.indices.shape, -1)
+
+    def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        later = second[0] > first[0]
+        return (
+            torch.where(later, second[0], first[0]),
+            torch.where(later, second[1], first[1]),
+            torch.where(later[..., None], second[2], first[2]),
+        )
+
+
+@dataclass(frozen=True)
+class Halves(SumFold):
+    """Sums and masses of a cluster's points that are nearer to a point than to its center.
+
+    Precondition: `ClusterErrors` has run; reads labels and distances. Sums are (count, draws, d).
+    """
+
+    place: Tensor
+    points: Tensor
+
+    writes: ClassVar[Columns] = ()
+
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
+        parts = [self._half(block, point) for point in self.points.unbind(dim=1)]
+        return tuple(torch.stack(part, dim=1) for part in zip(*parts, strict=True))
+
+    def _half(self, block: PointBlock, points: Tensor) -> tuple[Tensor, ...]:
+        """For one draw: sums and mass of the near half, numbers of points in both halves."""
+        count, places = len(points), self.place[block.labels.long()]
+        own, places = places >= 0, places.clamp(min=0)
+        near = own & (block.rows.squared_distances(points, places) < block.distances)
+        kept = _weighted(near.double(), block)
+        there = own if block.weights is None else own & (block.weights > 0)
+        return (
+            block.rows.sums(places, count, kept),
+            add_by_label(kept, places, count),
+            add_by_label((there & near).double(), places, count),
+            add_by_label((there & ~near).double(), places, count),
+        )
+
+
+def _first_best(gains: Tensor) -> tuple[Tensor, Tensor]:
+    """The best draw of each cluster, the first one within a tie."""
+    best, gain = torch.zeros_like(gains[:, 0], dtype=torch.long), gains[:, 0]
+    for draw in range(1, gains.shape[1]):
+        better = gains[:, draw] > (1 + TIE) * gain
+        best, gain = torch.where(better, draw, best), torch.where(better, gains[:, draw], gain)
+    return best, gain
+
+
+def split_clusters(
+    session: Session, known: tuple[Tensor, ...], n_moved: int, draws: NoiseDraws, old: Tensor
+) -> Tensor:
+    """The means of all clusters, with the drawn clusters split in two: (k + m, d).
+
+    known: the summary of `ClusterErrors` for the centers `old`.
+    """
+    sums, masses, errors = known
+    device = errors.device
+    noise = gumbel(draws.seed, draws.layer, "grow", len(errors), torch.zeros(1, dtype=torch.long))
+    scores = SPLIT_SHARPNESS * errors.log() + noise[:, 0].to(device)
+    chosen = scores.sort(descending=True, stable=True).indices[:n_moved]
+    place = torch.full((len(errors),), -1, device=device)
+    place[chosen] = torch.arange(len(chosen), device=device)
+    points = session.fold(PointsByDistance(place, len(chosen), draws))[2]
+    near, mass, n_near, n_rest = session.fold(Halves(place, points.to(old.dtype)))
+    rest, other = sums[chosen, None] - near, masses[chosen, None] - mass
+    apart = (near / mass[..., None] - rest / other[..., None]).square().sum(dim=-1)
+    whole = (n_near > 0) & (n_rest > 0)
+    gains = torch.where(whole, mass * other / masses[chosen, None] * apart, 0)
+    best, gain = _first_best(gains)
+    means = means_or(sums, masses, old.double())
+    here = torch.arange(len(chosen), device=device), best
+    near, rest = near[here] / mass[here][:, None], rest[here] / other[here][:, None]
+    gained = gain > 0
+    means[chosen[gained]] = rest[gained]
+    return torch.cat([means, near[gained]])
+
+
+@dataclass(frozen=True)
+class TwoNearest(SumFold):
+    """Store the nearest and the second nearest center of each point.
+
+    For each cluster: sums, mass, and utility, the sum of w (s - r): by how much the objective
+    would grow if its points had to go to their second nearest centers.
+    """
+
+    centers: Tensor
+
+    writes: ClassVar[Columns] = ("labels", "second")
+
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
+        k, scores = len(self.centers), block.rows.scores(self.centers)
+        first = scores.min(dim=1)
+        labels = first.indices
+        second = scores.scatter_(1, labels[:, None], torch.inf).min(dim=1)
+        block.labels.copy_(labels)
+        block.second.copy_(second.indices)
+        useful = (second.values - first.values).double()
+        if block.weights is not None:
+            useful = useful * block.weights
+        sums = block.rows.sums(labels, k, block.weights)
+        return sums, cluster_masses(labels, block.weights, k), add_by_label(useful, labels, k)
+
+
+@dataclass(frozen=True)
+class SecondNearestSums(SumFold):
+    """Sums (q, k, d) and masses (q, k) of some clusters' points, by second nearest center.
+
+    Precondition: `TwoNearest` has run; reads labels and second.
+    """
+
+    candidates: Tensor
+    n_clusters: int
+
+    writes: ClassVar[Columns] = ()
+
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
+        k, q = self.n_clusters, len(self.candidates)
+        place = torch.full((k,), q, device=self.candidates.device)  # the last one is not looked at
+        place[self.candidates] = torch.arange(q, device=place.device)
+        pairs = place[block.labels.long()] * k + block.second.long()
+        kept = pairs < q * k
+        weights = kept.double() if block.weights is None else kept * block.weights.double()
+        pairs = pairs.clamp(max=q * k - 1)
+        sums = block.rows.sums(pairs, q * k, weights)
+        return sums.view(q, k, -1), add_by_label(weights, pairs, q * k).view(q, k)
+
+
+def remove_cheapest_center(session: Session, centers: Tensor, tie: float = 0.0) -> Tensor:
+    r"""The means without the center whose removal costs the least, the first one within a tie.
+
+    Without center a, whose points with second nearest center j have mass $n_{aj}$ and mean
+    $\mu_{aj}$, the objective grows by
+    $\sum_j \frac{n_j n_{aj}}{n_j + n_{aj}} |\mu_{aj} - m_j|^2 - n_{aj} |\mu_{aj} - m_a|^2$.
+    """
+    k = len(centers)
+    sums, masses, utility = session.fold(TwoNearest(centers.to(session.layout.dtype)))
+    candidates = utility.sort(stable=True).indices[:REMOVAL_CANDIDATES].sort().values
+    parts, mass = session.fold(SecondNearestSums(candidates, k))
+    means = means_or(sums, masses, centers)
+    at = parts / mass.clamp(min=torch.finfo(mass.dtype).tiny)[..., None]
+    joined = (at - means).square().sum(dim=-1)
+    left = (at - means[candidates, None]).square().sum(dim=-1)
+    both = (mass + masses).clamp(min=torch.finfo(mass.dtype).tiny)
+    costs = (masses * mass / both * joined - mass * left).sum(dim=1)
+    best = int((costs <= costs.min() + tie).int().argmax())
+    sums, masses = sums + parts[best], masses + mass[best]
+    means = means_or(sums, masses, centers)
+    keep = torch.arange(k, device=centers.device) != candidates[best]
+    return means[keep]
+
+
+@dataclass(frozen=True)
+class RelocationResult:
     """Relocated centers (k, d) in float64, and the objectives before and after."""
 
     centers: Tensor
@@ -23,7 +232,7 @@ class Relocated:
 
 @dataclass(frozen=True)
 class Relocation(Task):
-    """A whole relocation in one call; a `Relocated`.
+    """A whole relocation in one call; a `RelocationResult`.
 
     Attributes
     ----------
@@ -37,13 +246,13 @@ class Relocation(Task):
 
     centers: Tensor
     n_moved: int
-    draws: Draws
+    draws: NoiseDraws
     writes: ClassVar[Columns] = ()
 
 
 @dataclass(frozen=True)
-class Walks(Task):
-    """Lloyd's iterations and relocations from several starts in one call; a list of `Walked`.
+class RelocatingIterations(Task):
+    """Lloyd's iterations and relocations from several starts in one call.
 
     Attributes
     ----------
@@ -73,7 +282,7 @@ class Walks(Task):
 
 
 @dataclass(frozen=True)
-class Walked:
+class RelocatingResult:
     """Where a start led.
 
     centers (k, d) in float64, the masses of their clusters, their objective, the objective
@@ -87,23 +296,27 @@ class Walked:
     interrupted: bool = False
 
 
-def relocate(session: Session, centers: Tensor, n_moved: int, draws: Draws) -> Relocated:
+def relocate(
+    session: Session, centers: Tensor, n_moved: int, draws: NoiseDraws
+) -> RelocationResult:
     """Relocate `n_moved` centers: by the engine's task, or by folds if it has none."""
     done = session.run(Relocation(centers, n_moved, draws))
-    return by_folds(session, centers, n_moved, draws) if done is None else done
+    return relocate_by_folds(session, centers, n_moved, draws) if done is None else done
 
 
-def by_folds(session: Session, centers: Tensor, n_moved: int, draws: Draws) -> Relocated:
+def relocate_by_folds(
+    session: Session, centers: Tensor, n_moved: int, draws: NoiseDraws
+) -> RelocationResult:
     """The same by folds alone, which write the labels of the session."""
     k, dtype = len(centers), session.layout.dtype
-    known = session.fold(Errors(centers.to(dtype)))
+    known = session.fold(ClusterErrors(centers.to(dtype)))
     before = known[2].sum().item()
-    grown = split(session, known, n_moved, draws, centers.to(dtype))
-    sums, masses, _ = session.fold(Nearest(grown.to(dtype)))
+    grown = split_clusters(session, known, n_moved, draws, centers.to(dtype))
+    sums, masses, _ = session.fold(NearestSums(grown.to(dtype)))
     grown = means_or(sums, masses, grown)
     while len(grown) > k:
-        grown = prune(session, grown, TIE * before)
-    sums, masses, errors = session.fold(Errors(grown.to(dtype)))
+        grown = remove_cheapest_center(session, grown, TIE * before)
+    sums, masses, errors = session.fold(ClusterErrors(grown.to(dtype)))
     means = means_or(sums, masses, grown)
     less = masses * (means - grown).square().sum(dim=1)
-    return Relocated(means, before, (errors.sum() - less.sum()).item())
+    return RelocationResult(means, before, (errors.sum() - less.sum()).item())

@@ -8,11 +8,19 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lloydformer.numerics.shares import LOWEST
-from lloydformer.plans.assign import Measure, count_changed, masses_of
-from lloydformer.plans.contract import Empties, Final, Ran, Step, StepByStep, StopsOn, Sums
-from lloydformer.plans.selection import holding, radii
-from lloydformer.plans.session import Adding, Columns, PointBlock, Session, Task, total
+from lloydformer.numerics.clusters import LOWEST
+from lloydformer.plans.assign import NearestDistances, cluster_masses, count_label_changes
+from lloydformer.plans.contract import (
+    Empties,
+    FinalAssignment,
+    IterationsResult,
+    PlanDefaults,
+    Step,
+    StopsOn,
+    Sums,
+)
+from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, Task, weighted_sum
+from lloydformer.plans.trimmed import find_radii, target_masses
 
 
 def _scores(inverse_temperature: float, distances: Tensor) -> Tensor:
@@ -26,7 +34,7 @@ def _weights(block: PointBlock) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Best:
+class HighestScores:
     """The best score -gamma d^2 of each cluster, and the mass that attains it."""
 
     inverse_temperature: float
@@ -39,7 +47,7 @@ class Best:
         weights, labels = _weights(block), block.labels.long()
         best = z.new_full((self.n_clusters,), -math.inf)
         best.scatter_reduce_(0, labels, torch.where(weights > 0, z, -math.inf), "amax")
-        return best, masses_of(labels, weights * (z == best[labels]), self.n_clusters)
+        return best, cluster_masses(labels, weights * (z == best[labels]), self.n_clusters)
 
     def merge(
         self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
@@ -49,7 +57,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Above(Adding):
+class SumsAboveThreshold(SumFold):
     """For each cluster, the mass and the weighted score of its points above its threshold."""
 
     inverse_temperature: float
@@ -61,14 +69,14 @@ class Above(Adding):
         z = _scores(self.inverse_temperature, block.distances)
         labels, k = block.labels.long(), len(self.threshold)
         weights = _weights(block) * (z > self.threshold[labels])
-        return masses_of(labels, weights, k), masses_of(labels, weights * z, k)
+        return cluster_masses(labels, weights, k), cluster_masses(labels, weights * z, k)
 
 
 @dataclass(frozen=True)
-class Thresholds(Task):
-    """The thresholds (k,) that `threshold` returns, in one call.
+class ThresholdSearch(Task):
+    """The thresholds (k,) that `find_thresholds` returns, in one call.
 
-    Precondition: `Measure` has run; reads labels and distances.
+    Precondition: `NearestDistances` has run; reads labels and distances.
     """
 
     inverse_temperature: float
@@ -79,7 +87,7 @@ class Thresholds(Task):
 
 @dataclass(frozen=True)
 class RobustIterations(Task):
-    """Iterations with the weights of sparsemax in one call, with the stop rule; a `Ran`.
+    """Iterations with the weights of sparsemax in one call; an `IterationsResult`.
 
     Attributes
     ----------
@@ -100,19 +108,21 @@ class RobustIterations(Task):
     writes: ClassVar[Columns] = ("labels", "previous", "distances")
 
 
-def threshold(session: Session, inverse_temperature: float, n_clusters: int) -> Tensor:
+def find_thresholds(session: Session, inverse_temperature: float, n_clusters: int) -> Tensor:
     """Sparsemax's tau: the sum of w (z - tau)_+ is 1 (Michelot's steps from a lower bound).
 
     Each step solves for tau with the points above it; tau rises until they stay the same.
     """
-    found = session.run(Thresholds(inverse_temperature, n_clusters))
+    found = session.run(ThresholdSearch(inverse_temperature, n_clusters))
     if found is not None:
         return found
-    best, at_best = session.fold(Best(inverse_temperature, n_clusters))
-    count, score = session.fold(Above(inverse_temperature, torch.full_like(best, -math.inf)))
+    best, at_best = session.fold(HighestScores(inverse_temperature, n_clusters))
+    count, score = session.fold(
+        SumsAboveThreshold(inverse_temperature, torch.full_like(best, -math.inf))
+    )
     tau = torch.maximum((score - 1) / count, best - 1 / at_best)
     while True:
-        mass, score = session.fold(Above(inverse_temperature, tau))
+        mass, score = session.fold(SumsAboveThreshold(inverse_temperature, tau))
         following = torch.where(mass > 0, torch.maximum((score - 1) / mass, tau), tau)
         if torch.equal(mass, count) or torch.equal(following.nan_to_num(), tau.nan_to_num()):
             return following
@@ -120,13 +130,13 @@ def threshold(session: Session, inverse_temperature: float, n_clusters: int) -> 
 
 
 @dataclass(frozen=True)
-class Weighted(Adding):
+class RobustSums(SumFold):
     """Sums with the weights that the activation gives to each cluster's own points.
 
-    Precondition: `Measure` has run; reads labels and distances.
+    Precondition: `NearestDistances` has run; reads labels and distances.
     """
 
-    weigh: "Sparse | Exponential"
+    weigh: "SparsemaxWeights | SoftmaxWeights"
     n_clusters: int
 
     writes: ClassVar[Columns] = ("previous",)
@@ -136,12 +146,15 @@ class Weighted(Adding):
         labels = block.labels.long()
         weights = _weights(block) * self.weigh(block.distances.double(), labels)
         sums = block.rows.sums(labels, self.n_clusters, weights)
-        objective, changed = total(block.distances, block.weights), count_changed(block)
-        return sums, masses_of(labels, weights, self.n_clusters), objective, changed
+        objective, changed = (
+            weighted_sum(block.distances, block.weights),
+            count_label_changes(block),
+        )
+        return sums, cluster_masses(labels, weights, self.n_clusters), objective, changed
 
 
 @dataclass(frozen=True)
-class Sparse:
+class SparsemaxWeights:
     """(z - tau)_+ with z = -gamma d^2."""
 
     inverse_temperature: float
@@ -153,7 +166,7 @@ class Sparse:
 
 
 @dataclass(frozen=True)
-class Exponential:
+class SoftmaxWeights:
     """exp(-gamma (d^2 - smallest)) within a radius."""
 
     inverse_temperature: float
@@ -166,7 +179,7 @@ class Exponential:
 
 
 @dataclass(frozen=True)
-class RobustPlan(StepByStep):
+class RobustPlan(PlanDefaults):
     """Each center moves to a mean of its points in which far ones weigh less.
 
     activation "sparsemax" or "softmax"; with `m`, soft-max over the m nearest points.
@@ -180,15 +193,15 @@ class RobustPlan(StepByStep):
     directions: ClassVar[bool] = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
-        _, masses = session.fold(Measure(centers))
+        _, masses = session.fold(NearestDistances(centers))
         sums, weights, objective, changed = session.fold(
-            Weighted(self._weighting(session, masses, centers.dtype), len(centers))
+            RobustSums(self._weighting(session, masses, centers.dtype), len(centers))
         )
         return Step(Sums(sums, torch.where(masses > 0, weights, 0.0)), objective, changed)
 
     def iterate(
         self, session: Session, centers: Tensor, tolerance: float, max_iter: int
-    ) -> Ran | None:
+    ) -> IterationsResult | None:
         if self.activation != "sparsemax":
             return None
         gamma = self._in_units(session.layout.weight_unit)
@@ -203,18 +216,18 @@ class RobustPlan(StepByStep):
 
     def _weighting(
         self, session: Session, masses: Tensor, dtype: torch.dtype
-    ) -> "Sparse | Exponential":
+    ) -> "SparsemaxWeights | SoftmaxWeights":
         gamma, k, unit = self.inverse_temperature, len(masses), session.layout.weight_unit
         if self.activation == "sparsemax":
             gamma = self._in_units(unit)
-            return Sparse(gamma, threshold(session, gamma, k))
-        best, _ = session.fold(Best(gamma, k))
+            return SparsemaxWeights(gamma, find_thresholds(session, gamma, k))
+        best, _ = session.fold(HighestScores(gamma, k))
         radius = torch.full_like(best, math.inf)
         if self.m is not None:
             most = masses.clamp(max=self.m / unit)
-            radius = radii(session, holding(most, 1.0), dtype).double()
-        return Exponential(gamma, best, radius)
+            radius = find_radii(session, target_masses(most, 1.0), dtype).double()
+        return SoftmaxWeights(gamma, best, radius)
 
-    def finish(self, session: Session, centers: Tensor) -> Final:
-        inertia = session.fold(Measure(centers))[0].item()
-        return Final(inertia, inertia)
+    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
+        inertia = session.fold(NearestDistances(centers))[0].item()
+        return FinalAssignment(inertia, inertia)

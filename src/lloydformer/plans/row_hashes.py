@@ -6,14 +6,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lloydformer.plans.session import Adding, Columns, PointBlock
+from lloydformer.plans.session import Columns, PointBlock, SumFold
 
 _STEP, _FIRST, _SECOND = -7046029254386353131, -4658895280553007687, -7723592293110705685
 """The constants of splitmix64 (Steele, Lea and Flood, 2014), as signed numbers."""
 
 
 @dataclass(frozen=True)
-class RowHashes(Adding):
+class RowHashes(SumFold):
     """The sum of a hash of each row with its weight and its global number, modulo 2^64.
 
     Whole numbers: the sum does not depend on how the rows are cut. It is no protection against

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from lloydformer.numerics.noise import row_uniform
-from lloydformer.plans.assign import masses_of
-from lloydformer.plans.session import Adding, Columns, PointBlock, Task, total
+from lloydformer.plans.assign import cluster_masses
+from lloydformer.plans.session import Columns, PointBlock, SumFold, Task, weighted_sum
 
 
 @dataclass(frozen=True)
-class NewSeed(Adding):
+class NewSeed(SumFold):
     """Lower each point's stored squared distance to that of a new seed; returns the sum of w d^2.
 
     first: there is no earlier seed, so stored distances are replaced.
@@ -32,18 +32,18 @@ class NewSeed(Adding):
         if not self.first:
             away = torch.minimum(away, block.distances)
         block.distances.copy_(away)
-        return (total(block.distances, block.weights),)
+        return (weighted_sum(block.distances, block.weights),)
 
 
 @dataclass(frozen=True)
-class EqualDistances(Adding):
+class EqualDistances(SumFold):
     """Store the distance 1 for every point: then rows are drawn by their weights alone."""
 
     writes: ClassVar[Columns] = ("distances",)
 
     def map(self, block: PointBlock) -> tuple[Tensor]:
         block.distances.fill_(1.0)
-        return (total(block.distances, block.weights),)
+        return (weighted_sum(block.distances, block.weights),)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class RowsByWeight:
 
 
 @dataclass(frozen=True)
-class Potential(Adding):
+class Potential(SumFold):
     """The sum of w d^2 that each candidate would leave if it became a seed, (t,).
 
     now: the sum without any of them. Precondition: `NewSeed` has run for every seed so far.
@@ -99,7 +99,7 @@ class Potential(Adding):
 
 
 @dataclass(frozen=True)
-class Seeds(Task):
+class PlusPlusSeeds(Task):
     """All seeds of greedy k-means++ for s starts in one call; the rows of each start.
 
     There are fewer rows than k if every point with weight is a seed already.
@@ -122,7 +122,7 @@ def _squared_distances(block: PointBlock, centers: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Oversample:
+class Oversampling:
     r"""Draw each point with probability $\min(1, \ell w d^2 / \phi)$, in one pass.
 
     d is the distance to the nearest candidate, some of them being new, $\phi$ the sum of w d^2.
@@ -151,7 +151,7 @@ class Oversample:
         if block.weights is not None:
             mass = mass * block.weights
         n_candidates = self.known + len(self.fresh)
-        attracted = masses_of(block.labels.long(), block.weights, n_candidates)
+        attracted = cluster_masses(block.labels.long(), block.weights, n_candidates)
         return self._drawn(mass.sum(), self.ratios(block.start, mass), rows, attracted)
 
     def ratios(self, start: int, mass: Tensor) -> Tensor:

@@ -88,7 +88,7 @@ class Fold(Protocol):
     def merge(self, first: Any, second: Any) -> Any: ...
 
 
-class Adding:
+class SumFold:
     """Base of folds whose summaries are tuples of tensors that are added."""
 
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -151,7 +151,7 @@ class Session(Protocol):
         ...
 
 
-def total(values: Tensor, weights: Tensor | None) -> Tensor:
+def weighted_sum(values: Tensor, weights: Tensor | None) -> Tensor:
     """The weighted sum of a block's values, in float64."""
     values = values.double()
     return (values if weights is None else values * weights).sum()

@@ -6,14 +6,22 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lloydformer.numerics.shares import log_shares, scaled_shares
-from lloydformer.plans.assign import Measure, count_changed
-from lloydformer.plans.contract import Empties, Final, Ran, Step, StepByStep, StopsOn, Sums
-from lloydformer.plans.session import Columns, PointBlock, Session, Task, total
+from lloydformer.numerics.clusters import log_shares, scaled_shares
+from lloydformer.plans.assign import NearestDistances, count_label_changes
+from lloydformer.plans.contract import (
+    Empties,
+    FinalAssignment,
+    IterationsResult,
+    PlanDefaults,
+    Step,
+    StopsOn,
+    Sums,
+)
+from lloydformer.plans.session import Columns, PointBlock, Session, Task, weighted_sum
 
 
 @dataclass(frozen=True)
-class Shares:
+class SoftSums:
     """Sums of w_i p_ij x_i and w_i p_ij, divided by the largest p_ij of each cluster.
 
     p_ij is the soft-max over j of -gamma |x_i - c_j|^2, w_i the weight of the point. The summary
@@ -32,8 +40,8 @@ class Shares:
         level, shares = scaled_shares(logs, weights)
         energy = block.rows.squared_norms().double() + free
         block.labels.copy_(scores.argmin(dim=1))
-        changed, sums = count_changed(block), block.rows.mixtures(shares)
-        return level, sums, shares.sum(dim=0), total(energy, block.weights), changed
+        changed, sums = count_label_changes(block), block.rows.weighted_sums(shares)
+        return level, sums, shares.sum(dim=0), weighted_sum(energy, block.weights), changed
 
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         level = torch.maximum(first[0], second[0])
@@ -49,14 +57,14 @@ class Shares:
 
 @dataclass(frozen=True)
 class SoftIterations(Task):
-    """Soft iterations in one call, with the stop rule; a `Ran`.
+    """Soft iterations in one call, with the stop rule; an `IterationsResult`.
 
     Attributes
     ----------
     centers : Tensor of shape (k, d)
         The start, in float64.
     inverse_temperature : float
-        As in `Shares`.
+        As in `SoftSums`.
     tolerance : float
         Stop when the sum of squared shifts of the centers is not above it.
     max_iter : int
@@ -71,7 +79,7 @@ class SoftIterations(Task):
 
 
 @dataclass(frozen=True)
-class SoftPlan(StepByStep):
+class SoftPlan(PlanDefaults):
     """Each center moves to the mean of all points, weighted by their shares.
 
     The objective is the free energy, -1/gamma times the sum of w log sum exp(-gamma d^2).
@@ -81,24 +89,24 @@ class SoftPlan(StepByStep):
     stops_on: ClassVar[StopsOn] = "shift"
     empties: ClassVar[Empties] = "keep"
     directions: ClassVar[bool] = False
-    counts_all: ClassVar[bool] = False
+    has_plain_inertia: ClassVar[bool] = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
-        _, sums, masses, energy, changed = session.fold(Shares(centers, self.inverse_temperature))
+        _, sums, masses, energy, changed = session.fold(SoftSums(centers, self.inverse_temperature))
         return Step(Sums(sums, masses), energy, changed)
 
     def iterate(
         self, session: Session, centers: Tensor, tolerance: float, max_iter: int
-    ) -> Ran | None:
+    ) -> IterationsResult | None:
         return session.run(SoftIterations(centers, self.inverse_temperature, tolerance, max_iter))
 
-    def finish(self, session: Session, centers: Tensor) -> Final:
+    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
         free_energy = self.step(session, centers, 0).objective
-        inertia = session.fold(Measure(centers))[0]
+        inertia = session.fold(NearestDistances(centers))[0]
         found = torch.stack([inertia, free_energy])
         if not bool(found.isfinite().all()):
             raise ValueError(
                 f"inverse_temperature: found {self.inverse_temperature:.2g}, and float64 cannot "
                 "hold the free energy, which has its inverse as a factor; pass a larger one"
             )
-        return Final(*found.tolist())
+        return FinalAssignment(*found.tolist())

@@ -11,10 +11,17 @@ from torch import Tensor
 
 from lloydformer.circuits.symmetric import NEAR
 from lloydformer.data.rows import Rows
-from lloydformer.numerics.accumulate import add_by_label
-from lloydformer.plans.assign import Measure, masses_of
-from lloydformer.plans.contract import Empties, Final, Placed, Step, StepByStep, StopsOn
-from lloydformer.plans.session import Adding, Columns, PointBlock, Session, total
+from lloydformer.numerics.clusters import add_by_label
+from lloydformer.plans.assign import NearestDistances, cluster_masses
+from lloydformer.plans.contract import (
+    Empties,
+    FinalAssignment,
+    NewCenters,
+    PlanDefaults,
+    Step,
+    StopsOn,
+)
+from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, weighted_sum
 
 FLOOR = 1e-6
 """Added to a mean squared distance, which is 0 if every point is a center."""
@@ -28,7 +35,7 @@ _FAINT = -60.0
 
 
 @dataclass(frozen=True)
-class Centroid(Adding):
+class Centroid(SumFold):
     """The weight of all points, and the sum of w x."""
 
     writes: ClassVar[Columns] = ()
@@ -36,11 +43,11 @@ class Centroid(Adding):
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         everything = torch.zeros(block.size, dtype=torch.long, device=block.labels.device)
         sums = block.rows.sums(everything, 1, block.weights)[0]
-        return masses_of(everything, block.weights, 1)[0], sums
+        return cluster_masses(everything, block.weights, 1)[0], sums
 
 
 @dataclass(frozen=True)
-class Tail:
+class TailMoments:
     """A power of two that no |x - m|^2 exceeds, and in units of it the sums of w r and w r^2.
 
     r is |x - m|^2. The unit keeps r^2, a fourth power, within the range of float64.
@@ -57,7 +64,11 @@ class Tail:
         tiny = torch.finfo(largest.dtype).tiny  # if all are 0: the unit of another block is larger
         unit = torch.where(largest > 0, largest / torch.frexp(largest).mantissa, tiny)
         squares = squares / unit
-        return unit, total(squares, block.weights), total(squares.square(), block.weights)
+        return (
+            unit,
+            weighted_sum(squares, block.weights),
+            weighted_sum(squares.square(), block.weights),
+        )
 
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         unit = torch.maximum(first[0], second[0])
@@ -67,7 +78,7 @@ class Tail:
 
 
 @dataclass(frozen=True)
-class NearestCosts(Adding):
+class NearestCosts(SumFold):
     """Sums of w r and w s; by nearest center, sums of w and of w r (k,).
 
     r and s are the squared distances to the nearest and second nearest center.
@@ -83,7 +94,7 @@ class NearestCosts(Adding):
         weighted = near if block.weights is None else near * block.weights
         costs = add_by_label(weighted[0].contiguous(), labels, k)
         first, second = weighted.sum(dim=1)
-        return first, second, masses_of(labels, block.weights, k), costs
+        return first, second, cluster_masses(labels, block.weights, k), costs
 
 
 def two_nearest(scores: Tensor, norms: Tensor) -> tuple[Tensor, Tensor]:
@@ -149,7 +160,7 @@ class AttentionSums:
         scores = self._scores(rows, weights)  # (k, h, m)
         level = scores.amax(dim=2, keepdim=True).clamp(min=-1e30)
         shares = scores.sub_(level).clamp_(min=_FAINT).exp_()
-        sums = rows.mixtures(shares.flatten(0, 1).mT)
+        sums = rows.weighted_sums(shares.flatten(0, 1).mT)
         masses = shares.sum(dim=2).double()
         return level[..., 0].double(), masses, sums.view(*masses.shape, -1)
 
@@ -223,10 +234,10 @@ class Spread:
                           costs / scale, self.tail, time)  # fmt: skip
 
 
-def spread_of(session: Session) -> Spread:
+def measure_spread(session: Session) -> Spread:
     """The spread of the points, in two folds."""
     mass, sums = session.fold(Centroid())
-    unit, square, fourth = session.fold(Tail(sums / mass))
+    unit, square, fourth = session.fold(TailMoments(sums / mass))
     mass, unit, square, fourth = torch.stack([mass, unit, square / mass, fourth / mass]).tolist()
     if square == 0:
         return Spread(mass, 1.0, -math.inf)
@@ -234,7 +245,7 @@ def spread_of(session: Session) -> Spread:
 
 
 @dataclass(frozen=True)
-class SymmetricPlan(StepByStep):
+class SymmetricPlan(PlanDefaults):
     """Each center moves toward the means that its heads attend to, and away from near centers.
 
     Attributes
@@ -255,7 +266,7 @@ class SymmetricPlan(StepByStep):
     directions: ClassVar[bool] = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
-        spread = self.spread or spread_of(session)
+        spread = self.spread or measure_spread(session)
         objective, second, members, costs = session.fold(NearestCosts(centers))
         first, other = torch.stack([objective, second]).tolist()
         time = iteration % self.n_steps / max(1, self.n_steps - 1)
@@ -264,15 +275,15 @@ class SymmetricPlan(StepByStep):
         _, masses, sums = session.fold(AttentionSums(centers, unit, heads))
         now = centers.double()
         return Step(
-            Placed(now + toward(heads, masses, sums, now) + apart(heads, now, unit)),
+            NewCenters(now + toward(heads, masses, sums, now) + apart(heads, now, unit)),
             objective,
             changed=None,
         )
 
-    def finish(self, session: Session, centers: Tensor) -> Final:
-        squares, masses = session.fold(Measure(centers))
+    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
+        squares, masses = session.fold(NearestDistances(centers))
         inertia, *weights = torch.cat([squares[None], masses.clamp(min=0)]).tolist()
-        return Final(inertia, inertia, tuple(weights))
+        return FinalAssignment(inertia, inertia, tuple(weights))
 
 
 def toward(heads: Heads, masses: Tensor, sums: Tensor, centers: Tensor) -> Tensor:

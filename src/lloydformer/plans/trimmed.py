@@ -3,19 +3,65 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
-from lloydformer.plans.assign import Measure, count_changed, masses_of
-from lloydformer.plans.contract import Empties, Final, Step, StepByStep, StopsOn, Sums
-from lloydformer.plans.selection import holding, radii
-from lloydformer.plans.session import Adding, Columns, PointBlock, Session, total
+from lloydformer.numerics.clusters import add_by_label
+from lloydformer.plans.assign import NearestDistances, cluster_masses, count_label_changes
+from lloydformer.plans.contract import Empties, FinalAssignment, PlanDefaults, Step, StopsOn, Sums
+from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, weighted_sum
+
+_DIGIT = 8
+_INTEGERS = {torch.float32: torch.int32, torch.float64: torch.int64}
+_BITS = {torch.float32: 32, torch.float64: 64}
+
+
+def target_masses(masses: Tensor, keep: float) -> Tensor:
+    """A fraction of each mass, less 1e-12 of it, so that rounding does not add a point."""
+    return keep * masses * (1 - 1e-12)
 
 
 @dataclass(frozen=True)
-class Within(Adding):
+class DistanceHistogram(SumFold):
+    """Masses by cluster and next digit, (k, 256), of the points whose bits begin with the prefix.
+
+    Precondition: `NearestDistances` has run; reads labels and distances.
+    """
+
+    prefix: Tensor
+    shift: int
+
+    writes: ClassVar[Columns] = ()
+
+    def map(self, block: PointBlock) -> tuple[Tensor, ...]:
+        labels = block.labels.long()
+        bits = block.distances.view(_INTEGERS[block.distances.dtype]).long() >> self.shift
+        agree = (bits >> _DIGIT) == self.prefix[labels]
+        slots = (labels << _DIGIT) + (bits & ((1 << _DIGIT) - 1))
+        weights = agree.double() if block.weights is None else agree * block.weights.double()
+        size = len(self.prefix) << _DIGIT
+        return (add_by_label(weights, slots, size).view(-1, 1 << _DIGIT),)
+
+
+def find_radii(session: Session, targets: Tensor, dtype: torch.dtype) -> Tensor:
+    """The smallest squared radii (k,) within which a cluster's mass reaches its target."""
+    prefix = torch.zeros(len(targets), dtype=torch.long, device=targets.device)
+    missing = targets.clone()
+    for shift in range(_BITS[dtype] - _DIGIT, -1, -_DIGIT):
+        (histogram,) = session.fold(DistanceHistogram(prefix, shift))
+        reached = histogram.cumsum(dim=1)
+        digit = (reached < missing[:, None]).sum(dim=1).clamp(max=(1 << _DIGIT) - 1)
+        before = reached.gather(1, digit[:, None]) - histogram.gather(1, digit[:, None])
+        missing = missing - before[:, 0]
+        prefix = (prefix << _DIGIT) + digit
+    return prefix.to(_INTEGERS[dtype]).view(dtype)
+
+
+@dataclass(frozen=True)
+class TrimmedSums(SumFold):
     """Sums over the points within their cluster's radius; the others are marked as trimmed.
 
-    Precondition: `Measure` has run; reads labels and distances.
+    Precondition: `NearestDistances` has run; reads labels and distances.
     """
 
     radius: Tensor
@@ -28,28 +74,28 @@ class Within(Adding):
         kept = block.distances <= self.radius[labels]
         weights = kept.double() if block.weights is None else kept * block.weights.double()
         sums = block.rows.sums(labels, k, weights)
-        objective = total(block.distances, weights)
-        changed = count_changed(block, also=block.trimmed == kept)
+        objective = weighted_sum(block.distances, weights)
+        changed = count_label_changes(block, also=block.trimmed == kept)
         block.trimmed.copy_(~kept)
-        return sums, masses_of(labels, weights, k), objective, changed
+        return sums, cluster_masses(labels, weights, k), objective, changed
 
 
 @dataclass(frozen=True)
-class TrimmedPlan(StepByStep):
+class TrimmedPlan(PlanDefaults):
     """Each center moves to the mean of its nearest points, `keep` of them by weight."""
 
     keep: float = 0.95
     stops_on: ClassVar[StopsOn] = "labels"
     empties: ClassVar[Empties] = "copy"
     directions: ClassVar[bool] = False
-    counts_all: ClassVar[bool] = False
+    has_plain_inertia: ClassVar[bool] = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
-        _, masses = session.fold(Measure(centers))
-        radius = radii(session, holding(masses, self.keep), centers.dtype)
-        sums, kept, objective, changed = session.fold(Within(radius))
+        _, masses = session.fold(NearestDistances(centers))
+        radius = find_radii(session, target_masses(masses, self.keep), centers.dtype)
+        sums, kept, objective, changed = session.fold(TrimmedSums(radius))
         return Step(Sums(sums, kept), objective, changed)
 
-    def finish(self, session: Session, centers: Tensor) -> Final:
+    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
         objective = self.step(session, centers, 0).objective.item()
-        return Final(objective, objective)
+        return FinalAssignment(objective, objective)

@@ -1,4 +1,8 @@
-"""Axes and colour maps of matplotlib, which is imported only when something is drawn."""
+"""Axes, colour maps and elements that several plots share.
+
+matplotlib is an extra, and `import matplotlib.pyplot` takes more than a second. So every module of
+this room imports it inside of the functions that draw.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -32,3 +36,23 @@ def colormap(colours: tuple[str, ...]) -> "Colormap":
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("lloydformer", colours)
+
+
+def open_frame(ax: "Axes") -> "Axes":
+    """Hide the lines at the top and on the right, and return the axes."""
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def mark_value(ax: "Axes", value: float | int, words: str) -> None:
+    """Draw a dashed vertical line at a value, with words above the frame."""
+    ax.axvline(value, color="black", linestyle="--", linewidth=1)
+    ax.annotate(
+        words,
+        (value, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(0, 3),
+        textcoords="offset points",
+        ha="center",
+        fontsize=9,
+    )

@@ -1,42 +1,26 @@
-"""Plots of a clustering: sizes, a map of the points, and silhouettes."""
+"""Plots of points and clusters: maps, paths of centers, sizes and silhouettes."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lloydformer.plots.axes import axes_or_new
+from lloydformer.circuits.trace import Trace
+from lloydformer.plots.axes import axes_or_new, mark_value, open_frame
 from lloydformer.plots.palette import CLUSTERS, cluster_colour, ink_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Each time the twenty colours repeat, the next marker is used: 160 clusters look different.
 _MARKERS = "os^Dv<>P"
-"""Markers; the next one is used each time the colours repeat."""
 
 
 def cluster_marker(cluster: int) -> str:
     """Return the marker of a cluster's points."""
     return _MARKERS[cluster // len(CLUSTERS) % len(_MARKERS)]
-
-
-def cluster_sizes(
-    sizes: Mapping[int, int], ax: "Axes | None" = None, n_rows: int | None = None
-) -> "Axes":
-    """Draw a bar for each cluster with its size and its percentage of all rows."""
-    ax = axes_or_new(ax)
-    places, total = range(len(sizes)), max(n_rows or sum(sizes.values()), 1)
-    bars = ax.barh(places, list(sizes.values()), color=[cluster_colour(j) for j in sizes])
-    ax.bar_label(bars, [f"{size:,} ({100 * size / total:.1f}%)" for size in sizes.values()],
-                 padding=3)  # fmt: skip
-    ax.set(ylabel="cluster", xlabel="rows", ylim=(len(sizes) - 0.5, -0.5))
-    ax.set_yticks(places, [str(j) for j in sizes])
-    ax.locator_params(axis="x", nbins=4)
-    ax.margins(x=0.32)  # space for the texts
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
 
 
 def cluster_map(
@@ -47,40 +31,61 @@ def cluster_map(
 ) -> "Axes":
     """Draw points in the colour and marker of their cluster, and centers with their numbers.
 
-    Points with the label -1 (trimmed) are black crosses. The limits of the axes ignore the 2 % of
-    points that are farthest out.
+    Points with the label -1 (trimmed) are black crosses. The limits of the axes contain all centers
+    and, along each axis, 98 % of the points.
     """
     ax = axes_or_new(ax)
     x, y = points.T.numpy()
     for cluster in sorted(set(labels.tolist())):
         own = (labels == cluster).numpy()
-        style = {"marker": "x", "c": "black", "linewidths": 0.8, "alpha": 0.8}
+        style: dict[str, Any] = {"marker": "x", "c": "black", "linewidths": 0.8, "alpha": 0.8}
         if cluster >= 0:
-            style = {"marker": cluster_marker(cluster), "c": cluster_colour(cluster),
-                     "linewidths": 0, "alpha": 0.55}  # fmt: skip
-        ax.scatter(x[own], y[own], s=13, **style)  # type: ignore[arg-type]
+            style = {"marker": cluster_marker(cluster), "c": cluster_colour(cluster)}
+            style |= {"linewidths": 0, "alpha": 0.55}
+        ax.scatter(x[own], y[own], s=13, **style)
     for cluster, (across, up) in centers.items():
         colour = cluster_colour(cluster)
-        ax.text(across, up, str(cluster), color=ink_on(colour), fontsize=8, weight="bold",
-                ha="center", va="center", zorder=5,
-                bbox={"boxstyle": "circle,pad=0.25", "edgecolor": "white", "facecolor": colour}
-                )  # fmt: skip
-    low, high = _edges(points, torch.tensor(list(centers.values()), dtype=points.dtype).to(points))
-    ax.set(xlabel="component 1", ylabel="component 2", xlim=(low[0], high[0]))
-    ax.set_ylim(low[1], high[1])
+        ax.text(
+            across,
+            up,
+            str(cluster),
+            color=ink_on(colour),
+            fontsize=8,
+            weight="bold",
+            ha="center",
+            va="center",
+            zorder=5,
+            bbox={"boxstyle": "circle,pad=0.25", "edgecolor": "white", "facecolor": colour},
+        )
+    # One far outlier would squeeze all other points into a corner, so the outermost 1 % at each
+    # end of an axis may lie outside of the frame.
+    ends = torch.quantile(points, torch.tensor([0.01, 0.99], dtype=points.dtype), dim=0)
+    middles = torch.tensor(list(centers.values()), dtype=points.dtype).to(points)
+    low = torch.minimum(ends[0], middles.amin(dim=0))
+    high = torch.maximum(ends[1], middles.amax(dim=0))
+    margin = 0.12 * (high - low).clamp(min=1e-9)  # equal points have a range of 0
+    (left, bottom), (right, top) = (low - margin).tolist(), (high + margin).tolist()
+    ax.set(xlabel="component 1", ylabel="component 2", xlim=(left, right), ylim=(bottom, top))
     return ax
 
 
-def _edges(points: Tensor, centers: Tensor) -> tuple[list[float], list[float]]:
-    """Return limits that contain all centers and 98 % of the points along each axis."""
-    ends = torch.quantile(points, torch.tensor([0.01, 0.99], dtype=points.dtype), dim=0)
-    low = torch.minimum(ends[0], centers.amin(dim=0))
-    high = torch.maximum(ends[1], centers.amax(dim=0))
-    margin = 0.12 * (high - low).clamp(min=1e-9)
-    return (low - margin).tolist(), (high + margin).tolist()
+def cluster_sizes(
+    sizes: Mapping[int, int], ax: "Axes | None" = None, n_rows: int | None = None
+) -> "Axes":
+    """Draw a bar for each cluster with its size and its percentage of all rows."""
+    ax = axes_or_new(ax)
+    places, total = range(len(sizes)), max(n_rows or sum(sizes.values()), 1)
+    bars = ax.barh(places, list(sizes.values()), color=[cluster_colour(j) for j in sizes])
+    words = [f"{size:,} ({100 * size / total:.1f}%)" for size in sizes.values()]
+    ax.bar_label(bars, words, padding=3)
+    ax.set(ylabel="cluster", xlabel="rows", ylim=(len(sizes) - 0.5, -0.5))
+    ax.set_yticks(places, [str(j) for j in sizes])
+    ax.locator_params(axis="x", nbins=4)
+    ax.margins(x=0.32)  # space for the words right of the longest bar
+    return open_frame(ax)
 
 
-def silhouette_blades(
+def silhouette_bands(
     values: Float[Tensor, " m"],
     labels: Int[Tensor, " m"],
     ax: "Axes | None" = None,
@@ -88,27 +93,121 @@ def silhouette_blades(
 ) -> "Axes":
     """Draw the sorted silhouettes of each cluster in bands of equal height, and their mean."""
     ax = axes_or_new(ax)
-    found = sorted(set(labels.tolist()))
-    for band, cluster in enumerate(found):
+    clusters = sorted(set(labels.tolist()))
+    for band, cluster in enumerate(clusters):
         own = values[labels == cluster].sort(descending=True).values
-        own = torch.cat([own, own[-1:]])  # so that a single point has a band
+        own = torch.cat([own, own[-1:]])  # an area needs two values: a cluster may have one point
         heights = torch.linspace(band - 0.42, band + 0.42, len(own))
         ax.fill_betweenx(heights.numpy(), 0, own.numpy(), color=cluster_colour(cluster), lw=0.5)
     mean = values.mean().item() if mean is None else mean
-    ax.axvline(mean, color="black", linestyle="--", linewidth=1)
-    ax.annotate(f"mean {mean:.2f}", (mean, 1.0), xycoords=("data", "axes fraction"),
-                xytext=(0, 3), textcoords="offset points", ha="center", fontsize=9)  # fmt: skip
-    ax.set_yticks(range(len(found)), [str(cluster) for cluster in found])
-    ax.set(xlabel="silhouette", ylabel="cluster", ylim=(len(found) - 0.5, -0.5))
+    mark_value(ax, mean, f"mean {mean:.2f}")
+    ax.set_yticks(range(len(clusters)), [str(cluster) for cluster in clusters])
+    ax.set(xlabel="silhouette", ylabel="cluster", ylim=(len(clusters) - 0.5, -0.5))
     ax.set_xlim(min(values.min().item() - 0.02, -0.1), 1)
-    ax.spines[["top", "right"]].set_visible(False)
+    return open_frame(ax)
+
+
+def trajectories(
+    trace: Trace, ax: "Axes | None" = None, dims: tuple[int, int] | None = None
+) -> "Axes":
+    """Draw points in the colour of their last label, and the path of each center.
+
+    As in fig:numerical_validation: a circle where a center starts, a triangle after each layer,
+    the last one larger.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run of a circuit on one problem, not on a batch.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+    dims : tuple of int or None, default=None
+        Two features to show. None shows the first two principal components of the points if
+        there are more than two features.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes that were drawn on.
+
+    Raises
+    ------
+    ValueError
+        If the trace is that of a batch.
+
+    See Also
+    --------
+    objective_curve : The objective of the same run.
+
+    Examples
+    --------
+    >>> import torch, lloydformer as lf
+    >>> from lloydformer import plots
+    >>> points = torch.tensor([[0.0, 0.0], [1.0, 0.0], [10.0, 0.0], [12.0, 0.0]])
+    >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=2, n_clusters=2)
+    >>> ax = plots.trajectories(circuit(points, points[[0, 2]], n_layers=2))
+    >>> ax.get_xlabel()
+    'feature 0'
+    """
+    if trace.points.ndim > 2:
+        raise ValueError(
+            f"trace: found a batch of {trace.points.shape[0]} problems; "
+            "run the circuit on one of them, points (n, d)"
+        )
+    ax = axes_or_new(ax)
+    x, y = project_to_plane(trace.points, dims).T.numpy()
+    colours = [cluster_colour(label) for label in trace.labels[-1].tolist()]
+    ax.scatter(x, y, s=14, c=colours, alpha=0.5, linewidths=0)
+    centers = project_to_plane(trace.centers, dims, trace.points)
+    for cluster, path in enumerate(centers.unbind(dim=1)):
+        _draw_path(ax, path, cluster_colour(cluster))
+    ax.set_aspect("equal", adjustable="datalim")
+    name = "component" if dims is None and trace.points.shape[-1] > 2 else "feature"
+    first, second = dims or (0, 1)
+    ax.set(xlabel=f"{name} {first}", ylabel=f"{name} {second}")
     return ax
 
 
-def plane_of(points: Float[Tensor, "m d"]) -> tuple[Float[Tensor, " d"], Float[Tensor, "2 d"]]:
-    """Return the mean of the points and their first two principal components."""
-    middle = points.mean(dim=0)
-    _, _, components = torch.linalg.svd(points - middle, full_matrices=False)
-    wanted = torch.zeros(2, points.shape[1], dtype=points.dtype)
-    wanted[: len(components)] = components[:2]
-    return middle, wanted
+def _draw_path(ax: "Axes", path: Float[Tensor, "s 2"], colour: str) -> None:
+    """Draw the path of a center: a line with a white edge, and a marker for each layer."""
+    x, y = path.T.numpy()
+    edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8, "color": colour}
+    ax.plot(x, y, color="white", linewidth=3.2, zorder=3, solid_joinstyle="round")
+    ax.plot(x, y, color=colour, linewidth=1.6, zorder=4, solid_joinstyle="round")
+    ax.plot(x[1:-1], y[1:-1], "^", markersize=6, zorder=5, **edge)
+    ax.plot(x[:1], y[:1], "o", markersize=8, zorder=6, **edge)
+    ax.plot(x[-1:], y[-1:], "^", markersize=12, zorder=7, **edge)
+
+
+def project_to_plane(
+    rows: Float[Tensor, "*b d"],
+    dims: tuple[int, int] | None = None,
+    points: Float[Tensor, "n d"] | None = None,
+) -> Float[Tensor, "*b 2"]:
+    """Return the rows in two dimensions, in float64.
+
+    These are the features `dims` or, for None, the first two principal components of `points` (by
+    default of the rows themselves). At most two features stay as they are.
+    """
+    rows = rows.detach().cpu().double()
+    n_features = rows.shape[-1]
+    if dims is not None:
+        return rows[..., list(dims)]
+    if n_features <= 2:
+        return torch.nn.functional.pad(rows, (0, 2 - n_features))
+    origin, components = principal_plane(rows if points is None else points.detach().cpu().double())
+    return (rows - origin) @ components.T
+
+
+def principal_plane(
+    points: Float[Tensor, "m d"],
+) -> tuple[Float[Tensor, " d"], Float[Tensor, "2 d"]]:
+    """Return the mean of the points and their first two principal components.
+
+    A component that does not exist, for a single point or feature, is zero.
+    """
+    mean = points.mean(dim=0)
+    _, _, components = torch.linalg.svd(points - mean, full_matrices=False)
+    plane = torch.zeros(2, points.shape[1], dtype=points.dtype)
+    plane[: len(components)] = components[:2]
+    return mean, plane

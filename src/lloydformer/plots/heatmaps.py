@@ -1,22 +1,91 @@
-"""The matrices of a circuit, with the names of their subspaces."""
+"""Matrices as images: attention, weights with the names of their subspaces, means of pairs."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.subspaces import Space
 from lloydformer.plots.axes import axes_or_new, colormap
-from lloydformer.plots.palette import INK, SIGNED
+from lloydformer.plots.palette import INK, SIGNED, WEIGHT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
+    from matplotlib.image import AxesImage
 
 Matrix = Literal["query", "key", "value"]
 MATRICES: tuple[Matrix, ...] = ("query", "key", "value")
+
+
+def attention_map(
+    attention: Float[Tensor, "q m"],
+    ax: "Axes | None" = None,
+    query_labels: Int[Tensor, " q"] | None = None,
+    key_labels: Int[Tensor, " m"] | None = None,
+    names: tuple[str, str] = ("queries", "keys"),
+) -> "Axes":
+    """Draw attention weights, with a row for each query and a column for each key.
+
+    White is weight 0, the darkest blue the largest weight.
+
+    Parameters
+    ----------
+    attention : torch.Tensor of shape (q, m)
+        The attention weights.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+    query_labels : torch.Tensor of shape (q,) or None, default=None
+        Labels by which the rows are sorted.
+    key_labels : torch.Tensor of shape (m,) or None, default=None
+        Labels by which the columns are sorted.
+    names : tuple of str, default=("queries", "keys")
+        Names of rows and columns.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes that were drawn on.
+
+    See Also
+    --------
+    lloydformer.Trace : Holds the attention of every head that was kept.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer import plots
+    >>> ax = plots.attention_map(torch.eye(3), names=("points", "points"))
+    >>> ax.get_xlabel()
+    '3 points'
+    """
+    ax = axes_or_new(ax)
+    matrix = attention.detach().cpu()
+    # Stable sorts keep the order of tokens within a cluster, so that a map of sorted tokens can be
+    # compared with one of unsorted tokens.
+    if query_labels is not None:
+        matrix = matrix[query_labels.cpu().argsort(stable=True)]
+    if key_labels is not None:
+        matrix = matrix[:, key_labels.cpu().argsort(stable=True)]
+    top = max(matrix.max().item(), torch.finfo(matrix.dtype).tiny)  # a map of zeros is white
+    ax.imshow(
+        matrix.numpy(),
+        cmap=colormap(WEIGHT),
+        vmin=0.0,
+        vmax=top,
+        aspect="auto",
+        interpolation="nearest",
+    )
+    sides = zip(names, matrix.shape, (query_labels, key_labels), strict=True)
+    rows, columns = (
+        f"{count} {name}" + ("" if labels is None else ", by label")
+        for name, count, labels in sides
+    )
+    ax.set(xlabel=columns, ylabel=rows, xticks=[], yticks=[])
+    return ax
 
 
 def weights(
@@ -71,26 +140,20 @@ def weights(
     """
     ax = axes_or_new(ax)
     if isinstance(source, Circuit):
-        space, source = source.space, _weight(source, head, matrix, separation)
+        space, slots = source.space, source.schedule[0].heads
+        if head not in slots:
+            raise ValueError(f"head: found {head!r}; this circuit has {', '.join(slots)}")
+        like = torch.empty(0, dtype=torch.float64)
+        source = getattr(source.layers[0], head).weight(matrix, like, separation)
+    assert isinstance(source, Tensor)
     values = source.detach().cpu()
+    # Limits are symmetric, so that white is 0; a matrix of zeros is white.
     top = max(values.abs().max().item(), torch.finfo(values.dtype).tiny)
     ax.imshow(values.numpy(), cmap=colormap(SIGNED), vmin=-top, vmax=top, interpolation="nearest")
     ax.set(xticks=[], yticks=[], xlabel="reads", ylabel="writes")
-    if space is not None:
-        _name_subspaces(ax, space)
-    return ax
-
-
-def _weight(circuit: Circuit, head: str, matrix: str, separation: float) -> Tensor:
-    slots = circuit.schedule[0].heads
-    if head not in slots:
-        raise ValueError(f"head: found {head!r}; this circuit has {', '.join(slots)}")
-    like = torch.empty(0, dtype=torch.float64)
-    return getattr(circuit.layers[0], head).weight(matrix, like, separation)
-
-
-def _name_subspaces(ax: "Axes", space: Space) -> None:
-    """Write the name at the middle of each subspace, and draw a thin line between them."""
+    if space is None:
+        return ax
+    # The name at the middle of each subspace, and a thin line between subspaces.
     spans = [space.span(subspace) for subspace in space.subspaces]
     middles = [(span.start + span.stop - 1) / 2 for span in spans]
     names = [subspace.name.replace("_", " ") for subspace in space.subspaces]
@@ -100,3 +163,30 @@ def _name_subspaces(ax: "Axes", space: Space) -> None:
     for span in spans[:-1]:
         ax.axhline(span.stop - 0.5, color=INK, linewidth=0.5)
         ax.axvline(span.stop - 0.5, color=INK, linewidth=0.5)
+    return ax
+
+
+def pair_matrix(
+    values: Sequence[Sequence[float | None]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    top: float,
+    ax: "Axes | None" = None,
+) -> "AxesImage":
+    """Draw a matrix of means from white at 0 to dark at `top`; None is left blank.
+
+    Returns the image, from which a colour bar can be made.
+    """
+    ax = axes_or_new(ax)
+    image = ax.imshow(
+        np.asarray(values, float),  # None becomes NaN, which matplotlib leaves blank
+        cmap=colormap(WEIGHT),
+        vmin=0.0,
+        vmax=top,
+        origin="lower",
+        aspect="auto",
+        interpolation="nearest",
+    )
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    return image

@@ -1,4 +1,4 @@
-"""Times of a benchmark."""
+"""The chart of a benchmark's times."""
 
 from collections.abc import Mapping
 from textwrap import fill
@@ -12,10 +12,13 @@ if TYPE_CHECKING:
 
 _MARKERS = "osD^vP"
 _BAND, _GRID = "#F6F6F6", "#DDDDDD"
-_WIDTH = 70
-"""Letters of a line of the title."""
+
+# Letters of a line of the title: what fits above the 8.5 inches that `bench -o` draws.
+_TITLE_WIDTH = 70
+
+# Times that differ by less have ticks at 2 and 5 as well: below three powers of ten, ticks at the
+# powers alone leave most of the axis without a number.
 _NARROW = 300
-"""Times that differ by less have ticks between the powers of ten as well."""
 
 
 def times(result: Mapping[str, Any], ax: "Axes | None" = None) -> "Axes":
@@ -56,43 +59,53 @@ def times(result: Mapping[str, Any], ax: "Axes | None" = None) -> "Axes":
     """
     ax = axes_or_new(ax)
     rows = result["rows"]
+    # A row may lack contenders, so places, colours and markers follow the names of all rows.
     names = list(dict.fromkeys(name for row in rows.values() for name in row["contenders"]))
     for place, row in enumerate(rows.values()):
-        _row(ax, place, row, names)
+        _draw_row(ax, place, row, names)
     ax.set_yticks(range(len(rows)), list(rows))
     ax.set(xscale="log", ylim=(len(rows) - 0.4, -0.6), xlabel=f"time per {result['per']}")
-    ax.set_title(_title(result), loc="left", fontsize="medium")
-    _tidy(ax)
+    title = fill(f"{result['asks']}, {result['settings']['threads']} threads", _TITLE_WIDTH)
+    if result["ahead"] is not None:
+        title += f"\nright: the best peer, in times of ours; on average {result['ahead']:.2f}"
+    ax.set_title(title, loc="left", fontsize="medium")
+    _format_axes(ax)
     return ax
 
 
-def _row(ax: "Axes", place: int, row: Mapping[str, Any], names: list[str]) -> None:
-    """One row of the chart; a contender has the colour of its place among all names."""
+def _draw_row(ax: "Axes", place: int, row: Mapping[str, Any], names: list[str]) -> None:
+    """Draw one row of the chart: a line and a marker for each contender, and the ratios."""
     ax.axhspan(place - 0.42, place + 0.42, color=_BAND, zorder=0)
-    for name, measured in row["contenders"].items():
+    for name, time in row["contenders"].items():
         number = names.index(name)
         height, colour = place + 0.6 * ((number + 0.5) / len(names) - 0.5), cluster_colour(number)
-        label = None if name in ax.get_legend_handles_labels()[1] else name
-        ax.plot([measured["fastest"], measured["slowest"]], [height] * 2, color=colour, lw=1.5)
-        ax.plot([measured["median"]], [height], _MARKERS[number % len(_MARKERS)], color=colour,
-                label=label, markersize=8 if number == 0 else 6)  # fmt: skip
+        ax.plot([time["fastest"], time["slowest"]], [height] * 2, color=colour, lw=1.5)
+        ax.plot(
+            [time["median"]],
+            [height],
+            _MARKERS[number % len(_MARKERS)],
+            color=colour,
+            markersize=8 if number == 0 else 6,
+            # The legend names a contender once, from the first row that has it.
+            label=None if name in ax.get_legend_handles_labels()[1] else name,
+        )
         if row["ahead"] is None and number > 0:
-            ax.annotate(f"{measured['times']:.2f}×", (measured["slowest"], height), (8, 0),
-                        textcoords="offset points", color=INK, fontsize="small",
-                        va="center")  # fmt: skip
+            ax.annotate(
+                f"{time['times']:.2f}×",
+                (time["slowest"], height),
+                (8, 0),
+                textcoords="offset points",
+                color=INK,
+                fontsize="small",
+                va="center",
+            )
     if row["ahead"] is not None:
-        ax.text(1.01, place, f"{row['ahead']:.2f}×", transform=ax.get_yaxis_transform(),
-                color=INK, va="center")  # fmt: skip
+        right = ax.get_yaxis_transform()  # x as a fraction of the width, y in rows
+        ax.text(1.01, place, f"{row['ahead']:.2f}×", transform=right, color=INK, va="center")
 
 
-def _title(result: Mapping[str, Any]) -> str:
-    words = fill(f"{result['asks']}, {result['settings']['threads']} threads", _WIDTH)
-    if result["ahead"] is None:
-        return words
-    return f"{words}\nright: the best peer, in times of ours; on average {result['ahead']:.2f}"
-
-
-def _tidy(ax: "Axes") -> None:
+def _format_axes(ax: "Axes") -> None:
+    """Choose the ticks, write times with units, and put the legend below the chart."""
     from matplotlib.ticker import EngFormatter, LogLocator
 
     low, high = ax.get_xlim()

@@ -46,14 +46,14 @@ class Effort:
         return LAYERS * (self.n_pool + self.n_children)
 
     def within(self, max_layers: int | None) -> "Effort":
-        """The same with so few starts that each has enough layers; with a single one "low"."""
+        """Shrink the pool until each start has at least `FEWEST_LAYERS`; fall back to "low"."""
         if max_layers is None:
             return self
         n_pool = min(self.n_pool, max_layers // FEWEST_LAYERS)
         return replace(self, n_pool=n_pool) if n_pool > 1 else EFFORTS["low"]
 
-    def children(self, n_clusters: int, n_rows: int) -> int:
-        """Number of recombinations for so many clusters and rows."""
+    def n_children_for(self, n_clusters: int, n_rows: int) -> int:
+        """Return the number of recombinations for so many clusters and rows."""
         special = None
         if n_clusters < FEW_CLUSTERS:
             special = self.n_children_of_few

@@ -1,29 +1,31 @@
-"""The course of a fit over random mini-batches of rows, as scikit-learn's MiniBatchKMeans runs it.
+"""A fit over random mini-batches of rows, as scikit-learn's MiniBatchKMeans runs it.
 
 Sculley, "Web-scale k-means clustering", WWW 2010.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.data.rows import DenseRows
-from lloydformer.plans.contract import Plan
-from lloydformer.plans.minibatch import batch_sums
+from lloydformer.plans.contract import Plan, Sums
+from lloydformer.plans.minibatch import sum_minibatch
 from lloydformer.plans.session import Session
-from lloydformer.solving.descent import Descent, Outcome, Progress, Stopped
 from lloydformer.solving.rules import settled
-from lloydformer.solving.running_means import merged
+from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
 
+# Batches in the sample that initial centers are taken from, as in scikit-learn.
 _SAMPLE = 3
-"""Batches in the sample that initial centers are taken from."""
+# Batches after which starved centers are looked for, so that a new center has seen some rows before
+# it is compared again. scikit-learn waits for 10 k rows.
 _BETWEEN = 10
-"""Batches after which starved centers are looked for."""
 
 
 @dataclass(frozen=True)
@@ -80,38 +82,71 @@ class DrawnRows:
         return int(np.searchsorted(self.reached, self.reached[-1], side="left"))
 
 
-@dataclass(frozen=True)
-class SampledStart:
-    """The best of several starts, found and compared on a sample of the rows.
+def merge_batch(
+    update: Sums, centers: Tensor, counts: Tensor, *, directions: bool, unit: float = 1.0
+) -> tuple[Tensor, Tensor]:
+    """Return centers (k, d) and the weight of the rows that each has seen (k,), after a batch.
 
-    Attributes
+    Centers are running means. Where the batch weighs nothing beside the rows before it, the center
+    stays. `unit`: that of the masses in `update`; `counts` are in units of 1.
+    """
+    parts = (update.sums, update.masses, centers, counts)
+    sums, masses, old, so_far = (part.cpu().numpy() for part in parts)  # faster than torch on k d
+    with np.errstate(all="ignore"):  # what is not finite is replaced below
+        before, level = _leveled(so_far / unit)
+        both = sums / level[:, None] + before[:, None] * old
+        weights = _lengths(both) if directions else masses / level + before
+        met = (masses > 0) & np.isfinite(before)
+        moves = met & (weights > 0)
+        new = np.where(moves[:, None], both / weights[:, None], old)
+        grown = np.where(met, weights * (unit * level), so_far)
+    if not np.isfinite(grown).all():
+        raise ValueError(
+            "sample_weight: the weights of all rows so far sum to more than float64 can hold; "
+            "divide them by a constant, in every batch"
+        )
+    return torch.from_numpy(new).to(centers), torch.from_numpy(grown).to(counts)
+
+
+def _lengths(rows: Float[np.ndarray, "k d"]) -> Float[np.ndarray, " k"]:
+    return torch.from_numpy(rows).norm(dim=1).numpy()
+
+
+def _leveled(
+    masses: Float[np.ndarray, " k"],
+) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+    """Masses over powers of two, so that none is above 2, and these powers, at least 1."""
+    exponents = np.frexp(masses)[1] - 1
+    level = np.ldexp(1.0, np.maximum(exponents, 0))
+    return masses / level, level
+
+
+def best_on_sample(
+    seeding: Callable[[Session], Iterator[Tensor]],
+    open_sample: Callable[[Tensor], AbstractContextManager[Session]],
+    plan: Plan,
+    rows: Tensor,
+) -> Iterator[Tensor]:
+    """Yield the best of several starts, made and compared on a sample of the rows.
+
+    Parameters
     ----------
-    starts : callable
+    seeding : callable
         Yields initial centers for a session.
     open_sample : callable
         Opens some rows as a session.
     plan : Plan
         Measures the starts.
-    rows : DrawnRows
-        Where the sample comes from.
-    size : int
-        Rows of the sample.
+    rows : Tensor of shape (m,)
+        The numbers of the rows of the sample.
     """
-
-    starts: Callable[[Session], Iterator[Tensor]]
-    open_sample: Callable[[Tensor], AbstractContextManager[Session]]
-    plan: Plan
-    rows: DrawnRows
-    size: int
-
-    def __call__(self, session: Session) -> Iterator[Tensor]:
-        with self.open_sample(self.rows.sample(self.size)) as few:
-            found = list(self.starts(few))
-            if len(found) == 1:
-                yield found[0]
-                return
-            inertias = [self.plan.finish(few, c.to(few.layout.dtype)).inertia for c in found]
-        yield found[int(np.argmin(inertias))]
+    with open_sample(rows) as sample:
+        starts = list(seeding(sample))
+        if len(starts) > 1:
+            dtype = sample.layout.dtype
+            inertias = [plan.finish(sample, c.to(dtype)).inertia for c in starts]
+            starts = [starts[int(np.argmin(inertias))]]
+    yield starts[0]
 
 
 @dataclass(frozen=True)
@@ -138,107 +173,122 @@ class MiniBatches:
     max_no_improvement: int | None = 10
     reassignment_ratio: float = 0.01
     from_rows: bool = True
+    n_starts: ClassVar[int] = 1
 
     def sample_size(self, n_clusters: int) -> int:
         """Rows that initial centers are taken from, as in scikit-learn."""
         return _SAMPLE * max(self.batch_size, n_clusters)
 
-    def __call__(self, descent: Descent, number: int, centers: Tensor) -> Iterator[Outcome]:
-        walk = _BatchWalk(self, descent, number, centers, centers.new_zeros(len(centers)), centers)
-        try:
-            walk.run()
-        except KeyboardInterrupt:
-            raise Stopped(walk.finish() if walk.n_steps else None) from None
-        yield walk.finish()
+    def runs(
+        self, fit: FitContext, restart: int, starts: Iterator[Tensor]
+    ) -> Iterator[AlgorithmRun]:
+        for centers in starts:
+            yield MiniBatchRun(self, fit, centers)
 
 
-@dataclass
-class _BatchWalk:
-    """One start, batch by batch; its fields are those after the last batch."""
+class MiniBatchRun:
+    """One start, batch by batch."""
 
-    how: MiniBatches
-    descent: Descent
-    number: int
-    centers: Tensor
-    counts: Tensor
-    at_pass: Tensor
-    """The centers at the beginning of the pass."""
-    n_steps: int = 0
-    history: list[float] = field(default_factory=list)
-    smoothed: float = np.inf
-    lowest: float = np.inf
-    waited: int = 0
+    silent: ClassVar[bool] = False
+    depends_on_session: ClassVar[bool] = False  # rows are gathered, and nothing is kept of them
 
-    def run(self) -> None:
-        n_rows, size = self.how.rows.n_rows, self.how.batch_size
-        for step in range(self.descent.rules.max_iter * n_rows // size):
-            objective = self._step()
-            self.n_steps = step + 1
-            ended = self.n_steps * size % n_rows < size  # a pass
-            if self._no_better(objective) or (ended and self._settled()):
-                return
+    def __init__(self, how: MiniBatches, fit: FitContext, centers: Tensor) -> None:
+        self.how, self.fit, self.centers = how, fit, centers
+        self._counts = centers.new_zeros(len(centers))  # rows that each center has seen
+        self._at_pass = centers  # the centers at the beginning of the pass
+        self._n_steps, self._stopped = 0, False
+        self._smoothed = self._lowest = np.inf
+        self._n_waited = 0
 
-    def finish(self) -> Outcome:
-        return self.descent.finish(self.centers, self.history, n_steps=self.n_steps)
+    @property
+    def done(self) -> bool:
+        most = self.fit.rules.max_iter * self.how.rows.n_rows // self.how.batch_size
+        return self._stopped or self._n_steps >= most
 
-    def _step(self) -> float:
-        """Move the centers; the objective of the old ones, estimated from the batch."""
-        began, size = perf_counter(), self.how.batch_size
-        plan, session = self.descent.plan, self.descent.session
+    @property
+    def can_finish(self) -> bool:
+        return self._n_steps > 0
+
+    def advance(self, recorder: HistoryRecorder) -> None:
+        """Move the centers; the objective of the old ones is estimated from the batch."""
+        began, size, n_rows = perf_counter(), self.how.batch_size, self.how.rows.n_rows
+        plan, session = self.fit.plan, self.fit.session
         rows = self.how.rows.batch(size)
-        update, away = batch_sums(
+        update, away = sum_minibatch(
             session, rows.to(session.layout.device), self.centers.to(session.layout.dtype)
         )
-        new, self.counts = merged(update, self.centers, self.counts, directions=plan.directions)
-        if self.n_steps % _BETWEEN == _BETWEEN - 1:
-            new = self._reassigned(new, rows)
+        new, self._counts = merge_batch(
+            update, self.centers, self._counts, directions=plan.directions
+        )
+        if self._n_steps % _BETWEEN == _BETWEEN - 1:
+            new = self._reassign(new, rows)
         old, self.centers = self.centers, new
         objective = float(away) * (0.5 if plan.directions else 1.0) * self.how.rows.weight / size
-        if self.n_steps * size >= len(self.history) * self.how.rows.n_rows:  # a pass begins
-            self.history.append(objective)
-        if self.descent.callback is not None:
-            given = objective * session.layout.weight_unit
-            shift, seconds = float((new - old).square().sum()), perf_counter() - began
-            self.descent.callback(Progress(self.number, self.n_steps, given, shift, size, seconds))
-        return objective
+        if self._n_steps * size >= len(recorder.history) * n_rows:  # a pass begins
+            recorder.history.append(objective)
+        number, self._n_steps = self._n_steps, self._n_steps + 1
+        ends_pass = self._n_steps * size % n_rows < size
+        self._stopped = self._has_stalled(objective) or (ends_pass and self._has_settled())
+        if recorder.callback is not None:
+            shift = float((new - old).square().sum())
+            recorder.notify(number, objective, shift, size, perf_counter() - began)
 
-    def _no_better(self, objective: float) -> bool:
-        """Has the smoothed objective not been lower for too long? The first batch is ignored."""
-        if self.n_steps == 1:
+    def finish(self, history: list[float]) -> Outcome:
+        return self.fit.finish_at(self.centers, history, n_steps=self._n_steps)
+
+    def state(self) -> Any:
+        names = ("centers", "_counts", "_at_pass", "_n_steps", "_stopped", "_smoothed", "_lowest")
+        kept = {name: getattr(self, name) for name in (*names, "_n_waited")}
+        return kept, self.how.rows.generator.bit_generator.state
+
+    def restore(self, state: Any) -> None:
+        kept, self.how.rows.generator.bit_generator.state = state
+        vars(self).update(kept)
+
+    def _has_stalled(self, objective: float) -> bool:
+        """Return whether the smoothed objective has not been lower for too many batches.
+
+        The first batch is ignored, as in scikit-learn: its centers are the initial ones.
+        """
+        if self._n_steps == 1:
             return False
         share = min(1.0, 2 * self.how.batch_size / (self.how.rows.n_rows + 1))
-        first = self.smoothed == np.inf
-        self.smoothed = objective if first else self.smoothed + share * (objective - self.smoothed)
-        better = self.smoothed < self.lowest
-        self.lowest = self.smoothed if better else self.lowest
-        self.waited = 0 if better else self.waited + 1
+        if self._smoothed == np.inf:
+            self._smoothed = objective
+        else:
+            self._smoothed += share * (objective - self._smoothed)
+        is_lower = self._smoothed < self._lowest
+        self._lowest = self._smoothed if is_lower else self._lowest
+        self._n_waited = 0 if is_lower else self._n_waited + 1
         most = self.how.max_no_improvement
-        return most is not None and self.waited >= most
+        return most is not None and self._n_waited >= most
 
-    def _settled(self) -> bool:
-        """At the end of a pass: have the centers hardly moved in it?"""
-        shift = (self.centers - self.at_pass).square().sum()[None].cpu().numpy()
-        self.at_pass = self.centers
-        return bool(settled("shift", shift, shift, np.array([self.descent.tolerance]))[0])
+    def _has_settled(self) -> bool:
+        """Return, at the end of a pass, whether the centers hardly moved in it."""
+        shift = (self.centers - self._at_pass).square().sum()[None].cpu().numpy()
+        self._at_pass = self.centers
+        return bool(settled("shift", shift, shift, np.array([self.fit.tolerance]))[0])
 
-    def _reassigned(self, centers: Tensor, rows: Tensor) -> Tensor:
-        """The centers; starved ones moved to rows of the batch where that lowers the objective.
+    def _reassign(self, centers: Tensor, rows: Tensor) -> Tensor:
+        """Move starved centers to rows of the batch, where that lowers the objective.
 
         Without center j, its rows would cost m_j |c_j - c_i|^2 more at the nearest other center i.
         """
-        starved = self.counts < self.how.reassignment_ratio * self.counts.max()
+        starved = self._counts < self.how.reassignment_ratio * self._counts.max()
         if len(centers) == 1 or not bool(starved.any()):
             return centers
-        held = self.counts.clamp(min=float(self.how.from_rows))
-        loss = held * _to_nearest_other(centers) / held.sum()  # of a row
+        held = self._counts.clamp(min=float(self.how.from_rows))
+        apart = torch.cdist(centers, centers).fill_diagonal_(torch.inf)
+        loss = held * apart.amin(dim=1).square() / held.sum()  # of a row
         lost = torch.where(starved, loss, torch.inf).argsort(stable=True)[: int(starved.sum())]
-        batch = _Proposals(self.descent.session, rows, centers, self.how.rows.generator)
+        batch = _Proposals(self.fit.session, rows, centers, self.how.rows.generator)
         for j in lost[: len(rows) // 2].tolist():
-            found = batch.propose()
-            if found is None or found.gain <= float(loss[j]):
+            proposal = batch.propose()
+            if proposal is None or proposal.gain <= float(loss[j]):
                 break
-            centers = centers.index_copy(0, lost.new_tensor([j]), batch.accept(found)[None])
-            self.counts = self.counts.index_fill(0, lost.new_tensor([j]), float(found.near.sum()))
+            place = lost.new_tensor([j])
+            centers = centers.index_copy(0, place, batch.accept(proposal)[None])
+            self._counts = self._counts.index_fill(0, place, float(proposal.near.sum()))
         return centers
 
 
@@ -271,7 +321,7 @@ class _Proposals:
         at = at.clamp(max=len(reached) - 1)
         apart = (self.points - self.points[at]).square().sum(dim=1)
         near = apart < self.away
-        # the row itself was drawn because it is far: how often there is such a row, others tell
+        # The drawn row does not count: it was drawn because it is far, which would bias the gain.
         gain = (torch.where(near, self.away - apart, 0.0).sum() - self.away[at]) / len(apart)
         return _Proposal(float(gain), near, apart.double())
 
@@ -279,8 +329,3 @@ class _Proposals:
         """The mean of the rows that go to the new center."""
         self.away = torch.minimum(self.away, found.apart)
         return self.points[found.near].double().mean(dim=0)
-
-
-def _to_nearest_other(centers: Tensor) -> Tensor:
-    """The squared distance of each center to the nearest other one, (k,)."""
-    return torch.cdist(centers, centers).fill_diagonal_(torch.inf).amin(dim=1).square()

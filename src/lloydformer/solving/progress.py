@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from lloydformer.solving.descent import Progress
+from lloydformer.solving.run import Progress
 
 if TYPE_CHECKING:
     import rich.progress

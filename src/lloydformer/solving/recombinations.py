@@ -1,28 +1,24 @@
-"""The course of recombining k-means: a pool of relocated solutions, and children of pairs."""
+"""Recombining k-means: a pool of relocated solutions, and children of pairs of them."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from lloydformer.numerics.noise import cluster_uniform
-from lloydformer.plans.merging import merge
-from lloydformer.plans.mutation import mutated
+from lloydformer.numerics.search_constants import SAME_SOLUTION, TIE
+from lloydformer.plans.recombining import merge_centers, mutate
 from lloydformer.plans.session import Session
-from lloydformer.solving.descent import Descent, Outcome, Progress, Stopped
-from lloydformer.solving.relocations import Relocations, Walk, finished
-
-SAME = 1e-6
-"""Solutions whose objectives differ by no more than this fraction count as the same one."""
-TIE = 1e-9
-"""Of two that are the same, the first one stays, unless the other is better by this fraction."""
+from lloydformer.solving.relocations import RelocationRun, Relocations, finish_falling
+from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
 
 
 @dataclass(frozen=True)
-class Member:
-    """A solution: centers (k, d) in float64, the masses of its clusters, and its objective."""
+class PoolMember:
+    """Centers (k, d) in float64, the masses of their clusters, and their objective."""
 
     centers: Tensor
     masses: tuple[float, ...]
@@ -34,16 +30,16 @@ class Pool:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.members: list[Member] = []
+        self.members: list[PoolMember] = []
 
-    def enter(self, one: Member) -> bool:
+    def enter(self, one: PoolMember) -> bool:
         """Enter a solution if it is new, and better than the worst member of a full pool.
 
         If a member has the same objective, the better of the two stays; False all the same.
         """
         members = self.members
         for place, other in enumerate(members):
-            if abs(one.objective - other.objective) <= SAME * other.objective:
+            if abs(one.objective - other.objective) <= SAME_SOLUTION * other.objective:
                 if one.objective < (1 - TIE) * other.objective:
                     members[place] = one
                 return False
@@ -54,17 +50,17 @@ class Pool:
         del members[self.size :]
         return True
 
-    def united(self, session: Session, seed: int, number: int) -> Tensor:
-        """The merged centers (k, d) of two members, drawn for child `number`."""
-        drawn = cluster_uniform(seed, number, "parents", len(self.members))
-        order = sorted(range(len(drawn)), key=lambda place: -drawn[place])
+    def merge_two(self, session: Session, seed: int, number: int) -> Tensor:
+        """Return the merged centers (k, d) of two members, drawn for child `number`."""
+        draws = cluster_uniform(seed, number, "parents", len(self.members))
+        order = sorted(range(len(draws)), key=lambda place: -draws[place])
         parents = [self.members[place] for place in order[:2]]
         centers = torch.cat([parent.centers for parent in parents])
         masses = torch.tensor([mass for parent in parents for mass in parent.masses])
-        return merge(session, centers, masses.double(), len(parents[0].centers))
+        return merge_centers(session, centers, masses.double(), len(parents[0].centers))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Recombinations:
     """Relocations from several starts, and children of their solutions, as in algorithms.
 
@@ -78,186 +74,212 @@ class Recombinations:
         Number of children.
     child_patience : int
         Patience of their relocations.
-    together : int
-        Number of children that are made from the same pool.
+    n_together : int
+        Number of children that are made from the same pool, and of solutions that an engine
+        relocates in one call.
     """
 
     first: Relocations
     n_pool: int = 8
     n_children: int = 40
     child_patience: int = 1
-    together: int = 4
-    _starts: list[Tensor] = field(default_factory=list, repr=False, compare=False)
-    _search: "Search | None" = field(default=None, repr=False, compare=False)
-
-    def of_sampled(self) -> "Recombinations":
-        """What is run on all rows after a pool on a sample of them.
-
-        Two starts, one of which is the best of the sample, and one child.
-        """
-        return Recombinations(self.first.of_large(), n_pool=2, n_children=1)
+    n_together: int = 4
 
     @property
-    def eager(self) -> bool:
-        """With a deadline each start is run as soon as it is there: there may be no other."""
-        return self.first.limited
+    def n_starts(self) -> int:
+        return self.n_pool
 
-    @property
-    def over(self) -> bool:
-        """No further start is wanted: the time is over, and there is a result."""
-        return self.first.over and self._search is None
-
-    def stop(self) -> None:
-        """Begin no further layer: the next start is only measured, and ends the pool."""
-        self.first = replace(self.first, deadline=-math.inf)
-
-    def so_far(self) -> Outcome | None:
-        """The best solution of a pool that still waits for starts."""
-        return None if self._search is None else self._search.outcome()
-
-    def __call__(self, descent: Descent, number: int, centers: Tensor) -> Iterator[Outcome]:
-        """Take a start; the last one of a pool makes the children and gives an outcome."""
-        if self._search is None:
-            self._search, self._starts = Search(self, descent, number // self.n_pool), []
-        search = self._search
-        self._starts.append(centers)
-        try:
-            if self.eager:
-                search.take([centers], len(self._starts) - 1)
-            if len(self._starts) < self.n_pool and not self.first.over:
-                return
-            if not self.eager:
-                search.take(self._starts)
-            search.breed()
-        except KeyboardInterrupt:
-            raise Stopped(search.outcome()) from None
-        self._search = None
-        outcome = search.outcome()
-        assert outcome is not None
-        yield outcome
+    def runs(
+        self, fit: FitContext, restart: int, starts: Iterator[Tensor]
+    ) -> Iterator[AlgorithmRun]:
+        yield PoolRun(self, fit, restart, starts)
 
 
-class Search:
-    """One pool, from its starts to its last child."""
+class InterruptedStart(KeyboardInterrupt):
+    """Ctrl-C while initial centers were made; `centers` (k, d): the best ones so far."""
 
-    def __init__(self, how: Recombinations, descent: Descent, number: int) -> None:
-        self.how, self.descent, self.number = how, descent, number
+    def __init__(self, centers: Tensor) -> None:
+        super().__init__("stopped by the user")
+        self.centers = centers
+
+
+@dataclass
+class Generation:
+    """Solutions that are relocated from the same pool.
+
+    Attributes
+    ----------
+    patience, max_layers : int
+        Of each relocation run.
+    waiting : list of (int, Tensor)
+        Number and initial centers (k, d) of each solution that has not been relocated.
+    solutions : list of PoolMember
+        Those that have been; they enter the pool at the end of the generation.
+    """
+
+    patience: int
+    max_layers: int
+    waiting: list[tuple[int, Tensor]]
+    solutions: list[PoolMember] = field(default_factory=list)
+
+
+class PoolRun:
+    """One pool, from its starts to its last child.
+
+    First the starts are one generation (with a deadline, each start is its own: there may be no
+    time for another), then each generation are `n_together` children. The history has the lowest
+    objective of all solutions so far.
+    """
+
+    silent: ClassVar[bool] = False
+
+    def __init__(
+        self, how: Recombinations, fit: FitContext, restart: int, starts: Iterator[Tensor]
+    ) -> None:
+        self.how, self.fit, self.done = how, fit, False
         self.pool = Pool(how.n_pool)
-        self.history: list[float] = []
-        self.seed = how.first.seed + number * (how.n_pool + how.n_children)
-        self._walk: Walk | None = None
-        self._found: list[Member] = []
+        self._starts, self._n_taken, self._n_born = starts, 0, 0
+        self._mutate = False  # children are mutated if no solution of the last generation was new
+        self._seed = how.first.seed + restart * (how.n_pool + how.n_children)
+        self._generation: Generation | None = None
+        self._run: RelocationRun | None = None
 
     @property
-    def left(self) -> int:
-        """Layers that may still be run."""
-        if self.how.first.over:
-            return 0
-        return self.descent.rules.max_iter - len(self.history)
+    def can_finish(self) -> bool:
+        begun = self._run is not None and self._run.can_finish
+        finished = self._generation is not None and self._generation.solutions
+        return bool(begun or finished or self.pool.members)
 
-    def run(self, starts: Iterable[Tensor]) -> None:
-        """From the starts to the last child. Each start is run before the next one is seeded.
+    @property
+    def depends_on_session(self) -> bool:
+        return self._run is not None
 
-        No start is seeded after the deadline.
-        """
-        for place, centers in enumerate(starts):
-            self.take([centers], place)
-            if self.how.first.over:
-                return
-        self.breed()
+    def advance(self, recorder: HistoryRecorder) -> None:
+        if self._generation is None:
+            self._generation = self._next_generation(len(recorder.history))
+            self.done = self._generation is None
+            return
+        generation = self._generation
+        if self._run is None and not self._relocate_by_engine(generation, recorder):
+            self._run = self._first_waiting(generation)
+        if self._run is not None:
+            self._run.advance(_Lowest(recorder))
+            if self._run.done:
+                generation.solutions.append(self._measure(self._run.centers))
+                del generation.waiting[0]
+                self._run = None
+        if not generation.waiting:
+            self._end_generation(generation)
 
-    def take(self, starts: list[Tensor], first: int = 0) -> None:
-        """Relocate from some starts; `first`: number of starts before them."""
-        most = self.descent.rules.max_iter // self.how.n_pool
-        self._generation(starts, first, self.how.first.patience, most)
-
-    def breed(self) -> None:
-        """Make the children, until there are enough or the best solution has no error left."""
-        how = self.how
-        taken, born = len(self.pool.members) > 1, 0
-        while self._may_improve() and born < how.n_children and self.left > how.together:
-            numbers = range(born, min(born + how.together, how.n_children))
-            begin = [self._child(number, mutate=not taken) for number in numbers]
-            most = self.left // len(begin)
-            new = self._generation(begin, how.n_pool + born, how.child_patience, most)
-            taken = any(new) and len(self.pool.members) > 1
-            born += len(new)
-
-    def _may_improve(self) -> bool:
-        best = self.pool.members[0]
-        return len(best.centers) > 1 and best.objective > 0
-
-    def outcome(self) -> Outcome | None:
-        """The best solution so far, those of an interrupted generation included."""
-        if self._walk is not None and self._walk.history:
-            self._found.append(self._measured(self._walk.centers))
-        self._enter()
-        if not self.pool.members:
+    def _next_generation(self, n_layers: int) -> Generation | None:
+        """Return the starts, or some children, after so many layers; None if the pool is done."""
+        how, rules = self.how, self.fit.rules
+        if self._n_taken < how.n_pool:
+            first, count = self._n_taken, how.n_pool if math.isinf(self.fit.deadline) else 1
+            waiting = list(enumerate((self._take_start() for _ in range(count)), first))
+            return Generation(how.first.patience, rules.max_iter // how.n_pool, waiting)
+        best, left = self.pool.members[0], rules.max_iter - n_layers
+        can_improve = len(best.centers) > 1 and best.objective > 0
+        if not can_improve or self._n_born >= how.n_children or left <= how.n_together:
             return None
-        return finished(self.descent, self.pool.members[0].centers, self.history)
+        numbers = range(self._n_born, min(self._n_born + how.n_together, how.n_children))
+        waiting = [(how.n_pool + number, self._make_child(number)) for number in numbers]
+        self._n_born += len(waiting)
+        return Generation(how.child_patience, left // len(waiting), waiting)
 
-    def _child(self, number: int, mutate: bool) -> Tensor:
-        session = self.descent.session
-        centers = self.pool.united(session, self.seed, number)
-        return mutated(session, centers, self.seed, number) if mutate else centers
+    def _take_start(self) -> Tensor:
+        try:
+            centers = next(self._starts)
+        except InterruptedStart as stop:  # what it has found counts, without any layer
+            self.pool.enter(self._measure(stop.centers))
+            raise KeyboardInterrupt from None
+        self._n_taken += 1
+        return centers
 
-    def _generation(self, begin: list[Tensor], first: int, patience: int, most: int) -> list[bool]:
-        """Relocate from each of these centers, by so many layers at most.
+    def _make_child(self, number: int) -> Tensor:
+        session = self.fit.session
+        centers = self.pool.merge_two(session, self._seed, number)
+        return mutate(session, centers, self._seed, number) if self._mutate else centers
 
-        first: number of solutions before them.
-        """
-        for at in range(0, len(begin), self.how.together):
-            some = begin[at : at + self.how.together]
-            if not self._in_one_call(some, first + at, patience, most):
-                for number, centers in enumerate(some, first + at):
-                    self._found.append(self._relocated(number, centers, patience, most))
-        return self._enter()
+    def _end_generation(self, generation: Generation) -> None:
+        """Let the solutions enter the pool."""
+        new = [self.pool.enter(solution) for solution in generation.solutions]
+        alone = len(self.pool.members) < 2
+        self._mutate = alone or (self._n_born > 0 and not any(new))
+        self._generation = None
 
-    def _in_one_call(self, begin: list[Tensor], first: int, patience: int, most: int) -> bool:
-        """Relocate by a task of the engine, if it has one."""
-        how = replace(self.how.first, patience=patience)
-        descent = replace(self.descent, rules=replace(self.descent.rules, max_iter=most))
-        seeds = range(self.seed + first, self.seed + first + len(begin))
-        done = how.in_one_call(descent, begin, seeds)
-        for walked in done or []:
-            self._found.append(Member(walked.centers, walked.masses, walked.objective))
+    def _first_waiting(self, generation: Generation) -> RelocationRun:
+        """Return a run of the first solution that waits."""
+        number, centers = generation.waiting[0]
+        how = replace(self.how.first, seed=self._seed + number, patience=generation.patience)
+        return RelocationRun(how, self._limited(generation), 0, centers, whole=False)
+
+    def _limited(self, generation: Generation) -> FitContext:
+        """The context of a relocation run, with its share of the layers."""
+        rules = replace(self.fit.rules, max_iter=generation.max_layers)
+        return replace(self.fit, rules=rules)
+
+    def _relocate_by_engine(self, generation: Generation, recorder: HistoryRecorder) -> bool:
+        """Relocate the next solutions in one engine call; False if there is none."""
+        some = generation.waiting[: self.how.n_together]
+        first = self._seed + some[0][0]
+        how = replace(self.how.first, patience=generation.patience)
+        starts, seeds = [centers for _, centers in some], range(first, first + len(some))
+        walks = how.run_by_engine(self._limited(generation), starts, seeds)
+        if walks is None:
+            return False
+        for walked in walks:
+            solution = PoolMember(walked.centers, walked.masses, walked.objective)
+            generation.solutions.append(solution)
             for objective in walked.history:
-                self.history.append(min([objective, *self.history[-1:]]))
-        if any(walked.interrupted for walked in done or []):
+                recorder.history.append(min([objective, *recorder.history[-1:]]))
+        if any(walked.interrupted for walked in walks):
             raise KeyboardInterrupt
-        return done is not None
+        del generation.waiting[: len(some)]
+        return True
 
-    def _enter(self) -> list[bool]:
-        """Enter the solutions that were found in the pool."""
-        found, self._found = self._found, []
-        return [self.pool.enter(member) for member in found]
-
-    def _relocated(self, number: int, centers: Tensor, patience: int, most: int) -> Member:
-        how = replace(self.how.first, seed=self.seed + number, patience=patience)
-        rules = replace(self.descent.rules, max_iter=most)
-        descent = replace(self.descent, rules=rules, callback=self._hear)
-        self.descent.session.forget()
-        self._walk = Walk(how, descent, 0, centers)
-        self._walk.run()
-        member = self._measured(self._walk.centers)
-        self._walk = None
-        return member
-
-    def _measured(self, centers: Tensor) -> Member:
-        """A pass over the points: masses and objective of these centers."""
-        session = self.descent.session
-        last = self.descent.plan.finish(session, centers.to(session.layout.dtype))
+    def _measure(self, centers: Tensor) -> PoolMember:
+        """Compute masses and objective of these centers, by a pass over the points."""
+        session = self.fit.session
+        last = self.fit.plan.finish(session, centers.to(session.layout.dtype))
         assert last.masses is not None
-        return Member(centers, last.masses, last.inertia)
+        return PoolMember(centers, last.masses, last.inertia)
 
-    def _hear(self, progress: Progress) -> None:
-        """Note a layer: its number among all of them, and the lowest objective so far."""
-        unit = self.descent.session.layout.weight_unit
-        lowest = min([progress.objective / unit, *self.history[-1:]])
-        self.history.append(lowest)
-        if self.descent.callback is not None:
-            number = len(self.history) - 1
-            heard = replace(
-                progress, start=self.number, iteration=number, objective=lowest * unit
-            )  # fmt: skip
-            self.descent.callback(heard)
+    def best(self) -> PoolMember:
+        """Return the best solution so far, those of an interrupted generation included."""
+        if self._run is not None and self._run.can_finish:
+            assert self._generation is not None
+            self._generation.solutions.append(self._measure(self._run.centers))
+        if self._generation is not None:
+            self._end_generation(self._generation)
+        if not self.pool.members:  # the deadline has passed before the first layer
+            self.pool.enter(self._measure(self._take_start()))
+        return self.pool.members[0]
+
+    def finish(self, history: list[float]) -> Outcome:
+        return finish_falling(self.fit, self.best().centers, history)
+
+    def state(self) -> Any:
+        counts = (self._n_taken, self._n_born, self._mutate, self.done)
+        run = None if self._run is None else self._run.state()
+        return list(self.pool.members), counts, self._generation, run
+
+    def restore(self, state: Any) -> None:
+        self.pool.members, counts, self._generation, run = state
+        self._n_taken, self._n_born, self._mutate, self.done = counts
+        for _ in range(self._n_taken):  # they are in the pool already
+            next(self._starts)
+        if run is not None:
+            assert self._generation is not None
+            self._run = self._first_waiting(self._generation)
+            self._run.restore(run)
+
+
+class _Lowest(HistoryRecorder):
+    """Records the layers of one solution in the history of its pool, as the lowest so far."""
+
+    def __init__(self, pool: HistoryRecorder) -> None:
+        self._pool, self.history, self.callback = pool, pool.history, pool.callback
+
+    def record(self, objective: float, shift: float, count: int = 1) -> None:
+        self._pool.record(min([objective, *self.history[-1:]]), shift, count)

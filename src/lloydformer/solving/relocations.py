@@ -1,26 +1,23 @@
-"""The course of relocating k-means: Lloyd's iterations, and relocations that are kept if better."""
+"""Relocating k-means: Lloyd's iterations, and relocations that are kept if they are better."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from time import perf_counter
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from lloydformer.plans.contract import Sums, moved
-from lloydformer.plans.relocating import Walked, Walks, relocate
-from lloydformer.plans.splitting import Draws
-from lloydformer.solving.descent import Descent, Outcome, Stopped
-from lloydformer.solving.loop import Iteration
-from lloydformer.solving.milestones import Milestones
+from lloydformer.numerics.search_constants import RELOCATION_GAIN, SETTLED
+from lloydformer.plans.contract import Sums, apply_update
+from lloydformer.plans.relocating import (
+    NoiseDraws,
+    RelocatingIterations,
+    RelocatingResult,
+    relocate,
+)
 from lloydformer.solving.rules import settled
-
-GAIN = 1e-6
-"""A relocation is kept if it lowers the objective by this fraction."""
-STILL = 1e-12
-"""Centers are settled if moving them lowers the objective by no more than this fraction."""
+from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
 
 
 @dataclass(frozen=True)
@@ -37,8 +34,6 @@ class Relocations:
         Iterations before a relocation; None: until the centers have settled.
     seed : int
         Of the noise.
-    deadline : float
-        No layer begins after this time of `time.perf_counter`.
     """
 
     n_moved: int = 5
@@ -46,150 +41,183 @@ class Relocations:
     patience: int = 5
     rest: int | None = None
     seed: int = 0
-    deadline: float = math.inf
+    n_starts: ClassVar[int] = 1
 
-    @property
-    def limited(self) -> bool:
-        """Is there a deadline?"""
-        return self.deadline < math.inf
+    def run_by_engine(
+        self, fit: FitContext, starts: list[Tensor], seeds: range, layer: int = 0
+    ) -> list[RelocatingResult] | None:
+        """Run all layers from some starts in one engine call.
 
-    @property
-    def over(self) -> bool:
-        """Is the deadline reached?"""
-        return perf_counter() >= self.deadline
-
-    def of_large(self) -> "Relocations":
-        """The same for starts of large data: without relocations, which children make up for.
-
-        With a deadline there may be no children, so starts are relocated.
+        Returns None if the engine has no such call, or if each layer is watched.
         """
-        return self if self.limited else replace(self, patience=0)
-
-    def so_far(self) -> Outcome | None:
-        """What is known between two starts and not yet given back: nothing."""
-        return None
-
-    def in_one_call(
-        self, descent: Descent, starts: list[Tensor], seeds: range, layer: int = 0
-    ) -> list[Walked] | None:
-        """Run the whole walks in one engine call.
-
-        Returns None if the engine has no such call, or if there is a callback or a deadline, which
-        have to be looked at after each layer.
-        """
-        if descent.callback is not None or self.limited:
+        if fit.watched:
             return None
-        task = Walks(
-            torch.stack(starts), tuple(seeds), layer, self.n_moved, self.n_draws, self.patience,
-            self.rest, descent.rules.max_iter, descent.tolerance,
-        )  # fmt: skip
-        return descent.session.run(task)
+        task = RelocatingIterations(
+            torch.stack(starts),
+            tuple(seeds),
+            layer,
+            self.n_moved,
+            self.n_draws,
+            self.patience,
+            self.rest,
+            fit.rules.max_iter,
+            fit.tolerance,
+        )
+        return fit.session.run(task)
 
-    def __call__(self, descent: Descent, number: int, centers: Tensor) -> Iterator[Outcome]:
-        layer = number * descent.rules.max_iter
-        done = self.in_one_call(descent, [centers], range(self.seed, self.seed + 1), layer)
-        if done is not None:
-            outcome = finished(descent, done[0].centers, done[0].history)
-            if done[0].interrupted:
-                raise Stopped(outcome)
-            yield outcome
-            return
-        descent.session.forget()
-        walk = Walk(self, descent, number, centers)
-        try:
-            walk.run()
-        except KeyboardInterrupt:
-            history = walk.history
-            kept = finished(descent, walk.centers, history) if history else None
-            raise Stopped(kept) from None
-        yield finished(descent, walk.centers, walk.history)
+    def runs(
+        self, fit: FitContext, restart: int, starts: Iterator[Tensor]
+    ) -> Iterator[AlgorithmRun]:
+        for centers in starts:
+            yield RelocationRun(self, fit, restart, centers)
 
 
-def finished(descent: Descent, centers: Tensor, history: list[float]) -> Outcome:
+def finish_falling(fit: FitContext, centers: Tensor, history: list[float]) -> Outcome:
     """Label the points by these centers for the last time; the history never rises.
 
     Rounding may let an objective rise, of a layer or of the centers as they are returned. Such a
     value is replaced by the lowest one before it, and none is below the last one.
     """
-    found = descent.finish(centers, history)
-    falling = np.maximum(np.minimum.accumulate(found.history), found.history[-1])
-    return replace(found, history=tuple(falling.tolist()))
+    outcome = fit.finish_at(centers, history)
+    falling = np.maximum(np.minimum.accumulate(outcome.history), outcome.history[-1])
+    return replace(outcome, history=tuple(falling.tolist()))
 
 
-class Walk:
-    """One start, layer by layer; `centers` and `history` are those after the last layer.
+class RelocationRun:
+    """One start: phases of Lloyd's iterations, with a relocation after each.
 
-    Restarts draw different noise: that of a layer depends on `number`, of the start.
+    Parameters
+    ----------
+    how : Relocations
+        The parameters.
+    fit : FitContext
+        What all runs share; `fit.rules.max_iter` limits the layers of this run.
+    restart : int
+        Restarts draw different noise: that of a layer depends on it.
+    centers : Tensor of shape (k, d)
+        The start, in float64.
+    whole : bool
+        Try first to run all layers in one engine call.
     """
 
-    def __init__(self, how: Relocations, descent: Descent, number: int, centers: Tensor) -> None:
-        self.how, self.descent, self.number, self.centers = how, descent, number, centers
-        self.history: list[float] = []
-        self.depth = 3 + min(how.n_moved, len(centers))
-        self.fails, self.settled, self._began = 0, False, perf_counter()
+    silent: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        how: Relocations,
+        fit: FitContext,
+        restart: int,
+        centers: Tensor,
+        *,
+        whole: bool = True,
+    ) -> None:
+        self.how, self.fit, self.centers, self.done = how, fit, centers, False
+        # A relocation counts as so many layers: those of its circuit (docs/relocating-circuit.md).
+        self._depth = 3 + min(how.n_moved, len(centers))
+        self._first_layer = restart * fit.rules.max_iter
+        self._n_layers, self._n_failed, self._settled = 0, 0, False
+        self._whole, self._begun = whole, False
+        self._steps_left = 0
+        self._begin_phase()
 
     @property
-    def left(self) -> int:
-        """Layers that may still be run."""
-        if self.how.over:
-            return 0
-        return self.descent.rules.max_iter - len(self.history)
+    def can_finish(self) -> bool:
+        return self._n_layers > 0
 
-    def run(self) -> None:
-        descent = self.descent
-        milestones = Milestones(
-            descent.session, self.how, descent.rules, descent.tolerance, self.number, self.centers
-        )
-        if milestones.known is not None:
-            self.centers, self.history, self.fails, self.settled = milestones.known
-        while True:
-            patient = self.fails < self.how.patience and len(self.centers) > 1
-            self._iterate(patient)
-            if not patient or self.left < self.depth:
+    @property
+    def depends_on_session(self) -> bool:
+        return self._n_layers > 0 and not self.done
+
+    def advance(self, recorder: HistoryRecorder) -> None:
+        if not self._begun:
+            self._begun = True
+            if self._whole and self._run_by_engine(recorder):
                 return
-            self._relocate()
-            milestones.reach((self.centers, self.history, self.fails, self.settled))
+            self.fit.session.forget()
+        if self._steps_left > 0:
+            self._iterate(recorder)
+        else:
+            self._relocate(recorder)
+            self._begin_phase()
+        if self._steps_left == 0 and not self._may_relocate:
+            self.done = True
 
-    def _iterate(self, patient: bool) -> None:
-        rest = self.how.rest
-        short = rest is not None and patient and self.left >= rest + self.depth
-        for _ in range(0 if self.settled else rest or 0 if short else self.left):
-            step = self.descent.plan.step(
-                self.descent.session, self.centers.to(self.descent.session.layout.dtype), 0
-            )
-            assert isinstance(step.update, Sums)
-            new = moved(step.update, self.centers, self.descent.plan.directions)
-            objective, shift, less = _read(step.objective, step.update.masses, new - self.centers)
-            self._note(new, objective, shift, 1)
-            still = settled("shift", shift, shift, np.array([self.descent.tolerance]))
-            self.settled = bool(still) or less.item() <= STILL * objective.item()
-            if self.settled or self.left == 0:
-                return
+    @property
+    def _layers_left(self) -> int:
+        return self.fit.rules.max_iter - self._n_layers
 
-    def _relocate(self) -> None:
-        first = self.number * self.descent.rules.max_iter
-        draws = Draws(self.how.seed, first + len(self.history), self.how.n_draws)
+    @property
+    def _is_patient(self) -> bool:
+        return self._n_failed < self.how.patience and len(self.centers) > 1
+
+    @property
+    def _may_relocate(self) -> bool:
+        return self._is_patient and self._layers_left >= self._depth
+
+    def _begin_phase(self) -> None:
+        """Plan the iterations until the next relocation, or the last ones of the run."""
+        rest, left = self.how.rest, self._layers_left
+        if self._settled:
+            self._steps_left = 0
+        elif rest is not None and self._is_patient and left >= rest + self._depth:
+            self._steps_left = rest
+        else:
+            self._steps_left = left
+        self.done = self._steps_left == 0 and not self._may_relocate
+
+    def _run_by_engine(self, recorder: HistoryRecorder) -> bool:
+        """Run all layers in one engine call; False if there is none."""
+        seeds = range(self.how.seed, self.how.seed + 1)
+        walked = self.how.run_by_engine(self.fit, [self.centers], seeds, self._first_layer)
+        if walked is None:
+            return False
+        self.centers, self.done = walked[0].centers, True
+        self._n_layers += len(walked[0].history)
+        recorder.history += walked[0].history
+        if walked[0].interrupted:
+            raise KeyboardInterrupt
+        return True
+
+    def _iterate(self, recorder: HistoryRecorder) -> None:
+        """Run one of Lloyd's iterations."""
+        fit = self.fit
+        step = fit.plan.step(fit.session, self.centers.to(fit.session.layout.dtype), 0)
+        assert isinstance(step.update, Sums)
+        new = apply_update(step.update, self.centers, fit.plan.directions)
+        squares = (new - self.centers).square().sum(dim=1)
+        # How much the means lower the objective: sum of m_j |new_j - old_j|^2.
+        gain = (step.update.masses * squares).sum()
+        numbers = torch.stack([step.objective, squares.sum(), gain]).cpu().numpy()
+        objective, shift, less = numbers[:, None]  # (1,) each, as the rules take them
+        still = settled("shift", shift, shift, np.array([fit.tolerance]))
+        self._settled = bool(still) or less.item() <= SETTLED * objective.item()
+        self.centers, self._n_layers = new, self._n_layers + 1
+        ends_phase = self._settled or self._layers_left == 0
+        self._steps_left = 0 if ends_phase else self._steps_left - 1
+        recorder.record(objective.item(), shift.item())
+
+    def _relocate(self, recorder: HistoryRecorder) -> None:
+        """Relocate some centers; keep the result if the objective is lower."""
+        layer = self._first_layer + self._n_layers
+        draws = NoiseDraws(self.how.seed, layer, self.how.n_draws)
         n_moved = min(self.how.n_moved, len(self.centers))
-        found = relocate(self.descent.session, self.centers, n_moved, draws)
-        kept = found.after < (1 - GAIN) * found.before
-        centers = found.centers if kept else self.centers
-        self.fails = 0 if kept else self.fails + 1
-        self.settled = self.settled and not kept
-        shift = (centers - self.centers).square().sum()[None].cpu().numpy()
-        self._note(centers, np.array([found.before]), shift, self.depth)
+        proposed = relocate(self.fit.session, self.centers, n_moved, draws)
+        kept = proposed.after < (1 - RELOCATION_GAIN) * proposed.before
+        centers = proposed.centers if kept else self.centers
+        self._n_failed = 0 if kept else self._n_failed + 1
+        self._settled = self._settled and not kept
+        shift = (centers - self.centers).square().sum().item()
+        self.centers, self._n_layers = centers, self._n_layers + self._depth
+        recorder.record(proposed.before, shift, self._depth)
 
-    def _note(self, centers: Tensor, objective: np.ndarray, shift: np.ndarray, count: int) -> None:
-        """Record so many layers."""
-        took, self._began = (perf_counter() - self._began) / count, perf_counter()
-        self.centers = centers
-        for _ in range(count):
-            self.history.append(objective.item())
-            iteration = Iteration(len(self.history) - 1, objective, shift, took)
-            self.descent.heard(self.number, iteration)
+    def finish(self, history: list[float]) -> Outcome:
+        return finish_falling(self.fit, self.centers, history)
 
+    def state(self) -> Any:
+        counts = (self._n_layers, self._n_failed, self._steps_left)
+        return self.centers, counts, self._settled, self.done
 
-def _read(objective: Tensor, masses: Tensor, shifts: Tensor) -> tuple[np.ndarray, ...]:
-    """Objective, squared shift, and how much the means lower the objective: (1,) each."""
-    squares = shifts.square().sum(dim=1)
-    numbers = torch.stack([objective, squares.sum(), (masses * squares).sum()])
-    return tuple(numbers.cpu().numpy()[:, None])
+    def restore(self, state: Any) -> None:
+        self.centers, counts, self._settled, self.done = state
+        self._n_layers, self._n_failed, self._steps_left = counts
+        self._begun = True

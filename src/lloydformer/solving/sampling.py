@@ -1,5 +1,6 @@
 """A start for large data: the best solution of a pool on a sample of the rows."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from time import perf_counter
@@ -13,37 +14,30 @@ from lloydformer.engines import choose
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.seeding import RowsByWeight
 from lloydformer.plans.session import Session
-from lloydformer.solving.descent import Descent
-from lloydformer.solving.recombinations import Recombinations, Search
+from lloydformer.solving.recombinations import InterruptedStart, PoolRun, Recombinations
+from lloydformer.solving.relocations import Relocations
 from lloydformer.solving.rules import Rules
+from lloydformer.solving.run import FitContext, HistoryRecorder
 from lloydformer.solving.seeding import random_rows, seeds_of_starts
-from lloydformer.solving.solve import Starts, moments
 
+# Rows of a sample, at least; and for each cluster, so that a cluster of mean size has enough rows
+# to be found. Chosen by hand: benchmarks/recombining.py measures the result (docs/recombining.md).
 FEWEST_ROWS = 1 << 14
-"""Rows of a sample, at least."""
-ROWS_A_CLUSTER = 20
-"""Rows of a sample for each cluster, at least."""
+ROWS_PER_CLUSTER = 20
+# Products n d k of one pass over the data from which a sample pays; below it, a pool on all rows
+# takes seconds.
 LARGE = 1 << 29
-"""Products n d k of a pass over the data from which a sample pays."""
-
-
-class StoppedSample(KeyboardInterrupt):
-    """Ctrl-C while the pool works on a sample; `centers` (k, d): its best solution so far."""
-
-    def __init__(self, centers: Tensor) -> None:
-        super().__init__("stopped by the user")
-        self.centers = centers
 
 
 def sample_rows(layout: Layout, n_clusters: int) -> int | None:
-    """Number of rows of the sample; None if the data are not large enough for one."""
-    rows = max(FEWEST_ROWS, ROWS_A_CLUSTER * n_clusters)
+    """Return the number of rows of the sample; None if the data are not large enough for one."""
+    rows = max(FEWEST_ROWS, ROWS_PER_CLUSTER * n_clusters)
     products = layout.n_rows * layout.n_features * n_clusters
     return rows if products > LARGE and layout.n_rows >= 3 * rows else None
 
 
-def drawn_rows(session: Session, n_clusters: int, rng: np.random.RandomState) -> Tensor:
-    """The rows of a sample, drawn in proportion to their weights; all with weight, if few have."""
+def draw_sample(session: Session, n_clusters: int, rng: np.random.RandomState) -> Tensor:
+    """Draw rows in proportion to their weights; all with weight, if few have."""
     count = sample_rows(session.layout, n_clusters)
     assert count is not None, "the data are large enough"
     if not session.layout.weighted:
@@ -51,63 +45,81 @@ def drawn_rows(session: Session, n_clusters: int, rng: np.random.RandomState) ->
     return session.fold(RowsByWeight(count, int(rng.randint(2**31 - 1))))[1]
 
 
-def sampled_start(
+def relocate_starts(how: Relocations, deadline: float) -> Relocations:
+    """Return how starts of large data are relocated: not at all, as children make up for it.
+
+    With a deadline there may be no children, so starts are relocated.
+    """
+    return replace(how, patience=0) if math.isinf(deadline) else how
+
+
+def after_sampling(how: Recombinations, deadline: float) -> Recombinations:
+    """Return what is run on all rows after a pool on a sample of them.
+
+    Two starts, one of which is the best of the sample, and one child.
+    """
+    return Recombinations(relocate_starts(how.first, deadline), n_pool=2, n_children=1)
+
+
+def solve_sample(
     session: Session,
-    rows: Tensor,
     n_clusters: int,
     how: Recombinations,
     rules: Rules,
     rng: np.random.RandomState,
+    deadline: float,
 ) -> Tensor:
-    """The best centers (k, d) of a pool on these rows, in the coordinates of the session.
+    """Return the best centers (k, d) of a pool on a sample, in the coordinates of the session.
 
-    Rows weigh the same there. Half of the time that is left is spent on it. `StoppedSample` if the
-    user stops it when there is a solution.
+    Rows weigh the same there. Half of the time that is left until the deadline is spent on it.
+
+    Raises
+    ------
+    InterruptedStart
+        On Ctrl-C, if there is a solution already.
     """
-    blocks = TensorBlocks(session.gather(rows))
+    blocks = TensorBlocks(session.gather(draw_sample(session, n_clusters, rng)))
     with choose("auto", blocks).open(blocks) as sample:
-        square, tolerance = moments(sample, rules.tol)
-        descent = Descent(MeansPlan().knowing(square), sample, rules, tolerance)
-        starts = seeds_of_starts(sample, n_clusters, rng, how.n_pool)
-        seed = int(rng.randint(2**31 - 1))
-        now = perf_counter()
-        deadline = now + (how.first.deadline - now) / 2
-        first = replace(how.first.of_large(), seed=seed, deadline=deadline)
-        search = Search(replace(how, first=first, child_patience=1), descent, 0)
+        seed, now = int(rng.randint(2**31 - 1)), perf_counter()
+        first = replace(relocate_starts(how.first, deadline), seed=seed)
+        pool = replace(how, first=first, child_patience=1)
+        half = now + (deadline - now) / 2
+        fit = FitContext.create(MeansPlan(), sample, rules, deadline=half)
+        seeds = seeds_of_starts(sample, n_clusters, rng, how.n_pool)
+        run = PoolRun(pool, fit, 0, (sample.gather(rows).double() for rows in seeds))
+        recorder, origin = HistoryRecorder(fit, 0), blocks.origin.double()
         try:
-            search.run(sample.gather(rows).double() for rows in starts)
+            while not run.done and not fit.is_late:
+                run.advance(recorder)
         except KeyboardInterrupt:
-            found = search.outcome()
-            if found is None:
+            if not run.can_finish:
                 raise
-            raise StoppedSample(found.centers + blocks.origin.double()) from None
-        return search.pool.members[0].centers + blocks.origin.double()
+            raise InterruptedStart(run.best().centers + origin) from None
+        return run.best().centers + origin
 
 
-def with_sampled_starts(
-    starts: Starts,
+def add_sampled_starts(
+    starts: Iterator[Tensor],
+    session: Session,
     n_clusters: int,
     how: Recombinations,
     rules: Rules,
     rng: np.random.RandomState,
-) -> Starts:
-    """After each start one that comes from a sample.
+    deadline: float,
+) -> Iterator[Tensor]:
+    """Yield after each start one that comes from a sample.
 
-    With a time limit the first sample comes before the first start: there may be no time for both.
+    With a deadline the first sample comes before the first start: there may be no time for both.
     """
 
-    def sampled(session: Session) -> Tensor:
-        rows = drawn_rows(session, n_clusters, rng)
-        return sampled_start(session, rows, n_clusters, how, rules, rng)
+    def solve_one() -> Tensor:
+        return solve_sample(session, n_clusters, how, rules, rng, deadline)
 
-    def both(session: Session) -> Iterator[Tensor]:
-        before = how.first.limited
-        if before:
-            yield sampled(session)
-        for centers in starts(session):
-            yield centers
-            if not before:
-                yield sampled(session)
-            before = False
-
-    return both
+    sample_first = not math.isinf(deadline)
+    if sample_first:
+        yield solve_one()
+    for centers in starts:
+        yield centers
+        if not sample_first:
+            yield solve_one()
+        sample_first = False

@@ -10,12 +10,12 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from lloydformer.plans.assign import Measure, Moments
-from lloydformer.plans.contract import moved
+from lloydformer.plans.assign import Moments, NearestDistances
+from lloydformer.plans.contract import apply_update
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.robust import RobustPlan
-from lloydformer.plans.selection import holding, radii
-from lloydformer.plans.session import Adding, Columns, PointBlock, Session, total
+from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, weighted_sum
+from lloydformer.plans.trimmed import find_radii, target_masses
 
 STEPS = 5
 """Iterations before the spread is measured: it hardly changes after them."""
@@ -39,7 +39,7 @@ def _inertia(session: Session, centers: Tensor) -> tuple[float, float]:
     plan, dtype = MeansPlan(), session.layout.dtype
     session.forget()
     for _ in range(STEPS):
-        centers = moved(plan.step(session, centers.to(dtype), 0).update, centers)
+        centers = apply_update(plan.step(session, centers.to(dtype), 0).update, centers)
     final = plan.finish(session, centers.to(dtype))
     return final.inertia, sum(final.masses or ())
 
@@ -63,15 +63,15 @@ def _robust(session: Session, centers: Tensor, plan: RobustPlan, least: float) -
         seen = centers.to(dtype)
         gamma = _by_radii(session, seen, plan, least)
         step = replace(plan, inverse_temperature=gamma).step(session, seen, 0)
-        centers = moved(step.update, centers)
+        centers = apply_update(step.update, centers)
     return _by_radii(session, centers.to(dtype), plan, least)
 
 
 @dataclass(frozen=True)
-class Inside(Adding):
+class Inside(SumFold):
     """The sum of w (r^2 - d^2)_+, r being the radius of a point's cluster.
 
-    Precondition: `Measure` has run; reads labels and distances.
+    Precondition: `NearestDistances` has run; reads labels and distances.
     """
 
     radius: Tensor
@@ -80,12 +80,12 @@ class Inside(Adding):
 
     def map(self, block: PointBlock) -> tuple[Tensor]:
         inside = self.radius[block.labels.long()] - block.distances
-        return (total(inside.clamp(min=0), block.weights),)
+        return (weighted_sum(inside.clamp(min=0), block.weights),)
 
 
 def _by_radii(session: Session, centers: Tensor, plan: RobustPlan, least: float) -> float:
-    _, masses = session.fold(Measure(centers))
-    radius = radii(session, holding(masses, COUNTED), centers.dtype)
+    _, masses = session.fold(NearestDistances(centers))
+    radius = find_radii(session, target_masses(masses, COUNTED), centers.dtype)
     spread = max(session.fold(Inside(radius))[0].item(), least)
     if plan.activation == "sparsemax":
         return _ratio(len(centers) / session.layout.weight_unit, spread)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from lloydformer.cli import app
+from lloydformer.app.cli import app
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from lloydformer.jobs.bench import contenders, files, run
-from lloydformer.jobs.bench import result as results
-from lloydformer.jobs.bench.questions import QUESTIONS
+from lloydformer.app.jobs.bench import contenders, questions
+from lloydformer.app.jobs.bench.questions import QUESTIONS, BenchJob
+from lloydformer.app.jobs.bench.result import load_result, write_output
 
 SMALL = ("bench", "--question", "small", "--repeats", "2", "--threads", "1")
 
@@ -15,13 +15,13 @@ SMALL = ("bench", "--question", "small", "--repeats", "2", "--threads", "1")
 def measured(tmp_path_factory):
     """The file of a real result of the question "small"."""
     path = tmp_path_factory.mktemp("bench") / "small.json"
-    job = run.BenchJob("small", ["given start"], threads=1, repeats=2)
-    files.write_file(job.run(), path)
+    job = BenchJob("small", ["given start"], threads=1, repeats=2)
+    write_output(job.run(), path)
     return path
 
 
 def test_a_result_has_times_objectives_iterations_and_provenance(measured):
-    found = results.load(measured)
+    found = load_result(measured)
     assert found["question"] == "small"
     assert found["settings"] == {"threads": 1, "repeats": 2, "seed": 0, "dtype": "float32"}
     assert {"commit", "machine", "versions", "command"} <= set(found["provenance"])
@@ -47,7 +47,7 @@ def test_a_result_is_shown_again_and_drawn(command, measured, tmp_path):
 def test_json_is_the_result_and_nothing_else(command, measured):
     status, out, _ = command("bench", "--result", str(measured), "--json")
     assert status == 0
-    assert json.loads(out) == results.load(measured)
+    assert json.loads(out) == load_result(measured)
 
 
 @pytest.mark.long
@@ -96,7 +96,7 @@ def test_ctrl_c_prints_what_was_done(command, monkeypatch):
     def stop(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "ask", stop)
+    monkeypatch.setattr(questions, "measure", stop)
     status, out, err = command(*SMALL)
     assert (status, out) == (130, "")
     assert "stopped: 0 of " in err

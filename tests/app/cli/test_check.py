@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from lloydformer.app.jobs import check as job
 from lloydformer.circuits import recipes
 from lloydformer.circuits.serialise import serialise
-from lloydformer.jobs import check as job
 
 MINE = '''
 from dataclasses import replace

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +13,26 @@ import pytest
 import torch
 from typer.testing import CliRunner, Result
 
+from lloydformer.app.cli import app, demo
+from lloydformer.app.jobs import demo as demo_run
+from lloydformer.app.jobs.demo import (
+    CircuitRun,
+    load_images,
+    make_cases,
+    make_plane,
+    run_circuits,
+    to_directions,
+)
+from lloydformer.app.jobs.demo_page import demo_page
 from lloydformer.circuits import recipes
-from lloydformer.cli import app, demo
-from lloydformer.jobs.demo import run as demo_run
-from lloydformer.jobs.demo.data import cases, digits, directions, plane
-from lloydformer.jobs.demo.page import demo_page
-from lloydformer.jobs.demo.run import CircuitRun, run_circuits
-from lloydformer.jobs.demo.text import SNIPPET
 
 N_LAYERS = 3
 
 
 @pytest.fixture(scope="module")
 def runs() -> list[CircuitRun]:
-    small = [plane(0, n_points=40), digits(0, n_points=60)]
-    return run_circuits([case for p in small for case in cases(p, seed=0)], N_LAYERS)
+    small = [make_plane(0, n_points=40), load_images(0, n_points=60)]
+    return run_circuits([case for p in small for case in make_cases(p, seed=0)], N_LAYERS)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +44,8 @@ def page(runs: list[CircuitRun]) -> str:
 def invoke(monkeypatch: pytest.MonkeyPatch) -> partial[Result]:
     """The command on small data, with few layers."""
     monkeypatch.setattr(demo, "N_LAYERS", N_LAYERS)
-    monkeypatch.setattr(demo_run, "plane", partial(plane, n_points=40))
-    monkeypatch.setattr(demo_run, "digits", partial(digits, n_points=60))
+    monkeypatch.setattr(demo_run, "make_plane", partial(make_plane, n_points=40))
+    monkeypatch.setattr(demo_run, "load_images", partial(load_images, n_points=60))
     return partial(CliRunner().invoke, app.application(["demo"]))
 
 
@@ -50,15 +56,15 @@ def test_every_row_of_the_table_is_equal_to_its_algorithm(runs: list[CircuitRun]
 
 
 def test_the_same_seed_gives_the_same_data() -> None:
-    np.testing.assert_array_equal(plane(3).points, plane(3).points)
-    assert not np.array_equal(plane(3).points, plane(4).points)
-    np.testing.assert_array_equal(digits(3).points, digits(4).points)
-    assert not np.array_equal(digits(3).centers, digits(4).centers)
+    np.testing.assert_array_equal(make_plane(3).points, make_plane(3).points)
+    assert not np.array_equal(make_plane(3).points, make_plane(4).points)
+    np.testing.assert_array_equal(load_images(3).points, load_images(4).points)
+    assert not np.array_equal(load_images(3).centers, load_images(4).centers)
 
 
 def test_directions_are_unit_vectors() -> None:
-    for problem in (plane(0), digits(0)):
-        lengths = np.linalg.norm(directions(problem).points, axis=1)
+    for problem in (make_plane(0), load_images(0)):
+        lengths = np.linalg.norm(to_directions(problem).points, axis=1)
         np.testing.assert_allclose(lengths, 1.0)
 
 
@@ -86,9 +92,10 @@ def test_the_page_is_small(page: str) -> None:
     assert len(page) < 1_000_000
 
 
-def test_the_lines_of_code_on_the_page_run() -> None:
+def test_the_lines_of_code_on_the_page_run(page: str) -> None:
+    [snippet] = re.findall(r"<pre><code>(.*?)</code></pre>", page, flags=re.DOTALL)
     names: dict[str, Any] = {}
-    exec(SNIPPET, names)
+    exec(unescape(snippet), names)
     trace = names["trace"]
     assert trace.centers.shape == (11, 5, 2)
     assert trace.labels.shape == (10, 200)
@@ -156,7 +163,7 @@ def test_without_matplotlib_it_prints_how_to_get_the_page(
 def test_status_is_1_if_a_circuit_differs(
     invoke: partial[Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lloydformer.jobs.demo.run.TOLERANCE", -1.0)
+    monkeypatch.setattr("lloydformer.app.jobs.demo.TOLERANCE", -1.0)
     result = invoke(["demo", "--output", str(tmp_path / "page.html")])
     assert result.exit_code == 1
     assert "differs" in result.stdout

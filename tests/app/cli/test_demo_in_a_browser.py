@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lloydformer.jobs.demo.data import cases, digits, plane
-from lloydformer.jobs.demo.page import demo_page
-from lloydformer.jobs.demo.run import run_circuits
+from lloydformer.app.jobs.demo import load_images, make_cases, make_plane, run_circuits
+from lloydformer.app.jobs.demo_page import demo_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (
@@ -63,8 +62,8 @@ setTimeout(() => {
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine to open the page with")
 def test_the_stepper_changes_the_layer_and_nothing_goes_wrong(tmp_path: Path) -> None:
-    small = [plane(0, n_points=40), digits(0, n_points=60)]
-    runs = run_circuits([case for p in small for case in cases(p, seed=0)], n_layers=3)
+    small = [make_plane(0, n_points=40), load_images(0, n_points=60)]
+    runs = run_circuits([case for p in small for case in make_cases(p, seed=0)], n_layers=3)
     objective = [float(f"{value:.5g}") for value in runs[0].trace.objective.tolist()]
     found = _opened(demo_page(runs, seed=0), tmp_path)
     assert found["errors"] == []

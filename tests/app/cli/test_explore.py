@@ -11,9 +11,9 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 
-from lloydformer.jobs.explore import MOST_POINTS, data_state
+from lloydformer.app.jobs.explore import MOST_POINTS, data_state
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def state_of(path):
@@ -81,7 +81,7 @@ def test_of_many_rows_some_are_drawn_and_centers_are_distinct(tmp_path):
 
 SERVED = """
 import signal, sys
-from lloydformer.cli import app
+from lloydformer.app.cli import app
 sys.argv = ["lloydformer", "explore", "--no-browser"]
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
 app.main()

@@ -13,13 +13,12 @@ import sklearn.metrics
 import torch
 
 import lloydformer as lf
-from lloydformer.cli.fit_words import report_interrupt
+from lloydformer.app.cli.fit import describe_stop, report_interrupt
+from lloydformer.app.jobs.fit.result import FitRun, draw_sample, silhouettes
+from lloydformer.app.jobs.text_values import parse_clusters
 from lloydformer.estimators import ALGORITHMS
-from lloydformer.jobs.fit import sample
-from lloydformer.jobs.fit.runs import FitRun, FitRuns
-from lloydformer.jobs.fit.settings import FitSettings, numbers_of_clusters
-from lloydformer.solving.descent import Outcome
-from lloydformer.solving.solve import Interrupted, Result
+from lloydformer.solving.driver import Interrupted, Result
+from lloydformer.solving.run import Outcome
 
 RNG = np.random.default_rng(0)
 MIDDLES = np.array([[0, 0, 0], [9, 0, 9], [0, 9, 5.0]])
@@ -112,10 +111,10 @@ def test_a_range_of_k_writes_the_best_silhouette(command, here):
 
 
 def test_silhouettes_equal_those_of_scikit_learn():
-    points = sample.draw_sample(lf.data.open(X), seed=0, size=200)
+    points = draw_sample(lf.data.open(X), seed=0, size=200)
     labels = np.arange(200) % 7
     labels[0] = 7  # alone
-    ours = sample.silhouettes(points.distances, points.rows.new_tensor(labels), 9)
+    ours = silhouettes(points.distances, points.rows.new_tensor(labels), 9)
     rows = X[points.rows.numpy()]
     assert np.allclose(ours.numpy(), sklearn.metrics.silhouette_samples(rows, labels), atol=1e-9)
 
@@ -123,13 +122,13 @@ def test_silhouettes_equal_those_of_scikit_learn():
 @pytest.mark.parametrize("text", ["8", "2:4", "2:9:3"])
 def test_numbers_of_clusters_are_parsed(text):
     wanted = {"8": (8,), "2:4": (2, 3, 4), "2:9:3": (2, 5, 8)}[text]
-    assert tuple(numbers_of_clusters(text)) == wanted
+    assert tuple(parse_clusters(text)) == wanted
 
 
 @pytest.mark.parametrize("text", ["0", "4:2", "2:4:0", "a", "-3", "1:2:3:4", "", "2.5", "٣"])
 def test_wrong_numbers_of_clusters_are_refused(text):
     with pytest.raises(ValueError, match="-k: found"):
-        numbers_of_clusters(text)
+        parse_clusters(text)
 
 
 def test_predict_finds_columns_by_name_and_scales_as_in_the_fit(command, here):
@@ -183,7 +182,7 @@ def test_fewer_clusters_than_requested_prints_a_note_and_no_warning(command, her
     assert "Warning" not in err
 
 
-PAGES = Path(__file__).parents[2]
+PAGES = Path(__file__).parents[3]
 SHOWN = [
     line
     for page in ("README.md", "docs/commands.md")
@@ -216,11 +215,14 @@ def test_help_and_documentation_name_every_algorithm(command):
 
 STOPPED = """
 import os, signal, sys, threading
-import lloydformer.jobs.fit.job  # the fit begins at once
-from lloydformer.cli import app
+from lloydformer.app.cli import app
+from lloydformer.app.jobs.fit.job import FitJob
+def fit(self, *arguments, inner=FitJob.fit):
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    return inner(self, *arguments)
+FitJob.fit = fit
 sys.argv = ["lloydformer", *sys.argv[1:]]
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
-threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 app.main()
 """
 
@@ -254,6 +256,6 @@ def test_ctrl_c_prints_what_is_done_and_writes_nothing(here, k):
 )
 def test_the_line_printed_on_ctrl_c(capsys, done, words):
     result = Result(Outcome(torch.zeros(1, 1), 7.0, (8.0, 7.0)), torch.zeros(1))
-    with pytest.raises(Interrupted), report_interrupt(FitRuns(FitSettings(), done=done)):
+    with pytest.raises(Interrupted), report_interrupt(lambda stop: describe_stop(done, stop)):
         raise Interrupted(result)
     assert capsys.readouterr().err.startswith(words)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lloydformer.jobs.fit import outputs
+from lloydformer.app.jobs.fit import outputs
 
 PROGRAM = [sys.executable, "-m", "lloydformer"]
 GOOD = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["a", "b"])

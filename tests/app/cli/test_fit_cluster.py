@@ -11,20 +11,15 @@ import pandas as pd
 import pytest
 
 import lloydformer as lf
-from lloydformer.data.table_options import TableOptions
+from lloydformer.app.jobs.fit import cluster as cluster_job
+from lloydformer.app.jobs.fit.cluster import ClusterFitJob
+from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.engines.dask import transport
-from lloydformer.jobs.fit import cluster as cluster_job
-from lloydformer.jobs.fit.cluster import ClusterFitJob
-from lloydformer.jobs.fit.outputs import FitOutputs
-from lloydformer.jobs.fit.settings import FitSettings
 
 dask = pytest.importorskip("dask", reason="dask is not installed (extra `dask`)")
 distributed = pytest.importorskip("distributed", reason="dask is not installed (extra `dask`)")
 X = np.random.default_rng(0).normal(size=(9000, 4)).astype(np.float32)
-OPTIONS = TableOptions(shell=True)
-cli_fit, cli_fit_cluster = map(
-    importlib.import_module, ("lloydformer.cli.fit", "lloydformer.cli.fit_cluster")
-)
+cli_fit = importlib.import_module("lloydformer.app.cli.fit")
 
 
 @pytest.fixture
@@ -80,10 +75,17 @@ def test_files_on_another_file_system_and_rows_left_out(client, here):
 
     with fsspec.open("memory://points/a.npy", "wb") as file:
         np.save(file, X)
-    settings = FitSettings("trimmed", {"keep": 0.9, "random_state": 0, "max_iter": 3})
-    outputs = FitOutputs(here / "out", "parquet")
-    job = ClusterFitJob("memory://points/*.npy", 3, settings, OPTIONS, outputs)
-    model, totals, summary = job.run(client)
+    settings = FitSettings(
+        data="memory://points/*.npy",
+        clusters="3",
+        algorithm="trimmed",
+        keep=0.9,
+        max_iter=3,
+        labels="parquet",
+        output=here / "out",
+        workers=2,
+    )
+    model, totals, summary = ClusterFitJob(settings).run(client)
     alone = lf.TrimmedKMeans(3, keep=0.9, random_state=0, max_iter=3).fit(X)
     np.testing.assert_array_equal(model.cluster_centers_, alone.cluster_centers_)
     labels = pd.read_parquet(here / "out" / "labels.parquet")
@@ -96,14 +98,14 @@ def test_no_row_comes_to_the_client(client, here, monkeypatch):
     """Whoever reads a range must be a worker."""
     read = cluster_job.read_range
 
-    def on_a_worker(part, columns, options):
+    def on_a_worker(part, columns):
         distributed.get_worker()
-        return read(part, columns, options)
+        return read(part, columns)
 
     monkeypatch.setattr(cluster_job, "read_range", on_a_worker)
     assert kmeans_job("data", here).run(client)[2]["n"] == 9000
     with pytest.raises(ValueError, match="No worker"):
-        on_a_worker(None, None, None)
+        on_a_worker(None, None)
 
 
 def write_with_nan(name):
@@ -177,7 +179,7 @@ def test_labels_of_files_of_two_precisions_are_those_of_one_process(client, comm
 
 def test_workers_that_leave_while_labels_are_written_are_an_error(here, monkeypatch):
     monkeypatch.setattr(transport, "WITHOUT_WORKERS", 1.0)
-    monkeypatch.setattr(transport, "_LOOK", 0.2)
+    monkeypatch.setattr(transport, "_POLL", 0.2)
     done = transport.Waiting.done
     with (
         distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
@@ -203,13 +205,15 @@ def test_the_index_of_a_data_frame_is_no_feature(client, here):
     frame.to_parquet("indexed.parquet")
     job = kmeans_job("indexed.parquet", here)
     assert job.run(client)[2]["columns"] == list("abcd")
-    options = TableOptions(columns=("a", "t"), shell=True)
-    assert kmeans_job("indexed.parquet", here, options).run(client)[2]["columns"] == ["a", "t"]
+    again = kmeans_job("indexed.parquet", here, columns="a,t")
+    assert again.run(client)[2]["columns"] == ["a", "t"]
 
 
-def kmeans_job(data, here, options=OPTIONS):
-    settings = FitSettings("kmeans", {"random_state": 0})
-    return ClusterFitJob(data, 3, settings, options, FitOutputs(here / "out", force=True))
+def kmeans_job(data, here, **options):
+    settings = FitSettings(
+        data=data, clusters="3", output=here / "out", force=True, workers=2, **options
+    )
+    return ClusterFitJob(settings)
 
 
 OTHER = {
@@ -243,7 +247,9 @@ def test_a_later_file_may_not_have_other_types(client, here):
 @pytest.mark.parametrize("on_cluster", [True, False])
 def test_a_broken_fit_goes_on_from_its_checkpoint(on_cluster, client, command, here, monkeypatch):
     where = ["--cluster", client.scheduler.address] if on_cluster else []
-    fit = ["fit", "data", "-k", "4", "--max-iter", "9", *where]
+    # So many clusters that not all iterations run in one call, which would be resumed from the
+    # beginning.
+    fit = ["fit", "data", "-k", "128", "--max-iter", "9", *where]
     assert command(*fit, "-o", "alone")[0] == 0
 
     def stop(progress):
@@ -273,11 +279,10 @@ def hearing(monkeypatch, callback):
     """Let commands call this after each iteration."""
 
     @contextmanager
-    def progress(numbers):
+    def progress(numbers, done=None):
         yield callback, lambda run: None
 
-    for module in (cli_fit, cli_fit_cluster):
-        monkeypatch.setattr(module, "fit_progress", progress)
+    monkeypatch.setattr(cli_fit, "fit_progress", progress)
 
 
 def test_a_checkpoint_is_of_one_number_of_clusters(command, here):

@@ -120,7 +120,7 @@ def test_all_columns_that_new_rows_lack_are_named(command, here):
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("ids", [(), ("--id-column", "customer")])
 def test_dropped_rows_keep_their_lines(command, here, kind, ids, monkeypatch):
-    monkeypatch.setattr("lloydformer.jobs.fit.label_file._CHUNK", 16)
+    monkeypatch.setattr("lloydformer.app.jobs.fit.label_file._CHUNK", 16)
     gone = [0, 15, 16, 40, 89]
     frame = FRAME.copy()
     frame.loc[gone[:3], "age"] = np.nan

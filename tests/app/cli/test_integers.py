@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from time_limit import time_limit
 
-from lloydformer.cli import app
-from lloydformer.jobs.fit.settings import numbers_of_clusters
+from lloydformer.app.cli import app
+from lloydformer.app.jobs.text_values import parse_clusters
 
 HUGE = str(10**30)
 ARGUMENTS = {
@@ -26,7 +26,7 @@ COUNTS = {"train": ["--features", "--clusters", "--points", "--components", "--s
 def integer_options():
     """Every option of every command that takes an integer."""
     for name in app.COMMANDS:
-        function = getattr(import_module(f"lloydformer.cli.{name}"), name)
+        function = getattr(import_module(f"lloydformer.app.cli.{name}"), name)
         for parameter, kind in get_type_hints(function).items():
             if kind in (int, int | None) and parameter != "return":
                 yield name, f"--{parameter.replace('_', '-')}"
@@ -93,10 +93,10 @@ def test_a_range_is_compared_with_the_rows_before_it_is_built(command, here, ala
 
 @given(st.integers(1, 60), st.integers(0, 60), st.integers(1, 9))
 def test_a_range_holds_both_ends(first, more, step):
-    assert list(numbers_of_clusters(f"{first}")) == [first]
-    assert list(numbers_of_clusters(f"{first}:{first + more}")) == [*range(first, first + more + 1)]
+    assert list(parse_clusters(f"{first}")) == [first]
+    assert list(parse_clusters(f"{first}:{first + more}")) == [*range(first, first + more + 1)]
     wanted = [k for k in range(first, first + more + 1) if (k - first) % step == 0]
-    assert list(numbers_of_clusters(f"{first}:{first + more}:{step}")) == wanted
+    assert list(parse_clusters(f"{first}:{first + more}:{step}")) == wanted
 
 
 @pytest.mark.parametrize(

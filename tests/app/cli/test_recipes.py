@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from lloydformer import plots
+from lloydformer.app.cli import recipes as page
+from lloydformer.app.cli import terminal
 from lloydformer.circuits import recipes
-from lloydformer.cli import recipes as page
-from lloydformer.cli import terminal
 
 
 def test_the_file_holds_the_diagram(command, tmp_path):

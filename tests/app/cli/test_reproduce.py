@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from lloydformer.cli import reproduce
-from lloydformer.paper import page
-from lloydformer.paper.artefact import Artefact, Picture, TextTable
-from lloydformer.paper.labels import LABELS
-from lloydformer.paper.verdict import Tolerance, beyond, claim, judged, number
+from lloydformer.app.cli import reproduce
+from lloydformer.paper import pages
+from lloydformer.paper.artefact import LABELS, Artefact, Picture, TextTable
+from lloydformer.paper.verdict import Tolerance, beyond, claim, judge, number
 
 
 def drawn(name: str) -> Picture:
@@ -23,9 +22,9 @@ def drawn(name: str) -> Picture:
 QUICK = Artefact(
     "one", ("tab:one",), "One", "A number.",
     pieces=lambda scope: {"only": lambda: {"value": 5.0 + scope.seed}},
-    result=lambda found: {"rows": {"a": [found["only"]["value"]]}},
+    combine=lambda found: {"rows": {"a": [found["only"]["value"]]}},
     verdicts=lambda result: [
-        claim("It is five.", "sec:one", "it is", judged(result["rows"]["a"][0] == 5.0), "A note."),
+        claim("It is five.", "sec:one", "it is", judge(result["rows"]["a"][0] == 5.0), "A note."),
         number("a", "tab:one", 5.0, result["rows"]["a"][0], Tolerance(0.1, "A reason.")),
         beyond("And six?", "no"),
     ],
@@ -44,8 +43,8 @@ LOST = replace(QUICK, label="two", pieces=lambda scope: {"only": missing})
 @pytest.fixture
 def labels(monkeypatch):
     known = {"one": QUICK, "two": LOST}
-    for module in (reproduce, page):
-        monkeypatch.setattr(module, "artefact", known.__getitem__)
+    for module in (reproduce, pages):
+        monkeypatch.setattr(module, "load_artefact", known.__getitem__)
     monkeypatch.setattr(reproduce, "LABELS", tuple(known))
 
 
@@ -99,7 +98,7 @@ def test_missing_data_stop_their_label_only(command, tmp_path):
 @pytest.mark.usefixtures("labels")
 def test_several_labels_end_with_all_of_them_together(command, tmp_path, monkeypatch):
     known = {"one": QUICK, "three": replace(QUICK, label="three")}
-    monkeypatch.setattr(reproduce, "artefact", known.__getitem__)
+    monkeypatch.setattr(reproduce, "load_artefact", known.__getitem__)
     monkeypatch.setattr(reproduce, "LABELS", tuple(known))
     status, out, _ = command("reproduce", "all", "-o", str(tmp_path))
     assert status == 0

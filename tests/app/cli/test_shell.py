@@ -4,18 +4,21 @@ import json
 import re
 import subprocess
 import sys
-from importlib.metadata import version
+import tomllib
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from lloydformer import engines
+from lloydformer.app.cli import app, doctor, terminal
+from lloydformer.app.jobs import doctor as examination
 from lloydformer.circuits import recipes
-from lloydformer.cli import app, doctor, terminal
-from lloydformer.jobs import doctor as examination
-from lloydformer.jobs import hardware
-from lloydformer.storage.overwrite import refuse_to_overwrite
+from lloydformer.data.storage.atomic_files import refuse_to_overwrite
+from lloydformer.engines import native
+from lloydformer.engines.cuda import backend
 
 WRONG = {
     "unknown command": (["nonsense"], "No such command 'nonsense'"),
@@ -66,7 +69,7 @@ def test_every_public_recipe_is_known(command):
 def test_the_table_of_recipes_fits_into_80_columns(command, monkeypatch):
     narrow = terminal.Terminal(width=80, force_terminal=True, highlight=False)
     monkeypatch.setattr(terminal, "stdout", narrow)
-    monkeypatch.setattr("lloydformer.cli.recipes.stdout", narrow)
+    monkeypatch.setattr("lloydformer.app.cli.recipes.stdout", narrow)
     assert "Enc-SA:" not in command("recipes")[1]  # a record, one value a line
 
 
@@ -111,7 +114,7 @@ def test_errors_end_a_command_with_one_line(command, monkeypatch, error, status,
     def fail():
         raise error
 
-    monkeypatch.setattr(doctor, "examine", fail)
+    monkeypatch.setattr(doctor, "examine_packages", fail)
     found, out, err = command("doctor")
     assert (found, out) == (status, "")
     assert line in err
@@ -124,7 +127,7 @@ def test_errors_end_a_command_with_one_line(command, monkeypatch, error, status,
     ids=["numpy", "torch", "beyond 64 bits"],
 )
 def test_missing_memory_is_one_line(command, monkeypatch, allocate):
-    monkeypatch.setattr(doctor, "examine", allocate)
+    monkeypatch.setattr(doctor, "examine_packages", allocate)
     check_complaint(command("doctor"), "not enough memory (")
 
 
@@ -132,14 +135,14 @@ def test_ctrl_c_is_status_130_without_a_traceback(command, monkeypatch):
     def stop():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(doctor, "examine", stop)
+    monkeypatch.setattr(doctor, "examine_packages", stop)
     status, out, err = command("doctor")
     assert (status, out) == (130, "")
     assert "Traceback" not in err
 
 
 def test_other_errors_are_ours_and_show_where(command, monkeypatch):
-    monkeypatch.setattr(doctor, "examine", lambda: 1 / 0)
+    monkeypatch.setattr(doctor, "examine_packages", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         command("doctor")
 
@@ -155,23 +158,57 @@ def test_doctor_names_what_is_missing_and_how_to_get_it(command, monkeypatch):
     assert ["no-such-thing", "missing"] in [line.split() for line in out.splitlines()]
 
 
+def test_doctor_knows_the_packages_of_the_project():
+    pages = Path(__file__).parents[3]
+    project = tomllib.loads((pages / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    def names(requirements):
+        return {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
+
+    assert {*examination.CORE} == names(project["dependencies"])
+    for_users = project["optional-dependencies"].keys() - {"all", "docs", "test", "gpu-test"}
+    assert {name: {*packages} for name, packages in examination.EXTRAS.items()} == {
+        name: names(project["optional-dependencies"][name]) for name in for_users
+    }
+
+
+def test_doctor_misses_triton_only_where_there_is_a_gpu(command, monkeypatch):
+    def version(package):
+        if package == "triton":
+            raise PackageNotFoundError(package)
+        return "1.0"
+
+    monkeypatch.setattr(examination, "version", version)
+    out = " ".join(command("doctor")[1].split())
+    assert "triton not installed; for NVIDIA GPUs only" in out
+    assert "nothing is missing" in out
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda number: "H200")
+    monkeypatch.setattr(backend, "describe_backend", lambda device: "kernels")
+    out = " ".join(command("doctor")[1].split())
+    assert "triton missing" in out
+    assert 'for gpu: pip install "lloydformer[gpu]"' in out
+
+
 def test_doctor_says_when_nothing_is_missing(command):
     assert "nothing is missing" in command("doctor")[1]
 
 
 def test_doctor_names_the_engine_and_its_instructions(command, monkeypatch):
-    monkeypatch.setattr(hardware, "instruction_set", lambda: "avx2")
+    monkeypatch.setattr(native, "instruction_set", lambda: "avx2")
     out = " ".join(command("doctor")[1].split())
     assert "native (C++ kernels with avx2, CPU)" in out
 
 
 def test_doctor_says_what_it_costs_to_be_without_kernels(command, monkeypatch):
-    monkeypatch.setattr(hardware, "instruction_set", lambda: None)
+    monkeypatch.setattr(native, "instruction_set", lambda: None)
     monkeypatch.setattr(engines, "instruction_set", lambda: None)
     out = " ".join(command("doctor")[1].split())
     assert "native (not built)" in out
     assert 'engine="auto" is chunked' in out
-    assert f"takes about {hardware.SLOWER:.0f} times as long" in out
+    assert f"takes about {examination.SLOWER:.0f} times as long" in out
     assert "for the native engine: install a C++ compiler" in out
     assert "pip install --force-reinstall --no-deps lloydformer" in out
     assert "nothing is missing" not in out

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.learning.symmetric.export import export_symmetric
+from lloydformer.learning.export import export_symmetric
 from lloydformer.learning.symmetric.model import load_symmetric
 from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
 from lloydformer.learning.symmetric.training import train_symmetric
@@ -19,10 +19,11 @@ SMALL = ("train", "-d", "2", "-k", "3", "--points", "30", "--steps", "20", "--ba
 @pytest.fixture(autouse=True)
 def few_tasks(monkeypatch):
     """Score on 4 tasks in place of 320."""
-    from lloydformer.jobs import train
-    from lloydformer.learning.export import scores
+    from lloydformer.app.jobs import train
+    from lloydformer.learning.export import compare_runs
 
-    monkeypatch.setattr(train, "scores", lambda trained, device: scores(trained, device, 4, 2))
+    few = partial(compare_runs, n_tasks=4, n_steps=2)
+    monkeypatch.setattr(train, "compare_runs", few)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # hardly trained
@@ -90,14 +91,14 @@ def test_it_resumes(command, tmp_path):
 
 
 def test_ctrl_c_prints_what_is_done(command, tmp_path, monkeypatch):
-    from lloydformer.learning import training
+    from lloydformer.learning.trainer import GraphedTrainer
 
-    def advanced(program, work, inner=training._advanced):
-        if int(program.state.step) >= 10:
+    def advance(graphed, inner=GraphedTrainer.advance):
+        if int(graphed.trainer.state.step) >= 10:
             raise KeyboardInterrupt
-        return inner(program, work)
+        return inner(graphed)
 
-    monkeypatch.setattr(training, "_advanced", advanced)
+    monkeypatch.setattr(GraphedTrainer, "advance", advance)
     status, _, error = command(*SMALL, "-o", str(tmp_path / "o"))
     assert status == 130
     assert "stopped after step 10 of 20" in error
@@ -137,9 +138,9 @@ def small_card(tmp_path):
 
 @pytest.fixture
 def few_scores(monkeypatch):
-    from lloydformer.jobs import train_like
+    from lloydformer.app.jobs import train
 
-    monkeypatch.setattr(train_like, "export_symmetric", partial(export_symmetric, n_tasks=2))
+    monkeypatch.setattr(train, "export_symmetric", partial(export_symmetric, n_tasks=2))
 
 
 def test_training_again_from_a_card_gives_the_same_numbers(

@@ -5,10 +5,10 @@ import json
 import pytest
 import torch
 
-from lloydformer.cli import terminal
-from lloydformer.cli import verify as page
-from lloydformer.jobs import verify as job
-from lloydformer.verify.finding import Finding, erratum
+from lloydformer.app.cli import terminal
+from lloydformer.app.cli import verify as page
+from lloydformer.app.jobs import verify as job
+from lloydformer.paper.verify.finding import Finding, PrintedAndRepaired, judge_erratum
 
 
 def findings():
@@ -17,9 +17,9 @@ def findings():
         Finding(f"thm:{i}", "the circuit is the algorithm " * 4, 60, 1e-13, 0, holds=True)
         for i in range(job.N_STATEMENTS - len(job.ERRATA))
     ]
-    wrong = [0.5] * 58 + [0.0] * 2
+    wrong = PrintedAndRepaired([0.5] * 58 + [0.0] * 2, [0.0])
     return found + [
-        erratum(i, "error", "a sign is wrong " * 6, wrong, [0.0]) for i in range(len(job.ERRATA))
+        judge_erratum(i, "error", "a sign is wrong " * 6, wrong) for i in range(len(job.ERRATA))
     ]
 
 
@@ -60,7 +60,7 @@ def test_what_does_not_hold_is_named(command, monkeypatch, screen):
 
 
 def test_groups_hold_every_statement_once():
-    groups = job.grouped(findings())
+    groups = job.group_findings(findings())
     assert sum(map(len, groups.values())) == job.N_STATEMENTS
     assert tuple(s for group in job.GROUPS.values() for s in group) == job.STATEMENTS
 

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import * as interpreter from "../../src/lloydformer/explorer/page/interpreter/index.js";
+import * as interpreter from "../../../src/lloydformer/app/explorer/page/interpreter/index.js";
 import { compared } from "./golden_compare.mjs";
 
 const folder = process.argv[2];

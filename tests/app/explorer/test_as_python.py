@@ -11,7 +11,7 @@ from golden_traces import live_variants, random_recipes, with_random_parameters
 from javascript import evaluate, needs_node
 
 from lloydformer.circuits.serialise import deserialise
-from lloydformer.verify.problems import draw
+from lloydformer.paper.verify.problems import draw
 
 pytestmark = needs_node
 
@@ -41,9 +41,11 @@ INTERVENTIONS = (
     [],
     [{"kind": "ablate", "name": "layers.*.decoder_self.output"}],
     [{"kind": "freeze", "name": "layers.*.decoder_cross.attention", "layer": 0}],
-    [{"kind": "ablate", "name": "layers.1.decoder_tokens", "subspace": "assignment"},
-     {"kind": "set", "name": "layers.0.decoder_self.attention", "rows": np.eye(3).tolist()}],
-)  # fmt: skip
+    [
+        {"kind": "ablate", "name": "layers.1.decoder_tokens", "subspace": "assignment"},
+        {"kind": "set", "name": "layers.0.decoder_self.attention", "rows": np.eye(3).tolist()},
+    ],
+)
 
 
 def accepted(recipe):
@@ -62,9 +64,14 @@ def states():
     found = []
     for i, recipe in enumerate(filter(accepted, [*shipped, *mixed])):
         problem = draw(rng, "uniform", n=(8, 14), d=(2, 3), k=(3, 3))
-        found.append({"recipe": recipe, "points": problem.points.tolist(),
-                      "centers": problem.centers.tolist(),
-                      "interventions": INTERVENTIONS[i % len(INTERVENTIONS)]})  # fmt: skip
+        found.append(
+            {
+                "recipe": recipe,
+                "points": problem.points.tolist(),
+                "centers": problem.centers.tolist(),
+                "interventions": INTERVENTIONS[i % len(INTERVENTIONS)],
+            }
+        )
     return found
 
 

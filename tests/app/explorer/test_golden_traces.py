@@ -11,11 +11,11 @@ from golden_traces import compared
 from javascript import CHROMIUM, needs_javascript
 
 from lloydformer.circuits.recipes import MAKERS
-from lloydformer.verify.problems import CONTINUOUS, FAMILIES, HARD
+from lloydformer.paper.verify.problems import CONTINUOUS, FAMILIES, HARD
 
 pytestmark = needs_javascript
+# Problems of every recipe, and recipes with random parts.
 AMOUNTS = [(len((*FAMILIES, *HARD)), 100), pytest.param((20, 200), marks=pytest.mark.long)]
-"""Problems of every recipe, and recipes with random parts."""
 
 
 @pytest.fixture(scope="module", params=AMOUNTS, ids=["every family", "many"])
@@ -35,9 +35,20 @@ def ran(cases):
 def test_there_are_enough_cases(cases, amounts):
     n_problems, n_random = amounts
     names = {case["name"] for case in cases if not case["name"].startswith("random")}
-    assert names >= {"lloyd", "lloyd_dot", "spherical", "soft", "trimmed", "robust", "medoids",
-                     "soft_dot", "robust_lifted", "lloyd_binary", "symmetric",
-                     "learned"}  # fmt: skip
+    assert names >= {
+        "lloyd",
+        "lloyd_dot",
+        "spherical",
+        "soft",
+        "trimmed",
+        "robust",
+        "medoids",
+        "soft_dot",
+        "robust_lifted",
+        "lloyd_binary",
+        "symmetric",
+        "learned",
+    }
     assert len(cases) == n_problems * len(names) + n_random
     assert all(c["refusal"] is None for c in cases if c["name"] in names)
     assert 0.3 < sum(c["name"].startswith("random") for c in ran(cases)) / n_random < 0.8
@@ -86,8 +97,11 @@ def test_plain_algorithms_are_equal(cases, amounts):
     known = [c for c in ran(cases) if c["name"] in MAKERS]
     assert [c["name"] for c in known if c["identified"] != c["name"]] == []
     assert [c["name"] for c in known if (c["algorithm"] is None) != (c["plain"] is None)] == []
-    off = [(c["name"], c["family"], c["plainOff"]) for c in known
-           if c["plain"] and max(map(float, c["plainOff"])) > 1e-9]  # fmt: skip
+    off = [
+        (c["name"], c["family"], c["plainOff"])
+        for c in known
+        if c["plain"] and max(map(float, c["plainOff"])) > 1e-9
+    ]
     assert off == []
     assert sum(c["plain"] is not None for c in known) > 9 * amounts[0]
 

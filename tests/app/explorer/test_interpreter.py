@@ -6,9 +6,9 @@ import torch
 from javascript import PAGE, evaluate, needs_node
 
 import lloydformer as lf
+from lloydformer.app.explorer.catalogue import build_menu
 from lloydformer.circuits.serialise import PARTS, serialise
 from lloydformer.circuits.subspaces import ASSIGNMENT
-from lloydformer.explorer.menu import menu
 from lloydformer.numerics import noise
 
 pytestmark = needs_node
@@ -46,8 +46,11 @@ def test_noise_is_pythons_draw_for_draw():
     const {{ uniform, gumbel }} = await import("{PAGE.as_uri()}/interpreter/noise.js");
     say([uniform(...given), gumbel(...given)].map((each) => [...each.data]));
     """
-    for seed, layer, head in [(0, 0, "decoder_cross"), (2**32 + 7, 300, "affinity"),
-                              (2**53 - 1, 3, "encoder_self")]:  # fmt: skip
+    for seed, layer, head in [
+        (0, 0, "decoder_cross"),
+        (2**32 + 7, 300, "affinity"),
+        (2**53 - 1, 3, "encoder_self"),
+    ]:
         uniform, gumbel = evaluate(code, [seed, layer, head, 5, 40])
         rows = torch.arange(40)
         wanted = noise.uniform(seed, layer, head, 5, rows).flatten().tolist()
@@ -62,9 +65,12 @@ def test_patches_have_the_meaning_of_pythons(points):
         {"kind": "ablate", "name": "layers.1.decoder_self.output"},
         {"kind": "ablate", "name": "layers.2.encoder_tokens", "subspace": "assignment"},
         {"kind": "freeze", "name": "layers.*.encoder_cross.attention", "layer": 0},
-        {"kind": "set", "name": "layers.2.decoder_cross.attention",
-         "rows": np.full((3, 17), 1 / 17).tolist()},
-    ]  # fmt: skip
+        {
+            "kind": "set",
+            "name": "layers.2.decoder_cross.attention",
+            "rows": np.full((3, 17), 1 / 17).tolist(),
+        },
+    ]
     code = """
     const [, trace] = run(recipes.lloyd, given);
     const rows = (matrix) => matrix.map((row) => [...row]);
@@ -132,7 +138,7 @@ def test_an_unknown_part_and_wrong_data_are_refused_in_pythons_words(points):
 
 
 def test_parts_name_the_algorithm():
-    heads = {slot["slot"]: slot["heads"] for slot in menu() if "heads" in slot}
+    heads = {slot["slot"]: slot["heads"] for slot in build_menu() if "heads" in slot}
     (trim,) = (c["part"] for c in heads["decoder_cross"] if c["title"] == "trimmed")
     code = """
     const { identify, withPart } = interpreter;

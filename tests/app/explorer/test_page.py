@@ -9,8 +9,18 @@ import torch
 
 import lloydformer as lf
 
-RECIPES = ("lloyd", "lloyd_dot", "spherical", "soft", "trimmed", "robust", "medoids", "soft_dot",
-           "robust_lifted", "lloyd_binary")  # fmt: skip
+RECIPES = (
+    "lloyd",
+    "lloyd_dot",
+    "spherical",
+    "soft",
+    "trimmed",
+    "robust",
+    "medoids",
+    "soft_dot",
+    "robust_lifted",
+    "lloyd_binary",
+)
 N_LAYERS = 10
 
 
@@ -137,7 +147,11 @@ def test_looking_at_a_point_marks_it_in_every_matrix(explore):
         "maps => maps.map(m => [m.dataset.map, m.querySelectorAll('i.row').length])",
     )
     assert {name for name, rows in marked if rows == 1} == {
-        "queries", "scores", "attention", "output"}  # fmt: skip
+        "queries",
+        "scores",
+        "attention",
+        "output",
+    }
     thumbs = page.page.eval_on_selector_all(
         ".layer .thumb-marks", "all => all.map(g => g.children.length)"
     )

@@ -44,8 +44,10 @@ def test_a_file_of_100_000_rows_and_one_of_garbage(page, tmp_path):
     many, garbage = tmp_path / "many.csv", tmp_path / "garbage.csv"
     many.write_text("".join(f"{i},{i % 7}\n" for i in range(100_000)))
     garbage.write_bytes(bytes(range(256)) * 50)
-    for path, sentence in ((many, "Found 100,000 lines; this page takes at most"),
-                           (garbage, "Line ")):  # fmt: skip
+    for path, sentence in (
+        (many, "Found 100,000 lines; this page takes at most"),
+        (garbage, "Line "),
+    ):
         page.page.set_input_files('[aria-label="Upload points as CSV"]', path)
         page.page.wait_for_function(
             "words => document.querySelector('.csv-words').textContent.startsWith(words)",

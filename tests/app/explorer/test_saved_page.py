@@ -3,7 +3,7 @@
 import pytest
 from explorer_page import Explorer
 
-from lloydformer.explorer.page_files import self_contained
+from lloydformer.app.explorer.page_files import build_single_file
 
 pytestmark = pytest.mark.long
 
@@ -51,7 +51,7 @@ def test_the_page_in_one_file_runs_and_saves_itself(explore, from_disk, tmp_path
 def test_what_the_command_writes(from_disk, tmp_path):
     path = tmp_path / "page.html"
     points = [[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0]]
-    path.write_text(self_contained({"points": points, "centers": points[1:3]}), encoding="utf-8")
+    path.write_text(build_single_file({"points": points, "centers": points[1:3]}), encoding="utf-8")
     assert path.stat().st_size < MOST_BYTES
     page = from_disk(path)
     page.step()

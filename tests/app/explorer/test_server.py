@@ -7,7 +7,7 @@ from urllib.request import urlopen
 import pytest
 from small_page import make_small_page
 
-from lloydformer.explorer.server import HOST, serving
+from lloydformer.app.explorer.server import HOST, serve_page
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def small_page(tmp_path):
 
 @pytest.fixture
 def server(small_page):
-    with serving({"points": [[1.0, 2.0]]}, folder=small_page) as running:
+    with serve_page({"points": [[1.0, 2.0]]}, folder=small_page) as running:
         yield running
 
 
@@ -55,4 +55,4 @@ def test_a_port_in_use_is_named(small_page):
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ValueError, match=f"--port: found {port}, which cannot be used"):
-            serving({}, port, small_page).__enter__()
+            serve_page({}, port, small_page).__enter__()

@@ -19,8 +19,10 @@ def test_the_file_is_what_the_script_records(name):
 
 
 def test_lloyd_fails_where_the_others_do_not():
-    ends = {name: {run["name"]: run["objective"][-1] for run in read(FOLDER / f"{name}.js")["runs"]}
-            for name in RECORDED}  # fmt: skip
+    ends = {
+        name: {run["name"]: run["objective"][-1] for run in read(FOLDER / f"{name}.js")["runs"]}
+        for name in RECORDED
+    }
     assert ends["learned"]["learned"] < 0.5 * ends["learned"]["lloyd"]
     assert ends["learned"]["symmetric"] < 0.5 * ends["learned"]["lloyd"]
     assert ends["relocation"]["relocating"] < 0.5 * ends["relocation"]["lloyd"]

@@ -10,7 +10,7 @@ import lloydformer
 ROOT = Path(lloydformer.__file__).parent
 SOURCES = {
     str(path.relative_to(ROOT)): path
-    for room in ("jobs", "cli")
+    for room in ("app/jobs", "app/cli")
     for path in sorted((ROOT / room).rglob("*.py"))
 }
 

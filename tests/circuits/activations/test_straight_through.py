@@ -28,9 +28,17 @@ from lloydformer.circuits.scores import DotProduct
 from lloydformer.circuits.subspaces import POSITION, Space
 
 HARD = [
-    LimitingSoftmax(), LimitingSoftmax("first"), Gumbel(), Ranked(), Ranked(1), FirstOfEquals(),
-    Lots(), NormMax(keep=0.6), NormMax(0.5), TopK(1),
-]  # fmt: skip
+    LimitingSoftmax(),
+    LimitingSoftmax("first"),
+    Gumbel(),
+    Ranked(),
+    Ranked(1),
+    FirstOfEquals(),
+    Lots(),
+    NormMax(keep=0.6),
+    NormMax(0.5),
+    TopK(1),
+]
 SOFT = [Softmax(0.7), Softmax(30.0), Gumbel(0.5), Sparsemax(0.4), Linear()]
 rows = st.lists(st.integers(1, 40).map(lambda i: i / 4), min_size=3, max_size=7)
 

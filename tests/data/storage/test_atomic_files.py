@@ -5,23 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from lloydformer.storage import atomic
-from lloydformer.storage.atomic import check_writable
+from lloydformer.data.storage import atomic_files
+from lloydformer.data.storage.atomic_files import check_writable
 
 
-def test_write_whole_writes(tmp_path):
+def test_a_new_file_is_written(tmp_path):
     path = tmp_path / "new" / "page.html"
-    atomic.write_whole(path, "ℓ2")
+    atomic_files.atomic_write_text(path, "ℓ2")
     assert path.read_text(encoding="utf-8") == "ℓ2"
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_write_whole_keeps_the_old_file_after_an_error(tmp_path, monkeypatch):
+def test_the_old_file_stays_after_an_error(tmp_path, monkeypatch):
     path = tmp_path / "page.html"
     path.write_text("old")
-    monkeypatch.setattr(atomic.os, "fsync", lambda handle: (_ for _ in ()).throw(OSError("full")))
+    monkeypatch.setattr(
+        atomic_files.os, "fsync", lambda handle: (_ for _ in ()).throw(OSError("full"))
+    )
     with pytest.raises(OSError, match="full"):
-        atomic.write_whole(path, "new")
+        atomic_files.atomic_write_text(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -34,15 +36,15 @@ def test_files_of_killed_processes_are_removed_by_the_next_write(tmp_path: Path)
     ours, others = [".page.html.0123abcd"], [".page.html.swp", ".other.html.0123abcd"]
     for name in (*ours, *others):
         (tmp_path / name).write_text("half")
-    atomic.write_whole(tmp_path / "page.html", "new")
+    atomic_files.atomic_write_text(tmp_path / "page.html", "new")
     assert names(tmp_path) == {"page.html", *others}
 
 
 def test_files_of_running_processes_stay(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
-    with atomic.replacing(path) as file:
+    with atomic_files.atomic_write(path) as file:
         file.write(b"first")
-        atomic.write_whole(path, "second")
+        atomic_files.atomic_write_text(path, "second")
         assert len(names(tmp_path)) == 2
     assert path.read_text() == "first"  # the last one to end wins
     assert names(tmp_path) == {"page.html"}
@@ -59,7 +61,7 @@ def test_check_writable(tmp_path: Path) -> None:
 def test_permissions_are_those_of_new_files(tmp_path: Path, mask: int) -> None:
     before = os.umask(mask)
     try:
-        atomic.write_whole(tmp_path / "file", "words")
+        atomic_files.atomic_write_text(tmp_path / "file", "words")
     finally:
         os.umask(before)
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o666 & ~mask
@@ -67,11 +69,11 @@ def test_permissions_are_those_of_new_files(tmp_path: Path, mask: int) -> None:
 
 def test_output_must_not_be_in_the_data(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    atomic.check_apart(tmp_path / "labels.csv", str(tmp_path / "data"))
+    atomic_files.check_apart(tmp_path / "labels.csv", str(tmp_path / "data"))
     with pytest.raises(ValueError, match="data is the folder of the data; pass another --output"):
-        atomic.check_apart(tmp_path / "data" / "labels.csv", str(tmp_path / "data"))
+        atomic_files.check_apart(tmp_path / "data" / "labels.csv", str(tmp_path / "data"))
     with pytest.raises(ValueError, match=r"one\.csv is the data; pass another --output"):
-        atomic.check_apart(tmp_path / "data" / ".." / "one.csv", str(tmp_path / "one.csv"))
+        atomic_files.check_apart(tmp_path / "data" / ".." / "one.csv", str(tmp_path / "one.csv"))
 
 
 def test_a_folder_that_cannot_be_listed_is_written_to(tmp_path, monkeypatch):
@@ -80,5 +82,5 @@ def test_a_folder_that_cannot_be_listed_is_written_to(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "iterdir", refuse)
-        atomic.write_whole(tmp_path / "page.html", "new")
+        atomic_files.atomic_write_text(tmp_path / "page.html", "new")
     assert (tmp_path / "page.html").read_text() == "new"

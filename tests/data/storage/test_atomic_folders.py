@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lloydformer.storage import whole_folder
-from lloydformer.storage.swap import swap
-from lloydformer.storage.whole_folder import filling
+from lloydformer.data.storage import atomic_folders
+from lloydformer.data.storage.atomic_folders import atomic_folder, exchange
 
 FILES = ("one", "two", "inner/t*", "last")
 
@@ -17,11 +16,11 @@ FILES = ("one", "two", "inner/t*", "last")
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """Both ways to replace files; the first one needs a system that can exchange folders."""
     if request.param == "file by file":
-        monkeypatch.setattr(whole_folder, "swap", lambda one, other: False)
+        monkeypatch.setattr(atomic_folders, "exchange", lambda one, other: False)
     else:
         for name in ("a", "b"):
             (tmp_path / name).mkdir()
-        if not swap(tmp_path / "a", tmp_path / "b"):
+        if not exchange(tmp_path / "a", tmp_path / "b"):
             pytest.skip("this system cannot exchange folders")
         for name in ("a", "b"):
             (tmp_path / name).rmdir()
@@ -37,7 +36,7 @@ def content(folder: Path) -> dict[str, str | None]:
 
 
 def run(folder: Path, text: str, *names: str, force: bool = True) -> None:
-    with filling(folder, FILES, force=force) as temporary:
+    with atomic_folder(folder, FILES, force=force) as temporary:
         for name in names:
             (temporary / name).parent.mkdir(exist_ok=True)
             (temporary / name).write_text(text)
@@ -45,7 +44,7 @@ def run(folder: Path, text: str, *names: str, force: bool = True) -> None:
 
 def test_a_new_folder_appears_with_all_its_files(tmp_path: Path) -> None:
     goal = tmp_path / "deep" / "new"
-    with filling(goal, FILES) as folder:
+    with atomic_folder(goal, FILES) as folder:
         (folder / "inner").mkdir()
         (folder / "inner" / "one").write_text("1")
         assert not goal.parent.exists()
@@ -89,9 +88,9 @@ def test_a_file_that_comes_during_the_exchange_stays(
 
     def late(one: Path, other: Path) -> bool:
         (out / "late").write_text("mine")
-        return swap(one, other)
+        return exchange(one, other)
 
-    monkeypatch.setattr(whole_folder, "swap", late)
+    monkeypatch.setattr(atomic_folders, "exchange", late)
     run(out, "new", "last")
     assert content(out) == {"late": "mine", "last": "new"}
 
@@ -133,7 +132,7 @@ def test_after_an_error_the_folder_is_unchanged(
     before = content(tmp_path)
 
     def half() -> None:
-        with filling(goal, FILES) as folder:
+        with atomic_folder(goal, FILES) as folder:
             (folder / "one").write_text("half")
             raise error
 
@@ -143,7 +142,7 @@ def test_after_an_error_the_folder_is_unchanged(
 
 
 def test_a_failed_write_names_the_folder(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="out") as error, filling(tmp_path / "out", FILES):
+    with pytest.raises(OSError, match="out") as error, atomic_folder(tmp_path / "out", FILES):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert error.value.filename == str(tmp_path / "out")
 
@@ -154,7 +153,7 @@ def test_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
     for folder in left:
         folder.mkdir(parents=True)
         (folder / "half").write_text("old")
-    with filling(out, FILES, force=True) as running:
+    with atomic_folder(out, FILES, force=True) as running:
         (running / "last").write_text("first")
         run(out, "second", "last")
         assert running.exists()  # its process is alive

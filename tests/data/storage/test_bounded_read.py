@@ -9,24 +9,24 @@ import pytest
 from time_limit import time_limit
 
 import lloydformer as lf
-from lloydformer.cli import app
+from lloydformer.app.cli import app
+from lloydformer.app.jobs.bench import result as bench
+from lloydformer.app.jobs.check import load_recipe
+from lloydformer.data.storage import bounded_read
+from lloydformer.data.storage.bounded_read import read_json, read_whole, tensor_limit
 from lloydformer.estimators import Clusterer
-from lloydformer.jobs.bench import result as bench
-from lloydformer.jobs.check import load_recipe
-from lloydformer.learning.cards import located, read_card
-from lloydformer.paper import run
-from lloydformer.storage import bounded_read
-from lloydformer.storage.bounded_read import read_bounded, read_json, tensor_limit
+from lloydformer.learning.pretrained import read_card
+from lloydformer.paper import reproduce
 
 READERS = {
     "a model": ("config.json", lambda path: Clusterer.from_pretrained(path.parent)),
     "a model to replace": (
         "config.json", lambda path: lf.KMeans(3).save_pretrained(path.parent, force=True),
     ),
-    "a card": ("mine.json", lambda path: read_card(*located(path))),
+    "a card": ("mine.json", read_card),
     "a recipe": ("recipe.json", lambda path: load_recipe(str(path))),
-    "a benchmark": ("result.json", bench.load),
-    "a result": ("comp-alg.json", lambda path: run.load_result(path.parent, "comp-alg")),
+    "a benchmark": ("result.json", bench.load_result),
+    "a result": ("comp-alg.json", lambda path: reproduce.load_result(path.parent, "comp-alg")),
     "points as CSV": ("points.csv", lf.data.open),
     "points as NPY": ("points.npy", lf.data.open),
     "points as NPZ": ("points.npz", lf.data.open),
@@ -114,7 +114,7 @@ def test_the_limit_of_tensors_is_within_the_memory():
 
 
 def test_a_model_that_could_not_be_read_is_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("lloydformer.storage.model_folder.JSON_LIMIT", 500)
+    monkeypatch.setattr("lloydformer.data.storage.model_folder.JSON_LIMIT", 500)
     with pytest.raises(ValueError, match=r"characters of settings and names, more than are read"):
         lf.KMeans(2).save_pretrained(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
@@ -125,9 +125,9 @@ def test_sizes_and_levels_up_to_the_limits_are_read(tmp_path):
     text = "[" * 100 + "]" * 100
     path.write_text(text)
     assert read_json(path) == json.loads(text)
-    assert read_bounded(path, 200) == text.encode()
+    assert read_whole(path, 200) == text.encode()
     with pytest.raises(ValueError, match=r"a.json: holds 200 bytes; at most 199 are read"):
-        read_bounded(path, 199)
+        read_whole(path, 199)
     path.write_text("[" * 101 + "]" * 101)
     with pytest.raises(ValueError, match="more than 100 levels"):
         read_json(path)
@@ -136,7 +136,7 @@ def test_sizes_and_levels_up_to_the_limits_are_read(tmp_path):
 def test_a_small_file_takes_little_memory(tmp_path):
     (tmp_path / "a").write_bytes(bytes(100))
     tracemalloc.start()
-    assert read_bounded(tmp_path / "a", 1 << 40) == bytes(100)
+    assert read_whole(tmp_path / "a", 1 << 40) == bytes(100)
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
     tracemalloc.stop()
 
@@ -147,7 +147,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
     small = os.stat_result((*os.stat(path)[:6], 100, *os.stat(path)[7:]))
     monkeypatch.setattr(bounded_read.os, "fstat", lambda descriptor: small)
     with pytest.raises(ValueError, match=r"a.json: grew while it was read"):
-        read_bounded(path, 200)
+        read_whole(path, 200)
 
 
 @pytest.mark.parametrize("arguments", [["reproduce", "comp-alg", "-o", "."], ["check", "r.json"]])

@@ -5,8 +5,8 @@ from hashlib import sha256
 
 import pytest
 
-from lloydformer.storage import atomic, card_and_weights
-from lloydformer.storage.card_and_weights import read_weights, write_card_and_weights
+from lloydformer.data.storage import model_folder
+from lloydformer.data.storage.model_folder import read_weights, write_card_and_weights
 
 OLD, NEW = b"old weights", b"new weights"
 
@@ -64,7 +64,7 @@ def _replace_once(replace):
 
 def test_an_interrupt_after_the_card_keeps_its_weights(path, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(atomic, "sweep_hidden", break_off)
+        patched.setattr(model_folder, "remove_stale", break_off)
         with pytest.raises(KeyboardInterrupt):
             write(path, NEW)
     assert read(path) == NEW
@@ -73,7 +73,7 @@ def test_an_interrupt_after_the_card_keeps_its_weights(path, monkeypatch):
 @pytest.mark.parametrize("weights", [OLD, NEW])
 def test_an_error_before_the_card_leaves_the_old_ones(path, monkeypatch, weights):
     with monkeypatch.context() as patched:
-        patched.setattr(card_and_weights, "write_whole", break_off)
+        patched.setattr(model_folder, "atomic_write_text", break_off)
         with pytest.raises(KeyboardInterrupt):
             write(path, weights)
     assert read(path) == OLD
@@ -83,7 +83,7 @@ def test_an_error_before_the_card_leaves_the_old_ones(path, monkeypatch, weights
 def test_a_second_write_of_the_same_weights_can_be_broken_off(path, monkeypatch):
     break_off_after_the_card(path, monkeypatch)
     with monkeypatch.context() as patched:
-        patched.setattr(card_and_weights.os, "fsync", lose)
+        patched.setattr(model_folder.os, "fsync", lose)
         with pytest.raises(KeyboardInterrupt):
             write(path, NEW, "again")
         assert read(path) == NEW

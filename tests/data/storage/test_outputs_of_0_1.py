@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import lloydformer as lf
+from lloydformer.app.jobs.fit.settings import PredictSettings
+from lloydformer.app.jobs.predict import PredictJob
 from lloydformer.circuits.serialise import deserialise
-from lloydformer.data.table_options import TableOptions
-from lloydformer.jobs.fit.saved_model import load_columns, load_model, open_for_model
 from lloydformer.learning import Run, Settings, Tasks, load, train
 
 FOLDER = Path(__file__).parent / "outputs_0_1"
@@ -21,12 +21,13 @@ SETTINGS = Settings(
 RECIPES = json.loads((FOLDER / "recipes.json").read_text(encoding="utf-8"))["recipes"]
 
 
-def test_a_fit_predicts_its_labels():
-    model = load_model(FOLDER / "fit")
-    columns = load_columns(FOLDER / "fit", model)
-    _, points = open_for_model(model, columns, str(FOLDER / "points.csv"), TableOptions())
-    written = np.loadtxt(FOLDER / "fit" / "labels.csv", delimiter=",", skiprows=1)
-    np.testing.assert_array_equal(model.predict(points), written[:, 1])
+def test_a_fit_predicts_its_labels(tmp_path):
+    data, path = str(FOLDER / "points.csv"), tmp_path / "labels.csv"
+    PredictJob(PredictSettings(model=FOLDER / "fit", data=data, output=path)).run()
+    before, now = (
+        np.loadtxt(p, delimiter=",", skiprows=1) for p in (FOLDER / "fit/labels.csv", path)
+    )
+    np.testing.assert_array_equal(now[:, 1], before[:, 1])
 
 
 def test_a_training_goes_on_to_the_same_weights(tmp_path):

@@ -8,7 +8,12 @@ import torch
 from cuda_on_cpu import need_compiler, need_gpu, same_bits, solve_batch_on_cpu
 
 import lloydformer as lf
-from lloydformer.engines.cuda.batch import Solved, shared_bytes, solve_batch, width_for
+from lloydformer.engines.cuda.batch import (
+    BatchSolution,
+    count_shared_bytes,
+    pad_width,
+    solve_batch,
+)
 from lloydformer.numerics.checks import allowed_spans
 from lloydformer.plans.lower import lower
 from lloydformer.solving.batch.by_tensors import ByTensors
@@ -27,7 +32,7 @@ def solve(request, tmp_path_factory):
 
     def on_gpu(x, starts, *given, backwards=False):
         solved = solve_batch(x.to("cuda:0"), starts.to("cuda:0"), *given)
-        return None if solved is None else Solved(*(tensor.cpu() for tensor in solved))
+        return None if solved is None else BatchSolution(*(tensor.cpu() for tensor in solved))
 
     return on_gpu
 
@@ -134,7 +139,7 @@ def test_the_kernel_declines_values(solve, rng, value):
 @pytest.fixture
 def on_gpu(solve, monkeypatch):
     """`fit_batch` as on a GPU that has the kernel."""
-    monkeypatch.setattr("lloydformer.solving.batch.fit.known_on_gpu", lambda *given: True)
+    monkeypatch.setattr("lloydformer.solving.batch.fit.has_gpu_kernel", lambda *given: True)
     monkeypatch.setattr("lloydformer.engines.cuda.batch.solve_batch", solve)
 
 
@@ -185,5 +190,5 @@ def test_outliers_take_no_digits_from_the_other_points(far, rng, on_gpu):
 
 
 def test_sizes_that_fit():
-    assert [width_for(d) for d in (1, 8, 9, 32, 33, 64)] == [8, 8, 16, 32, 64, 64]
-    assert 3 * (shared_bytes(512, 32, 10) + 1152) <= 228 * 1024  # three blocks a multiprocessor
+    assert [pad_width(d) for d in (1, 8, 9, 32, 33, 64)] == [8, 8, 16, 32, 64, 64]
+    assert 3 * (count_shared_bytes(512, 32, 10) + 1152) <= 228 * 1024

@@ -9,9 +9,8 @@ from cuda_on_cpu import lloyd_paths_on_cpu, need_compiler, need_gpu, same_bits
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lloydformer.engines.cuda.batch import declined
-from lloydformer.engines.cuda.paths import Paths, lloyd_paths
-from lloydformer.learning.lloyd import drawn_rows, lloyd_path
+from lloydformer.engines.cuda.batch import LloydPaths, has_bad_values, run_lloyd_paths
+from lloydformer.learning.lloyd import draw_rows, lloyd_path
 
 STEPS = 6
 
@@ -25,8 +24,8 @@ def kernel(request, tmp_path_factory):
     need_gpu()
 
     def on_gpu(x, starts, drawn, backwards=False):
-        found = lloyd_paths(x.cuda(), starts.cuda(), drawn.cuda())
-        return Paths(*(tensor.cpu() for tensor in found))
+        found = run_lloyd_paths(x.cuda(), starts.cuda(), drawn.cuda())
+        return LloydPaths(*(tensor.cpu() for tensor in found))
 
     return on_gpu
 
@@ -53,7 +52,7 @@ def run(kernel, x, starts, drawn):
 def drawing(kernel, x, starts, n_steps, seed=0):
     """The path of the kernel and that of `lloyd_step` in float64: empty clusters take points."""
     seeds = torch.tensor([seed])
-    drawn = drawn_rows(seeds, n_steps, (1, *starts.shape), x.shape[1])[:, 0]
+    drawn = draw_rows(seeds, torch.arange(n_steps), (1, *starts.shape), x.shape[1])[:, 0]
     _, *true = lloyd_path(x.double()[None], starts.double()[None], seeds, n_steps)
     return run(kernel, x, starts, drawn), torch.stack(true)[:, 0]
 
@@ -130,7 +129,7 @@ def test_values_that_cannot_be_used_are_told(kernel, value):
         bad = tensor.clone()
         bad[1, 2, 1] = value
         found = kernel(*((bad, starts) if tensor is x else (x, bad)), drawn)
-        assert declined(found.n_iter)
+        assert has_bad_values(found.n_iter)
         assert found.n_iter.tolist() == [STEPS, -1, STEPS]
         assert found.centers[:, 1].isnan().all()
         assert torch.equal(found.centers[:, ::2], good[:, ::2])

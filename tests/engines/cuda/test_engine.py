@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import lloydformer as lf
-import lloydformer.engines.cuda.robust_iterations as robust_iterations
+import lloydformer.engines.cuda.trimmed_robust as trimmed_robust
 from lloydformer.estimators.registry import ALGORITHMS
-from lloydformer.solving.descent import Descent
+from lloydformer.solving.iterations import PlanLoop
 
 pytestmark = [
     pytest.mark.gpu,
@@ -116,11 +116,9 @@ def test_thresholds_that_need_more_steps_are_found_on_the_gpu(rounds, monkeypatc
     given = {"n_clusters": 5, "init": X[:5], "inverse_temperature": 0.01, "max_iter": 30}
     here = lf.RobustKMeans(engine="chunked", **given).fit(X)
     on_host = []
-    by_host = Descent._one_iteration
-    monkeypatch.setattr(
-        Descent, "_one_iteration", lambda *given: on_host.append(1) or by_host(*given)
-    )
-    monkeypatch.setattr(robust_iterations, "_ROUNDS", rounds)
+    by_host = PlanLoop.advance
+    monkeypatch.setattr(PlanLoop, "advance", lambda *given: on_host.append(1) or by_host(*given))
+    monkeypatch.setattr(trimmed_robust, "_N_STEPS", rounds)
     there = lf.RobustKMeans(device="cuda", **given).fit(X)
     assert not on_host
     assert there.n_iter_ == here.n_iter_

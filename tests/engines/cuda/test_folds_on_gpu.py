@@ -4,18 +4,30 @@ import pytest
 import torch
 
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.leaves import leaf_rows
+from lloydformer.data.layout import leaf_rows
 from lloydformer.engines.chunked import Chunked, ChunkedSession
-from lloydformer.plans.assign import Measure
-from lloydformer.plans.medoids import Draw
-from lloydformer.plans.pruning import Parted, TwoNearest
-from lloydformer.plans.robust import Above, Best, Exponential, Sparse, Weighted, threshold
-from lloydformer.plans.seeding import Oversample
-from lloydformer.plans.selection import holding, radii
-from lloydformer.plans.soft import Shares
-from lloydformer.plans.splitting import Drawn, Draws, Errors, Halves
+from lloydformer.plans.assign import NearestDistances
+from lloydformer.plans.medoids import MedoidDraw
+from lloydformer.plans.relocating import (
+    ClusterErrors,
+    Halves,
+    NoiseDraws,
+    PointsByDistance,
+    SecondNearestSums,
+    TwoNearest,
+)
+from lloydformer.plans.robust import (
+    HighestScores,
+    RobustSums,
+    SoftmaxWeights,
+    SparsemaxWeights,
+    SumsAboveThreshold,
+    find_thresholds,
+)
+from lloydformer.plans.seeding import Oversampling
+from lloydformer.plans.soft import SoftSums
 from lloydformer.plans.symmetric import NearestCosts
-from lloydformer.plans.trimmed import Within
+from lloydformer.plans.trimmed import TrimmedSums, find_radii, target_masses
 
 pytestmark = [
     pytest.mark.gpu,
@@ -59,7 +71,7 @@ class Pair:
         found = []
         for device in ("cpu", "cuda", "cuda"):
             with self.opened(device) as session:
-                centers = session.layout.place(self.centers).to(self.x.dtype)
+                centers = session.layout.to_row_units(self.centers).to(self.x.dtype)
                 summary, state = ask(session, centers), session.state
                 columns = [state.known(name) for name in ("labels", "trimmed")]
                 parts = [part for part in (*summary, *columns) if part is not None]
@@ -110,7 +122,7 @@ def test_shares(size, dtype, weighted, gamma):
     # scores of the plain fold are rounded to the precision of the rows
     agree(
         Pair(*size, dtype, weighted),
-        lambda session, centers: without_level(session.fold(Shares(centers, gamma))),
+        lambda session, centers: without_level(session.fold(SoftSums(centers, gamma))),
         rtol=1e-5 if dtype == torch.float32 else 1e-9,
     )
 
@@ -121,9 +133,9 @@ def test_shares(size, dtype, weighted, gamma):
 def test_trimmed(size, dtype, weighted, keep):
 
     def ask(session, centers):
-        masses = session.fold(Measure(centers))[1]
-        radius = radii(session, holding(masses, keep), centers.dtype)
-        return radius, *session.fold(Within(radius)), *session.fold(Within(radius))
+        masses = session.fold(NearestDistances(centers))[1]
+        radius = find_radii(session, target_masses(masses, keep), centers.dtype)
+        return radius, *session.fold(TrimmedSums(radius)), *session.fold(TrimmedSums(radius))
 
     agree(Pair(*size, dtype, weighted), ask)
 
@@ -135,13 +147,13 @@ def test_robust(size, dtype, weighted):
 
     def ask(session, centers):
         k = len(centers)
-        session.fold(Measure(centers))
-        best, at_best = session.fold(Best(gamma, k))
-        above = session.fold(Above(gamma, best - 0.5))
-        tau = threshold(session, gamma, k)
-        sparse = session.fold(Weighted(Sparse(gamma, tau), k))
+        session.fold(NearestDistances(centers))
+        best, at_best = session.fold(HighestScores(gamma, k))
+        above = session.fold(SumsAboveThreshold(gamma, best - 0.5))
+        tau = find_thresholds(session, gamma, k)
+        sparse = session.fold(RobustSums(SparsemaxWeights(gamma, tau), k))
         radius = torch.full_like(best, 4.0 * size[1])
-        exponential = session.fold(Weighted(Exponential(gamma, best, radius), k))
+        exponential = session.fold(RobustSums(SoftmaxWeights(gamma, best, radius), k))
         return best, at_best, *above, *sparse, *exponential
 
     agree(Pair(*size, dtype, weighted), ask, rtol=1e-7)
@@ -150,20 +162,20 @@ def test_robust(size, dtype, weighted):
 def test_a_soft_cluster_without_shares_is_left_to_the_plain_fold():
     pair = Pair(500, 4, 3, torch.float32, False)
     pair.centers[2] = 4000.0
-    agree(pair, lambda session, centers: session.fold(Shares(centers, 50.0)), rtol=1e-4)
+    agree(pair, lambda session, centers: session.fold(SoftSums(centers, 50.0)), rtol=1e-4)
 
 
 @parametrized
 @pytest.mark.usefixtures("kernels_run")
 def test_splits(size, dtype, weighted):
-    draws = Draws(seed=2**40 + 3, layer=5, n_draws=3)
+    draws = NoiseDraws(seed=2**40 + 3, layer=5, n_draws=3)
 
     def ask(session, centers):
-        known = session.fold(Errors(centers))
+        known = session.fold(ClusterErrors(centers))
         place = torch.full((len(centers),), -1, device=centers.device)
         chosen = known[2].sort(descending=True, stable=True).indices[:3]
         place[chosen] = torch.arange(len(chosen), device=centers.device)
-        score, rows, points = session.fold(Drawn(place, len(chosen), draws))
+        score, rows, points = session.fold(PointsByDistance(place, len(chosen), draws))
         halves = session.fold(Halves(place, points.to(centers.dtype)))
         return *known, score.nan_to_num(neginf=-1e9), rows, points, *halves
 
@@ -179,7 +191,7 @@ def test_removals(size, dtype, weighted):
             return ()
         known = session.fold(TwoNearest(centers))
         candidates = torch.arange(0, len(centers), 2, device=centers.device)[:64]
-        parted = session.fold(Parted(candidates, len(centers)))
+        parted = session.fold(SecondNearestSums(candidates, len(centers)))
         return *known, *parted, session.state.column("second")
 
     agree(Pair(*size, dtype, weighted), ask)
@@ -191,8 +203,8 @@ def test_removals(size, dtype, weighted):
 def test_draws_of_medoids(size, dtype, weighted, separation):
 
     def ask(session, centers):
-        first = session.fold(Draw(centers, separation, 7, 2))
-        return *first, *session.fold(Draw(first[3].to(centers.dtype), separation, 7, 3))
+        first = session.fold(MedoidDraw(centers, separation, 7, 2))
+        return *first, *session.fold(MedoidDraw(first[3].to(centers.dtype), separation, 7, 3))
 
     agree(Pair(*size, dtype, weighted), ask)
 
@@ -211,8 +223,8 @@ def test_nearest_costs(size, dtype, weighted):
 def test_oversampling(size, dtype, weighted):
 
     def ask(session, centers):
-        first = session.fold(Oversample(centers[:1], 0, 20, 2**33 + 5, 0))
-        second = session.fold(Oversample(centers[1:], 1, 20, 2**33 + 5, 1))
-        return *first, *second, *session.fold(Oversample(centers[:0], len(centers), 9, 3, 2))
+        first = session.fold(Oversampling(centers[:1], 0, 20, 2**33 + 5, 0))
+        second = session.fold(Oversampling(centers[1:], 1, 20, 2**33 + 5, 1))
+        return *first, *second, *session.fold(Oversampling(centers[:0], len(centers), 9, 3, 2))
 
     agree(Pair(*size, dtype, weighted), ask)

@@ -6,29 +6,29 @@ import numpy as np
 import pytest
 import torch
 
-from lloydformer.engines.cuda.open_points import PointsOnGpu
-from lloydformer.engines.cuda.tasks import _Run
-from lloydformer.engines.cuda.work import (
+from lloydformer.engines.cuda.lloyd import LloydRun
+from lloydformer.engines.cuda.lloyd_state import (
     EMPTY,
-    GOING,
-    NOT_LANDED,
+    NOT_FINAL,
     PAUSED,
-    RECORDS,
+    RECORD_LENGTH,
+    RUNNING,
     SETTLED,
-    Report,
-    Work,
+    LloydReport,
+    LloydState,
 )
-from lloydformer.plans.means import Iterations
+from lloydformer.engines.cuda.point_arrays import CudaPointArrays
+from lloydformer.plans.means import LloydIterations
 
 
 class Device:
     """Plays kernels and memory: `settles` iterations until the stop rule holds."""
 
-    at_once = 32
+    first_batch = 32
 
     def __init__(self, settles, empty_at=None, interrupt=None):
         self.settles, self.empty_at, self.interrupt = settles, empty_at, interrupt
-        self.done, self.seen, self.status, self.ended = 0, 0, GOING, NOT_LANDED
+        self.done, self.seen, self.status, self.final = 0, 0, RUNNING, NOT_FINAL
         self.launched = 0
 
     def begin(self, centers, tolerance):
@@ -38,39 +38,39 @@ class Device:
         self.launched += 1
         if self.interrupt == self.launched:
             raise KeyboardInterrupt
-        if self.status != GOING:
+        if self.status != RUNNING:
             return
         if self.done == self.empty_at:
             self.status, self.empty_at = EMPTY, None
             return
         self.done += 1
-        self.status = SETTLED if self.done == self.settles else GOING
+        self.status = SETTLED if self.done == self.settles else RUNNING
 
-    def land(self, *, last):
-        if self.status == SETTLED or (self.status == GOING and last):
-            self.ended, self.status = self.status, GOING
-        elif self.status == GOING:
+    def assign_final(self, *, last):
+        if self.status == SETTLED or (self.status == RUNNING and last):
+            self.final, self.status = self.status, RUNNING
+        elif self.status == RUNNING:
             self.status = PAUSED
-        if self.interrupt == "land":
+        if self.interrupt == "assign_final":
             raise KeyboardInterrupt
 
-    def refill(self, masses, distances):
+    def fill_empty(self, masses, distances):
         self.done += 1
-        self.status = SETTLED if self.done == self.settles else GOING
+        self.status = SETTLED if self.done == self.settles else RUNNING
         return True
 
     def resume(self):
         assert self.status == PAUSED
-        self.status = GOING
+        self.status = RUNNING
 
-    def report(self):
+    def read_report(self):
         if self.interrupt == "report":
             self.interrupt = None
             raise KeyboardInterrupt
         new = range(self.seen, self.done)
-        assert len(new) <= RECORDS
+        assert len(new) <= RECORD_LENGTH
         self.seen = self.done
-        return Report(self.status, self.ended, [float(i) for i in new], 7.0, np.array([3, 4]))
+        return LloydReport(self.status, self.final, [float(i) for i in new], 7.0, np.array([3, 4]))
 
     def assign(self):
         raise NotImplementedError
@@ -78,29 +78,30 @@ class Device:
     measure = assign
 
 
-class Memory(Work):
+class Memory(LloydState):
     """The work of a played device."""
 
     def __init__(self, device):
         self.device, self.centers, self.changed = device, torch.zeros(2, 1), torch.zeros(1)
 
-    def report(self):
-        return self.device.report()
+    def read_report(self):
+        return self.device.read_report()
 
     def resume(self):
         self.device.resume()
 
-    def hand_over(self):
+    def release_labels(self):
         return torch.zeros(7, dtype=torch.int32)
 
 
 def run(device, max_iter):
-    points = PointsOnGpu.__new__(PointsOnGpu)
-    points.blocks = SimpleNamespace(directions=False, scaling=None)
-    points.state = SimpleNamespace(column=lambda name: None, set_labels=lambda labels: None)
-    points.exact, points.points = True, SimpleNamespace(mass_unit=1.0)
-    task = Iterations(torch.zeros(2, 1, dtype=torch.float64), 0.0, max_iter, 0.0, 1.0)
-    return _Run(points, Memory(device), device, task).result()
+    arrays = CudaPointArrays.__new__(CudaPointArrays)
+    arrays.blocks = SimpleNamespace(directions=False, scaling=None)
+    arrays.state = SimpleNamespace(column=lambda name: None, set_labels=lambda labels: None)
+    arrays.sums_are_exact, arrays.points = True, SimpleNamespace(mass_unit=1.0)
+    task = LloydIterations(torch.zeros(2, 1, dtype=torch.float64), 0.0, max_iter, 0.0, 1.0)
+    device.state = Memory(device)
+    return LloydRun(arrays, device, task).run()
 
 
 @pytest.mark.parametrize("settles", [1, 2, 7, 8, 9, 63, 64, 200, 10_000])
@@ -115,7 +116,7 @@ def test_iterations_are_counted_once(settles, max_iter, empty_at):
     assert (ran.final.inertia, ran.final.masses) == (7.0, (3.0, 4.0))
 
 
-@pytest.mark.parametrize("interrupt", [1, 5, "land", "report"])
+@pytest.mark.parametrize("interrupt", [1, 5, "assign_final", "report"])
 def test_ctrl_c_keeps_the_iterations_that_are_done(interrupt):
     device = Device(100, interrupt=interrupt)
     ran = run(device, 20)

@@ -88,10 +88,10 @@ def test_later_starts_leave_the_labels_of_the_best_one_alone(n, d, k):
 @pytest.mark.parametrize("n", [1, 2, 5, 31, 40, 300, 5000])
 @pytest.mark.parametrize("d", [1, 3, 32, 257])
 def test_a_survey_finds_what_numpy_finds(n, d):
-    from lloydformer.engines.cuda.passes import survey
+    from lloydformer.engines.cuda.survey import survey_rows
 
     x = mixture(n, d, 4) + 100
-    found, rows = survey(x.cuda()), x.double().numpy()
+    found, rows = survey_rows(x.cuda()), x.double().numpy()
     np.testing.assert_array_equal(found.ends, [x.numpy().min(axis=0), x.numpy().max(axis=0)])
     np.testing.assert_allclose(found.sums, (rows - rows[0]).sum(axis=0), rtol=1e-9, atol=1e-9)
     sample = np.abs(rows[:: max(1, n // 256)][:256] - (rows.min(axis=0) + rows.max(axis=0)) / 2)
@@ -135,7 +135,7 @@ def test_what_does_not_compile_runs_in_triton(monkeypatch):
     from lloydformer.engines.cuda import nvrtc
 
     pytest.importorskip("triton")
-    compiled = nvrtc.compiled
+    compiled = nvrtc.compile_source
 
     def refuses(text, architecture, constants):
         if "recheck" in text:
@@ -143,11 +143,11 @@ def test_what_does_not_compile_runs_in_triton(monkeypatch):
         return compiled(text, architecture, constants)
 
     def forget():
-        nvrtc._module.cache_clear()
-        nvrtc.kernel.cache_clear()
-        nvrtc._allowed.clear()
+        nvrtc._load_module.cache_clear()
+        nvrtc.load_kernel.cache_clear()
+        nvrtc._granted.clear()
 
-    monkeypatch.setattr(nvrtc, "compiled", refuses)
+    monkeypatch.setattr(nvrtc, "compile_source", refuses)
     forget()
     x = mixture(3000, 150, 40)
     with pytest.warns(RuntimeWarning, match="cannot be compiled"):

@@ -5,8 +5,8 @@ import ctypes
 import pytest
 import torch
 
-import lloydformer.engines.cuda.host_rows as host_rows
-from lloydformer.engines.cuda.host_rows import _Registered
+import lloydformer.engines.cuda.pinned_memory as pinned_memory
+from lloydformer.engines.cuda.pinned_memory import MemoryRegister
 
 
 class Driver:
@@ -33,14 +33,14 @@ class Driver:
 def driver(monkeypatch):
     found = Driver()
     found.waited = []
-    monkeypatch.setattr(host_rows, "driver", lambda: found)
-    monkeypatch.setattr(host_rows, "in_file", lambda address: False)
+    monkeypatch.setattr(pinned_memory, "driver", lambda: found)
+    monkeypatch.setattr(pinned_memory, "is_file_mapping", lambda address: False)
     monkeypatch.setattr(torch.cuda, "synchronize", found.waited.append)
     return found
 
 
 def test_the_last_user_gives_it_back(driver):
-    memory, users = (4096, 100), _Registered()
+    memory, users = (4096, 100), MemoryRegister()
     assert users.take(memory, 0)
     assert users.take(memory, 0)
     assert users.take(memory, 1)
@@ -55,7 +55,7 @@ def test_the_last_user_gives_it_back(driver):
 
 
 def test_memory_of_which_a_part_is_registered_is_refused(driver):
-    users = _Registered()
+    users = MemoryRegister()
     assert users.take((4096, 100), 0)
     assert not users.take((4096, 200), 0)
     assert not users.take((4100, 10), 0)
@@ -67,7 +67,7 @@ def test_it_is_given_back_although_the_gpu_has_failed(driver, monkeypatch):
     def fails(gpu):
         raise RuntimeError("the GPU has failed")
 
-    users = _Registered()
+    users = MemoryRegister()
     users.take((4096, 100), 0)
     monkeypatch.setattr(torch.cuda, "synchronize", fails)
     with pytest.raises(RuntimeError, match="the GPU has failed"):
@@ -78,18 +78,18 @@ def test_it_is_given_back_although_the_gpu_has_failed(driver, monkeypatch):
 @pytest.mark.parametrize(("of_a_file", "asked"), [(False, [11, 3]), (True, [11])])
 def test_files_are_registered_for_reading_alone(driver, of_a_file, asked, monkeypatch):
     driver.refused = (11,)
-    monkeypatch.setattr(host_rows, "in_file", lambda address: of_a_file)
-    assert _Registered().take((4096, 100), 0) == (not of_a_file)
+    monkeypatch.setattr(pinned_memory, "is_file_mapping", lambda address: of_a_file)
+    assert MemoryRegister().take((4096, 100), 0) == (not of_a_file)
     assert driver.asked == asked
 
 
 def test_rows_are_kept_until_the_gpu_has_read_them(driver, monkeypatch):
-    users = _Registered()
-    monkeypatch.setattr(host_rows, "_REGISTERED", users)
+    users = MemoryRegister()
+    monkeypatch.setattr(pinned_memory, "_REGISTER", users)
     points = torch.ones(4, 2)
     memory = points.data_ptr(), points.nbytes
     users.take(memory, 0)
-    kept = host_rows.Pinned(points, 0)
+    kept = pinned_memory.PinnedRows(points, 0)
     assert memory[0] in driver.known
     del points
     assert ctypes.cast(memory[0], ctypes.POINTER(ctypes.c_float))[0] == 1

@@ -8,20 +8,20 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lloydformer.data.extent import typical_size
-from lloydformer.engines.cuda.points import Points
+from lloydformer.data.column_statistics import typical_size
+from lloydformer.engines.cuda.points import DevicePoints
 
 MAGIC = 6755399441055744.0
 values = st.floats(-(2.0**99), 2.0**99, width=32) | st.floats(-(2.0**-99), 2.0**-99, width=32)
 problems = st.lists(st.tuples(values, st.floats(0, 1e6)), min_size=1, max_size=40)
 
 
-def points_of(x: list[float], weights: list[float]) -> Points:
+def points_of(x: list[float], weights: list[float]) -> DevicePoints:
     reach, heaviest = max(map(abs, x)), max(weights)
     assume(reach > 1e-35)
     assume(heaviest > 1e-6)
     rows = torch.tensor(x, dtype=torch.float32)[:, None]
-    return Points(rows, torch.zeros(1), torch.tensor(weights), reach, heaviest)
+    return DevicePoints(rows, torch.zeros(1), torch.tensor(weights), reach, heaviest)
 
 
 def in_units(values: np.ndarray, unit: float) -> np.ndarray:

@@ -11,7 +11,7 @@ from workers import wait_for_two_workers
 
 import lloydformer as lf
 from lloydformer.engines import instruction_set
-from lloydformer.engines.parts import PartsSession
+from lloydformer.engines.partitioned import PartitionedSession
 
 da = pytest.importorskip("dask.array", reason="dask is not installed (extra `dask`)")
 distributed = pytest.importorskip("distributed", reason="dask is not installed (extra `dask`)")
@@ -84,16 +84,16 @@ def test_a_slow_worker_changes_no_bit(rows, client):
     victim = next(iter(client.nthreads()))
 
     def slow():
-        from lloydformer.engines.parts.holder import Holder
+        from lloydformer.engines.partitioned.partitions import PartitionStore
 
-        quick = Holder.answer
-        Holder.answer = lambda self, question: (time.sleep(0.5), quick(self, question))[1]
-        Holder.quick = quick
+        quick = PartitionStore.handle
+        PartitionStore.handle = lambda self, request: (time.sleep(0.5), quick(self, request))[1]
+        PartitionStore.quick = quick
 
     def quick():
-        from lloydformer.engines.parts.holder import Holder
+        from lloydformer.engines.partitioned.partitions import PartitionStore
 
-        Holder.answer = Holder.quick
+        PartitionStore.handle = PartitionStore.quick
 
     client.run(slow, workers=[victim])
     try:
@@ -212,7 +212,7 @@ def test_other_partitions_go_on_from_a_checkpoint_in_the_middle_of_the_seeds(
     rows, client, tmp_path, monkeypatch
 ):
     settings = {"n_clusters": 30, "random_state": 3, "max_iter": 2, "init": "k-means++"}
-    alone, calls, find = lf.KMeans(**settings).fit(rows), [], PartsSession.draw_by_distance
+    alone, calls, find = lf.KMeans(**settings).fit(rows), [], PartitionedSession.draw_by_distance
 
     def fail(self, fractions):
         calls.append(fractions)
@@ -221,7 +221,7 @@ def test_other_partitions_go_on_from_a_checkpoint_in_the_middle_of_the_seeds(
 
     settings["checkpoint"] = tmp_path / "fit"
     with monkeypatch.context() as patch:
-        patch.setattr(PartsSession, "draw_by_distance", fail)
+        patch.setattr(PartitionedSession, "draw_by_distance", fail)
         with pytest.raises(AssertionError, match="broken"):
             lf.KMeans(**settings).fit(da.from_array(rows, chunks=(10_000, 5)))
     found = lf.KMeans(**settings).fit(da.from_array(rows, chunks=(22_000, 5)))

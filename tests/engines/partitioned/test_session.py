@@ -3,18 +3,17 @@
 import numpy as np
 import pytest
 import torch
-from parts_engine import PartsEngine
+from partitioned_engine import LossyEngine
 
 import lloydformer as lf
 from lloydformer.engines import ENGINES, instruction_set
 from lloydformer.engines.native import tasks
-from lloydformer.engines.parts.journal import Journal
-from lloydformer.engines.parts.questions import Forget, RunFold
-from lloydformer.engines.parts.running_sums import RunningSums
+from lloydformer.engines.partitioned.requests import FoldRequest, ForgetRequest
+from lloydformer.engines.partitioned.session import Journal, RunningSums
 from lloydformer.estimators import ALGORITHMS, source
-from lloydformer.plans.assign import Measure, Moments, Nearest
+from lloydformer.plans.assign import Moments, NearestDistances, NearestSums
 from lloydformer.plans.seeding import NewSeed
-from lloydformer.plans.selection import Histogram
+from lloydformer.plans.trimmed import DistanceHistogram
 
 pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
@@ -74,7 +73,7 @@ def test_every_algorithm_has_the_bits_of_one_process(name, start, points, rng, m
         settings["weights"] = weights
     if start != "k-means||":
         points = points.astype(np.float32)
-    engine = PartsEngine(5, 2, n_threads=2 if start == "random" else 1, loses=0.05, seed=3)
+    engine = LossyEngine(5, 2, n_threads=2 if start == "random" else 1, loses=0.05, seed=3)
     alone = fitted(monkeypatch, None, name, points, **settings)
     assert_same_bits(alone, fitted(monkeypatch, engine, name, points, **settings))
 
@@ -84,7 +83,7 @@ def test_every_algorithm_has_the_bits_of_one_process(name, start, points, rng, m
 def test_relocations_lead_to_the_same_bits(seed, points, monkeypatch):
     settings = {"max_iter": 150, "init": "random", "random_state": seed, "n_clusters": 9}
     alone = fitted(monkeypatch, None, "relocating", points, **settings)
-    engine = PartsEngine(5, 2, seed=seed)
+    engine = LossyEngine(5, 2, seed=seed)
     found = fitted(monkeypatch, engine, "relocating", points, **settings)
     np.testing.assert_array_equal(alone.cluster_centers_, found.cluster_centers_)
     np.testing.assert_array_equal(alone.labels_, found.labels_)
@@ -100,7 +99,7 @@ def test_relocations_of_many_rows_have_the_same_bits(dtype, rng, monkeypatch):
     X = middles[rng.integers(30, size=2_500)] + 0.1 * rng.normal(size=(2_500, 4))
     settings = {"max_iter": 60, "tol": 0.01, "init": "random", "n_init": 1, "n_clusters": 12}
     alone = fitted(monkeypatch, None, "relocating", X.astype(dtype), **settings)
-    found = fitted(monkeypatch, PartsEngine(5, 2), "relocating", X.astype(dtype), **settings)
+    found = fitted(monkeypatch, LossyEngine(5, 2), "relocating", X.astype(dtype), **settings)
     np.testing.assert_array_equal(alone.cluster_centers_, found.cluster_centers_)
     np.testing.assert_array_equal(alone.labels_, found.labels_)
     assert alone.n_iter_ == found.n_iter_ > 20
@@ -108,7 +107,7 @@ def test_relocations_of_many_rows_have_the_same_bits(dtype, rng, monkeypatch):
 
 def test_the_chunked_engine_runs_where_there_are_no_kernels(points, monkeypatch):
     alone = lf.KMeans(7, random_state=1, max_iter=8, engine="chunked").fit(points)
-    engine = PartsEngine(6, 2, inside="chunked")
+    engine = LossyEngine(6, 2, inside="chunked")
     assert_same_bits(alone, fitted(monkeypatch, engine, "kmeans", points))
 
 
@@ -126,47 +125,50 @@ def test_the_chunked_engine_runs_where_there_are_no_kernels(points, monkeypatch)
 def test_other_starts_and_temperatures(name, settings, points, monkeypatch):
     settings = {"max_iter": 3, **settings}
     alone = fitted(monkeypatch, None, name, points, **settings)
-    engine = PartsEngine(5, 2, loses=0.05, seed=1)
+    engine = LossyEngine(5, 2, loses=0.05, seed=1)
     assert_same_bits(alone, fitted(monkeypatch, engine, name, points, **settings))
 
 
 def test_empty_clusters_are_filled_by_the_farthest_point_of_all_parts(points, monkeypatch):
     init = np.concatenate([points[:5], [[1e3] * 3, [-1e3] * 3]])
     alone = fitted(monkeypatch, None, "kmeans", points, init=init)
-    assert_same_bits(alone, fitted(monkeypatch, PartsEngine(), "kmeans", points, init=init))
+    assert_same_bits(alone, fitted(monkeypatch, LossyEngine(), "kmeans", points, init=init))
 
 
 def test_one_part_runs_whole_tasks(points, monkeypatch):
     monkeypatch.setattr(tasks, "_SMALL", 1 << 22)
-    engine = PartsEngine(1, 1)
+    engine = LossyEngine(1, 1)
     for name in ("kmeans", "relocating"):
         alone = fitted(monkeypatch, None, name, points, max_iter=60)
         assert_same_bits(alone, fitted(monkeypatch, engine, name, points, max_iter=60))
-    methods = {getattr(question, "method", None) for question in engine.asked}
+    methods = {getattr(request, "method", None) for request in engine.requests}
     assert {"run", "fold"} <= methods
 
 
 def test_state_is_made_again_by_few_folds(points, monkeypatch):
     """After ten iterations a lost part runs the last one again, not all ten."""
-    engine = PartsEngine(4, 2, loses=0.1, seed=5)
+    engine = LossyEngine(4, 2, loses=0.1, seed=5)
     fitted(monkeypatch, engine, "trimmed", points, max_iter=10)
-    replays = [len(question.entries) for question in engine.asked if hasattr(question, "entries")]
+    replays = [len(request.entries) for request in engine.requests if hasattr(request, "entries")]
     assert len(replays) > 5
     assert max(replays) <= 5 + 7  # folds of a step; seeds of k-means++
 
 
 def test_the_journal_keeps_what_the_state_depends_on():
     journal, centers = Journal(), torch.zeros(2, 1)
-    first, later = (RunFold(fold=NewSeed(centers[:1], is_first)) for is_first in (True, False))
-    for question in (RunFold(fold=Nearest(centers)), Forget(), first, later):
-        journal.note(question)
-    assert journal.entries == (Forget(), first, later) or journal.entries[1:] == (first, later)
-    nearest, measure = RunFold(fold=Nearest(centers)), RunFold(fold=Measure(centers))
-    for question in (nearest, measure, RunFold(fold=Moments())):
-        journal.note(question)
+    first, later = (FoldRequest(fold=NewSeed(centers[:1], is_first)) for is_first in (True, False))
+    for request in (FoldRequest(fold=NearestSums(centers)), ForgetRequest(), first, later):
+        journal.add(request)
+    assert journal.entries[1:] == (first, later)
+    nearest, measure = (
+        FoldRequest(fold=NearestSums(centers)),
+        FoldRequest(fold=NearestDistances(centers)),
+    )
+    for request in (nearest, measure, FoldRequest(fold=Moments())):
+        journal.add(request)
     assert journal.entries[:2] == (nearest, measure)
-    histogram = RunFold(fold=Histogram(torch.zeros(2, dtype=torch.long), 8))
-    journal.note(histogram)
+    histogram = FoldRequest(fold=DistanceHistogram(torch.zeros(2, dtype=torch.long), 8))
+    journal.add(histogram)
     assert journal.entries == (nearest, measure, histogram)
 
 
@@ -177,22 +179,26 @@ def test_a_fold_that_says_nothing_of_columns_keeps_everything_before_it():
         def merge(self, first, second): ...
 
     journal = Journal()
-    questions = [RunFold(fold=Moments()), RunFold(fold=Unknown()), RunFold(fold=Unknown())]
-    for question in questions:
-        journal.note(question)
-    assert journal.entries == tuple(questions[1:])
+    requests = [
+        FoldRequest(fold=Moments()),
+        FoldRequest(fold=Unknown()),
+        FoldRequest(fold=Unknown()),
+    ]
+    for request in requests:
+        journal.add(request)
+    assert journal.entries == tuple(requests[1:])
 
 
 def test_sums_that_rounding_has_eaten_are_added_up_again():
     running = RunningSums(1, 1)
     one = torch.ones(1, dtype=torch.int64)
     running.add(torch.tensor([[1e9]]).double(), torch.tensor([1e9]).double(), 2 * one)
-    assert not running.imprecise
+    assert not running.is_imprecise
     running.add(torch.tensor([[1 - 1e9]]).double(), torch.tensor([1 - 1e9]).double(), -one)
-    assert running.imprecise
+    assert running.is_imprecise
     running.add(torch.tensor([[-0.5]]).double(), torch.tensor([-0.5]).double(), -one)
     assert running.sums.item() == running.masses.item() == 0
-    assert not running.imprecise
+    assert not running.is_imprecise
 
 
 def test_heavy_points_that_leave_a_cluster_do_not_spoil_its_sums(points, monkeypatch):
@@ -202,12 +208,12 @@ def test_heavy_points_that_leave_a_cluster_do_not_spoil_its_sums(points, monkeyp
     init = points[[0, 500, 700, 800]]
     settings = {"weights": weights, "init": init, "n_clusters": 4, "max_iter": 30}
     alone = fitted(monkeypatch, None, "kmeans", points, **settings)
-    engine = PartsEngine(6, 2)
+    engine = LossyEngine(6, 2)
     assert_same_bits(alone, fitted(monkeypatch, engine, "kmeans", points, **settings))
 
 
 def test_an_interrupt_in_the_middle_makes_the_state_again(points, monkeypatch):
-    engine = PartsEngine(5, 2)
+    engine = LossyEngine(5, 2)
 
     def stop(progress):
         if progress.iteration == 2:

@@ -7,14 +7,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lloydformer.engines.parts.nodes import (
+from lloydformer.engines.partitioned.tree_nodes import (
     Node,
-    all_masses,
+    add_ancestor_masses,
     find_node,
-    joined,
-    nodes_of,
+    merge_nodes,
+    merge_to_root,
     root,
-    whole,
+    split_into_nodes,
 )
 from lloydformer.numerics.tree import find_leaves, merge_tree, tree_levels
 
@@ -38,18 +38,22 @@ def summary(node: Node, n_leaves: int) -> str:
 @given(cut_leaves())
 def test_parts_merge_as_one_process_does(case):
     n_leaves, ends = case
-    parts = [nodes_of(*ends[i : i + 2], n_leaves) for i in range(len(ends) - 1)]
-    held = [joined(bracketed, {n: summary(n, n_leaves) for n in part}, n_leaves) for part in parts]
-    found = whole(bracketed, {node: text for some in held for node, text in some.items()}, n_leaves)
+    parts = [split_into_nodes(*ends[i : i + 2], n_leaves) for i in range(len(ends) - 1)]
+    held = [
+        merge_nodes(bracketed, {n: summary(n, n_leaves) for n in part}, n_leaves) for part in parts
+    ]
+    found = merge_to_root(
+        bracketed, {node: text for some in held for node, text in some.items()}, n_leaves
+    )
     assert found == merge_tree(bracketed, map(str, range(n_leaves)))
 
 
 def test_a_range_is_made_of_few_nodes_and_all_leaves_are_the_root():
-    assert nodes_of(3, 9, 16) == [Node(0, 3), Node(2, 1), Node(0, 8)]
-    assert nodes_of(4, 7, 7) == [Node(2, 1)]  # the last node has no more leaves
-    assert nodes_of(0, 7, 7) == [root(7)] == [Node(3, 0)]
-    assert nodes_of(0, 8, 8, most=4) == [Node(2, 0), Node(2, 1)]
-    assert nodes_of(0, 1, 1) == [root(1)] == [Node(0, 0)]
+    assert split_into_nodes(3, 9, 16) == [Node(0, 3), Node(2, 1), Node(0, 8)]
+    assert split_into_nodes(4, 7, 7) == [Node(2, 1)]  # the last node has no more leaves
+    assert split_into_nodes(0, 7, 7) == [root(7)] == [Node(3, 0)]
+    assert split_into_nodes(0, 8, 8, most=4) == [Node(2, 0), Node(2, 1)]
+    assert split_into_nodes(0, 1, 1) == [root(1)] == [Node(0, 0)]
 
 
 @given(cut_leaves(), st.lists(st.floats(0, 0.999), min_size=1, max_size=5), st.randoms())
@@ -61,10 +65,10 @@ def test_the_descent_ends_in_the_leaf_of_one_process(case, fractions, random):
     total = levels[-1].item()
     own = {}
     for first, stop in pairwise(ends):
-        for node in nodes_of(first, stop, n_leaves):
+        for node in split_into_nodes(first, stop, n_leaves):
             here = masses[node.first_leaf : node.stop_leaf(n_leaves)]
             own[node] = tree_levels(here)[-1].item()
-    every = all_masses(own, n_leaves)
+    every = add_ancestor_masses(own, n_leaves)
     assert every[root(n_leaves)] == total
     for fraction in fractions:
         wanted, wanted_rest = find_leaves(
@@ -79,15 +83,15 @@ def test_the_descent_ends_in_the_leaf_of_one_process(case, fractions, random):
 
 @pytest.mark.parametrize("fewest", [1, 300, 10_000])
 def test_cuts_hold_every_row_once_and_move_at_most_half_a_leaf(fewest):
-    from lloydformer.engines.parts.cuts import cuts
+    from lloydformer.engines.partitioned.partitions import cut_partitions
 
     lengths, leaf = [0, 100, 3, 64, 1, 700, 0, 32, 31], 64
-    found = cuts(lengths, leaf, fewest)
+    found = cut_partitions(lengths, leaf, fewest)
     ends = torch.tensor(lengths).cumsum(0).tolist()
     assert [cut.start for cut in found] == [0, *(cut.stop for cut in found[:-1])]
     assert found[-1].stop == sum(lengths)
     assert all(cut.start % leaf == 0 for cut in found)
     assert all(min(abs(cut.stop - end) for end in ends) <= leaf // 2 for cut in found)
     assert all(cut.stop - cut.start >= fewest for cut in found) or len(found) == 1
-    rows = [(number, row) for cut in found for number, a, b in cut.pieces for row in range(a, b)]
+    rows = [(number, row) for cut in found for number, a, b in cut.sources for row in range(a, b)]
     assert rows == [(i, row) for i, length in enumerate(lengths) for row in range(length)]

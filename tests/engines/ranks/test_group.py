@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from lloydformer.engines.ranks.group import MessageKind, RankError, Ranks, pickled
+from lloydformer.engines.ranks.group import MessageKind, RankError, Ranks, dump_data
 
 
 class Network:
@@ -147,7 +147,7 @@ def test_a_value_error_stays_one_and_rank_0_may_work_for_all():
 
 
 def test_tensors_are_sent_without_the_storage_that_they_are_a_view_of():
-    assert len(pickled(torch.zeros(10_000)[:10])) < 1000
+    assert len(dump_data(torch.zeros(10_000)[:10])) < 1000
 
 
 def test_one_rank_needs_no_network():

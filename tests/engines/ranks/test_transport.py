@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lloydformer.engines.ranks.places import Place, places
+from lloydformer.engines.ranks.transport import Placement, place_on_ranks
 
 LEAF = 8
 
 
-def rows_of(place: Place, starts) -> list[int]:
+def rows_of(place: Placement, starts) -> list[int]:
     return [
         row
-        for owner, first, last in place.cut.pieces
+        for owner, first, last in place.range.sources
         for row in range(starts[owner] + first, starts[owner] + last)
     ]
 
@@ -21,29 +21,29 @@ def rows_of(place: Place, starts) -> list[int]:
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=6).filter(sum), st.booleans())
 def test_every_row_is_in_one_part_and_parts_end_at_leaves(lengths, single):
     starts, n_rows = np.cumsum([0, *lengths]), sum(lengths)
-    found = places(lengths, LEAF, single=single)
+    found = place_on_ranks(lengths, LEAF, single=single)
     assert [row for place in found for row in rows_of(place, starts)] == list(range(n_rows))
     for place in found:
-        assert place.cut.start % LEAF == 0
-        assert place.cut.stop % LEAF == 0 or place.cut.stop == n_rows
-        assert place.rank in {owner for owner, _, _ in place.cut.pieces} or len(found) > 1
+        assert place.range.start % LEAF == 0
+        assert place.range.stop % LEAF == 0 or place.range.stop == n_rows
+        assert place.rank in {owner for owner, _, _ in place.range.sources} or len(found) > 1
     if single:
         assert len(found) == 1
 
 
 @given(st.lists(st.integers(2 * LEAF, 100), min_size=2, max_size=6))
 def test_at_most_half_a_leaf_moves_over_a_boundary_and_other_rows_stay_views(lengths):
-    found = places(lengths, LEAF, single=False)
+    found = place_on_ranks(lengths, LEAF, single=False)
     moved = [
         (owner, place.rank, last - first)
         for place in found
-        for owner, first, last in place.cut.pieces
+        for owner, first, last in place.range.sources
         if owner != place.rank
     ]
     assert all(abs(owner - rank) == 1 and count <= LEAF // 2 for owner, rank, count in moved)
     for place in found:  # rows are copied only in leaves with rows of others
-        if len(place.cut.pieces) > 1:
-            assert place.cut.stop - place.cut.start <= LEAF
+        if len(place.range.sources) > 1:
+            assert place.range.stop - place.range.start <= LEAF
 
 
 @pytest.mark.parametrize(
@@ -57,5 +57,5 @@ def test_at_most_half_a_leaf_moves_over_a_boundary_and_other_rows_stay_views(len
     ],
 )
 def test_by_hand(lengths, expected):
-    found = places(lengths, LEAF, single=False)
-    assert [(place.cut.start, place.cut.stop, place.rank) for place in found] == expected
+    found = place_on_ranks(lengths, LEAF, single=False)
+    assert [(place.range.start, place.range.stop, place.rank) for place in found] == expected

@@ -10,8 +10,8 @@ import pytest
 import lloydformer as lf
 from lloydformer.engines import ENGINES, Native
 
+# Seeds, d, k; sums of other lengths gave other labels for the first two.
 PROBLEMS = [(14, 4, 50), (24, 7, 23), (3, 16, 9), (5, 2, 33)]
-"""Seeds, d, k; sums of other lengths gave other labels for the first two."""
 
 
 def is_here(name):

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lloydformer.learning.lloyd import lloyd_step
-from lloydformer.learning.symmetric.invariants import INVARIANTS
+from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout
 from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer
-from lloydformer.learning.symmetric.number_layout import NumberLayout
 
 LAYER = SymmetricLayer(NumberLayout(2, 1), by_differences=True)
 

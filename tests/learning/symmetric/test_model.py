@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lloydformer as lf
-from lloydformer.learning.symmetric.export import scores
+from lloydformer.learning.export import score_symmetric
 from lloydformer.learning.symmetric.invariants import INVARIANTS
 from lloydformer.learning.symmetric.layer import Frame
 from lloydformer.learning.symmetric.model import load_symmetric, save_symmetric
@@ -66,7 +66,9 @@ def test_a_step_commutes_with_permutations(problem):
 
 def test_the_layer_scores_as_its_card_says():
     card = MODEL.card["scores"]["mean_log_objective"]
-    for family, found in scores(MODEL.numbers, MODEL.weights[0], 12)["mean_log_objective"].items():
+    for family, found in score_symmetric(MODEL.numbers, MODEL.weights[0], 12)[
+        "mean_log_objective"
+    ].items():
         assert found["20"] == pytest.approx(card[family]["20"], abs=0.15)
     assert card["normal"]["20"] < 4.63 < 5.26  # ours, the required value, Lloyd's
 
@@ -81,8 +83,10 @@ def test_the_card_holds_runs_settings_and_log():
 
 
 def test_saved_weights_load_with_the_same_bits(tmp_path):
-    path = save_symmetric(tmp_path / "mine", MODEL.numbers, MODEL.weights[0] / 3, MODEL.settings,
-                          MODEL.runs, 2)  # fmt: skip
+    weights = MODEL.weights[0] / 3
+    path = save_symmetric(
+        tmp_path / "mine", MODEL.numbers, weights, MODEL.settings, MODEL.runs, chosen=2
+    )
     found = load_symmetric(path)
     assert torch.equal(found.weights, MODEL.weights / 3)
     assert (found.settings, found.runs, found.chosen) == (MODEL.settings, MODEL.runs, 2)
@@ -94,19 +98,21 @@ def without(card, name):
     return {key: value for key, value in card.items() if key != name}
 
 
+def with_apart(card, row):
+    return {**card, "numbers": card["numbers"] | {"apart": [row] * 2}}
+
+
 DAMAGE = {
     "no numbers": lambda card: without(card, "numbers"),
     "fewer heads": lambda card: {**card, "n_heads": 3},
     "heads in words": lambda card: {**card, "n_heads": "four"},
-    "an invariant less": lambda card: {
-        **card, "numbers": card["numbers"] | {"apart": [{"one": 1.0}] * 2}},
-    "not a number": lambda card: {
-        **card, "numbers": card["numbers"] | {"apart": [dict.fromkeys(INVARIANTS, math.nan)] * 2}},
+    "an invariant less": lambda card: with_apart(card, {"one": 1.0}),
+    "not a number": lambda card: with_apart(card, dict.fromkeys(INVARIANTS, math.nan)),
     "a run that is not there": lambda card: {**card, "chosen": 99},
     "a wrong run": lambda card: {**card, "runs": [{"seed": -1}]},
     "another kind": lambda card: {**card, "kind": "dense"},
     "another format": lambda card: {**card, "format": 3},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

@@ -9,15 +9,13 @@ import torch
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Chunked, Native, instruction_set
 from lloydformer.learning.symmetric.layer import Frame
-from lloydformer.learning.symmetric.model import load_symmetric
-from lloydformer.learning.symmetric.plan import plan_of
-from lloydformer.plans.symmetric import spread_of
+from lloydformer.learning.symmetric.model import load_symmetric, plan_of
+from lloydformer.plans.symmetric import measure_spread
 
-ENGINES = {
-    "chunked": Chunked,
-    "native": pytest.param(Native, marks=pytest.mark.skipif(
-        instruction_set() is None, reason="the kernels of the native engine were not built here")),
-}  # fmt: skip
+NEEDS_KERNELS = pytest.mark.skipif(
+    instruction_set() is None, reason="the kernels of the native engine were not built here"
+)
+ENGINES = {"chunked": Chunked, "native": pytest.param(Native, marks=NEEDS_KERNELS)}
 MODEL = load_symmetric()
 
 
@@ -50,8 +48,8 @@ def by_plan(engine, points, starts, weights=None, leaf=8192):
     data = TensorBlocks(points, weights, leaf)
     with engine.open(data) as session:
         layout = session.layout
-        plan = replace(plan_of(MODEL, len(starts)), spread=spread_of(session))
-        placed = [layout.place(centers).to(layout.dtype) for centers in starts]
+        plan = replace(plan_of(MODEL, len(starts)), spread=measure_spread(session))
+        placed = [layout.to_row_units(centers).to(layout.dtype) for centers in starts]
         steps = [plan.step(session, centers, t) for t, centers in enumerate(placed)]
     return [(step.update.centers + layout.origin.double(), step) for step in steps]
 
@@ -119,6 +117,6 @@ def test_leaves_of_rows_at_the_middle(engine, scale):
     points = torch.zeros(64, 2, dtype=torch.float64)
     points[32:] = scale * torch.tensor([[1.0, 0.0], [-1.0, 0.0]], dtype=torch.float64).repeat(16, 1)
     with engine().open(TensorBlocks(points, leaf=16)) as session:
-        spread = spread_of(session)
+        spread = measure_spread(session)
     assert spread.square == pytest.approx(scale**2 / 2)
     assert spread.tail == pytest.approx(math.log(2))

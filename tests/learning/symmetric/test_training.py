@@ -3,17 +3,17 @@
 import pytest
 import torch
 
-from lloydformer.learning.symmetric.initial_weights import (
+from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout
+from lloydformer.learning.symmetric.layer import SymmetricLayer
+from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
+from lloydformer.learning.symmetric.training import (
     head_mask,
     initial_weights,
+    losses,
+    to_frame,
+    train_symmetric,
     weights_of_heads,
 )
-from lloydformer.learning.symmetric.invariants import INVARIANTS
-from lloydformer.learning.symmetric.layer import SymmetricLayer
-from lloydformer.learning.symmetric.loss import losses
-from lloydformer.learning.symmetric.number_layout import NumberLayout
-from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
-from lloydformer.learning.symmetric.training import train_symmetric
 from lloydformer.learning.symmetric.varied_tasks import VariedTasks
 
 SMALL = SymmetricSettings(
@@ -41,7 +41,7 @@ def test_a_run_has_only_its_own_heads_in_a_larger_stack():
     assert alone.shape == begun.shape == (NumberLayout(2, 2).count * len(INVARIANTS),)
     assert not torch.equal(alone, begun)
     assert (both.weights[0][head_mask(both.numbers, 2) == 0] == 0).all()
-    problems = VariedTasks(8).draw(torch.tensor([5]), torch.tensor(0), (16, 40, 3))
+    problems = to_frame(VariedTasks(8).draw(torch.tensor([5]), torch.tensor(0), (16, 40, 3)))
     wide = losses(SymmetricLayer(both.numbers), both.weights[:1], problems, 3)
     narrow = losses(SymmetricLayer(NumberLayout(2, 2)), alone[None], problems, 3)
     torch.testing.assert_close(wide, narrow, rtol=1e-4, atol=1e-4)
@@ -63,8 +63,9 @@ def test_settings_survive_serialisation():
     assert SymmetricSettings.read(SMALL.written()) == SMALL
 
 
-@pytest.mark.parametrize("wrong", [{"seed": -1}, {"n_heads": 0}, {"learning_rate": 0.0},
-                                   {"without": "luck"}], ids=str)  # fmt: skip
-def test_bad_runs_are_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        SymmetricRun(**wrong)
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("seed", -1), ("n_heads", 0), ("learning_rate", 0.0), ("without", "luck")]
+)
+def test_bad_runs_are_refused(name, wrong):
+    with pytest.raises(ValueError, match=name):
+        SymmetricRun(**{name: wrong})

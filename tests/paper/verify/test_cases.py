@@ -5,16 +5,16 @@ import pytest
 
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.circuits import recipes
-from lloydformer.verify.checking.drawn_problems import drawn_problem, families_for
-from lloydformer.verify.margins import margins
-from lloydformer.verify.problems import FAMILIES, HARD
+from lloydformer.paper.verify.cases import draw_for_recipe, families_for
+from lloydformer.paper.verify.problems import FAMILIES, HARD
+from lloydformer.paper.verify.rounding import margins
 
 LLOYD, NUMBERS = recipes.lloyd(), range(6)
 SPHERICAL = (recipes.spherical("rms"), recipes.spherical("layer"))
 
 
 def drawn(family, recipe=LLOYD):
-    return [drawn_problem(recipe, family, seed=1, number=i) for i in NUMBERS]
+    return [draw_for_recipe(recipe, family, seed=1, number=i) for i in NUMBERS]
 
 
 def n_equal(rows):
@@ -38,16 +38,19 @@ HAS = {
     "duplicates": lambda p: n_equal(p.points) > 0,
     "ties": has_ties,
     "coincident": lambda p: n_equal(p.centers) > 0,
-    "outlier": lambda p: np.sort(np.linalg.norm(p.points - np.median(p.points, axis=0), axis=1))[
-        -2
-    ] < 0.01 * p.spread,
+    "outlier": lambda p: (
+        np.sort(np.linalg.norm(p.points - np.median(p.points, axis=0), axis=1))[-2]
+        < 0.01 * p.spread
+    ),
     "empty": lambda p: len(set(nearest(p))) < len(p.centers),
-    "near": lambda p: 0 < np.sort(squared_distances(p.points, p.points) + np.eye(len(p.points)))[
-        0, 0
-    ] < (1e-7 * p.spread) ** 2,
+    "near": lambda p: (
+        0
+        < np.sort(squared_distances(p.points, p.points) + np.eye(len(p.points)))[0, 0]
+        < (1e-7 * p.spread) ** 2
+    ),
     "shifted": lambda p: np.abs(p.points).min() > 1e5,
     "integer": lambda p: (p.points == p.points.round()).all(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("family", HAS)
@@ -61,7 +64,7 @@ def test_other_units():
 
 
 def test_one_center_is_among_the_problems():
-    counts = {len(drawn_problem(LLOYD, "clustered", number=i).centers) for i in range(20)}
+    counts = {len(draw_for_recipe(LLOYD, "clustered", number=i).centers) for i in range(20)}
     assert {1, 2} <= counts
 
 
@@ -86,5 +89,5 @@ def test_points_that_dot_products_cannot_tell_apart_are_left_out():
 
 
 def test_numbers_are_those_of_the_dtype():
-    problem = drawn_problem(LLOYD, "clustered", dtype=np.float32)
+    problem = draw_for_recipe(LLOYD, "clustered", dtype=np.float32)
     np.testing.assert_array_equal(problem.points, problem.points.astype(np.float32))

@@ -10,18 +10,22 @@ import pytest
 
 from lloydformer.paper.datasets import OTHER_DATA
 from lloydformer.paper.paper_numbers import paper_row
-from lloydformer.verify.errata import ERRATA
-from lloydformer.verify.errata.citations import fuzzy_step, kept_overall
-from lloydformer.verify.errata.experiments import INITIAL
-from lloydformer.verify.finding import ErratumKind, Finding, erratum
-from lloydformer.verify.statements import generator
+from lloydformer.paper.verify.errata import ERRATA
+from lloydformer.paper.verify.errata.open_choices import INITIAL, fuzzy_step, keep_overall
+from lloydformer.paper.verify.finding import (
+    ErratumKind,
+    Finding,
+    PrintedAndRepaired,
+    judge_erratum,
+)
+from lloydformer.paper.verify.statements import generator_for
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if re.match(r"\| \d+ \|", line)]
 PUBLISHED = ROOT / "benchmarks" / "results" / "paper" / "numerical-validation.json"
+# The item on finite temperatures, which is among the remarks: it needs ten thousand points.
 ELSEWHERE = 11
-"""The item on finite temperatures, which is among the remarks: it needs ten thousand points."""
 
 
 def number_of(statement) -> int:
@@ -45,7 +49,7 @@ by_number = pytest.mark.parametrize("statement", ERRATA, ids=lambda s: s.__name_
 @by_number
 def test_an_item_holds_and_the_page_has_the_numbers_of_seed_0(statement):
     """Its row, and in its paragraph those of the note that are above rounding."""
-    finding = statement(generator(statement, seed=0))
+    finding = statement(generator_for(statement, seed=0))
     assert finding.holds, finding
     assert finding.problems >= 5
     assert row(number_of(statement), finding) in ROWS
@@ -57,7 +61,7 @@ def test_an_item_holds_and_the_page_has_the_numbers_of_seed_0(statement):
 @pytest.mark.long
 @by_number
 def test_an_item_holds_for_another_seed(statement):
-    finding = statement(generator(statement, seed=1))
+    finding = statement(generator_for(statement, seed=1))
     assert finding.holds, finding
 
 
@@ -84,7 +88,7 @@ def test_the_item_on_finite_temperatures_has_the_published_numbers():
         f"agree in {same[0]} of 100, and in {same[1]} of 100",
         f"weight on itself is {every['itself']:.2g})",
         f"off by {every['centers']:.2f} of the picture's side after five",
-    ):  # fmt: skip
+    ):
         assert words in prose(ELSEWHERE)
     (line,) = [line for line in ROWS if line.startswith(f"| {ELSEWHERE} |")]
     assert f"centers off by {every['centers']:.2f} of the picture's side" in line
@@ -125,7 +129,7 @@ def test_item_21_has_the_initial_objectives_of_the_paper():
 
 def test_an_item_must_fail_as_printed_and_hold_as_repaired():
     def holds(printed, repaired):
-        return erratum(0, "error", "", printed, repaired).holds
+        return judge_erratum(0, "error", "", PrintedAndRepaired(printed, repaired)).holds
 
     assert holds([0.5], [0.0])
     assert holds([np.nan], [0.0])
@@ -135,7 +139,8 @@ def test_an_item_must_fail_as_printed_and_hold_as_repaired():
 
 
 def test_what_was_measured_is_counted():
-    finding = erratum(0, "open", "", [0.5, 0.0, np.nan], [0.0], "{count} differ, by {worst}")
+    item = PrintedAndRepaired([0.5, 0.0, np.nan], [0.0], "{count} differ, by {worst}")
+    finding = judge_erratum(0, "open", "", item)
     assert finding.measured == "2 of 3 differ, by inf"
 
 
@@ -147,5 +152,5 @@ def test_a_step_of_fuzzy_cmeans_by_hand():
 
 def test_overall_trimming_by_hand():
     points = np.array([[0.0], [5.0], [1.0], [10.0], [13.0]])
-    kept = kept_overall(points, np.array([[0.0], [10.0]]), keep=0.6)
+    kept = keep_overall(points, np.array([[0.0], [10.0]]), keep=0.6)
     assert kept.tolist() == [True, False, True, True, False]

@@ -5,7 +5,12 @@ import pytest
 import torch
 
 from lloydformer.algorithms import Lloyd
-from lloydformer.verify.margins import are_exact, assignment_scores, margins, sure_assignments
+from lloydformer.paper.verify.rounding import (
+    are_exact,
+    assignment_scores,
+    margins,
+    sure_assignments,
+)
 
 F32, F64 = torch.float32, torch.float64
 

@@ -13,9 +13,9 @@ from torch import Tensor
 
 import lloydformer as lf
 from lloydformer.circuits.activations import LimitingSoftmax
-from lloydformer.verify import worked_example
-from lloydformer.verify.statements import STATEMENTS
-from lloydformer.verify.worked_example import MEMBERS, SCORES, WORKED_EXAMPLE, located
+from lloydformer.paper.verify import worked_example
+from lloydformer.paper.verify.statements import STATEMENTS
+from lloydformer.paper.verify.worked_example import MEMBERS, SCORES, WORKED_EXAMPLE, locate_points
 
 SCORES_AS_PRINTED = r"""
 -0.1 & -0.2 & -0.7 & -0.2 & -0.8 & -0.3 & -0.8 & -0.2 & -0.1 \\
@@ -41,8 +41,9 @@ WEIGHTS_AS_PRINTED = r"""
 def matrix(latex: str) -> Tensor:
     """The entries of a LaTeX array."""
     plain = re.sub(r"\\nicefrac{(\d)}{(\d)}", r"\1/\2", latex)
-    rows = [[float(Fraction(cell.strip())) for cell in row.split("&")]
-            for row in plain.split(r"\\")]  # fmt: skip
+    rows = [
+        [float(Fraction(cell.strip())) for cell in row.split("&")] for row in plain.split(r"\\")
+    ]
     return torch.tensor(rows, dtype=torch.float64)
 
 
@@ -53,7 +54,7 @@ def limit(scores: Tensor) -> Tensor:
 
 @pytest.fixture(scope="module")
 def trace() -> lf.Trace:
-    points, centers = located()
+    points, centers = locate_points()
     circuit = lf.Circuit(lf.recipes.lloyd(), n_features=3, n_clusters=3)
     return circuit(points, centers, n_layers=1, keep="*_cross.*")
 
@@ -87,12 +88,14 @@ def test_eq_clus_center_lsa(trace):
 
 
 def test_eq_clus_center_comp(trace):
-    x = located()[0]
-    printed = torch.stack([
-        (x[0] + x[3] + x[7] + x[8]) / 4,
-        (x[1] + x[2] + x[5]) / 3,
-        (x[4] + x[6]) / 2,
-    ])  # fmt: skip
+    x = locate_points()[0]
+    printed = torch.stack(
+        [
+            (x[0] + x[3] + x[7] + x[8]) / 4,
+            (x[1] + x[2] + x[5]) / 3,
+            (x[4] + x[6]) / 2,
+        ]
+    )
     assert torch.allclose(x.mT @ matrix(WEIGHTS_AS_PRINTED), printed.mT, rtol=0, atol=1e-15)
     assert torch.allclose(trace.centers[-1], printed, rtol=0, atol=1e-15)
 
@@ -100,16 +103,18 @@ def test_eq_clus_center_comp(trace):
 def test_the_four_labels_are_among_the_statements():
     findings = [statement(np.random.default_rng(0)) for statement in WORKED_EXAMPLE]
     assert [finding.label for finding in findings] == [
-        "eq:clus-assign-ex-pre-lsa", "eq:clus-assign-ex-post-lsa", "eq:clus-center-lsa",
+        "eq:clus-assign-ex-pre-lsa",
+        "eq:clus-assign-ex-post-lsa",
+        "eq:clus-center-lsa",
         "eq:clus-center-comp",
-    ]  # fmt: skip
+    ]
     assert all(finding.holds for finding in findings)
     assert set(WORKED_EXAMPLE) <= set(STATEMENTS)
 
 
 @pytest.mark.parametrize("number", range(4))
 def test_other_points_are_noticed(number, monkeypatch):
-    points, centers = located()
+    points, centers = locate_points()
     points[1], points[4] = points[4].clone(), points[1].clone()
-    monkeypatch.setattr(worked_example, "located", lambda: (points, centers))
+    monkeypatch.setattr(worked_example, "locate_points", lambda: (points, centers))
     assert not WORKED_EXAMPLE[number](np.random.default_rng(0)).holds

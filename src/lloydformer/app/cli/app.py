@@ -13,14 +13,14 @@ import typer
 
 from lloydformer import __version__
 
+# Each names a module of this package and the function in it.
 COMMANDS = (
-    "bench", "check", "demo", "doctor", "explore", "fit", "predict", "recipes", "reproduce",
-    "train", "verify",
-)  # fmt: skip
-"""Each names a module of this package and the function in it."""
-
+    *("bench", "check", "demo", "doctor", "explore", "fit", "predict", "recipes", "reproduce"),
+    *("train", "verify"),
+)
+# Raised by typer for a wrong command, option or value. It is click's, or that of a copy of click
+# inside of typer, so it is not imported by name.
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
-"""Raised by typer for a wrong command, option or value."""
 
 REPAIRS = {
     errno.ENOSPC: "free some space, or write somewhere else with --output",
@@ -32,16 +32,16 @@ REPAIRS = {
 
 
 def application(wanted: Sequence[str]) -> typer.Typer:
-    """The typer application; imports only the commands in `wanted`."""
+    """Return the typer application; imports only the commands in `wanted`."""
     app = typer.Typer(
         name="lloydformer",
         help="Clustering algorithms as transformers with hand-set weights.",
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_root)
+    app.callback()(_accept_version)
     for name in wanted:
-        app.command()(getattr(import_module(f"lloydformer.cli.{name}"), name))
+        app.command()(getattr(import_module(f"lloydformer.app.cli.{name}"), name))
     return app
 
 
@@ -52,14 +52,18 @@ def _print_version(wanted: bool) -> bool:
     return wanted
 
 
-def _root(
+def _accept_version(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Print the version and exit.", is_eager=True,
-                     callback=_print_version),
+        typer.Option(
+            "--version",
+            help="Print the version and exit.",
+            is_eager=True,
+            callback=_print_version,
+        ),
     ] = False,
-) -> None:  # fmt: skip
-    pass
+) -> None:
+    """Declare the options before a command; the callback of --version does its work."""
 
 
 def main() -> None:
@@ -67,7 +71,8 @@ def main() -> None:
 
     Ctrl-C exits with status 130; the command itself prints what is done so far.
     """
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 (closed by `>&-`)
+    # A stream that the shell has closed (`>&-`) is None.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -83,46 +88,43 @@ def main() -> None:
     except UsageError as error:
         message = getattr(error, "format_message", error.__str__)().rstrip(".")
         command = f"{wanted[0]} " if len(wanted) == 1 else ""
-        status = _complain(f"{message}; see lloydformer {command}--help")
+        status = _print_error(f"{message}; see lloydformer {command}--help")
     except OSError as error:
-        status = _complain(_words(error))
+        status = _print_error(_describe(error))
     except ValueError as error:
-        status = _complain(str(error))
+        status = _print_error(str(error))
     except (MemoryError, RuntimeError) as error:
-        if not _is_about_memory(error):
+        # torch has no exception of its own for memory that cannot be allocated.
+        signs = ("can't allocate memory", "Storage size calculation overflowed")
+        if not isinstance(error, MemoryError) and not any(sign in str(error) for sign in signs):
             raise
         words = " ".join(str(error).split())[:200]
-        status = _complain(f"not enough memory ({words}); use smaller data or numbers")
+        status = _print_error(f"not enough memory ({words}); use smaller data or numbers")
     except KeyboardInterrupt:
         status = 130
-    _leave(status if isinstance(status, int) else 0)
+    _flush_and_exit(status if isinstance(status, int) else 0)
 
 
-def _is_about_memory(error: BaseException) -> bool:
-    """Whether NumPy or torch could not allocate an array; torch has no exception of its own."""
-    signs = ("can't allocate memory", "Storage size calculation overflowed")
-    return isinstance(error, MemoryError) or any(sign in str(error) for sign in signs)
-
-
-def _complain(message: str) -> int:
+def _print_error(message: str) -> int:
     print(f"lloydformer: {' '.join(message.split())}", file=sys.stderr)
     return 2
 
 
-def _words(error: OSError) -> str:
-    """The error, the file, and what to do."""
+def _describe(error: OSError) -> str:
+    """Return the error, the file, and what to do."""
     where = f": {error.filename!r}" if error.filename else ""
     repair = REPAIRS.get(error.errno or 0)
     return f"{error.strerror or error}{where}" + (f"; {repair}" if repair else "")
 
 
-def _leave(status: int) -> None:
-    """Flush and exit. A closed pipe (`| head`) is not an error; a full disk is."""
+def _flush_and_exit(status: int) -> None:
+    """Exit after a flush: a closed pipe (`| head`) is not an error, but a full disk is."""
     gc.freeze()  # else garbage collection at exit visits all of torch: half a second
     try:
         sys.stdout.flush()
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
-            status = _complain(f"standard output: {_words(error)}")
+            status = _print_error(f"standard output: {_describe(error)}")
+        # Python flushes once more at exit, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(status)

@@ -1,17 +1,16 @@
 """`lloydformer bench`: print the times and objectives of this package and of others."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lloydformer.cli.options import LARGEST_SEED, integer
-from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
-from lloydformer.jobs.bench.question_names import QUESTION_NAMES, check_question
+from lloydformer.app.cli.options import LARGEST_SEED, integer
+from lloydformer.app.cli.terminal import print_json, print_table, progress, stderr, stdout
+from lloydformer.app.jobs.bench import QUESTION_NAMES, check_question
 
 if TYPE_CHECKING:
-    from lloydformer.jobs.bench.result import Result
-    from lloydformer.jobs.bench.run import BenchJob
+    from lloydformer.app.jobs.bench.questions import BenchJob
 
 COLUMNS = ("data", "contender", "median", "fastest", "slowest", "iterations", "objective", "times")
 
@@ -59,34 +58,34 @@ def bench(
     question take some minutes; --only chooses some.
     """
     check_question(question)
+    from lloydformer.app.jobs.bench.questions import BenchJob
+    from lloydformer.app.jobs.bench.result import check_output, load_result, write_output
     from lloydformer.engines.thread_pool import allowed_threads
-    from lloydformer.jobs.bench.files import check_file, write_file
-    from lloydformer.jobs.bench.result import load
-    from lloydformer.jobs.bench.run import BenchJob
 
+    # Before anything is measured: minutes of samples must not end with a wrong name.
     for path in output or []:
-        check_file(path, force)
+        check_output(path, force)
     if result is not None:
-        found = load(result)
+        answer = load_result(result)
     else:
         threads = threads or allowed_threads()
-        found = _measured(
+        answer = _measure(
             BenchJob(question, only or [], without or [], data, threads, repeats, seed)
         )
     for path in output or []:
-        write_file(found, path)
+        write_output(answer, path)
     if json:
-        return print_json(found)
-    return _print(found)
+        return print_json(answer)
+    return _print(answer)
 
 
-def _measured(job: "BenchJob") -> "Result":
+def _measure(job: "BenchJob") -> dict[str, Any]:
     """Measure with a progress bar; on Ctrl-C, print how many samples were taken."""
     done: list[str] = []
     total, skipped = job.n_samples, job.skipped
     if skipped:
         stderr.print(f"skipped, not in --data: {', '.join(skipped)}", soft_wrap=True)
-    with progress(job.question_name, total) as bar:
+    with progress(job.name, total) as bar:
 
         def after(sample: str) -> None:
             done.append(sample)
@@ -99,27 +98,28 @@ def _measured(job: "BenchJob") -> "Result":
             raise
 
 
-def _print(found: "Result") -> None:
-    from lloydformer.jobs.bench.result import excess, seconds
+def _print(answer: dict[str, Any]) -> None:
+    """Print the table of a result, and the lines that explain it."""
+    from lloydformer.app.jobs.bench.result import format_seconds, relative_excess
 
-    cells = [
-        [case, name, *(seconds(m[what]) for what in ("median", "fastest", "slowest")),
-         f"{m['n_iter']:.4g}", f"+{excess(row, name):.1e}", f"{m['times']:.2f}"]
-        for case, row in found["rows"].items()
-        for name, m in row["contenders"].items()
-    ]  # fmt: skip
-    settings, versions = found["settings"], found["provenance"]["versions"]
+    cells = []
+    for case, row in answer["rows"].items():
+        for name, m in row["contenders"].items():
+            times = [format_seconds(m[what]) for what in ("median", "fastest", "slowest")]
+            excess = f"+{relative_excess(row, name):.1e}"
+            cells.append([case, name, *times, f"{m['n_iter']:.4g}", excess, f"{m['times']:.2f}"])
+    settings, versions = answer["settings"], answer["provenance"]["versions"]
     print_table(COLUMNS, cells)
     stdout.print(
-        f"\n{found['asks']}; seconds per {found['per']}, {settings['threads']} threads, "
+        f"\n{answer['asks']}; seconds per {answer['per']}, {settings['threads']} threads, "
         f"{settings['repeats']} samples. objective: relative distance to the lowest of its data. "
         "times: median over that of the first contender.",
         soft_wrap=True,
     )
     stdout.print(", ".join(f"{p} {v}" for p, v in versions.items()), soft_wrap=True)
-    for package in found["missing"]:
+    for package in answer["missing"]:
         stdout.print(f"not installed, skipped: {package} (pip install {package})")
-    for note in found["notes"]:
+    for note in answer["notes"]:
         stdout.print(note)
-    if found["ahead"] is not None:
-        stdout.print(f"the best peer takes {found['ahead']:.2f} times as long as lloydformer")
+    if answer["ahead"] is not None:
+        stdout.print(f"the best peer takes {answer['ahead']:.2f} times as long as lloydformer")

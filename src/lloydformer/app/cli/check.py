@@ -1,15 +1,12 @@
 """`lloydformer check`: a recipe against a plain algorithm, with the first difference."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from lloydformer.cli.options import LARGEST_SEED, integer, names_of
-from lloydformer.cli.terminal import print_json, progress, stderr, stdout, working
-
-if TYPE_CHECKING:
-    from lloydformer.jobs.check import CheckJob
-    from lloydformer.verify.checking.result import CheckResult
+from lloydformer.app.cli.options import Json, integer, seed_option
+from lloydformer.app.cli.terminal import print_json, progress, stdout, working
+from lloydformer.app.jobs.text_values import parse_names
 
 
 def check(
@@ -37,10 +34,8 @@ def check(
     dtype: Annotated[
         str, typer.Option(help="Precision of the circuit: float64 or float32.")
     ] = "float64",
-    seed: Annotated[
-        int, integer(least=0, most=LARGEST_SEED, help="Seed of the random problems.")
-    ] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    seed: Annotated[int, seed_option(help="Seed of the random problems.")] = 0,
+    json: Json = False,
 ) -> int:
     """Compare a recipe with a plain algorithm.
 
@@ -49,12 +44,23 @@ def check(
     first difference, and a small problem that shows it. Status 1 if they differ. Takes a few
     seconds. RECIPE and WHERE are run as Python code if they name some.
     """
-    from lloydformer.jobs.check import CheckJob, load_algorithm, load_recipe
+    from lloydformer.app.jobs.check import CheckJob, load_algorithm, load_recipe
 
     plain = None if algorithm is None else load_algorithm(algorithm)
-    result = _compared(
-        CheckJob(load_recipe(recipe), plain, problems, layers, seed, dtype, names_of(families))
-    )
+    job = CheckJob(load_recipe(recipe), plain, problems, layers, seed, dtype, parse_names(families))
+    compared = 0
+
+    def after(done: int, total: int) -> None:
+        nonlocal compared
+        compared = done
+        bar.reach(done, "check")
+
+    def stop_message() -> str:
+        return f"stopped: {compared} of {job.total} problems were compared"
+
+    with progress("check", job.total, stop_message) as bar:
+        result = job.run(after)
+    # The text looks for the smallest problem that shows a difference, which takes a while.
     with working("looking for a small problem"):
         text, values = repr(result), result.as_dict()
     if json:
@@ -62,20 +68,3 @@ def check(
     else:
         stdout.print(text, markup=False, soft_wrap=True)
     return 0 if result.agrees else 1
-
-
-def _compared(job: "CheckJob") -> "CheckResult":
-    """Compare with a progress bar; on Ctrl-C, print how many problems are done."""
-    finished = 0
-    with progress("check", job.total) as bar:
-
-        def after(done: int, total: int) -> None:
-            nonlocal finished
-            finished = done
-            bar.reach(done, "check")
-
-        try:
-            return job.run(after)
-        except KeyboardInterrupt:
-            stderr.print(f"stopped: {finished} of {job.total} problems were compared")
-            raise

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lloydformer.cli.options import LARGEST_SEED, integer
-from lloydformer.cli.terminal import print_json, print_table, progress, stderr, stdout
-from lloydformer.storage.overwrite import refuse_to_overwrite
+from lloydformer.app.cli.options import LARGEST_SEED, integer
+from lloydformer.app.cli.terminal import print_json, print_table, progress, stderr, stdout
+from lloydformer.data.storage.atomic_files import refuse_to_overwrite
 
 if TYPE_CHECKING:
-    from lloydformer.jobs.demo.run import CircuitRun
-    from lloydformer.verify.cases import Case
+    from lloydformer.app.jobs.demo import CircuitRun
+    from lloydformer.paper.verify.cases import Case
 
 N_LAYERS = 10
 COLUMNS = ("recipe", "algorithm", "data", "start", "end", "labels", "centers", "verdict")
@@ -44,8 +44,8 @@ def demo(
     algorithm.
     """
     refuse_to_overwrite(output, force)
-    from lloydformer.jobs.demo.page import write_page
-    from lloydformer.jobs.demo.run import as_rows, demo_cases
+    from lloydformer.app.jobs.demo import as_rows, demo_cases
+    from lloydformer.app.jobs.demo_page import write_page
 
     done = _run(demo_cases(seed))
     missing = write_page(output, done, seed)
@@ -62,7 +62,7 @@ def demo(
 
 def _run(tried: "list[Case]") -> "list[CircuitRun]":
     """Run the circuits with a progress bar; on Ctrl-C, print how many are done."""
-    from lloydformer.jobs.demo.run import run_circuits
+    from lloydformer.app.jobs.demo import run_circuits
 
     done: list[CircuitRun] = []
     with progress("clustering", len(tried)) as bar:
@@ -80,4 +80,4 @@ def _run(tried: "list[Case]") -> "list[CircuitRun]":
 
 def _cells(run: "CircuitRun") -> list[str]:
     recipe = run.case.recipe
-    return [recipe.name, recipe.algorithm.split(" / ")[-1].lstrip("*"), *run.measured]
+    return [recipe.name, recipe.algorithm.split(" / ")[-1].lstrip("*"), *run.cells]

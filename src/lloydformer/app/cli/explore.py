@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from lloydformer.cli.options import integer
-from lloydformer.cli.terminal import print_json, stderr
+from lloydformer.app.cli.options import integer
+from lloydformer.app.cli.terminal import print_json, stderr
 from lloydformer.data.paths import check_source
-from lloydformer.storage.overwrite import refuse_to_overwrite
+from lloydformer.data.storage.atomic_files import refuse_to_overwrite
 
 
 def explore(
@@ -51,60 +51,49 @@ def explore(
         refuse_to_overwrite(output, force)
     if clusters is not None and data is None:
         raise ValueError("--clusters: found no --data; centers are added on the page otherwise")
-    state = _state(data, clusters or 3, recipe)
-    if output is not None:
-        _write(output, state)
-        _say(str(output), json)
-    else:
-        _serve(state, port, no_browser, json)
-
-
-def _say(page: str, json: bool, more: str = "") -> None:
-    """Print where the page is."""
-    if json:
-        print_json({"page": page})
-    else:
-        stderr.print(f"page: {page}{more}", markup=False, soft_wrap=True)
-
-
-def _state(data: str | None, clusters: int, recipe: str | None) -> dict[str, Any]:
-    """The state to begin with; imports torch only if something is asked for."""
-    state: dict[str, Any] = {}
+    state: dict[str, Any] = {}  # torch is imported only for a recipe or for data
     if data is not None:
         check_source(data)
     if recipe is not None:
-        from lloydformer.jobs.explore import recipe_state
+        from lloydformer.app.jobs.explore import recipe_state
 
         state |= recipe_state(recipe)
     if data is not None:
-        from lloydformer.jobs.explore import data_state
+        from lloydformer.app.jobs.explore import data_state
 
-        points, n_rows = data_state(data, clusters)
+        points, n_rows = data_state(data, clusters or 3)
         state |= points
         if (shown := len(points["points"])) < n_rows:
             stderr.print(f"the page shows {shown} of {n_rows:,} rows, drawn at random")
-    return state
+    if output is None:
+        return _serve(state, port, no_browser, json)
+    from lloydformer.app.explorer.page_files import build_single_file
+    from lloydformer.data.storage.atomic_files import atomic_write_text
 
-
-def _write(output: Path, state: dict[str, Any]) -> None:
-    from lloydformer.explorer.page_files import self_contained
-    from lloydformer.storage.atomic import write_whole
-
-    write_whole(output, self_contained(state))
+    atomic_write_text(output, build_single_file(state))
+    return _print_place(str(output), json)
 
 
 def _serve(state: dict[str, Any], port: int, no_browser: bool, json: bool) -> None:
     """Serve the page until Ctrl-C."""
     import webbrowser
 
-    from lloydformer.explorer.server import serving
+    from lloydformer.app.explorer.server import serve_page
 
     try:
-        with serving(state, port) as server:
-            _say(server.address, json, " (Ctrl-C ends it)")
+        with serve_page(state, port) as server:
+            _print_place(server.address, json, " (Ctrl-C ends it)")
             if not no_browser and not webbrowser.open(server.address):
                 stderr.print("no browser was found; open the address in one")
-            while True:
+            while True:  # the server has a thread of its own
                 sleep(3600)
     except KeyboardInterrupt:
         stderr.print("closed")
+
+
+def _print_place(page: str, json: bool, more: str = "") -> None:
+    """Print the file or the address of the page."""
+    if json:
+        print_json({"page": page})
+    else:
+        stderr.print(f"page: {page}{more}", markup=False, soft_wrap=True)

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lloydformer.cli.terminal import print_json, print_table, stderr, stdout
-from lloydformer.storage.atomic import write_whole
-from lloydformer.storage.overwrite import refuse_to_overwrite
+from lloydformer.app.cli.options import Json
+from lloydformer.app.cli.terminal import print_json, print_table, stderr, stdout
+from lloydformer.data.storage.atomic_files import atomic_write_text, refuse_to_overwrite
 
 if TYPE_CHECKING:
     from lloydformer.circuits.stages import AnyRecipe
 
-_LEGEND = (
+LEGEND = (
     "Enc-CA: how points choose centers. Dec-CA: how centers weigh points. ℓ2 scores\n"
     "by distance, ⟨,⟩ by product; hard max (LSMA), soft-max (SMA), linear (LinA/IdA),\n"
     "norm-max (NMA), sparsemax (SSMA) or Gumbel (GSMA). NLT: a network. *: a variant."
@@ -30,7 +30,7 @@ def recipes(
         Path | None, typer.Option(metavar="FILE", help="Draw the recipe's layer: an SVG file.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Print the table of recipes, or one recipe in detail.
 
@@ -48,36 +48,34 @@ def recipes(
     if diagram:
         if name is None:
             raise ValueError("--diagram: found no recipe; name one, as in: recipes lloyd --diagram")
-        _draw(chosen[0], diagram, force)
+        _write_diagram(chosen[0], diagram, force)
     if json:
-        row_of = {
+        rows_by_name = {
             r.name: {**r.row(), "equation": r.equation(), "derivation": _derivation(r)}
             for r in chosen
         }
-        return print_json({"label": "tab:comp-alg", "rows": row_of})
-    columns = [c for c in chosen[0].row() if c not in _left_out()]
+        return print_json({"label": "tab:comp-alg", "rows": rows_by_name})
+    # A file gets all columns; a terminal has no room for them.
+    hidden: set[str] = set()
+    if stdout.is_terminal:
+        hidden = {"Appendix"} if stdout.width >= 110 else {"Appendix", "Enc-SA", "Dec-SA"}
+    columns = [c for c in chosen[0].row() if c not in hidden]
     rows = [[r.name, *(r.row()[c] for c in columns)] for r in chosen]
     print_table(["recipe", *columns], rows, fold="Algorithm")
     if stdout.is_terminal:
-        stdout.print(f"\n{_LEGEND}", markup=False)
+        stdout.print(f"\n{LEGEND}", markup=False)
     if "Enc-SA" not in columns:
         stdout.print("A terminal of 110 columns also shows self-attention (Enc-SA, Dec-SA).")
     if name:
         stdout.print(f"\n{chosen[0].equation()}", markup=False, soft_wrap=True)
     if explain:
-        _explain(chosen[0])
+        for number, step in enumerate(_derivation(chosen[0]), start=1):
+            stdout.print(f"\n{number}. {step}", markup=False)
     return None
 
 
-def _left_out() -> set[str]:
-    """Columns that a terminal has no room for. A file gets all of them."""
-    if not stdout.is_terminal:
-        return set()
-    return {"Appendix"} if stdout.width >= 110 else {"Appendix", "Enc-SA", "Dec-SA"}
-
-
 def _derivation(recipe: "AnyRecipe") -> tuple[str, ...]:
-    """The steps of the derivation, or the reason why there is no plan."""
+    """Return the steps of the derivation, or the reason why there is no plan."""
     from lloydformer.plans.lower import LoweringError, derive
 
     try:
@@ -86,16 +84,11 @@ def _derivation(recipe: "AnyRecipe") -> tuple[str, ...]:
         return (str(refusal),)
 
 
-def _explain(recipe: "AnyRecipe") -> None:
-    for number, step in enumerate(_derivation(recipe), start=1):
-        stdout.print(f"\n{number}. {step}", markup=False)
-
-
-def _draw(recipe: "AnyRecipe", path: Path, force: bool) -> None:
+def _write_diagram(recipe: "AnyRecipe", path: Path, force: bool) -> None:
     if path.suffix.lower() != ".svg":
         raise ValueError(f"--diagram: found {str(path)!r}; pass a name that ends in .svg")
     refuse_to_overwrite(path, force, "--diagram")
-    from lloydformer.plots.diagrams import diagram as drawn
+    from lloydformer.plots.diagrams import diagram
 
-    write_whole(path, drawn(recipe))
+    atomic_write_text(path, diagram(recipe))
     stderr.print(f"diagram: {path}", markup=False, soft_wrap=True)

@@ -1,13 +1,12 @@
 """`lloydformer reproduce`: make tables and figures of the paper again, with verdicts."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lloydformer.cli.options import LARGEST_SEED, integer
-from lloydformer.cli.terminal import (
+from lloydformer.app.cli.options import Json, integer, seed_option
+from lloydformer.app.cli.terminal import (
     print_json,
     print_records,
     print_table,
@@ -15,16 +14,11 @@ from lloydformer.cli.terminal import (
     stderr,
     stdout,
 )
-from lloydformer.paper.labels import LABELS, artefact
-from lloydformer.storage.atomic import check_writable
+from lloydformer.data.storage.atomic_files import check_writable
+from lloydformer.paper.artefact import LABELS, Scope, load_artefact
 
 if TYPE_CHECKING:
-    from lloydformer.paper.artefact import Artefact
-    from lloydformer.paper.scope import Scope
     from lloydformer.paper.verdict import Verdict
-
-Results = dict[str, dict[str, Any]]
-"""Results by label, as JSON."""
 
 
 def reproduce(
@@ -37,15 +31,13 @@ def reproduce(
         int | None, integer(help="Number of trials or tasks of each setting.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    seed: Annotated[
-        int, integer(least=0, most=LARGEST_SEED, help="Seed of all random numbers.")
-    ] = 0,
+    seed: Annotated[int, seed_option(help="Seed of all random numbers.")] = 0,
     page: Annotated[bool, typer.Option("--page", help="Also write one page, paper.html.")] = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="Output folder.")] = Path(
         "paper-again"
     ),
     force: Annotated[bool, typer.Option("--force", help="Make results again that exist.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Make the paper's tables and figures again, with verdicts.
 
@@ -58,17 +50,25 @@ def reproduce(
     paper. Finished parts are kept: run the same command again to continue. Real data come from the
     folder LLOYDFORMER_DATA, or from OpenML.
     """
-    wanted = [artefact(name) for name in (LABELS if label == "all" else [label])]
-    from lloydformer.paper.reproduce import PAGE, write_page
-    from lloydformer.paper.scope import Scope
+    wanted = [load_artefact(name) for name in (LABELS if label == "all" else [label])]
+    from lloydformer.paper.reproduce import PAGE, count_pieces, reproduce_all, write_page
+    from lloydformer.plots.axes import require_matplotlib
 
     scope = Scope(full, trials, device, seed)
-    _require_matplotlib()
+    try:
+        require_matplotlib()  # before minutes of work: every label draws pictures
+    except ImportError as error:
+        raise ValueError(str(error)) from None
     check_writable(output / PAGE)
-    results, failed = _made(wanted, scope, output, force)
+    words = "stopped: finished parts are kept; run the same command to continue"
+    with progress("reproduce", count_pieces(wanted, scope), lambda: words) as bar:
+        results, failed = reproduce_all(wanted, scope, output, force, bar.advance)
     if page and results:
         write_page(results, output)
-    _show(results, label == "all", json)
+    if json:
+        print_json({"labels": results} if label == "all" else next(iter(results.values()), {}))
+    else:
+        _print_results(results, with_tables=label != "all")
     stderr.print(f"written: {output}{f' ({PAGE})' if page and results else ''}", soft_wrap=True)
     for name, reason in failed.items():
         stderr.print(f"lloydformer: {name}: {reason}", markup=False, soft_wrap=True)
@@ -76,52 +76,22 @@ def reproduce(
         raise typer.Exit(2)
 
 
-def _made(
-    wanted: "Sequence[Artefact]", scope: "Scope", folder: Path, force: bool
-) -> tuple[Results, dict[str, str]]:
-    """Make the artefacts with a progress bar; on Ctrl-C, print what is kept."""
-    from lloydformer.paper.reproduce import count_pieces, reproduce_all
-
-    with progress("reproduce", count_pieces(wanted, scope)) as bar:
-        try:
-            return reproduce_all(wanted, scope, folder, force, bar.advance)
-        except KeyboardInterrupt:
-            stderr.print("stopped: finished parts are kept; run the same command to continue")
-            raise
-
-
-def _show(results: Results, several: bool, json: bool) -> None:
-    if json:
-        return print_json({"labels": results} if several else next(iter(results.values()), {}))
-    from lloydformer.paper.verdict_tables import summary
+def _print_results(results: dict[str, dict[str, Any]], with_tables: bool) -> None:
+    """Print the tables and verdicts of each label, then a summary if there are several."""
+    from lloydformer.paper.verdict_tables import summarise, verdict_tables
 
     every: list[Verdict] = []
     for name, result in results.items():
-        of = artefact(name)
-        for table in [] if several else of.tables(result):
+        made = load_artefact(name)
+        verdicts = made.verdicts(result)
+        every += verdicts
+        for table in made.tables(result) if with_tables else []:
             print_table(table.columns, table.rows, title=table.caption)
             stdout.print()
-        every += _show_verdicts(of, of.verdicts(result))
+        heading = f"{made.title} ({', '.join(made.cites)}): {summarise(verdicts)}"
+        stdout.print(heading, markup=False, soft_wrap=True)
+        for table in verdict_tables(verdicts):
+            print_records(table.columns, table.rows, table.caption)
+        stdout.print()
     if len(results) > 1:
-        stdout.print(f"all: {summary(every)}", markup=False, soft_wrap=True)
-    return None
-
-
-def _show_verdicts(of: "Artefact", verdicts: "Sequence[Verdict]") -> "Sequence[Verdict]":
-    from lloydformer.paper.verdict_tables import summary, verdict_tables
-
-    heading = f"{of.title} ({', '.join(of.cites)}): {summary(verdicts)}"
-    stdout.print(heading, markup=False, soft_wrap=True)
-    for table in verdict_tables(verdicts):
-        print_records(table.columns, table.rows, table.caption)
-    stdout.print()
-    return verdicts
-
-
-def _require_matplotlib() -> None:
-    from lloydformer.plots.axes import require_matplotlib
-
-    try:
-        require_matplotlib()
-    except ImportError as error:
-        raise ValueError(str(error)) from None
+        stdout.print(f"all: {summarise(every)}", markup=False, soft_wrap=True)

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.cells import cell_len
@@ -19,9 +19,11 @@ class Terminal(Console):
     """A console that ignores a closed pipe (`| head`)."""
 
     def on_broken_pipe(self) -> None:
+        # Python flushes standard output once more at exit, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+# Without highlighting: rich would colour every number.
 stdout = Terminal(highlight=False)
 stderr = Terminal(stderr=True, highlight=False)
 
@@ -43,13 +45,14 @@ def print_table(
     If the output is not a terminal, the table is as wide as needed.
     """
     console = stdout if stdout.is_terminal else Terminal(width=1000)
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False,
-                  header_style="bold")  # fmt: skip
+    table = Table(
+        title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold"
+    )
     for column, *cells in zip(columns, *rows, strict=True):
+        # For rich, the least width of a cell is its longest word, even if it must not wrap.
         widest = max(cell_len(cell) for cell in (column, *cells))
-        table.add_column(
-            column, no_wrap=column != fold, min_width=None if column == fold else widest
-        )
+        can_wrap = column == fold
+        table.add_column(column, no_wrap=not can_wrap, min_width=None if can_wrap else widest)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     if Measurement.get(console, console.options.update(width=1000), table).minimum <= console.width:
@@ -77,21 +80,12 @@ def print_records(columns: Sequence[str], rows: Sequence[Sequence[str]], title: 
 
 @contextmanager
 def working(words: str) -> Iterator[None]:
-    """A message with a spinner on standard error, if that is a terminal."""
+    """Show a message with a spinner on standard error, if that is a terminal."""
     if not stderr.is_terminal:
         yield
         return
     with stderr.status(words):
         yield
-
-
-@contextmanager
-def progress(title: str, total: int) -> Iterator["Bar"]:
-    """A progress bar on standard error, if that is a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-               TimeElapsedColumn())  # fmt: skip
-    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bars:
-        yield Bar(bars, title, total)
 
 
 class Bar:
@@ -108,3 +102,26 @@ class Bar:
     def advance(self, description: str | None = None) -> None:
         """Count one more completed step."""
         self.bars.update(self.task, advance=1, description=description)
+
+
+@contextmanager
+def progress(
+    title: str, total: int, stop_message: Callable[[], str] | None = None
+) -> Iterator[Bar]:
+    """Show a progress bar on standard error, if that is a terminal.
+
+    On Ctrl-C, the line that `stop_message` returns is printed: what is done so far.
+    """
+    columns = (
+        *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
+        TimeElapsedColumn(),
+    )
+    try:
+        with Progress(
+            *columns, console=stderr, transient=True, disable=not stderr.is_terminal
+        ) as bars:
+            yield Bar(bars, title, total)
+    except KeyboardInterrupt:
+        if stop_message is not None:
+            stderr.print(stop_message(), markup=False, soft_wrap=True)
+        raise

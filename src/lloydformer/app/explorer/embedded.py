@@ -7,8 +7,8 @@ from numpy import ndarray
 from torch import Tensor
 
 import lloydformer as lf
+from lloydformer.app.explorer.page_files import build_single_file
 from lloydformer.circuits.serialise import serialise
-from lloydformer.explorer.page_files import self_contained
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class EmbeddedPage:
     Examples
     --------
     >>> import torch, lloydformer as lf
-    >>> from lloydformer.explorer.embedded import EmbeddedPage
+    >>> from lloydformer.app.explorer.embedded import EmbeddedPage
     >>> points = torch.rand(60, 2)
     >>> page = EmbeddedPage(lf.recipes.soft(20.0), points, points[:3])
     """
@@ -50,7 +50,8 @@ class EmbeddedPage:
         state = {name: rows.tolist() for name, rows in given.items() if rows is not None}
         if self.recipe is not None:
             state["recipe"] = serialise(self.recipe)
+        # A frame has styles and scripts of its own, and the page stays whole in a saved notebook.
         return (
             f'<iframe title="lloydformer explorer" width="100%" height="{self.height}" '
-            f'style="border:0" srcdoc="{escape(self_contained(state))}"></iframe>'
+            f'style="border:0" srcdoc="{escape(build_single_file(state))}"></iframe>'
         )

@@ -1,4 +1,4 @@
-"""The files of the page: with a state to begin with, or all in one HTML file."""
+"""The files of the page: with a first state, or all in one HTML file."""
 
 import json
 import re
@@ -6,20 +6,20 @@ from base64 import b64encode
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+# The folder of static files, which any web server can serve as it is.
 PAGE = Path(__file__).parent / "page"
-"""The folder of static files, which any web server can serve as it is."""
 
 _STATE = re.compile(r'(<script type="application/json" id="initial-state">).*?(</script>)', re.S)
 _STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)">')
 _SCRIPT = re.compile(r'<script type="module" src="([^"]+)"></script>')
+# A relative import: at the beginning of a line, or one `import("...")` in a line of code.
 _IMPORT = re.compile(
     r"""^((?:import|export)\b[^"';]*?["']|(?!\s*[*/]).*?\bimport\(\s*["'])(\.{1,2}/[^"']+)(?=["'])""",
     re.M,
 )
-"""A relative import: at the beginning of a line, or one `import("...")` in a line of code."""
 
 
-def index_page(state: dict[str, Any], folder: Path = PAGE) -> str:
+def fill_index(state: dict[str, Any], folder: Path = PAGE) -> str:
     """Return index.html with this state to begin with.
 
     state: {"recipe": JSON of a recipe, "points": rows, "centers": rows}, or some of these.
@@ -31,18 +31,21 @@ def index_page(state: dict[str, Any], folder: Path = PAGE) -> str:
     return _STATE.sub(lambda found: found[1] + written + found[2], text)
 
 
-def self_contained(state: dict[str, Any], folder: Path = PAGE) -> str:
+def build_single_file(state: dict[str, Any], folder: Path = PAGE) -> str:
     """Return the whole page as one HTML file that needs no other file and no network.
 
     Modules become data URLs in an import map, under their paths; imports in them are rewritten to
-    these paths.
+    these paths, because a relative import has no base inside of a data URL.
     """
-    page = index_page(state, folder)
+    page = fill_index(state, folder)
     modules: dict[str, str] = {}
 
     def inline_module(found: re.Match[str]) -> str:
-        first = _collect(folder, _path("", found[1]), modules)
-        urls = {name: _data_url(source) for name, source in modules.items()}
+        first = _collect_modules(folder, _resolve(PurePosixPath(found[1])), modules)
+        urls = {
+            name: f"data:text/javascript;base64,{b64encode(source.encode()).decode()}"
+            for name, source in modules.items()
+        }
         return (
             f'<script type="importmap">{json.dumps({"imports": urls})}</script>\n'
             f'<script type="module">import "{first}";</script>'
@@ -54,28 +57,27 @@ def self_contained(state: dict[str, Any], folder: Path = PAGE) -> str:
     return _SCRIPT.sub(inline_module, _STYLE.sub(inline_style, page))
 
 
-def _collect(folder: Path, path: str, modules: dict[str, str]) -> str:
-    """Read a module and all that it imports; return its name in the import map."""
+def _collect_modules(folder: Path, path: str, modules: dict[str, str]) -> str:
+    """Read a module and all that it imports into `modules`; return its name in the import map."""
     name = f"page/{path}"
     if name not in modules:
-        modules[name] = ""  # modules may import each other
+        modules[name] = ""  # modules may import each other: each is read once
         source = (folder / path).read_text(encoding="utf-8")
-        modules[name] = _IMPORT.sub(
-            lambda found: found[1] + _collect(folder, _path(path, found[2]), modules), source
-        )
+
+        def rewrite(found: re.Match[str]) -> str:
+            imported = _resolve(PurePosixPath(path).parent / found[2])
+            return found[1] + _collect_modules(folder, imported, modules)
+
+        modules[name] = _IMPORT.sub(rewrite, source)
     return name
 
 
-def _path(importer: str, relative: str) -> str:
-    """Return the path of an imported file in the page's folder."""
+def _resolve(path: PurePosixPath) -> str:
+    """Return the path without `..`."""
     parts: list[str] = []
-    for part in (PurePosixPath(importer).parent / relative).parts:
+    for part in path.parts:
         if part == "..":
             parts.pop()
         else:
             parts.append(part)
     return "/".join(parts)
-
-
-def _data_url(source: str) -> str:
-    return f"data:text/javascript;base64,{b64encode(source.encode()).decode()}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from lloydformer.explorer.page_files import PAGE, index_page
+from lloydformer.app.explorer.page_files import PAGE, fill_index
 
 HOST = "127.0.0.1"
 
@@ -16,6 +16,8 @@ HOST = "127.0.0.1"
 class PageHandler(SimpleHTTPRequestHandler):
     """Serves the files of the page; the page itself has the state to begin with."""
 
+    # Python asks the system for the type of a file. Some systems call .js text/plain, and a browser
+    # refuses a module of that type.
     extensions_map = {  # noqa: RUF012
         ".html": "text/html; charset=utf-8",
         ".js": "text/javascript; charset=utf-8",
@@ -29,41 +31,43 @@ class PageHandler(SimpleHTTPRequestHandler):
         if not self._is_for_this_server():
             self.send_error(403, "Open the address that lloydformer explore printed")
         elif self.path.partition("?")[0] in ("/", "/index.html"):
-            self._send_page()
+            body = self.server.page.encode()
+            self.send_response(200)
+            self.send_header("Content-Type", self.extensions_map[".html"])
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
         else:
             super().do_GET()
 
     def _is_for_this_server(self) -> bool:
-        """A page of another site whose name leads here may not read the data."""
+        """Return whether the request names this computer.
+
+        Another site could let its own name lead to this address, and read the user's points (DNS
+        rebinding).
+        """
         name = (self.headers.get("Host") or "").rpartition(":")[0]
         return name in (HOST, "localhost")
-
-    def _send_page(self) -> None:
-        body = self.server.page.encode()
-        self.send_response(200)
-        self.send_header("Content-Type", self.extensions_map[".html"])
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
 
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-store")  # another run may use the same port
         super().end_headers()
 
     def list_directory(self, path: Any) -> None:
+        """Refuse: only the files of the page are served."""
         self.send_error(404)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing: requests are not news."""
+        """Print nothing."""
 
 
 class PageServer(ThreadingHTTPServer):
     """The server; port 0 is any free one."""
 
-    daemon_threads = True
+    daemon_threads = True  # an open connection of the browser does not keep the command running
 
     def __init__(self, state: dict[str, Any], port: int = 0, folder: Path = PAGE) -> None:
-        self.page = index_page(state, folder)
+        self.page = fill_index(state, folder)
         self.folder = folder
         try:
             super().__init__((HOST, port), PageHandler)
@@ -76,6 +80,7 @@ class PageServer(ThreadingHTTPServer):
             ) from None
 
     def finish_request(self, request: Any, client_address: Any) -> None:
+        # The handler would serve the current folder.
         PageHandler(request, client_address, self, directory=str(self.folder))
 
     @property
@@ -85,7 +90,7 @@ class PageServer(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(state: dict[str, Any], port: int = 0, folder: Path = PAGE) -> Iterator[PageServer]:
+def serve_page(state: dict[str, Any], port: int = 0, folder: Path = PAGE) -> Iterator[PageServer]:
     """Serve the page in a thread until the `with` block ends."""
     with PageServer(state, port, folder) as server:
         thread = Thread(target=server.serve_forever, name="explorer", daemon=True)

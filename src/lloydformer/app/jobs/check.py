@@ -1,9 +1,15 @@
 """`lloydformer check`: find recipe and algorithm by name, and compare them."""
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from pkgutil import resolve_name
+from traceback import extract_tb
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -11,11 +17,10 @@ import torch
 from lloydformer.circuits import recipes
 from lloydformer.circuits.serialise import deserialise
 from lloydformer.circuits.stages import AnyRecipe
-from lloydformer.jobs.named_objects import load_object
-from lloydformer.storage.bounded_read import read_json
-from lloydformer.verify.checking.check import check
-from lloydformer.verify.checking.drawn_problems import families_for
-from lloydformer.verify.checking.result import CheckResult
+from lloydformer.data.storage.bounded_read import read_json
+from lloydformer.paper.verify.cases import families_for
+from lloydformer.paper.verify.checking.check import check
+from lloydformer.paper.verify.checking.result import CheckResult
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32}
 
@@ -42,9 +47,15 @@ class CheckJob:
         if self.dtype not in DTYPES:
             raise ValueError(f"--dtype: found {self.dtype!r}; pass float64 or float32")
         return check(
-            self.recipe, self.algorithm, n_problems=self.n_problems, n_layers=self.n_layers,
-            seed=self.seed, dtype=DTYPES[self.dtype], families=self.families, callback=callback,
-        )  # fmt: skip
+            self.recipe,
+            self.algorithm,
+            n_problems=self.n_problems,
+            n_layers=self.n_layers,
+            seed=self.seed,
+            dtype=DTYPES[self.dtype],
+            families=self.families,
+            callback=callback,
+        )
 
 
 def load_recipe(text: str) -> AnyRecipe:
@@ -52,26 +63,34 @@ def load_recipe(text: str) -> AnyRecipe:
     if text in recipes.MAKERS:
         return recipes.MAKERS[text]()
     if text.endswith(".json"):
-        found = _from_json(text)
+        loaded = _read_json_part(text)
     elif ":" in text:
-        found = _made("RECIPE", load_object("RECIPE", text))
+        loaded = load_object("RECIPE", text)
+        if not isinstance(loaded, AnyRecipe) and callable(loaded):
+            loaded = _call("RECIPE", loaded)
     else:
         raise ValueError(
             f"RECIPE: found {text!r}; pass one of {', '.join(recipes.MAKERS)}, a .json file of a "
             "recipe, file.py:name or package.module:name"
         )
-    if not isinstance(found, AnyRecipe):
-        raise ValueError(f"RECIPE: {text} is {found!r}, and not a recipe")
-    return found
+    if not isinstance(loaded, AnyRecipe):
+        raise ValueError(f"RECIPE: {text} is {loaded!r}, and not a recipe")
+    return loaded
 
 
 def load_algorithm(text: str) -> object:
-    """Return a step function or an algorithm of Python code; classes are called."""
-    found = load_object("--algorithm", text)
-    return _made("--algorithm", found) if _makes_something(found) else found
+    """Return a step function or an algorithm of Python code.
+
+    Classes, and functions without parameters, are called: a step has two parameters.
+    """
+    loaded: Any = load_object("--algorithm", text)
+    takes_nothing = inspect.isfunction(loaded) and not inspect.signature(loaded).parameters
+    if inspect.isclass(loaded) or takes_nothing:
+        return _call("--algorithm", loaded)
+    return loaded
 
 
-def _from_json(text: str) -> object:
+def _read_json_part(text: str) -> object:
     """Return the part that a JSON file describes."""
     try:
         return deserialise(read_json(Path(text)))
@@ -81,22 +100,68 @@ def _from_json(text: str) -> object:
         raise ValueError(f"RECIPE: {text}: {str(error).removeprefix(f'{text}: ')}") from None
 
 
-def _makes_something(found: object) -> bool:
-    """Is it a class, or a function without parameters?"""
-    if inspect.isclass(found):
-        return True
-    return inspect.isfunction(found) and not inspect.signature(found).parameters
-
-
-def _made(argument: str, found: object) -> object:
-    """Return what a class or function makes without arguments; anything else unchanged."""
-    if isinstance(found, AnyRecipe) or not callable(found):
-        return found
+def _call(argument: str, make: Callable[[], object]) -> object:
+    """Call a class or function of the user without arguments."""
     try:
-        return found()
+        return make()
     except Exception as error:
-        name = getattr(found, "__name__", repr(found))
+        name = getattr(make, "__name__", repr(make))
         raise ValueError(
             f"{argument}: {name}() raised {type(error).__name__}: {error}; "
             "it must make its result without arguments"
         ) from error
+
+
+def load_object(argument: str, text: str) -> object:
+    """Return an object of the user's code: `file.py:name` or `package.module:name`.
+
+    Raises ValueError, which begins with `argument`, if there is none.
+    """
+    where, _, name = text.rpartition(":")
+    if not where or not name.isidentifier():
+        raise ValueError(f"{argument}: found {text!r}; pass file.py:name or package.module:name")
+    module = (_run_file if where.endswith(".py") else _import_name)(argument, where)
+    if not hasattr(module, name):
+        names = [n for n in dir(module) if not n.startswith("_")]
+        near = get_close_matches(name, names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{argument}: {where} has no {name!r}{hint}")
+    loaded: object = getattr(module, name)
+    return loaded
+
+
+def _run_file(argument: str, where: str) -> ModuleType:
+    """Run a file as a module; modules in its folder can be imported."""
+    path = Path(where).resolve()
+    if not path.is_file():
+        raise ValueError(f"{argument}: there is no file {where!r}")
+    name = f"_checked_{path.stem}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{argument}: {where!r} is not a Python file")
+    module = sys.modules[name] = module_from_spec(spec)  # dataclasses look for their module there
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        lines = [f.lineno for f in extract_tb(error.__traceback__) if f.filename == str(path)]
+        if isinstance(error, SyntaxError):  # its traceback ends in the importer
+            lines = [error.lineno]
+        line = f" in line {lines[-1]}" if lines else ""
+        raise ValueError(
+            f"{argument}: {where} raised {type(error).__name__}{line}: {error}"
+        ) from error
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def _import_name(argument: str, where: str) -> object:
+    """Import a module, or an object in one; modules of the current folder are found first."""
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return resolve_name(where)
+    except Exception as error:
+        raise ValueError(f"{argument}: {where} raised {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(str(Path.cwd()))

@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from lloydformer.app.explorer.catalogue import is_live
 from lloydformer.circuits.recipes import MAKERS
 from lloydformer.circuits.serialise import serialise
 from lloydformer.data.sources import open
-from lloydformer.explorer.catalogue import is_live
 
+# Rows that the page shows; self-attention takes time in proportion to their square. Chosen by hand.
 MOST_POINTS = 500
-"""Rows that the page shows; self-attention takes time in proportion to their square."""
 
 
 def recipe_state(name: str) -> dict[str, Any]:
     """Return the recipe of this name as JSON; raise ValueError if the page cannot run it."""
-    live = [one for one, make in MAKERS.items() if is_live(make())]
+    live = [each for each, make in MAKERS.items() if is_live(make())]
     if name not in live:
         raise ValueError(f"--recipe: found {name!r}; pass one of {', '.join(live)}")
     return {"recipe": serialise(MAKERS[name]())}
@@ -35,6 +35,7 @@ def data_state(data: str, n_clusters: int, seed: int = 0) -> tuple[dict[str, Any
         raise ValueError(
             f"--clusters: found {n_clusters} for {len(points)} rows; use at most one per row"
         )
+    # Rows in random order, the first of each value before its copies.
     order = rng.permutation(len(points))
     _, first = np.unique(points[order], axis=0, return_index=True)
     later = np.setdiff1d(np.arange(len(points)), first)

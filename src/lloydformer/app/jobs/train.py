@@ -7,15 +7,19 @@ from typing import Any
 
 import torch
 
+from lloydformer.data.storage.atomic_files import atomic_write
 from lloydformer.engines.ranks import Ranks
-from lloydformer.learning.export import export_runs, scores
+from lloydformer.learning.export import compare_runs, export_runs, export_symmetric
+from lloydformer.learning.pretrained import read_card
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.learning.training import Evaluation, train
-from lloydformer.storage.atomic import replacing
+from lloydformer.learning.symmetric.model import load_symmetric
+from lloydformer.learning.symmetric.training import train_symmetric
+from lloydformer.learning.trainer import Evaluation
+from lloydformer.learning.training import train
 
 
 def choose_device(asked: str | None) -> str:
-    """The device by name; None chooses CUDA if there is one.
+    """Return the device by name; None chooses CUDA if there is one.
 
     Raises ValueError for an unknown device, and for CUDA without a GPU.
     """
@@ -23,13 +27,6 @@ def choose_device(asked: str | None) -> str:
     if asked not in (None, "cpu", "cuda") or (asked == "cuda" and not cuda):
         raise ValueError(f"--device: found {asked!r}; pass cpu" + (" or cuda" if cuda else ""))
     return asked or ("cuda" if cuda else "cpu")
-
-
-def device_of_rank(device: str, ranks: Ranks) -> str:
-    """The device of this rank: with CUDA each rank of a machine has a GPU of its own."""
-    if device != "cuda" or ranks.size == 1:
-        return device
-    return f"cuda:{int(os.environ.get('LOCAL_RANK', '0')) % torch.cuda.device_count()}"
 
 
 def train_and_export(
@@ -51,24 +48,36 @@ def train_and_export(
     Of several ranks, rank 0 compares and writes; the others return no rows.
     """
     ranks = ranks or Ranks()
-    device = device_of_rank(device, ranks)
-    trained = train(settings, runs, device=device, folder=folder, resume=resume, force=force,
-                    callback=callback, together=together, ranks=ranks)  # fmt: skip
+    if device == "cuda" and ranks.size > 1:  # each rank of a machine has a GPU of its own
+        device = f"cuda:{int(os.environ.get('LOCAL_RANK', '0')) % torch.cuda.device_count()}"
+    trained = train(
+        settings,
+        runs,
+        device=device,
+        folder=folder,
+        resume=resume,
+        force=force,
+        callback=callback,
+        together=together,
+        ranks=ranks,
+    )
     if ranks.rank > 0:
         return []
-    comparison = scores(trained, device)
+    comparison = compare_runs(trained, device)
     cards = export_runs(folder, trained, comparison)
-    initial, lloyd = comparison.lloyd[:, 0].tolist(), comparison.lloyd[:, -1].tolist()
-    columns = zip(cards, trained.runs, trained.history[-1].relative, initial, lloyd,
-                  comparison.transformer[:, -1].tolist(), strict=True)  # fmt: skip
     return [
         {
-            "card": str(card), "seed": run.seed, "loss_temperature": run.loss_temperature,
-            "family": run.family, "relative_objective": relative,
-            "initial": before, "lloyd": reached, "transformer": transformer,
+            "card": str(card),
+            "seed": run.seed,
+            "loss_temperature": run.loss_temperature,
+            "family": run.family,
+            "relative_objective": trained.history[-1].relative[i],
+            "initial": comparison.lloyd[i, 0].item(),
+            "lloyd": comparison.lloyd[i, -1].item(),
+            "transformer": comparison.transformer[i, -1].item(),
         }
-        for card, run, relative, before, reached, transformer in columns
-    ]  # fmt: skip
+        for i, (card, run) in enumerate(zip(cards, trained.runs, strict=True))
+    ]
 
 
 class TrainingPlot:
@@ -81,11 +90,59 @@ class TrainingPlot:
     def __call__(self, evaluation: Evaluation) -> None:
         import matplotlib.pyplot as plt  # importing it takes a second
 
-        from lloydformer.plots.training import convergence
+        from lloydformer.plots.curves import convergence
 
         self.history.append(evaluation)
         figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
         convergence(self.history, ax=ax)
-        with replacing(self.path) as file:
+        with atomic_write(self.path) as file:
             figure.savefig(file, format=self.path.suffix.lstrip(".") or "png")
         plt.close(figure)
+
+
+def is_symmetric(card: str) -> bool:
+    """Return True if a card, by name or path, is that of a symmetric layer."""
+    return read_card(card).is_symmetric
+
+
+class SymmetricTraining:
+    """Train a symmetric layer again with the settings of its card (`--like`).
+
+    All runs of the card are trained together, and the chosen one is written to FOLDER/NAME.json.
+    The constructor raises ValueError if that file exists and `force` is not set.
+    """
+
+    def __init__(self, card: str, folder: Path, force: bool) -> None:
+        self.model = load_symmetric(card)
+        self.path = folder / self.model.name
+        if self.path.with_suffix(".json").exists() and not force:
+            raise ValueError(f"{self.path}.json: exists; pass --force, or another --output")
+
+    @property
+    def n_updates(self) -> int:
+        """The number of updates of the weights."""
+        return self.model.settings.n_updates
+
+    def run(self, device: str, callback: Callable[[int, float], None]) -> dict[str, Any]:
+        """Train; `callback` gets the number of updates done, and the loss of the chosen run.
+
+        Returns a row: the new card, its scores, and whether its numbers equal the old ones.
+        """
+        model = self.model
+        trained = train_symmetric(
+            model.settings,
+            model.runs,
+            device=device,
+            callback=lambda progress: callback(progress[0], progress[1][model.chosen]),
+        )
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        written = export_symmetric(self.path, trained, model.chosen)
+        again = load_symmetric(written)
+        return {
+            "card": str(written),
+            "updates": again.settings.n_updates,
+            "loss": again.card["log"]["rows"][-1][1],
+            "mean_log_objective": again.card["scores"]["mean_log_objective"]["normal"]["20"],
+            "same_numbers": bool(torch.equal(model.weights, again.weights)),
+            "largest_difference": (model.weights - again.weights).abs().max().item(),
+        }

@@ -2,18 +2,22 @@
 
 from collections.abc import Callable
 
-from lloydformer.jobs.one_thread import one_thread
-from lloydformer.verify.definitions import DEFINITIONS
-from lloydformer.verify.errata import ERRATA
-from lloydformer.verify.finding import Finding, Statement
-from lloydformer.verify.lemmas import LEMMAS
-from lloydformer.verify.remarks import REMARKS
-from lloydformer.verify.statements import STATEMENTS, generator
-from lloydformer.verify.theorems import THEOREMS
-from lloydformer.verify.worked_example import WORKED_EXAMPLE
+from lloydformer.app.jobs.one_thread import one_thread
+from lloydformer.paper.verify.errata import ERRATA
+from lloydformer.paper.verify.finding import Finding, Statement
+from lloydformer.paper.verify.statements import (
+    DEFINITIONS,
+    LEMMAS,
+    REMARKS,
+    STATEMENTS,
+    THEOREMS,
+    generator_for,
+)
+from lloydformer.paper.verify.worked_example import WORKED_EXAMPLE
 
 N_STATEMENTS = len(STATEMENTS)
 
+# The statements by what they are, in the order of `STATEMENTS`, which `group_findings` relies on.
 GROUPS: dict[str, tuple[Statement, ...]] = {
     "theorems": THEOREMS,
     "worked example": WORKED_EXAMPLE,
@@ -22,7 +26,6 @@ GROUPS: dict[str, tuple[Statement, ...]] = {
     "remarks": REMARKS,
     "errata": ERRATA,
 }
-"""The statements by what they are, in the order of `STATEMENTS`."""
 
 
 def measure_statements(
@@ -32,12 +35,12 @@ def measure_statements(
     findings: list[Finding] = []
     with one_thread():
         for statement in STATEMENTS:
-            findings.append(statement(generator(statement, seed)))
+            findings.append(statement(generator_for(statement, seed)))
             after(findings[-1])
     return findings
 
 
-def grouped(findings: list[Finding]) -> dict[str, list[Finding]]:
-    """All findings of `measure_statements`, by group."""
-    left = iter(findings)
-    return {name: [next(left) for _ in group] for name, group in GROUPS.items()}
+def group_findings(findings: list[Finding]) -> dict[str, list[Finding]]:
+    """Return all findings of `measure_statements` by group."""
+    remaining = iter(findings)
+    return {name: [next(remaining) for _ in group] for name, group in GROUPS.items()}

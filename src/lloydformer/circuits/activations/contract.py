@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from jaxtyping import Float
 from torch import Tensor
 
+# A number, or a tensor of one number for each problem of a batch, (..., 1, 1).
 Amount = float | Tensor
-"""A number, or a tensor of one number for each problem of a batch, (..., 1, 1)."""
+# Scores of queries and keys, or weights of the keys.
+Scores = Float[Tensor, "*b q m"]
 
 
 class Reach(NamedTuple):
@@ -40,7 +43,7 @@ class Reach(NamedTuple):
 
 @dataclass(frozen=True)
 class Context:
-    """What an activation may use in addition to the scores.
+    """The inputs of an activation in addition to the scores.
 
     Parameters
     ----------
@@ -74,7 +77,6 @@ class Context:
 
 
 NOTHING = Context()
-"""The default context: nothing in addition to the scores."""
 
 
 @runtime_checkable
@@ -175,11 +177,13 @@ def require(condition: bool, argument: str, found: object, repair: str) -> None:
         raise ValueError(f"{argument}: found {found!r}; {repair}")
 
 
-def positive(argument: str, value: float) -> None:
+def require_positive(argument: str, value: float) -> None:
     """Raise a ValueError unless the value is a positive finite number."""
-    require(
-        isinstance(value, Real) and not isinstance(value, bool) and 0 < value < math.inf,
-        argument,
-        value,
-        "pass a positive finite number",
-    )
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    require(number and 0 < value < math.inf, argument, value, "pass a positive finite number")
+
+
+def require_fraction(argument: str, value: float) -> None:
+    """Raise a ValueError unless the value is a fraction from 0 to below 1."""
+    fraction = isinstance(value, Real) and 0 <= value < 1
+    require(fraction, argument, value, "pass a fraction from 0 to below 1")

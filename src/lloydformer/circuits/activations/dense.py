@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from lloydformer.circuits.activations.contract import (
     NOTHING,
@@ -13,7 +11,8 @@ from lloydformer.circuits.activations.contract import (
     Amount,
     Context,
     Reach,
-    positive,
+    Scores,
+    require_positive,
 )
 
 
@@ -44,15 +43,13 @@ class Softmax(Activation):
     short = "SMA"
 
     def __post_init__(self) -> None:
-        positive("inverse_temperature", self.inverse_temperature)
+        require_positive("inverse_temperature", self.inverse_temperature)
 
     @property
     def symbol(self) -> str:
         return f"{self.inverse_temperature:g}"
 
-    def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
-    ) -> Float[Tensor, "*b q m"]:
+    def __call__(self, scores: Scores, context: Context = NOTHING) -> Scores:
         return (self.inverse_temperature * scores).softmax(dim=-1)
 
     def lowering(self, reach: Reach, eps: float) -> Amount:
@@ -85,15 +82,13 @@ class LogSoftmax(Activation):
     short = "LogSMA"
 
     def __post_init__(self) -> None:
-        positive("inverse_temperature", self.inverse_temperature)
+        require_positive("inverse_temperature", self.inverse_temperature)
 
     @property
     def symbol(self) -> str:
         return f"log {self.inverse_temperature:g}"
 
-    def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
-    ) -> Float[Tensor, "*b q m"]:
+    def __call__(self, scores: Scores, context: Context = NOTHING) -> Scores:
         return (self.inverse_temperature * scores).log_softmax(dim=-1)
 
     def lowering(self, reach: Reach, eps: float) -> Amount:
@@ -122,24 +117,18 @@ class Linear(Activation):
     short = "LinA"
     symbol = "lin"
 
-    def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
-    ) -> Float[Tensor, "*b q m"]:
+    def __call__(self, scores: Scores, context: Context = NOTHING) -> Scores:
         total = scores.sum(dim=-1, keepdim=True)
         if context.log_scores is None:
             return scores / total
-        faint = self._faint(scores, context.log_scores)
-        weights = context.log_scores.softmax(dim=-1).to(scores.dtype)
-        return torch.where(faint, weights, scores / total.masked_fill(faint, 1.0))
-
-    def _faint(self, scores: Tensor, logs: Tensor) -> Tensor:
-        """Return which queries have a mean score below sqrt(eps), whose digits are rounding.
-
-        None if a score is not the exponential of its logarithm: it was patched on the way.
-        """
-        eps = torch.finfo(scores.dtype).eps
+        logs, eps = context.log_scores, torch.finfo(scores.dtype).eps
+        # Scores that are not the exponentials of their logarithms were patched on the way.
         patched = ((scores - logs.exp()).abs() > 16 * eps).any(dim=-1).any(dim=-1)
-        return (scores.mean(dim=-1, keepdim=True) < eps**0.5) & ~patched[..., None, None]
+        # With a mean score below sqrt(eps), half of the digits of the weights would be rounding.
+        faint = (scores.mean(dim=-1, keepdim=True) < eps**0.5) & ~patched[..., None, None]
+        # the denominator is 1 where it is not used: 0/0 would have no gradient
+        direct = scores / total.masked_fill(faint, 1.0)
+        return torch.where(faint, logs.softmax(dim=-1).to(scores.dtype), direct)
 
     def lowering(self, reach: Reach, eps: float) -> Amount:
         raise ValueError(
@@ -167,9 +156,7 @@ class Identity(Activation):
     short = "IdA"
     symbol = "I"
 
-    def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
-    ) -> Float[Tensor, "*b q m"]:
+    def __call__(self, scores: Scores, context: Context = NOTHING) -> Scores:
         return scores
 
     def lowering(self, reach: Reach, eps: float) -> Amount:

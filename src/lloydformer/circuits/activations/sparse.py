@@ -14,8 +14,9 @@ from lloydformer.circuits.activations.contract import (
     Amount,
     Context,
     Reach,
-    positive,
+    Scores,
     require,
+    require_positive,
 )
 
 
@@ -48,15 +49,14 @@ class Sparsemax(Activation):
     short = "SSMA"
 
     def __post_init__(self) -> None:
-        positive("inverse_temperature", self.inverse_temperature)
+        require_positive("inverse_temperature", self.inverse_temperature)
 
     @property
     def symbol(self) -> str:
         return f"sparsemax {self.inverse_temperature:g}"
 
-    def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
-    ) -> Float[Tensor, "*b q m"]:
+    def __call__(self, scores: Scores, context: Context = NOTHING) -> Scores:
+        # relative to the best score, where the weights are: large scores would cost their digits
         z = self.inverse_temperature * (scores - scores.amax(dim=-1, keepdim=True))
         ordered = z.sort(dim=-1, descending=True).values
         counts = torch.arange(1, z.shape[-1] + 1, device=z.device, dtype=z.dtype)
@@ -99,15 +99,13 @@ class TopK(Activation):
     def __post_init__(self) -> None:
         whole = isinstance(self.m, Integral) and not isinstance(self.m, bool)
         require(whole and self.m >= 1, "m", self.m, "pass an integer above 0")
-        positive("inverse_temperature", self.inverse_temperature)
+        require_positive("inverse_temperature", self.inverse_temperature)
 
     @property
     def symbol(self) -> str:
         return f"top-{self.m} {self.inverse_temperature:g}"
 
-    def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
-    ) -> Float[Tensor, "*b q m"]:
+    def __call__(self, scores: Scores, context: Context = NOTHING) -> Scores:
         last = scores.topk(min(self.m, scores.shape[-1]), dim=-1).values[..., -1:]
         kept = scores.masked_fill(scores < last, -math.inf)
         return (self.inverse_temperature * kept).softmax(dim=-1)
@@ -153,7 +151,7 @@ class NormMax(Activation):
         given = [v for v in (self.inverse_temperature, self.keep) if v is not None]
         require(len(given) == 1, "inverse_temperature, keep", given, "pass exactly one of them")
         if self.inverse_temperature is not None:
-            positive("inverse_temperature", self.inverse_temperature)
+            require_positive("inverse_temperature", self.inverse_temperature)
         if self.keep is not None:
             fraction = isinstance(self.keep, Real) and 0 < self.keep <= 1
             require(fraction, "keep", self.keep, "pass a fraction above 0, at most 1")
@@ -162,23 +160,18 @@ class NormMax(Activation):
     def symbol(self) -> str:
         return f"NM {self.keep or self.inverse_temperature:g}"
 
-    def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
-    ) -> Float[Tensor, "*b q m"]:
+    def __call__(self, scores: Scores, context: Context = NOTHING) -> Scores:
         ordered = scores.sort(dim=-1, descending=True).values
         if self.keep is None:
             assert self.inverse_temperature is not None
             count = (ends(ordered) <= 1 / self.inverse_temperature).sum(-1, keepdim=True) + 1
         else:
-            count = self._n_kept(ordered, context.gap)
+            # scores within the gap are those of the query's own cluster
+            size = (ordered > ordered[..., :1] - context.gap).sum(dim=-1, keepdim=True)
+            # 0.07 * 100 is above 7 by rounding, and must not keep an eighth key
+            count = (self.keep * size.to(torch.float64) - 1e-9).ceil().long().clamp(min=1)
         chosen = (scores >= ordered.gather(-1, count - 1)).to(scores.dtype)
         return chosen / chosen.sum(dim=-1, keepdim=True)
-
-    def _n_kept(self, ordered: Float[Tensor, "*b q m"], gap: float | Tensor) -> Tensor:
-        """Return how many keys of each query's cluster are kept: ceil(keep * size - 1e-9)."""
-        assert self.keep is not None
-        size = (ordered > ordered[..., :1] - gap).sum(dim=-1, keepdim=True)
-        return (self.keep * size.to(torch.float64) - 1e-9).ceil().long().clamp(min=1)
 
     def lowering(self, reach: Reach, eps: float) -> Amount:
         # With one gamma, a key has weight only if it is less than 1/gamma below the best.
@@ -188,7 +181,7 @@ class NormMax(Activation):
 
 
 def ends(ordered: Float[Tensor, "*b q m"]) -> Float[Tensor, "*b q less"]:
-    r"""$S_m - m a_{m+1}$ for m = 1, 2, ...: the values of $1/\gamma$ from which key m+1 is kept."""
+    r"""Return $S_m - m a_{m+1}$ for m = 1, 2, ...: from this $1/\gamma$ on key m+1 is kept."""
     drops = ordered[..., :1] - ordered  # shifting all scores changes nothing
     counts = torch.arange(1, ordered.shape[-1], device=ordered.device, dtype=ordered.dtype)
     return counts * drops[..., 1:] - drops.cumsum(dim=-1)[..., :-1]

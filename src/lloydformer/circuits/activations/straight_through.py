@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.activations.contract import (
     NOTHING,
     Context,
     HeadActivation,
+    Scores,
     require,
 )
 from lloydformer.circuits.activations.dense import Softmax
@@ -21,7 +21,7 @@ class ForwardWithGradientOf(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, forward: Tensor, backward: Tensor) -> Tensor:
-        return forward.view_as(forward)
+        return forward.view_as(forward)  # a tensor of its own: autograd refuses an input as output
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
@@ -96,10 +96,8 @@ class StraightThrough(HeadActivation):
         """
         return getattr(self.activation, "ties", None)
 
-    def __call__(
-        self, scores: Float[Tensor, "*b q m"], context: Context = NOTHING
-    ) -> Float[Tensor, "*b q m"]:
-        forward = self.activation(scores.detach(), context)
+    def __call__(self, scores: Scores, context: Context = NOTHING) -> Scores:
+        forward = self.activation(scores.detach(), context)  # its own derivative is not used
         if not (scores.requires_grad and torch.is_grad_enabled()):
             return forward
         weights: Tensor = ForwardWithGradientOf.apply(  # type: ignore[no-untyped-call]

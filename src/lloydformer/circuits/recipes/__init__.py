@@ -1,23 +1,21 @@
 """The recipes: the seven rows of the table tab:comp-alg, and seven beyond it.
 
-Most are the base recipe `lloyd()` with a part replaced; the difference is the algorithm. The
-tuples below are the only lists of recipes; other lists are derived from them. `softened` and
-`straight_through` make the queries and keys of any recipe trainable.
+Most are the base recipe `lloyd()` with a part replaced; the difference is the algorithm. Begin
+with `kmeans`. The tuples below are the only lists of recipes; other lists are derived from them.
+`softened` and `straight_through` make the queries and keys of any recipe trainable.
 """
 
 from collections.abc import Callable
 
+from lloydformer.circuits.gradients import softened, straight_through
 from lloydformer.circuits.medoid_swap import medoids_swap
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes.free_weights import learned
 from lloydformer.circuits.recipes.kmeans import lloyd, lloyd_binary, lloyd_dot
-from lloydformer.circuits.recipes.kmedoids import medoids
-from lloydformer.circuits.recipes.robust_kmeans import robust, robust_lifted
+from lloydformer.circuits.recipes.robust_kmeans import medoids, robust, robust_lifted, trimmed
 from lloydformer.circuits.recipes.soft_kmeans import soft, soft_dot
 from lloydformer.circuits.recipes.spherical_kmeans import spherical
-from lloydformer.circuits.recipes.trimmed_kmeans import trimmed
-from lloydformer.circuits.recipes.with_gradients import softened, straight_through
-from lloydformer.circuits.recombining import recombining as recombining  # of two solutions, as well
+from lloydformer.circuits.recombining import recombining as recombining
 from lloydformer.circuits.relocating import relocating
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.symmetric import symmetric
@@ -42,27 +40,25 @@ __all__ = [
     "trimmed",
 ]
 
-IN_TABLE: tuple[Callable[..., Recipe], ...] = (
-    lloyd, lloyd_dot, spherical, soft, trimmed, robust, medoids,
-)  # fmt: skip
-"""Makers of the rows of the table tab:comp-alg, in its order."""
+# Makers of the rows of the table tab:comp-alg, in its order.
+IN_TABLE: tuple[Callable[..., Recipe], ...]
+IN_TABLE = (lloyd, lloyd_dot, spherical, soft, trimmed, robust, medoids)
 
-BEYOND_TABLE: tuple[Callable[..., AnyRecipe], ...] = (
-    soft_dot, robust_lifted, lloyd_binary, relocating, medoids_swap,
-)  # fmt: skip
-"""Makers of recipes that are constructed too, but are not in the paper's table."""
+# Makers of recipes that are constructed too, but are not in the paper's table.
+BEYOND_TABLE: tuple[Callable[..., AnyRecipe], ...]
+BEYOND_TABLE = (soft_dot, robust_lifted, lloyd_binary, relocating, medoids_swap)
 
+# Makers of recipes whose numbers or weights come from training.
 TRAINED: tuple[Callable[..., Recipe], ...] = (symmetric, learned)
-"""Makers of recipes whose numbers or weights come from training."""
 
+# Makers of all recipes, by the name of the recipe.
 MAKERS: dict[str, Callable[..., AnyRecipe]] = {
     make.__name__: make for make in (*IN_TABLE, *BEYOND_TABLE, *TRAINED)
 }
-"""Makers of all recipes, by the name of the recipe."""
 
 
+# Functions that take a recipe and return another one.
 CHANGES: tuple[Callable[..., AnyRecipe], ...] = (softened, straight_through)
-"""Functions that take a recipe and return another one."""
 
 
 def table() -> tuple[Recipe, ...]:

@@ -5,7 +5,7 @@ from typing import Literal
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.projections import Dense
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.recipes.weighting import Weighting, weighting
+from lloydformer.circuits.recipes.robust_kmeans import Weighting, choose_activation
 from lloydformer.circuits.scores import Euclidean, Scaled
 from lloydformer.circuits.tokens import Binary, plain, positions_only
 
@@ -63,7 +63,7 @@ def learned(
         raise ValueError(f'codes: found {codes!r}; pass "onehot", "binary" or None')
     score = Scaled(Euclidean()) if scaled else Euclidean()
     free = Dense(bias)
-    head = Head(score, weighting(activation, 1.0), free, free, free, dropout=dropout)
+    head = Head(score, choose_activation(activation, 1.0), free, free, free, dropout=dropout)
     return Recipe(
         name="learned",
         tokens=tokens[codes],

@@ -12,8 +12,8 @@ from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.subspaces import ASSIGNMENT, HALF, POSITION, SQUARED_NORM, Subspace
 from lloydformer.circuits.tokens import Binary, lifted, plain
 
+# The subspaces of a lifted position (def:lifted).
 LIFTED = (POSITION, SQUARED_NORM, HALF)
-"""The subspaces of a lifted position (def:lifted)."""
 
 
 @cache

@@ -1,17 +1,98 @@
-"""Robust k-means: with four attentions, and in the appendix's form with five."""
+"""Trimmed and robust k-means, and k-medoids: a cluster's points are weighed by distance."""
 
 from dataclasses import replace
+from typing import Literal
 
-from lloydformer.circuits.activations import Identity, Ties, TopK
+from lloydformer.circuits.activations import (
+    Activation,
+    Gumbel,
+    Identity,
+    NormMax,
+    Softmax,
+    Sparsemax,
+    Ties,
+    TopK,
+)
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.projections import lifting, on, separated
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes.kmeans import LIFTED, lifted_score, lloyd, lloyd_dot
-from lloydformer.circuits.recipes.separated_head import separated_head
-from lloydformer.circuits.recipes.weighting import Weighting, weighting
-from lloydformer.circuits.scores import DotProduct
+from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.subspaces import AFFINITY, ASSIGNMENT, POSITION
 from lloydformer.circuits.tokens import lifted_with_affinity
+
+# Names of activations that weigh keys by their scores.
+Weighting = Literal["sparsemax", "softmax"]
+
+
+def choose_activation(activation: Weighting | TopK, inverse_temperature: float) -> Activation:
+    """Return the named activation, or the given `TopK`, with this inverse temperature."""
+    if isinstance(activation, TopK):
+        if activation.inverse_temperature not in (1.0, inverse_temperature):
+            raise ValueError(
+                f"activation: found {activation!r}; give its temperature as inverse_temperature="
+            )
+        return replace(activation, inverse_temperature=inverse_temperature)
+    kinds: dict[str, type[Sparsemax | Softmax]] = {"sparsemax": Sparsemax, "softmax": Softmax}
+    if not isinstance(activation, str) or activation not in kinds:
+        raise ValueError(
+            f'activation: found {activation!r}; pass "sparsemax", "softmax" or TopK(m)'
+        )
+    return kinds[activation](inverse_temperature)
+
+
+def separated_head(activation: Activation, separation: float | None) -> Head:
+    """Return decoder cross-attention by distance, for the points of a cluster.
+
+    The scores of other clusters' points are lowered by 2 * separation (sec:methods:robust).
+    """
+    apart = on(POSITION) + separated(ASSIGNMENT)
+    return Head(Euclidean(), activation, apart, apart, on(POSITION), separation)
+
+
+def trimmed(keep: float = 0.95, separation: float | None = None, ties: Ties = "first") -> Recipe:
+    """Return the recipe of trimmed k-means.
+
+    Algorithm alg:trim-kmeans: norm-max in the decoder drops the farthest points of each cluster.
+
+    Parameters
+    ----------
+    keep : float, default=0.95
+        Fraction of each cluster that is kept. Of a cluster with m points, those not farther than
+        the ceil(keep * m)-th nearest stay, ties included.
+    separation : float or None, default=None
+        The paper's delta: scores of points in other clusters are lowered by 2 * separation. It
+        must exceed the largest squared distance of a point to its own center. None chooses it
+        from the data.
+    ties : {"first", "average"}, default="first"
+        Assignment of a point that is equally near to several centers, see `lloyd`.
+
+    Returns
+    -------
+    Recipe
+        The recipe.
+
+    See Also
+    --------
+    robust : Weights that decrease with the distance.
+    lloydformer.TrimmedKMeans : The estimator.
+
+    Examples
+    --------
+    >>> import torch, lloydformer as lf
+    >>> points = torch.tensor([[0.0], [1.0], [2.0], [10.0]])
+    >>> circuit = lf.Circuit(lf.recipes.trimmed(keep=0.75), n_features=1, n_clusters=1)
+    >>> trace = circuit(points, points[:1], n_layers=1, keep="*.decoder_cross.attention")
+    >>> (trace["layers.0.decoder_cross.attention"] > 0).tolist()  # the point at 10 is dropped
+    [[True, True, True, False]]
+    """
+    return replace(
+        lloyd(ties),
+        name="trimmed",
+        decoder_cross=separated_head(NormMax(keep=keep), separation),
+        algorithm="*Trimmed k-means",
+        appendix="sec:methods:robust",
+    )
 
 
 def robust(
@@ -63,7 +144,9 @@ def robust(
     return replace(
         lloyd(ties),
         name="robust",
-        decoder_cross=separated_head(weighting(activation, inverse_temperature), separation),
+        decoder_cross=separated_head(
+            choose_activation(activation, inverse_temperature), separation
+        ),
         algorithm="*Robust k-means",
         appendix="sec:methods:new:robust",
     )
@@ -128,7 +211,7 @@ def robust_lifted(
         affinity=affinity,
         decoder_cross=Head(
             DotProduct(),
-            weighting(activation, inverse_temperature),
+            choose_activation(activation, inverse_temperature),
             on(AFFINITY),
             on(AFFINITY),
             on(POSITION),
@@ -136,4 +219,47 @@ def robust_lifted(
         decoder_self=replace(base.decoder_self, query=on(AFFINITY), key=on(AFFINITY)),
         algorithm="*Robust k-means",
         appendix="sec:methods:new:robust",
+    )
+
+
+def medoids(separation: float | None = 100.0, ties: Ties = "first") -> Recipe:
+    """Return the recipe of randomised k-medoids.
+
+    Algorithm alg:rnd-kmeds: Gumbel attention draws a point for each center. A circuit of this
+    recipe needs a seed.
+
+    Parameters
+    ----------
+    separation : float or None, default=100.0
+        The paper's delta. A point of another cluster is exp(-2 * separation) times as likely to
+        be drawn as a point of the own cluster at the same distance. None chooses it from the data
+        so that points of other clusters are never drawn.
+    ties : {"first", "average"}, default="first"
+        Assignment of a point that is equally near to several centers, see `lloyd`.
+
+    Returns
+    -------
+    Recipe
+        The recipe.
+
+    See Also
+    --------
+    lloydformer.circuits.activations.Gumbel : The activation that draws.
+    lloydformer.KMedoids : The estimator.
+
+    Examples
+    --------
+    >>> import torch, lloydformer as lf
+    >>> points = torch.tensor([[0.0], [1.0], [9.0], [10.0]])
+    >>> circuit = lf.Circuit(lf.recipes.medoids(), n_features=1, n_clusters=2)
+    >>> trace = circuit(points, points[[0, 3]], n_layers=5, seed=0)
+    >>> bool(torch.isin(trace.centers[-1], points).all())
+    True
+    """
+    return replace(
+        lloyd(ties),
+        name="medoids",
+        decoder_cross=separated_head(Gumbel(), separation),
+        algorithm="*Euclidean k-medoids",
+        appendix="sec:methods:new:kmeds",
     )

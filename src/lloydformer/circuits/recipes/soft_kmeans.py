@@ -36,7 +36,7 @@ def soft(inverse_temperature: float = 1.0) -> Recipe:
     >>> [[round(share, 4) for share in point] for point in trace.assignments[0].tolist()]
     [[0.6667, 0.3333], [0.3333, 0.6667]]
     """
-    return _softened(lloyd(), "soft", inverse_temperature)
+    return _soften(lloyd(), "soft", inverse_temperature)
 
 
 def soft_dot(inverse_temperature: float = 1.0) -> Recipe:
@@ -65,10 +65,10 @@ def soft_dot(inverse_temperature: float = 1.0) -> Recipe:
     >>> lf.recipes.soft_dot().row()["Enc-CA"]
     '⟨,⟩-SMA'
     """
-    return _softened(lloyd_dot(), "soft_dot", inverse_temperature)
+    return _soften(lloyd_dot(), "soft_dot", inverse_temperature)
 
 
-def _softened(base: Recipe, name: str, inverse_temperature: float) -> Recipe:
+def _soften(base: Recipe, name: str, inverse_temperature: float) -> Recipe:
     return replace(
         base,
         name=name,

@@ -7,146 +7,178 @@ is the current one or a mount point, or the system cannot exchange folders. Then
 named last is removed first and written last, so that a folder without it is known to be incomplete.
 """
 
+import ctypes
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from lloydformer.storage import locks
-from lloydformer.storage.atomic import existing, hidden, is_hidden, sweep_hidden
-from lloydformer.storage.swap import swap
+from lloydformer.data.storage.atomic_files import (
+    claim,
+    is_temporary_name,
+    lock_folder,
+    nearest_existing,
+    remove_stale,
+    temporary_path,
+)
+
+# AT_FDCWD of Linux: relative paths begin in the current folder.
+_CURRENT_FOLDER = -100
+# RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS have the same value.
+_EXCHANGE = 2
 
 
 @contextmanager
-def filling(folder: Path, patterns: Sequence[str], *, force: bool = False) -> Iterator[Path]:
+def atomic_folder(folder: Path, patterns: Sequence[str], *, force: bool = False) -> Iterator[Path]:
     """Open a temporary folder; at the end its files are in `folder`, all or none.
 
-    `patterns`: the files that belong to a run, as "labels.csv" or "model/*.json"; the file that
-    completes a run is the last one. With `force` those of an earlier run are replaced, or removed
-    if they are not written again. Other files stay. After an error `folder` is unchanged, or does
-    not exist if it did not before.
+    Parameters
+    ----------
+    folder : Path
+        The folder to write. After an error it is unchanged, or does not exist if it did not before.
+    patterns : sequence of str
+        The files that belong to a run, as "labels.csv" or "model/*.json"; the file that completes a
+        run is the last one. Other files in the folder stay.
+    force : bool
+        Replace the files of an earlier run, and remove those that are not written again.
 
-    Raises `ValueError` if `folder` holds files of a run and `force` is False.
+    Raises
+    ------
+    ValueError
+        If `folder` holds files of a run and `force` is False.
     """
-    named, folder = folder, folder.resolve()
-    beside = _beside(folder)
-    temporary, descriptor = _new_folder(beside)
+    given, folder = folder, folder.resolve()
+    parent = nearest_existing(folder.parent)
+    # A folder can be exchanged only with one on the same file system, in a parent that may be
+    # written to. Otherwise the temporary folder is inside, and files are replaced one by one.
+    inside = folder.exists() and not (
+        os.access(parent, os.W_OK) and parent.stat().st_dev == folder.stat().st_dev
+    )
+    neighbour = (folder if inside else parent) / folder.name
+    temporary, descriptor = _new_folder(neighbour)
     try:
         yield temporary
-        _sync(temporary)
+        for path in temporary.rglob("*"):
+            if path.is_file():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with locks.locked(folder.parent):
-            _place(temporary, folder, patterns, force)
+        with lock_folder(folder.parent):
+            _replace_folder(temporary, folder, patterns, force)
     except OSError as error:
         if error.filename is None:  # a failed write does not name its file
-            error.filename = str(named)
+            error.filename = str(given)
         raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         os.close(descriptor)
-    for place in {beside, folder, folder / folder.name}:
-        sweep_hidden(place)
-
-
-def _beside(folder: Path) -> Path:
-    """The path whose hidden names are used for temporary folders.
-
-    It is beside `folder` (or a parent, if that does not exist yet). It is inside `folder` if its
-    parent cannot be written to or is on another file system.
-    """
-    parent = existing(folder.parent)
-    inside = folder.exists() and not (
-        os.access(parent, os.W_OK) and parent.stat().st_dev == folder.stat().st_dev
-    )
-    return (folder if inside else parent) / folder.name
+    for place in {neighbour, folder, folder / folder.name}:
+        remove_stale(place)
 
 
 def _new_folder(path: Path) -> tuple[Path, int]:
-    """A temporary folder for `path`, and the descriptor that holds its lock."""
+    """Return a temporary folder for `path`, and the descriptor that holds its lock."""
     while True:
-        temporary = hidden(path)
+        temporary = temporary_path(path)
         temporary.mkdir()
-        with suppress(FileNotFoundError):  # swept before it was claimed
-            descriptor = os.open(temporary, os.O_RDONLY | os.O_CLOEXEC)
-            if locks.claim(descriptor):
+        with suppress(FileNotFoundError):  # removed as stale before it was claimed
+            descriptor = os.open(temporary, os.O_RDONLY)
+            if claim(descriptor):
                 return temporary, descriptor
             os.close(descriptor)
 
 
-def _place(temporary: Path, folder: Path, patterns: Sequence[str], force: bool) -> None:
+def _replace_folder(temporary: Path, folder: Path, patterns: Sequence[str], force: bool) -> None:
     """Make the temporary folder, or its files, the content of `folder`."""
     if not folder.exists():
         with suppress(OSError):  # another process was faster
             temporary.rename(folder)
             return
-    there = _matching(folder, patterns)
-    if there and not force:
+    present = _matching_files(folder, patterns)
+    if present and not force:
         raise ValueError(
-            f"{min(there)} exists; pass --force to replace it, or --output for another folder"
+            f"{min(present)} exists; pass --force to replace it, or --output for another folder"
         )
-    if not _exchange(temporary, folder, patterns):
-        _replace_each(temporary, folder, patterns)
+    if not _exchange_folders(temporary, folder, patterns):
+        _replace_files(temporary, folder, patterns)
 
 
-def _exchange(temporary: Path, folder: Path, patterns: Sequence[str]) -> bool:
-    """Exchange the folders in one step; returns False where that is impossible."""
+def _exchange_folders(temporary: Path, folder: Path, patterns: Sequence[str]) -> bool:
+    """Exchange the folders in one step; return False where that is impossible."""
     if temporary.parent != folder.parent:
         return False
     try:
         if Path.cwd().is_relative_to(folder):
             return False
-        for other in _others(folder, patterns, folder.name):
+        for other in _other_files(folder, patterns, folder.name):
             os.link(folder / other, temporary / other, follow_symlinks=False)
         shutil.copymode(folder, temporary)
     except OSError:  # other folders, no links on this file system, no current folder
         return False
-    if not swap(temporary, folder):
+    if not exchange(temporary, folder):
         return False
-    for other in _others(temporary, patterns, folder.name):
+    for other in _other_files(temporary, patterns, folder.name):
         if not os.path.lexists(folder / other):  # it came after the links were made
             (temporary / other).rename(folder / other)
     return True
 
 
-def _replace_each(temporary: Path, folder: Path, patterns: Sequence[str]) -> None:
+def _replace_files(temporary: Path, folder: Path, patterns: Sequence[str]) -> None:
     """Replace the files one by one: the last one last, JSON files after what they refer to."""
-    files = [path.relative_to(temporary) for path in _matching(temporary, patterns)]
+    files = [path.relative_to(temporary) for path in _matching_files(temporary, patterns)]
     last = Path(patterns[-1])
     (folder / last).unlink(missing_ok=True)
     for file in sorted(files, key=lambda file: (file == last, file.suffix == ".json")):
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (temporary / file).replace(folder / file)
-    for old in _matching(folder, patterns) - {folder / file for file in files}:
+    for old in _matching_files(folder, patterns) - {folder / file for file in files}:
         old.unlink(missing_ok=True)
 
 
-def _matching(folder: Path, patterns: Sequence[str]) -> set[Path]:
-    """The files of a run."""
+def _matching_files(folder: Path, patterns: Sequence[str]) -> set[Path]:
+    """Return the files of a run."""
     return {path for pattern in patterns for path in folder.glob(pattern)}
 
 
-def _others(folder: Path, patterns: Sequence[str], name: str) -> list[Path]:
-    """What else is in the folder and in folders of a run, as relative paths.
+def _other_files(folder: Path, patterns: Sequence[str], name: str) -> list[Path]:
+    """Return what else is in the folder and in folders of a run, as relative paths.
 
     Temporary folders for `name` do not count.
     """
     places = {Path(pattern).parent for pattern in patterns}
-    found = [place / path.name for place in places if (folder / place).is_dir()
-             for path in (folder / place).iterdir()]  # fmt: skip
     return [
-        path
-        for path in found
-        if path not in places
-        and not is_hidden(path.name, name)
-        and not any(fnmatchcase(path.as_posix(), pattern) for pattern in patterns)
+        place / path.name
+        for place in places
+        if (folder / place).is_dir()
+        for path in (folder / place).iterdir()
+        if place / path.name not in places
+        and not is_temporary_name(path.name, name)
+        and not any(fnmatchcase((place / path.name).as_posix(), pattern) for pattern in patterns)
     ]
 
 
-def _sync(folder: Path) -> None:
-    """Write all files of the folder to the disk."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
+def exchange(one: Path, other: Path) -> bool:
+    """Exchange two paths atomically. Returns False, and does nothing, where that is impossible."""
+    function = _exchange_function()
+    return function is not None and function(os.fsencode(one), os.fsencode(other)) == 0
+
+
+@cache
+def _exchange_function() -> Any:
+    """Return the function of the C library that exchanges two paths; None without one.
+
+    Python has none: `os.rename` replaces its target, and fails for folders that are not empty.
+    """
+    library: Any = ctypes.CDLL(None) if os.name == "posix" else None
+    if sys.platform == "linux" and hasattr(library, "renameat2"):
+        return lambda one, other: library.renameat2(
+            _CURRENT_FOLDER, one, _CURRENT_FOLDER, other, ctypes.c_uint(_EXCHANGE)
+        )
+    if sys.platform == "darwin" and hasattr(library, "renamex_np"):
+        return lambda one, other: library.renamex_np(one, other, ctypes.c_uint(_EXCHANGE))
+    return None

@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+# Bytes of the largest JSON file. As Python objects they take up to twenty times as much memory.
 JSON_LIMIT = 64 << 20
-"""Bytes of the largest JSON file; as Python objects they take up to twenty times as much."""
+# Levels of the deepest JSON file. Code that walks through it by recursion needs a bound well below
+# Python's limit of 1000 frames; our own files have less than 10 levels.
 _DEPTH = 100
-"""Levels of the deepest JSON file; code that walks through it by recursion needs a bound."""
 
 
-def read_bounded(path: Path, limit: int) -> bytes:
+def read_whole(path: Path, limit: int) -> bytes:
     """Read a regular file of at most `limit` bytes.
 
     Raises `ValueError` for a pipe, a device or a folder and for a larger file, before reading, and
@@ -21,6 +22,7 @@ def read_bounded(path: Path, limit: int) -> bytes:
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError(f"{path}: is a pipe, a device or a folder; pass a regular file")
+    # O_NONBLOCK: the file may have become a pipe since, and opening that would wait for a writer.
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
@@ -32,8 +34,8 @@ def read_bounded(path: Path, limit: int) -> bytes:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file; raises `ValueError` as `read_bounded`, or if it is damaged or too deep."""
-    return parse_json(read_bounded(path, JSON_LIMIT), str(path))
+    """Read a JSON file; raises `ValueError` as `read_whole`, or if it is damaged or too deep."""
+    return parse_json(read_whole(path, JSON_LIMIT), str(path))
 
 
 def parse_json(data: bytes, where: str) -> Any:

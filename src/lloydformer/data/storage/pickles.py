@@ -1,4 +1,8 @@
-"""Small values as bytes: tensors by value, and nothing but data when they are read."""
+"""Pickles that hold data alone: small values as bytes, for checkpoints and for other processes.
+
+Reading a pickle can run any program. So `load_data` refuses everything but known types: classes of
+this package that only hold values, arrays and tensors.
+"""
 
 import importlib
 import io
@@ -10,21 +14,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+# Names that bytes from a file may use, beside dataclasses and named tuples of this package.
 _ALLOWED = {
     "builtins": {"frozenset", "set", "range", "slice", "complex", "bytearray"},
     "numpy": {"ndarray", "dtype"},
     "numpy._core.multiarray": {"_reconstruct", "scalar"},
     "numpy._core.numeric": {"_frombuffer"},
     "torch": {"device", "float32", "float64"},
-    "lloydformer.storage.pickles": {"tensor_of"},
-    "lloydformer.engines.parts.running_sums": {"RunningSums"},
-    "lloydformer.solving.best_seen": {"BestSeen"},
+    "lloydformer.data.storage.pickles": {"tensor_of"},
 }
-"""Names that bytes from a file may use, beside classes of this package that only hold values."""
 
 
 class _Pickler(pickle.Pickler):
-    """Tensors by value: not the whole storage that they are a view of, and on the CPU."""
+    """Write tensors by value: not the whole storage that they are a view of, and on the CPU."""
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -33,7 +35,7 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    """Reads data alone: a file with anything that could run a program is refused."""
+    """Read data alone; raises `pickle.UnpicklingError` at a name that is not allowed."""
 
     def find_class(self, module: str, name: str) -> Any:
         if name in _ALLOWED.get(module, ()):
@@ -46,22 +48,22 @@ class _Unpickler(pickle.Unpickler):
 
 
 def is_value_class(found: Any) -> bool:
-    """Is this a class that only holds values: a dataclass or a named tuple?"""
+    """Return True for a class that only holds values: a dataclass or a named tuple."""
     return isinstance(found, type) and (is_dataclass(found) or hasattr(found, "_fields"))
 
 
 def tensor_of(array: np.ndarray) -> Tensor:
-    """A tensor in the memory of an array."""
+    """Return a tensor in the memory of an array; pickles call it by its name."""
     return torch.from_numpy(array)
 
 
-def pickled(value: Any) -> bytes:
-    """A value as bytes."""
+def dump_data(value: Any) -> bytes:
+    """Return a value as bytes."""
     stream = io.BytesIO()
     _Pickler(stream, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
     return stream.getvalue()
 
 
-def unpickled_data(content: bytes) -> Any:
-    """The value of `pickled`; raises `pickle.UnpicklingError` for anything but data."""
+def load_data(content: bytes) -> Any:
+    """Return the value of `dump_data`; raises `pickle.UnpicklingError` for anything but data."""
     return _Unpickler(io.BytesIO(content)).load()

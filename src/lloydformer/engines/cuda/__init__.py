@@ -1,6 +1,12 @@
 """The CUDA engine: kernels for points in the memory of a GPU.
 
-Nothing here is imported unless there are points on a GPU.
+It may import from `plans`, `data`, `numerics` and the chunked engine, whose session it extends.
+Nothing here is imported unless there are points on a GPU: other rooms use the functions below.
+Begin with the tables of folds and tasks in `engine.py`; then `lloyd_state.py`, which says what an
+iteration does, and `lloyd.py`, where the host runs iterations. docs/gpu.md has the reasoning.
+
+- `kernels/`: CUDA C++ for Hopper, compiled at run time (`nvrtc.py`) and started by `launch.py`.
+- `portable/`: Lloyd's algorithm in Triton, for every NVIDIA GPU since Ampere.
 """
 
 from typing import TYPE_CHECKING
@@ -8,41 +14,41 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from lloydformer.data.extent import Survey
+from lloydformer.data.column_statistics import ColumnStatistics
 
 if TYPE_CHECKING:
     from lloydformer.engines.cuda.engine import Cuda
 
 
-def cuda_engine() -> "Cuda":
-    """The engine, imported when it is first used."""
+def load_cuda_engine() -> "Cuda":
+    """Return the engine, imported when it is first used."""
     from lloydformer.engines.cuda.engine import Cuda
 
     return Cuda()
 
 
-def survey_on_gpu(rows: Tensor) -> Survey | None:
-    """What one pass finds of rows on a GPU; None if there is no kernel for it."""
-    from lloydformer.engines.cuda.backend import CUDA_CPP, backend
-    from lloydformer.engines.cuda.launches import make_ready
-    from lloydformer.engines.cuda.passes import survey
+def survey_on_gpu(rows: Tensor) -> ColumnStatistics | None:
+    """Return ranges and sums of the columns, by one pass on a GPU; None without a kernel."""
+    from lloydformer.engines.cuda.backend import CUDA_CPP, choose_backend
+    from lloydformer.engines.cuda.launch import ensure_context
+    from lloydformer.engines.cuda.survey import survey_rows
 
-    if backend(rows.device) != CUDA_CPP or not rows.is_contiguous():
+    if choose_backend(rows.device) != CUDA_CPP or not rows.is_contiguous():
         return None
     with torch.cuda.device(rows.device):
-        make_ready(rows.device)
-        return survey(rows)
+        ensure_context(rows.device)
+        return survey_rows(rows)
 
 
-def rows_on_host(points: Tensor, device: torch.device, n_clusters: int, free: int) -> Tensor | None:
-    """Points that stay on the host as a tensor of a GPU: see `host_rows`."""
-    from lloydformer.engines.cuda.host_rows import rows_on_host
+def map_host_rows(points: Tensor, device: torch.device, k: int, free: int) -> Tensor | None:
+    """Return points that stay on the host as a tensor of a GPU: see `pinned_memory`."""
+    from lloydformer.engines.cuda.pinned_memory import map_host_rows
 
-    return rows_on_host(points, device, n_clusters, free)
+    return map_host_rows(points, device, k, free)
 
 
-def pinned(points: Tensor, device: torch.device) -> object | None:
-    """What lets a GPU fetch rows from where they are, as long as it is kept: see `host_rows`."""
-    from lloydformer.engines.cuda.host_rows import pinned
+def pin_rows(points: Tensor, device: torch.device) -> object | None:
+    """Pin rows on the host; keep the returned object while the GPU reads: see `pinned_memory`."""
+    from lloydformer.engines.cuda.pinned_memory import pin_rows
 
-    return pinned(points, device)
+    return pin_rows(points, device)

@@ -1,4 +1,7 @@
-"""The CUDA engine: folds and tasks by kernels where there are any, the others by torch."""
+"""The CUDA engine: folds and tasks by kernels where there are any, the others by torch.
+
+`FOLDS` and `TASKS` are the list of all kernels: start there.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -8,12 +11,84 @@ import torch
 
 from lloydformer.data.blocks import Blocks, TensorBlocks
 from lloydformer.engines.chunked import ChunkedSession
-from lloydformer.engines.cuda.folds import FOLDS
-from lloydformer.engines.cuda.launches import make_ready
+from lloydformer.engines.cuda import (
+    gumbel_draws,
+    lloyd,
+    seeding,
+    soft,
+    trimmed_robust,
+    two_nearest,
+)
+from lloydformer.engines.cuda.launch import ensure_context
 from lloydformer.engines.cuda.nvrtc import CompileError
-from lloydformer.engines.cuda.open_points import PointsOnGpu
-from lloydformer.engines.cuda.tasks import TASKS
+from lloydformer.engines.cuda.point_arrays import CudaPointArrays
+from lloydformer.plans.assign import (
+    Farthest,
+    Moments,
+    NearestCosines,
+    NearestDistances,
+    NearestSums,
+)
+from lloydformer.plans.means import LloydIterations
+from lloydformer.plans.medoids import MedoidDraw
+from lloydformer.plans.relocating import (
+    ClusterErrors,
+    Halves,
+    PointsByDistance,
+    SecondNearestSums,
+    TwoNearest,
+)
+from lloydformer.plans.robust import (
+    HighestScores,
+    RobustIterations,
+    RobustSums,
+    SumsAboveThreshold,
+    ThresholdSearch,
+)
+from lloydformer.plans.seeding import Oversampling, PlusPlusSeeds
 from lloydformer.plans.session import Fold, Task
+from lloydformer.plans.soft import SoftIterations, SoftSums
+from lloydformer.plans.symmetric import NearestCosts
+from lloydformer.plans.trimmed import DistanceHistogram, TrimmedSums
+
+# Runs a fold or a task on the points; returns None if it has no kernel for this problem.
+KernelRunner = Callable[[CudaPointArrays, Any], Any | None]
+
+FOLDS: dict[type, KernelRunner] = {
+    # k-means and spherical k-means
+    Moments: lloyd.fold_moments,
+    NearestSums: lloyd.fold_nearest,
+    NearestDistances: lloyd.fold_measure,
+    NearestCosines: lloyd.fold_measure,
+    Farthest: lloyd.fold_farthest,
+    # soft k-means
+    SoftSums: soft.fold_shares,
+    # trimmed and robust k-means
+    DistanceHistogram: trimmed_robust.fold_histogram,
+    TrimmedSums: trimmed_robust.fold_within,
+    HighestScores: trimmed_robust.fold_best,
+    SumsAboveThreshold: trimmed_robust.fold_above,
+    RobustSums: trimmed_robust.fold_weighted_sums,
+    # relocation: splitting clusters, then removing centers
+    ClusterErrors: gumbel_draws.fold_errors,
+    PointsByDistance: gumbel_draws.fold_split_draws,
+    Halves: gumbel_draws.fold_halves,
+    TwoNearest: two_nearest.fold_two_nearest,
+    SecondNearestSums: two_nearest.fold_parts,
+    # the paper's medoids, the learned layer, k-means||
+    MedoidDraw: gumbel_draws.fold_draw,
+    NearestCosts: two_nearest.fold_nearest_costs,
+    Oversampling: seeding.fold_oversample,
+}
+TASKS: dict[type, KernelRunner] = {
+    LloydIterations: lloyd.run_iterations,
+    PlusPlusSeeds: seeding.run_seeds,
+    SoftIterations: soft.run_soft_iterations,
+    RobustIterations: trimmed_robust.run_robust_iterations,
+    ThresholdSearch: trimmed_robust.run_thresholds,
+}
+# The others run in CUDA C++ alone.
+_IN_TRITON = {Moments, NearestSums, NearestDistances, NearestCosines, Farthest, LloydIterations}
 
 
 class Cuda:
@@ -23,7 +98,7 @@ class Cuda:
 
     @staticmethod
     def reads(blocks: Blocks) -> TypeGuard[TensorBlocks]:
-        """Can the kernels read these data? Dense rows in the memory of a GPU."""
+        """Return True if the kernels can read these data: dense rows in the memory of a GPU."""
         return isinstance(blocks, TensorBlocks) and blocks.device.type == "cuda"
 
     @contextmanager
@@ -33,7 +108,7 @@ class Cuda:
                 'engine: found "cuda" for data that are not on a GPU; use "native" or "chunked"'
             )
         with ExitStack() as resources, torch.cuda.device(blocks.device):
-            make_ready(blocks.device)
+            ensure_context(blocks.device)
             session = CudaSession(blocks, 1, resources)
             resources.callback(session.close)
             yield session
@@ -44,39 +119,44 @@ class CudaSession(ChunkedSession):
 
     def __init__(self, blocks: TensorBlocks, n_threads: int, resources: ExitStack) -> None:
         super().__init__(blocks, n_threads, resources)
-        self.points = PointsOnGpu(blocks, self.state, super().fold)
+        self.arrays = CudaPointArrays(blocks, self.state, super().fold)
 
     def fold(self, fold: Fold) -> Any:
-        kernel, summary = FOLDS.get(type(fold)), None
+        summary = None
         self.state.reclaim()
-        with self._all_or_forgotten(), suppress(torch.OutOfMemoryError):  # the plain one takes less
-            summary = None if kernel is None else self._compiled(kernel, fold)
+        # Out of memory is caught before the session forgets its labels: the plain fold, which
+        # takes less memory, compares with them.
+        with self._all_or_forgotten(), suppress(torch.OutOfMemoryError):
+            summary = self._run_kernel(FOLDS, fold)
         if summary is not None:
             return summary
-        self.points.labelled = False
+        self.arrays.labels_current = False
         return super().fold(fold)
 
     def run(self, task: Task) -> Any | None:
-        kernel = TASKS.get(type(task))
-        if kernel is None:
+        if type(task) not in TASKS:
             return None
         self.state.reclaim()
-        with suppress(torch.OutOfMemoryError), self._all_or_forgotten():  # step by step takes less
-            return self._compiled(kernel, task)
+        # A task may have changed labels when memory ends: forget them, then step by step.
+        with suppress(torch.OutOfMemoryError), self._all_or_forgotten():
+            return self._run_kernel(TASKS, task)
         return None
 
-    def _compiled(self, kernel: Callable[[PointsOnGpu, Any], Any], work: Fold | Task) -> Any:
-        """Run a kernel; if it cannot be compiled from CUDA C++, one in Triton or none."""
+    def _run_kernel(self, table: dict[type, KernelRunner], work: Fold | Task) -> Any | None:
+        """Run the kernel for a fold or a task; None if there is none."""
+        kernel = table.get(type(work))
+        if kernel is None or not (type(work) in _IN_TRITON or self.arrays.has_cpp_folds):
+            return None
         try:
-            return kernel(self.points, work)
+            return kernel(self.arrays, work)
         except CompileError as error:
-            self.points.without_cpp(error)
-            return kernel(self.points, work)
+            self.arrays.disable_cpp(error)
+            return self._run_kernel(table, work)  # in Triton, or by torch
 
     def forget(self) -> None:
         super().forget()
-        self.points.forget()
+        self.arrays.forget()
 
     def close(self) -> None:
-        """Free the memory of the kernels; the points refer to this session, and it to them."""
-        del self.points
+        """Free the memory of the kernels; the arrays refer to this session, and it to them."""
+        del self.arrays

@@ -1,12 +1,11 @@
-"""Compiles CUDA C++ at run time by the NVRTC that comes with torch, and loads it.
+"""Compile CUDA C++ kernels at run time with the NVRTC that torch brings, and load them.
 
-Compiled code is kept on disk by a hash of its source, its options and the version of NVRTC.
+Machine code is cached on disk under a hash of its source, its options and the version of NVRTC.
 """
 
 import ctypes
 import hashlib
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -14,18 +13,20 @@ from typing import Any
 
 import torch
 
-from lloydformer.storage.atomic import replacing
-from lloydformer.storage.cache_folder import cache_folder
+from lloydformer.data.storage.atomic_files import atomic_write, cache_folder
+
+# Macros that a kernel is compiled with: names and values.
+Macros = tuple[tuple[str, object], ...]
 
 _SOURCES = Path(__file__).parent / "kernels"
-_SHARED_LIMIT = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-_FREE_SHARED = 40 * 1024
-"""Bytes of shared memory that a block may have without asking: 48 KiB less what is static."""
+_MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES in cuda.h
 
-Constants = tuple[tuple[str, object], ...]
+# CUDA grants a block 48 KiB of shared memory without asking, static arrays included. 8 KiB are set
+# aside for those (by hand: the largest beside dynamic memory are the 4 KiB of seeds.cu).
+_GRANTED_SHARED = 40 * 1024
 
-_allowed: dict[tuple[str, str, torch.device, Constants], int] = {}
-"""Bytes of shared memory that the driver allows each kernel."""
+# Bytes of dynamic shared memory that each kernel has been granted so far.
+_granted: dict[tuple[str, str, torch.device, Macros], int] = {}
 
 
 class CompileError(RuntimeError):
@@ -34,7 +35,7 @@ class CompileError(RuntimeError):
 
 @cache
 def driver() -> ctypes.CDLL:
-    """The CUDA driver, which torch has initialised."""
+    """Return the library of the CUDA driver, which torch has initialised."""
     return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
 
@@ -49,7 +50,7 @@ def _nvrtc() -> ctypes.CDLL:
     raise CompileError(f"found no NVRTC library ({', '.join(names)})")
 
 
-def checked(status: int) -> None:
+def check_status(status: int) -> None:
     """Raise `RuntimeError` if a call of the driver has failed."""
     if status:
         words = ctypes.c_char_p()
@@ -58,10 +59,10 @@ def checked(status: int) -> None:
 
 
 @cache
-def kernel(
-    file: str, name: str, device: torch.device, constants: Constants = (), shared: int = 0
+def load_kernel(
+    file: str, name: str, device: torch.device, macros: Macros = (), shared: int = 0
 ) -> ctypes.c_void_p:
-    """A kernel of a file in kernels/, for one device.
+    """Return a kernel of a file in kernels/, compiled and loaded for one device.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def kernel(
         The file, and the function in it.
     device : torch.device
         A CUDA device.
-    constants : tuple of pairs
+    macros : tuple of pairs
         Macros and their values.
     shared : int
         Bytes of dynamic shared memory that launches will ask for.
@@ -80,82 +81,83 @@ def kernel(
         If it cannot be compiled.
     """
     function = ctypes.c_void_p()
-    module = _module(file, device, constants)
-    checked(driver().cuModuleGetFunction(ctypes.byref(function), module, name.encode()))
-    allowed = _allowed.setdefault((file, name, device, constants), _FREE_SHARED)
-    if shared > allowed:  # a limit that is set again replaces the one before
-        checked(driver().cuFuncSetAttribute(function, _SHARED_LIMIT, shared))
-        _allowed[file, name, device, constants] = shared
+    module = _load_module(file, device, macros)
+    check_status(driver().cuModuleGetFunction(ctypes.byref(function), module, name.encode()))
+    granted = _granted.setdefault((file, name, device, macros), _GRANTED_SHARED)
+    # The limit belongs to the function, not to a launch, and setting it again replaces it: only
+    # raise it, or an earlier launch with more shared memory would fail.
+    if shared > granted:
+        check_status(driver().cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared))
+        _granted[file, name, device, macros] = shared
     return function
 
 
 @cache
-def _module(file: str, device: torch.device, constants: Constants) -> ctypes.c_void_p:
+def _load_module(file: str, device: torch.device, macros: Macros) -> ctypes.c_void_p:
     major, minor = torch.cuda.get_device_capability(device)
+    # "a": instructions of this architecture alone, such as wgmma.
     architecture = f"{major}{minor}a" if major >= 9 else f"{major}{minor}"
-    code = compiled(source(file, constants), architecture, constants)
+    code = compile_source(read_source(file, macros), architecture, macros)
     module = ctypes.c_void_p()
     with torch.cuda.device(device):
-        torch.cuda.current_stream()  # a context for the driver
-        checked(driver().cuModuleLoadData(ctypes.byref(module), code))
+        torch.cuda.current_stream()  # makes torch create the context that the driver loads into
+        check_status(driver().cuModuleLoadData(ctypes.byref(module), code))
     return module
 
 
-def source(file: str, constants: Constants) -> str:
-    """The text of a kernel file, with what all of them share before it."""
+def read_source(file: str, macros: Macros) -> str:
+    """Return the text of a kernel file behind prelude.cuh, with its matrix instruction."""
     text = (_SOURCES / file).read_text(encoding="utf-8")
-    columns = dict(constants).get("N")
+    columns = dict(macros).get("N")
     if isinstance(columns, int):
-        text = text.replace("// WGMMA\n", _wgmma(columns))
-    return (_SOURCES / "common.cuh").read_text(encoding="utf-8") + text
+        text = text.replace("// WGMMA\n", _write_wgmma(columns))
+    return (_SOURCES / "prelude.cuh").read_text(encoding="utf-8") + text
 
 
-def compiled(text: str, architecture: str, constants: Constants) -> bytes:
-    """Machine code, from the cache or from NVRTC."""
+def compile_source(text: str, architecture: str, macros: Macros) -> bytes:
+    """Return machine code, from the cache on disk or from NVRTC."""
     options = [f"--gpu-architecture=sm_{architecture}", "--std=c++17"]
-    options += [f"-D{name}={value}" for name, value in constants]
-    key = hashlib.sha256("\0".join([text, _version(), *options]).encode()).hexdigest()[:32]
-    with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        return _path(key).read_bytes()
-    code = _compile(text, options)
-    with suppress(OSError, RuntimeError), replacing(_path(key)) as file:
+    options += [f"-D{name}={value}" for name, value in macros]
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    _nvrtc().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    key = "\0".join([text, f"{major.value}.{minor.value}", *options])
+    name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.cubin"
+    # Without a home folder (RuntimeError) or a writable cache, kernels are compiled every time.
+    with suppress(OSError, RuntimeError):
+        return (cache_folder("kernels") / name).read_bytes()
+    code = _run_compiler(text, options)
+    with suppress(OSError, RuntimeError), atomic_write(cache_folder("kernels") / name) as file:
         file.write(code)
     return code
 
 
-def _path(key: str) -> Path:
-    return cache_folder("kernels") / f"{key}.cubin"
-
-
-def _version() -> str:
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    _nvrtc().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
-    return f"{major.value}.{minor.value}"
-
-
-def _compile(text: str, options: Sequence[str]) -> bytes:
+def _run_compiler(text: str, options: list[str]) -> bytes:
     library, program = _nvrtc(), ctypes.c_void_p()
+
+    def read(get_size: Any, get_content: Any) -> bytes:
+        length = ctypes.c_size_t()
+        get_size(program, ctypes.byref(length))
+        buffer = ctypes.create_string_buffer(length.value)
+        get_content(program, buffer)
+        return buffer.raw
+
     library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
     try:
-        given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-        if library.nvrtcCompileProgram(program, len(options), given):
-            words = _read(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, program)
+        packed = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        if library.nvrtcCompileProgram(program, len(options), packed):
+            words = read(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog)
             raise CompileError(words.decode(errors="replace").strip("\0\n"))
-        return _read(library.nvrtcGetCUBINSize, library.nvrtcGetCUBIN, program)
+        return read(library.nvrtcGetCUBINSize, library.nvrtcGetCUBIN)
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-def _read(size: Any, content: Any, program: ctypes.c_void_p) -> bytes:
-    length = ctypes.c_size_t()
-    size(program, ctypes.byref(length))
-    buffer = ctypes.create_string_buffer(length.value)
-    content(program, buffer)
-    return buffer.raw
+def _write_wgmma(columns: int) -> str:
+    """Return C++ for Hopper's matrix instruction: c += a b, or c = a b without `on`.
 
-
-def _wgmma(columns: int) -> str:
-    """The matrix instruction of Hopper for so many columns: c += a b, or c = a b without `on`."""
+    It is written here because inline assembly must list every register of c, and their number,
+    columns / 2, depends on the problem: C++ has no loop over operands.
+    """
     count = columns // 2
     registers = ",".join(f"%{i}" for i in range(count))
     a = ",".join(f"%{count + i}" for i in range(4))

@@ -1,7 +1,9 @@
-"""Rows that stay in the memory of the host, from where a GPU fetches blocks or reads single rows.
+"""Rows that stay in the memory of the host, from where a GPU copies blocks or reads single rows.
 
 Kernels for Lloyd's algorithm compare the float16 copy of the points, which is on the GPU. Of the
-rows themselves they read those with close calls and those that change their cluster.
+rows themselves they read those with close calls and those that change their cluster: over the bus,
+an iteration on 50 million rows takes 6 to 22 ms, against 116 to 138 ms if all rows are streamed
+(docs/gpu.md, "Data larger than the GPU").
 """
 
 import ctypes
@@ -12,35 +14,45 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lloydformer.data.host_memory import in_file
-from lloydformer.engines.cuda.backend import CUDA_CPP, backend
-from lloydformer.engines.cuda.hopper import copied_bytes
-from lloydformer.engines.cuda.launches import make_ready
+from lloydformer.data.host_memory import is_file_mapping
+from lloydformer.engines.cuda.backend import CUDA_CPP, choose_backend
+from lloydformer.engines.cuda.hopper_lloyd import bound_copy_bytes
+from lloydformer.engines.cuda.launch import ensure_context
 from lloydformer.engines.cuda.nvrtc import driver
+from lloydformer.engines.cuda.point_arrays import MOST_FEATURES
 
-_WIDEST = 256
+# Flags of cuMemHostRegister in cuda.h: pinned for all contexts, mapped for kernels, read-only.
 _PORTABLE, _MAPPED, _READ_ONLY = 1, 2, 8
 
 
-class _Registered:
-    """Memory of the host that GPUs may read, by address and bytes: which GPUs use it.
+class MemoryRegister:
+    """Memory of the host that GPUs may read, by address and bytes, with the GPUs that use it.
 
-    The lock is reentrant: while it is held, the garbage collector may free another user.
+    CUDA refuses memory that is registered already, so that users of the same memory share one
+    registration. The lock is reentrant: while it is held, the garbage collector may free another
+    user.
     """
 
     def __init__(self) -> None:
         self._lock, self._users = RLock(), dict[tuple[int, int], list[int]]()
 
     def take(self, memory: tuple[int, int], gpu: int) -> bool:
-        """Let a GPU read it; False if it cannot, or if part of it is registered by others."""
+        """Let a GPU read the memory; return False if it cannot, or if others registered a part."""
+        address, size = memory
         with self._lock:
-            if memory not in self._users and not _registered(*memory):
-                return False
+            if memory not in self._users:
+                # Read-only if the GPU supports that; a mapped file never otherwise, as the system
+                # would take its pages for changed.
+                kinds = [_READ_ONLY] if is_file_mapping(address) else [_READ_ONLY, 0]
+                where = ctypes.c_void_p(address), ctypes.c_size_t(size)
+                flags = (_PORTABLE | _MAPPED | kind for kind in kinds)
+                if all(driver().cuMemHostRegister_v2(*where, flag) for flag in flags):
+                    return False
             self._users.setdefault(memory, []).append(gpu)
             return True
 
     def give_back(self, memory: tuple[int, int], gpu: int) -> None:
-        """Wait for the GPU; after the last user none may read the memory any more."""
+        """Wait for the GPU; after the last user, end the registration."""
         with self._lock:
             users = self._users[memory]
             users.remove(gpu)
@@ -52,68 +64,61 @@ class _Registered:
                     driver().cuMemHostUnregister(ctypes.c_void_p(memory[0]))
 
 
-_REGISTERED = _Registered()
+_REGISTER = MemoryRegister()
 
 
-def _registered(address: int, size: int) -> bool:
-    """For reading alone, if the GPU can do that: pages of a file would count as changed."""
-    kinds = [_READ_ONLY] if in_file(address) else [_READ_ONLY, 0]
-    given = ctypes.c_void_p(address), ctypes.c_size_t(size)
-    return any(
-        driver().cuMemHostRegister_v2(*given, _PORTABLE | _MAPPED | kind) == 0 for kind in kinds
-    )
-
-
-class Pinned:
-    """Rows in the memory of the host that a GPU reads while this is kept."""
+class PinnedRows:
+    """Rows in the memory of the host that a GPU may read as long as this object lives."""
 
     def __init__(self, points: Tensor, gpu: int) -> None:
-        self.points, self.gpu = points, gpu  # nobody may free them before the GPU has read them
+        self.points, self.gpu = points, gpu  # keeps the memory until the GPU has read it
         memory = points.data_ptr(), points.nbytes
-        weakref.finalize(self, _REGISTERED.give_back, memory, gpu)
+        weakref.finalize(self, _REGISTER.give_back, memory, gpu)
 
 
-def pinned(points: Tensor, device: torch.device) -> Pinned | None:
+def pin_rows(points: Tensor, device: torch.device) -> PinnedRows | None:
     """Let the GPU read the memory of these rows; None if it cannot."""
     if torch.version.hip is not None or not points.is_contiguous():
         return None
     gpu = torch.cuda.current_device() if device.index is None else device.index
     with torch.cuda.device(gpu):
-        make_ready(device)
-        taken = _REGISTERED.take((points.data_ptr(), points.nbytes), gpu)
-    return Pinned(points, gpu) if taken else None
+        ensure_context(device)
+        taken = _REGISTER.take((points.data_ptr(), points.nbytes), gpu)
+    return PinnedRows(points, gpu) if taken else None
 
 
-class _HostRows:
-    """Memory of the host as torch takes it over."""
+class HostArray:
+    """Pinned rows by the array interface of CUDA, from which torch makes a tensor without a copy.
 
-    def __init__(self, memory: Pinned, address: int) -> None:
-        kind = "<f8" if memory.points.dtype == torch.float64 else "<f4"
-        self.__cuda_array_interface__ = {
-            "shape": tuple(memory.points.shape), "typestr": kind, "data": (address, False),
-            "version": 3,
-        }  # fmt: skip
+    torch keeps a reference to it, and it to the rows, so that they outlive the tensor.
+    """
+
+    def __init__(self, memory: PinnedRows, address: int) -> None:
         self.memory = memory
+        self.__cuda_array_interface__ = {
+            "shape": tuple(memory.points.shape),
+            "typestr": "<f8" if memory.points.dtype == torch.float64 else "<f4",
+            "data": (address, False),
+            "version": 3,
+        }
 
 
-def rows_on_host(points: Tensor, device: torch.device, n_clusters: int, free: int) -> Tensor | None:
-    """The same points as a tensor of the GPU, whose numbers stay where they are.
+def map_host_rows(points: Tensor, device: torch.device, k: int, free: int) -> Tensor | None:
+    """Return the points as a tensor of the GPU, whose numbers stay in the memory of the host.
 
-    None if there are no kernels that it serves, if their copy of the points is larger than the
-    `free` bytes, or if the GPU cannot read the memory.
+    None if there are no kernels that it serves, if their copy of the points for k clusters is
+    larger than the `free` bytes, or if the GPU cannot read the memory.
     """
     n, d = points.shape
-    if backend(device) != CUDA_CPP or d > _WIDEST or n * copied_bytes(d, n_clusters) > free:
+    if choose_backend(device) != CUDA_CPP or d > MOST_FEATURES:
         return None
-    memory = pinned(points, device)
-    return None if memory is None else _wrapped(memory)
-
-
-def _wrapped(memory: Pinned) -> Tensor | None:
-    address, start = ctypes.c_void_p(), ctypes.c_void_p(memory.points.data_ptr())
+    memory = pin_rows(points, device) if n * bound_copy_bytes(d, k) <= free else None
+    if memory is None:
+        return None
+    address, start = ctypes.c_void_p(), ctypes.c_void_p(points.data_ptr())
     with torch.cuda.device(memory.gpu):
         status = driver().cuMemHostGetDevicePointer_v2(ctypes.byref(address), start, 0)
         if status or address.value is None:
             return None
-        rows: Any = _HostRows(memory, address.value)
+        rows: Any = HostArray(memory, address.value)
         return torch.as_tensor(rows, device=f"cuda:{memory.gpu}")

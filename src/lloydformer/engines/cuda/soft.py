@@ -1,4 +1,4 @@
-"""Soft k-means on a GPU: the fold `Shares` by kernels in CUDA C++."""
+"""Soft k-means on a GPU: the fold `SoftSums`, and whole iterations, by kernels in CUDA C++."""
 
 import ctypes
 from typing import Any
@@ -6,116 +6,123 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lloydformer.engines.cuda.backend import CUDA_CPP
-from lloydformer.engines.cuda.launches import (
-    Arguments,
-    Grid,
-    Launch,
-    macros,
-    n_processors,
-    points_argument,
+from lloydformer.engines.cuda.device_loop import DeviceLoop
+from lloydformer.engines.cuda.group_sums import (
+    allocate_partial,
+    count_warps,
+    pad_columns,
+    prepare_reduction,
+    reduce_blocks,
 )
-from lloydformer.engines.cuda.open_points import PointsOnGpu
-from lloydformer.engines.cuda.partial_sums import (
-    MOST_FEATURES,
-    added,
-    columns,
-    partial_rows,
-    warps_that_fit,
-)
-from lloydformer.plans.soft import Shares
+from lloydformer.engines.cuda.launch import Arguments, Grid, Launch, count_processors
+from lloydformer.engines.cuda.point_arrays import CudaPointArrays
+from lloydformer.engines.cuda.points import list_fields
+from lloydformer.plans.contract import IterationsResult
+from lloydformer.plans.soft import SoftIterations, SoftSums
 
+# Centers whose sums a block keeps in registers, by its number of columns: a lane has the sums of
+# columns / 32 features of each, in float64. 16, 32, 32 and 32 numbers; chosen by hand.
 _CENTERS = {32: 16, 64: 16, 128: 8, 256: 4}
-"""Centers whose sums a block keeps in registers, by its number of columns."""
+# Blocks per multiprocessor, chosen by hand; shared memory lets fewer run at a time.
 _BLOCKS = 4
-"""Blocks of a multiprocessor."""
-FAINT = 1e-200
-"""Below this mass a cluster needs the running maximum of the plain fold."""
+# Below this mass a cluster needs the running maximum of the plain fold: the kernel takes the
+# exponential of each point's scores less their maximum, and float64 ends at 1e-308.
+_FAINT = 1e-200
 
 
-class _Soft(ctypes.Structure):
+class SoftArgument(ctypes.Structure):
     """`struct Soft` of kernels/soft.cu."""
 
-    _fields_ = [
-        ("centers", ctypes.c_void_p), ("gamma", ctypes.c_double),
-        *((name, ctypes.c_void_p) for name in ("labels", "previous", "norms", "partial")),
-        ("k", ctypes.c_int),
-    ]  # fmt: skip
+    _fields_ = list_fields(
+        "pointer centers", "double gamma", "pointer labels previous norms partial", "int k"
+    )
 
 
-class Mixing:
-    """The kernels of one pass over some points, from centers in the precision of the rows.
+class SoftKernels:
+    """The kernels of one pass over the points, from centers in the precision of the rows.
 
     Attributes
     ----------
     partial : Tensor of shape (blocks, 2 + k (d + 1))
-        What they write.
+        Written by the pass: free energy, changed labels, of each center its sums and mass.
     launches : list of Launch
-        The kernels.
+        The kernels. With more centers than a block keeps in registers, the first one finds the
+        normaliser of each point's shares.
     """
 
     def __init__(
-        self, opened: PointsOnGpu, seen: Tensor, gamma: float, chunk: int, warps: int
+        self, arrays: CudaPointArrays, centers: Tensor, gamma: float, chunk: int, warps: int
     ) -> None:
-        points, (k, d) = opened.points, seen.shape
-        rows, wide = points.rows, columns(d)
-        blocks, alone = _BLOCKS * n_processors(rows.device), k <= chunk
-        self.partial = partial_rows(rows.device, blocks, 2 + k * (d + 1))
-        norms = rows.new_empty(0 if alone else 2 * len(rows), dtype=torch.float64)
-        self._kept = seen, norms
-        state = (opened.state.column(name).data_ptr() for name in ("labels", "previous"))
-        argument = _Soft(
-            seen.data_ptr(), gamma, *state, norms.data_ptr(), self.partial.data_ptr(), k
+        points, device, (k, d) = arrays.points, centers.device, centers.shape
+        wide, blocks = pad_columns(d), _BLOCKS * count_processors(device)
+        self.partial = allocate_partial(device, blocks, 2 + k * (d + 1))
+        norms = torch.empty(
+            0 if k <= chunk else 2 * points.n_rows, dtype=torch.float64, device=device
         )
-        given = points_argument(points)
-        self._constants = (
-            *macros(rows, points.weights), ("D", wide), ("CHUNK", chunk), ("WARPS", warps),
-        )  # fmt: skip
-        shared = _shared(chunk, wide, rows.dtype.itemsize)
-        grid = (blocks, 32 * warps, shared[0] * warps + shared[1])
-        self.launches = [] if alone else [self._launch("normalise", Grid(*grid), given, argument)]
-        mixed = Grid(*grid, -(-k // chunk))
-        self.launches.append(self._launch("mix", mixed, given, argument, int(alone)))
+        self._alive = centers, norms  # kernels have their addresses
+        state = (arrays.state.column(name).data_ptr() for name in ("labels", "previous"))
+        argument = SoftArgument(
+            centers.data_ptr(), gamma, *state, norms.data_ptr(), self.partial.data_ptr(), k
+        )
+        macros = (*points.macros, ("D", wide), ("CHUNK", chunk), ("WARPS", warps))
+        of_warp, of_block = _count_bytes(chunk, wide, centers.dtype.itemsize)
+        grid = (blocks, 32 * warps, of_warp * warps + of_block)
+        self.launches = []
+        if k > chunk:
+            given = Arguments(points.argument, argument)
+            first = Launch("soft.cu", "normalise", device, Grid(*grid), given, macros)
+            self.launches.append(first)
+        given = Arguments(points.argument, argument, int(k <= chunk))
+        layers = -(-k // chunk)
+        self.launches.append(Launch("soft.cu", "mix", device, Grid(*grid, layers), given, macros))
 
-    def _launch(self, name: str, grid: Grid, *arguments: Any) -> Launch:
-        """A kernel of the same file."""
-        device = self.partial.device
-        return Launch("soft.cu", name, device, grid, Arguments(*arguments), self._constants)
 
-
-def _shared(chunk: int, wide: int, itemsize: int) -> tuple[int, int]:
-    """Bytes of shared memory of a warp, and of a block beside."""
+def _count_bytes(chunk: int, wide: int, itemsize: int) -> tuple[int, int]:
+    """Return the bytes of shared memory of each warp, and of a block besides."""
     return 32 * (8 * chunk + (wide + 1) * itemsize), 8 * wide * chunk
 
 
-def mixing(opened: PointsOnGpu, seen: Tensor, gamma: float) -> Mixing | None:
-    """Kernels for these centers; None if there are none for such points."""
-    k, d = seen.shape
-    if opened.kernels != CUDA_CPP or opened.too_many_rows or d > MOST_FEATURES:
-        return None
-    chunk = min(k, _CENTERS[columns(d)])
-    warps = warps_that_fit(*_shared(chunk, columns(d), seen.dtype.itemsize))
-    return None if warps is None else Mixing(opened, seen, gamma, chunk, warps)
+def _make_kernels(arrays: CudaPointArrays, centers: Tensor, gamma: float) -> SoftKernels | None:
+    """Return kernels for these centers; None if their shared memory does not fit."""
+    k, d = centers.shape
+    chunk = min(k, _CENTERS[pad_columns(d)])
+    warps = count_warps(*_count_bytes(chunk, pad_columns(d), centers.dtype.itemsize))
+    return None if warps is None else SoftKernels(arrays, centers, gamma, chunk, warps)
 
 
-def shares(opened: PointsOnGpu, fold: Shares) -> Any:
-    """The summary of the fold; None if there is no kernel for it."""
-    known = mixing(opened, fold.centers.contiguous(), fold.inverse_temperature)
-    if known is None:
+def fold_shares(arrays: CudaPointArrays, fold: SoftSums) -> Any:
+    """Return level, sums, masses, free energy and changed labels; None if a mass is too small."""
+    kernels = _make_kernels(arrays, fold.centers.contiguous(), fold.inverse_temperature)
+    if kernels is None:
         return None
-    for launch in known.launches:
+    for launch in kernels.launches:
         launch()
-    opened.labelled = False
-    summary = _summary(added(known.partial), *fold.centers.shape)
-    if summary is not None:
-        opened.state.column("previous").copy_(opened.state.column("labels"))
+    arrays.labels_current = False
+    k, d = fold.centers.shape
+    sums = reduce_blocks(kernels.partial)
+    energy, changed, by_center = sums[0], sums[1], sums[2:].view(k, d + 1)
+    masses = by_center[:, d].contiguous()
+    if not masses.min().item() >= _FAINT:
+        return None
+    summary = torch.zeros_like(masses), by_center[:, :d], masses, energy, changed.long()
+    # Last: the plain fold, which runs after an error, compares labels with `previous`.
+    arrays.state.column("previous").copy_(arrays.state.column("labels"))
     return summary
 
 
-def _summary(sums: Tensor, k: int, d: int) -> Any:
-    """Level, sums, masses, free energy and changed labels; None if a mass is too small."""
-    energy, changed, by_center = sums[0], sums[1], sums[2:].view(k, d + 1)
-    masses = by_center[:, d].contiguous()
-    if not masses.min().item() >= FAINT:
+def run_soft_iterations(arrays: CudaPointArrays, task: SoftIterations) -> IterationsResult | None:
+    """Run whole iterations; None if there are no kernels for them."""
+    centers = task.centers.to(arrays.layout.dtype).clone(memory_format=torch.contiguous_format)
+    kernels = _make_kernels(arrays, centers, task.inverse_temperature)
+    if kernels is None:
         return None
-    return torch.zeros_like(masses), by_center[:, :d], masses, energy, changed.long()
+    add, sums = prepare_reduction(kernels.partial)
+    loop = DeviceLoop(task, arrays, sums, _FAINT)
+    arrays.labels_current = False
+
+    def iterate() -> None:
+        centers.copy_(loop.rounded)
+        for launch in (*kernels.launches, add):
+            launch()
+
+    return loop.run(iterate)

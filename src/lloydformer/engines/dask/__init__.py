@@ -1,4 +1,6 @@
-"""Data on a Dask cluster: collections become parts on the workers, and questions become tasks.
+"""Data on a Dask cluster: collections become partitions on the workers, requests become tasks.
 
-Nothing here is imported before a dask collection is passed to an estimator.
+Begin with `collections.py::Opener`, which opens a collection; `transport.py` sends requests to the
+workers and runs them there. May import `engines/partitioned`. Nothing here is imported before a
+dask collection is passed to an estimator, but for `chunks.py`, which looks for one.
 """

@@ -1,4 +1,4 @@
-"""Dask collections as pieces: delayed blocks of rows, and what a look at each of them finds."""
+"""Chunks of dask collections: delayed blocks of rows, and a survey of each of them."""
 
 import sys
 from collections.abc import Sequence
@@ -9,20 +9,13 @@ import numpy as np
 
 
 def is_collection(X: Any) -> bool:
-    """Is X a dask array, a dask data frame, or a list of delayed blocks? Does not import dask.
+    """Return whether X is a dask array, data frame or list of delayed blocks; imports no dask.
 
     Raises `ValueError` for futures of distributed, which are no collection.
     """
     dask = sys.modules.get("dask")
     if dask is None:
         return False
-    _refuse_futures(X)
-    if isinstance(X, list | tuple):
-        return len(X) > 0 and all(dask.is_dask_collection(each) for each in X)
-    return bool(dask.is_dask_collection(X))
-
-
-def _refuse_futures(X: Any) -> None:
     distributed = sys.modules.get("distributed")
     first = X[0] if isinstance(X, list | tuple) and len(X) else X
     if distributed is not None and isinstance(first, distributed.Future):
@@ -30,17 +23,21 @@ def _refuse_futures(X: Any) -> None:
             "found a Future of distributed; pass a list of delayed blocks: "
             "[dask.delayed(future) for future in futures]"
         )
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and all(dask.is_dask_collection(each) for each in X)
+    return bool(dask.is_dask_collection(X))
 
 
 def is_array(X: Any) -> bool:
-    """Is this collection a dask array? A Delayed has every attribute, so it is asked first."""
+    """Return whether this collection is a dask array."""
     from dask.delayed import Delayed
 
+    # A Delayed claims to have every attribute.
     return not isinstance(X, Delayed) and hasattr(X, "rechunk")
 
 
 @dataclass(frozen=True)
-class Pieces:
+class Chunks:
     """Delayed blocks of rows, in their order.
 
     Attributes
@@ -55,7 +52,7 @@ class Pieces:
     names: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, X: Any) -> "Pieces":
+    def from_collection(cls, X: Any) -> "Chunks":
         from dask.delayed import Delayed
 
         if isinstance(X, list | tuple):
@@ -63,28 +60,24 @@ class Pieces:
         if isinstance(X, Delayed):
             return cls([X])
         if is_array(X):
-            return cls(_blocks_of_array(X))
-        names = _names_of(X.columns) if hasattr(X, "columns") else None
+            if X.ndim != 2:
+                raise ValueError(f"X: found a dask array with {X.ndim} axes; pass rows and columns")
+            whole = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+            return cls(list(whole.to_delayed().ravel()))
+        names = _column_names(X.columns) if hasattr(X, "columns") else None
         return cls(list(X.to_delayed()), names)
 
 
-def _names_of(columns: Any) -> tuple[str, ...] | None:
-    """Column names as scikit-learn keeps them: None unless they are strings."""
+def _column_names(columns: Any) -> tuple[str, ...] | None:
+    """Return column names as scikit-learn keeps them: None unless they are strings."""
     kinds = sorted({type(name).__name__ for name in columns})
     if "str" in kinds and len(kinds) > 1:
         raise TypeError(f"X: found column names of the types {kinds}; pass names that are strings")
     return tuple(columns) if kinds == ["str"] else None
 
 
-def _blocks_of_array(X: Any) -> list[Any]:
-    if X.ndim != 2:
-        raise ValueError(f"X: found a dask array with {X.ndim} axes; pass rows and columns")
-    whole = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
-    return list(whole.to_delayed().ravel())
-
-
-def weights_of(sample_weight: Any, lengths: Sequence[int]) -> list[Any]:
-    """The weights of each piece: delayed, or arrays."""
+def split_weights(sample_weight: Any, lengths: Sequence[int]) -> list[Any]:
+    """Return the weights of each chunk: delayed, or arrays."""
     n_rows = sum(lengths)
     if is_collection(sample_weight) and is_array(sample_weight):
         known = not any(np.isnan(length) for length in sample_weight.chunks[0])
@@ -96,7 +89,7 @@ def weights_of(sample_weight: Any, lengths: Sequence[int]) -> list[Any]:
         if known and sample_weight.chunks[0] != tuple(lengths):
             sample_weight = sample_weight.rechunk((tuple(lengths),))
     if is_collection(sample_weight):
-        blocks = _blocks_of_weights(sample_weight)
+        blocks = _delayed_weights(sample_weight)
         if len(blocks) != len(lengths):
             raise ValueError(
                 f"sample_weight: found {len(blocks)} partitions, and X has {len(lengths)}; "
@@ -114,7 +107,7 @@ def weights_of(sample_weight: Any, lengths: Sequence[int]) -> list[Any]:
     return np.split(weights, np.cumsum(lengths)[:-1])
 
 
-def _blocks_of_weights(sample_weight: Any) -> list[Any]:
+def _delayed_weights(sample_weight: Any) -> list[Any]:
     from dask.delayed import Delayed
 
     if isinstance(sample_weight, Delayed):
@@ -125,15 +118,15 @@ def _blocks_of_weights(sample_weight: Any) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class PieceSurvey:
-    """What a look at one piece finds.
+class ChunkSurvey:
+    """The result of a look at one chunk.
 
     Attributes
     ----------
     n_rows, n_features : int
         Its shape.
     single : bool
-        Are its numbers float32? Others are read as float64.
+        Its numbers are float32; others are read as float64.
     ends : ndarray of shape (2, d) or None
         The smallest and the largest value of each column; None if it has no rows.
     not_finite : int or None
@@ -153,8 +146,8 @@ class PieceSurvey:
     n_zero: int
 
 
-def rows_of(number: int, block: Any) -> np.ndarray:
-    """A piece as an array (m, d) of floats."""
+def to_rows(number: int, block: Any) -> np.ndarray:
+    """Return a chunk as an array (m, d) of floats."""
     array = block.to_numpy() if hasattr(block, "to_numpy") else block
     if type(array).__module__.startswith("scipy.sparse"):
         raise ValueError(
@@ -176,22 +169,25 @@ def rows_of(number: int, block: Any) -> np.ndarray:
         raise ValueError(f"X: partition {number} is not made of numbers: {error}") from None
 
 
-def surveyed(number: int, block: Any) -> PieceSurvey:
-    """Look at a piece, on the worker that has it."""
-    rows = rows_of(number, block)
+def survey_chunk(number: int, block: Any) -> ChunkSurvey:
+    """Look at a chunk, on the worker that has it."""
+    rows = to_rows(number, block)
     finite = np.isfinite(rows).all(axis=1) if len(rows) else np.ones(0, dtype=bool)
     zero = ~rows.any(axis=1)
-    return PieceSurvey(
-        len(rows), rows.shape[1], rows.dtype == np.float32,
-        np.stack([rows.min(axis=0), rows.max(axis=0)]) if len(rows) else None,
-        None if finite.all() else int(np.argmin(finite)),
-        int(np.argmax(zero)) if zero.any() else None, int(zero.sum()),
-    )  # fmt: skip
+    return ChunkSurvey(
+        n_rows=len(rows),
+        n_features=rows.shape[1],
+        single=rows.dtype == np.float32,
+        ends=np.stack([rows.min(axis=0), rows.max(axis=0)]) if len(rows) else None,
+        not_finite=None if finite.all() else int(np.argmin(finite)),
+        no_direction=int(np.argmax(zero)) if zero.any() else None,
+        n_zero=int(zero.sum()),
+    )
 
 
 @dataclass(frozen=True)
 class WeightSurvey:
-    """What a look at the weights of one piece finds; rows that do not count are left out.
+    """The result of a look at the weights of one chunk, without rows that do not count.
 
     Attributes
     ----------
@@ -208,9 +204,9 @@ class WeightSurvey:
     n_weighted: int
 
 
-def weights_surveyed(number: int, weights: Any, block: Any, directions: bool) -> WeightSurvey:
-    """Look at the weights of a piece; wrong ones raise."""
-    rows = rows_of(number, block)
+def survey_weights(number: int, weights: Any, block: Any, directions: bool) -> WeightSurvey:
+    """Look at the weights of a chunk; wrong ones raise `ValueError`."""
+    rows = to_rows(number, block)
     array = np.asarray(weights, dtype=np.float64)
     if array.shape != (len(rows),):
         raise ValueError(

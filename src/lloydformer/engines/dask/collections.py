@@ -1,4 +1,4 @@
-"""A dask collection opened: looked at, cut into parts, and kept on the workers."""
+"""A dask collection, opened: surveyed, cut into partitions, and kept on the workers."""
 
 import sys
 from collections.abc import Sequence
@@ -10,80 +10,82 @@ from uuid import uuid4
 import numpy as np
 import torch
 
-from lloydformer.data.layout import Layout
-from lloydformer.data.leaves import leaf_rows, part_rows
-from lloydformer.engines.dask.pieces import (
-    Pieces,
-    PieceSurvey,
+from lloydformer.data.layout import Layout, leaf_rows, part_rows
+from lloydformer.engines.dask.chunks import (
+    Chunks,
+    ChunkSurvey,
     WeightSurvey,
     is_array,
     is_collection,
-    rows_of,
-    surveyed,
-    weights_of,
-    weights_surveyed,
+    split_weights,
+    survey_chunk,
+    survey_weights,
+    to_rows,
 )
-from lloydformer.engines.dask.placement import fused, placed, shared_out
-from lloydformer.engines.dask.transport import ClusterTransport, Waiting, rows_in_words
-from lloydformer.engines.dask.worker import made_part
-from lloydformer.engines.parts.blocks import PartsBlocks
-from lloydformer.engines.parts.cuts import Cut, cuts
-from lloydformer.engines.parts.holder import Holder
-from lloydformer.engines.parts.in_process import InProcess
-from lloydformer.engines.parts.labels import LabelsOnParts, final_labels
-from lloydformer.engines.parts.opening import Opening, PartRows
-from lloydformer.engines.parts.questions import labelling
+from lloydformer.engines.dask.placement import merge_neighbours, place_partitions, share_out
+from lloydformer.engines.dask.transport import DaskTransport, Waiting, describe_rows
+from lloydformer.engines.native.tasks import in_one_call
+from lloydformer.engines.partitioned.blocks import InProcessTransport, PartitionedBlocks
+from lloydformer.engines.partitioned.labels import DistributedLabels, finish_labels
+from lloydformer.engines.partitioned.partitions import (
+    PartitionRange,
+    PartitionRows,
+    PartitionSpec,
+    PartitionStore,
+    SourceRows,
+    cut_partitions,
+)
+from lloydformer.engines.partitioned.requests import compute_labels
 from lloydformer.engines.thread_pool import allowed_threads
-from lloydformer.numerics.origin import middle_of_ends
-from lloydformer.numerics.units import check_ratio, unit_exponent
+from lloydformer.numerics.scaling import (
+    check_ratio,
+    divide_by_unit,
+    middle_of_ends,
+    unit_exponent,
+)
 
-SMALL = 1 << 22
-"""Products n d k up to which all rows are one part: the native engine runs these in one call."""
-_PARTS = 32
-"""Parts of a worker at most: small pieces are put together."""
-_OF_WORKER = 4
-"""Target number of parts per worker after merging neighbours."""
-_MANY = 4
-"""Minimum blocks per worker for placing neighbours together."""
+# Partitions of a worker at most: smaller chunks are put together, as each partition is a kernel
+# call and a summary in every iteration. These three numbers were chosen by hand.
+_MAX_PER_WORKER = 32
+# Partitions of a worker that neighbours are merged to: few kernel calls per iteration, but enough
+# partitions that those of a lost worker spread over the others.
+_PER_WORKER = 4
+# Chunks per worker from which neighbours are computed on the same worker; fewer chunks are left to
+# Dask's own placement, which balances them.
+_MANY_CHUNKS = 4
 _CPU = torch.device("cpu")
 
 
 def current_client() -> Any | None:
-    """The client that dask would use now; None: a scheduler in this process."""
+    """Return the client that dask would use now; None: a scheduler in this process."""
     import dask
 
-    if _inside_a_worker():
-        return None
+    distributed = sys.modules.get("distributed")
+    if distributed is not None:  # dask works without it
+        try:
+            distributed.get_worker()
+        except ValueError:
+            pass  # not inside a task
+        else:
+            return None  # a task that waits for other tasks might wait for ever: it works alone
     client = getattr(dask.base.get_scheduler(), "__self__", None)
     return client if hasattr(client, "submit") else None
 
 
-def _inside_a_worker() -> bool:
-    """A task that waits for other tasks might wait for ever, so it works alone."""
-    distributed = sys.modules.get("distributed")
-    if distributed is None:  # dask works without it
-        return False
-    try:
-        distributed.get_worker()
-    except ValueError:
-        return False
-    return True
-
-
 @dataclass(frozen=True)
 class Collection:
-    """Pieces of a dask collection whose lengths are known.
+    """Chunks of a dask collection whose lengths are known.
 
     Attributes
     ----------
-    pieces : Pieces
+    chunks : Chunks
         As the user passed them, not computed.
-    surveys : list of PieceSurvey
-        What was found in each.
+    surveys : list of ChunkSurvey
+        A survey of each.
     """
 
-    pieces: Pieces
-    surveys: list[PieceSurvey]
+    chunks: Chunks
+    surveys: list[ChunkSurvey]
 
     @property
     def lengths(self) -> list[int]:
@@ -110,7 +112,7 @@ class Collection:
         return torch.from_numpy(np.stack([low.min(axis=0), high.max(axis=0)]))
 
     def check(self) -> None:
-        """Refuse pieces of different widths, no rows, NaN and infinity."""
+        """Refuse chunks of different widths, no rows, NaN and infinity."""
         for number, survey in enumerate(self.surveys):
             if survey.n_features != self.n_features:
                 raise ValueError(
@@ -129,7 +131,7 @@ class Collection:
             )
 
     def first_zero_row(self) -> int | None:
-        """The global number of the first row of zeros."""
+        """Return the global number of the first row of zeros."""
         for number, survey in enumerate(self.surveys):
             if survey.no_direction is not None:
                 return sum(self.lengths[:number]) + survey.no_direction
@@ -144,144 +146,128 @@ class Opener:
 
         self.client: Any = current_client()
         self._delayed = delayed
-        pieces = Pieces.of(X)
-        self._blocks = self._kept(pieces.blocks, "X: partition")
-        tasks = [delayed(surveyed)(i, block) for i, block in enumerate(self._blocks)]
-        self.collection = Collection(pieces, self._computed(tasks, "X: partition"))
+        chunks = Chunks.from_collection(X)
+        self._blocks = self._persist(chunks.blocks, "X: partition")
+        tasks = [delayed(survey_chunk)(i, block) for i, block in enumerate(self._blocks)]
+        self.collection = Collection(chunks, self._compute(tasks, "X: partition"))
+        self._weights: list[Any] | None = None
 
     def survey_weights(self, sample_weight: Any, directions: bool) -> list[WeightSurvey]:
         """Look at the weights."""
-        self._weights = weights_of(sample_weight, self.collection.lengths)
-        if is_collection(self._weights):
-            self._weights = self._kept(self._weights, "sample_weight: partition")
+        weights: Any = split_weights(sample_weight, self.collection.lengths)
+        if is_collection(weights):
+            weights = self._persist(weights, "sample_weight: partition")
+        self._weights = weights
         tasks = [
-            self._delayed(weights_surveyed)(i, weights, block, directions)
-            for i, (weights, block) in enumerate(zip(self._weights, self._blocks, strict=True))
+            self._delayed(survey_weights)(i, given, block, directions)
+            for i, (given, block) in enumerate(zip(weights, self._blocks, strict=True))
         ]
-        return self._computed(tasks, "sample_weight: partition")
+        return self._compute(tasks, "sample_weight: partition")
 
-    def blocks(
+    def open(
         self, n_clusters: int, weights: "Weights", directions: bool, engine: str, view: Any
-    ) -> PartsBlocks:
-        """The collection in parts, computed and kept."""
-        found, threads = self.collection, self._threads()
-        leaf = leaf_rows(_CPU, found.n_features, n_clusters)
-        single = found.n_rows * found.n_features * n_clusters <= SMALL
-        n_workers = len(threads)
-        parts = cuts(
-            found.lengths, leaf,
-            fewest=found.n_rows if single else found.n_rows // (_PARTS * n_workers),
-            most=None if single else -(-found.n_rows // n_workers),
-        )  # fmt: skip
-        if self.client is not None:
-            places = placed(parts, self._holders(), threads)
-            most = found.n_rows // (_OF_WORKER * n_workers)
-            parts, places = fused(parts, places, most)
-        layout = self._layout(leaf, n_clusters, weights, directions, view)
-        opening = Opening(layout, found.ends, directions, engine, single=len(parts) == 1)
-        make = [self._make(part, weights) for part in parts]
-        if self.client is None:
-            return PartsBlocks(opening, self._in_process(opening, make), weights.n_weighted)
-        rows = [(part.start, part.stop) for part in parts]
-        futures = self._placed(make, places, [f"X: {rows_in_words([each])}" for each in rows])
-        transport = ClusterTransport(self.client, opening, futures, rows)
-        return PartsBlocks(opening, transport, weights.n_weighted)
+    ) -> PartitionedBlocks:
+        """Return the collection in partitions, computed and kept on the workers."""
+        data, client = self.collection, self.client
+        threads = {"here": 1} if client is None else dict(client.nthreads()) or {"none": 1}
+        layout = self._layout(n_clusters, weights, directions, view)
+        single, n_workers = in_one_call(data.n_rows, data.n_features, n_clusters), len(threads)
+        ranges = cut_partitions(
+            data.lengths,
+            layout.leaf,
+            fewest=data.n_rows if single else data.n_rows // (_MAX_PER_WORKER * n_workers),
+            most=None if single else -(-data.n_rows // n_workers),
+        )
+        spec = PartitionSpec(layout, data.ends, directions, engine, single)
+        if client is None:
+            tasks = [
+                self._delayed(make_partition)(*self._arguments(each, weights)) for each in ranges
+            ]
+            store = PartitionStore(spec, allowed_threads(), layout.n_rows)
+            for number, rows in enumerate(self._compute(tasks, "X: part")):
+                store.partitions[number] = store.open(rows)
+            return PartitionedBlocks(spec, InProcessTransport([store]), weights.n_weighted)
+        has = client.who_has(self._blocks)
+        holders = [list(has.get(future.key) or ()) for future in self._blocks]
+        workers = place_partitions(ranges, holders, threads)
+        ranges, workers = merge_neighbours(
+            ranges, workers, data.n_rows // (_PER_WORKER * n_workers)
+        )
+        submit = partial(client.submit, make_partition, pure=False, allow_other_workers=True)
+        futures = [
+            submit(*self._arguments(each, weights), workers=[worker])
+            for each, worker in zip(ranges, workers, strict=True)
+        ]
+        rows = [(each.start, each.stop) for each in ranges]
+        Waiting(client).done(futures, [f"X: {describe_rows([each])}" for each in rows])
+        transport = DaskTransport(client, spec, futures, rows)
+        return PartitionedBlocks(spec, transport, weights.n_weighted)
 
-    def _layout(
-        self, leaf: int, n_clusters: int, weights: "Weights", directions: bool, view: Any
-    ) -> Layout:
-        found, scaling = self.collection, None if view is None else view.scaling
+    def _layout(self, n_clusters: int, weights: "Weights", directions: bool, view: Any) -> Layout:
+        data = self.collection
         if view is not None:
-            origin = view.origin.to(found.dtype)
+            origin = view.origin.to(data.dtype)
         elif directions:
-            origin = torch.zeros(found.n_features, dtype=found.dtype)
+            origin = torch.zeros(data.n_features, dtype=data.dtype)
         else:
-            origin = torch.from_numpy(middle_of_ends(found.ends.numpy()))
+            origin = torch.from_numpy(middle_of_ends(data.ends.numpy()))
         return Layout(
-            found.n_rows, found.n_features, found.dtype, _CPU, leaf,
-            part_rows(_CPU, found.n_features, n_clusters), origin, scaling,
-            weights.exponent is not None, weights.unit,
-        )  # fmt: skip
+            n_rows=data.n_rows,
+            n_features=data.n_features,
+            dtype=data.dtype,
+            device=_CPU,
+            leaf=leaf_rows(_CPU, data.n_features, n_clusters),
+            part=part_rows(_CPU, data.n_features, n_clusters),
+            origin=origin,
+            scaling=None if view is None else view.scaling,
+            weighted=weights.exponent is not None,
+            weight_unit=weights.unit,
+        )
 
-    def _make(self, part: Cut, weights: "Weights") -> tuple[Any, ...]:
-        """The arguments of `made_part`."""
+    def _arguments(self, part: PartitionRange, weights: "Weights") -> tuple[Any, ...]:
+        """Return the arguments of `make_partition`."""
         dtype = "float32" if self.collection.dtype == torch.float32 else "float64"
-        numbers = [number for number, _, _ in part.pieces]
-        given = self._weights_of(numbers) if weights.exponent is not None else []
-        blocks, taken = [self._blocks[number] for number in numbers], list(part.pieces)
-        return part.start, dtype, weights.exponent, weights.ignore_zeros, taken, blocks, given
+        chunks, given = [source.source for source in part.sources], list[Any]()
+        if weights.exponent is not None:
+            # None were given if rows of zeros alone count for nothing.
+            lengths, known = self.collection.lengths, self._weights
+            given = [np.ones(lengths[i]) if known is None else known[i] for i in chunks]
+        blocks = [self._blocks[i] for i in chunks]
+        return part.start, dtype, weights, list(part.sources), blocks, given
 
-    def _weights_of(self, numbers: Sequence[int]) -> list[Any]:
-        known = getattr(self, "_weights", None)
-        if known is None:  # none were given, and rows of zeros count for nothing
-            return [np.ones(self.collection.lengths[number]) for number in numbers]
-        return [known[number] for number in numbers]
-
-    def _kept(self, blocks: list[Any], name: str) -> list[Any]:
+    def _persist(self, blocks: list[Any], name: str) -> list[Any]:
         """Compute blocks once and keep them where they are."""
         if self.client is None:
             import dask
 
             return list(dask.persist(*blocks))
-        neighbours = self._neighbours(len(blocks))
         names = [f"{name} {i}" for i in range(len(blocks))]
-        if neighbours and len(blocks) >= _MANY * len(neighbours):
-            return self._near(blocks, neighbours, names)
-        futures = list(self.client.compute(blocks))
-        Waiting(self.client).done(futures, names)
-        return futures
-
-    def _near(
-        self, blocks: list[Any], neighbours: dict[str, list[int]], names: list[str]
-    ) -> list[Any]:
-        """Compute blocks on the workers that they are meant for, as far as these are there."""
-        futures = dict[int, Any]()
-        for worker, numbers in neighbours.items():
-            some = self.client.compute(
-                [blocks[i] for i in numbers], workers=[worker], allow_other_workers=True
+        threads = dict(self.client.nthreads())
+        if not threads or len(blocks) < _MANY_CHUNKS * len(threads):
+            futures = list(self.client.compute(blocks))
+            Waiting(self.client).done(futures, names)
+            return futures
+        # Neighbours on the same worker, as far as blocks are not computed elsewhere already.
+        numbers = dict[str, list[int]]()
+        for number, worker in enumerate(share_out(len(blocks), threads)):
+            numbers.setdefault(worker, []).append(number)
+        by_number = dict[int, Any]()
+        for worker, own in numbers.items():
+            computed = self.client.compute(
+                [blocks[i] for i in own], workers=[worker], allow_other_workers=True
             )
-            futures |= zip(numbers, some, strict=True)
-        kept = [futures[i] for i in range(len(blocks))]
-        Waiting(self.client, neighbours).done(kept, names)
+            by_number |= zip(own, computed, strict=True)
+        kept = [by_number[i] for i in range(len(blocks))]
+        Waiting(self.client, numbers).done(kept, names)
         return kept
 
-    def _neighbours(self, count: int) -> dict[str, list[int]]:
-        """Where blocks are computed that are not there yet: neighbours on the same worker."""
-        threads, found = dict(self.client.nthreads()), dict[str, list[int]]()
-        for number, worker in enumerate(shared_out(count, threads) if threads else []):
-            found.setdefault(worker, []).append(number)
-        return found
-
-    def _computed(self, tasks: list[Any], name: str) -> list[Any]:
+    def _compute(self, tasks: list[Any], name: str) -> list[Any]:
         if self.client is None:
             import dask
 
             return list(dask.compute(*tasks))
-        futures = self.client.compute(tasks)
         names = [f"{name} {i}" for i in range(len(tasks))]
-        return Waiting(self.client).results(futures, names)
-
-    def _threads(self) -> dict[str, int]:
-        return {"here": 1} if self.client is None else dict(self.client.nthreads()) or {"none": 1}
-
-    def _holders(self) -> list[list[str]]:
-        """The workers that have each block."""
-        has = self.client.who_has(self._blocks)
-        return [list(has.get(future.key) or ()) for future in self._blocks]
-
-    def _placed(self, make: list[Any], workers: list[str], names: list[str]) -> list[Any]:
-        """Futures of the parts, each on its worker; errors have their names."""
-        submit = partial(self.client.submit, made_part, pure=False, allow_other_workers=True)
-        futures = [submit(*each, workers=[at]) for each, at in zip(make, workers, strict=True)]
-        Waiting(self.client).done(futures, names)
-        return futures
-
-    def _in_process(self, opening: Opening, make: list[Any]) -> InProcess:
-        rows = self._computed([self._delayed(made_part)(*each) for each in make], "X: part")
-        holder = Holder(opening, allowed_threads(), opening.layout.n_rows)
-        for number, part in enumerate(rows):
-            holder.add(number, part)
-        return InProcess([holder])
+        return Waiting(self.client).results(self.client.compute(tasks), names)
 
 
 @dataclass(frozen=True)
@@ -307,7 +293,7 @@ class Weights:
         return 1.0 if self.exponent is None else float(np.ldexp(1.0, self.exponent))
 
     @classmethod
-    def of(cls, surveys: Sequence[WeightSurvey], ignore_zeros: bool) -> "Weights":
+    def from_surveys(cls, surveys: Sequence[WeightSurvey], ignore_zeros: bool) -> "Weights":
         largest = max(survey.largest for survey in surveys)
         if largest == 0:
             raise ValueError("sample_weight: found only zeros; pass at least one non-zero weight")
@@ -316,61 +302,98 @@ class Weights:
         return cls(exponent, sum(survey.n_weighted for survey in surveys), ignore_zeros)
 
 
-def lazy_labels(labels: LabelsOnParts, collection: Collection, opening: Opening) -> Any:
-    """The labels as a dask array, in the chunks of the collection; computed when asked for."""
+def make_partition(
+    first_row: int,
+    dtype: str,
+    weights: Weights,
+    sources: Sequence[SourceRows],
+    blocks: Sequence[Any],
+    given: Sequence[Any],
+) -> PartitionRows:
+    """Return the rows of a partition, on a worker.
+
+    Rows of a single chunk are not copied, if they have the right precision.
+
+    Parameters
+    ----------
+    first_row : int
+        Its first row among all rows.
+    dtype : str
+        Of all rows.
+    weights : Weights
+        The unit of the weights.
+    sources : sequence of SourceRows
+        Rows of each chunk.
+    blocks, given : sequence
+        The chunks, and their weights if there are any.
+    """
+    taken = [
+        to_rows(number, block)[start:stop]
+        for (number, start, stop), block in zip(sources, blocks, strict=True)
+    ]
+    points = taken[0] if len(taken) == 1 else np.concatenate(taken)
+    points = points.astype(dtype, copy=False)
+    if weights.exponent is None:
+        return PartitionRows(first_row, points)
+    pairs = zip(sources, given, strict=True)
+    whole = np.concatenate([np.asarray(w, dtype=np.float64)[a:b] for (_, a, b), w in pairs])
+    scaled = divide_by_unit(whole, weights.exponent)
+    if weights.ignore_zeros:
+        scaled[~points.any(axis=1)] = 0.0
+    return PartitionRows(first_row, points, scaled)
+
+
+def lazy_labels(labels: DistributedLabels, collection: Collection, spec: PartitionSpec) -> Any:
+    """Return the labels as a dask array in the chunks of the collection, computed when needed."""
     from dask import delayed
 
-    work = delayed(_labels_of_piece)
-    blocks = [
-        work(number, block, opening, labels.folds, labels.numbers)
-        for number, block in enumerate(collection.pieces.blocks)
-    ]
-    return _stacked(blocks, collection.lengths, (), np.dtype(np.int32))
+    label = delayed(partial(_label_chunk, spec=spec, folds=labels.folds, numbers=labels.numbers))
+    blocks = [label(number, block) for number, block in enumerate(collection.chunks.blocks)]
+    return _stack(blocks, collection.lengths, (), np.dtype(np.int32))
 
 
-def _stacked(blocks: list[Any], lengths: Sequence[Any], rest: tuple[int, ...], dtype: Any) -> Any:
-    """Delayed blocks of rows as a dask array, each of them a chunk."""
-    import dask.array as da
-    from dask.highlevelgraph import HighLevelGraph
-
-    name = f"lloydformer-{uuid4().hex}"
-    zeros = (0,) * len(rest)
-    graph = {(name, i, *zeros): (_itself, block.key) for i, block in enumerate(blocks)}
-    layers = HighLevelGraph.from_collections(name, graph, dependencies=blocks)
-    return da.Array(layers, name, (tuple(lengths), *((n,) for n in rest)), dtype=dtype)
-
-
-def _itself(block: Any) -> Any:
-    return block
-
-
-def _labels_of_piece(
-    number: int, block: Any, opening: Opening, folds: Any, numbers: Any
+def _label_chunk(
+    number: int, block: Any, spec: PartitionSpec, folds: Any, numbers: Any
 ) -> np.ndarray:
-    rows = rows_of(number, block)
+    rows = to_rows(number, block)
     if len(rows) == 0:
         return np.zeros(0, dtype=np.int32)
-    dtype = "float32" if opening.layout.dtype == torch.float32 else "float64"
-    points = PartRows(0, rows.astype(dtype, copy=False))
-    found = labelling(opening, opening.blocks(points), folds)
-    return final_labels(found, numbers).numpy()
+    dtype = "float32" if spec.layout.dtype == torch.float32 else "float64"
+    blocks = spec.open_rows(PartitionRows(0, rows.astype(dtype, copy=False)))
+    return finish_labels(compute_labels(spec, blocks, folds), numbers).numpy()
 
 
-def mapped(X: Any, function: Any, width: int | None, dtype: Any) -> Any:
-    """A function of each block of rows, as a lazy dask array in the chunks of X.
+def map_chunks(X: Any, function: Any, width: int | None, dtype: Any) -> Any:
+    """Apply a function to each block of rows; return a lazy dask array in the chunks of X.
 
     width: columns of the result; None: it has one axis.
     """
     from dask import delayed
 
-    pieces = Pieces.of(X)
-    lengths = X.chunks[0] if is_array(X) else [np.nan] * len(pieces.blocks)
+    chunks = Chunks.from_collection(X)
+    lengths = X.chunks[0] if is_array(X) else [np.nan] * len(chunks.blocks)
     rest = () if width is None else (width,)
-    work = delayed(partial(_mapped_block, function, np.empty((0, *rest), dtype)))
-    blocks = [work(number, block) for number, block in enumerate(pieces.blocks)]
-    return _stacked(blocks, lengths, rest, dtype)
+    apply = delayed(partial(_apply_to_chunk, function, np.empty((0, *rest), dtype)))
+    blocks = [apply(number, block) for number, block in enumerate(chunks.blocks)]
+    return _stack(blocks, lengths, rest, dtype)
 
 
-def _mapped_block(function: Any, nothing: np.ndarray, number: int, block: Any) -> Any:
-    rows = block if hasattr(block, "to_numpy") else rows_of(number, block)
+def _apply_to_chunk(function: Any, nothing: np.ndarray, number: int, block: Any) -> Any:
+    rows = block if hasattr(block, "to_numpy") else to_rows(number, block)
     return function(rows) if len(rows) else nothing
+
+
+def _stack(blocks: list[Any], lengths: Sequence[Any], rest: tuple[int, ...], dtype: Any) -> Any:
+    """Return delayed blocks of rows as a dask array, each of them a chunk."""
+    import dask.array as da
+    from dask.highlevelgraph import HighLevelGraph
+
+    name = f"lloydformer-{uuid4().hex}"
+    zeros = (0,) * len(rest)
+    graph = {(name, i, *zeros): (_identity, block.key) for i, block in enumerate(blocks)}
+    layers = HighLevelGraph.from_collections(name, graph, dependencies=blocks)
+    return da.Array(layers, name, (tuple(lengths), *((n,) for n in rest)), dtype=dtype)
+
+
+def _identity(block: Any) -> Any:
+    return block

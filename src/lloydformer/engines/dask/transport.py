@@ -1,25 +1,34 @@
-"""Questions as tasks of a Dask cluster: one for each worker that has parts."""
+"""Requests as tasks of a Dask cluster: one for each worker that has partitions.
+
+`DaskTransport` is the side of the client, `handle_request` that of a worker.
+"""
 
 import pickle
 import time
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import replace
+from threading import Lock
 from typing import Any
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
-from lloydformer.engines.dask.worker import answered
-from lloydformer.engines.parts.holder import PartsAnswer
-from lloydformer.engines.parts.opening import Opening
-from lloydformer.engines.parts.questions import PartsQuestion
-from lloydformer.storage.pickles import pickled
+from lloydformer.data.storage.pickles import dump_data
+from lloydformer.engines.partitioned.partitions import (
+    OpenPartition,
+    PartitionRows,
+    PartitionSpec,
+    PartitionStore,
+    Response,
+)
+from lloydformer.engines.partitioned.requests import Request
 
+# Seconds that one request may take; a lost task would otherwise be waited for without end.
 LIMIT = 3600.0
-"""Seconds that one question may take."""
+# Seconds to wait for a worker, if there is none: about as long as a batch queue starts one.
 WITHOUT_WORKERS = 60.0
-"""Seconds to wait for a worker, if there is none."""
-_LOOK = 2.0
-"""Seconds after which one looks whether the cluster is still there."""
+# Seconds between two looks at the state of the cluster.
+_POLL = 2.0
 
 
 class ClusterError(RuntimeError):
@@ -42,16 +51,16 @@ class Waiting:
         self.client, self.meant_for = client, frozenset(meant_for)
 
     def results(self, futures: Sequence[Any], names: Sequence[str]) -> list[Any]:
-        """The results of futures; errors name what could not be computed. None is left behind."""
+        """Return the results of futures; errors name what could not be computed."""
         try:
             self._wait(futures)
             if all(future.status == "finished" for future in futures):
-                found = self._gathered(futures)
-                if found is not None:
-                    return found
+                results = self._gather(futures)
+                if results is not None:
+                    return results
             return [self._result(*each) for each in zip(futures, names, strict=True)]
         except BaseException:
-            self._give_up(futures)
+            self._cancel(futures)
             raise
 
     def done(self, futures: Sequence[Any], names: Sequence[str]) -> None:
@@ -62,10 +71,10 @@ class Waiting:
                 if future.status != "finished":
                     self._result(future, name)
         except BaseException:
-            self._give_up(futures)
+            self._cancel(futures)
             raise
 
-    def _give_up(self, futures: Sequence[Any]) -> None:
+    def _cancel(self, futures: Sequence[Any]) -> None:
         """Leave no task behind, if the cluster is still there."""
         if self.client.status == "running":
             self.client.cancel(list(futures), force=True)
@@ -74,10 +83,10 @@ class Waiting:
         """Wait until futures are done, or one was cancelled, which its result tells."""
         from distributed import CancelledError, wait
 
-        began = alone = time.monotonic()
+        began = last_seen = time.monotonic()
         while True:
             try:
-                wait(list(futures), timeout=_LOOK)
+                wait(list(futures), timeout=_POLL)
                 return
             except CancelledError:
                 return
@@ -93,8 +102,8 @@ class Waiting:
                         "client: all workers died while they computed X; see why in their logs "
                         "(too little memory?)"
                     ) from None
-                alone = now if threads else alone
-                if now - alone > WITHOUT_WORKERS:
+                last_seen = now if threads else last_seen
+                if now - last_seen > WITHOUT_WORKERS:
                     raise ClusterError(
                         f"client: there has been no worker for {WITHOUT_WORKERS:.0f} seconds; "
                         "start workers and fit again"
@@ -105,8 +114,8 @@ class Waiting:
                         f"{self.client.dashboard_link}"
                     ) from None
 
-    def _gathered(self, futures: Sequence[Any]) -> list[Any] | None:
-        """The results of all futures in one exchange; None if one was lost meanwhile."""
+    def _gather(self, futures: Sequence[Any]) -> list[Any] | None:
+        """Return the results of all futures in one exchange; None if one was lost meanwhile."""
         from distributed import CancelledError
         from distributed.scheduler import KilledWorker
 
@@ -134,10 +143,10 @@ class Waiting:
             ) from None
 
 
-def rows_in_words(ranges: Sequence[tuple[int, int]]) -> str:
-    """Ranges of rows [start, stop) in their order, those that touch as one; the first three.
+def describe_rows(ranges: Sequence[tuple[int, int]]) -> str:
+    """Return ranges of rows [start, stop) in words, those that touch as one; the first three.
 
-    >>> rows_in_words([(0, 10), (10, 30), (40, 50)])
+    >>> describe_rows([(0, 10), (10, 30), (40, 50)])
     'rows 0 to 29, 40 to 49'
     """
     joined = list[tuple[int, int]]()
@@ -148,61 +157,94 @@ def rows_in_words(ranges: Sequence[tuple[int, int]]) -> str:
     return f"rows {', '.join(f'{start} to {stop - 1}' for start, stop in joined[:3])}{more}"
 
 
-class ClusterTransport:
-    """Parts as futures on the workers of a client.
+class DaskTransport:
+    """Partitions as futures on the workers of a client.
 
     Parameters
     ----------
     client : distributed.Client
         The client.
-    opening : Opening
-        What all workers need to know.
+    spec : PartitionSpec
+        How workers open partitions.
     futures : sequence of distributed.Future
-        The parts.
+        The partitions.
     rows : list of (int, int)
-        The rows [start, stop) of each part.
+        The rows [start, stop) of each partition.
     """
 
     def __init__(
-        self, client: Any, opening: Opening, futures: Sequence[Any], rows: list[tuple[int, int]]
+        self, client: Any, spec: PartitionSpec, futures: Sequence[Any], rows: list[tuple[int, int]]
     ) -> None:
-        self.client, self.opening = client, opening
+        self.client, self.spec = client, spec
         self._futures, self._rows, self._session = list(futures), rows, uuid4().hex
         self._waiting = Waiting(client)
         has = client.who_has(self._futures)
-        self._where = [(has.get(future.key) or [None])[0] for future in self._futures]
+        self._workers = [(has.get(future.key) or [None])[0] for future in self._futures]
 
-    def fork(self) -> "ClusterTransport":
+    def fork(self) -> "DaskTransport":
         other = copy(self)
-        other._session, other._where = uuid4().hex, list(self._where)
+        other._session, other._workers = uuid4().hex, list(self._workers)
         return other
 
-    def ask(self, question: PartsQuestion) -> list[PartsAnswer]:
+    def send(self, request: Request) -> list[Response]:
         groups = dict[Any, list[int]]()
-        for number, worker in enumerate(self._where):
-            if question.is_for(number):
+        for number, worker in enumerate(self._workers):
+            if request.is_for(number):
                 groups.setdefault(worker, []).append(number)
-        sent = pickled((self.opening, replace(question, only=None)))
-        tasks = [self._submitted(question, sent, *group) for group in groups.items()]
-        names = [
-            f"X: {rows_in_words([self._rows[number] for number in numbers])}"
-            for numbers in groups.values()
-        ]
-        answers = self._waiting.results(tasks, names)
-        for (address, _), numbers in zip(answers, groups.values(), strict=True):
+        message = dump_data((self.spec, replace(request, only=None)))
+        tasks, names = [], []
+        for worker, numbers in groups.items():
+            rows = [self._rows[number] for number in numbers]
+            names.append(f"X: {describe_rows(rows)}")
+            # A task for the worker that has these partitions; another one takes it if it is gone.
+            task = self.client.submit(
+                handle_request,
+                self._session,
+                message,
+                sum(stop - start for start, stop in rows),
+                numbers,
+                [self._futures[number] for number in numbers],
+                key=f"lloydformer-{type(request).__name__.lower()}-{uuid4().hex}",
+                pure=False,
+                workers=None if worker is None else [worker],
+                allow_other_workers=worker is not None,
+            )
+            tasks.append(task)
+        results = self._waiting.results(tasks, names)
+        for (address, _), numbers in zip(results, groups.values(), strict=True):
             for number in numbers:
-                self._where[number] = address
-        return [pickle.loads(answer) for _, answer in answers]
+                self._workers[number] = address
+        return [pickle.loads(response) for _, response in results]
 
-    def _submitted(
-        self, question: PartsQuestion, sent: bytes, worker: Any, numbers: list[int]
-    ) -> Any:
-        """A task for the worker that has these parts; another one takes it if that is gone."""
-        key = f"lloydformer-{type(question).__name__.lower()}-{uuid4().hex}"
-        return self.client.submit(
-            answered, self._session, sent,
-            sum(self._rows[i][1] - self._rows[i][0] for i in numbers), numbers,
-            [self._futures[number] for number in numbers],
-            key=key, pure=False, workers=None if worker is None else [worker],
-            allow_other_workers=worker is not None,
-        )  # fmt: skip
+
+# On a worker: the open partitions of each session. The state of the points lives beside the rows
+# and ends with them: it is found by the object that holds the rows, which Dask keeps while it is
+# wanted.
+_OPEN: "WeakKeyDictionary[PartitionRows, dict[str, OpenPartition]]" = WeakKeyDictionary()
+_LOCK = Lock()
+
+
+def handle_request(
+    session: str,
+    message: bytes,
+    n_rows: int,
+    numbers: Sequence[int],
+    partitions: Sequence[PartitionRows],
+    n_threads: int | None = None,
+) -> tuple[str, bytes]:
+    """Return the address of this worker, and its response about some partitions that it has.
+
+    Spec, request and response are bytes: Dask would need milliseconds for the few tensors in them
+    (`data/storage/pickles.py`).
+    """
+    from distributed import get_worker
+
+    worker, (spec, request) = get_worker(), pickle.loads(message)
+    store = PartitionStore(spec, n_threads or worker.state.nthreads, n_rows)
+    for number, rows in zip(numbers, partitions, strict=True):
+        with _LOCK:
+            opened = _OPEN.setdefault(rows, {})
+            if session not in opened:
+                opened[session] = store.open(rows)
+            store.partitions[number] = opened[session]
+    return worker.address, dump_data(store.handle(request))

@@ -8,7 +8,8 @@ from typing import Any, TypeGuard
 import numpy as np
 from torch import Tensor
 
-from lloydformer.data.blocks import Blocks, SparseBlocks, TensorBlocks
+from lloydformer.data.blocks import Blocks, TensorBlocks
+from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines.chunked import ChunkedSession, DrawnBy
 from lloydformer.engines.native.folds import FOLDS, SPARSE_FOLDS, KernelFold
 from lloydformer.engines.native.installed import instruction_set, kernels
@@ -97,7 +98,7 @@ class Native:
         return kernels().Folds(
             blocks.points.numpy(), origin, shift, scale,
             None if weights is None else weights.contiguous().numpy(), blocks.directions,
-            blocks.farthest, blocks.mapped, n_threads, self._room(blocks), blocks.leaf,
+            blocks.squared_norm_bound, blocks.mapped, n_threads, self._room(blocks), blocks.leaf,
             self.instruction_set,
         )  # fmt: skip
 

@@ -16,16 +16,14 @@ from torch import Tensor
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.thread_pool import one_core
 from lloydformer.numerics.tree import tree_levels
-from lloydformer.plans.assign import Cosines, Measure, Moments, Nearest
-from lloydformer.plans.medoids import Closest, Draw
-from lloydformer.plans.pruning import TwoNearest
-from lloydformer.plans.robust import Above, Best, Exponential, Weighted
-from lloydformer.plans.seeding import NewSeed, Oversample, Potential
-from lloydformer.plans.selection import Histogram
-from lloydformer.plans.soft import Shares
-from lloydformer.plans.splitting import Errors, Halves
+from lloydformer.plans.assign import Moments, NearestCosines, NearestDistances, NearestSums
+from lloydformer.plans.medoids import MedoidDraw, NearestRows
+from lloydformer.plans.relocating import ClusterErrors, Halves, TwoNearest
+from lloydformer.plans.robust import HighestScores, RobustSums, SoftmaxWeights, SumsAboveThreshold
+from lloydformer.plans.seeding import NewSeed, Oversampling, Potential
+from lloydformer.plans.soft import SoftSums
 from lloydformer.plans.symmetric import AttentionSums, NearestCosts
-from lloydformer.plans.trimmed import Within
+from lloydformer.plans.trimmed import DistanceHistogram, TrimmedSums
 
 Raw = Any
 """The summary of some rows, as a kernel returns it."""
@@ -76,7 +74,7 @@ def _moments(points: OpenPoints, fold: Moments) -> Summary:
     return found[0], found[1], found[2], found[3:]
 
 
-def _nearest(points: OpenPoints, fold: Nearest) -> Summary:
+def _nearest(points: OpenPoints, fold: NearestSums) -> Summary:
     sums, masses = _zeros(*fold.centers.shape), _zeros(len(fold.centers))
     changed = points.kernels.run(
         "nearest", centers=_array(fold.centers), **points.columns("labels", "previous"),
@@ -86,7 +84,7 @@ def _nearest(points: OpenPoints, fold: Nearest) -> Summary:
     return sums, masses, torch.tensor(changed)
 
 
-def _measure(points: OpenPoints, fold: Measure) -> Summary:
+def _measure(points: OpenPoints, fold: NearestDistances) -> Summary:
     spread, masses = _zeros(len(fold.centers)), _zeros(len(fold.centers))
     points.kernels.run(
         "measure", centers=_array(fold.centers),
@@ -96,12 +94,12 @@ def _measure(points: OpenPoints, fold: Measure) -> Summary:
     return spread, masses
 
 
-def _measured(fold: Measure, raw: Raw) -> Summary:
+def _measured(fold: NearestDistances, raw: Raw) -> Summary:
     spread, masses = raw
-    return spread.sum(), masses - spread / 2 if isinstance(fold, Cosines) else masses
+    return spread.sum(), masses - spread / 2 if isinstance(fold, NearestCosines) else masses
 
 
-def _changes(points: OpenPoints, fold: Nearest) -> Raw:
+def _changes(points: OpenPoints, fold: NearestSums) -> Raw:
     """Sums, masses and numbers of points, and changed labels; whether the sums start again."""
     k = len(fold.centers)
     sums, masses, counts = _zeros(*fold.centers.shape), _zeros(k), torch.zeros(k, dtype=torch.int64)
@@ -118,7 +116,7 @@ def _merged_changes(first: Raw, second: Raw) -> Raw:
     return *(a + b for a, b in zip(first[:-1], second[:-1], strict=True)), first[-1]
 
 
-def _shares(points: OpenPoints, fold: Shares) -> Raw | None:
+def _shares(points: OpenPoints, fold: SoftSums) -> Raw | None:
     held = torch.finfo(fold.centers.dtype)
     if not held.tiny <= fold.inverse_temperature <= held.max:  # the kernel holds it in this dtype
         return None
@@ -132,7 +130,7 @@ def _shares(points: OpenPoints, fold: Shares) -> Raw | None:
     return torch.zeros_like(masses), sums, masses, energy[0], torch.tensor(changed)
 
 
-def _shared(fold: Shares, raw: Raw) -> Summary | None:
+def _shared(fold: SoftSums, raw: Raw) -> Summary | None:
     return None if raw[2].min() < _FAINT[fold.centers.dtype] else raw
 
 
@@ -176,7 +174,7 @@ def _merged_attention(first: Raw, second: Raw) -> Raw:
     return level, masses, one[..., None] * first[2] + two[..., None] * second[2]
 
 
-def _histogram(points: OpenPoints, fold: Histogram) -> Summary:
+def _histogram(points: OpenPoints, fold: DistanceHistogram) -> Summary:
     masses = _zeros(len(fold.prefix), 256)
     points.kernels.run(
         "histogram", **points.columns("labels", "distances"),
@@ -185,7 +183,7 @@ def _histogram(points: OpenPoints, fold: Histogram) -> Summary:
     return (masses,)
 
 
-def _within(points: OpenPoints, fold: Within) -> Summary:
+def _within(points: OpenPoints, fold: TrimmedSums) -> Summary:
     sums, masses, objective = _summed(points, len(fold.radius))
     changed = points.kernels.run(
         "within", **points.columns("labels", "previous", "trimmed", "distances"),
@@ -195,7 +193,7 @@ def _within(points: OpenPoints, fold: Within) -> Summary:
     return sums, masses, objective[0], torch.tensor(changed)
 
 
-def _best(points: OpenPoints, fold: Best) -> Summary:
+def _best(points: OpenPoints, fold: HighestScores) -> Summary:
     best, masses = _zeros(fold.n_clusters), _zeros(fold.n_clusters)
     least = torch.zeros(fold.n_clusters, dtype=points.layout.dtype)
     points.kernels.run(
@@ -213,7 +211,7 @@ def _merged_best(first: Raw, second: Raw) -> Raw:
     return least, torch.maximum(first[1], second[1]), held
 
 
-def _above(points: OpenPoints, fold: Above) -> Summary:
+def _above(points: OpenPoints, fold: SumsAboveThreshold) -> Summary:
     masses, scores = _zeros(len(fold.threshold)), _zeros(len(fold.threshold))
     threshold = fold.threshold.nan_to_num(nan=0.0)  # infinity becomes the largest number
     points.kernels.run(
@@ -224,10 +222,10 @@ def _above(points: OpenPoints, fold: Above) -> Summary:
     return masses, scores
 
 
-def _weighted(points: OpenPoints, fold: Weighted) -> Summary:
+def _weighted(points: OpenPoints, fold: RobustSums) -> Summary:
     sums, masses, objective = _summed(points, fold.n_clusters)
     weigh, radius = fold.weigh, None
-    if isinstance(weigh, Exponential):
+    if isinstance(weigh, SoftmaxWeights):
         level, radius = weigh.best, weigh.radius.double().nan_to_num()
     else:
         level = weigh.threshold
@@ -259,7 +257,7 @@ def _potential(points: OpenPoints, fold: Potential) -> Summary:
     return (gains,)
 
 
-def _oversample(points: OpenPoints, fold: Oversample) -> Summary:
+def _oversample(points: OpenPoints, fold: Oversampling) -> Summary:
     attracted, mass = _zeros(fold.known + len(fold.fresh)), _zeros(1)
     points.kernels.run(
         "approach", centers=_array(fold.fresh), known=fold.known,
@@ -270,7 +268,7 @@ def _oversample(points: OpenPoints, fold: Oversample) -> Summary:
 
 
 @one_core()
-def _drawn(points: OpenPoints, fold: Oversample, total: Tensor) -> tuple[Tensor, Tensor]:
+def _drawn(points: OpenPoints, fold: Oversampling, total: Tensor) -> tuple[Tensor, Tensor]:
     """Ratios and rows of the points whose ratio is above the sum of w d^2."""
     distances, n_rows = points.state.column("distances"), points.layout.n_rows
     ratios, rows = [], []
@@ -285,7 +283,7 @@ def _drawn(points: OpenPoints, fold: Oversample, total: Tensor) -> tuple[Tensor,
     return torch.cat(ratios), torch.cat(rows)
 
 
-def _draw(points: OpenPoints, fold: Draw) -> Summary:
+def _draw(points: OpenPoints, fold: MedoidDraw) -> Summary:
     k, objective = len(fold.centers), _zeros(1)
     best, rows = _zeros(k), torch.zeros(k, dtype=torch.int64)
     owned = torch.zeros(k, dtype=torch.bool)
@@ -302,7 +300,7 @@ def _draw(points: OpenPoints, fold: Draw) -> Summary:
     return owned, best, rows, drawn, objective[0], torch.tensor(changed)
 
 
-def _closest(points: OpenPoints, fold: Closest) -> Summary:
+def _closest(points: OpenPoints, fold: NearestRows) -> Summary:
     k = len(fold.centers)
     distances, rows = torch.zeros(k, dtype=fold.centers.dtype), torch.zeros(k, dtype=torch.int64)
     points.kernels.run(
@@ -312,7 +310,7 @@ def _closest(points: OpenPoints, fold: Closest) -> Summary:
     return distances, rows.clamp_(min=0) + points.blocks.first_row
 
 
-def _errors(points: OpenPoints, fold: Errors) -> Summary:
+def _errors(points: OpenPoints, fold: ClusterErrors) -> Summary:
     sums, masses, errors, _ = _two_labels(points, fold.centers, "distances")
     return sums, masses, errors
 
@@ -350,35 +348,44 @@ def _halves(points: OpenPoints, fold: Halves) -> Summary:
 
 FOLDS: dict[type, KernelFold] = {
     Moments: KernelFold(_moments),
-    Nearest: KernelFold(_nearest),
-    Measure: KernelFold(_measure, _measured),
-    Cosines: KernelFold(_measure, _measured),
-    Shares: KernelFold(_shares, _shared, instead=_shared_plainly),
+    NearestSums: KernelFold(_nearest),
+    NearestDistances: KernelFold(_measure, _measured),
+    NearestCosines: KernelFold(_measure, _measured),
+    SoftSums: KernelFold(_shares, _shared, instead=_shared_plainly),
     NearestCosts: KernelFold(_nearest_costs),
     AttentionSums: KernelFold(_attention_sums, merge=_merged_attention),
-    Histogram: KernelFold(_histogram),
-    Within: KernelFold(_within),
-    Best: KernelFold(_best, lambda fold, raw: raw[1:], _merged_best),
-    Above: KernelFold(_above),
-    Weighted: KernelFold(_weighted),
+    DistanceHistogram: KernelFold(_histogram),
+    TrimmedSums: KernelFold(_within),
+    HighestScores: KernelFold(_best, lambda fold, raw: raw[1:], _merged_best),
+    SumsAboveThreshold: KernelFold(_above),
+    RobustSums: KernelFold(_weighted),
     NewSeed: KernelFold(_new_seed),
     Potential: KernelFold(_potential, lambda fold, raw: (fold.now - raw[0],)),
-    Draw: KernelFold(_draw),
-    Closest: KernelFold(_closest),
-    Oversample: KernelFold(_oversample),
-    Errors: KernelFold(_errors),
+    MedoidDraw: KernelFold(_draw),
+    NearestRows: KernelFold(_closest),
+    Oversampling: KernelFold(_oversample),
+    ClusterErrors: KernelFold(_errors),
     TwoNearest: KernelFold(_two_nearest),
     Halves: KernelFold(_halves),
 }
 """Kernels by the fold that they run."""
 
 SPARSE_FOLDS: dict[type, KernelFold] = {
-    fold: FOLDS[fold] for fold in (Moments, Nearest, Measure, Cosines, Shares, NewSeed, Potential)
+    fold: FOLDS[fold]
+    for fold in (
+        Moments,
+        NearestSums,
+        NearestDistances,
+        NearestCosines,
+        SoftSums,
+        NewSeed,
+        Potential,
+    )
 }
 """Those that have kernels for sparse rows, too."""
 
 CHANGES = KernelFold(_changes, merge=_merged_changes)
-"""`Nearest` for a part of the data: how its sums change, for a session that adds up all parts."""
+"""`NearestSums` for a part of the data: changes of sums, for a session that adds up all parts."""
 
 
 def label_sums(points: OpenPoints, n_clusters: int) -> Raw:

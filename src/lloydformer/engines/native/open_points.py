@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from lloydformer.data.blocks import SparseBlocks, TensorBlocks
+from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
+from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines.state import PointState
 
 

@@ -6,16 +6,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from lloydformer.data.blocks import SparseBlocks
+from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines.native.open_points import OpenPoints
-from lloydformer.plans.contract import Ran, Sums
-from lloydformer.plans.means import Iterations
+from lloydformer.plans.contract import IterationsResult, Sums
+from lloydformer.plans.means import LloydIterations
 from lloydformer.plans.medoid_search import MedoidMove
-from lloydformer.plans.merging import Merged
-from lloydformer.plans.minibatch import BatchSums
-from lloydformer.plans.mutation import Mutation
-from lloydformer.plans.relocating import Relocated, Relocation, Walked, Walks
-from lloydformer.plans.seeding import Seeds
+from lloydformer.plans.minibatch import MinibatchSums
+from lloydformer.plans.recombining import Mutation, WardMerging
+from lloydformer.plans.relocating import (
+    RelocatingIterations,
+    RelocatingResult,
+    Relocation,
+    RelocationResult,
+)
+from lloydformer.plans.seeding import PlusPlusSeeds
 
 _SMALL = 1 << 22
 """Products n d k up to which one call is faster than bounds and several threads."""
@@ -32,20 +36,20 @@ def in_one_call(n_rows: int, n_features: int, n_clusters: int) -> bool:
     return n_rows * n_features * n_clusters <= _SMALL
 
 
-def _iterations(points: OpenPoints, task: Iterations) -> Ran | None:
+def _iterations(points: OpenPoints, task: LloydIterations) -> IterationsResult | None:
     k, d = task.centers.shape
     if not in_one_call(points.layout.n_rows, d, k):
         return None
     return _iterated(points, task, _AT_ONCE)
 
 
-def _sparse_iterations(points: OpenPoints, task: Iterations) -> Ran:
+def _sparse_iterations(points: OpenPoints, task: LloydIterations) -> IterationsResult:
     assert isinstance(points.blocks, SparseBlocks)
     products = (points.blocks.matrix.nnz + points.layout.n_features) * len(task.centers) + 1
     return _iterated(points, task, max(1, min(_AT_ONCE, _PRODUCTS // products)))
 
 
-def _iterated(points: OpenPoints, task: Iterations, at_once: int) -> Ran:
+def _iterated(points: OpenPoints, task: LloydIterations, at_once: int) -> IterationsResult:
     centers = task.centers.clone().contiguous()
     history = torch.zeros(min(task.max_iter, at_once), dtype=torch.float64)
     count, settled = points.kernels.run(
@@ -55,10 +59,10 @@ def _iterated(points: OpenPoints, task: Iterations, at_once: int) -> Ran:
     )  # fmt: skip
     points.fresh = False
     objectives = [task.objective(change) for change in history[:count].tolist()]
-    return Ran(centers, objectives, settled)
+    return IterationsResult(centers, objectives, settled)
 
 
-def _seeds(points: OpenPoints, task: Seeds) -> list[torch.Tensor] | None:
+def _seeds(points: OpenPoints, task: PlusPlusSeeds) -> list[torch.Tensor] | None:
     n_seeds = task.draws.shape[1] + 1
     if points.layout.n_rows * points.layout.n_features * n_seeds > _SMALL:
         return None
@@ -75,20 +79,20 @@ def _seeds_of_start(points: OpenPoints, first: int, draws: np.ndarray) -> torch.
     return rows[:count]
 
 
-def _relocation(points: OpenPoints, task: Relocation) -> Relocated:
+def _relocation(points: OpenPoints, task: Relocation) -> RelocationResult:
     centers, draws = task.centers.clone().contiguous(), task.draws
     before, after = points.kernels.run(
         "relocate", centers=centers.numpy(), seed=draws.seed, layer=draws.layer,
         moved=task.n_moved, draws=draws.n_draws,
     )  # fmt: skip
-    return Relocated(centers, before, after)
+    return RelocationResult(centers, before, after)
 
 
 _LAYERS = 1 << 22
 """Layers of a call at most: bounds the memory of its history."""
 
 
-def _walks(points: OpenPoints, task: Walks) -> list[Walked] | None:
+def _walks(points: OpenPoints, task: RelocatingIterations) -> list[RelocatingResult] | None:
     b, k, _ = task.starts.shape
     large = points.layout.n_rows * task.starts[0].numel() > _SMALL
     if large or task.max_layers < 1:
@@ -113,13 +117,13 @@ def _walks(points: OpenPoints, task: Walks) -> list[Walked] | None:
     if not interrupted and layers < task.max_layers and counts.max() + more > layers:
         return None  # ended by the size of the history, not by a rule of the walk
     return [
-        Walked(centers[w], tuple(masses[w].tolist()), float(objectives[w]),
+        RelocatingResult(centers[w], tuple(masses[w].tolist()), float(objectives[w]),
                history[w, : counts[w]].tolist(), interrupted)
         for w in range(b)
     ]  # fmt: skip
 
 
-def _merged(points: OpenPoints, task: Merged) -> torch.Tensor:
+def _merged(points: OpenPoints, task: WardMerging) -> torch.Tensor:
     left = torch.empty(task.k, task.centers.shape[1], dtype=torch.float64)
     points.kernels.run(
         "merge", centers=task.centers.clone().contiguous().numpy(),
@@ -134,7 +138,7 @@ def _mutation(points: OpenPoints, task: Mutation) -> torch.Tensor:
     return centers
 
 
-def _batch_sums(points: OpenPoints, task: BatchSums) -> tuple[Sums, torch.Tensor]:
+def _batch_sums(points: OpenPoints, task: MinibatchSums) -> tuple[Sums, torch.Tensor]:
     k, d = task.centers.shape
     sums, counts, objective = (
         torch.zeros(shape, dtype=torch.float64) for shape in ((k, d), (k,), (1,))
@@ -165,11 +169,18 @@ def _medoid_move(
 
 
 TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {
-    Iterations: _iterations, Seeds: _seeds, Relocation: _relocation,
-    Walks: _walks, Merged: _merged, Mutation: _mutation, BatchSums: _batch_sums,
+    LloydIterations: _iterations,
+    PlusPlusSeeds: _seeds,
+    Relocation: _relocation,
+    RelocatingIterations: _walks,
+    WardMerging: _merged,
+    Mutation: _mutation,
+    MinibatchSums: _batch_sums,
     MedoidMove: _medoid_move,
-}  # fmt: skip
+}
 """Kernels by the task that they run; they return None for problems that are too large."""
 
-SPARSE_TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {Iterations: _sparse_iterations}
+SPARSE_TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {
+    LloydIterations: _sparse_iterations
+}
 """Those for sparse rows."""

@@ -1,6 +1,6 @@
-"""Data in parts, as estimators see them; and the engine that opens them."""
+"""Data in partitions as estimators see them, the engine that opens them, and the transport here."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn
@@ -11,28 +11,38 @@ from torch import Tensor
 from lloydformer.data.blocks import Blocks, TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
-from lloydformer.engines.parts.opening import Opening
-from lloydformer.engines.parts.questions import AllWeights, Close, Gather, gathered
-from lloydformer.engines.parts.session import PartsSession
-from lloydformer.engines.parts.transport import Transport
+from lloydformer.engines.partitioned.partitions import (
+    PartitionRows,
+    PartitionSpec,
+    PartitionStore,
+    Response,
+)
+from lloydformer.engines.partitioned.requests import (
+    CloseRequest,
+    GatherRequest,
+    Request,
+    WeightsRequest,
+    join_rows,
+)
+from lloydformer.engines.partitioned.session import PartitionedSession, Transport
 from lloydformer.plans.session import Session
 
 
 @dataclass(frozen=True)
-class PartsBlocks:
-    """Rows that are held in parts; only a few of them ever come here.
+class PartitionedBlocks:
+    """Rows that are held in partitions; only a few of them ever come here.
 
     Attributes
     ----------
-    opening : Opening
-        How parts are opened.
+    spec : PartitionSpec
+        How partitions are opened.
     transport : Transport
         The way to them.
     n_weighted : int
         Number of rows with a weight above 0.
     """
 
-    opening: Opening
+    spec: PartitionSpec
     transport: Transport
     n_weighted: int
     mapped: ClassVar[bool] = False
@@ -40,47 +50,62 @@ class PartsBlocks:
 
     @property
     def layout(self) -> Layout:
-        return self.opening.layout
+        return self.spec.layout
 
     def subset(self, rows: Tensor) -> TensorBlocks:
-        """A copy of some rows as blocks in this process, in the same coordinates."""
-        answers = self.transport.ask(Gather(rows=rows, seen=False))
-        return self.opening.few(*gathered([answer.found for answer in answers], len(rows)))
+        """Return a copy of some rows as blocks in this process, in the same coordinates."""
+        responses = self.transport.send(GatherRequest(rows=rows, placed=False))
+        joined = join_rows([response.result for response in responses], len(rows))
+        return self.spec.open_rows(PartitionRows(0, *joined))
 
     def open_subset(self, rows: Tensor) -> AbstractContextManager[Session]:
-        """A session over a copy of some rows in this process."""
-        return self.opening.engine_with(1).open(self.subset(rows))
+        """Open a copy of some rows in this process."""
+        return self.spec.make_engine(1).open(self.subset(rows))
 
     def prefetch(self, start: int, stop: int) -> None:
-        """Nothing to do: parts are in memory."""
+        """Do nothing: partitions are in memory."""
 
     def weights(self, start: int, stop: int) -> Tensor | None:
-        """Weights of the rows [start, stop), which come here: for mini-batches alone."""
+        """Return the weights of the rows [start, stop), which come here: for mini-batches alone."""
         if not self.layout.weighted:
             return None
-        answers = self.transport.ask(AllWeights())
-        found = sorted(each for answer in answers for each in answer.found or ())
+        responses = self.transport.send(WeightsRequest())
+        found = sorted(each for response in responses for each in response.result or ())
         return torch.cat([weights for _, weights in found])[start:stop]
 
     def read(self, start: int, stop: int) -> Rows:
-        self._not_here()
+        self._refuse()
 
     def take(self, rows: Tensor) -> Tensor:
-        self._not_here()
+        self._refuse()
 
-    def _not_here(self) -> NoReturn:
+    def _refuse(self) -> NoReturn:
         raise ValueError("X: found data on a cluster, and this needs all rows here; pass an array")
 
 
-class InParts:
-    """Opens data that are held in parts."""
+class PartitionedEngine:
+    """Opens data that are held in partitions."""
 
-    name = "parts"
+    name = "partitioned"
 
     @contextmanager
-    def open(self, blocks: Blocks) -> Iterator[PartsSession]:
-        assert isinstance(blocks, PartsBlocks)
-        session = PartsSession(blocks.opening, blocks.transport)
+    def open(self, blocks: Blocks) -> Iterator[PartitionedSession]:
+        assert isinstance(blocks, PartitionedBlocks)
+        session = PartitionedSession(blocks.spec, blocks.transport)
         with session.resources:
             yield session
-        blocks.transport.ask(Close())  # after an error, state ends with the rows that it belongs to
+        # Not after an error: then the state ends with the rows that it belongs to.
+        blocks.transport.send(CloseRequest())
+
+
+class InProcessTransport:
+    """Stores in this process; each handles a request in turn."""
+
+    def __init__(self, stores: Sequence[PartitionStore]) -> None:
+        self.stores = stores
+
+    def send(self, request: Request) -> list[Response]:
+        return [store.handle(request) for store in self.stores]
+
+    def fork(self) -> "InProcessTransport":
+        return InProcessTransport([store.fork() for store in self.stores])

@@ -8,81 +8,82 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lloydformer.engines.parts.questions import Labelling, OfLabels, PartsQuestion
+from lloydformer.engines.partitioned.requests import Labelling, LabelsRequest, Request
 from lloydformer.plans.session import Fold
 
 
 @runtime_checkable
-class Asked(Protocol):
-    """What labels need of a session."""
+class RequestSender(Protocol):
+    """The part of a session that labels use."""
 
-    def ask(self, question: PartsQuestion) -> list[Any]: ...
+    def send(self, request: Request) -> list[Any]: ...
 
 
 @dataclass(frozen=True)
-class LabelsOnParts:
-    """The labels of all points at one moment, as the folds that lead to them.
+class DistributedLabels:
+    """The labels of all points at one moment, as the folds that compute them.
 
-    They can be made again wherever the points are, now or after the fit.
+    They can be computed again wherever the points are, now or after the fit.
 
     Attributes
     ----------
+    session : RequestSender
+        Sends requests to the partitions.
     folds : tuple of Fold
-        Those that lead to them.
+        Those that compute the labels.
     numbers : Tensor of shape (k,) or None
         The number that each cluster has got since; None: its own.
     """
 
-    session: Asked
+    session: RequestSender
     folds: tuple[Fold, ...]
     numbers: Tensor | None = None
 
     def same_as(self, other: Any, n_clusters: int) -> bool:
-        """Are the two labellings equal up to the numbers of the clusters?"""
-        function = partial(_pairs, n_clusters=n_clusters)
-        pairs = self._of_parts(OfLabels(folds=(self.folds, other.folds), function=function))
-        both = {pair for _, found in pairs for pair in found}
-        return all(len({pair[i] for pair in both}) == len(both) for i in (0, 1))
+        """Return whether two labellings are equal up to the numbers of the clusters."""
+        function = partial(_code_pairs, n_clusters=n_clusters)
+        found = self._map(LabelsRequest(folds=(self.folds, other.folds), function=function))
+        pairs = {pair for _, some in found for pair in some}
+        return all(len({pair[i] for pair in pairs}) == len(pairs) for i in (0, 1))
 
-    def n_seen(self, n_clusters: int) -> int:
-        """The number of clusters that have points."""
-        function = partial(_seen, n_clusters=n_clusters)
-        found = self._of_parts(OfLabels(folds=(self.folds,), function=function))
-        return int(torch.stack([seen for _, seen in found]).any(dim=0).sum())
+    def count_clusters(self, n_clusters: int) -> int:
+        """Return the number of clusters that have points."""
+        function = partial(_has_points, n_clusters=n_clusters)
+        found = self._map(LabelsRequest(folds=(self.folds,), function=function))
+        return int(torch.stack([mask for _, mask in found]).any(dim=0).sum())
 
-    def renumbered(self, numbers: Tensor) -> "LabelsOnParts":
+    def renumber(self, numbers: Tensor) -> "DistributedLabels":
         """Give each cluster j the number numbers[j]."""
         return replace(self, numbers=numbers)
 
     def gather(self) -> Tensor:
-        """The labels of all points, (n,) int32; -1 for points that are trimmed."""
-        function = partial(final_labels, numbers=self.numbers)
-        found = self._of_parts(OfLabels(folds=(self.folds,), function=function))
+        """Return the labels of all points, (n,) int32; -1 for points that are trimmed."""
+        function = partial(finish_labels, numbers=self.numbers)
+        found = self._map(LabelsRequest(folds=(self.folds,), function=function))
         return torch.cat([labels for _, labels in sorted(found, key=lambda each: each[0])])
 
-    def _of_parts(self, question: OfLabels) -> list[tuple[int, Any]]:
-        return [each for some in self.session.ask(question) for each in some]
+    def _map(self, request: LabelsRequest) -> list[tuple[int, Any]]:
+        return [each for some in self.session.send(request) for each in some]
 
 
-def final_labels(found: Labelling, numbers: Tensor | None) -> Tensor:
-    """Labels as users get them."""
-    labels, trimmed = found
+def finish_labels(labelling: Labelling, numbers: Tensor | None) -> Tensor:
+    """Return labels as users get them: renumbered, and -1 for points that are trimmed."""
+    labels, trimmed = labelling
     if numbers is not None:
         labels = numbers.to(labels)[labels.long()]
     return labels if trimmed is None else labels.masked_fill_(trimmed, -1)
 
 
-def _seen(found: Labelling, n_clusters: int) -> Tensor:
-    return torch.bincount(found[0], minlength=n_clusters) > 0
+def _has_points(labelling: Labelling, n_clusters: int) -> Tensor:
+    return torch.bincount(labelling[0], minlength=n_clusters) > 0
 
 
-def _pairs(one: Labelling, other: Labelling, n_clusters: int) -> list[tuple[int, int]]:
-    """The different pairs of codes for label and mask in two labellings."""
+def _code_pairs(one: Labelling, other: Labelling, n_clusters: int) -> list[tuple[int, int]]:
+    """Return the different pairs of codes in two labellings; a code is a label and its mask."""
     base = 2 * n_clusters
-    joint = np.unique((_codes(one, n_clusters) * base + _codes(other, n_clusters)).numpy())
+    first, second = (
+        labels.long() if trimmed is None else labels.long() + n_clusters * trimmed
+        for labels, trimmed in (one, other)
+    )
+    joint = np.unique((first * base + second).numpy())
     return [divmod(code, base) for code in joint.tolist()]
-
-
-def _codes(found: Labelling, n_clusters: int) -> Tensor:
-    labels, trimmed = found
-    return labels.long() if trimmed is None else labels.long() + n_clusters * trimmed

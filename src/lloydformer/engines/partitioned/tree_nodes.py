@@ -1,8 +1,8 @@
-"""Nodes of the one tree over all leaves: what a part of the rows can add up on its own.
+"""Nodes of the one tree over all leaves: the sums that a partition can compute on its own.
 
 The node (level, place) covers the leaves [place 2^level, (place + 1) 2^level), as far as there are
 any. Rows that are cut at leaves are a few complete nodes; summaries of nodes are merged in pairs,
-left before right, up to the root. So any cut gives the bits of one process (`numerics.tree`).
+left before right, up to the root. So any cut gives the bits of one process (`numerics/tree.py`).
 """
 
 from collections.abc import Callable, Mapping
@@ -31,64 +31,63 @@ class Node(NamedTuple):
         return left, Node(left.level, left.place + 1)
 
     def stop_leaf(self, n_leaves: int) -> int:
-        """The leaf after the last one."""
+        """Return the leaf after the last one."""
         return min((self.place + 1) << self.level, n_leaves)
 
 
 def root(n_leaves: int) -> Node:
+    """Return the node of all leaves."""
     return Node((n_leaves - 1).bit_length(), 0)
 
 
-def nodes_of(first: int, stop: int, n_leaves: int, most: int | None = None) -> list[Node]:
-    """The fewest complete nodes that make up the leaves [first, stop), in their order.
+def split_into_nodes(first: int, stop: int, n_leaves: int, most: int | None = None) -> list[Node]:
+    """Return the fewest complete nodes that make up the leaves [first, stop), in their order.
 
     most: leaves of a node at most; a power of two.
     """
     top = root(n_leaves).level if most is None else most.bit_length() - 1
-    found = []
+    nodes = []
     while first < stop:
-        level = 0
-        while level < top and _complete(
-            Node(level + 1, first >> (level + 1)), first, stop, n_leaves
-        ):
-            level += 1
-        found.append(Node(level, first >> level))
-        first = found[-1].stop_leaf(n_leaves)
-    return found
+        node = Node(0, first)
+        while node.level < top:
+            parent = node.parent
+            if parent.first_leaf != first or parent.stop_leaf(n_leaves) > stop:
+                break
+            node = parent
+        nodes.append(node)
+        first = node.stop_leaf(n_leaves)
+    return nodes
 
 
-def _complete(node: Node, first: int, stop: int, n_leaves: int) -> bool:
-    return node.first_leaf == first and node.stop_leaf(n_leaves) <= stop
-
-
-def joined(merge: Callable[[S, S], S], summaries: Mapping[Node, S], n_leaves: int) -> dict[Node, S]:
-    """Merge summaries as far as both children of a node are there: the fewest nodes."""
-    left = dict(summaries)
+def merge_nodes(
+    merge: Callable[[S, S], S], summaries: Mapping[Node, S], n_leaves: int
+) -> dict[Node, S]:
+    """Merge summaries wherever both children of a node are there; return the fewest nodes."""
+    merged = dict(summaries)
     for level in range(root(n_leaves).level):
-        for node in sorted(node for node in left if node.level == level and node.place % 2 == 0):
+        for node in sorted(n for n in merged if n.level == level and n.place % 2 == 0):
             right = Node(level, node.place + 1)
-            if right in left:
-                left[node.parent] = merge(left.pop(node), left.pop(right))
+            if right in merged:
+                merged[node.parent] = merge(merged.pop(node), merged.pop(right))
             elif right.first_leaf >= n_leaves:  # there is no right child
-                left[node.parent] = left.pop(node)
-    return left
+                merged[node.parent] = merged.pop(node)
+    return merged
 
 
-def whole(merge: Callable[[S, S], S], summaries: Mapping[Node, S], n_leaves: int) -> S:
-    """The summary of the root. Precondition: the nodes make up all leaves."""
-    (summary,) = joined(merge, summaries, n_leaves).values()
+def merge_to_root(merge: Callable[[S, S], S], summaries: Mapping[Node, S], n_leaves: int) -> S:
+    """Return the summary of the root. Precondition: the nodes make up all leaves."""
+    (summary,) = merge_nodes(merge, summaries, n_leaves).values()
     return summary
 
 
-def all_masses(masses: Mapping[Node, float], n_leaves: int) -> dict[Node, float]:
-    """The masses of these nodes and of all nodes above them."""
-    found, level = dict(masses), 0
-    while level < root(n_leaves).level:
-        for node in sorted(node for node in found if node.level == level and node.place % 2 == 0):
-            right = found.get(Node(level, node.place + 1))
-            found[node.parent] = found[node] if right is None else found[node] + right
-        level += 1
-    return found
+def add_ancestor_masses(masses: Mapping[Node, float], n_leaves: int) -> dict[Node, float]:
+    """Return the masses of these nodes and of all nodes above them."""
+    every = dict(masses)
+    for level in range(root(n_leaves).level):
+        for node in sorted(n for n in every if n.level == level and n.place % 2 == 0):
+            right = every.get(Node(level, node.place + 1))
+            every[node.parent] = every[node] if right is None else every[node] + right
+    return every
 
 
 def find_node(
@@ -96,12 +95,13 @@ def find_node(
 ) -> tuple[Node, float]:
     """Descend from the root to the node of `own` where the running mass exceeds the target.
 
-    The same comparisons as in `numerics.tree.find_leaves`, which goes on within that node.
+    The comparisons are those of `numerics.tree.find_leaves`, which continues within that node: a
+    draw finds the same row for every cut.
 
     Parameters
     ----------
     masses : mapping
-        From `all_masses`.
+        From `add_ancestor_masses`.
     own : mapping
         Its keys are the nodes at which the descent ends.
     target : float

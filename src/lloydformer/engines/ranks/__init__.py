@@ -1,5 +1,9 @@
-"""Ranks of torch.distributed: processes that were started together, by `torchrun` for example."""
+"""Ranks of torch.distributed: processes that were started together, by `torchrun` for example.
 
-from lloydformer.engines.ranks.group import Ranks, joined_ranks
+Begin with `group.py::Ranks`, which exchanges values; `transport.py` holds the partitions of each
+rank. May import `engines/partitioned`.
+"""
 
-__all__ = ["Ranks", "joined_ranks"]
+from lloydformer.engines.ranks.group import Ranks, join_ranks
+
+__all__ = ["Ranks", "join_ranks"]

@@ -15,19 +15,21 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from lloydformer.storage.pickles import pickled
+from lloydformer.data.storage.pickles import dump_data
 
 V = TypeVar("V")
 E = TypeVar("E", bound=BaseException)
 
+# How long a rank waits for the others, in a process group that is started here.
 LIMIT = timedelta(minutes=10)
-"""How long a rank waits for the others, in a process group that is started here."""
+# Before every message: its length, the number of the exchange, a checksum, what it is about.
 _HEAD = struct.Struct("<qqI60s")
-"""Before every message: its length, the number of the exchange, a checksum, what it is about."""
+# Bytes of a message that one exchange has room for, at first and at most. The room grows with the
+# messages of a fit, so that most exchanges are one all-gather; above the limit a second one is
+# cheaper than to fill up every message.
 _SMALLEST, _LARGEST = 1 << 10, 1 << 18
-"""Bytes of a message that one exchange has room for, at first and at most."""
+# The kind of the message of a rank whose fit has ended with an error.
 _FAILED = "failed"
-"""The kind of the message of a rank whose fit has ended with an error."""
 
 
 class RankError(RuntimeError):
@@ -36,7 +38,7 @@ class RankError(RuntimeError):
 
 @dataclass(frozen=True)
 class MessageKind:
-    """What a message is about: all ranks must send the same kind at the same time.
+    """The topic of a message: all ranks must send the same kind at the same time.
 
     Attributes
     ----------
@@ -52,11 +54,10 @@ class MessageKind:
     @classmethod
     def of(cls, name: str, value: Any) -> "MessageKind":
         """With the checksum of a value."""
-        return cls(name, crc32(pickled(value)))
+        return cls(name, crc32(dump_data(value)))
 
 
 VALUES = MessageKind()
-"""Any values."""
 
 
 @dataclass
@@ -72,18 +73,20 @@ class Ranks:
         The number of this process, and how many there are.
     device : torch.device
         Where messages are kept: the CPU for gloo, the GPU of this process for NCCL.
+    _room : int
+        Bytes of a message that every rank has room for; always the same on all ranks.
+    _number : int
+        Exchanges so far.
     """
 
     rank: int = 0
     size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     _room: int = _SMALLEST
-    """Bytes of a message that every rank has room for; always the same on all ranks."""
     _number: int = 0
-    """Exchanges so far."""
 
     def gather(self, value: V, kind: MessageKind = VALUES) -> list[V]:
-        """The values of all ranks, by their numbers.
+        """Return the values of all ranks, by their numbers.
 
         It takes one all-gather, and a second one if a message is longer than all before, or very
         long.
@@ -95,12 +98,12 @@ class Ranks:
         """
         if self.size == 1:
             return [value]
-        message, room = pickled(value), self._room
-        found = self._exchange(message, kind)
-        heads = [_Head.of(one) for one in found]
-        self._check(heads, found)
+        message, room = dump_data(value), self._room
+        messages = self._exchange(message, kind)
+        heads = [_Head.of(one) for one in messages]
+        self._check(heads, messages)
         longest = max(one.length for one in heads)
-        parts = [one[_HEAD.size :] for one in found]
+        parts = [one[_HEAD.size :] for one in messages]
         if longest > room:
             rest = self._all_gather(message[room:], longest - room)
             parts = [first + second for first, second in zip(parts, rest, strict=True)]
@@ -108,28 +111,23 @@ class Ranks:
         return [pickle.loads(part) for part in parts]
 
     def _exchange(self, message: bytes, kind: MessageKind) -> list[bytes]:
-        """Heads and beginnings of the messages of all ranks, as far as there is room."""
+        """Return heads and beginnings of the messages of all ranks, as far as there is room."""
         self._number += 1
         head = _HEAD.pack(len(message), self._number, kind.checksum, kind.name.encode()[:60])
         return self._all_gather(head + message[: self._room], _HEAD.size + self._room)
 
-    def _announce(self, words: tuple[str, str]) -> None:
-        """Tell the others of an error, in their next exchange, whatever it is about."""
-        name, text = words
-        self._exchange(pickled((name, text[: _SMALLEST // 4])), MessageKind(_FAILED))
-
-    def _check(self, heads: "list[_Head]", found: list[bytes]) -> None:
+    def _check(self, heads: "list[_Head]", messages: list[bytes]) -> None:
         """Raise, on all ranks, if their messages do not belong together."""
-        for rank, (head, content) in enumerate(zip(heads, found, strict=True)):
+        for rank, (head, content) in enumerate(zip(heads, messages, strict=True)):
             if head.name == _FAILED:
-                raise _shared(_error_of(rank, *pickle.loads(content[_HEAD.size :])))
+                raise _mark_known(_make_error(rank, *pickle.loads(content[_HEAD.size :])))
         wrong = next((rank for rank, head in enumerate(heads) if not head.fits(heads[0])), None)
         if wrong is not None:
             first, other = (
                 f"exchange {head.number} ({head.name})" for head in (heads[0], heads[wrong])
             )
             what = f"{first} with other values" if first == other else other
-            raise _shared(
+            raise _mark_known(
                 RankError(
                     f"ranks are out of step: rank 0 is at {first} and rank {wrong} at {what}; call "
                     "fit on all ranks in the same order, with the same parameters"
@@ -153,13 +151,13 @@ class Ranks:
             if self.size == 1:
                 raise
             error = raised
-        found = self.gather((value, None if error is None else _words(error)), kind)
+        results = self.gather((value, None if error is None else _describe(error)), kind)
         if error is not None:
-            raise _shared(error)
-        for rank, (_, words) in enumerate(found):
+            raise _mark_known(error)
+        for rank, (_, words) in enumerate(results):
             if words is not None:
-                raise _shared(_error_of(rank, *words))
-        return [one for one, _ in found]
+                raise _mark_known(_make_error(rank, *words))
+        return [result for result, _ in results]
 
     def from_first(self, function: Callable[[], V]) -> V:
         """Call a function on rank 0 alone, and return its result, or raise its error, on all."""
@@ -167,7 +165,7 @@ class Ranks:
 
     @contextmanager
     def together(self, name: str) -> Iterator[None]:
-        """All ranks end this block well, or all with an error: that of the first one that failed.
+        """End this block well on all ranks, or on all with the error of the first one that failed.
 
         An error that the others know of already is passed on.
         """
@@ -175,14 +173,17 @@ class Ranks:
             yield
         except BaseException as error:
             if self.size > 1 and not getattr(error, _KNOWN, False):
+                kind, words = _describe(error)
                 with suppress(Exception):  # the others are gone
-                    self._announce(_words(error))
-                _shared(error)
+                    # They get it in their next exchange, whatever that is about.
+                    short = dump_data((kind, words[: _SMALLEST // 4]))
+                    self._exchange(short, MessageKind(_FAILED))
+                _mark_known(error)
             raise
         self.gather(None, MessageKind(f"end of {name}"))
 
     def _all_gather(self, message: bytes, size: int) -> list[bytes]:
-        """Messages of all ranks, each filled up to the same number of bytes."""
+        """Return the messages of all ranks, each filled up to the same number of bytes."""
         padded = bytearray(size)
         padded[: len(message)] = message
         mine = torch.frombuffer(padded, dtype=torch.uint8).to(self.device)
@@ -194,7 +195,7 @@ class Ranks:
 _KNOWN = "known_to_all_ranks"
 
 
-def _shared(error: E) -> E:
+def _mark_known(error: E) -> E:
     """Mark an error that all ranks raise, or know of."""
     setattr(error, _KNOWN, True)
     return error
@@ -202,7 +203,7 @@ def _shared(error: E) -> E:
 
 @dataclass(frozen=True)
 class _Head:
-    """What stands before a message."""
+    """The head of a message."""
 
     length: int
     number: int
@@ -219,24 +220,26 @@ class _Head:
         return mine == its
 
 
-def _words(error: BaseException) -> tuple[str, str]:
+def _describe(error: BaseException) -> tuple[str, str]:
+    """Return the kind of an error, and its words."""
     for kind in (ValueError, TypeError):
         if isinstance(error, kind):
             return kind.__name__, str(error)
     return "RankError", f"{type(error).__name__}: {error}"
 
 
-def _error_of(rank: int, kind: str, words: str) -> Exception:
+def _make_error(rank: int, kind: str, words: str) -> Exception:
+    """Return the error of another rank, as this one raises it."""
     kinds = {"ValueError": ValueError, "TypeError": TypeError, "RankError": RankError}
     return kinds[kind](f"rank {rank}: {words}")
 
 
+# The default process group, and its ranks, which count their exchanges.
 _JOINED: list[tuple[Any, Ranks]] = []
-"""The default process group, and its ranks, which count their exchanges."""
 
 
-def joined_ranks() -> Ranks:
-    """The ranks of torch's default process group, which is started if `torchrun` asks for one.
+def join_ranks() -> Ranks:
+    """Return the ranks of torch's default process group; started if `torchrun` asks for one.
 
     Without a process group and without `torchrun` this process is the only rank.
     """
@@ -256,7 +259,7 @@ def joined_ranks() -> Ranks:
 
 
 def _leave() -> None:
-    """End the threads of the process group: nobody may refer to it when the process ends."""
+    """End the threads of the process group: a reference that outlives them aborts the process."""
     _JOINED.clear()
     if dist.is_initialized():
         dist.destroy_process_group()

@@ -1,80 +1,198 @@
-"""A transport between ranks: everyone answers for its own parts, and gets the answers of all."""
+"""Partitions on ranks: who holds which rows, and a transport that is one all-gather per request."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
-from lloydformer.engines.parts import Holder, LabelsOnParts, Opening, PartRows
-from lloydformer.engines.parts.holder import PartsAnswer
-from lloydformer.engines.parts.labels import final_labels
-from lloydformer.engines.parts.questions import labelling
+from lloydformer.engines.partitioned.labels import DistributedLabels, finish_labels
+from lloydformer.engines.partitioned.partitions import (
+    PartitionRange,
+    PartitionRows,
+    PartitionSpec,
+    PartitionStore,
+    Response,
+    SourceRows,
+    cut_partitions,
+)
+from lloydformer.engines.partitioned.requests import FoldRequest, Request, compute_labels
 from lloydformer.engines.ranks.group import MessageKind, Ranks
-from lloydformer.engines.ranks.moves import rows_of_parts, values_of_shard
-from lloydformer.engines.ranks.places import Place
 from lloydformer.engines.thread_pool import allowed_threads
 
 
 @dataclass(frozen=True)
+class Placement:
+    """A partition, and the rank that holds it."""
+
+    range: PartitionRange
+    rank: int
+
+
+def place_on_ranks(lengths: Sequence[int], leaf: int, *, single: bool) -> list[Placement]:
+    """Cut shards of these lengths into partitions, in their order; with `single` into one.
+
+    A partition is held by the rank that has most of its rows. Leaves with rows of other ranks are
+    partitions of their own, so that the rank's own rows need not be copied beside them.
+    """
+    ranges = cut_partitions(lengths, leaf, sum(lengths) if single else 1)
+    if len(ranges) > 1:
+        whole, ranges = ranges, []
+        for each in whole:
+            ranges += _cut_at_own_leaves(each, leaf)
+    return [Placement(each, _holder(each)) for each in ranges]
+
+
+def _holder(part: PartitionRange) -> int:
+    return max(part.sources, key=lambda rows: rows.stop - rows.start).source
+
+
+def _cut_at_own_leaves(part: PartitionRange, leaf: int) -> Iterator[PartitionRange]:
+    """Cut a partition before and after the whole leaves of its largest source."""
+    offset, ends = part.start, [part.start]
+    for source, first, last in part.sources:
+        stop = offset + last - first
+        if source == _holder(part):
+            inner = -(-offset // leaf) * leaf, stop if stop == part.stop else stop // leaf * leaf
+            if inner[0] < inner[1]:
+                ends += [end for end in inner if part.start < end < part.stop]
+        offset = stop
+    for start, stop in zip(ends, [*ends[1:], part.stop], strict=True):
+        sources, offset = list[SourceRows](), part.start
+        for source, first, last in part.sources:
+            low, high = max(start, offset), min(stop, offset + last - first)
+            if low < high:
+                sources.append(SourceRows(source, first + low - offset, first + high - offset))
+            offset += last - first
+        yield PartitionRange(start, stop, tuple(sources))
+
+
+@dataclass(frozen=True)
 class AllGather:
-    """The parts of all ranks; all of them ask the same questions in the same order.
+    """The partitions of all ranks; all of them send the same requests in the same order.
 
     Attributes
     ----------
     ranks : Ranks
-        Who holds parts.
-    holder : Holder
-        The parts of this rank.
-    where : list of Place
-        All parts, and who holds them.
+        Who holds partitions.
+    store : PartitionStore
+        The partitions of this rank.
+    placements : list of Placement
+        All partitions, and who holds them.
     """
 
     ranks: Ranks
-    holder: Holder
-    where: Sequence[Place]
+    store: PartitionStore
+    placements: Sequence[Placement]
 
-    def ask(self, question: Any) -> list[PartsAnswer]:
-        """One all-gather. An error of a holder is raised on all ranks."""
-        fold = getattr(question, "fold", None)
-        name = type(question if fold is None else fold).__name__
-        kind = MessageKind.of(name, question) if self.ranks.size > 1 else MessageKind(name)
-        answers = self.ranks.gather_results(lambda: self.holder.answer(question), kind)
-        return [answer for answer in answers if answer.found is not None or answer.lost]
+    def send(self, request: Request) -> list[Response]:
+        """Run a request on all ranks: one all-gather. An error of one is raised on all."""
+        fold = request.fold if isinstance(request, FoldRequest) else None
+        name = type(request if fold is None else fold).__name__
+        kind = MessageKind.of(name, request) if self.ranks.size > 1 else MessageKind(name)
+        responses = self.ranks.gather_results(lambda: self.store.handle(request), kind)
+        return [each for each in responses if each.result is not None or each.lost]
 
     def fork(self) -> "AllGather":
-        """A way to the same rows, with a state of their own."""
-        return replace(self, holder=self.holder.fork())
+        return replace(self, store=self.store.fork())
 
-    def own_labels(self, labels: LabelsOnParts) -> Tensor:
-        """The labels of the rows that this rank was given; -1 for points that are trimmed."""
-        opening = self.holder.opening
+    def own_labels(self, labels: DistributedLabels) -> Tensor:
+        """Return the labels of the rows that this rank was given; -1 for trimmed points."""
         held = dict[int, Tensor]()
 
         def label() -> None:
-            for number, part in self.holder.parts.items():
-                found = labelling(opening, part.blocks, labels.folds)
-                held[number] = final_labels(found, labels.numbers)
+            for number, partition in self.store.partitions.items():
+                labelling = compute_labels(self.store.spec, partition.blocks, labels.folds)
+                held[number] = finish_labels(labelling, labels.numbers)
 
         self.ranks.gather_results(label, MessageKind("labels"))
-        none = torch.empty(0, dtype=torch.int32)
-        return values_of_shard(held, none, self.where, self.ranks)
+        empty = torch.empty(0, dtype=torch.int32)
+        return return_to_shards(held, empty, self.placements, self.ranks)
 
 
-def hold(
-    points: Tensor, weights: Tensor | None, opening: Opening, where: Sequence[Place], ranks: Ranks
+def hold_partitions(
+    points: Tensor,
+    weights: Tensor | None,
+    spec: PartitionSpec,
+    placements: Sequence[Placement],
+    ranks: Ranks,
 ) -> AllGather:
-    """Move rows to the ranks that hold their parts.
+    """Move rows to the ranks that hold their partitions.
 
     points, weights: the shard of this rank, (m, d) and (m,). Every rank uses as many threads as
     both torch and OpenMP allow.
     """
-    opening = replace(opening, single=len(where) == 1)
-    parts = rows_of_parts(points, where, ranks)
-    weighed = None if weights is None else rows_of_parts(weights, where, ranks)
-    holder = Holder(opening, allowed_threads(), sum(map(len, parts.values())))
-    for number, rows in parts.items():
-        weight = None if weighed is None else weighed[number]
-        holder.add(number, PartRows(where[number].cut.start, rows, weight))
-    return AllGather(ranks, holder, where)
+    rows = move_to_holders(points, placements, ranks)
+    moved = {} if weights is None else move_to_holders(weights, placements, ranks)
+    store = PartitionStore(spec, allowed_threads(), sum(map(len, rows.values())))
+    for number, own in rows.items():
+        first_row = placements[number].range.start
+        partition = PartitionRows(first_row, own, moved.get(number))
+        store.partitions[number] = store.open(partition)
+    return AllGather(ranks, store, placements)
+
+
+def move_to_holders(
+    shard: Tensor, placements: Sequence[Placement], ranks: Ranks
+) -> dict[int, Tensor]:
+    """Return the rows of the partitions that this rank holds, by the numbers of the partitions.
+
+    shard: the rows (m, ...) of this rank. Rows that stay are not copied, unless they are in one
+    partition with those of other ranks.
+    """
+    parts: dict[int, list[Tensor]] = {}
+    operations: list[dist.P2POp] = []
+    for number, placement in enumerate(placements):
+        for owner, first, last in placement.range.sources:
+            if placement.rank == ranks.rank:
+                own = parts.setdefault(number, [])
+                if owner == ranks.rank:
+                    own.append(shard[first:last])
+                else:
+                    size = (last - first, *shard.shape[1:])
+                    own.append(torch.empty(size, dtype=shard.dtype, device=ranks.device))
+                    operations.append(dist.P2POp(dist.irecv, own[-1], owner))
+            elif owner == ranks.rank:
+                part = shard[first:last].contiguous().to(ranks.device)
+                operations.append(dist.P2POp(dist.isend, part, placement.rank))
+    _exchange(operations)
+    return {number: _join(own) for number, own in parts.items()}
+
+
+def return_to_shards(
+    held: dict[int, Tensor], like: Tensor, placements: Sequence[Placement], ranks: Ranks
+) -> Tensor:
+    """Return the values (m,) of this rank's own rows: the reverse of `move_to_holders`.
+
+    held: values of the partitions that this rank holds, by their numbers. like: an empty tensor of
+    their kind.
+    """
+    parts: list[Tensor] = []
+    operations: list[dist.P2POp] = []
+    for number, placement in enumerate(placements):
+        offset = 0
+        for owner, first, last in placement.range.sources:
+            here = slice(offset, offset + last - first)
+            offset = here.stop
+            if owner == placement.rank == ranks.rank:
+                parts.append(held[number][here])
+            elif owner == ranks.rank:
+                parts.append(torch.empty(last - first, dtype=like.dtype, device=ranks.device))
+                operations.append(dist.P2POp(dist.irecv, parts[-1], placement.rank))
+            elif placement.rank == ranks.rank:
+                part = held[number][here].contiguous().to(ranks.device)
+                operations.append(dist.P2POp(dist.isend, part, owner))
+    _exchange(operations)
+    return _join(parts) if parts else like
+
+
+def _exchange(operations: list[dist.P2POp]) -> None:
+    """Start all of them, and wait; the time limit is that of the process group."""
+    for work in dist.batch_isend_irecv(operations) if operations else []:
+        work.wait()
+
+
+def _join(parts: list[Tensor]) -> Tensor:
+    on_host = [part.cpu() for part in parts]
+    return on_host[0] if len(on_host) == 1 else torch.cat(on_host)

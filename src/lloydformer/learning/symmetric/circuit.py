@@ -9,13 +9,15 @@ from torch import Tensor, nn
 from lloydformer.circuits.heads import Numbers
 from lloydformer.circuits.subspaces import NEAREST, SECOND, Space, Subspace
 from lloydformer.circuits.symmetric import SymmetricModulator, kinds
-from lloydformer.learning.symmetric.invariants import INVARIANTS, invariants
-from lloydformer.learning.symmetric.layer import SHARPEST, Frame, two_nearest
-from lloydformer.learning.symmetric.number_layout import NumberLayout
-from lloydformer.numerics.distances import squared_distances
+from lloydformer.learning.symmetric.invariants import (
+    INVARIANTS,
+    TEMPERATURES,
+    NumberLayout,
+    invariants,
+)
+from lloydformer.learning.symmetric.layer import Frame, two_nearest
+from lloydformer.numerics.clusters import squared_distances
 from lloydformer.plans.symmetric import FLOOR
-
-_POSITIVE = ("sharpness", "apart_sharpness")
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class LearnedModulation:
 
 
 class LearnedModulator(SymmetricModulator):
-    """Computes the invariants of the tokens, and from them and `weights` (p, f) the numbers.
+    """Compute the invariants of the tokens, and from them and `weights` (p, f) the numbers.
 
     Inverse temperatures apply to plain squared distances: they are divided by the unit, the mean
     squared distance of a point to its nearest center.
@@ -72,17 +74,17 @@ class LearnedModulator(SymmetricModulator):
 
     def numbers(self, points: Tensor, centers: Tensor, time: float) -> Numbers:
         batch = points.shape[:-2]
-        state = InvariantState.of(_batched(points), _batched(centers), time)
+        state = InvariantState.of(_flatten_batch(points), _flatten_batch(centers), time)
         z = self.invariants(state.invariants.reshape(*batch, *state.invariants.shape[1:]))
-        z = _batched(z).unsqueeze(1)  # (b, 1, k, f)
+        z = _flatten_batch(z).unsqueeze(1)  # (b, 1, k, f)
         theta = self.weights.to(points).unsqueeze(0)
-        found = self.layout.at(theta, z)
-        found["sharpness"] = self.layout.of_all("sharpness", theta, z).unsqueeze(2)
-        for kind in _POSITIVE:
-            found[kind] = found[kind].clamp(max=SHARPEST).exp() * state.closeness.unsqueeze(1)
-        found["closeness"] = state.closeness.unsqueeze(1)
+        numbers = self.layout.evaluate(theta, z)
+        numbers["sharpness"] = numbers["sharpness"].unsqueeze(2)
+        for kind in TEMPERATURES:
+            numbers[kind] = numbers[kind] * state.closeness.unsqueeze(1)
+        numbers["closeness"] = state.closeness.unsqueeze(1)
         return {
-            kind: value[:, 0].reshape(*batch, *value.shape[2:]) for kind, value in found.items()
+            kind: value[:, 0].reshape(*batch, *value.shape[2:]) for kind, value in numbers.items()
         }
 
 
@@ -106,5 +108,5 @@ class InvariantState:
         return cls(z[:, 0], 1 / unit)
 
 
-def _batched(rows: Float[Tensor, "*b m d"]) -> Float[Tensor, "c m d"]:
+def _flatten_batch(rows: Float[Tensor, "*b m d"]) -> Float[Tensor, "c m d"]:
     return rows.reshape(-1, *rows.shape[-2:])

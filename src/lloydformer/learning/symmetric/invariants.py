@@ -1,10 +1,13 @@
-"""Invariants of a clustering state: what the numbers of a symmetric layer depend on.
+"""Invariants of a clustering state, and the numbers of a symmetric layer, which depend on them.
 
-They do not change under rotation, shift and scale of the points, nor under permutation of the
-points or centers.
+Invariants do not change under rotation, shift and scale of the points, nor under permutation of
+the points or centers. `NumberLayout` has the kinds of numbers that a step uses, each a linear
+function of the invariants, and their places in the flat weights.
 """
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -13,47 +16,70 @@ from torch import Tensor
 
 from lloydformer.plans.symmetric import FLOOR
 
+# The invariants and the range of each; the last two are properties of a single center.
+#
+# - cost: log of the mean squared distance to the nearest center, in units of the mean squared
+#   distance to the mean.
+# - clusters: log of k / 10.
+# - margin: log of the mean squared distance to the second nearest center over that to the nearest.
+# - gap: log of the difference of these two over the latter. In many dimensions distances differ
+#   little, and heads must be sharper.
+# - time: 0 in the first step, 1 in the last.
+# - tail: log of the mean fourth power of the distance to the mean.
+# - members, share: log of k times the center's fraction of the points, and of the cost.
+#
+# A range covers most tasks and was chosen by hand. It is mapped to [-1, 1]; values outside are
+# clamped, so that data unlike any task of training cannot drive the numbers far from what was
+# learned.
 RANGES = {
-    "cost": (-3.0, 0.0), "clusters": (-1.2, 1.8), "margin": (0.0, 2.0), "gap": (-4.0, 2.0),
-    "time": (0.0, 1.0), "tail": (0.0, 3.0), "members": (-2.0, 1.0), "share": (-2.0, 1.5),
-}  # fmt: skip
-"""The invariants and the range of each; the last two are properties of a single center.
+    "cost": (-3.0, 0.0),
+    "clusters": (-1.2, 1.8),
+    "margin": (0.0, 2.0),
+    "gap": (-4.0, 2.0),
+    "time": (0.0, 1.0),
+    "tail": (0.0, 3.0),
+    "members": (-2.0, 1.0),
+    "share": (-2.0, 1.5),
+}
 
-- cost: log of the mean squared distance to the nearest center, in units of the mean squared
-  distance to the mean.
-- clusters: log of k / 10.
-- margin: log of the mean squared distance to the second nearest center over that to the nearest.
-- gap: log of the difference of these two over the latter. In many dimensions distances differ
-  little, and heads must be sharper.
-- time: 0 in the first step, 1 in the last.
-- tail: log of the mean fourth power of the distance to the mean.
-- members, share: log of k times the center's fraction of the points, and of the cost.
-
-A range covers most tasks. It is mapped to [-1, 1]; values outside are clamped.
-"""
+# Names of the invariants in order; the first is the constant 1.
 INVARIANTS = ("one", *RANGES)
-"""Names of the invariants in order; the first is the constant 1."""
+
+# The last ones belong to a center and not to the whole problem.
 N_OF_CENTER = 2
-"""How many invariants, the last ones, belong to a center and not to the whole problem."""
+
+# Kinds of numbers that are inverse temperatures, and the upper bound of their logarithms; with it
+# softmax is practically argmax, and the exponential is far from an overflow.
+TEMPERATURES = ("sharpness", "apart_sharpness")
+_SHARPEST = 12.0
+
+# Added to a center's fraction, so that the logarithm of an empty cluster is finite.
 _LEAST = 0.05
-"""Added to a center's fraction, so that the logarithm of an empty cluster is finite."""
 
 
 class InvariantInputs(NamedTuple):
-    """The means over the points that invariants are computed from, in the units of a `Frame`."""
+    """The means over the points that invariants are computed from, in the units of a `Frame`.
+
+    Attributes
+    ----------
+    nearest, second : Tensor of shape (b, r)
+        Mean squared distance to the nearest and to the second nearest center.
+    gap : Tensor of shape (b, r)
+        Mean difference of the two.
+    members : Tensor of shape (b, r, k)
+        Fraction of the points that belong to each center.
+    costs : Tensor of shape (b, r, k)
+        k times each center's part of `nearest`.
+    tail : Tensor of shape (b,)
+        Log of the mean fourth power of the distance to the mean.
+    """
 
     nearest: Float[Tensor, "b r"]
-    """Mean squared distance to the nearest center."""
     second: Float[Tensor, "b r"]
-    """Mean squared distance to the second nearest center."""
     gap: Float[Tensor, "b r"]
-    """Mean difference of the two."""
     members: Float[Tensor, "b r k"]
-    """Fraction of the points that belong to each center."""
     costs: Float[Tensor, "b r k"]
-    """k times each center's part of `nearest`."""
     tail: Float[Tensor, " b"]
-    """Log of the mean fourth power of the distance to the mean."""
 
 
 def invariants(
@@ -69,11 +95,14 @@ def invariants(
     center, else 0.
     """
     k, n = own.shape[2:]
-    costs = (own @ nearest.unsqueeze(-1)).squeeze(-1) * (k / n)
-    gap = (second - nearest).mean(dim=-1)
     inputs = InvariantInputs(
-        nearest.mean(dim=-1), second.mean(dim=-1), gap, own.mean(dim=-1), costs, tail
-    )  # fmt: skip
+        nearest=nearest.mean(dim=-1),
+        second=second.mean(dim=-1),
+        gap=(second - nearest).mean(dim=-1),
+        members=own.mean(dim=-1),
+        costs=(own @ nearest.unsqueeze(-1)).squeeze(-1) * (k / n),
+        tail=tail,
+    )
     return invariants_of(inputs, time)
 
 
@@ -82,22 +111,69 @@ def invariants_of(inputs: InvariantInputs, time: float) -> Float[Tensor, "b r k 
     k = inputs.members.shape[2]
     cost = inputs.nearest + FLOOR
     one = torch.ones_like(cost)
-    margin = ((inputs.second + FLOOR) / cost).log()
-    gap = ((inputs.gap + FLOOR) / cost).log()
-    tail = inputs.tail[:, None] * one
-    of_all = [cost.log(), math.log(k / 10) * one, margin, gap, time * one, tail]
+    of_problem = [
+        cost.log(),
+        math.log(k / 10) * one,
+        ((inputs.second + FLOOR) / cost).log(),
+        ((inputs.gap + FLOOR) / cost).log(),
+        time * one,
+        inputs.tail[:, None] * one,
+    ]
     members, share = inputs.members * k, inputs.costs / cost.unsqueeze(-1)
-    found = torch.stack(
-        [*(value.unsqueeze(-1).expand_as(members) for value in of_all),
-         (members + _LEAST).log(), (share + _LEAST).log()], dim=-1
-    )  # fmt: skip
+    values = [value.unsqueeze(-1).expand_as(members) for value in of_problem]
+    values += [(members + _LEAST).log(), (share + _LEAST).log()]
     within = [
-        _to_unit_range(value, *ends)
-        for value, ends in zip(found.unbind(-1), RANGES.values(), strict=True)
+        ((2 * value - low - high) / (high - low)).clamp(-1, 1)
+        for value, (low, high) in zip(values, RANGES.values(), strict=True)
     ]
     return torch.stack([torch.ones_like(members), *within], dim=-1)
 
 
-def _to_unit_range(value: Tensor, low: float, high: float) -> Tensor:
-    """Map [low, high] to [-1, 1], and clamp."""
-    return ((2 * value - low - high) / (high - low)).clamp(-1, 1)
+@dataclass(frozen=True)
+class NumberLayout:
+    r"""The numbers that one step uses: one for each head, or for each pair of heads.
+
+    Each number is linear in the invariants, $\theta^\top z$, so the same weights serve wide and
+    narrow clusters, first and last steps. Inverse temperatures are the exponential of that, so
+    that they stay positive. `n_heads`: decoder cross-attention heads. `n_apart`: decoder
+    self-attention heads.
+    """
+
+    n_heads: int = 4
+    n_apart: int = 2
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Number of numbers of each kind, in order."""
+        h, a = self.n_heads, self.n_apart
+        by_head = ("sharpness", "distance", "log_belonging", "nearest", "second", "stride")
+        return {**dict.fromkeys(by_head, h), "belonging": h * h, "apart_sharpness": a, "apart": a}
+
+    @property
+    def count(self) -> int:
+        """Number of all numbers."""
+        return sum(self.sizes.values())
+
+    def rows(self, name: str) -> slice:
+        """Return the positions of a kind among all numbers."""
+        names = list(self.sizes)
+        start = sum(self.sizes[n] for n in names[: names.index(name)])
+        return slice(start, start + self.sizes[name])
+
+    def evaluate(
+        self, theta: Float[Tensor, "r p f"], invariants: Float[Tensor, "b r k f"]
+    ) -> dict[str, Float[Tensor, "b r ..."]]:
+        """Return the numbers of each center by kind, (b, r, k, m).
+
+        The sharpness, (b, r, m), has no axis of centers: soft-max over the centers needs one for
+        all of them, so it is computed without the invariants of a center.
+        """
+        values = torch.einsum("rpf,brkf->brkp", theta, invariants)
+        parts = torch.split(values, list(self.sizes.values()), dim=-1)
+        numbers = dict(zip(self.sizes, parts, strict=True))
+        common = slice(None, len(INVARIANTS) - N_OF_CENTER)
+        rows, z = theta[:, self.rows("sharpness"), common], invariants[:, :, 0, common]
+        numbers["sharpness"] = torch.einsum("rpf,brf->brp", rows, z)
+        for kind in TEMPERATURES:
+            numbers[kind] = numbers[kind].clamp(max=_SHARPEST).exp()
+        return numbers

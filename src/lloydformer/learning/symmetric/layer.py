@@ -8,13 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.symmetric import NEAR
-from lloydformer.learning.symmetric.invariants import INVARIANTS, invariants
-from lloydformer.learning.symmetric.number_layout import NumberLayout
-from lloydformer.numerics.distances import squared_distances
+from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout, invariants
+from lloydformer.numerics.clusters import squared_distances
 from lloydformer.plans.symmetric import FLOOR
-
-SHARPEST = 12.0
-"""Upper bound of log inverse temperatures; with it softmax is practically argmax."""
 
 
 class Frame(NamedTuple):
@@ -61,7 +57,7 @@ class SymmetricLayer:
 
     @property
     def n_weights(self) -> int:
-        """How many weights a run has."""
+        """Number of weights of a run."""
         return self.numbers.count * len(INVARIANTS)
 
     def __call__(
@@ -73,51 +69,54 @@ class SymmetricLayer:
     ) -> Float[Tensor, "b r k d"]:
         """Return the centers after one step. `time`: from 0 in the first step to 1 in the last."""
         theta = weights.view(len(weights), self.numbers.count, len(INVARIANTS))
-        squares = self._squares(points, centers)  # (b, r, k, n)
+        squares = self._squared_distances(points, centers)  # (b, r, k, n)
         near = two_nearest(squares)
         tail = points.square().sum(dim=-1).square().mean(dim=-1).log()
         # no gradient through the invariants: over many steps it would be a long product
         z = invariants(near.first, near.second, near.own, tail, time).detach()
-        at = self.numbers.at(theta, z)
-        sharpness = self.numbers.of_all("sharpness", theta, z).clamp(max=SHARPEST).exp()
+        at = self.numbers.evaluate(theta, z)
+        # Distances in units of their mean: temperatures fall as the centers improve.
         unit = near.first.mean(dim=-1)[..., None, None] + FLOOR  # (b, r, 1, 1)
         served = (torch.stack([near.first, near.second], dim=2) / unit + NEAR).log()
-        scores = self._scores(at, sharpness, squares / unit, served)
-        means = _means(scores.softmax(dim=-1), points)  # (b, r, k, h, d)
+        scores = self._scores(at, squares / unit, served)
+        attention = scores.softmax(dim=-1).flatten(1, 3)
+        means = (attention @ points).view(*scores.shape[:4], -1)  # (b, r, k, h, d)
         moved = (at["stride"].unsqueeze(-1) * (means - centers.unsqueeze(3))).sum(dim=3)
-        return centers + moved + _apart(at, centers, self._between(centers) / unit)
+        # Added at once: autograd sums gradients in the reverse order of these operations, and
+        # another order would give other bits of trained weights.
+        moved = centers + moved
+        # decoder self-attention: centers that are close to each other move apart
+        flat, shape = centers.flatten(0, 1), centers.shape[:3]
+        between = self._squared_distances(flat, flat.unsqueeze(1)).view(*shape, -1) / unit
+        sharpness = at["apart_sharpness"].unsqueeze(-1)
+        attention = (-sharpness * between.unsqueeze(3)).softmax(dim=-1)  # (b, r, k, a, k)
+        weighted = (at["apart"].unsqueeze(-1) * attention).sum(dim=3)
+        return moved + (weighted.sum(dim=-1, keepdim=True) * centers - weighted @ centers)
 
-    def _squares(self, points: Tensor, centers: Tensor) -> Float[Tensor, "b r k n"]:
+    def _squared_distances(
+        self, points: Float[Tensor, "b n d"], centers: Float[Tensor, "b r k d"]
+    ) -> Float[Tensor, "b r k n"]:
         if not self.by_differences:
             return distances(points, centers)
         return squared_distances(centers.flatten(1, 2), points).view(*centers.shape[:3], -1)
 
-    def _between(self, centers: Float[Tensor, "b r k d"]) -> Float[Tensor, "b r k k"]:
-        if self.by_differences:
-            return squared_distances(centers, centers)
-        flat = centers.flatten(0, 1)
-        return distances(flat, flat.unsqueeze(1)).view(*centers.shape[:3], -1)
-
     def _scores(
-        self, at: dict[str, Tensor], sharpness: Tensor, squares: Tensor, served: Tensor
+        self, at: dict[str, Tensor], squares: Tensor, served: Tensor
     ) -> Float[Tensor, "b r k h n"]:
+        """Return the scores of decoder cross-attention.
+
+        `served`: log distances to the nearest and second nearest center, (b, r, 2, n).
+        """
         h = self.numbers.n_heads
         wide = squares.unsqueeze(3)  # (b, r, k, 1, n)
-        logs = (-sharpness[:, :, None, :, None] * wide).log_softmax(dim=2)
-        ways = torch.cat(
-            [at["belonging"].view(*squares.shape[:3], h, h), at["log_belonging"].diag_embed(),
-             -at["distance"].unsqueeze(-1)], dim=-1
-        )  # fmt: skip  # (b, r, k, h, 2h + 1)
-        scores = ways @ torch.cat([logs.exp(), logs, wide], dim=3)
-        badly = torch.stack([at["nearest"], at["second"]], dim=-1)  # (b, r, k, h, 2)
-        return scores + (badly.flatten(2, 3) @ served).view_as(scores)
-
-
-def _apart(at: dict[str, Tensor], centers: Tensor, between: Tensor) -> Float[Tensor, "b r k d"]:
-    sharpness = at["apart_sharpness"].clamp(max=SHARPEST).exp().unsqueeze(-1)
-    attention = (-sharpness * between.unsqueeze(3)).softmax(dim=-1)  # (b, r, k, a, k)
-    weighted = (at["apart"].unsqueeze(-1) * attention).sum(dim=3)
-    return weighted.sum(dim=-1, keepdim=True) * centers - weighted @ centers
+        logs = (-at["sharpness"][:, :, None, :, None] * wide).log_softmax(dim=2)
+        # The terms of all heads are one product of matrices: (h, 2h + 1) times (2h + 1, n).
+        belonging = at["belonging"].view(*squares.shape[:3], h, h)
+        own, distance = at["log_belonging"].diag_embed(), -at["distance"].unsqueeze(-1)
+        factors = torch.cat([belonging, own, distance], dim=-1)  # (b, r, k, h, 2h + 1)
+        scores = factors @ torch.cat([logs.exp(), logs, wide], dim=3)
+        by_service = torch.stack([at["nearest"], at["second"]], dim=-1)  # (b, r, k, h, 2)
+        return scores + (by_service.flatten(2, 3) @ served).view_as(scores)
 
 
 class NearestCenters(NamedTuple):
@@ -145,7 +144,3 @@ def distances(
     norms = points.square().sum(dim=-1)[:, None, None]
     expanded = norms - 2 * products.view(*centers.shape[:3], -1)
     return (expanded + centers.square().sum(dim=-1, keepdim=True)).clamp(min=0)
-
-
-def _means(attention: Float[Tensor, "b r k h n"], points: Float[Tensor, "b n d"]) -> Tensor:
-    return (attention.flatten(1, 3) @ points).view(*attention.shape[:4], -1)

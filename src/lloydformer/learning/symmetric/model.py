@@ -1,9 +1,8 @@
-"""Trained symmetric layers: saved and loaded as a JSON card with all weights by name."""
+"""Trained symmetric layers: saved and loaded as a JSON card, and run as a circuit or a plan."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,18 @@ from torch import Tensor
 
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.symmetric import symmetric
-from lloydformer.learning.cards import FORMAT, SYMMETRIC, located, not_a_card, read_card
+from lloydformer.data.storage.atomic_files import atomic_write_text
+from lloydformer.learning.pretrained import FORMAT, SYMMETRIC, ModelCard, read_card
 from lloydformer.learning.symmetric.circuit import LearnedModulation
-from lloydformer.learning.symmetric.invariants import INVARIANTS
+from lloydformer.learning.symmetric.invariants import (
+    INVARIANTS,
+    InvariantInputs,
+    NumberLayout,
+    invariants_of,
+)
 from lloydformer.learning.symmetric.layer import SymmetricLayer
-from lloydformer.learning.symmetric.number_layout import NumberLayout
 from lloydformer.learning.symmetric.settings import SymmetricRun, SymmetricSettings
-from lloydformer.storage.atomic import write_whole
+from lloydformer.plans.symmetric import Heads, Invariants, SymmetricPlan
 
 
 @dataclass(frozen=True)
@@ -160,24 +164,33 @@ def load_symmetric(pretrained: str | Path = SYMMETRIC) -> SymmetricModel:
     >>> sorted(model.card["scores"]["mean_log_objective"])
     ['cauchy', 'gumbel', 'laplace', 'lognormal', 'normal']
     """
-    folder, name = located(pretrained)
-    return read_symmetric(folder, name, read_card(folder, name))
+    return symmetric_from_card(read_card(pretrained))
 
 
-def read_symmetric(folder: Traversable, name: str, card: dict[str, Any]) -> SymmetricModel:
+def symmetric_from_card(card: ModelCard) -> SymmetricModel:
     """Build the model of a card that was read; raises `ValueError` if the card is not valid."""
+    entries = card.entries
     try:
-        if card.get("kind") != SYMMETRIC:
-            raise ValueError(f"its kind is {card.get('kind')!r}, not {SYMMETRIC!r}")
-        numbers = NumberLayout(card["n_heads"], card["n_apart"])
-        settings = SymmetricSettings.read(card["settings"])
-        runs, chosen = tuple(SymmetricRun(**run) for run in card["runs"]), int(card["chosen"])
+        if not card.is_symmetric:
+            raise ValueError(f"its kind is {entries.get('kind')!r}, not {SYMMETRIC!r}")
+        numbers = NumberLayout(entries["n_heads"], entries["n_apart"])
+        settings = SymmetricSettings.read(entries["settings"])
+        runs = tuple(SymmetricRun(**run) for run in entries["runs"])
+        chosen = int(entries["chosen"])
         if not 0 <= chosen < len(runs):
             raise ValueError(f"it has {len(runs)} runs, and run {chosen} is chosen")
-        weights = _flat(numbers, card["numbers"])
+        sizes = {name: len(rows) for name, rows in entries["numbers"].items()}
+        if sizes != numbers.sizes or list(sizes) != list(numbers.sizes):
+            raise ValueError(f"it has numbers {sizes}, and its layer {numbers.sizes}")
+        rows = [row for part in entries["numbers"].values() for row in part]
+        if any(set(row) != set(INVARIANTS) for row in rows):
+            raise ValueError(f"its invariants are not {', '.join(INVARIANTS)}")
+        theta = torch.tensor([[float(row[name]) for name in INVARIANTS] for row in rows])
+        if not torch.isfinite(theta).all():
+            raise ValueError("found weights that are not finite")
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise not_a_card(f"{folder}/{name}", error) from None
-    return SymmetricModel(name, numbers, weights, settings, runs, chosen, card)
+        raise card.invalid(error) from None
+    return SymmetricModel(card.name, numbers, theta.view(1, -1), settings, runs, chosen, entries)
 
 
 def save_symmetric(
@@ -193,6 +206,15 @@ def save_symmetric(
 
     `notes`: more entries of the card: scores, log, machine.
     """
+    theta = weights.float().view(numbers.count, len(INVARIANTS)).cpu().numpy()
+    # str of a float32 has the fewest digits that restore it: the card is exact and can be read
+    by_name = {
+        name: [
+            {which: float(str(np.float32(w))) for which, w in zip(INVARIANTS, row, strict=True)}
+            for row in theta[numbers.rows(name)]
+        ]
+        for name in numbers.sizes
+    }
     card = {
         "library": "lloydformer",
         "format": FORMAT,
@@ -200,37 +222,36 @@ def save_symmetric(
         "name": path.name,
         "n_heads": numbers.n_heads,
         "n_apart": numbers.n_apart,
-        "numbers": named(numbers, weights),
+        "numbers": by_name,
         "settings": settings.written(),
         "runs": [asdict(run) for run in runs],
         "chosen": chosen,
         **(notes or {}),
     }
-    written = path.with_name(f"{path.name}.json")
-    write_whole(written, json.dumps(card, indent=1) + "\n")
-    return written
+    target = path.with_name(f"{path.name}.json")
+    atomic_write_text(target, json.dumps(card, indent=1) + "\n")
+    return target
 
 
-def named(numbers: NumberLayout, weights: Float[Tensor, " p"]) -> dict[str, list[dict[str, float]]]:
-    """Return the weights by number and invariant, in the fewest digits that restore float32."""
-    theta = weights.float().view(numbers.count, len(INVARIANTS)).cpu().numpy()
-    return {
-        name: [
-            {which: float(str(np.float32(w))) for which, w in zip(INVARIANTS, row, strict=True)}
-            for row in theta[numbers.rows(name)]
-        ]
-        for name in numbers.sizes
-    }
+@dataclass(frozen=True)
+class LearnedNumbers:
+    """The numbers of a step, in float64, from the invariants of its state."""
+
+    model: SymmetricModel
+
+    def __call__(self, found: Invariants) -> Heads:
+        nearest, second, gap, tail = found.members.new_tensor(
+            [found.nearest, found.second, found.second - found.nearest, found.tail]
+        ).view(4, 1, 1)
+        members, costs = found.members[None, None], found.costs[None, None] * len(found.costs)
+        inputs = InvariantInputs(nearest, second, gap, members, costs, tail[0])
+        z = invariants_of(inputs, found.time)
+        numbers, theta = self.model.numbers, self.model.theta.double()[None].to(z)
+        heads = {name: part[0, 0] for name, part in numbers.evaluate(theta, z).items()}
+        heads["belonging"] = heads["belonging"].view(-1, numbers.n_heads, numbers.n_heads)
+        return Heads(**heads)
 
 
-def _flat(numbers: NumberLayout, found: dict[str, list[dict[str, float]]]) -> Float[Tensor, "1 p"]:
-    sizes = {name: len(rows) for name, rows in found.items()}
-    if sizes != numbers.sizes or list(sizes) != list(numbers.sizes):
-        raise ValueError(f"it has numbers {sizes}, and its layer {numbers.sizes}")
-    rows = [row for part in found.values() for row in part]
-    if any(set(row) != set(INVARIANTS) for row in rows):
-        raise ValueError(f"its invariants are not {', '.join(INVARIANTS)}")
-    flat = torch.tensor([[float(row[name]) for name in INVARIANTS] for row in rows]).view(1, -1)
-    if not torch.isfinite(flat).all():
-        raise ValueError("found weights that are not finite")
-    return flat
+def plan_of(model: SymmetricModel, n_steps: int) -> SymmetricPlan:
+    """Return the plan that runs `n_steps` steps of a model on any engine."""
+    return SymmetricPlan(LearnedNumbers(model), max(1, n_steps))

@@ -8,7 +8,7 @@ from lloydformer.learning.symmetric.invariants import RANGES
 
 
 class Shape(NamedTuple):
-    """Tasks of one update: their number and sizes, and how many steps are unrolled."""
+    """Tasks of one update: their number and sizes, and the number of unrolled steps."""
 
     n_tasks: int
     n_points: int
@@ -17,25 +17,47 @@ class Shape(NamedTuple):
     n_features: int = 64
 
 
+# The shapes that updates cycle through: few and many clusters, with few and many points, some of
+# them in many dimensions. Chosen by hand.
 SHAPES = (
-    Shape(32, 512, 10, 10), Shape(32, 256, 3, 8), Shape(32, 1024, 10, 10), Shape(16, 512, 30, 10),
-    Shape(32, 512, 5, 10), Shape(32, 512, 10, 16), Shape(16, 1024, 60, 8), Shape(32, 512, 10, 10),
-    Shape(16, 512, 10, 10, 512), Shape(32, 512, 20, 10), Shape(16, 1024, 30, 10, 256),
-    Shape(32, 128, 2, 6), Shape(16, 1024, 10, 20), Shape(16, 1024, 100, 8, 256),
-    Shape(32, 512, 10, 10), Shape(16, 128, 80, 8),
-)  # fmt: skip
-"""The shapes that updates cycle through: few and many clusters, with few and many points."""
+    Shape(32, 512, 10, 10),
+    Shape(32, 256, 3, 8),
+    Shape(32, 1024, 10, 10),
+    Shape(16, 512, 30, 10),
+    Shape(32, 512, 5, 10),
+    Shape(32, 512, 10, 16),
+    Shape(16, 1024, 60, 8),
+    Shape(32, 512, 10, 10),
+    Shape(16, 512, 10, 10, 512),
+    Shape(32, 512, 20, 10),
+    Shape(16, 1024, 30, 10, 256),
+    Shape(32, 128, 2, 6),
+    Shape(16, 1024, 10, 20),
+    Shape(16, 1024, 100, 8, 256),
+    Shape(32, 512, 10, 10),
+    Shape(16, 128, 80, 8),
+)
 
 
 @dataclass(frozen=True)
 class SymmetricRun:
     """Settings of one run.
 
-    - seed: of the initial weights.
-    - evenness: a task's weight is s^-evenness, with s the deviation of Lloyd's log objective over
-      starts. At 0 tasks whose result depends on the start dominate.
-    - bounded: reduce the weight of a task the more its objective ends above that of the start.
-    - without: name of an invariant that the run does not use, for ablations.
+    Attributes
+    ----------
+    seed : int
+        Seed of the initial weights.
+    n_heads : int
+        Number of decoder cross-attention heads.
+    learning_rate : float
+        Largest learning rate.
+    evenness : float
+        A task's weight is s^-evenness, with s the deviation of Lloyd's log objective over starts.
+        At 0 tasks whose result depends on the start dominate.
+    bounded : bool
+        Reduce the weight of a task the more its objective ends above that of the start.
+    without : str
+        Name of an invariant that the run does not use, for ablations.
     """
 
     seed: int = 0
@@ -59,11 +81,24 @@ class SymmetricRun:
 class SymmetricSettings:
     """Settings that runs trained together share.
 
-    - seed: of the tasks, which all runs share.
-    - n_apart: number of decoder self-attention heads.
-    - clip: upper bound of the norm of a gradient.
-    - earlier: weight of the mean objective of all steps but the last.
-    - warm_up: updates over which the learning rate rises; then it falls to 0 as a cosine.
+    Attributes
+    ----------
+    seed : int
+        Seed of the tasks, which all runs share.
+    n_updates : int
+        Number of updates of the weights.
+    n_apart : int
+        Number of decoder self-attention heads.
+    clip : float
+        Upper bound of the norm of a gradient.
+    earlier : float
+        Weight of the mean objective of all steps but the last.
+    warm_up : int
+        Updates over which the learning rate rises; then it falls to 0 as a cosine.
+    shapes : tuple of Shape
+        The shapes of tasks that updates cycle through.
+    evaluate_every : int
+        Updates between reports of the mean loss.
     """
 
     seed: int = 0

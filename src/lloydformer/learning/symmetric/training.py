@@ -1,29 +1,144 @@
-"""Training of symmetric layers: many runs together, on the same tasks."""
+"""Training of symmetric layers: many runs together, on the same tasks.
 
+In order: the initial weights, a soft Lloyd step whose heads differ in sharpness; the loss, log
+objectives along unrolled steps; the trainer.
+"""
+
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.learning.cuda_graph import capture_graphs
 from lloydformer.learning.optimiser import TrainingState, adam_step
 from lloydformer.learning.random_numbers import stream_keys, uniform
-from lloydformer.learning.symmetric.initial_weights import initial_stack
-from lloydformer.learning.symmetric.layer import SymmetricLayer
-from lloydformer.learning.symmetric.loss import above_start, losses, spreads
-from lloydformer.learning.symmetric.number_layout import NumberLayout
+from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout
+from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances, two_nearest
 from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
 from lloydformer.learning.symmetric.varied_tasks import SharedBatch, VariedTasks
+from lloydformer.learning.trainer import capture_graphs
+from lloydformer.numerics.clusters import means_or
 
+# Constants of training, all chosen by hand.
+#
+# Deviation of the noise of initial weights, which makes heads and runs differ.
+_NOISE = 0.1
+# Inverse temperatures of the softest and the sharpest head, in units of the mean squared distance.
+_SHARPNESS = (0.7, 12.0)
+# Added to the objective before the logarithm: it is 0 where every point is a center.
+_FLOOR = 1e-4
+# Added to the deviation of Lloyd's results: it is 0 where all starts give the same result.
+_SPREAD = 0.01
+# Starts of Lloyd's algorithm that measure how much the result of a task depends on the start, and
+# the steps of each.
 _STARTS = 4
-"""Starts of Lloyd's algorithm that measure how much the result of a task depends on the start."""
+_LLOYD = 10
 
-Heard = tuple[int, tuple[float, ...]]
-"""What a callback gets: updates done, and the mean loss of each run since the last call."""
+
+def head_mask(numbers: NumberLayout, n_heads: int) -> Float[Tensor, " p"]:
+    """Return 1 for the weights of the first n_heads heads, 0 for those of the other heads."""
+    has = (torch.arange(numbers.n_heads) < n_heads).float()
+    mask = torch.ones(numbers.count)
+    for name, size in numbers.sizes.items():
+        if name == "belonging":
+            mask[numbers.rows(name)] = torch.outer(has, has).flatten()
+        elif size == numbers.n_heads and not name.startswith("apart"):
+            mask[numbers.rows(name)] = has
+    return mask[:, None].expand(-1, len(INVARIANTS)).flatten()
+
+
+def initial_weights(numbers: NumberLayout, run: SymmetricRun) -> Float[Tensor, " p"]:
+    """Return the weights of a soft Lloyd step with noise, independent of the invariants."""
+    generator = torch.Generator().manual_seed(run.seed)
+    constant = _NOISE * torch.randn(numbers.count, generator=generator)
+    soft, sharp = map(math.log, _SHARPNESS)
+    heads = torch.linspace(soft, sharp, run.n_heads) if run.n_heads > 1 else (soft + sharp) / 2
+    constant[numbers.rows("sharpness")][: run.n_heads] = heads
+    # soft-max over the points of log p: the mean with weights p, as in soft k-means
+    constant[numbers.rows("log_belonging")] += 1.0
+    constant[numbers.rows("stride")] = 1 / run.n_heads
+    constant[numbers.rows("apart_sharpness")] += torch.linspace(1.0, 3.0, numbers.n_apart)
+    constant[numbers.rows("apart")] = 0.0  # no repulsion at first
+    weights = torch.zeros(numbers.count, len(INVARIANTS))
+    weights[:, INVARIANTS.index("one")] = constant
+    return weights.flatten() * head_mask(numbers, run.n_heads)
+
+
+def weights_of_heads(
+    weights: Float[Tensor, " p"], numbers: NumberLayout, n_heads: int
+) -> Float[Tensor, " q"]:
+    """Return the weights of the first n_heads heads, for a layer that has only these."""
+    return weights[head_mask(numbers, n_heads) > 0]
+
+
+def times(n_steps: int) -> list[float]:
+    """Return the invariant `time` of each step: from 0 to 1."""
+    return [t / max(1, n_steps - 1) for t in range(n_steps)]
+
+
+def log_objective(
+    points: Float[Tensor, "b n d"], centers: Float[Tensor, "b r k d"]
+) -> Float[Tensor, "b r"]:
+    """Return the log of the mean squared distance to the nearest center plus a small floor."""
+    return (distances(points, centers).min(dim=2).values.mean(dim=-1) + _FLOOR).log()
+
+
+def to_frame(batch: SharedBatch) -> SharedBatch:
+    """Return the tasks in the coordinates of their `Frame`, in which all of training happens."""
+    frame = Frame.of(batch.points)
+    return SharedBatch(frame.inside(batch.points), frame.inside(batch.centers))
+
+
+def losses(
+    layer: SymmetricLayer,
+    weights: Float[Tensor, "r p"],
+    batch: SharedBatch,
+    n_steps: int,
+    earlier: float = 0.2,
+) -> Float[Tensor, "b r"]:
+    """Return the log objective after the last step plus `earlier` times the mean of the others."""
+    centers = batch.centers.unsqueeze(1).expand(-1, len(weights), -1, -1)
+    parts = []
+    for time in times(n_steps):
+        centers = layer(weights, batch.points, centers, time)
+        parts.append(log_objective(batch.points, centers))
+    return parts[-1] + earlier * torch.stack(parts[:-1]).mean(dim=0)
+
+
+@torch.no_grad()
+def spreads(
+    points: Float[Tensor, "b n d"], u: Float[Tensor, "b s n"], k: int
+) -> Float[Tensor, " b"]:
+    """Return how much Lloyd's result depends on the start: the deviation of its log objective.
+
+    `u`: random numbers; those of a start choose its centers among the points.
+    """
+    tasks = torch.arange(len(points), device=points.device)[:, None, None]
+    centers = points[tasks, u.topk(k, dim=-1).indices]  # (b, s, k, d)
+    for _ in range(_LLOYD):
+        centers = lloyd_keeping_empty(points, centers)
+    return log_objective(points, centers).std(dim=1) + _SPREAD
+
+
+def lloyd_keeping_empty(
+    points: Float[Tensor, "b n d"], centers: Float[Tensor, "b r k d"]
+) -> Float[Tensor, "b r k d"]:
+    """Do one step of Lloyd's algorithm; the center of an empty cluster stays."""
+    own = two_nearest(distances(points, centers)).own  # (b, r, k, n)
+    sums = (own.flatten(1, 2) @ points).view(*own.shape[:3], -1)
+    return means_or(sums, own.sum(dim=-1), centers)
+
+
+class UpdateLosses(NamedTuple):
+    """The number of updates done, and the mean loss of each run since the last report."""
+
+    update: int
+    losses: tuple[float, ...]
 
 
 @dataclass
@@ -38,10 +153,14 @@ class SymmetricTrainer:
         if not self.runs:
             raise ValueError("runs: found none; pass at least one SymmetricRun()")
         most = max(run.n_heads for run in self.runs)
-        self.layer = SymmetricLayer(NumberLayout(most, self.settings.n_apart))
-        first, trainable = initial_stack(self.layer.numbers, self.runs)
-        self.trainable = trainable.to(self.device)
+        numbers = NumberLayout(most, self.settings.n_apart)
+        self.layer = SymmetricLayer(numbers)
+        first = torch.stack([initial_weights(numbers, run) for run in self.runs])
         self.state = TrainingState.begin(first.to(self.device), 0.0)
+        # 1 for weights that training may change: those of a run's own heads and invariants
+        heads = torch.stack([head_mask(numbers, run.n_heads) for run in self.runs])
+        used = [[float(name != run.without) for name in INVARIANTS] for run in self.runs]
+        self.trainable = (heads * torch.tensor(used).repeat(1, numbers.count)).to(self.device)
         self.seed = torch.tensor([self.settings.seed], device=self.device)
         self.rates, self.evenness, self.bounded = (
             torch.tensor([float(getattr(run, name)) for run in self.runs], device=self.device)
@@ -50,34 +169,27 @@ class SymmetricTrainer:
 
     def step(self, shape: Shape) -> None:
         """Draw tasks of a shape, compute the gradient of the loss, and update the weights."""
-        state = self.state
-        batch = VariedTasks(shape.n_features).draw(self.seed, state.step, shape[:3])
-        share = self._shares(batch)
+        state, earlier = self.state, self.settings.earlier
+        batch = to_frame(VariedTasks(shape.n_features).draw(self.seed, state.step, shape[:3]))
+        keys = stream_keys(self.seed, "starts", state.step)
+        u = uniform(keys, shape.n_tasks, _STARTS, shape.n_points)[0]
+        # the weight of each task for each run; they sum to 1 over the tasks
+        share = spreads(batch.points, u, shape.n_clusters)[:, None] ** -self.evenness
+        share = share / share.sum(dim=0)
+        start = log_objective(batch.points, batch.centers.unsqueeze(1))
         weights = state.weights.detach().requires_grad_()
         with torch.enable_grad():
-            each = self._losses(weights, batch, shape.n_steps) * share
+            plain = losses(self.layer, weights, batch, shape.n_steps, earlier)
+            # `plain` is about 1 + earlier log objectives. The bounded loss levels off at 0, so a
+            # task that ends above its start counts the less, the farther above.
+            above = 2 * (plain / (1 + earlier) - start)
+            bounded = -torch.nn.functional.softplus(-above) / 2
+            each = torch.where(self.bounded > 0, bounded, plain) * share
             (gradient,) = torch.autograd.grad(each.sum(), weights)
         state.loss += each.detach().sum(dim=0)
         # gradients that are not finite are ignored
         finite = torch.nan_to_num(gradient * self.trainable, 0.0, 0.0, 0.0)
         adam_step(state, finite, self.settings.clip)
-
-    def _losses(
-        self, weights: Float[Tensor, "r p"], batch: SharedBatch, n_steps: int
-    ) -> Float[Tensor, "b r"]:
-        each = losses(self.layer, weights, batch, n_steps, self.settings.earlier)
-        above = 2 * above_start(each / (1 + self.settings.earlier), batch)
-        return torch.where(self.bounded > 0, -torch.nn.functional.softplus(-above) / 2, each)
-
-    def _shares(self, batch: SharedBatch) -> Float[Tensor, "b r"]:
-        """The weight of each task for each run; they sum to 1 over the tasks."""
-        points, k = batch.points, batch.centers.shape[1]
-        size, n, _ = points.shape
-        u = uniform(stream_keys(self.seed, "starts", self.state.step), size, _STARTS, n)[0]
-        tasks = torch.arange(size, device=self.device)[:, None, None]
-        spread = spreads(batch, points[tasks, u.topk(k, dim=-1).indices])
-        share = spread[:, None] ** -self.evenness
-        return share / share.sum(dim=0)
 
 
 @dataclass(frozen=True)
@@ -88,7 +200,7 @@ class TrainedSymmetric:
     runs: tuple[SymmetricRun, ...]
     numbers: NumberLayout
     weights: Float[Tensor, "r p"]
-    history: tuple[Heard, ...]
+    history: tuple[UpdateLosses, ...]
     seconds: float
 
 
@@ -97,7 +209,7 @@ def train_symmetric(
     runs: Sequence[SymmetricRun] = (SymmetricRun(),),
     *,
     device: str | torch.device | None = None,
-    callback: Callable[[Heard], None] | None = None,
+    callback: Callable[[UpdateLosses], None] | None = None,
 ) -> TrainedSymmetric:
     """Train several runs together.
 
@@ -107,35 +219,34 @@ def train_symmetric(
     settings = settings or SymmetricSettings()
     device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     trainer = SymmetricTrainer(settings, tuple(runs), device)
-    steps = step_functions(trainer)
-    began, history = perf_counter(), list[Heard]()
-    for update in range(settings.n_updates):
-        trainer.state.rate.copy_(trainer.rates * settings.rate(update))
-        steps[settings.shapes[update % len(settings.shapes)]]()
-        if (update + 1) % settings.evaluate_every == 0 or update + 1 == settings.n_updates:
-            history.append(_mean_loss(trainer.state, update + 1, settings.evaluate_every))
+    state, steps = trainer.state, step_functions(trainer)
+    began, history = perf_counter(), list[UpdateLosses]()
+    for update in range(1, settings.n_updates + 1):
+        state.rate.copy_(trainer.rates * settings.rate(update - 1))
+        steps[settings.shapes[(update - 1) % len(settings.shapes)]]()
+        if update % settings.evaluate_every == 0 or update == settings.n_updates:
+            since = (update - 1) % settings.evaluate_every + 1
+            history.append(UpdateLosses(update, tuple((state.loss / since).tolist())))
+            state.loss.zero_()
             if callback:
                 callback(history[-1])
-    weights = trainer.state.weights.detach().cpu()
-    return TrainedSymmetric(settings, trainer.runs, trainer.layer.numbers, weights,
-                            tuple(history), perf_counter() - began)  # fmt: skip
+    return TrainedSymmetric(
+        settings,
+        trainer.runs,
+        trainer.layer.numbers,
+        state.weights.detach().cpu(),
+        tuple(history),
+        perf_counter() - began,
+    )
 
 
 def step_functions(trainer: SymmetricTrainer) -> dict[Shape, Callable[[], None]]:
     """Return the step of each shape, as a CUDA graph on CUDA; the state is unchanged."""
-    found: dict[Shape, Callable[[], None]] = {
+    steps: dict[Shape, Callable[[], None]] = {
         shape: partial(trainer.step, shape) for shape in trainer.settings.shapes
     }
     if trainer.device.type == "cuda":
         before = {name: t.clone() for name, t in trainer.state.tensors().items()}
-        found = dict(zip(found, capture_graphs(*found.values()), strict=True))
+        steps = dict(zip(steps, capture_graphs(*steps.values()), strict=True))
         trainer.state.assign(before)
-    return found
-
-
-def _mean_loss(state: TrainingState, update: int, every: int) -> Heard:
-    """Average the losses since the last call, and reset their sum."""
-    n = (update - 1) % every + 1
-    loss = tuple((state.loss / n).tolist())
-    state.loss.zero_()
-    return update, loss
+    return steps

@@ -1,6 +1,7 @@
-"""A recipe, the algorithm that it must equal and a random problem, with suitable parameters."""
+"""Problems as a recipe needs them, with suitable parameters, and those of `lloydformer check`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from zlib import crc32
 
 import numpy as np
 import torch
@@ -10,13 +11,42 @@ from lloydformer.circuits.activations import Ties
 from lloydformer.circuits.norms import zero_sum
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.stages import AnyRecipe
-from lloydformer.verify.pairs import (
+from lloydformer.paper.verify.known import (
     PAIRS,
     PairParameters,
     finds_points_by_dot_product,
     is_spherical,
 )
-from lloydformer.verify.problems import Family, Problem, draw, on_sphere, rounded, thinned
+from lloydformer.paper.verify.problems import (
+    FAMILIES,
+    HARD,
+    Family,
+    Problem,
+    draw,
+    on_sphere,
+    round_to_dtype,
+    with_centers_between,
+    with_empty_cluster,
+    with_equal_centers,
+    with_ties,
+    without_near_points,
+)
+
+# Smallest distance between points, in spreads, that dot products resolve: squared it is 4,500 times
+# the rounding unit of float64, and 3,400 times that of float32.
+RESOLUTION = {np.float64: 1e-6, np.float32: 2e-2}
+
+# Families of `lloydformer check` for unit vectors, which have no outliers, units or shifts.
+ON_SPHERE: tuple[Family, ...] = (
+    *("clustered", "uniform", "integer"),
+    *("between", "duplicates", "coincident"),
+)
+# Sizes of the problems of `lloydformer check`, both ends included; few features where points
+# should be equal or tied often.
+N_POINTS, N_CLUSTERS = (5, 100), (1, 8)
+MOST_FEATURES = {"integer": 4, "ties": 4, "axes": 6}
+# Families that make no sense with one center.
+TWO_CENTERS = ("ties", "coincident", "empty", "axes")
 
 
 @dataclass(frozen=True)
@@ -29,10 +59,6 @@ class Case:
     seed: int = 0
 
 
-_RESOLUTION = {np.float64: 1e-6, np.float32: 2e-2}
-"""Smallest distance between points, in spreads, that dot products resolve."""
-
-
 def case(
     rng: np.random.Generator,
     name: str,
@@ -42,31 +68,15 @@ def case(
 ) -> Case:
     """Draw a problem of the family that suits the recipe, and its parameters."""
     problem = draw(rng, family, d=(2, 40) if is_spherical(name) else (1, 40))
-    made = PAIRS[name][0](PairParameters())
-    return pair(rng, name, ties, suited(rng, made, problem, dtype))
-
-
-def suited(
-    rng: np.random.Generator, recipe: AnyRecipe, problem: Problem, dtype: type[np.floating]
-) -> Problem:
-    """Return the problem as the recipe needs it.
-
-    Unit vectors if it has a norm, in coordinates that sum to zero for layer norm; no points that
-    its dot products cannot tell apart; numbers of this dtype.
-    """
-    if recipe.norm is not None:
-        problem = on_sphere(rng, problem)
-    if finds_points_by_dot_product(recipe):
-        problem = thinned(rng, problem, _RESOLUTION[dtype])
-    if recipe.norm is not None and recipe.norm.zero_sum:
-        problem = zero_summed(problem)
-    return rounded(problem, dtype)
+    recipe = PAIRS[name][0](PairParameters())
+    return pair(rng, name, ties, adapt(rng, recipe, problem, dtype))
 
 
 def pair(rng: np.random.Generator, name: str, ties: Ties, problem: Problem) -> Case:
     """Return the recipe and the algorithm with the same random parameters."""
     parameters = PairParameters(
         ties,
+        # relative to the spread: otherwise assignments are hard or uniform on most problems
         inverse_temperature=float(10 ** rng.uniform(-1, 1)) / problem.spread**2,
         keep=float(rng.choice([0.5, 0.8, 0.9, 0.95, 0.99, 1.0])),
         separation=float(rng.choice([0.0, 0.5, 100.0])),
@@ -77,10 +87,62 @@ def pair(rng: np.random.Generator, name: str, ties: Ties, problem: Problem) -> C
     return Case(recipe(parameters), algorithm(parameters), problem, parameters.seed)
 
 
-def zero_summed(problem: Problem) -> Problem:
-    """Return the same problem, mapped isometrically to coordinates that sum to zero."""
+def adapt(
+    rng: np.random.Generator, recipe: AnyRecipe, problem: Problem, dtype: type[np.floating]
+) -> Problem:
+    """Return the problem as the recipe needs it.
 
-    def lift(rows: np.ndarray) -> np.ndarray:
-        return zero_sum(torch.tensor(rows)).numpy()
+    Unit vectors if it has a norm, in coordinates that sum to zero for layer norm; no points that
+    its dot products cannot tell apart; numbers of this dtype.
+    """
+    if recipe.norm is not None:
+        problem = on_sphere(rng, problem)
+    if finds_points_by_dot_product(recipe):
+        problem = without_near_points(rng, problem, RESOLUTION[dtype])
+    if recipe.norm is not None and recipe.norm.zero_sum:
+        problem = lift_to_zero_sum(problem)
+    return round_to_dtype(problem, dtype)
 
-    return Problem(lift(problem.points), lift(problem.centers), problem.family)
+
+def lift_to_zero_sum(problem: Problem) -> Problem:
+    """Return the problem, mapped isometrically to coordinates that sum to zero."""
+    points, centers = (
+        zero_sum(torch.tensor(rows)).numpy() for rows in (problem.points, problem.centers)
+    )
+    return replace(problem, points=points, centers=centers)
+
+
+def families_for(recipe: AnyRecipe) -> tuple[Family, ...]:
+    """Return the families that suit the recipe."""
+    if recipe.norm is not None:
+        return ON_SPHERE if recipe.norm.zero_sum else (*ON_SPHERE, "axes")
+    known = (*FAMILIES, *HARD)
+    return tuple(f for f in known if f != "near" or not finds_points_by_dot_product(recipe))
+
+
+def draw_for_recipe(
+    recipe: AnyRecipe,
+    family: Family,
+    seed: int = 0,
+    number: int = 0,
+    dtype: type[np.floating] = np.float64,
+) -> Problem:
+    """Return the problem of this family and number, as the recipe needs it."""
+    # independent of the other families, so that `families` does not change the problems
+    rng = np.random.default_rng([seed, number, crc32(family.encode())])
+    n_features = (1 if recipe.norm is None else 2, MOST_FEATURES.get(family, 16))
+    n_clusters = (2, N_CLUSTERS[1]) if family in TWO_CENTERS else N_CLUSTERS
+    problem = adapt(rng, recipe, draw(rng, family, N_POINTS, n_features, n_clusters), dtype)
+    match family:
+        case "between":
+            problem = with_centers_between(rng, problem)
+            if recipe.norm is not None:
+                lengths = np.linalg.norm(problem.centers, axis=1, keepdims=True)
+                problem = replace(problem, centers=problem.centers / lengths)
+        case "ties":
+            problem = with_ties(problem)
+        case "coincident":
+            problem = with_equal_centers(problem)
+        case "empty":
+            problem = with_empty_cluster(rng, problem)
+    return round_to_dtype(problem, dtype)

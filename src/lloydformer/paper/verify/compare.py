@@ -1,28 +1,41 @@
 """Compare a circuit with its algorithm: layer by layer from the same centers, or free-running."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy import ndarray
+from torch import Tensor
 
 from lloydformer import algorithms
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.layer import LayerContext
+from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.subspaces import POSITION
-from lloydformer.circuits.trace import Recorder
+from lloydformer.circuits.trace import Recorder, Trace
 from lloydformer.numerics import noise
-from lloydformer.verify.cases import Case
-from lloydformer.verify.margins import rounding, sure_assignments
+from lloydformer.paper.verify.cases import Case
+from lloydformer.paper.verify.problems import Problem
+from lloydformer.paper.verify.rounding import distance_rounding, sure_assignments
 
 
 @dataclass(frozen=True)
 class Deviation:
     """The difference between a circuit and its algorithm.
 
-    centers: the largest difference, in spreads. labels: number of labels that differ although the
-    margin between the two best centers exceeds the rounding error. weights: number of the
-    decoder's decisions that differ in the same way. problems: number of problems.
+    Attributes
+    ----------
+    centers : float
+        The largest difference, in spreads.
+    labels : int
+        Number of labels that differ although the margin between the two best centers exceeds the
+        rounding error.
+    weights : int
+        Number of the decoder's decisions that differ in the same way.
+    problems : int
+        Number of problems.
     """
 
     centers: float = 0.0
@@ -39,7 +52,7 @@ class Deviation:
         )
 
     def within(self, tolerance: float) -> bool:
-        """Are the centers within the tolerance and all decisions equal?"""
+        """Return whether the centers are within the tolerance and all decisions equal."""
         return self.centers <= tolerance and self.labels == 0 and self.weights == 0
 
 
@@ -47,11 +60,24 @@ class Deviation:
 class ComparedLayer:
     """One layer of a circuit and one iteration of its algorithm, from the same centers.
 
-    start: these centers. sure: mask of the points whose assignment rounding cannot change.
-    assignments: the algorithm's. chosen: the same, but the circuit's where rounding decides;
-    weights and expected, the new centers of the algorithm, follow from it. attention, decoder,
-    found: the cross-attention of encoder and decoder, and the new centers of the circuit. wrong:
-    mask of the decoder's decisions that differ though rounding cannot change them.
+    Attributes
+    ----------
+    number : int
+        The layer, counted from 0.
+    start : ndarray
+        The centers before it.
+    sure : ndarray
+        Mask of the points whose assignment rounding cannot change.
+    assignments : ndarray
+        Those of the algorithm.
+    chosen : ndarray
+        The same, but the circuit's where rounding decides; `weights` and `expected` follow from it.
+    attention, decoder, found : ndarray
+        The cross-attention of encoder and decoder, and the new centers, of the circuit.
+    weights, expected : ndarray
+        The weights of the points and the new centers, of the algorithm.
+    wrong : ndarray
+        Mask of the decoder's decisions that differ though rounding cannot change them.
     """
 
     number: int
@@ -73,64 +99,65 @@ class ComparedLayer:
         return Deviation(away, int((differ & self.sure).sum()), int(self.wrong.sum()))
 
 
-def layer_by_layer(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) -> Deviation:
-    """Compare each layer, started from the algorithm's centers at that iteration."""
-    layers = compared_layers(case, n_layers, dtype)
-    total = sum((a.deviation(case.problem.spread) for a in layers), Deviation(problems=0))
-    return Deviation(total.centers, total.labels, total.weights)
+def circuit_for(recipe: AnyRecipe, problem: Problem) -> Circuit:
+    """Return a circuit of the recipe for the sizes of the problem."""
+    return Circuit(recipe, problem.points.shape[1], len(problem.centers))
 
 
-def compared_layers(case: Case, n_layers: int, dtype: torch.dtype) -> list[ComparedLayer]:
-    """Compare each layer, started from the algorithm's centers at that iteration.
-
-    Layers from the first one on whose new centers the algorithm leaves undefined are left out.
-    """
-    points = case.problem.points
-    history = algorithms.run(case.algorithm, points, case.problem.centers, n_layers)
-    finite = np.isfinite(history.centers).all(axis=(1, 2))
-    n_layers = n_layers if finite.all() else int(finite.argmin()) - 1
-    if n_layers == 0:
-        return []
-    starts = _rounded(history.centers[:n_layers], dtype)
-    before = np.concatenate([np.zeros_like(history.assignments[:1]), history.assignments])
-    attention, decoder, found = _one_layer_each(case, starts, before[:n_layers], dtype)
-    return [
-        _layer(case, t, starts[t], attention[t], decoder[t], found[t], dtype)
-        for t in range(n_layers)
-    ]
+def run_circuit(
+    recipe: AnyRecipe,
+    problem: Problem,
+    n_layers: int,
+    seed: int | None = None,
+    keep: str | Sequence[str] = (),
+    dtype: torch.dtype = torch.float64,
+) -> Trace:
+    """Return the trace of a circuit of the recipe on the problem."""
+    points, centers = (torch.tensor(a, dtype=dtype) for a in (problem.points, problem.centers))
+    return circuit_for(recipe, problem)(points, centers, n_layers, keep=keep, seed=seed)
 
 
-def _layer(
-    case: Case, t: int, start: ndarray, attention: ndarray, decoder: ndarray, found: ndarray,
-    dtype: torch.dtype,
-) -> ComparedLayer:  # fmt: skip
-    """Compare one layer with one iteration; if rounding decides, use the circuit's choice."""
-    points, algorithm = case.problem.points, case.algorithm
-    assignments = algorithm.assign(points, start)
-    sure = sure_assignments(algorithm, points, start, dtype)
-    chosen = assignments.copy()
-    if case.recipe.ties is not None or _splits_evenly(assignments):  # a tied point is split evenly
-        support = attention > 0
-        follow = ~sure & support.any(axis=1)
-        chosen[follow] = support[follow] / support[follow].sum(axis=1, keepdims=True)
-    weights = algorithm.weigh(points, start, chosen, t)
-    wrong = np.zeros_like(decoder, bool)
-    if hasattr(algorithm, "decision"):
-        scores, cuts = algorithm.decision(points, start, chosen, t)
-        near = np.abs(scores - cuts[:, None]) <= 4 * rounding(points, start, dtype)
-        wrong = ((weights > 0) != (decoder > 0)) & ~near
-        kept = np.where(near, decoder > 0, weights > 0)
-        weights = kept / kept.sum(axis=1, keepdims=True)
-    return ComparedLayer(
-        t, start, sure, assignments, chosen, attention, weights, decoder, wrong,
-        expected=algorithm.place(points, weights), found=found,
-    )  # fmt: skip
+def deviation_from(
+    circuit: Circuit,
+    algorithm: algorithms.Algorithm,
+    problem: Problem,
+    n_layers: int = 10,
+    seed: int | None = None,
+) -> float:
+    """Return the largest difference of the circuit's centers from the algorithm's, in spreads."""
+    points, centers = torch.tensor(problem.points), torch.tensor(problem.centers)
+    trace = circuit(points, centers, n_layers, seed=seed)
+    return largest_difference(trace.centers.numpy(), algorithm, problem)
 
 
-def _splits_evenly(assignments: ndarray) -> bool:
-    """Does every point belong in equal shares to some centers, usually to one?"""
-    shares = assignments.max(axis=1, keepdims=True)
-    return bool(((assignments == 0) | (assignments == shares)).all())
+def deviations_from(
+    recipe: Recipe,
+    algorithm: algorithms.Algorithm,
+    problems: Sequence[Problem],
+    n_layers: int = 10,
+) -> list[float]:
+    """Return `deviation_from` of the recipe's circuit for each problem."""
+    return [deviation_from(circuit_for(recipe, p), algorithm, p, n_layers) for p in problems]
+
+
+def largest_difference(
+    centers: ndarray, algorithm: algorithms.Algorithm, problem: Problem
+) -> float:
+    """Return the largest difference of these centers from the algorithm's, in spreads."""
+    history = algorithms.run(algorithm, problem.points, problem.centers, len(centers) - 1)
+    return float(np.abs(centers - history.centers).max()) / problem.spread
+
+
+def run_without_checks(circuit: Circuit, problem: Problem, n_layers: int = 10) -> ndarray:
+    """Return the centers before each layer and after the last, without centering or checks."""
+    points, centers = torch.tensor(problem.points), torch.tensor(problem.centers)
+    assignments = points.new_zeros(len(points), len(centers))
+    x, c = circuit.tokens.encoder(points, assignments), circuit.tokens.decoder(centers)
+    history = [problem.centers]
+    for _ in range(n_layers):
+        x, c = circuit.layers[0](x, c, LayerContext())
+        history.append(circuit.space.read(c, POSITION).numpy())
+    return np.stack(history)
 
 
 def free_running(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) -> Deviation | None:
@@ -141,13 +168,10 @@ def free_running(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) 
     """
     problem = case.problem
     history = algorithms.run(case.algorithm, problem.points, problem.centers, n_layers)
-    if not all(is_decided(case, history, t, dtype) for t in range(n_layers)):
+    # a run that a rounding error turns once is another run from there on
+    if not all(has_clear_cuts(case, history, t, dtype) for t in range(n_layers)):
         return None
-    circuit = Circuit(case.recipe, problem.points.shape[1], len(problem.centers))
-    trace = circuit(
-        torch.tensor(problem.points, dtype=dtype), torch.tensor(problem.centers, dtype=dtype),
-        n_layers, seed=case.seed,
-    )  # fmt: skip
+    trace = run_circuit(case.recipe, problem, n_layers, case.seed, dtype=dtype)
     away = np.abs(trace.centers.double().numpy() - history.centers).max() / problem.spread
     differ = trace.labels.numpy() != history.labels
     sure = [
@@ -157,43 +181,114 @@ def free_running(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) 
     return Deviation(float(away), int((differ & np.stack(sure)).sum()))
 
 
-def is_decided(case: Case, history: algorithms.History, t: int, dtype: torch.dtype) -> bool:
-    """Is the best score below the cut lower than the cut by more than the rounding error?"""
+def has_clear_cuts(case: Case, history: algorithms.History, t: int, dtype: torch.dtype) -> bool:
+    """Return whether the best score below each cut is lower by more than the rounding error."""
     if not hasattr(case.algorithm, "decision"):
         return True
     points, centers = case.problem.points, history.centers[t]
     scores, cuts = case.algorithm.decision(points, centers, history.assignments[t], t)
     below = np.where(scores < cuts[:, None], scores, -np.inf).max(axis=1)
-    return bool((cuts - below > 4 * rounding(points, centers, dtype)).all())
+    # 4: score and cut are both rounded, in the circuit and in the algorithm
+    return bool((cuts - below > 4 * distance_rounding(points, centers, dtype)).all())
 
 
-def _one_layer_each(
+def layer_by_layer(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) -> Deviation:
+    """Compare each layer, started from the algorithm's centers at that iteration."""
+    layers = compare_layers(case, n_layers, dtype)
+    total = sum((a.deviation(case.problem.spread) for a in layers), Deviation(problems=0))
+    return Deviation(total.centers, total.labels, total.weights)
+
+
+def compare_layers(case: Case, n_layers: int, dtype: torch.dtype) -> list[ComparedLayer]:
+    """Compare each layer, started from the algorithm's centers at that iteration.
+
+    Layers from the first one on whose new centers the algorithm leaves undefined are left out.
+    """
+    history = algorithms.run(case.algorithm, case.problem.points, case.problem.centers, n_layers)
+    finite = np.isfinite(history.centers).all(axis=(1, 2))
+    n_layers = n_layers if finite.all() else int(finite.argmin()) - 1
+    if n_layers == 0:
+        return []
+    # numbers of the circuit's dtype: the algorithm starts from the same rounded centers
+    starts = torch.tensor(history.centers[:n_layers]).to(dtype).double().numpy()
+    # a layer also takes off the assignment of the one before; that before the first is zero
+    before = np.concatenate([np.zeros_like(history.assignments[:1]), history.assignments])
+    # all layers as one batch, in place of a run for each
+    attention, decoder, found = run_layers(case, starts, before[:n_layers], dtype)
+    return [
+        compare_layer(case, t, starts[t], attention[t], decoder[t], found[t], dtype)
+        for t in range(n_layers)
+    ]
+
+
+def run_layers(
     case: Case, starts: ndarray, before: ndarray, dtype: torch.dtype
 ) -> tuple[ndarray, ndarray, ndarray]:
     """Run all layers as a batch; return encoder and decoder cross-attention, and centers."""
-    n_layers, k, d = starts.shape
-    circuit = Circuit(case.recipe, d, k)
+    n_layers, k, _ = starts.shape
+    circuit = circuit_for(case.recipe, case.problem)
     points = torch.tensor(case.problem.points, dtype=dtype).expand(n_layers, -1, -1)
     x, c, origin = circuit.embed(
         points, torch.tensor(starts, dtype=dtype), torch.tensor(before, dtype=dtype)
     )
 
-    def draw(slot: str, scores: torch.Tensor) -> torch.Tensor:
+    def draw(slot: str, scores: Tensor) -> Tensor:
+        """Return the noise that layer t of a run would draw, for entry t of the batch."""
         rows = torch.arange(scores.shape[-1])
         draws = [noise.gumbel(case.seed, t, slot, k, rows) for t in range(n_layers)]
         return torch.stack(draws).to(dtype)
 
     layer = circuit.layers[0]
-    with Recorder(("*.decoder_cross.attention",)).watching([layer]) as recorder:
+    with Recorder(("*.decoder_cross.attention",)).watch([layer]) as recorder:
         _, c = layer(x, c, LayerContext(draw))
-    after = circuit.space.read(c, POSITION) + origin
-    (decoder,) = recorder.kept.values()
+    (weights,) = recorder.kept.values()
     return (
         recorder.assignments[0].double().numpy(),
-        decoder.double().numpy(),
-        after.double().numpy(),
+        weights.double().numpy(),
+        (circuit.space.read(c, POSITION) + origin).double().numpy(),
     )
 
 
-def _rounded(centers: ndarray, dtype: torch.dtype) -> ndarray:
-    return torch.tensor(centers).to(dtype).double().numpy()
+def compare_layer(
+    case: Case,
+    t: int,
+    start: ndarray,
+    attention: ndarray,
+    decoder: ndarray,
+    found: ndarray,
+    dtype: torch.dtype,
+) -> ComparedLayer:
+    """Compare one layer with one iteration; if rounding decides, use the circuit's choice."""
+    points, algorithm = case.problem.points, case.algorithm
+    assignments = algorithm.assign(points, start)
+    sure = sure_assignments(algorithm, points, start, dtype)
+    chosen = assignments.copy()
+    largest = assignments.max(axis=1, keepdims=True)
+    splits_evenly = bool(((assignments == 0) | (assignments == largest)).all())
+    if case.recipe.ties is not None or splits_evenly:
+        # A point that rounding decides belongs to the circuit's centers, in equal shares.
+        support = attention > 0
+        follow = ~sure & support.any(axis=1)
+        chosen[follow] = support[follow] / support[follow].sum(axis=1, keepdims=True)
+    weights = algorithm.weigh(points, start, chosen, t)
+    wrong = np.zeros_like(decoder, bool)
+    if hasattr(algorithm, "decision"):
+        scores, cuts = algorithm.decision(points, start, chosen, t)
+        # scores near the cut: the circuit may keep these points or not
+        near = np.abs(scores - cuts[:, None]) <= 4 * distance_rounding(points, start, dtype)
+        wrong = ((weights > 0) != (decoder > 0)) & ~near
+        kept = np.where(near, decoder > 0, weights > 0)
+        weights = kept / kept.sum(axis=1, keepdims=True)
+    return ComparedLayer(
+        number=t,
+        start=start,
+        sure=sure,
+        assignments=assignments,
+        chosen=chosen,
+        attention=attention,
+        weights=weights,
+        decoder=decoder,
+        wrong=wrong,
+        expected=algorithm.place(points, weights),
+        found=found,
+    )

@@ -1,29 +1,118 @@
-"""The plain algorithm that a recipe of the package, or a variant of it, is meant to be."""
+"""The plain algorithm that each recipe of the package, or a variant of it, must equal."""
 
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from lloydformer import algorithms
-from lloydformer.algorithms.medoid_distances import PointDistances
 from lloydformer.algorithms.medoid_search import MedoidSearch
 from lloydformer.circuits import recipes
-from lloydformer.circuits.activations import Softmax, Sparsemax
+from lloydformer.circuits.activations import Softmax, Sparsemax, Ties
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.recipes.robust_kmeans import Weighting
+from lloydformer.circuits.scores import DotProduct, Scaled
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.symmetric import Fixed
 from lloydformer.estimators import ALGORITHMS
-from lloydformer.verify.pairs import PAIRS, PairParameters
-from lloydformer.verify.user_algorithm import StepFunction
 
+# Separation of medoids if the recipe leaves it open: no point of another cluster is drawn, since
+# its weight is exp(-2e8).
 NEVER = 1e8
-"""Separation of medoids if the recipe leaves it open: no point of another cluster is drawn."""
+
+# `step(points, centers)` or `step(points, centers, iteration)`: the new centers.
+StepFunction = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class PairParameters:
+    """Parameters that a recipe and its algorithm share; each pair uses some of them."""
+
+    ties: Ties = "first"
+    inverse_temperature: float = 1.0
+    keep: float = 0.95
+    separation: float = 100.0
+    activation: Weighting = "sparsemax"
+    seed: int = 0
+
+
+RecipeMaker = Callable[[PairParameters], Recipe]
+AlgorithmMaker = Callable[[PairParameters], algorithms.Algorithm]
+
+# Makers of a recipe and of the algorithm that it must equal; spherical with either norm.
+PAIRS: dict[str, tuple[RecipeMaker, AlgorithmMaker]] = {
+    "lloyd": (lambda p: recipes.lloyd(p.ties), lambda p: algorithms.Lloyd(p.ties)),
+    "lloyd_dot": (lambda p: recipes.lloyd_dot(p.ties), lambda p: algorithms.Lloyd(p.ties)),
+    "spherical": (
+        lambda p: recipes.spherical("rms", p.ties),
+        lambda p: algorithms.Spherical(p.ties),
+    ),
+    "spherical_layer": (
+        lambda p: recipes.spherical("layer", p.ties),
+        lambda p: algorithms.Spherical(p.ties),
+    ),
+    "soft": (
+        lambda p: recipes.soft(p.inverse_temperature),
+        lambda p: algorithms.Soft(p.inverse_temperature),
+    ),
+    "trimmed": (
+        lambda p: recipes.trimmed(p.keep, ties=p.ties),
+        lambda p: algorithms.Trimmed(p.ties, p.keep),
+    ),
+    "robust": (
+        lambda p: recipes.robust(p.inverse_temperature, p.activation, ties=p.ties),
+        lambda p: algorithms.Robust(p.ties, p.inverse_temperature, p.activation),
+    ),
+    "medoids": (
+        lambda p: recipes.medoids(p.separation, p.ties),
+        lambda p: algorithms.Medoids(p.ties, p.separation, p.seed),
+    ),
+    "soft_dot": (
+        lambda p: recipes.soft_dot(p.inverse_temperature),
+        lambda p: algorithms.Soft(p.inverse_temperature),
+    ),
+    "robust_lifted": (
+        lambda p: recipes.robust_lifted(p.inverse_temperature, p.activation, ties=p.ties),
+        lambda p: algorithms.Robust(p.ties, p.inverse_temperature, p.activation, lifted=True),
+    ),
+    "lloyd_binary": (lambda p: recipes.lloyd_binary(), lambda p: algorithms.LloydBinary()),
+}
+
+
+def has_average_ties(name: str) -> bool:
+    """Return whether the recipe can split tied points evenly."""
+    return PAIRS[name][0](PairParameters(ties="average")).ties == "average"
+
+
+def is_spherical(name: str) -> bool:
+    """Return whether the recipe needs unit vectors."""
+    return PAIRS[name][0](PairParameters()).norm is not None
+
+
+def needs_zero_sum(name: str) -> bool:
+    """Return whether the recipe needs points whose coordinates sum to zero."""
+    norm = PAIRS[name][0](PairParameters()).norm
+    return norm is not None and norm.zero_sum
+
+
+def is_by_dot_product(name: str) -> bool:
+    """Return whether `finds_points_by_dot_product` is true of the recipe of this name."""
+    return finds_points_by_dot_product(PAIRS[name][0](PairParameters()))
+
+
+def finds_points_by_dot_product(recipe: AnyRecipe) -> bool:
+    """Return whether self-attention compares points by dot products, scaled or not.
+
+    Those cannot tell near points apart (docs/errata.md, 8).
+    """
+    score = recipe.encoder_self.score if isinstance(recipe, Recipe) else None
+    return isinstance(score.score if isinstance(score, Scaled) else score, DotProduct)
 
 
 def known_algorithm(recipe: AnyRecipe, seed: int = 0) -> algorithms.Algorithm | StepFunction:
-    """Return the algorithm that the recipe's name stands for, with the recipe's parameters.
+    """Return the algorithm that the recipe is named after, with the recipe's parameters.
 
     seed: of the noise, for algorithms that draw. Raises ValueError if none is known.
     """
@@ -32,9 +121,10 @@ def known_algorithm(recipe: AnyRecipe, seed: int = 0) -> algorithms.Algorithm | 
     if recipe.name == "symmetric" and isinstance(recipe, Recipe):
         return _soft_step(recipe)
     if recipe.name == "relocating":
-        return _relocation(recipe, seed)
+        return _relocation_step(recipe, seed)
     if recipe.name == "medoids_swap":
-        return _exchange(recipe, seed)
+        return _exchange_step(recipe, seed)
+    # users may register algorithms of their own; only those with assign, weigh and place compare
     for known in ALGORITHMS.values():
         if known.recipe() == recipe and isinstance(known.oracle(), algorithms.Algorithm):
             return known.oracle()  # type: ignore[return-value]
@@ -42,9 +132,10 @@ def known_algorithm(recipe: AnyRecipe, seed: int = 0) -> algorithms.Algorithm | 
 
 
 def paired_algorithm(recipe: Recipe, seed: int = 0) -> algorithms.Algorithm:
-    """Return the algorithm of `PAIRS`; refuse if it needs a parameter that the recipe lacks."""
-    read = _read(recipe)
+    """Return the algorithm of `PAIRS`; raise ValueError if the recipe lacks a parameter of it."""
+    read = _read_parameters(recipe)
     parameters, make = PairParameters(**read, seed=seed), PAIRS[recipe.name][1]
+    # An algorithm uses a parameter if it changes with it; then the recipe must have it.
     other = PairParameters("average", 2.0, 0.5, 1.0, "softmax", seed)
     for name in (f.name for f in fields(other) if f.name not in (*read, "seed")):
         if make(replace(parameters, **{name: getattr(other, name)})) != make(parameters):
@@ -52,21 +143,20 @@ def paired_algorithm(recipe: Recipe, seed: int = 0) -> algorithms.Algorithm:
     return make(parameters)
 
 
-def _read(recipe: Recipe) -> dict[str, Any]:
+def _read_parameters(recipe: Recipe) -> dict[str, Any]:
     """Return the parameters that the recipe's parts have."""
     encoder, decoder = recipe.encoder_cross.activation, recipe.decoder_cross.activation
-    open_ = recipe.decoder_cross.separation is None
-    found: dict[str, Any] = {"separation": NEVER if open_ else recipe.decoder_cross.separation}
+    separation = recipe.decoder_cross.separation
     temperatures = [getattr(part, "inverse_temperature", None) for part in (encoder, decoder)]
     values = {
+        "separation": NEVER if separation is None else separation,
         "ties": recipe.ties,
         "inverse_temperature": next((t for t in temperatures if t is not None), None),
         "keep": getattr(decoder, "keep", None),
     }
-    found |= {name: value for name, value in values.items() if value is not None}
     if type(decoder) in (Sparsemax, Softmax):
-        found["activation"] = type(decoder).__name__.lower()
-    return found
+        values["activation"] = type(decoder).__name__.lower()
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _soft_step(recipe: Recipe) -> StepFunction:
@@ -82,7 +172,7 @@ def _soft_step(recipe: Recipe) -> StepFunction:
     return soft_kmeans_step
 
 
-def _relocation(recipe: AnyRecipe, seed: int) -> StepFunction:
+def _relocation_step(recipe: AnyRecipe, seed: int) -> StepFunction:
     """Return a relocation of the plain algorithm; its layers are numbered as the circuit's."""
     counts = getattr(recipe, "counts", None)
     if counts is None or recipe != recipes.relocating(counts.spares, counts.draws):
@@ -90,25 +180,26 @@ def _relocation(recipe: AnyRecipe, seed: int) -> StepFunction:
     plain = algorithms.Relocating(n_moved=counts.spares, n_draws=counts.draws, seed=seed)
 
     def relocation(points: ndarray, centers: ndarray, iteration: int) -> ndarray:
-        return plain.relocated(points, centers, iteration * recipe.depth(len(centers)))
+        return plain.relocate(points, centers, iteration * recipe.depth(len(centers)))
 
     relocation.seed = seed  # type: ignore[attr-defined]
     return relocation
 
 
-def _exchange(recipe: AnyRecipe, seed: int) -> StepFunction:
+def _exchange_step(recipe: AnyRecipe, seed: int) -> StepFunction:
     """Return an exchange of the plain search. Centers are rows without weight behind the points."""
     counts = getattr(recipe, "counts", None)
     if counts is None or recipe != recipes.medoids_swap(counts.draws):
         raise _unknown(recipe, "only the number of draws may differ")
 
     def exchange(points: ndarray, centers: ndarray, iteration: int) -> ndarray:
+        # the search exchanges rows, and centers need not be points of the problem
         rows = np.concatenate([points, centers])
         weights = np.repeat([1.0, 0.0], [len(points), len(centers)])
-        search = MedoidSearch(PointDistances(rows), weights)
+        search = MedoidSearch(rows, weights=weights)
         search.begin(np.arange(len(points), len(rows)))
         layer = iteration * recipe.depth(len(centers))
-        search.exchange_once(search.drawn(seed, layer, counts.draws))
+        search.exchange_once(search.draw(seed, layer, counts.draws))
         return rows[search.medoids]
 
     exchange.seed = seed  # type: ignore[attr-defined]

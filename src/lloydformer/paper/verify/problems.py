@@ -13,15 +13,27 @@ from jaxtyping import Float
 from numpy import ndarray
 
 Family = Literal[
-    "clustered", "uniform", "integer", "shifted",
-    "between", "duplicates", "ties", "coincident", "outlier", "empty", "near", "scaled", "axes",
-]  # fmt: skip
+    "clustered",
+    "uniform",
+    "integer",
+    "shifted",
+    "between",
+    "duplicates",
+    "ties",
+    "coincident",
+    "outlier",
+    "empty",
+    "near",
+    "scaled",
+    "axes",
+]
 FAMILIES: tuple[Family, ...] = ("clustered", "uniform", "integer", "shifted")
 CONTINUOUS: tuple[Family, ...] = ("clustered", "uniform")
+# `draw` makes the points hard, the functions `with_...` the centers.
 HARD: tuple[Family, ...] = (
-    "between", "duplicates", "ties", "coincident", "outlier", "empty", "near", "scaled",
-)  # fmt: skip
-"""Points and centers with a difficulty; functions below add that of the centers."""
+    *("between", "duplicates", "ties", "coincident"),
+    *("outlier", "empty", "near", "scaled"),
+)
 
 
 @dataclass(frozen=True)
@@ -47,11 +59,40 @@ def draw(
     k: tuple[int, int] = (2, 12),
 ) -> Problem:
     """Draw a problem of a random size within these bounds, both ends included."""
-    n_points, n_features = rng.integers(*n, endpoint=True), rng.integers(*d, endpoint=True)
-    n_clusters = rng.integers(k[0], min(k[1], int(n_points)), endpoint=True)
-    points = _points(rng, family, int(n_points), int(n_features))
-    problem = with_centers(rng, points, int(n_clusters), family)
-    return _HARDER[family](rng, problem) if family in _HARDER else problem
+    n_points, n_features = (int(rng.integers(*bounds, endpoint=True)) for bounds in (n, d))
+    n_clusters = int(rng.integers(k[0], min(k[1], n_points), endpoint=True))
+    points = draw_points(rng, family, n_points, n_features)
+    problem = with_centers(rng, points, n_clusters, family)
+    spread, points = problem.spread, problem.points.copy()
+    match family:
+        case "duplicates":  # a third of the points, each several times; centers may be equal
+            points = points[rng.integers(-(-n_points // 3), size=n_points)]
+        case "outlier":  # a point a thousand spreads away
+            away = rng.normal(size=n_features)
+            points[rng.integers(n_points)] += 1000 * spread * away / np.linalg.norm(away)
+        case "near":  # half of the points a billionth of the spread beside others
+            half = n_points // 2
+            beside = 1e-9 * spread * rng.normal(size=points[:half].shape)
+            points[half : 2 * half] = points[:half] + beside
+        case "scaled":  # other units, from a thousandth to a thousand
+            unit = 10 ** rng.uniform(-3, 3)
+            return replace(problem, points=unit * points, centers=unit * problem.centers)
+        case _:
+            return problem
+    return with_centers(rng, points, n_clusters, family)
+
+
+def draw_points(rng: np.random.Generator, family: Family, n: int, d: int) -> ndarray:
+    if family in ("integer", "ties"):
+        return rng.integers(-3, 3, size=(n, d), endpoint=True).astype(float)
+    if family == "axes":
+        return np.eye(d)[rng.integers(d, size=n)] * rng.choice([-1.0, 1.0], size=(n, 1))
+    if family == "uniform":
+        return rng.uniform(-1, 1, size=(n, d))
+    middles = rng.uniform(-5, 5, size=(rng.integers(2, 8), d))
+    points = middles[rng.integers(len(middles), size=n)] + rng.normal(size=(n, d))
+    # at 1e6, squares of coordinates lose 12 of 16 digits
+    return points + (1e6 if family == "shifted" else 0.0)
 
 
 def small_problems(rng: np.random.Generator, count: int = 60) -> list[Problem]:
@@ -67,57 +108,13 @@ def with_centers(
     return Problem(points, points[chosen], family)
 
 
-def _points(rng: np.random.Generator, family: Family, n: int, d: int) -> ndarray:
-    if family in ("integer", "ties"):
-        return rng.integers(-3, 3, size=(n, d), endpoint=True).astype(float)
-    if family == "axes":
-        return np.eye(d)[rng.integers(d, size=n)] * rng.choice([-1.0, 1.0], size=(n, 1))
-    if family == "uniform":
-        return rng.uniform(-1, 1, size=(n, d))
-    middles = rng.uniform(-5, 5, size=(rng.integers(2, 8), d))
-    points = middles[rng.integers(len(middles), size=n)] + rng.normal(size=(n, d))
-    return points + (1e6 if family == "shifted" else 0.0)
-
-
-def _duplicates(rng: np.random.Generator, problem: Problem) -> Problem:
-    """Return the problem with a third of its points, each several times; centers may be equal."""
-    n = len(problem.points)
-    points = problem.points[rng.integers(-(-n // 3), size=n)]
-    return with_centers(rng, points, len(problem.centers), problem.family)
-
-
-def _outlier(rng: np.random.Generator, problem: Problem) -> Problem:
-    """Return the problem with a point a thousand spreads away."""
-    points, away = problem.points.copy(), rng.normal(size=problem.points.shape[1])
-    points[rng.integers(len(points))] += 1000 * problem.spread * away / np.linalg.norm(away)
-    return with_centers(rng, points, len(problem.centers), problem.family)
-
-
-def _near(rng: np.random.Generator, problem: Problem) -> Problem:
-    """Return the problem with half of its points a billionth of the spread beside others."""
-    points = problem.points.copy()
-    half = len(points) // 2
-    beside = 1e-9 * problem.spread * rng.normal(size=points[:half].shape)
-    points[half : 2 * half] = points[:half] + beside
-    return with_centers(rng, points, len(problem.centers), problem.family)
-
-
-def _scaled(rng: np.random.Generator, problem: Problem) -> Problem:
-    """Return the problem in other units, from a thousandth to a thousand."""
-    unit = 10 ** rng.uniform(-3, 3)
-    return replace(problem, points=unit * problem.points, centers=unit * problem.centers)
-
-
-_HARDER = {"duplicates": _duplicates, "outlier": _outlier, "near": _near, "scaled": _scaled}
-
-
-def between(rng: np.random.Generator, problem: Problem) -> Problem:
+def with_centers_between(rng: np.random.Generator, problem: Problem) -> Problem:
     """Return the problem with centers at a third of the way between two points."""
     ends = problem.points[rng.integers(len(problem.points), size=(2, len(problem.centers)))]
     return replace(problem, centers=ends[0] + (ends[1] - ends[0]) / 3)
 
 
-def tied(problem: Problem) -> Problem:
+def with_ties(problem: Problem) -> Problem:
     """Return the problem of whole numbers, doubled, with points between the two nearest centers.
 
     Every third point is in the middle of the two centers that are nearest to each other.
@@ -129,7 +126,7 @@ def tied(problem: Problem) -> Problem:
     return replace(problem, points=points, centers=centers)
 
 
-def coincident(problem: Problem) -> Problem:
+def with_equal_centers(problem: Problem) -> Problem:
     """Return the problem with its last center equal to the first."""
     return replace(problem, centers=np.concatenate([problem.centers[:-1], problem.centers[:1]]))
 
@@ -142,7 +139,7 @@ def with_empty_cluster(rng: np.random.Generator, problem: Problem) -> Problem:
     return replace(problem, centers=centers)
 
 
-def thinned(rng: np.random.Generator, problem: Problem, separation: float) -> Problem:
+def without_near_points(rng: np.random.Generator, problem: Problem, separation: float) -> Problem:
     """Remove points that are nearer than `separation` spreads to another but not equal to it.
 
     Dot products cannot distinguish them (docs/errata.md, 8).
@@ -159,13 +156,13 @@ def thinned(rng: np.random.Generator, problem: Problem, separation: float) -> Pr
 def on_sphere(rng: np.random.Generator, problem: Problem) -> Problem:
     """Return the problem of unit vectors; equal directions become bitwise equal."""
     points = problem.points[np.abs(problem.points).max(axis=1) > 0]
-    if problem.family == "integer":
+    if problem.family == "integer":  # (2, 4) and (1, 2) would round to different unit vectors
         points = points / np.gcd.reduce(points.astype(int), axis=1)[:, None]
     points = points / np.linalg.norm(points, axis=1, keepdims=True)
     return with_centers(rng, points, len(problem.centers), problem.family)
 
 
-def rounded(problem: Problem, dtype: type[np.floating]) -> Problem:
+def round_to_dtype(problem: Problem, dtype: type[np.floating]) -> Problem:
     """Return the problem rounded to numbers that `dtype` represents exactly."""
     return replace(
         problem,

@@ -1,10 +1,8 @@
 """The paper's worked example: nine points, three centers (eq:clus-assign-ex-pre-lsa and after).
 
 The text gives the scores alone. Points and centers with these scores exist in three dimensions, and
-`located` finds them.
+`locate_points` finds them.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -15,8 +13,9 @@ from torch import Tensor
 from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.trace import Trace
-from lloydformer.verify.finding import Finding, Statement, equality
+from lloydformer.paper.verify.finding import Statement, equality
 
+# A of eq:clus-assign-ex-pre-lsa, as the paper prints it: a row for each center.
 SCORES = torch.tensor(
     [
         [-0.1, -0.2, -0.7, -0.2, -0.8, -0.3, -0.8, -0.2, -0.1],
@@ -25,21 +24,18 @@ SCORES = torch.tensor(
     ],
     dtype=torch.float64,
 )
-"""A of eq:clus-assign-ex-pre-lsa, as the paper prints it: a row for each center."""
 
+# The points of each cluster, counted from 0 (the text after eq:clus-assign-ex-post-lsa).
 MEMBERS = ((0, 3, 7, 8), (1, 2, 5), (4, 6))
-"""The points of each cluster, counted from 0 (the text after eq:clus-assign-ex-post-lsa)."""
 
-CENTERS = torch.tensor(
-    [[0.0, 0.0, 0.0], [0.7, 0.0, 0.0], [0.52, 0.66, 0.0]], dtype=torch.float64
-)  # fmt: skip
-"""Three centers at whose distances from each other all nine points exist."""
+# Three centers at whose distances from each other all nine points exist, found by hand.
+CENTERS = torch.tensor([[0, 0, 0], [0.7, 0, 0], [0.52, 0.66, 0]], dtype=torch.float64)
 
+# Number of rotated and shifted copies of the example.
 N_PLACES = 20
-"""Number of rotated and shifted copies of the example."""
 
 
-def located() -> tuple[Float[Tensor, "n 3"], Float[Tensor, "k 3"]]:
+def locate_points() -> tuple[Float[Tensor, "n 3"], Float[Tensor, "k 3"]]:
     """Return points and centers whose negative squared distances are the scores.
 
     |x - c|^2 - |x|^2 = |c|^2 - 2 <x, c> is linear in x, which gives x in the plane of the centers.
@@ -66,72 +62,63 @@ def weights() -> Float[Tensor, "n k"]:
     return shares().mT / torch.tensor([len(rows) for rows in MEMBERS], dtype=torch.float64)
 
 
-def _placed(rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-    """Return the example turned and shifted in a space of 3 to 11 dimensions."""
+def _run_layer(rng: np.random.Generator) -> tuple[Trace, Tensor]:
+    """Run a layer on the example, turned and shifted in a space of 3 to 11 dimensions.
+
+    Returns the trace and the points.
+    """
     d = int(rng.integers(3, 12))
+    # the circuit must not depend on the place: any rotation into d dimensions, and any shift
     turn = torch.tensor(ortho_group.rvs(d, random_state=rng))[:3]
     shift = torch.tensor(rng.normal(size=d))
-    points, centers = (rows @ turn + shift for rows in located())
-    return points, centers
+    points, centers = (rows @ turn + shift for rows in locate_points())
+    circuit = Circuit(recipes.lloyd(ties="average"), d, len(centers))
+    return circuit(points, centers, n_layers=1, keep="*"), points
 
 
-def _layer(points: Tensor, centers: Tensor) -> Trace:
-    circuit = Circuit(recipes.lloyd(ties="average"), points.shape[1], len(centers))
-    return circuit(points, centers, n_layers=1, keep="*")
-
-
-def _worst(rng: np.random.Generator, off: Callable[[Trace, Tensor], float]) -> list[float]:
-    """Return the deviation in every place; `off` takes the trace and the points."""
-    places = [_placed(rng) for _ in range(N_PLACES)]
-    return [off(_layer(points, centers), points) for points, centers in places]
-
-
-def _away(found: Tensor, expected: Tensor) -> float:
+def _difference(found: Tensor, expected: Tensor) -> float:
     return (found - expected).abs().max().item()
 
 
-def example_scores(rng: np.random.Generator) -> Finding:
+@equality(
+    "eq:clus-assign-ex-pre-lsa",
+    "nine points in space have the scores A",
+    N_PLACES,
+    "the text gives no points; those here have three dimensions",
+)
+def example_scores(rng: np.random.Generator) -> float:
     """The encoder's cross-attention has the scores A."""
-    found = _worst(
-        rng, lambda trace, _: _away(trace["layers.0.encoder_cross.scores"].mT, SCORES)
-    )  # fmt: skip
-    return equality("eq:clus-assign-ex-pre-lsa", "nine points in space have the scores A", found,
-                    "the text gives no points; those here have three dimensions")  # fmt: skip
+    trace, _ = _run_layer(rng)
+    return _difference(trace["layers.0.encoder_cross.scores"].mT, SCORES)
 
 
-def example_assignment(rng: np.random.Generator) -> Finding:
+@equality("eq:clus-assign-ex-post-lsa", "limiting soft-max of A assigns the points", N_PLACES)
+def example_assignment(rng: np.random.Generator) -> float:
     """Limiting soft-max of A is the assignment, {1, 4, 8, 9}, {2, 3, 6}, {5, 7}."""
-    found = _worst(
-        rng, lambda trace, _: _away(trace["layers.0.encoder_cross.attention"].mT, shares())
-    )
-    return equality(
-        "eq:clus-assign-ex-post-lsa", "limiting soft-max of A assigns the points", found
-    )
+    trace, _ = _run_layer(rng)
+    return _difference(trace["layers.0.encoder_cross.attention"].mT, shares())
 
 
-def example_weights(rng: np.random.Generator) -> Finding:
+@equality("eq:clus-center-lsa", "limiting soft-max of B has 1/4, 1/3 and 1/2", N_PLACES)
+def example_weights(rng: np.random.Generator) -> float:
     """The decoder's scores are B, the transpose, and its attention divides by the counts."""
-
-    def off(trace: Trace, points: Tensor) -> float:
-        scores = trace["layers.0.decoder_cross.scores"].mT
-        attention = trace["layers.0.decoder_cross.attention"].mT
-        return max(_away(scores, shares().mT), _away(attention, weights()))
-
-    return equality("eq:clus-center-lsa", "limiting soft-max of B has 1/4, 1/3 and 1/2",
-                    _worst(rng, off))  # fmt: skip
+    trace, _ = _run_layer(rng)
+    scores = trace["layers.0.decoder_cross.scores"].mT
+    attention = trace["layers.0.decoder_cross.attention"].mT
+    return max(_difference(scores, shares().mT), _difference(attention, weights()))
 
 
-def example_centers(rng: np.random.Generator) -> Finding:
+@equality("eq:clus-center-comp", "X times it has the means of the clusters", N_PLACES)
+def example_centers(rng: np.random.Generator) -> float:
     """X sigma(B) holds the means of the three clusters."""
-
-    def off(trace: Trace, points: Tensor) -> float:
-        means = torch.stack([points[list(rows)].mean(dim=0) for rows in MEMBERS])
-        return _away(trace.centers[-1], means)
-
-    return equality("eq:clus-center-comp", "X times it has the means of the clusters",
-                    _worst(rng, off))  # fmt: skip
+    trace, points = _run_layer(rng)
+    means = torch.stack([points[list(rows)].mean(dim=0) for rows in MEMBERS])
+    return _difference(trace.centers[-1], means)
 
 
 WORKED_EXAMPLE: tuple[Statement, ...] = (
-    example_scores, example_assignment, example_weights, example_centers,
-)  # fmt: skip
+    example_scores,
+    example_assignment,
+    example_weights,
+    example_centers,
+)

@@ -1,4 +1,4 @@
-"""What the parts of a recipe are called on a diagram."""
+"""Short descriptions of a recipe's parts, for the cards of a diagram."""
 
 import re
 from collections.abc import Iterable
@@ -6,12 +6,13 @@ from dataclasses import fields, is_dataclass
 from itertools import groupby
 from typing import Any
 
-from lloydformer.circuits.products import Difference, Product
+from lloydformer.circuits.feedforward import Difference, Product
 from lloydformer.circuits.projections import Block, Dense, Number, Projection
 from lloydformer.circuits.scores import DotProduct, Euclidean, Scaled, Score
 from lloydformer.circuits.subspaces import Subspace
-from lloydformer.plots.diagrams.svg import TIED
+from lloydformer.plots.diagrams.svg import NO_BREAK
 
+# Names that are not the words of the class or field.
 _NAMES = {
     "LimitingSoftmax": "limiting soft-max",
     "Softmax": "soft-max",
@@ -24,101 +25,100 @@ _NAMES = {
     "OneHot": "one-hot",
     "inverse_temperature": "γ",
 }
-"""Names that are not the words of the class or field."""
 
 
-def part_words(part: object) -> str:
+def describe_part(part: object) -> str:
     """Return the name of a part with its parameters: "soft-max, γ 1"; a user's part as well."""
-    parameters = fields(part) if is_dataclass(part) else ()
-    words = [_name(type(part).__name__)]
-    words += [_parameter(field.name, getattr(part, field.name)) for field in parameters]
-    return ", ".join(filter(None, words))
+    words = [_spell(type(part).__name__)]
+    for field in fields(part) if is_dataclass(part) else ():
+        name, value = _spell(field.name), getattr(part, field.name)
+        if value is True:
+            words.append(name)
+        elif not (value is None or value is False or value == ()):  # what is not set is left out
+            # A number stays on the line of its name; the words of a part may go to the next line.
+            space = " " if is_dataclass(value) else NO_BREAK
+            words.append(name + space + _describe_value(value))
+    return ", ".join(words)
 
 
-def _name(name: str) -> str:
+def _spell(name: str) -> str:
+    """Return the words of a class or field: "top-m soft-max", "ties"."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower().replace("_", " ")
     return _NAMES.get(name, spaced)
 
 
-def _parameter(name: str, value: Any) -> str:
-    """Return "γ 0.5", "ties first", "in order"; nothing for what is not set."""
-    if value is None or value is False or value == ():
-        return ""
-    if value is True:
-        return _name(name)
-    return _name(name) + (" " if is_dataclass(value) else TIED) + _value(value)
-
-
-def _value(value: Any) -> str:
+def _describe_value(value: Any) -> str:
+    """Return the words of a parameter: "0.5", "first", "1 2", "soft-max, γ 1"."""
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, tuple):
-        return " ".join(map(_value, value))
-    return part_words(value) if is_dataclass(value) else str(value)
+        return " ".join(map(_describe_value, value))
+    return describe_part(value) if is_dataclass(value) else str(value)
 
 
-def score_words(score: Score) -> str:
+def describe_score(score: Score) -> str:
     """Return the formula of a score of query q and key k."""
     if isinstance(score, Scaled):
-        return f"{score_words(score.score)} / √dim"
+        return f"{describe_score(score.score)} / √dim"
     if isinstance(score, Euclidean):
         return "−|q − k|²"
-    return "⟨q, k⟩" if isinstance(score, DotProduct) else f"{score.symbol} ({part_words(score)})"
+    if isinstance(score, DotProduct):
+        return "⟨q, k⟩"
+    return f"{score.symbol} ({describe_part(score)})"
 
 
-def projection_words(projection: Projection | Dense) -> str:
+def describe_projection(projection: Projection | Dense) -> str:
     """Return the subspaces that a matrix reads: "position + √δ assignment", "− position"."""
     if isinstance(projection, Dense):
         return "learned matrix" + (" and bias" if projection.bias else "")
+    # Neighbouring blocks with one factor are one term: "− (position, squared norm)".
     same = groupby(projection.blocks, lambda b: (b.coefficient, b.power, b.number, b.letter))
-    terms = [_term(*key, list(blocks)) for key, blocks in same]
+    terms = [_describe_term(*key, list(blocks)) for key, blocks in same]
     return " + ".join(terms).replace("+ −", "−") or "nothing"
 
 
-def _term(
+def _describe_term(
     coefficient: float, power: float, number: Number | None, letter: str, blocks: list[Block]
 ) -> str:
+    """Return a factor with the subspaces that it multiplies."""
     size = "" if abs(coefficient) == 1 else f"{abs(coefficient):g}"
     root = {0.0: "", 0.5: "√δ", 1.0: "δ"}.get(power, f"δ^{power:g}")
-    mean = "" if letter == Block.letter else f"{_name(type(blocks[0]).__name__)} of"
-    factor = " ".join(filter(None, [size + root, f"{number}{TIED}·" if number else "", mean]))
-    minus, names = "−" if coefficient < 0 else "", _subspaces(blocks)
+    # A block of another letter than the identity's takes a mean, and its class says of what.
+    mean = "" if letter == Block.letter else f"{_spell(type(blocks[0]).__name__)} of"
+    factor = " ".join(filter(None, [size + root, f"{number}{NO_BREAK}·" if number else "", mean]))
+    minus, names = "−" if coefficient < 0 else "", _spell_blocks(blocks)
     alone = len(names) == 1 or not (minus or factor)
     listed = ", ".join(names) if alone else f"({', '.join(names)})"
-    return TIED.join(filter(None, [minus, factor, listed]))
+    return NO_BREAK.join(filter(None, [minus, factor, listed]))
 
 
-def _subspaces(blocks: Iterable[Block]) -> list[str]:
+def _spell_blocks(blocks: Iterable[Block]) -> list[str]:
     """Return what each block reads, with what it writes if that is another; swaps as one."""
     pairs = [(b.source, b.target) for b in blocks]
     names = []
     for source, target in pairs:
         if source == target:
-            names.append(subspace_words(source).replace(" ", TIED))
+            names.append(spell_subspace(source))
         elif (target, source) not in pairs:
-            names.append(_arrow(source, "→", target))
+            names.append(f"{spell_subspace(source)} → {spell_subspace(target)}")
         elif pairs.index((source, target)) < pairs.index((target, source)):
-            names.append(_arrow(source, "⇄", target))
-    return names
+            names.append(f"{spell_subspace(source)} ⇄ {spell_subspace(target)}")
+    return [name.replace(" ", NO_BREAK) for name in names]
 
 
-def _arrow(source: Subspace, sign: str, target: Subspace) -> str:
-    return f"{subspace_words(source)} {sign} {subspace_words(target)}".replace(" ", TIED)
-
-
-def subspace_words(subspace: Subspace) -> str:
+def spell_subspace(subspace: Subspace) -> str:
     """Return the name of a subspace with spaces."""
     return subspace.name.replace("_", " ")
 
 
-def product_words(product: Product) -> str:
+def describe_product(product: Product) -> str:
     """Return what a bilinear network adds: "|position − center|²", "share · rest"."""
-    left, right = _difference(product.left), _difference(product.right)
+    left, right = _describe_difference(product.left), _describe_difference(product.right)
     squared = f"|{left.strip('()')}|²" if left == right else f"{left} · {right}"
     size = "" if abs(product.coefficient) == 1 else f"{abs(product.coefficient):g} "
     return ("− " if product.coefficient < 0 else "") + size + squared
 
 
-def _difference(one: Difference) -> str:
-    name = subspace_words(one.subspace)
-    return f"({name} − {subspace_words(one.less)})" if one.less else name
+def _describe_difference(factor: Difference) -> str:
+    name = spell_subspace(factor.subspace)
+    return f"({name} − {spell_subspace(factor.less)})" if factor.less else name

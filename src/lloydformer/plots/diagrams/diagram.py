@@ -5,13 +5,15 @@ from dataclasses import fields
 
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.stages import AnyRecipe, Staged
+from lloydformer.plots.diagrams.columns import draw_columns
+from lloydformer.plots.diagrams.descriptions import describe_part, spell_subspace
 from lloydformer.plots.diagrams.layer import layer_columns
-from lloydformer.plots.diagrams.stages import stage_panels
-from lloydformer.plots.diagrams.streams import streams
-from lloydformer.plots.diagrams.svg import measured, picture, text
-from lloydformer.plots.diagrams.words import part_words, subspace_words
+from lloydformer.plots.diagrams.stages import draw_stages
+from lloydformer.plots.diagrams.svg import picture, text, text_width
 
-MARGIN = 20.0
+_MARGIN = 20.0
+# Pixels above the drawing, for the title and the line below it.
+_TOP = 96.0
 
 
 def diagram(recipe: AnyRecipe) -> str:
@@ -52,40 +54,40 @@ def diagram(recipe: AnyRecipe) -> str:
     (True, True)
     """
     if isinstance(recipe, Recipe):
-        columns = layer_columns(recipe)
-        body, right, bottom = streams(columns, MARGIN, 96.0)
+        body, right, bottom = draw_columns(layer_columns(recipe), _MARGIN, _TOP)
     elif isinstance(recipe, Staged):
-        body, right, bottom = stage_panels(recipe, MARGIN, 96.0)
+        body, right, bottom = draw_stages(recipe, _MARGIN, _TOP)
     else:
         raise TypeError(
             f"recipe: found {recipe!r}; pass a recipe, for example lloydformer.recipes.lloyd()"
         )
-    return _framed(recipe, body, right, bottom)
-
-
-def _framed(recipe: AnyRecipe, body: list[str], right: float, bottom: float) -> str:
-    """Return the picture with its title above and its notes below."""
     algorithm = recipe.algorithm.lstrip("*")
     title = f"{recipe.name}: {algorithm}" if algorithm else recipe.name
     notes = list(_notes(recipe))
-    words = [measured(title, "title"), *(measured(note, "note") for note in notes)]
     lines = [
-        text(title, MARGIN, 38, "title"),
-        text(", ".join(filter(None, ["one layer", recipe.appendix])), MARGIN, 60, "note"),
+        text(title, _MARGIN, 38, "title"),
+        text(", ".join(filter(None, ["one layer", recipe.appendix])), _MARGIN, 60, "note"),
         *body,
-        *(text(note, MARGIN, bottom + 34 + 18 * i, "note") for i, note in enumerate(notes)),
+        *(text(note, _MARGIN, bottom + 34 + 18 * i, "note") for i, note in enumerate(notes)),
     ]
-    width, height = max(right, *(MARGIN + w for w in words)), bottom + 34 + 18 * len(notes)
-    return picture(width + MARGIN, height, f"One layer of {title}", recipe.equation(), lines)
+    words = [text_width(title, "title"), *(text_width(note, "note") for note in notes)]
+    width, height = max(right, *(_MARGIN + w for w in words)), bottom + 34 + 18 * len(notes)
+    return picture(width + _MARGIN, height, f"One layer of {title}", recipe.equation(), lines)
 
 
 def _notes(recipe: AnyRecipe) -> Iterator[str]:
-    """Yield what a reader of the drawing needs to know."""
-    yield from (
-        _staged_notes(recipe)
-        if isinstance(recipe, Staged)
-        else ("⊕ adds to the stream. Thick outlines: what the layer has written.",)
-    )
+    """Yield the lines below the drawing, which explain its signs."""
+    if isinstance(recipe, Staged):
+        yield "A panel is a stage: its attentions, then its networks, are added to its tokens."
+        outer = [*map(spell_subspace, recipe.tokens.subspaces), describe_part(recipe.tokens.codes)]
+        counts = (f"{f.name} {getattr(recipe.counts, f.name)}" for f in fields(recipe.counts))
+        yield f"Points and centers: {', '.join(outer)} codes. Further tokens: {', '.join(counts)}."
+        yield "Subspaces of all tokens inside the layer, by the kind of their size:"
+        for kind in dict.fromkeys(kind for _, kind in recipe.inner):
+            names = ", ".join(spell_subspace(s) for s, other in recipe.inner if other == kind)
+            yield f"{kind}: {names}"
+    else:
+        yield "⊕ adds to the stream. Thick outlines: what the layer has written."
     yield "The score compares the query q with the key k; the activation turns scores into weights."
     heads = recipe.heads.values()
     if any(getattr(head.activation, "inverse_temperature", None) for head in heads):
@@ -94,15 +96,3 @@ def _notes(recipe: AnyRecipe) -> Iterator[str]:
         yield "δ: separation; it lowers the scores of other clusters' points."
     if recipe.embeds_again:
         yield "Tokens are made anew before the next layer: only the centers pass on."
-
-
-def _staged_notes(recipe: Staged) -> Iterator[str]:
-    yield "A panel is a stage: its attentions, then its networks, are added to its tokens."
-    outer = [*map(subspace_words, recipe.tokens.subspaces), part_words(recipe.tokens.codes)]
-    counts = (f"{f.name} {getattr(recipe.counts, f.name)}" for f in fields(recipe.counts))
-    yield f"Points and centers: {', '.join(outer)} codes. Further tokens: {', '.join(counts)}."
-    yield "Subspaces of all tokens inside the layer, by the kind of their size:"
-    kinds = dict.fromkeys(kind for _, kind in recipe.inner)
-    for kind in kinds:
-        names = ", ".join(subspace_words(s) for s, other in recipe.inner if other == kind)
-        yield f"{kind}: {names}"

@@ -1,32 +1,35 @@
-"""The diagram of a layer: its tokens, heads, norm and network between two streams."""
+"""The boxes of a layer's diagram: its tokens, heads, norm and network between two streams."""
 
 from collections.abc import Iterator
 from typing import Literal
 
+from lloydformer.circuits.display import SIDES
 from lloydformer.circuits.heads import Head
-from lloydformer.circuits.notation import SIDES
 from lloydformer.circuits.projections import Projection
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import ASSIGNMENT
-from lloydformer.plots.diagrams.cards import Card, Row, Stack
+from lloydformer.plots.diagrams.cards import Card, CardRow, Stack
 from lloydformer.plots.diagrams.columns import (
-    Attached,
+    Branch,
+    BranchColumn,
     Chips,
     Column,
-    Inline,
+    InlineColumn,
     Side,
     Tap,
     TokenColumn,
-    Update,
 )
-from lloydformer.plots.diagrams.words import (
-    part_words,
-    projection_words,
-    score_words,
-    subspace_words,
+from lloydformer.plots.diagrams.descriptions import (
+    describe_part,
+    describe_projection,
+    describe_score,
+    spell_subspace,
 )
 
+# The streams and the words for their tokens, by the symbols of `SIDES`.
+STREAMS: dict[str, Side] = {"X": "encoder", "C": "decoder"}
 TOKENS = {"X": "points", "C": "centers"}
+
 SLOTS = {
     "encoder_self": "encoder self-attention",
     "encoder_cross": "encoder cross-attention",
@@ -34,124 +37,126 @@ SLOTS = {
     "decoder_self": "decoder self-attention",
     "decoder_cross": "decoder cross-attention",
 }
-_TOTALS = {"encoder_self": "encoder_residual", "decoder_self": "decoder_residual",
-           "decoder_cross": "decoder_middle"}  # fmt: skip
-"""Names in the trace of the sums after a slot; the others are the tokens that come next."""
+
+# Names in the trace of the sums after a slot. After other slots the sum is the token that comes
+# next, which has a name of its own.
+_TOTALS = {
+    "encoder_self": "encoder_residual",
+    "decoder_self": "decoder_residual",
+    "decoder_cross": "decoder_middle",
+}
 
 
 def layer_columns(recipe: Recipe) -> list[Column]:
     """Return the columns of one layer, in the order in which its parts run."""
-    return [
-        tokens(recipe, "tokens"),
-        *([_numbers(recipe)] if recipe.numbers else []),
-        update(recipe, "encoder_self", "encoder_cross"),
-        *([update(recipe, "affinity")] if recipe.affinity else []),
-        update(recipe, "decoder_self", "decoder_cross"),
-        *([_norm(recipe)] if recipe.norm else []),
-        *([_network(recipe)] if recipe.feedforward else []),
-        tokens(recipe, "next"),
-    ]
+    columns: list[Column] = [token_column(recipe, "tokens")]
+    if recipe.numbers:
+        columns.append(numbers_column(recipe))
+    columns.append(_attention_column(recipe, "encoder_self", "encoder_cross"))
+    if recipe.affinity:
+        columns.append(_attention_column(recipe, "affinity"))
+    columns.append(_attention_column(recipe, "decoder_self", "decoder_cross"))
+    if recipe.norm:
+        rows = (CardRow("", describe_part(recipe.norm), "norm"), CardRow("", "of the position"))
+        columns.append(InlineColumn(Card("norm", "norm", rows, "network"), "decoder"))
+    if recipe.feedforward:
+        columns.append(network_column(recipe))
+    return [*columns, token_column(recipe, "next")]
 
 
-def tokens(recipe: Recipe, when: Literal["tokens", "next"]) -> TokenColumn:
+def token_column(recipe: Recipe, when: Literal["tokens", "next"]) -> TokenColumn:
     """Return the tokens that enter a layer, or those that leave it, with what it has written."""
-    names = tuple(_chip(recipe, s.name) for s in recipe.tokens.subspaces)
 
-    def side(name: Side, symbol: str) -> Chips:
-        written = _written(recipe, name) if when == "next" else frozenset[str]()
-        part = f"{name}_{when}"
-        return Chips(part, f"{TOKENS[symbol]} {symbol}", part, names,
-                     frozenset(_chip(recipe, s) for s in written))  # fmt: skip
+    def spell(subspace: str) -> str:
+        code = f": {describe_part(recipe.tokens.codes)}" if subspace == ASSIGNMENT.name else ""
+        return subspace.replace("_", " ") + code
 
-    return TokenColumn(side("encoder", "X"), side("decoder", "C"))
+    names = tuple(spell(s.name) for s in recipe.tokens.subspaces)
+    encoder, decoder = (
+        Chips(
+            f"{side}_{when}",
+            f"{TOKENS[symbol]} {symbol}",
+            f"{side}_{when}",
+            names,
+            frozenset(map(spell, written_subspaces(recipe, symbol) if when == "next" else ())),
+        )
+        for symbol, side in STREAMS.items()
+    )
+    return TokenColumn(encoder, decoder)
 
 
-def _chip(recipe: Recipe, subspace: str) -> str:
-    """Return the words for a subspace; the assignment names its code."""
-    code = f": {part_words(recipe.tokens.codes)}" if subspace == ASSIGNMENT.name else ""
-    return subspace.replace("_", " ") + code
-
-
-def _written(recipe: Recipe, side: Side) -> frozenset[str]:
-    """Return the subspaces that the values of this side's heads, and the numbers, write."""
-    symbol = {"encoder": "X", "decoder": "C"}[side]
-    heads = [h for slot, found in recipe.slots.items() if SIDES[slot][0] == symbol
-             for h in found.values()]  # fmt: skip
-    every = {s.name for s in recipe.tokens.subspaces}
-    targets = {
-        b.target.name for h in heads if isinstance(h.value, Projection) for b in h.value.blocks
-    }
-    if recipe.numbers and side == "encoder":
+def written_subspaces(recipe: Recipe, symbol: str) -> set[str]:
+    """Return the subspaces that the values of a side's heads, and the numbers, write."""
+    if recipe.free:
+        return {s.name for s in recipe.tokens.subspaces}
+    slots = [heads for slot, heads in recipe.slots.items() if SIDES[slot][0] == symbol]
+    values = [head.value for heads in slots for head in heads.values()]
+    targets = {b.target.name for v in values if isinstance(v, Projection) for b in v.blocks}
+    if recipe.numbers and STREAMS[symbol] == "encoder":
         targets |= {s.name for s in recipe.numbers.subspaces}
-    return frozenset(every if recipe.free else targets)
+    return targets
 
 
-def update(recipe: Recipe, *slots: str) -> Update:
+def _attention_column(recipe: Recipe, *slots: str) -> BranchColumn:
     """Return the column of some slots that read the same tokens."""
-    cards = {
-        slot: [head_card(name, slot, head) for name, head in recipe.slots[slot].items()]
-        for slot in slots
-    }
-    return Update(tuple(attention(slot, found) for slot, found in cards.items()))
+    branches = []
+    for slot in slots:
+        queries, keys = (TOKENS[symbol] for symbol in SIDES[slot])
+        kind = "self" if queries == keys else "cross"
+        cards = []
+        for part, head in recipe.slots[slot].items():
+            number = part.removeprefix(slot).strip("_")
+            name = SLOTS[slot] + (f", head {number}" if number else "")
+            rows = tuple(describe_head(head))
+            cards.append(Card(part, name, rows, kind, f"{queries} attend to {keys}"))
+        branches.append(attention_branch(slot, cards))
+    return BranchColumn(tuple(branches))
 
 
-def attention(slot: str, cards: list[Card]) -> Attached:
+def attention_branch(slot: str, cards: list[Card]) -> Branch:
     """Return the boxes of a slot with wires from its queries and from its keys."""
-    sides: dict[str, Side] = {"X": "encoder", "C": "decoder"}
-    queries, keys = (sides[symbol] for symbol in SIDES[slot])
+    queries, keys = (STREAMS[symbol] for symbol in SIDES[slot])
     taps = Tap(queries, "query"), Tap(keys, "key, value")
-    return Attached(Stack(slot, cards), taps, queries, _TOTALS.get(slot, ""))
+    return Branch(Stack(slot, cards), taps, queries, _TOTALS.get(slot, ""))
 
 
-def head_card(part: str, slot: str, head: Head) -> Card:
-    """Return the card of a head: score, activation, and what query, key and value read."""
-    queries, keys = (TOKENS[symbol] for symbol in SIDES[slot])
-    kind = "self" if queries == keys else "cross"
-    number = part.removeprefix(slot).strip("_")
-    name = SLOTS[slot] + (f", head {number}" if number else "")
-    return Card(part, name, tuple(head_rows(head)), kind, f"{queries} attend to {keys}")
-
-
-def head_rows(head: Head) -> Iterator[Row]:
+def describe_head(head: Head) -> Iterator[CardRow]:
     """Yield a row for each part of a head that it has."""
-    yield Row("score", score_words(head.score), "score")
-    yield Row("activation", part_words(head.activation), "activation")
+    yield CardRow("score", describe_score(head.score), "score")
+    yield CardRow("activation", describe_part(head.activation), "activation")
     for name, projection in head.projections.items():
-        yield Row(name, projection_words(projection), name)
+        yield CardRow(name, describe_projection(projection), name)
     if head.sharpness:
-        yield Row("score times", str(head.sharpness), "sharpness")
+        yield CardRow("score times", str(head.sharpness), "sharpness")
     if head.separated:
-        given = head.separation
-        yield Row("δ", "chosen from the data" if given is None else f"{given:g}", "separation")
+        words = "chosen from the data" if head.separation is None else f"{head.separation:g}"
+        yield CardRow("δ", words, "separation")
     if head.dropout:
-        yield Row("dropout", f"{head.dropout:g}", "dropout")
+        yield CardRow("dropout", f"{head.dropout:g}", "dropout")
 
 
-def _norm(recipe: Recipe) -> Inline:
-    rows = (Row("", part_words(recipe.norm), "norm"), Row("", "of the position"))
-    return Inline(Card("norm", "norm", rows, "network"), "decoder")
-
-
-def _network(recipe: Recipe) -> Update:
+def network_column(recipe: Recipe) -> BranchColumn:
+    """Return the feed-forward network, which reads and writes the decoder's stream alone."""
     network = recipe.feedforward
     assert network is not None
-    used = [subspace_words(s) for s in recipe.tokens.subspaces if s in network.subspaces]
-    rows = (Row("kind", part_words(network), "feedforward"), Row("uses", ", ".join(used)))
+    used = [spell_subspace(s) for s in recipe.tokens.subspaces if s in network.subspaces]
+    kind = CardRow("kind", describe_part(network), "feedforward")
+    rows = (kind, CardRow("uses", ", ".join(used)))
     card = Card("feedforward", "feed-forward network", rows, "network", "each center by itself")
-    return Update((Attached(Stack("feedforward", [card]), (Tap("decoder"),), "decoder"),))
+    return BranchColumn((Branch(Stack("feedforward", [card]), (Tap("decoder"),), "decoder"),))
 
 
-def _numbers(recipe: Recipe) -> Update:
+def numbers_column(recipe: Recipe) -> BranchColumn:
+    """Return the numbers of a layer, which are computed from both streams before its heads."""
     numbers = recipe.numbers
     assert numbers is not None
-    kinds = [f"{kind} ({count})" if count > 1 else kind for kind, count in numbers.kinds.items()
-             if count]  # fmt: skip
-    written = [subspace_words(s) for s in recipe.tokens.subspaces if s in numbers.subspaces]
+    kinds = [f"{kind} ({n})" if n > 1 else kind for kind, n in numbers.kinds.items() if n]
+    written = [spell_subspace(s) for s in recipe.tokens.subspaces if s in numbers.subspaces]
     rows = (
-        Row("made by", part_words(numbers), "numbers"),
-        Row("sets", ", ".join(kinds)),
-        Row("writes", ", ".join(written)),
+        CardRow("made by", describe_part(numbers), "numbers"),
+        CardRow("sets", ", ".join(kinds)),
+        CardRow("writes", ", ".join(written)),
     )
     card = Card("numbers", "numbers of the layer", rows, "numbers", "computed before the heads")
     taps = Tap("encoder", "points"), Tap("decoder", "centers")
-    return Update((Attached(Stack("numbers", [card]), taps, "encoder", replaces=True),))
+    return BranchColumn((Branch(Stack("numbers", [card]), taps, "encoder", replaces=True),))

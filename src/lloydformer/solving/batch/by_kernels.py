@@ -1,25 +1,31 @@
-"""Many problems by the kernels of the native engine: Lloyd's and spherical k-means on the CPU."""
+"""Many problems by one kernel: Lloyd's and spherical k-means on the CPU, Lloyd's on a GPU."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from lloydformer.engines.native import instruction_set
 from lloydformer.engines.native.installed import kernels
 from lloydformer.engines.thread_pool import allowed_threads
-from lloydformer.numerics.directions import directions
+from lloydformer.numerics.checks import allowed_spans, check_finite, check_range
+from lloydformer.numerics.scaling import directions
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
-from lloydformer.solving.batch.outcome import BatchOutcome
-from lloydformer.solving.batch.seeding import random_rows
+from lloydformer.solving.batch.by_tensors import (
+    BatchOutcome,
+    ByTensors,
+    kmeans_plusplus,
+    random_rows,
+)
 from lloydformer.solving.rules import Rules
 
 
-def known(plan: Plan, x: Tensor) -> bool:
-    """Is there a kernel for this plan on these points?"""
+def has_cpu_kernel(plan: Plan, x: Tensor) -> bool:
+    """Return whether there is a kernel for this plan on these points."""
     return isinstance(plan, MeansPlan) and x.device.type == "cpu" and instruction_set() is not None
 
 
@@ -44,7 +50,7 @@ class ByKernels:
         return self.from_array(self.x.gather(1, rows.expand(-1, -1, self.x.shape[2])))
 
     def from_seeds(self, draws: Float[Tensor, "b k trials"]) -> BatchOutcome:
-        """From the seeds of greedy k-means++ that these draws from [0, 1) give."""
+        """Solve from the seeds of greedy k-means++ that these draws from [0, 1) give."""
         (b, k, _), d = draws.shape, self.x.shape[2]
         return self._solve(torch.empty(b, k, d, dtype=torch.float64), draws)
 
@@ -55,9 +61,66 @@ class ByKernels:
         labels, n_iter = torch.empty(b, n, dtype=torch.int32), torch.empty(b, dtype=torch.int64)
         inertia = torch.empty(b, dtype=torch.float64)
         given = (None if t is None else t.contiguous().numpy() for t in (self.weights, draws))
-        kernels().solve(
-            self.x.contiguous().numpy(), *given, self.rules.tol, self.rules.max_iter,
-            self.plan.directions,
-            centers.numpy(), labels.numpy(), inertia.numpy(), n_iter.numpy(), allowed_threads(),
-        )  # fmt: skip
+        results = (result.numpy() for result in (centers, labels, inertia, n_iter))
+        settings = (self.rules.tol, self.rules.max_iter, self.plan.directions)
+        kernels().solve(self.x.contiguous().numpy(), *given, *settings, *results, allowed_threads())
         return BatchOutcome(centers, labels.long(), inertia, n_iter, trimmed=None)
+
+
+def has_gpu_kernel(plan: Plan, x: Tensor, n_clusters: int) -> bool:
+    """Return whether there is a kernel for this plan on these points, if they have no weights."""
+    if x.device.type != "cuda" or not isinstance(plan, MeansPlan) or plan.directions:
+        return False
+    from lloydformer.engines.cuda.batch import has_batch_kernel
+
+    return has_batch_kernel(x, n_clusters)
+
+
+@dataclass(frozen=True)
+class ByCuda:
+    """Problems (b, n, d), each solved by one block of threads from its start to its end.
+
+    The kernel checks that values are finite and in range, so that the points are read once.
+    """
+
+    plan: Plan
+    x: Float[Tensor, "b n d"]
+    rules: Rules
+    rng: np.random.RandomState
+    seeds: Int[Tensor, " b"]
+
+    @cached_property
+    def by_tensors(self) -> ByTensors:
+        """The problems as tensors: for seeds, and for values that the kernel declines."""
+        ones = torch.ones(self.x.shape[:2], dtype=torch.float64, device=self.x.device)
+        return ByTensors(self.plan, self.x, ones, self.rules, self.rng, self.seeds)
+
+    def from_array(self, starts: Float[Tensor, "b k d"]) -> BatchOutcome:
+        from lloydformer.engines.cuda.batch import solve_batch
+
+        starts, (_, n, d) = starts.to(self.x.device), self.x.shape
+        rules, spans = self.rules, allowed_spans(self.x.dtype, d, n)
+        solved = solve_batch(self.x, starts, rules.tol, rules.max_iter, spans)
+        if solved is None:
+            self._check()
+            check_finite("init", starts)
+            return self.by_tensors.from_array(starts)
+        return BatchOutcome(*solved, trimmed=None)
+
+    def from_random_rows(self, n_clusters: int) -> BatchOutcome:
+        uniform = torch.from_numpy(self.rng.uniform(size=self.x.shape[:2])).to(self.x.device)
+        return self._from_rows(random_rows(torch.ones_like(uniform), n_clusters, uniform))
+
+    def from_seeds(self, draws: Float[Tensor, "b k trials"]) -> BatchOutcome:
+        """Solve from the seeds of greedy k-means++ that these draws from [0, 1) give."""
+        self._check()
+        return self._from_rows(kmeans_plusplus(self.by_tensors.data, draws))
+
+    def _from_rows(self, rows: Int[Tensor, "b k"]) -> BatchOutcome:
+        places = rows.unsqueeze(-1).expand(-1, -1, self.x.shape[2])
+        return self.from_array(self.x.gather(1, places))
+
+    def _check(self) -> None:
+        """Raise `ValueError` for values that are not finite or out of range."""
+        check_finite("points", self.x)
+        check_range("points", self.x, self.x.shape[1])

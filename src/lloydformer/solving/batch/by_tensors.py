@@ -1,27 +1,157 @@
-"""Many problems as tensors, on any device: every recipe that lowers."""
+"""Many problems as tensors (b, n, d), on any device: every recipe that lowers."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from lloydformer.engines.thread_pool import single_core_pool
-from lloydformer.numerics.directions import directions
-from lloydformer.numerics.origin import middle
-from lloydformer.plans.contract import Plan
-from lloydformer.solving.batch.outcome import BatchOutcome, joined
-from lloydformer.solving.batch.problems import TensorProblems
-from lloydformer.solving.batch.seeding import kmeans_plusplus, random_rows
-from lloydformer.solving.batch.steps import DenseProblems, assign, cost, own_distances
-from lloydformer.solving.best_seen import BestSeen
-from lloydformer.solving.loop import Loop
-from lloydformer.solving.rules import Rules
+from lloydformer.numerics.scaling import directions, middle
+from lloydformer.plans.assign import FarthestPoints
+from lloydformer.plans.contract import Plan, Step
+from lloydformer.solving.batch.steps import (
+    Assigned,
+    DenseProblems,
+    assign,
+    cost,
+    own_distances,
+    scores,
+)
+from lloydformer.solving.iterations import BestCenters, PlanLoop
+from lloydformer.solving.rules import Rules, is_better
 
+
+@dataclass(frozen=True)
+class BatchOutcome:
+    """The results of b problems, in float64.
+
+    trimmed: points that are left out; None in plans that do not trim.
+    """
+
+    centers: Float[Tensor, "b k d"]
+    labels: Int[Tensor, "b n"]
+    inertia: Float[Tensor, " b"]
+    n_iter: Int[Tensor, " b"]
+    trimmed: Bool[Tensor, "b n"] | None
+
+    def choose_better(self, other: "BatchOutcome") -> "BatchOutcome":
+        """Return for each problem the other outcome if it is better, else this one."""
+        wins = is_better(other.inertia, self.inertia)
+
+        def choose(a: Any, b: Any) -> Any:
+            if a is None:
+                return None
+            return torch.where(wins.view(-1, *[1] * (a.ndim - 1)), b, a)
+
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return BatchOutcome(*(choose(a, b) for a, b in pairs))
+
+
+def join_outcomes(parts: list[BatchOutcome]) -> BatchOutcome:
+    """Join the outcomes of neighbouring problems."""
+
+    def cat(column: Any) -> Any:
+        return None if column[0] is None else torch.cat(column)
+
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
+    return BatchOutcome(*(cat(column) for column in columns))
+
+
+@dataclass
+class TensorProblems:
+    """Problems in memory, with the labels of their last iteration."""
+
+    plan: Plan
+    data: DenseProblems
+    last: Assigned | None = field(default=None)
+
+    def step(self, centers: Float[Tensor, "b k d"], iteration: int) -> Step:
+        before = self.last
+        self.last = now = assign(self.plan, self.data, centers, iteration)
+        return Step(now.update, now.objective, self._count_changed(before, now))
+
+    def _count_changed(self, before: Assigned | None, now: Assigned) -> Int[Tensor, " b"]:
+        """Count points with weight whose label or trimming differs from the iteration before."""
+        there = self.data.weights > 0
+        if before is None:
+            return there.sum(dim=1)
+        differs = before.labels != now.labels
+        if before.trimmed is not None and now.trimmed is not None:
+            differs = differs | (before.trimmed != now.trimmed)
+        return (differs & there).sum(dim=1)
+
+    def farthest(self, centers: Float[Tensor, "b k d"], count: int) -> FarthestPoints:
+        assert self.last is not None
+        labels, weights = self.last.labels, self.data.weights
+        away = own_distances(self.data, centers, labels).masked_fill(weights <= 0, -1.0)
+        rows = away.sort(dim=1, descending=True, stable=True).indices[:, :count]
+        away, labels, weights = (v.gather(1, rows) for v in (away, labels, weights))
+        return FarthestPoints(away, rows, labels, self.data.take(rows), weights)
+
+    def only(self, active: Int[Tensor, " c"]) -> "TensorProblems":
+        last = self.last
+        assert last is not None
+        trimmed = None if last.trimmed is None else last.trimmed[active]
+        kept = Assigned(last.update, last.objective[active], last.labels[active], trimmed)
+        return TensorProblems(self.plan, self.data[active], kept)
+
+    def rows_of(self, centers: Float[Tensor, "b k d"]) -> Int[Tensor, "b k"] | None:
+        """Return the rows that these centers are; None if one of them is no row of its problem."""
+        squares = torch.linalg.vecdot(self.data.points, self.data.points).unsqueeze(-1)
+        rows = (scores(self.data, centers) + squares).argmin(dim=1)
+        return rows if torch.equal(self.data.take(rows), centers) else None
+
+
+def random_rows(
+    weights: Float[Tensor, "b n"], n_clusters: int, uniform: Float[Tensor, "b n"]
+) -> Int[Tensor, "b k"]:
+    """Draw k different rows of each problem in proportion to weight: the largest of u^(1/w)."""
+    keys = uniform.log() / weights  # u^(1/w), as a logarithm
+    keys = keys.clamp(min=torch.finfo(keys.dtype).min).masked_fill(weights == 0, -torch.inf)
+    return keys.topk(n_clusters, dim=1).indices
+
+
+def kmeans_plusplus(
+    problems: DenseProblems, draws: Float[Tensor, "b k trials"]
+) -> Int[Tensor, "b k"]:
+    """Return the rows of seeds by greedy k-means++: each is the best of some candidates.
+
+    draws: fractions in [0, 1) that the candidates are drawn by.
+    """
+    n, draws = problems.points.shape[1], draws.to(problems.points.device)
+    rows = _quantiles(problems.weights, draws[:, 0, :1])
+    nearest = _distances(problems, rows)[..., 0]
+    for j in range(1, draws.shape[1]):
+        masses = nearest * problems.weights
+        left = masses.sum(dim=1, keepdim=True) > 0  # else every point with weight is a seed already
+        masses = torch.where(left, masses, problems.weights)
+        candidates = _quantiles(masses, draws[:, j])  # (b, trials)
+        away = torch.minimum(_distances(problems, candidates), nearest.unsqueeze(-1))
+        best = (away * problems.weights.unsqueeze(-1)).sum(dim=1).argmin(dim=1)
+        rows = torch.cat([rows, candidates.gather(1, best[:, None])], dim=1)
+        nearest = away.gather(2, best[:, None, None].expand(-1, n, 1))[..., 0]
+    return rows
+
+
+def _quantiles(masses: Float[Tensor, "b n"], draws: Float[Tensor, "b t"]) -> Int[Tensor, "b t"]:
+    reached = masses.cumsum(dim=1)
+    whole = reached[:, -1:].contiguous()
+    last = torch.searchsorted(reached, whole)  # rounding must not lead beyond it
+    return torch.searchsorted(reached, draws * whole, right=True).minimum(last)
+
+
+def _distances(problems: DenseProblems, rows: Int[Tensor, "b t"]) -> Float[Tensor, "b n t"]:
+    squares = torch.linalg.vecdot(problems.points, problems.points).unsqueeze(-1)
+    return (scores(problems, problems.take(rows)) + squares).clamp(min=0)
+
+
+# Scores of a group of problems that one thread holds at a time: 512 KiB in float64, which stays in
+# the cache of a core. Chosen by hand.
 _SCORES = 1 << 16
-"""Scores of a group of problems that one thread holds at a time."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +195,7 @@ class ByTensors:
         return self._from(self.data.take(random_rows(self.weights, n_clusters, uniform)))
 
     def from_seeds(self, draws: Float[Tensor, "b k trials"]) -> BatchOutcome:
-        """From the seeds of greedy k-means++ that these draws from [0, 1) give."""
+        """Solve from the seeds of greedy k-means++ that these draws from [0, 1) give."""
         return self._from(self.data.take(kmeans_plusplus(self.data, draws)))
 
     def _from(self, starts: Tensor) -> BatchOutcome:
@@ -75,22 +205,23 @@ class ByTensors:
         groups = torch.split(torch.arange(b, device=starts.device), size)
         with single_core_pool(torch.get_num_threads()) as pool:
             parts = pool.map(lambda chosen: self._solve(starts, chosen), groups)
-            found = joined(list(parts))
-        return replace(found, centers=found.centers + self.origin.double().unsqueeze(1))
+            outcome = join_outcomes(list(parts))
+        return replace(outcome, centers=outcome.centers + self.origin.double().unsqueeze(1))
 
     def _solve(self, starts: Tensor, chosen: Tensor) -> BatchOutcome:
         data, start = self.data[chosen], starts[chosen]
         problems = TensorProblems(self.plan, data)
-        best = BestSeen(start, problems.rows_of(start)) if self.plan.draws else None
+        best = BestCenters(start, problems.rows_of(start)) if self.plan.draws_centers else None
         tolerance = self._tolerance[chosen.cpu().numpy()]
-        loop = Loop(self.plan, problems, self.rules, tolerance, start, best=best)
-        loop.run()
-        last = self._finished(data, loop.centers, loop.n_iter)
+        loop = PlanLoop(self.plan, problems, self.rules, tolerance, start, best=best)
+        while not loop.done:
+            loop.advance()
+        last = self._finish(data, loop.centers, loop.n_iter)
         if best is None:
             return last
-        return last.or_better(self._finished(data, best.centers, loop.n_iter))
+        return last.choose_better(self._finish(data, best.centers, loop.n_iter))
 
-    def _finished(self, data: DenseProblems, centers: Tensor, n_iter: np.ndarray) -> BatchOutcome:
+    def _finish(self, data: DenseProblems, centers: Tensor, n_iter: np.ndarray) -> BatchOutcome:
         """Label the points by the last centers."""
         last = assign(self.plan, data, centers, 0)
         away = own_distances(data, centers, last.labels)

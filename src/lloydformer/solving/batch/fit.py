@@ -12,15 +12,18 @@ from torch import Tensor
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.numerics.checks import as_rows, check_count, check_finite, check_range
-from lloydformer.numerics.units import in_units, too_heavy
+from lloydformer.numerics.scaling import in_units, overflow_error
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
-from lloydformer.solving.batch.by_cuda import ByCuda, known_on_gpu
-from lloydformer.solving.batch.by_kernels import ByKernels, known
-from lloydformer.solving.batch.by_tensors import ByTensors
-from lloydformer.solving.batch.outcome import BatchOutcome
+from lloydformer.solving.batch.by_kernels import (
+    ByCuda,
+    ByKernels,
+    has_cpu_kernel,
+    has_gpu_kernel,
+)
+from lloydformer.solving.batch.by_tensors import BatchOutcome, ByTensors
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.seeding.plusplus import n_trials
+from lloydformer.solving.seeding import n_trials
 
 Solver = ByCuda | ByKernels | ByTensors
 
@@ -137,7 +140,7 @@ def fit_batch(
         raise ValueError(f"recipe: found {recipe!r}; pass one such as lf.recipes.trimmed()")
     plan, rng = _lloyd() if recipe is None else lower(recipe), check_random_state(random_state)
     plain = mask is None and sample_weight is None
-    by_cuda = plain and known_on_gpu(plan, x, n_clusters)
+    by_cuda = plain and has_gpu_kernel(plan, x, n_clusters)
     if not by_cuda:  # its kernel looks at the values itself
         check_finite("points", x)
         if not plan.directions:
@@ -148,7 +151,7 @@ def fit_batch(
     problems: Solver
     if by_cuda:
         problems = ByCuda(plan, x, rules, rng, seeds)
-    elif known(plan, x):
+    elif has_cpu_kernel(plan, x):
         problems = ByKernels(plan, x, weights, rules, rng)
     else:
         ones = torch.ones(x.shape[:2], dtype=torch.float64, device=x.device)
@@ -156,8 +159,8 @@ def fit_batch(
         problems = ByTensors(plan, x, known_weights, rules, rng, seeds, unit)
     best: BatchOutcome | None = None
     for _ in range(1 if not isinstance(init, str) else check_count("n_init", n_init)):
-        found = _found(problems, init, n_clusters)
-        best = found if best is None else best.or_better(found)
+        outcome = _solve(problems, init, n_clusters)
+        best = outcome if best is None else best.choose_better(outcome)
     assert best is not None
     if unit is not None:
         best = replace(best, inertia=_in_given_units(best.inertia, unit))
@@ -169,7 +172,7 @@ def _lloyd() -> Plan:
     return lower(recipes.lloyd())
 
 
-def _found(problems: Solver, init: Any, n_clusters: int) -> BatchOutcome:
+def _solve(problems: Solver, init: Any, n_clusters: int) -> BatchOutcome:
     """Solve the problems from one kind of start."""
     b, _, d = problems.x.shape
     if not isinstance(init, str):
@@ -193,7 +196,7 @@ def _found(problems: Solver, init: Any, n_clusters: int) -> BatchOutcome:
 def _weights(
     x: Tensor, mask: Any, sample_weight: Any, n_clusters: int
 ) -> tuple[Tensor | None, Tensor | None]:
-    """Weights in float64, 0 where a point is masked; None if all points count the same.
+    """Return weights in float64, 0 where a point is masked; None if all points count the same.
 
     Given weights of each problem are divided by a power of two; these powers, (b,), come second.
     """
@@ -219,7 +222,7 @@ def _in_given_units(inertia: Tensor, unit: Tensor) -> Tensor:
     """The inertia of each problem, (b,), for weights as they were given."""
     given = inertia * unit.to(inertia.device)
     if not bool(given.isfinite().all()):
-        raise too_heavy(unit.max().item())
+        raise overflow_error(unit.max().item())
     return given
 
 

@@ -7,15 +7,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from lloydformer.numerics.clusters import LOWEST, log_shares, scaled_shares
 from lloydformer.numerics.noise import gumbel
-from lloydformer.numerics.shares import LOWEST, log_shares, scaled_shares
-from lloydformer.plans.contract import Placed, Plan, Sums
+from lloydformer.plans.contract import NewCenters, Plan, Sums
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.medoids import MedoidsPlan
 from lloydformer.plans.robust import RobustPlan
-from lloydformer.plans.selection import holding
 from lloydformer.plans.soft import SoftPlan
-from lloydformer.plans.trimmed import TrimmedPlan
+from lloydformer.plans.trimmed import TrimmedPlan, target_masses
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class DenseProblems:
 class Assigned:
     """One iteration: the update, its objective (b,), labels (b, n), and trimmed points (b, n)."""
 
-    update: Sums | Placed
+    update: Sums | NewCenters
     objective: Float[Tensor, " b"]
     labels: Int[Tensor, "b n"]
     trimmed: Bool[Tensor, "b n"] | None = None
@@ -116,7 +115,7 @@ def _trimmed(
     own = _members(labels, problems.weights, centers.shape[1])  # (b, n, k)
     ordered, order = distances.sort(dim=-1)
     reached = own.gather(1, order.unsqueeze(-1).expand_as(own)).cumsum(dim=1)
-    count = (reached < holding(reached[:, -1:], plan.keep)).sum(dim=1)  # (b, k)
+    count = (reached < target_masses(reached[:, -1:], plan.keep)).sum(dim=1)  # (b, k)
     radius = ordered.gather(1, count.clamp(max=ordered.shape[1] - 1))
     trimmed = distances > radius.gather(1, labels)
     sums = _sums(problems, own * ~trimmed.unsqueeze(-1))
@@ -171,7 +170,7 @@ def _weighting(
     if plan.m is None:
         return weights
     most = (plan.m / unit)[:, None, None]
-    targets = holding(torch.minimum(masses.sum(dim=1, keepdim=True), most), 1.0)
+    targets = target_masses(torch.minimum(masses.sum(dim=1, keepdim=True), most), 1.0)
     count = (masses.cumsum(dim=1) < targets).sum(dim=1, keepdim=True)
     least = ordered.unsqueeze(-1).expand_as(own).gather(1, count.clamp(max=z.shape[1] - 1))
     return weights * (z.unsqueeze(-1) >= least)
@@ -195,4 +194,4 @@ def _medoids(
         perturbed = perturbed - 2 * plan.separation * strange.double()
     drawn = perturbed.argmax(dim=1)  # (b, k)
     objective = cost(plan, problems, own_distances(problems, centers, labels))
-    return Assigned(Placed(problems.take(drawn), drawn), objective, labels)
+    return Assigned(NewCenters(problems.take(drawn), drawn), objective, labels)

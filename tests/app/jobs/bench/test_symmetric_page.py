@@ -6,7 +6,7 @@ from pathlib import Path
 
 import lloydformer as lf
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 SCRIPT = runpy.run_path(str(ROOT / "benchmarks" / "symmetric_page.py"))
 PAGE = (ROOT / "docs" / "symmetric.md").read_text(encoding="utf-8")
 RESULT = json.loads((ROOT / "benchmarks/results/read_symmetric.json").read_text(encoding="utf-8"))
@@ -14,14 +14,14 @@ ROWS = RESULT["rows"]
 
 
 def test_every_table_of_the_page_is_the_one_of_the_result():
-    assert SCRIPT["filled"](PAGE, RESULT) == PAGE, "run: python benchmarks/symmetric_page.py"
+    assert SCRIPT["fill_tables"](PAGE, RESULT) == PAGE, "run: python benchmarks/symmetric_page.py"
     assert sorted(SCRIPT["places"](PAGE)) == ["centers", "experiments", "looks", "numbers"]
 
 
 def test_another_number_makes_another_page():
     changed = json.loads(json.dumps(RESULT))
     changed["rows"]["Lloyd"]["paper"]["log_objective"] = 9.8765
-    assert "| Lloyd | 9.877 |" in SCRIPT["filled"](PAGE, changed)
+    assert "| Lloyd | 9.877 |" in SCRIPT["fill_tables"](PAGE, changed)
 
 
 def excess(name, which="paper", kind="excess"):
@@ -39,8 +39,10 @@ def steps():
 
 
 def test_several_temperatures_are_the_heart_of_it():
-    for name in ("all heads as sharp as the sharpest",
-                 "strides of the two soft heads given to the sharpest"):  # fmt: skip
+    for name in (
+        "all heads as sharp as the sharpest",
+        "strides of the two soft heads given to the sharpest",
+    ):
         assert min(lost(name, which) for which in ("paper", "many")) > 0.5
     for which in ("paper", "many", "real"):
         assert lost("all heads as soft as the softest", which) > 1

@@ -4,10 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lloydformer.jobs.fit.job import FitJob
-from lloydformer.jobs.fit.outputs import FitOutputs
-from lloydformer.jobs.fit.request import FitRequest
-from lloydformer.jobs.fit.settings import FitSettings
+from lloydformer.app.jobs.fit.job import FitJob
+from lloydformer.app.jobs.fit.settings import FitSettings
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -50,12 +48,8 @@ def fitted(tmp_path, monkeypatch):
 
     def run(frame, scale, clusters="3"):
         frame.to_csv("p.csv", index=False)
-        request = FitRequest(
-            "p.csv", FitSettings(options={"random_state": 0}), clusters, scale=scale
-        )
-        job = FitJob(request, FitOutputs(tmp_path / "out"))
-        job.fit(job.read())
-        return job
+        job = FitJob(FitSettings(data="p.csv", clusters=clusters, scale=scale))
+        return job.fit(*job.read())
 
     return run
 
@@ -63,7 +57,7 @@ def fitted(tmp_path, monkeypatch):
 @pytest.mark.parametrize("case", CASES)
 def test_advice(fitted, case):
     frame, scale, wanted = CASES[case]
-    found = fitted(frame, scale).runs.advice
+    found = fitted(frame, scale).advice
     assert len(found) == len(wanted), found
     assert all(words in line for words, line in zip(wanted, found, strict=True)), found
 
@@ -72,8 +66,8 @@ def test_the_row_of_an_outlier_is_that_of_the_file(fitted):
     frame = FAR.copy()
     frame.loc[3, "a"] = np.nan
     frame.to_csv("p.csv", index=False)
-    assert "(row 301)" in fitted(FAR, None).runs.advice[0]
+    assert "(row 301)" in fitted(FAR, None).advice[0]
 
 
 def test_a_range_speaks_of_the_best(fitted):
-    assert "the best silhouette is" in fitted(NOISE, None, "2:4").runs.advice[0]
+    assert "the best silhouette is" in fitted(NOISE, None, "2:4").advice[0]

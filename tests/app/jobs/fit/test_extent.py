@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import lloydformer as lf
+from lloydformer.app.jobs.fit.selection import fit_numbers
+from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.data import blocks as blocks_module
-from lloydformer.jobs.fit.runs import FitRuns
-from lloydformer.jobs.fit.settings import FitSettings
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 
@@ -16,19 +16,19 @@ def calls(monkeypatch):
     """The tensors whose extent was computed."""
     seen = []
 
-    def counted(points, extent=blocks_module.extent):
+    def counted(points, column_min_max=blocks_module.column_min_max):
         seen.append(points)
-        return extent(points)
+        return column_min_max(points)
 
-    monkeypatch.setattr(blocks_module, "extent", counted)
+    monkeypatch.setattr(blocks_module, "column_min_max", counted)
     return seen
 
 
 @pytest.mark.parametrize("algorithm", ["kmeans", "trimmed", "spherical", "medoids"])
 def test_the_extent_is_computed_once_for_all_k(calls, algorithm):
-    runs = FitRuns(FitSettings(algorithm, {"max_iter": 3}))
-    runs.fit_each(lf.data.open(X), range(2, 21))
-    assert [run.k for run in runs.done] == list(range(2, 21))
+    settings = FitSettings(data="-", algorithm=algorithm, max_iter=3)
+    result = fit_numbers(settings, lf.data.open(X), range(2, 21))
+    assert [run.k for run in result.runs] == list(range(2, 21))
     assert len(calls) == 1
 
 

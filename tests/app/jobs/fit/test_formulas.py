@@ -11,15 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lloydformer as lf
-from lloydformer.data.files import open_file
-from lloydformer.data.spreadsheet_names import guarded, unguarded
+from lloydformer.app.jobs.fit.job import FitJob
+from lloydformer.app.jobs.fit.outputs import notes_on_names, write_centers
+from lloydformer.app.jobs.fit.settings import FitSettings, PredictSettings
+from lloydformer.app.jobs.predict import PredictJob
+from lloydformer.data.csv_format import escape_formula, unescape_formula
+from lloydformer.data.sources import open_file
 from lloydformer.data.table_options import TableOptions
 from lloydformer.estimators.base import Clusterer
-from lloydformer.jobs.fit.job import FitJob
-from lloydformer.jobs.fit.outputs import FitOutputs, notes_on_names, write_centers
-from lloydformer.jobs.fit.request import FitRequest
-from lloydformer.jobs.fit.settings import FitSettings
-from lloydformer.jobs.predict import PredictJob
 
 FORMULAS = ["=cmd()", "+1", "-x", "@sum", "\tcmd", "\rcmd", "\ncmd", "＝cmd()"]
 TEXTS = ["a", "a=b", "'a'", "1", "", " =x"]
@@ -28,19 +27,19 @@ NAMES = st.text("'=+-@\t\r\n＝ab, \"", max_size=6)
 
 @pytest.mark.parametrize("name", FORMULAS)
 def test_formulas_are_written_as_text(name):
-    assert guarded(name) == f"'{name}"
-    assert guarded(f"'{name}") == f"''{name}"
+    assert escape_formula(name) == f"'{name}"
+    assert escape_formula(f"'{name}") == f"''{name}"
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_other_names_are_written_as_they_are(name):
-    assert guarded(name) == unguarded(name) == name
+    assert escape_formula(name) == unescape_formula(name) == name
 
 
 @given(NAMES)
 def test_guarded_names_come_back_and_never_begin_a_formula(name):
-    assert unguarded(guarded(name)) == name
-    assert guarded(name)[:1] not in {formula[0] for formula in FORMULAS}
+    assert unescape_formula(escape_formula(name)) == name
+    assert escape_formula(name)[:1] not in {formula[0] for formula in FORMULAS}
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +56,10 @@ def centers_of(columns):
 @given(columns=st.lists(NAMES, min_size=1, max_size=4))
 def test_the_names_of_centers_are_read_back(path, columns):
     """Except for spaces around a name, which are never read."""
-    columns = [name if guarded(name) != name else name.strip() for name in columns]
+    columns = [name if escape_formula(name) != name else name.strip() for name in columns]
     columns = [f"{name}x" if name[-1:].isspace() else name for name in columns]
     write_centers(path, *centers_of(columns))
-    assert open_file(path, TableOptions())[0].names == ("cluster", "size", *columns)
+    assert open_file(path, TableOptions()).names == ("cluster", "size", *columns)
 
 
 def test_a_fit_with_formulas_as_names(tmp_path, monkeypatch):
@@ -68,8 +67,8 @@ def test_a_fit_with_formulas_as_names(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     names = ["=cmd()", "b", "'@x", "\rc"]
     pd.DataFrame(rng.normal(size=(30, 4)), columns=names).to_parquet("p.parquet")
-    job = FitJob(FitRequest("p.parquet", FitSettings(), "2"), FitOutputs(tmp_path / "out"))
-    summary = job.write(job.fit(job.read()))
+    job = FitJob(FitSettings(data="p.parquet", clusters="2", output=tmp_path / "out"))
+    summary = job.write(job.fit(*job.read()))
     with (tmp_path / "out" / "centers.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
     assert header == ["cluster", "size", "'=cmd()", "b", "''@x", "'\rc"]
@@ -84,8 +83,8 @@ def test_a_fit_with_formulas_as_names(tmp_path, monkeypatch):
         lf.data.open("out/centers.csv", columns=["'@x", "=cmd()"]).points,
         lf.KMeans.from_pretrained("out/model").cluster_centers_[:, [2, 0]],
     )
-    found = PredictJob(tmp_path / "out", "out/centers.csv", tmp_path / "labels.csv").run()
-    assert found.sizes == [1, 1]
+    settings = PredictSettings(model=tmp_path / "out", data="out/centers.csv")
+    assert PredictJob(settings).run().sizes == [1, 1]
 
 
 def test_nothing_is_noted_of_ordinary_names():

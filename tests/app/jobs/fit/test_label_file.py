@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from lloydformer.jobs.fit.assignment import Assignment
-from lloydformer.jobs.fit.label_file import write_labels
+from lloydformer.app.jobs.fit.label_file import write_labels
+from lloydformer.app.jobs.fit.result import Assignment
 
 
 def written(distances, path):

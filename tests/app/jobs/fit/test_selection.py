@@ -6,9 +6,8 @@ import sklearn.metrics
 import torch
 
 import lloydformer as lf
-from lloydformer.jobs.fit.runs import FitRuns
-from lloydformer.jobs.fit.selection import calinski_harabasz
-from lloydformer.jobs.fit.settings import CRITERIA, FitSettings
+from lloydformer.app.jobs.fit.selection import calinski_harabasz, fit_numbers
+from lloydformer.app.jobs.fit.settings import CRITERIA, FitSettings
 
 RNG = np.random.default_rng(0)
 MIDDLES = np.array([[0, 0], [9, 0], [0, 9], [9, 9.0]])
@@ -28,17 +27,17 @@ CASES = [
 @pytest.mark.parametrize(("algorithm", "criterion"), CASES)
 def test_planted_clusters_are_counted(algorithm, criterion):
     points = X if algorithm != "spherical" else np.hstack([np.cos(ANGLES), np.sin(ANGLES)])
-    runs = FitRuns(FitSettings(algorithm, {"random_state": 0, "n_init": 3}), select=criterion)
-    result = runs.fit_each(lf.data.open(points), range(2, 7))
+    settings = FitSettings(data="-", algorithm=algorithm, n_init=3, select=criterion)
+    result = fit_numbers(settings, lf.data.open(points), range(2, 7))
     assert result.n_clusters == 4
-    assert [run.k for run in runs.done] == [2, 3, 4, 5, 6]
-    assert all(run.criterion == criterion and run.value is not None for run in runs.done)
-    assert (criterion in runs.done[0].as_dict()) or criterion == "silhouette"
+    assert [run.k for run in result.runs] == [2, 3, 4, 5, 6]
+    assert all(run.criterion == criterion and run.value is not None for run in result.runs)
+    assert (criterion in result.runs[0].as_dict()) or criterion == "silhouette"
 
 
 def test_the_gap_finds_no_clusters_in_noise():
-    runs = FitRuns(FitSettings(options={"random_state": 0}), select="gap")
-    assert runs.fit_each(lf.data.open(RNG.random(size=(300, 3))), range(1, 6)).n_clusters == 1
+    noise = lf.data.open(RNG.random(size=(300, 3)))
+    assert fit_numbers(FitSettings(data="-", select="gap"), noise, range(1, 6)).n_clusters == 1
 
 
 def test_calinski_harabasz_equals_that_of_scikit_learn():
@@ -50,6 +49,6 @@ def test_calinski_harabasz_equals_that_of_scikit_learn():
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_more_clusters_than_distinct_points(criterion):
-    runs = FitRuns(FitSettings(options={"random_state": 0}), select=criterion)
-    same = np.repeat(MIDDLES, 3, axis=0)
-    assert runs.fit_each(lf.data.open(same), range(1, 13)).n_clusters >= 1
+    same = lf.data.open(np.repeat(MIDDLES, 3, axis=0))
+    settings = FitSettings(data="-", select=criterion)
+    assert fit_numbers(settings, same, range(1, 13)).n_clusters >= 1

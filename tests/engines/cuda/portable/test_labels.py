@@ -15,9 +15,9 @@ import triton.language as tl
 from portable_problems import Sizes, Truth
 from triton_interpreter import DEVICE
 
-from lloydformer.engines.cuda.portable.assign import score_error
+from lloydformer.engines.cuda.lloyd_state import LloydState
+from lloydformer.engines.cuda.portable.labels import bound_score_error
 from lloydformer.engines.cuda.portable.lloyd import PortableLloyd
-from lloydformer.engines.cuda.work import Work
 
 
 @pytest.mark.parametrize(
@@ -27,13 +27,14 @@ from lloydformer.engines.cuda.work import Work
 )
 def test_copies_and_the_errors_that_were_made(sizes):
     points = sizes.points()
-    lloyd = PortableLloyd(points, sizes.work(points))
+    arrays = PortableLloyd(points, sizes.state(points))._arguments
     scaled = (points.rows - points.origin).double() * points.half_unit
     assert scaled.abs().max() <= 2**15
-    copy = lloyd._half[:, : sizes.d]
+    copy = arrays["half"][:, : sizes.d]
     assert torch.equal(copy, scaled.half())
-    assert lloyd._half[:, sizes.d :].count_nonzero() == 0
-    for found, rows in ((lloyd._norms, scaled), (lloyd._residuals, scaled - copy.double())):
+    assert arrays["half"][:, sizes.d :].count_nonzero() == 0
+    residuals = scaled - copy.double()
+    for found, rows in ((arrays["norms"], scaled), (arrays["residuals"], residuals)):
         excess = found.double() / rows.norm(dim=1)
         assert excess.min() > 1 + 1e-7
         assert excess.max() < 1 + 2e-6
@@ -45,12 +46,12 @@ def queued(x: np.ndarray, centers: np.ndarray) -> tuple[int, int]:
     points = sizes.points()
     points.rows.copy_(torch.from_numpy(x))
     points = dataclasses.replace(points, reach=float(abs(x).max()))
-    work = Work.empty(points, len(centers))
-    work.begin(torch.from_numpy(centers), 0.0)
-    lloyd = PortableLloyd(points, work)
+    state = LloydState.allocate(points, len(centers))
+    state.begin(torch.from_numpy(centers), 0.0)
+    lloyd = PortableLloyd(points, state)
     lloyd.assign()
-    assert work.assigned.tolist() == Truth(points, centers).squares().argmin(1).tolist()
-    few, many, _ = lloyd._queued.tolist()
+    assert state.assigned.tolist() == Truth(points, centers).squares().argmin(1).tolist()
+    few, many, _ = lloyd._arguments["queued"].tolist()
     return few, many
 
 
@@ -101,7 +102,7 @@ def test_data_far_from_its_origin_are_decided_in_float64():
 @triton.jit
 def bounds(norms, residuals, center, found, padded, TILE: tl.constexpr):
     norm, residual = tl.load(norms), tl.load(residuals)
-    error = score_error(norm, residual, tl.load(center), tl.load(center + 1), padded, TILE)
+    error = bound_score_error(norm, residual, tl.load(center), tl.load(center + 1), padded, TILE)
     tl.store(found, error)
 
 

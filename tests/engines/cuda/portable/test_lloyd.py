@@ -9,9 +9,9 @@ pytest.importorskip("triton", reason="needs Triton: pip install lloydformer[gpu-
 from portable_problems import Sizes, Truth
 from triton_interpreter import DEVICE
 
-from lloydformer.engines.cuda.points import Points
+from lloydformer.engines.cuda.lloyd_state import EMPTY, RUNNING, SETTLED, LloydState
+from lloydformer.engines.cuda.points import DevicePoints
 from lloydformer.engines.cuda.portable.lloyd import PortableLloyd
-from lloydformer.engines.cuda.work import EMPTY, GOING, SETTLED, Work
 
 WIDE = torch.float64
 PROBLEMS = {
@@ -36,14 +36,14 @@ PROBLEMS = {
 
 def start(sizes: Sizes, **settings):
     points = sizes.points()
-    work = sizes.work(points, **settings)
-    truth = Truth(points, work.centers.cpu().numpy().copy(), sizes.directions)
-    return points, work, truth, PortableLloyd(points, work)
+    state = sizes.state(points, **settings)
+    truth = Truth(points, state.centers.cpu().numpy().copy(), sizes.directions)
+    return points, state, truth, PortableLloyd(points, state)
 
 
 PARTS = (
     "centers",
-    "seen",
+    "rounded",
     "assigned",
     "sums",
     "masses",
@@ -54,38 +54,38 @@ PARTS = (
 )
 
 
-def state(work: Work) -> dict[str, torch.Tensor]:
-    return {name: getattr(work, name).clone() for name in PARTS}
+def snapshot(state: LloydState) -> dict[str, torch.Tensor]:
+    return {name: getattr(state, name).clone() for name in PARTS}
 
 
-def differing(before: dict[str, torch.Tensor], work: Work) -> set[str]:
-    return {name for name, value in state(work).items() if not torch.equal(value, before[name])}
+def differing(before: dict[str, torch.Tensor], state: LloydState) -> set[str]:
+    return {name for name, value in snapshot(state).items() if not torch.equal(value, before[name])}
 
 
 @pytest.mark.parametrize("sizes", PROBLEMS.values(), ids=PROBLEMS)
 def test_iterations_are_those_of_float64(sizes):
-    points, work, truth, lloyd = start(sizes)
+    points, state, truth, lloyd = start(sizes)
     if sizes.whole_numbers:
         unlike = np.unique(truth.x, axis=0)[: sizes.k]
         truth.centers = np.resize(unlike, (sizes.k, sizes.d))
-        work.begin(torch.from_numpy(truth.centers), 0.0)
+        state.begin(torch.from_numpy(truth.centers), 0.0)
     for iteration in range(2):
         objective, shift, changed = truth.step()
         lloyd.step()
-        assert work.assigned.tolist() == truth.labels.tolist()
-        assert work.sums.tolist() == truth.sums.tolist()
-        assert work.masses.tolist() == truth.masses.tolist()
+        assert state.assigned.tolist() == truth.labels.tolist()
+        assert state.sums.tolist() == truth.sums.tolist()
+        assert state.masses.tolist() == truth.masses.tolist()
         if min(truth.masses) == 0:
-            assert work.status[:2].tolist() == [EMPTY, iteration]
+            assert state.status[:2].tolist() == [EMPTY, iteration]
             return
         unit = points.reach**2 * points.heaviest * points.n_rows
-        found = work.record[iteration].cpu().numpy() / [unit, unit, 1, 1]
+        found = state.record[iteration].cpu().numpy() / [unit, unit, 1, 1]
         assert found == pytest.approx([objective / unit, shift / unit, changed, 0], abs=1e-13)
-        assert work.centers.cpu().numpy() == pytest.approx(truth.centers, rel=1e-14)
-        truth.centers = work.centers.cpu().numpy().copy()
-        assert torch.equal(work.seen, work.centers.to(sizes.dtype))
+        assert state.centers.cpu().numpy() == pytest.approx(truth.centers, rel=1e-14)
+        truth.centers = state.centers.cpu().numpy().copy()
+        assert torch.equal(state.rounded, state.centers.to(sizes.dtype))
         settled = changed == 0 or shift <= 0
-        assert work.status[:2].tolist() == [SETTLED if settled else GOING, iteration + 1]
+        assert state.status[:2].tolist() == [SETTLED if settled else RUNNING, iteration + 1]
         if settled:
             return
 
@@ -94,7 +94,7 @@ def test_most_problems_have_no_empty_cluster():
     emptied = []
     for name, sizes in PROBLEMS.items():
         points = sizes.points()
-        truth = Truth(points, sizes.work(points).centers.cpu().numpy().copy(), sizes.directions)
+        truth = Truth(points, sizes.state(points).centers.cpu().numpy().copy(), sizes.directions)
         truth.step()
         emptied += [name] if min(truth.masses) == 0 else []
     assert set(emptied) <= {"ties", "ties of many centers", "a center each"}
@@ -102,40 +102,40 @@ def test_most_problems_have_no_empty_cluster():
 
 def test_an_empty_cluster_stops_and_no_center_moves():
     sizes = Sizes(65, 3, 5)
-    _, work, _, lloyd = start(sizes)
-    centers = work.centers.clone()
+    _, state, _, lloyd = start(sizes)
+    centers = state.centers.clone()
     centers[3] = centers[1]  # the first of equal centers gets all points
-    work.begin(centers, 0.0)
-    before = state(work)
+    state.begin(centers, 0.0)
+    before = snapshot(state)
     lloyd.step()
-    assert work.status[:2].tolist() == [EMPTY, 0]
-    assert work.masses[3].item() == 0
-    assert differing(before, work) == {"assigned", "sums", "masses", "changed", "status"}
-    stopped = state(work)
-    work.seen.mul_(2)
+    assert state.status[:2].tolist() == [EMPTY, 0]
+    assert state.masses[3].item() == 0
+    assert differing(before, state) == {"assigned", "sums", "masses", "changed", "status"}
+    stopped = snapshot(state)
+    state.rounded.mul_(2)
     lloyd.step()
-    assert differing(stopped, work) == {"seen"}
+    assert differing(stopped, state) == {"rounded"}
 
 
 def test_iterations_settle_and_then_nothing_changes():
-    _, work, truth, lloyd = start(Sizes(65, 2, 2))
+    _, state, truth, lloyd = start(Sizes(65, 2, 2))
     n_iter = 0
     while truth.step()[2] > 0:
         n_iter += 1
     for _ in range(n_iter + 1):
         lloyd.step()
-    assert work.status[:2].tolist() == [SETTLED, n_iter + 1]
-    assert work.record[: n_iter + 2, 2].cpu().ne(0).tolist() == [True] * n_iter + [False] * 2
-    settled = state(work)
+    assert state.status[:2].tolist() == [SETTLED, n_iter + 1]
+    assert state.record[: n_iter + 2, 2].cpu().ne(0).tolist() == [True] * n_iter + [False] * 2
+    settled = snapshot(state)
     lloyd.step()
-    assert differing(settled, work) == set()
+    assert differing(settled, state) == set()
 
 
 def test_a_shift_within_the_tolerance_settles():
-    for tolerance, status in ((0.0, GOING), (1e6, SETTLED)):
-        _, work, _, lloyd = start(Sizes(65, 3, 5), tolerance=tolerance)
+    for tolerance, status in ((0.0, RUNNING), (1e6, SETTLED)):
+        _, state, _, lloyd = start(Sizes(65, 3, 5), tolerance=tolerance)
         lloyd.step()
-        assert work.status[:2].tolist() == [status, 1]
+        assert state.status[:2].tolist() == [status, 1]
 
 
 @pytest.mark.parametrize("sizes", [Sizes(130, 12, 5, weighted=True), Sizes(130, 40, 33)])
@@ -145,49 +145,49 @@ def test_the_same_bits_twice(sizes):
     for _ in range(2):
         lloyd.step()
         again.step()
-    assert differing(state(first), second) == set()
+    assert differing(snapshot(first), second) == set()
 
 
 @pytest.mark.parametrize("sizes", [Sizes(65, 3, 5, weighted=True), Sizes(65, 40, 33)])
 def test_assign_leaves_the_centers_and_new_centers_move_the_sums(sizes):
-    _, work, truth, lloyd = start(sizes)
-    before = state(work)
+    _, state, truth, lloyd = start(sizes)
+    before = snapshot(state)
     lloyd.assign()
     truth.step()
-    assert differing(before, work) == {"assigned", "sums", "masses", "changed"}
+    assert differing(before, state) == {"assigned", "sums", "masses", "changed"}
     truth.centers = truth.x[-sizes.k :].copy()
-    work.begin(torch.from_numpy(truth.centers), 0.0)
+    state.begin(torch.from_numpy(truth.centers), 0.0)
     lloyd.assign()
     changed = truth.step()[2]
-    assert work.changed.tolist() == [changed]
-    assert work.assigned.tolist() == truth.labels.tolist()
-    assert work.sums.tolist() == truth.sums.tolist()
-    assert work.masses.tolist() == truth.masses.tolist()
+    assert state.changed.tolist() == [changed]
+    assert state.assigned.tolist() == truth.labels.tolist()
+    assert state.sums.tolist() == truth.sums.tolist()
+    assert state.masses.tolist() == truth.masses.tolist()
 
 
 def test_rows_of_weight_0_get_a_label_and_are_not_counted():
     rows = torch.tensor([[0.0], [1.0], [10.0], [11.0]], device=DEVICE)
     weights = torch.tensor([1.0, 0.0, 0.5, 0.0], dtype=WIDE, device=DEVICE)
-    points = Points(rows, torch.zeros(1, device=DEVICE), weights, 11.0)
-    work = Work.empty(points, 2)
-    work.begin(torch.tensor([[0.0], [9.0]]), 0.0)
-    lloyd = PortableLloyd(points, work)
+    points = DevicePoints(rows, torch.zeros(1, device=DEVICE), weights, 11.0)
+    state = LloydState.allocate(points, 2)
+    state.begin(torch.tensor([[0.0], [9.0]]), 0.0)
+    lloyd = PortableLloyd(points, state)
     lloyd.step()
-    assert work.assigned.tolist() == [0, 0, 1, 1]
-    assert work.record[0].tolist() == [0.5 * 81 - 2 * 5 * 9, 1, 2, 0]
-    assert work.centers.tolist() == [[0], [10]]
+    assert state.assigned.tolist() == [0, 0, 1, 1]
+    assert state.record[0].tolist() == [0.5 * 81 - 2 * 5 * 9, 1, 2, 0]
+    assert state.centers.tolist() == [[0], [10]]
     lloyd.step()
-    assert work.status[:2].tolist() == [SETTLED, 2]
+    assert state.status[:2].tolist() == [SETTLED, 2]
 
 
 def test_a_direction_without_a_sum_stays():
     rows = torch.tensor([[1.0, 0.0], [-1.0, 0.0]], device=DEVICE)
-    points = Points(rows, torch.zeros(2, device=DEVICE), None, 1.0)
-    work = Work.empty(points, 1, directions=True)
-    work.begin(torch.tensor([[0.0, 1.0]]), 0.0)
-    PortableLloyd(points, work).step()
-    assert work.centers.tolist() == [[0, 1]]
-    assert work.status[:2].tolist() == [SETTLED, 1]
+    points = DevicePoints(rows, torch.zeros(2, device=DEVICE), None, 1.0)
+    state = LloydState.allocate(points, 1, directions=True)
+    state.begin(torch.tensor([[0.0, 1.0]]), 0.0)
+    PortableLloyd(points, state).step()
+    assert state.centers.tolist() == [[0, 1]]
+    assert state.status[:2].tolist() == [SETTLED, 1]
 
 
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
@@ -195,12 +195,12 @@ def test_a_direction_without_a_sum_stays():
 @pytest.mark.parametrize("k", [1, 17])
 def test_centers_out_of_the_range_of_float16(k, far):
     sizes = Sizes(33, 3, k)
-    points, work, truth, lloyd = start(sizes)
+    points, state, truth, lloyd = start(sizes)
     assert points.half_unit == 2**13
     truth.centers[0] = far
-    work.begin(torch.from_numpy(truth.centers), 0.0)
+    state.begin(torch.from_numpy(truth.centers), 0.0)
     lloyd.assign()
-    assert work.assigned.tolist() == truth.squares().argmin(1).tolist()
+    assert state.assigned.tolist() == truth.squares().argmin(1).tolist()
 
 
 @pytest.mark.parametrize(
@@ -214,12 +214,12 @@ def test_centers_out_of_the_range_of_float16(k, far):
     ids=str,
 )
 def test_measure(sizes):
-    _, work, truth, lloyd = start(sizes)
-    work.status.fill_(SETTLED)
-    before = state(work)
+    _, state, truth, lloyd = start(sizes)
+    state.status.fill_(SETTLED)
+    before = snapshot(state)
     distances = torch.empty(sizes.n, dtype=sizes.dtype, device=DEVICE)
-    labels, total, masses = lloyd.measure(distances)
-    assert differing(before, work) == set()
+    labels, total, masses = lloyd.label_and_measure(distances)
+    assert differing(before, state) == set()
     squares = truth.squares()
     assert labels.dtype == torch.int32
     assert labels.tolist() == squares.argmin(1).tolist()
@@ -233,6 +233,7 @@ def test_measure(sizes):
 
 def test_memory_for_a_point():
     sizes = Sizes(130, 40, 5)
-    _, _, _, lloyd = start(sizes)
-    of_points = [v for v in vars(lloyd).values() if isinstance(v, torch.Tensor) and len(v) == 130]
+    points, _, _, lloyd = start(sizes)
+    arrays = [v for v in lloyd._arguments.values() if isinstance(v, torch.Tensor)]
+    of_points = [v for v in arrays if len(v) == 130 and v is not points.rows]
     assert sum(v.nbytes for v in of_points) == 130 * (2 * 48 + 20)

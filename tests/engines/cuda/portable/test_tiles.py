@@ -12,7 +12,7 @@ import lloydformer
 
 pytest.importorskip("triton", reason="needs Triton: pip install lloydformer[gpu-test]")
 
-SCRIPT = Path(__file__).parents[2] / "support" / "compile_kernels.py"
+SCRIPT = Path(__file__).parents[3] / "support" / "compile_kernels.py"
 LIMITS = {80: 163, 86: 99, 89: 99, 90: 227, 100: 227}
 """Shared memory of a block by compute capability, in KB."""
 Compiled = tuple[str, str, str, int]

@@ -9,7 +9,7 @@ from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.symmetric import Fixed
-from lloydformer.verify.known import known_algorithm
+from lloydformer.paper.verify.known import known_algorithm
 
 PAIRED = [name for name in recipes.MAKERS if name not in ("relocating", "learned")]
 VARIANTS = {
@@ -42,9 +42,17 @@ def test_a_recipe_agrees(name):
 
 @pytest.mark.parametrize(
     "name",
-    some(VARIANTS, ("lloyd averaged", "spherical by layer norm", "soft", "trimmed averaged",
-                    "medoids within clusters")),
-)  # fmt: skip
+    some(
+        VARIANTS,
+        (
+            "lloyd averaged",
+            "spherical by layer norm",
+            "soft",
+            "trimmed averaged",
+            "medoids within clusters",
+        ),
+    ),
+)
 def test_a_variant_agrees(name):
     assert lf.check(VARIANTS[name], n_problems=1, seed=1)
 

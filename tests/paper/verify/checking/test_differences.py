@@ -16,8 +16,8 @@ from lloydformer.circuits.activations import Linear
 from lloydformer.circuits.projections import on
 from lloydformer.circuits.scores import Euclidean
 from lloydformer.circuits.subspaces import ASSIGNMENT, HALF, POSITION
-from lloydformer.verify.checking.snippet import snippet
-from lloydformer.verify.checking.trial import quiet
+from lloydformer.paper.verify.checking.differences import ignore_nan_warnings
+from lloydformer.paper.verify.checking.report import snippet
 
 LLOYD, TRIMMED, DOT = recipes.lloyd(), recipes.trimmed(), recipes.lloyd_dot()
 
@@ -38,34 +38,66 @@ def changed(recipe, slot, **parts):
 
 MISTAKES = {  # recipe, algorithm, kind, size of the small problem at most: points, features
     "farthest instead of nearest": (
-        changed(LLOYD, "encoder_cross", score=Farthest()), Lloyd(), "assignment", (2, 1)),
+        changed(LLOYD, "encoder_cross", score=Farthest()),
+        Lloyd(),
+        "assignment",
+        (2, 1),
+    ),
     "average ties against argmin": (recipes.lloyd("average"), Lloyd(), "assignment", (2, 1)),
     "argmin against average ties": (LLOYD, Lloyd("average"), "assignment", (2, 1)),
     "average ties on the sphere": (
-        recipes.spherical("rms", "average"), Spherical(), "assignment", (3, 6)),
+        recipes.spherical("rms", "average"),
+        Spherical(),
+        "assignment",
+        (3, 6),
+    ),
     "wrong temperature": (recipes.soft(1.0), Soft(1.1), "assignment", (2, 1)),
     "wrong sign of a value": (
-        changed(LLOYD, "decoder_cross", value=-on(POSITION)), Lloyd(), "center", (2, 1)),
+        changed(LLOYD, "decoder_cross", value=-on(POSITION)),
+        Lloyd(),
+        "center",
+        (2, 1),
+    ),
     "the old assignment stays": (
-        changed(LLOYD, "encoder_self", value=on(ASSIGNMENT)), Lloyd(), "center", (4, 2)),
+        changed(LLOYD, "encoder_self", value=on(ASSIGNMENT)),
+        Lloyd(),
+        "center",
+        (4, 2),
+    ),
     "the old center stays": (
-        changed(LLOYD, "decoder_self", value=on(POSITION)), Lloyd(), "center", (2, 1)),
+        changed(LLOYD, "decoder_self", value=on(POSITION)),
+        Lloyd(),
+        "center",
+        (2, 1),
+    ),
     "no separation": (
         changed(TRIMMED, "decoder_cross", query=on(POSITION), key=on(POSITION)),
-        Trimmed("first", 0.95), "weight", (2, 1)),
+        Trimmed("first", 0.95),
+        "weight",
+        (2, 1),
+    ),
     "too little separation": (recipes.robust(0.1, separation=0.5), None, "center", (2, 1)),
     "another fraction": (recipes.trimmed(0.9), Trimmed("first", 0.8), "weight", (6, 1)),
     "no norm": (recipes.spherical(), Lloyd(), "center", (3, 2)),
     "0/0 for an empty cluster": (
-        changed(LLOYD, "decoder_cross", activation=Linear()), Lloyd(), "center", (2, 1)),
-}  # fmt: skip
+        changed(LLOYD, "decoder_cross", activation=Linear()),
+        Lloyd(),
+        "center",
+        (2, 1),
+    ),
+}
 
 
+# Mistakes of every kind, in every part of a layer; `make test-all` plants the others as well.
 EVERY_KIND = (
-    "farthest instead of nearest", "average ties on the sphere", "wrong temperature",
-    "the old assignment stays", "no separation", "another fraction", "0/0 for an empty cluster",
-)  # fmt: skip
-"""Mistakes of every kind, in every part of a layer; `make test-all` plants the others as well."""
+    "farthest instead of nearest",
+    "average ties on the sphere",
+    "wrong temperature",
+    "the old assignment stays",
+    "no separation",
+    "another fraction",
+    "0/0 for an empty cluster",
+)
 
 
 @pytest.fixture(
@@ -95,10 +127,18 @@ def test_the_first_difference_is_the_first(found):
     layer = result.difference.layer
     if layer:
         trial = replace(result.difference.trial, n_layers=layer)
-        assert lf.check(
-            trial.recipe, trial.algorithm, n_layers=layer, n_problems=trial.drawn[1] + 1,
-            families=trial.problem.family,
-        ).outcomes[-1].difference is None  # fmt: skip
+        assert (
+            lf.check(
+                trial.recipe,
+                trial.algorithm,
+                n_layers=layer,
+                n_problems=trial.drawn[1] + 1,
+                families=trial.problem.family,
+            )
+            .outcomes[-1]
+            .difference
+            is None
+        )
 
 
 @pytest.mark.parametrize("which", ["difference", pytest.param("smallest", marks=pytest.mark.long)])
@@ -122,7 +162,7 @@ def by_circuit(shown):
     problem, t = shown.trial.problem, shown.layer
     circuit = lf.Circuit(shown.trial.recipe, problem.points.shape[1], len(problem.centers))
     name = f"layers.{t}.decoder_cross.attention"
-    with quiet():
+    with ignore_nan_warnings():
         trace = circuit(problem.points, problem.centers, t + 1, keep=name, seed=shown.trial.seed)
     arrays = trace.assignments[t], trace[name], trace.centers[t + 1]
     return picked(shown, *(a.numpy() for a in arrays))
@@ -145,7 +185,7 @@ def test_the_small_problem_is_small(found):
 def test_the_code_runs_both_on_the_small_problem(found):
     result, kind, _ = found
     names = {"recipe": result.recipe, "algorithm": result.outcomes[0].trial.algorithm.algorithm}
-    with contextlib.redirect_stdout(io.StringIO()) as printed, quiet():
+    with contextlib.redirect_stdout(io.StringIO()) as printed, ignore_nan_warnings():
         exec(result.snippet, names)
     np.testing.assert_array_equal(names["points"], result.smallest.trial.problem.points)
     np.testing.assert_array_equal(names["centers"], result.smallest.trial.problem.centers)
@@ -164,7 +204,7 @@ def test_code_of_a_large_problem_has_all_digits_and_layers(found):
     result, *_ = found
     trial = result.difference.trial
     names = {"recipe": trial.recipe, "algorithm": trial.algorithm.algorithm}
-    with contextlib.redirect_stdout(io.StringIO()), quiet():
+    with contextlib.redirect_stdout(io.StringIO()), ignore_nan_warnings():
         exec(snippet(result.difference, known=False), names)
     np.testing.assert_array_equal(names["points"], trial.problem.points)
     np.testing.assert_array_equal(names["centers"], trial.problem.centers)
@@ -246,5 +286,8 @@ def test_json_holds_what_is_not_a_number():
     assert values["deviation"] is None
     assert values["first"]["circuit"][0] is None
     assert values["rows"]["empty"] == {
-        "problems": 1, "agree": 0, "undefined": 0, "deviation": None,
-    }  # fmt: skip
+        "problems": 1,
+        "agree": 0,
+        "undefined": 0,
+        "deviation": None,
+    }

@@ -10,10 +10,9 @@ from lloydformer.algorithms import Lloyd, Medoids, Soft, Trimmed
 from lloydformer.circuits import recipes
 from lloydformer.circuits.projections import on
 from lloydformer.circuits.subspaces import POSITION
-from lloydformer.verify.checking.differences import outcome_of
-from lloydformer.verify.checking.trial import Trial
-from lloydformer.verify.problems import Problem
-from lloydformer.verify.user_algorithm import as_algorithm
+from lloydformer.paper.verify.checking.differences import Trial, compare_trial
+from lloydformer.paper.verify.checking.user_algorithm import as_algorithm
+from lloydformer.paper.verify.problems import Problem
 
 LLOYD = recipes.lloyd()
 FEW = {"n_problems": 1, "families": ("clustered", "ties", "duplicates")}
@@ -120,7 +119,7 @@ def test_shares_that_rounding_changes_are_not_differences():
     )
     shares = lf.Circuit(trial.recipe, 1, 2)(points, points[[0, 2]], 1).assignments[0].numpy()
     assert np.abs(shares - cold.assign(points, points[[0, 2]])).max() > 1e-4
-    outcome = outcome_of(trial)
+    outcome = compare_trial(trial)
     assert outcome.difference is None
     assert outcome.undecided > 0
 

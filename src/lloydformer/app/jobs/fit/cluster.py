@@ -1,36 +1,42 @@
 """A fit on a Dask cluster: its workers read ranges of the files; no row comes to this process."""
 
-import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from lloydformer.data.choosing import choose_by_name
-from lloydformer.data.file_header import FileRange
-from lloydformer.data.file_ranges import find_files, ranges_of, read_range
+from lloydformer.app.jobs.fit.job import describe_error
+from lloydformer.app.jobs.fit.label_file import write_label_chunks
+from lloydformer.app.jobs.fit.outputs import (
+    FILES,
+    check_outputs,
+    output_files,
+    versions,
+    write_centers,
+    write_json,
+)
+from lloydformer.app.jobs.fit.settings import FitSettings
+from lloydformer.app.jobs.text_values import parse_clusters
+from lloydformer.data.columns import choose_by_name
+from lloydformer.data.file_ranges import FileRange, find_files, read_range, split_file
+from lloydformer.data.storage.atomic_folders import atomic_folder
 from lloydformer.data.table_options import TableOptions
 from lloydformer.engines.dask.transport import ClusterError, Waiting
 from lloydformer.estimators.base import Clusterer
-from lloydformer.jobs.fit.data_errors import with_name
-from lloydformer.jobs.fit.label_file import write_label_chunks
-from lloydformer.jobs.fit.outputs import FILES, FitOutputs, versions, write_centers, write_summary
-from lloydformer.jobs.fit.settings import FitSettings
-from lloydformer.storage.whole_folder import filling
+from lloydformer.numerics.checks import ArgumentError
 
+# To wait for a scheduler, and for a worker; chosen by hand.
 _SECONDS = 30
-"""To wait for a scheduler, and for a worker."""
 
 
 @contextmanager
-def connected(address: str | None, n_workers: int | None) -> Iterator[Any]:
-    """A client of the cluster at an address, or of one with so many processes on this machine.
+def connect(address: str | None, n_workers: int | None) -> Iterator[Any]:
+    """Open a client of the cluster at an address, or of `n_workers` processes on this machine.
 
-    Raises ValueError if dask is not installed, or nobody answers.
+    Raises ValueError if dask is not installed, or if no scheduler or worker responds.
     """
     option = "--workers" if address is None else "--cluster"
     try:
@@ -91,62 +97,70 @@ class RowsOnCluster:
     names: tuple[str, ...] | None
 
     @classmethod
-    def of(cls, client: Any, data: str, options: TableOptions) -> "RowsOnCluster":
+    def read(cls, client: Any, data: str, options: TableOptions) -> "RowsOnCluster":
         """Let workers look at the files, and begin to read the chosen columns."""
         from dask import delayed
+        from distributed import futures_of
 
-        files, options = find_files(data), options.changed(on_workers=True)
-        looks = client.compute([delayed(ranges_of)(file, options) for file in files])
-        with _in_one_line():
+        files, options = find_files(data), replace(options, on_workers=True)
+        looks = client.compute([delayed(split_file)(file, options) for file in files])
+        try:
             of_files = Waiting(client).results(looks, files)
+        except ClusterError as error:  # to be printed in one line, as other errors of the data
+            raise ValueError(str(error)) from None
         first = of_files[0][0].header
-        columns = choose_by_name(first, options)
+        columns = choose_by_name(first)
         for header in (ranges[0].header for ranges in of_files):
             if header.names != first.names or header.width != first.width:
                 raise ValueError(
                     f"{header.name}: its columns differ from those of {first.name}; pass files "
                     "with the same columns"
                 )
-            header.check_types(columns, options)
+            header.check_types(columns)
         names = None if first.names is None else tuple(first.names[i] for i in columns)
-        found = [part for ranges in of_files for part in ranges]
-        blocks = [delayed(read_range)(part, columns, options) for part in found]
-        return cls(data, found, list(client.persist(blocks)), names)
+        ranges = [part for ranges in of_files for part in ranges]
+        tasks = [delayed(_read_finite)(data, part, columns) for part in ranges]
+        rows = cls(data, ranges, list(client.persist(tasks)), names)
+        with rows.name_data():
+            futures = [future for block in rows.blocks for future in futures_of(block)]
+            # Errors name the files here; the estimator knows partitions by their numbers only.
+            Waiting(client).done(futures, rows.words)
+            if not any(Waiting(client).results(client.map(len, futures), rows.words)):
+                raise ValueError(f"{data}: found no rows; points are rows of numbers")
+        return rows
+
+    @property
+    def words(self) -> list[str]:
+        """The names of the ranges in errors."""
+        return [part.words for part in self.ranges]
 
     @contextmanager
-    def errors(self) -> Iterator[None]:
-        """Name the files, ranges and rows in errors, where they have numbers of partitions."""
+    def name_data(self) -> Iterator[None]:
+        """Name the data in errors of the estimator and the cluster, which know them as X."""
         try:
-            with _in_one_line():
-                yield
-        except ValueError as error:
-            words = re.sub(r"partition (\d+), row (\d+) of it", self._place, str(error))
-            words = re.sub(r"(X: )?partition (\d+)", self._words, words)
-            if words.startswith("X: found 0 rows"):
-                words = "X: found no rows; points are rows of numbers"
-            if words.startswith(("X: ", "checkpoint: ")):
-                words = with_name(self.data, words)
+            yield
+        except ArgumentError as error:
+            raise ValueError(describe_error(error, self.data)) from None
+        except ClusterError as error:
+            words = str(error)
+            if words.startswith("X: "):
+                words = f"{self.data}: {words.removeprefix('X: ')}"
             raise ValueError(words) from None
 
-    def _place(self, match: re.Match[str]) -> str:
-        return self.ranges[int(match[1])].place(int(match[2]))
 
-    def _words(self, match: re.Match[str]) -> str:
-        return self.ranges[int(match[2])].words
-
-
-@contextmanager
-def _in_one_line() -> Iterator[None]:
-    """Errors of a cluster as ValueError, which the command prints in one line."""
-    try:
-        yield
-    except ClusterError as error:
-        raise ValueError(str(error)) from None
+def _read_finite(data: str, part: FileRange, columns: Sequence[int]) -> np.ndarray:
+    """Read a range, on a worker; raises ValueError for NaN and infinity."""
+    rows = read_range(part, columns)
+    finite = np.isfinite(rows).all(axis=1)
+    if not finite.all():
+        place = part.locate(int(np.argmin(finite)))
+        raise ValueError(f"{data}: found NaN or infinity in {place}; remove or fill in such rows")
+    return rows
 
 
 @dataclass
 class ClusterTotals:
-    """What is counted while labels are written."""
+    """Sizes, sums of distances and rows left out of each cluster, counted part by part."""
 
     sizes: np.ndarray
     sums: np.ndarray
@@ -164,87 +178,103 @@ class ClusterTotals:
 
     @property
     def mean_distances(self) -> list[float]:
+        """The mean distance in each cluster."""
         return (self.sums / np.maximum(self.sizes, 1)).tolist()
 
 
-@dataclass(frozen=True)
 class ClusterFitJob:
     """Fit one number of clusters on a cluster, and write the files.
 
-    Attributes
+    The constructor raises ValueError for settings that are not possible, and for files that exist
+    or cannot be written.
+
+    Parameters
     ----------
-    data : str
-        A file, a folder or a pattern, as fsspec reads it.
-    n_clusters : int
-        The number of clusters.
-    settings, options, outputs
-        What the user said.
+    settings : FitSettings
+        What the user asks for; `data` is a file, a folder or a pattern, as fsspec reads it.
     command : str
         The command line, for summary.json.
     """
 
-    data: str
-    n_clusters: int
-    settings: FitSettings
-    options: TableOptions
-    outputs: FitOutputs
-    command: str = ""
+    def __init__(self, settings: FitSettings, command: str = "") -> None:
+        settings.check()
+        if settings.clusters is None:
+            raise ValueError("-k: missing; with a cluster pass one number, such as -k 8")
+        self.settings, self.command = settings, command
+        numbers = parse_clusters(settings.clusters)
+        self.n_clusters = numbers[0]
+        if len(numbers) > 1:
+            raise ValueError(
+                f"-k: found {settings.clusters}; with a cluster pass one number; choose k on a "
+                "sample first, without --cluster and --workers"
+            )
+        check_outputs(settings)
 
     def run(
         self, client: Any, callback: Any = None
     ) -> tuple[Clusterer, ClusterTotals, dict[str, Any]]:
         """Read, fit, write; returns the model, sizes and distances, and the summary."""
-        rows = RowsOnCluster.of(client, self.data, self.options)
-        model, began = self.settings.model(self.n_clusters, callback=callback), time.perf_counter()
-        with rows.errors():
+        settings = self.settings
+        rows = RowsOnCluster.read(client, settings.data, settings.table)
+        model, began = settings.model(self.n_clusters, callback=callback), time.perf_counter()
+        with rows.name_data():
             model.fit(rows.blocks)
         seconds = time.perf_counter() - began
         if rows.names is not None:
             model.feature_names_in_ = np.array(rows.names, dtype=object)
         columns = rows.names or tuple(f"x{i + 1}" for i in range(model.n_features_in_))
-        with filling(self.outputs.folder, FILES, force=self.outputs.force) as folder:
-            with rows.errors():
-                totals = self._write_labels(client, rows, model, folder)
+        with atomic_folder(settings.folder, FILES, force=settings.force) as folder:
+            with rows.name_data(), (folder / f"labels.{settings.labels}").open("wb") as file:
+                totals = self._write_labels(client, rows, model, file)
             write_centers(folder / "centers.csv", columns, totals.sizes.tolist(), model)
-            summary = self._summary(model, columns, totals, seconds, len(rows.ranges))
-            write_summary(folder, summary)
+            summary = {
+                "command": self.command,
+                "versions": versions(),
+                "data": settings.data,
+                "n": totals.n_rows,
+                "d": len(columns),
+                "columns": list(columns),
+                "ranges": len(rows.ranges),
+                "algorithm": settings.algorithm,
+                "options": settings.printable_parameters,
+                "k": self.n_clusters,
+                "inertia": model.inertia_,
+                "n_iter": model.n_iter_,
+                "seconds": seconds,
+                "points_per_second": totals.n_rows * max(model.n_iter_, 1) / max(seconds, 1e-9),
+                "sizes": totals.sizes.tolist(),
+                "history": model.objective_history_.tolist(),
+                "files": output_files(settings),
+            }
+            write_json(folder / "summary.json", summary)
             model.save_pretrained(folder / "model")
         return model, totals, summary
 
     def _write_labels(
-        self, client: Any, rows: RowsOnCluster, model: Any, folder: Path
+        self, client: Any, rows: RowsOnCluster, model: Any, file: BinaryIO
     ) -> ClusterTotals:
-        """Labels come here range by range, and go to the file."""
-        k, trims = len(model.cluster_centers_), hasattr(model, "outliers_")
-        zeros = np.zeros(k, dtype=np.int64)
-        totals = ClusterTotals(zeros.copy(), np.zeros(k), zeros.copy() if trims else None)
-        waiting, names = Waiting(client), [part.words for part in rows.ranges]
-        futures = client.compute(_assigned(model, rows.blocks))
+        """Write labels, which workers compute, range by range; returns what was counted."""
+        k, leaves_out = len(model.cluster_centers_), hasattr(model, "outliers_")
+        sizes = np.zeros(k, dtype=np.int64)
+        totals = ClusterTotals(sizes, np.zeros(k), sizes.copy() if leaves_out else None)
+        waiting, names = Waiting(client), rows.words
+        futures = client.compute(_delay_assignments(model, rows.blocks))
         waiting.done(futures, names)
-        most = max(waiting.results(client.map(_largest, futures), names))
-        with (folder / f"labels.{self.outputs.labels}").open("wb") as file:
-            parts = _counted(waiting, futures, names, totals)
-            write_label_chunks(file, self.outputs.labels, parts, most)
+        # The precision of the file depends on the largest distance of all ranges.
+        largest = max(waiting.results(client.map(_largest_distance, futures), names))
+
+        def parts() -> Iterator[Any]:
+            for name in names:  # each result is released on the cluster after use
+                (part,) = waiting.results([futures.pop(0)], [name])
+                totals.add(*part)
+                yield part
+
+        write_label_chunks(file, self.settings.labels, parts(), largest)
         return totals
 
-    def _summary(
-        self, model: Any, columns: Sequence[str], totals: ClusterTotals, seconds: float, n: int
-    ) -> dict[str, Any]:
-        outputs = self.outputs
-        return {
-            "command": self.command, "versions": versions(), "data": self.data,
-            "n": totals.n_rows, "d": len(columns), "columns": list(columns), "ranges": n,
-            "algorithm": self.settings.algorithm, "options": self.settings.printable,
-            "k": self.n_clusters, "inertia": model.inertia_, "n_iter": model.n_iter_,
-            "seconds": seconds,
-            "points_per_second": totals.n_rows * max(model.n_iter_, 1) / max(seconds, 1e-9),
-            "sizes": totals.sizes.tolist(), "history": model.objective_history_.tolist(),
-            "files": {Path(name).stem: str(outputs.folder / name) for name in outputs.names},
-        }  # fmt: skip
 
-
-def _assigned(model: Any, blocks: list[Any]) -> list[Any]:
-    """For each block: clusters, distances, and which rows are left out."""
+def _delay_assignments(model: Any, blocks: list[Any]) -> list[Any]:
+    """Return for each block a task: clusters, distances, and which rows are left out."""
     from copy import copy
 
     from dask import delayed
@@ -252,14 +282,17 @@ def _assigned(model: Any, blocks: list[Any]) -> list[Any]:
     light, labels = copy(model), [None] * len(blocks)
     if hasattr(model, "outliers_"):
         labels = list(model.labels_.to_delayed())
-    for name in ("labels_", "outliers_", "feature_names_in_"):  # blocks are arrays
+    # Workers need the centers only: labels are large, blocks are arrays without names, and a
+    # callback may not be picklable.
+    for name in ("labels_", "outliers_", "feature_names_in_"):
         vars(light).pop(name, None)
-    light.callback, work = None, delayed(_assignment)
-    return [work(light, block, label) for block, label in zip(blocks, labels, strict=True)]
+    light.callback, task = None, delayed(_assign_block)
+    return [task(light, block, label) for block, label in zip(blocks, labels, strict=True)]
 
 
-def _assignment(model: Any, rows: np.ndarray, labels: Any) -> tuple[np.ndarray, Any, Any]:
-    rows = rows.astype(model.cluster_centers_.dtype, copy=False)  # as in the fit
+def _assign_block(model: Any, rows: np.ndarray, labels: Any) -> tuple[np.ndarray, Any, Any]:
+    # In the precision of the fit: files of float32 and float64 were fitted together in float64.
+    rows = rows.astype(model.cluster_centers_.dtype, copy=False)
     out = None if labels is None else np.asarray(labels) == -1
     if len(rows) == 0:
         return np.zeros(0, np.int32), np.zeros(0, rows.dtype), out
@@ -267,15 +300,5 @@ def _assignment(model: Any, rows: np.ndarray, labels: Any) -> tuple[np.ndarray, 
     return clusters, model.distances_to_centers(rows, clusters), out
 
 
-def _largest(found: tuple[np.ndarray, np.ndarray, Any]) -> float:
-    return float(found[1].max()) if len(found[1]) else 0.0
-
-
-def _counted(
-    waiting: Waiting, futures: list[Any], names: list[str], totals: ClusterTotals
-) -> Iterator[Any]:
-    """The results of futures in their order; each is released on the cluster after use."""
-    for name in names:
-        (found,) = waiting.results([futures.pop(0)], [name])
-        totals.add(*found)
-        yield found
+def _largest_distance(assignment: tuple[np.ndarray, np.ndarray, Any]) -> float:
+    return float(assignment[1].max()) if len(assignment[1]) else 0.0

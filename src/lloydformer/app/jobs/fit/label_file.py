@@ -2,21 +2,20 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
-from torch import Tensor
 
-from lloydformer.data.opened import OpenedTable
-from lloydformer.data.spreadsheet_names import guarded
-from lloydformer.jobs.fit.assignment import Assignment
+from lloydformer.app.jobs.fit.result import Assignment
+from lloydformer.data.csv_format import escape_formula
+from lloydformer.data.sources import OpenedTable
 
 KINDS = ("csv", "parquet")
+# Rows written at a time; bounds temporary memory.
 _CHUNK = 1 << 20
-"""Rows written at a time; bounds temporary memory."""
-_TAKEN = ("row", "cluster", "distance", "outlier")
+_RESERVED = ("row", "cluster", "distance", "outlier")
 Columns = dict[str, "np.ndarray | np.ma.MaskedArray"]
 
 
@@ -27,7 +26,7 @@ def check_kind(kind: str, option: str) -> None:
     """
     if kind not in KINDS:
         raise ValueError(f"{option}: found {kind!r}; labels are written as {' or '.join(KINDS)}")
-    if kind == "parquet" and _arrow() is None:
+    if kind == "parquet" and _import_arrow() is None:
         raise ValueError(
             f'{option}: Parquet files need pyarrow: pip install "lloydformer[data]"; or choose csv'
         )
@@ -42,176 +41,158 @@ def write_labels(
     for missing values have an empty cluster and distance. If the algorithm leaves rows out, the
     column `outlier` is 1 for those rows, else 0.
     """
-    chunks = _chunks(assignment, table)
-    first = next(chunks)
-    with _writer(file, kind, first, texts=table is not None and table.id_column is not None) as out:
-        out.write(first)
-        for columns in chunks:
-            out.write(columns)
+    has_ids = table is not None and table.id_column is not None
+    _write_chunks(file, kind, _table_chunks(assignment, table), has_ids)
 
 
 def write_label_chunks(
     file: BinaryIO, kind: str, parts: Iterable[tuple[Any, Any, Any]], largest: float
 ) -> None:
-    """The same for clusters, distances and rows left out (or None) that come in parts.
+    """Write labels that come in parts: clusters, distances and rows left out (or None).
 
     largest: the largest distance.
     """
-    chunks = _numbered(parts, _precision_of(largest))
-    first = next(chunks)
-    with _writer(file, kind, first, texts=False) as out:
-        out.write(first)
-        for columns in chunks:
-            out.write(columns)
+    precision = _distance_dtype(largest)
+
+    def chunks() -> Iterator[Columns]:
+        start = 1
+        for clusters, distances, left_out in parts:
+            columns: Columns = {
+                "row": np.arange(start, start + len(clusters)),
+                "cluster": np.asarray(clusters).astype(np.int32),
+                "distance": np.asarray(distances).astype(precision),
+            }
+            if left_out is not None:
+                columns["outlier"] = np.asarray(left_out).astype(np.int8)
+            start += len(clusters)
+            yield columns
+
+    _write_chunks(file, kind, chunks(), has_ids=False)
 
 
-def _numbered(parts: Iterable[tuple[Any, Any, Any]], precision: Any) -> Iterator[Columns]:
-    start = 0
-    for clusters, distances, left_out in parts:
-        rows = np.arange(start + 1, start + 1 + len(clusters))
-        start += len(clusters)
-        columns: Columns = {"row": rows, "cluster": np.asarray(clusters).astype(np.int32),
-                            "distance": np.asarray(distances).astype(precision)}  # fmt: skip
-        if left_out is not None:
-            columns["outlier"] = np.asarray(left_out).astype(np.int8)
-        yield columns
-
-
-def _chunks(assignment: Assignment, table: OpenedTable | None) -> Iterator[Columns]:
+def _table_chunks(assignment: Assignment, table: OpenedTable | None) -> Iterator[Columns]:
     dropped = np.empty(0, dtype=np.int64) if table is None else table.dropped
-    n_rows, precision = len(assignment.clusters) + len(dropped), _precision(assignment.distances)
-    names = None if table is None or table.id_column is None else _ids(table, n_rows)
+    n_rows = len(assignment.clusters) + len(dropped)
+    distances = assignment.distances
+    precision = _distance_dtype(float(distances.max()) if len(distances) else 0.0)
+    names = None if table is None or table.id_column is None else _row_names(table, n_rows)
     for start in range(0, max(n_rows, 1), _CHUNK):
         count = min(_CHUNK, n_rows - start)
         first, last = np.searchsorted(dropped, (start, start + count))
-        gone = np.zeros(count, dtype=bool)
-        gone[dropped[first:last] - start] = True
+        gaps = np.zeros(count, dtype=bool)
+        gaps[dropped[first:last] - start] = True
         points = slice(start - int(first), start + count - int(last))
         columns: Columns = {"row": np.arange(start + 1, start + 1 + count)}
         if names is not None:
             assert table is not None
             columns[id_name(str(table.id_column))] = next(names)
         clusters = assignment.clusters[points].numpy().astype(np.int32)
-        distances = assignment.distances[points].numpy().astype(precision)
-        columns |= {"cluster": _spread(clusters, gone), "distance": _spread(distances, gone)}
+        columns["cluster"] = _insert_gaps(clusters, gaps)
+        columns["distance"] = _insert_gaps(distances[points].numpy().astype(precision), gaps)
         if assignment.left_out is not None:
-            out = assignment.left_out[points].numpy().astype(np.int8)
-            columns["outlier"] = _spread(out, gone)
+            outliers = assignment.left_out[points].numpy().astype(np.int8)
+            columns["outlier"] = _insert_gaps(outliers, gaps)
         yield columns
 
 
 def id_name(column: str) -> str:
-    """What the column that names the rows is called in the labels.
+    """Return the name that the column with the names of the rows has in the labels.
 
     >>> id_name("customer"), id_name("row")
     ('customer', 'id row')
     """
-    return f"id {column}" if column in _TAKEN else guarded(column)
+    return f"id {column}" if column in _RESERVED else escape_formula(column)
 
 
-def _spread(values: np.ndarray, gone: np.ndarray) -> np.ndarray:
-    """Values with gaps where rows were dropped."""
-    if not gone.any():
+def _insert_gaps(values: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+    """Return values with masked entries where rows were dropped."""
+    if not gaps.any():
         return values
-    found = np.ma.zeros(len(gone), dtype=values.dtype)
-    found[~gone] = values
-    found[gone] = np.ma.masked
-    return found
+    spread = np.ma.zeros(len(gaps), dtype=values.dtype)
+    spread[~gaps] = values
+    spread[gaps] = np.ma.masked
+    return spread
 
 
-def _ids(table: OpenedTable, n_rows: int) -> Iterator[np.ndarray]:
-    """The names of the rows in chunks; raises ValueError if the file has changed."""
-    held: list[np.ndarray] = []
+def _row_names(table: OpenedTable, n_rows: int) -> Iterator[np.ndarray]:
+    """Read the names of the rows in chunks; raises ValueError if the file has changed."""
+    pending: list[np.ndarray] = []
     count = total = 0
     for part in table.ids():
-        held.append(part)
+        pending.append(part)
         count, total = count + len(part), total + len(part)
         while count >= _CHUNK:
-            whole = np.concatenate(held)
-            held, count = [whole[_CHUNK:]], count - _CHUNK
+            whole = np.concatenate(pending)
+            pending, count = [whole[_CHUNK:]], count - _CHUNK
             yield whole[:_CHUNK]
     if total != n_rows:
-        raise ValueError(f"{table.source.name}: found {total:,} rows where there were {n_rows:,}; "
-                         "do not change the file while it is in use")  # fmt: skip
-    yield np.concatenate(held)
+        raise ValueError(
+            f"{table.source.name}: found {total:,} rows where there were {n_rows:,}; do not change "
+            "the file while it is in use"
+        )
+    yield np.concatenate(pending)
 
 
-class _LabelWriter(Protocol):
-    def write(self, columns: Columns) -> None: ...
+def _write_chunks(file: BinaryIO, kind: str, chunks: Iterator[Columns], has_ids: bool) -> None:
+    first = next(chunks)
+    with _open_writer(file, kind, first, has_ids) as write:
+        write(first)
+        for columns in chunks:
+            write(columns)
 
 
 @contextmanager
-def _writer(file: BinaryIO, kind: str, first: Columns, texts: bool) -> Iterator[_LabelWriter]:
-    if _arrow() is None or (kind == "csv" and texts):
-        yield _PlainWriter(file, list(first))
+def _open_writer(
+    file: BinaryIO, kind: str, first: Columns, has_ids: bool
+) -> Iterator[Callable[[Columns], None]]:
+    """Yield a function that writes chunks; `first` has the names and types of the columns."""
+    # pyarrow quotes every text of a CSV file, and csv only where it must: names of rows are
+    # written as they were.
+    if _import_arrow() is None or (kind == "csv" and has_ids):
+        _write_rows(file, [list(first)])
+        yield lambda columns: _write_rows(file, zip(*map(_texts, columns.values()), strict=True))
         return
-    table = _arrow_table(first)
+    schema = _arrow_table(first).schema
     if kind == "parquet":
         from pyarrow.parquet import ParquetWriter
 
-        with ParquetWriter(file, table.schema) as writer:
-            yield _ArrowWriter(writer)
+        with ParquetWriter(file, schema) as writer:
+            yield lambda columns: writer.write_table(_arrow_table(columns))
         return
     from pyarrow.csv import CSVWriter, WriteOptions
 
-    file.write(f"{','.join(first)}\n".encode())
-    options = WriteOptions(include_header=False)
-    with CSVWriter(file, table.schema, write_options=options) as writer:
-        yield _ArrowWriter(writer)
+    file.write(f"{','.join(first)}\n".encode())  # pyarrow would quote the names
+    with CSVWriter(file, schema, write_options=WriteOptions(include_header=False)) as writer:
+        yield lambda columns: writer.write_table(_arrow_table(columns))
 
 
-class _ArrowWriter:
-    """Writes chunks with pyarrow."""
-
-    def __init__(self, writer: Any) -> None:
-        self.writer = writer
-
-    def write(self, columns: Columns) -> None:
-        self.writer.write_table(_arrow_table(columns))
+def _write_rows(file: BinaryIO, rows: Iterable[Iterable[str]]) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    file.write(text.getvalue().encode())
 
 
-class _PlainWriter:
-    """Writes chunks as CSV, without pyarrow."""
-
-    def __init__(self, file: BinaryIO, names: list[str]) -> None:
-        self.file = file
-        self._write([names])
-
-    def write(self, columns: Columns) -> None:
-        self._write(zip(*map(_as_texts, columns.values()), strict=True))
-
-    def _write(self, rows: Any) -> None:
-        text = io.StringIO(newline="")
-        csv.writer(text, lineterminator="\n").writerows(rows)
-        self.file.write(text.getvalue().encode())
-
-
-def _as_texts(values: np.ndarray) -> list[str]:
-    found = [str(value) for value in np.asarray(values)]  # the fewest digits of its precision
+def _texts(values: np.ndarray) -> list[str]:
+    texts = [str(value) for value in np.asarray(values)]  # the fewest digits of its precision
     for i in np.flatnonzero(np.ma.getmaskarray(values)):
-        found[i] = ""
-    return found
+        texts[i] = ""
+    return texts
 
 
 def _arrow_table(columns: Columns) -> Any:
-    arrow = _arrow()
-    return arrow.table({
-        name: arrow.array(np.asarray(values), mask=np.ma.getmaskarray(values))
-        if isinstance(values, np.ma.MaskedArray) else arrow.array(values)
-        for name, values in columns.items()
-    })  # fmt: skip
+    arrow, arrays = _import_arrow(), dict[str, Any]()
+    for name, values in columns.items():
+        mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+        arrays[name] = arrow.array(np.asarray(values), mask=mask)
+    return arrow.table(arrays)
 
 
-def _precision(distances: Tensor) -> type[np.floating[Any]]:
-    return _precision_of(float(distances.max()) if len(distances) else 0.0)
-
-
-def _precision_of(largest: float) -> type[np.floating[Any]]:
-    """float32, or float64 for distances that float32 cannot hold."""
+def _distance_dtype(largest: float) -> type[np.floating[Any]]:
+    """Return float32, or float64 for distances that float32 cannot hold."""
     return np.float32 if largest == 0 or 1e-30 < largest < 1e38 else np.float64
 
 
-def _arrow() -> Any:
+def _import_arrow() -> Any:
     try:
         import pyarrow
     except ImportError:

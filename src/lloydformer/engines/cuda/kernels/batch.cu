@@ -98,7 +98,7 @@ __device__ __forceinline__ float power_of(float x) {
     return __uint_as_float(__float_as_uint(x) & 0x7f800000u);
 }
 
-// The middle of a range, rounded as in numerics/origin.py.
+// The middle of a range, rounded as in numerics/scaling.py.
 __device__ __forceinline__ float middle(float low, float high) {
     const float half = high / 2 - low / 2, quantum = power_of(half);
     return quantum > 0 ? rintf((low + half) / quantum) * quantum : low;

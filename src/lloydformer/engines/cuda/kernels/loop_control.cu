@@ -20,7 +20,7 @@ extern "C" __global__ void begin(Points p, Work w, const double* centers, double
 // If iterations have ended, by the stop rule or because this is the `last` one: the centers become
 // those that a user gets, rounded in the units of the data, and the next kernels label the points
 // for them. Otherwise the next kernels do nothing until the host resumes.
-extern "C" __global__ void land(Points p, Work w, int last) {
+extern "C" __global__ void begin_final(Points p, Work w, int last) {
     const int state = *(volatile int*)w.status;
     const bool lands = state == SETTLED || (state == GOING && last);
     const i64 size = (i64)w.k * p.d, threads = gridDim.x * blockDim.x;
@@ -85,8 +85,8 @@ struct Lost {
     int count;
 };
 
-extern "C" __global__ __launch_bounds__(1024) void refill(Points p, Work w, const int* taken,
-                                                          Lost lost) {
+extern "C" __global__ __launch_bounds__(1024) void fill_empty(Points p, Work w, const int* taken,
+                                                              Lost lost) {
     __shared__ double scratch[32];
     const int size = w.k * p.d;
     double change = 0, shift = 0;

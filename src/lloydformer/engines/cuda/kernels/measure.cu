@@ -1,7 +1,7 @@
 // Squared distances to the own centers, and the sum of w d^2. `partial`: a number for each block.
 // `distances` may be null. With `landed`, only if the last labels are there.
-#ifndef D
-#define D 64
+#ifndef ROW
+#define ROW 64
 #endif
 #ifndef LANES
 #define LANES 8  // threads that share a row
@@ -15,7 +15,7 @@ extern "C" __global__ __launch_bounds__(256) void measure(Points p, Work w, Real
     for (i64 i = (i64)blockIdx.x * each + threadIdx.x / LANES; i / together * together < p.n;
          i += (i64)gridDim.x * each) {
         const i64 row = min(i, (i64)p.n - 1);
-        Row<D, LANES> x;
+        Row<ROW, LANES> x;
         x.read(p, row, lane);
         const double away =
             x.template distance<double>(w.seen + (size_t)w.assigned[row] * p.d, p.d, lane);

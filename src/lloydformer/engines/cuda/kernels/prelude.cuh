@@ -1,5 +1,5 @@
 // What all kernels share. Sizes and pointers travel in two structs, which Python fills
-// (engines/cuda/launches.py).
+// (engines/cuda/launch.py).
 typedef long long i64;
 typedef unsigned long long u64;
 typedef unsigned int u32;
@@ -26,7 +26,7 @@ struct Points {
     int n, d;
 };
 
-// The fields of engines/cuda/work.py.
+// The fields of engines/cuda/lloyd_state.py.
 struct Work {
     double* centers;
     Real* seen;
@@ -42,7 +42,7 @@ struct Work {
     int k, directions;
 };
 
-// What the kernels for many centers (assign.cu, settle.cu) share.
+// What the kernels for many centers (assign.cu, update.cu) share.
 struct Many {
     const uint4* copy;     // the float16 copy of the points
     const float2* norms;   // of the points: |x|, |x - copy|

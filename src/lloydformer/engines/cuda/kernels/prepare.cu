@@ -132,7 +132,7 @@ extern "C" __global__ void moments(Points p, double* partial, i64* columns) {
 // of 16 rows; norms (n, 2): |x| and |x - copy|, rounded up; the largest |x|.
 // One warp does 16 rows, in float32 if half_unit is a number of it: for D up to 256, sums of
 // squares are then too small by 2e-5 at most. With `fragments` the copy lies in the order of
-// wgmma's operand A, except that columns are permuted: `place` in settle.cu does the same with the
+// wgmma's operand A, except that columns are permuted: `place` in update.cu does the same with the
 // centers.
 #ifdef SCALED_DOUBLE
 typedef double Scaled;

@@ -1,4 +1,4 @@
-"""Nearest centers by tensor cores, certified by a bound of the error.
+"""Exact labels from float16 scores: copies, scores with an error bound, close calls in float64.
 
 The score of a center is x.c - |c|^2 / 2; the nearest center has the largest. With x^ and c^ the
 copies in float16, cm = max|c| and cr = max|c - c^|,
@@ -6,22 +6,123 @@ copies in float16, cm = max|c| and cr = max|c - c^|,
     |x.c - x^.c^| <= |x - x^| (cm + cr) + |x| cr
 
 and the tensor cores add up with an error of at most (d + 16) 2^-23 (|x| + |x - x^|) (cm + cr).
+Where the two best scores differ by more than twice that bound, the label is certain. Other rows go
+to a queue, and are decided by differences in float64: so labels are those of float64.
 """
 
 import triton
 import triton.language as tl
 
-from lloydformer.engines.cuda.portable.copies import SIZES
-
+# Arguments that kernels are not specialised for: Triton would compile a variant for sizes that are
+# 1 and for those that 16 divides, and any number of points and centers can share one.
+SIZES = ("n", "k", "n_tiles", "count")
+# The largest number of float16. Numbers beyond are clamped; the residual includes what is lost.
+LARGEST = tl.constexpr(65504.0)
+# Norms and residuals are upper bounds: this is more than float32 rounds down (2^-24).
+UPWARD = tl.constexpr(1.000001)
+# A score below all others; squares of far centers are cut there.
 NOTHING = tl.constexpr(-3e38)
+# Tensor cores may truncate: an addition is wrong by one unit of float32's 24 bits, not by half.
 EPSILON = tl.constexpr(2.0**-23)
+# Absolute part of the bound: for numbers that float32 would round to 0.
 TINY = tl.constexpr(1e-30)
-"""Absolute part of the bound: for numbers that float32 would round to 0."""
 
 
 @triton.jit
-def largest(values, k, TILE: tl.constexpr):
-    """The largest of k values that are not negative."""
+def round_to_half(x):
+    """Return x, in float64, as float16, and the error."""
+    bounded = tl.minimum(tl.maximum(x, -LARGEST), LARGEST)
+    half = bounded.to(tl.float32).to(tl.float16)
+    return half, x - half.to(tl.float64)
+
+
+@triton.jit(do_not_specialize=SIZES)
+def prepare(
+    rows,
+    origin,
+    units,
+    half,
+    norms,
+    residuals,
+    n,
+    d,
+    padded,
+    TILE: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """Write copies (row - origin) * half_unit (n, padded), and for each row |x| and |x - copy|."""
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    start = row.to(tl.int64)[:, None]
+    unit = tl.load(units)
+    squares = tl.zeros((TILE,), tl.float64)
+    errors = tl.zeros((TILE,), tl.float64)
+    for first in range(0, padded, CHUNK):
+        f = first + tl.arange(0, CHUNK)
+        inside = (row < n)[:, None] & (f < d)[None, :]
+        x = tl.load(rows + start * d + f[None, :], mask=inside, other=0.0)
+        x -= tl.load(origin + f, mask=f < d, other=0.0)[None, :]
+        scaled = tl.where(inside, x.to(tl.float64) * unit, 0.0)
+        copy, error = round_to_half(scaled)
+        written = (row < n)[:, None] & (f < padded)[None, :]
+        tl.store(half + start * padded + f[None, :], copy, mask=written)
+        squares += tl.sum(scaled * scaled, 1)
+        errors += tl.sum(error * error, 1)
+    tl.store(norms + row, (tl.sqrt(squares) * UPWARD).to(tl.float32), mask=row < n)
+    tl.store(residuals + row, (tl.sqrt(errors) * UPWARD).to(tl.float32), mask=row < n)
+
+
+@triton.jit(do_not_specialize=SIZES)
+def copy_centers(
+    rounded,
+    units,
+    center_half,
+    half_squares,
+    center_norms,
+    center_residuals,
+    queued,
+    changed,
+    status,
+    k,
+    d,
+    padded,
+    TILE: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """Write copies of the centers, |c|^2 / 2, |c| and |c - copy|; set counters to 0.
+
+    Rows from k on are centers that no point is near to: the copy is 0 there and `half_squares`
+    huge. The counters of an iteration are reset here because this is its first kernel.
+    """
+    if tl.load(status) != 0:
+        return
+    center = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    start = center.to(tl.int64)[:, None]
+    unit = tl.load(units)
+    squares = tl.zeros((TILE,), tl.float64)
+    errors = tl.zeros((TILE,), tl.float64)
+    for first in range(0, padded, CHUNK):
+        f = first + tl.arange(0, CHUNK)
+        inside = (center < k)[:, None] & (f < d)[None, :]
+        c = tl.load(rounded + start * d + f[None, :], mask=inside, other=0.0)
+        scaled = c.to(tl.float64) * unit
+        copy, error = round_to_half(scaled)
+        tl.store(center_half + start * padded + f[None, :], copy, mask=(f < padded)[None, :])
+        squares += tl.sum(scaled * scaled, 1)
+        errors += tl.sum(error * error, 1)
+    halved = tl.where(center < k, squares * 0.5, 3e38).to(tl.float32)
+    tl.store(half_squares + center, halved)
+    tl.store(center_norms + center, (tl.sqrt(squares) * UPWARD).to(tl.float32))
+    tl.store(center_residuals + center, (tl.sqrt(errors) * UPWARD).to(tl.float32))
+    if tl.program_id(0) == 0:
+        tl.store(queued, 0)
+        tl.store(queued + 1, 0)
+        tl.store(queued + 2, 0)
+        tl.store(changed, 0)
+
+
+@triton.jit
+def reduce_max(values, k, TILE: tl.constexpr):
+    """Return the largest of k values that are not negative."""
     found = tl.zeros((TILE,), tl.float32)
     for first in range(0, k, TILE):
         j = first + tl.arange(0, TILE)
@@ -30,8 +131,12 @@ def largest(values, k, TILE: tl.constexpr):
 
 
 @triton.jit
-def score_error(norm, residual, center_norm, center_residual, padded, TILE: tl.constexpr):
-    """Bound of the error of a score for each row, of which the last bits may hold a column."""
+def bound_score_error(norm, residual, center_norm, center_residual, padded, TILE: tl.constexpr):
+    """Return a bound of the error of each row's scores, whose last bits may hold a column.
+
+    The first line of `error` is the bound above; (TILE + 4) units of the largest score cover the
+    bits of the column and the last additions, and 1.0001 the rounding of the bound itself.
+    """
     reach = center_norm + center_residual
     product = (norm + residual) * reach
     size = product + 0.5 * center_norm * center_norm
@@ -41,7 +146,11 @@ def score_error(norm, residual, center_norm, center_residual, padded, TILE: tl.c
 
 @triton.jit
 def push(queue, queued, places, n, chosen, LAST: tl.constexpr):
-    """Append the chosen places to the queue: from its start, or from its end backwards."""
+    """Append the chosen places to the queue: from its start, or from its end backwards.
+
+    One atomic addition per program: places within it follow from a running sum. Their order among
+    programs changes from run to run, but each row is decided on its own.
+    """
     count = chosen.to(tl.int32)
     total = tl.sum(count, 0)
     if total > 0:
@@ -53,11 +162,19 @@ def push(queue, queued, places, n, chosen, LAST: tl.constexpr):
 
 
 @triton.jit
-def scores_by_chunks(
-    half, center_half, start, center, f, inside, padded,
-    TILE: tl.constexpr, CENTERS: tl.constexpr, CHUNK: tl.constexpr,
-):  # fmt: skip
-    """x^.c^ of a tile, the features in chunks."""
+def multiply_chunks(
+    half,
+    center_half,
+    start,
+    center,
+    f,
+    inside,
+    padded,
+    TILE: tl.constexpr,
+    CENTERS: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """Return x^.c^ of a tile, the features in chunks."""
     products = tl.zeros((TILE, CENTERS), tl.float32)
     x_at = half + start * padded + f[None, :]
     c_at = center_half + center[None, :] * padded + f[:, None]
@@ -71,12 +188,29 @@ def scores_by_chunks(
 
 @triton.jit(do_not_specialize=SIZES)
 def assign(
-    half, norms, residuals, center_half, half_squares, center_norms, center_residuals, status,
-    labels, others, queue, queued, n, k, padded, n_tiles,
-    TILE: tl.constexpr, CENTERS: tl.constexpr, CHUNK: tl.constexpr,
-    WHOLE: tl.constexpr, ONE: tl.constexpr,
-):  # fmt: skip
-    """Labels; rows that the bound leaves open go to the queue.
+    half,
+    norms,
+    residuals,
+    center_half,
+    half_squares,
+    center_norms,
+    center_residuals,
+    status,
+    labels,
+    others,
+    queue,
+    queued,
+    n,
+    k,
+    padded,
+    n_tiles,
+    TILE: tl.constexpr,
+    CENTERS: tl.constexpr,
+    CHUNK: tl.constexpr,
+    WHOLE: tl.constexpr,
+    ONE: tl.constexpr,
+):
+    """Label the rows; those that the bound leaves open go to the queue.
 
     Center number u * CENTERS + q is in tile u and column q. The largest score of each column and
     of each tile are kept: two operations a score. Every center but the best is in another tile or
@@ -89,8 +223,8 @@ def assign(
     """
     if tl.load(status) != 0:
         return
-    center_norm = largest(center_norms, k, 1024)
-    center_residual = largest(center_residuals, k, 1024)
+    center_norm = reduce_max(center_norms, k, 1024)
+    center_residual = reduce_max(center_residuals, k, 1024)
     f = tl.arange(0, CHUNK)
     q = tl.arange(0, CENTERS)
     within = f < padded
@@ -106,8 +240,9 @@ def assign(
         if WHOLE:
             x = tl.load(
                 half + start * padded + f[None, :],
-                mask=inside[:, None] & within[None, :], other=0.0,
-            )  # fmt: skip
+                mask=inside[:, None] & within[None, :],
+                other=0.0,
+            )
         columns = tl.full((TILE, CENTERS), NOTHING, tl.float32)
         first_score = tl.full((TILE,), NOTHING, tl.float32)
         second_score = tl.full((TILE,), NOTHING, tl.float32)
@@ -121,11 +256,12 @@ def assign(
             elif WHOLE:
                 c = tl.load(
                     center_half + center[None, :] * padded + f[:, None],
-                    mask=within[:, None], other=0.0,
-                )  # fmt: skip
+                    mask=within[:, None],
+                    other=0.0,
+                )
                 scores = tl.dot(x, c) - tl.load(half_squares + center)[None, :]
             else:
-                scores = scores_by_chunks(
+                scores = multiply_chunks(
                     half, center_half, start, center, f, inside, padded, TILE, CENTERS, CHUNK
                 )
                 scores -= tl.load(half_squares + center)[None, :]
@@ -146,7 +282,7 @@ def assign(
         first_column = tl.max(columns, 1).to(tl.int32, bitcast=True) & (CENTERS - 1)
         norm = tl.load(norms + row, mask=inside, other=0.0)
         residual = tl.load(residuals + row, mask=inside, other=0.0)
-        error = score_error(norm, residual, center_norm, center_residual, padded, CENTERS)
+        error = bound_score_error(norm, residual, center_norm, center_residual, padded, CENTERS)
         threshold = first_score - 2 * error
         columns = tl.where(q[None, :] == first_column[:, None], NOTHING, columns)
         second = tl.max(columns, 1)
@@ -164,3 +300,125 @@ def assign(
         tl.store(others + row, second_tile * CENTERS + second_column, mask=is_open)
         push(queue, queued, row, n, is_open & few, 0)
         push(queue, queued, row, n, is_open & (few == 0), 1)
+
+
+@triton.jit
+def load_points(rows, origin, start, f, d, inside):
+    """Return row - origin in the precision of the rows, then in float64; 0 outside."""
+    x = tl.load(rows + start * d + f[None, :], mask=inside, other=0.0)
+    x -= tl.load(origin + f, mask=f < d, other=0.0)[None, :]
+    return tl.where(inside, x.to(tl.float64), 0.0)
+
+
+@triton.jit
+def measure_chunk(x, rounded, center, f, d, inside):
+    """Return a chunk's part of the squared distance of each row to one center of its own."""
+    at = rounded + center.to(tl.int64)[:, None] * d + f[None, :]
+    away = x - tl.load(at, mask=inside, other=0.0).to(tl.float64)
+    return tl.sum(tl.where(inside, away * away, 0.0), 1)
+
+
+@triton.jit
+def pick_nearer(nearest, label, squares, center, k):
+    """Return the nearer of two centers, the first of equal ones."""
+    better = (squares < nearest) | ((squares == nearest) & (center < label))
+    better = better & (center < k)
+    return tl.where(better, squares, nearest), tl.where(better, center, label)
+
+
+@triton.jit(do_not_specialize=SIZES)
+def decide_few(
+    rows,
+    origin,
+    rounded,
+    status,
+    labels,
+    others,
+    queue,
+    queued,
+    k,
+    d,
+    CENTERS: tl.constexpr,
+    TILE: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """Label rows at the start of the queue by the nearest of four centers, the first of equals.
+
+    The four are all pairs of the tiles and the columns of `labels` and `others`.
+    """
+    if tl.load(status) != 0:
+        return
+    count = tl.load(queued)
+    for first in range(tl.program_id(0) * TILE, count, tl.num_programs(0) * TILE):
+        place = first + tl.arange(0, TILE)
+        inside = place < count
+        row = tl.load(queue + place, mask=inside, other=0)
+        a = tl.load(labels + row, mask=inside, other=0)
+        b = tl.load(others + row, mask=inside, other=0)
+        c = a - a % CENTERS + b % CENTERS
+        e = b - b % CENTERS + a % CENTERS
+        to_a = tl.zeros((TILE,), tl.float64)
+        to_b = tl.zeros((TILE,), tl.float64)
+        to_c = tl.zeros((TILE,), tl.float64)
+        to_e = tl.zeros((TILE,), tl.float64)
+        for feature in range(0, d, CHUNK):
+            f = feature + tl.arange(0, CHUNK)
+            held = inside[:, None] & (f < d)[None, :]
+            x = load_points(rows, origin, row.to(tl.int64)[:, None], f, d, held)
+            to_a += measure_chunk(x, rounded, a, f, d, held & (a < k)[:, None])
+            to_b += measure_chunk(x, rounded, b, f, d, held & (b < k)[:, None])
+            to_c += measure_chunk(x, rounded, c, f, d, held & (c < k)[:, None])
+            to_e += measure_chunk(x, rounded, e, f, d, held & (e < k)[:, None])
+        nearest = tl.full((TILE,), float("inf"), tl.float64)
+        label = tl.zeros((TILE,), tl.int32) + k
+        nearest, label = pick_nearer(nearest, label, to_a, a, k)
+        nearest, label = pick_nearer(nearest, label, to_b, b, k)
+        nearest, label = pick_nearer(nearest, label, to_c, c, k)
+        nearest, label = pick_nearer(nearest, label, to_e, e, k)
+        tl.debug_barrier()  # labels are read by more threads than the one that writes them
+        tl.store(labels + row, tl.minimum(label, k - 1), mask=inside)
+
+
+@triton.jit(do_not_specialize=SIZES)
+def decide_many(
+    rows,
+    origin,
+    rounded,
+    status,
+    labels,
+    queue,
+    queued,
+    n,
+    k,
+    d,
+    TILE: tl.constexpr,
+    CENTERS: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """Label rows at the end of the queue by the nearest of all centers, the first of equals."""
+    if tl.load(status) != 0:
+        return
+    count = tl.load(queued + 1)
+    for first in range(tl.program_id(0) * TILE, count, tl.num_programs(0) * TILE):
+        place = first + tl.arange(0, TILE)
+        inside = place < count
+        row = tl.load(queue + n - 1 - place, mask=inside, other=0)
+        nearest = tl.full((TILE,), float("inf"), tl.float64)
+        label = tl.zeros((TILE,), tl.int32)
+        for tile in range(0, k, CENTERS):
+            center = tile + tl.arange(0, CENTERS)
+            squares = tl.zeros((TILE, CENTERS), tl.float64)
+            for feature in range(0, d, CHUNK):
+                f = feature + tl.arange(0, CHUNK)
+                held = inside[:, None] & (f < d)[None, :]
+                x = load_points(rows, origin, row.to(tl.int64)[:, None], f, d, held)
+                at = rounded + center.to(tl.int64)[:, None] * d + f[None, :]
+                c = tl.load(at, mask=(center < k)[:, None] & (f < d)[None, :], other=0.0)
+                away = x[:, None, :] - c.to(tl.float64)[None, :, :]
+                squares += tl.sum(away * away, 2)
+            squares = tl.where((center < k)[None, :], squares, float("inf"))
+            least = tl.min(squares, 1)
+            which = tl.min(tl.where(squares == least[:, None], center[None, :], k), 1)
+            label = tl.where(least < nearest, which, label)
+            nearest = tl.minimum(nearest, least)
+        tl.store(labels + row, tl.minimum(label, k - 1), mask=inside)

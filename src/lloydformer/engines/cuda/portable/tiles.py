@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 
+# Up to so many sums, clusters times features, a program adds up in registers; chosen by hand.
 _SMALL_SUMS = 128
-"""Up to so many sums, clusters times features, a program adds up in registers."""
+# Up to so many masses, `measure` adds up in the program first; chosen by hand.
 _FEW_CENTERS = 64
 
 
 @dataclass(frozen=True)
 class Tile:
-    """What a program of a kernel works on at a time, and by how many warps.
+    """Rows, centers and features that a program works on at a time, and its warps.
 
     Attributes
     ----------
@@ -31,8 +32,10 @@ class Tile:
     programs: int = 4
 
 
+# Tiles of the kernel `assign`: (padded features up to, centers up to, tile); the first that fits.
+# Chosen by hand within 99 KiB of shared memory, the least of any supported GPU; tests compile all
+# of them for each generation and compare. Only an H200 was available to run them.
 ASSIGN: dict[str, tuple[tuple[int, int, Tile], ...]] = {
-    # (padded features up to, centers up to, tile); the first that fits. 99 KB of shared memory.
     "any": (
         (16, 16, Tile(256, 16, 16, 4, 3, 4)),
         (16, 64, Tile(128, 64, 16, 4, 3, 4)),
@@ -51,7 +54,6 @@ ASSIGN: dict[str, tuple[tuple[int, int, Tile], ...]] = {
     # Small enough that tests of small problems have several tiles of everything.
     "interpreter": ((1 << 31, 1 << 31, Tile(64, 16, 32, programs=1)),),
 }
-"""Tiles of the kernel `assign`."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,18 @@ class Tiles:
 
 
 def choose_tiles(d: int, k: int, table: str = "any") -> Tiles:
-    """The tiles for d features and k centers, from this table of `ASSIGN`."""
-    padded = padded_features(d)
+    """Return the tiles for d features and k centers, from this table of `ASSIGN`.
+
+    A program of the other kernels works on `cells` numbers, 16 per thread of four warps; chosen by
+    hand. Kernels that compute in float64 take a half or a quarter of that.
+    """
+    padded = pad_features(d)
     assign = next(tile for d_, k_, tile in ASSIGN[table] if padded <= d_ and k <= k_)
-    wide = min(power_of_two(d), 128 if table == "any" else 64)
+    wide = min(round_to_power(d), 128 if table == "any" else 64)
     cells = 2048 if table == "any" else 512
+    small = round_to_power(k) * round_to_power(d)
+    move_small = Tile(min(2 * cells // small, 128), round_to_power(k), round_to_power(d))
+    few_centers = round_to_power(k) if k <= _FEW_CENTERS else 0
     return Tiles(
         assign=assign,
         prepare=Tile(cells // max(wide, 16), features=max(wide, 16)),
@@ -92,30 +101,26 @@ def choose_tiles(d: int, k: int, table: str = "any") -> Tiles:
         few=Tile(min(cells // wide // 4, 128), features=wide, programs=8),
         many=Tile(16, centers=16, features=min(wide, 16), warps=8),
         move=Tile(min(cells // wide // 2, 128), features=wide, programs=8),
-        move_small=_small(power_of_two(k), power_of_two(d), cells),
+        move_small=move_small if small <= _SMALL_SUMS else None,
         update=Tile(4, features=wide),
-        measure=Tile(min(cells // wide, 128), power_of_two(k) if k <= _FEW_CENTERS else 0, wide),
+        measure=Tile(min(cells // wide, 128), few_centers, wide),
         collect=Tile(cells // 2),
     )
 
 
-def _small(k: int, d: int, cells: int) -> Tile | None:
-    return Tile(min(2 * cells // (k * d), 128), k, d) if k * d <= _SMALL_SUMS else None
-
-
-def keeps_centers(tile: Tile, k: int, capability: int) -> bool:
-    """Whether `assign` keeps all centers in one tile that it reads once.
+def can_keep_centers(tile: Tile, k: int, capability: int) -> bool:
+    """Return True if `assign` keeps all centers in one tile that it reads once.
 
     Not for Blackwell (10.0 and later), for which Triton 3.6 fails to compile that.
     """
     return k <= tile.centers and capability < 100
 
 
-def padded_features(d: int) -> int:
-    """d, rounded up to what tensor cores multiply at a time."""
+def pad_features(d: int) -> int:
+    """Return d, rounded up to what tensor cores multiply at a time."""
     return -(-d // 16) * 16
 
 
-def power_of_two(value: int) -> int:
-    """The smallest power of two that is not below value."""
+def round_to_power(value: int) -> int:
+    """Return the smallest power of two that is not below value."""
     return 1 << (value - 1).bit_length()

@@ -17,7 +17,7 @@ struct Sweep {
     size_t idle = 0;     // candidates since the last exchange
 };
 
-/// The moves of the search, as in lloydformer.algorithms.medoid_search. None raises the loss.
+/// The moves of the search, as in lloydformer.plans.medoid_moves. None raises the loss.
 template <class T>
 class MedoidSearch {
   public:

@@ -39,7 +39,7 @@ class RelocationWalk {
     }
 
   private:
-    static constexpr double GAIN = 1e-6, STILL = 1e-12;  // as in solving.relocations
+    static constexpr double GAIN = 1e-6, STILL = 1e-12;  // as in numerics.search_constants
 
     int64_t left() const { return rule_.max_layers - count_; }
 

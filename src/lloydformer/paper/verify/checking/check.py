@@ -7,21 +7,26 @@ from typing import Any
 import numpy as np
 import torch
 
-from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.numerics.checks import check_count
-from lloydformer.verify.checking.differences import outcome_of
-from lloydformer.verify.checking.drawn_problems import drawn_problem, families_for
-from lloydformer.verify.checking.result import CheckResult
-from lloydformer.verify.checking.trial import TOLERANCE, Trial, quiet
-from lloydformer.verify.known import known_algorithm
-from lloydformer.verify.problems import Family
-from lloydformer.verify.user_algorithm import as_algorithm
+from lloydformer.paper.verify.cases import draw_for_recipe, families_for
+from lloydformer.paper.verify.checking.differences import (
+    TOLERANCE,
+    Trial,
+    compare_trial,
+    ignore_nan_warnings,
+)
+from lloydformer.paper.verify.checking.result import CheckResult
+from lloydformer.paper.verify.checking.user_algorithm import as_algorithm
+from lloydformer.paper.verify.compare import run_circuit
+from lloydformer.paper.verify.known import known_algorithm
+from lloydformer.paper.verify.problems import Family
 
 _NUMPY: dict[torch.dtype, type[np.floating[Any]]] = {
-    torch.float64: np.float64, torch.float32: np.float32,
-}  # fmt: skip
+    torch.float64: np.float64,
+    torch.float32: np.float32,
+}
 
 
 def check(
@@ -54,7 +59,7 @@ def check(
         assignments are compared as well. It may have the methods `decision` (see
         `lloydformer.algorithms.Trimmed`) and `scores(points, centers)`, by which points choose
         centers if not by distance. Recipes that draw noise draw with its attribute `seed`, 0 if
-        it has none. None is the plain algorithm that the recipe's name stands for.
+        it has none. None is the plain algorithm that the recipe is named after.
     n_problems : int, default=4
         Number of problems of each family.
     n_layers : int, default=10
@@ -96,37 +101,6 @@ def check(
     >>> result.agrees
     True
     """
-    recipe, dtype = _checked_recipe(recipe), _checked_dtype(recipe, dtype)
-    n_problems, seed = check_count("n_problems", n_problems), check_count("seed", seed, least=0)
-    trials = [
-        _trial(recipe, algorithm, family, number, check_count("n_layers", n_layers), seed, dtype)
-        for family in _checked_families(recipe, families)
-        for number in range(n_problems)
-    ]
-    _try_circuit(trials[0])
-    outcomes = []
-    for trial in trials:
-        outcomes.append(outcome_of(trial))
-        if callback is not None:
-            callback(len(outcomes), len(trials))
-    if all(o.undefined == o.trial.n_layers for o in outcomes):
-        raise ValueError("algorithm: its new centers are not numbers on any of the problems")
-    return CheckResult(recipe, tuple(outcomes), algorithm is None)
-
-
-def _trial(
-    recipe: AnyRecipe, algorithm: object, family: Family, number: int, n_layers: int, seed: int,
-    dtype: torch.dtype,
-) -> Trial:  # fmt: skip
-    """Return a problem with the algorithm and the seed of its noise."""
-    given = getattr(algorithm, "seed", None)
-    noise = number if algorithm is None else int(given) if isinstance(given, Integral) else 0
-    plain = as_algorithm(known_algorithm(recipe, noise) if algorithm is None else algorithm)
-    problem = drawn_problem(recipe, family, seed, number, _NUMPY[dtype])
-    return Trial(recipe, plain, problem, n_layers, noise, dtype, (seed, number))
-
-
-def _checked_recipe(recipe: object) -> AnyRecipe:
     if isinstance(recipe, list | tuple):
         raise ValueError(f"recipe: found {len(recipe)} recipes; check them one at a time")
     if not isinstance(recipe, AnyRecipe):
@@ -137,39 +111,60 @@ def _checked_recipe(recipe: object) -> AnyRecipe:
             f"recipe: found {recipe.name!r}, whose matrices are learned; without training they are "
             "random, and equal to no algorithm"
         )
-    return recipe
-
-
-def _checked_dtype(recipe: object, dtype: torch.dtype) -> torch.dtype:
     if dtype not in TOLERANCE:
         raise ValueError(f"dtype: found {dtype!r}; pass torch.float64 or torch.float32")
     if dtype != torch.float64 and not isinstance(recipe, Recipe):
         raise ValueError("dtype: recipes of several stages are compared in torch.float64 only")
-    return dtype
+    n_problems, seed = check_count("n_problems", n_problems), check_count("seed", seed, least=0)
+    # all trials are made first: wrong arguments raise before anything is compared
+    chosen = _choose_families(recipe, families)
+    n_layers = check_count("n_layers", n_layers)
+    given_seed = getattr(algorithm, "seed", None)
+    trials = []
+    for family in chosen:
+        for number in range(n_problems):
+            if algorithm is None:  # an algorithm of the package draws other noise for each problem
+                noise_seed, plain = number, known_algorithm(recipe, number)
+            else:
+                noise_seed = int(given_seed) if isinstance(given_seed, Integral) else 0
+                plain = algorithm
+            guarded = as_algorithm(plain)
+            problem = draw_for_recipe(recipe, family, seed, number, _NUMPY[dtype])
+            drawn = (seed, number)
+            trials.append(Trial(recipe, guarded, problem, n_layers, noise_seed, dtype, drawn))
+    # before the loop: a part that fails is then an error of `recipe` and not of a problem
+    _try_circuit(trials[0])
+    outcomes = []
+    for trial in trials:
+        outcomes.append(compare_trial(trial))
+        if callback is not None:
+            callback(len(outcomes), len(trials))
+    # otherwise an algorithm that returns only NaN would agree with every recipe
+    if all(o.undefined == o.trial.n_layers for o in outcomes):
+        raise ValueError("algorithm: its new centers are not numbers on any of the problems")
+    return CheckResult(recipe, tuple(outcomes), algorithm is None)
 
 
-def _checked_families(recipe: AnyRecipe, families: str | Sequence[str] | None) -> list[Family]:
-    suited = families_for(recipe)
-    wanted = (
-        [families] if isinstance(families, str) else list(suited if families is None else families)
-    )
-    if not wanted or not set(wanted) <= set(suited):
-        raise ValueError(f"families: found {families!r}; {recipe.name!r} has {', '.join(suited)}")
-    return [family for family in suited if family in wanted]
+def _choose_families(recipe: AnyRecipe, families: str | Sequence[str] | None) -> list[Family]:
+    """Return the wanted families in their usual order; raise ValueError if one does not suit."""
+    known = families_for(recipe)
+    if isinstance(families, str):
+        wanted = [families]
+    else:
+        wanted = list(known if families is None else families)
+    if not wanted or not set(wanted) <= set(known):
+        raise ValueError(f"families: found {families!r}; {recipe.name!r} has {', '.join(known)}")
+    return [family for family in known if family in wanted]
 
 
 def _try_circuit(trial: Trial) -> None:
     """Run one layer; what goes wrong in a user's part is an error of the argument `recipe`."""
-    points, centers = (
-        torch.tensor(rows, dtype=trial.dtype)
-        for rows in (trial.problem.points, trial.problem.centers)
-    )
     try:
-        with quiet():
-            circuit = Circuit(trial.recipe, points.shape[1], len(centers))
-            circuit(points, centers, 1, seed=trial.seed)
+        with ignore_nan_warnings():
+            run_circuit(trial.recipe, trial.problem, 1, seed=trial.seed, dtype=trial.dtype)
     except Exception as error:
+        points, centers = trial.problem.points, trial.problem.centers
         raise ValueError(
             f"recipe: its circuit raised {type(error).__name__}: {error}, for points of shape "
-            f"{tuple(points.shape)} and centers of shape {tuple(centers.shape)}"
+            f"{points.shape} and centers of shape {centers.shape}"
         ) from error

@@ -1,6 +1,5 @@
-"""The result of `lloydformer.check`, and its words."""
+"""The result of `lloydformer.check`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from lloydformer.circuits.stages import AnyRecipe
-from lloydformer.verify.checking.report import (
-    as_values,
+from lloydformer.paper.verify.checking.differences import FirstDifference, TrialOutcome
+from lloydformer.paper.verify.checking.report import (
+    as_json_values,
     difference_lines,
     json_number,
+    snippet,
     verdict_lines,
 )
-from lloydformer.verify.checking.shrink import shrink
-from lloydformer.verify.checking.snippet import snippet
-from lloydformer.verify.checking.trial import FirstDifference, TrialOutcome
+from lloydformer.paper.verify.checking.shrink import shrink
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,12 +29,12 @@ class CheckResult:
     outcomes : tuple of TrialOutcome
         The comparison on each problem.
     is_known : bool
-        Whether the algorithm is the one that the recipe's name stands for.
+        Whether the algorithm is the one that the recipe is named after.
 
     Attributes
     ----------
     agrees : bool
-        Whether no difference was found.
+        True if no difference was found.
     families : dict of str to dict
         Number of problems, of those that agree, and the largest deviation, by family.
     deviation : float
@@ -66,7 +65,7 @@ class CheckResult:
 
     @property
     def agrees(self) -> bool:
-        """Whether no difference was found.
+        """True if no difference was found.
 
         See Also
         --------
@@ -98,6 +97,7 @@ class CheckResult:
         """
         return next((o.difference for o in self.outcomes if o.difference is not None), None)
 
+    # cached: shrinking runs up to 400 comparisons, and repr, snippet and as_dict all need it
     @cached_property
     def smallest(self) -> FirstDifference | None:
         """A difference of the same kind as the first, on a problem small enough to read.
@@ -136,7 +136,7 @@ class CheckResult:
         >>> lf.check(lf.recipes.lloyd(), families="clustered", n_problems=1).deviation < 1e-9
         True
         """
-        return _worst(self.outcomes)
+        return float(np.max([o.deviation for o in self.outcomes]))
 
     @property
     def families(self) -> dict[str, dict[str, Any]]:
@@ -155,9 +155,18 @@ class CheckResult:
         >>> list(lf.check(lf.recipes.spherical(), n_problems=1).families)
         ['clustered', 'uniform', 'integer', 'between', 'duplicates', 'coincident', 'axes']
         """
-        names = dict.fromkeys(o.trial.problem.family for o in self.outcomes)
-        of = {name: [o for o in self.outcomes if o.trial.problem.family == name] for name in names}
-        return {name: _row(outcomes) for name, outcomes in of.items()}
+        rows = {}
+        for name in dict.fromkeys(o.trial.problem.family for o in self.outcomes):
+            outcomes = [o for o in self.outcomes if o.trial.problem.family == name]
+            undefined = sum(o.undefined == o.trial.n_layers for o in outcomes)
+            rows[name] = {
+                "problems": len(outcomes),
+                "agree": sum(o.difference is None for o in outcomes) - undefined,
+                "undefined": undefined,
+                # np.max and not max, which may lose a NaN
+                "deviation": float(np.max([o.deviation for o in outcomes])),
+            }
+        return rows
 
     @property
     def snippet(self) -> str | None:
@@ -208,8 +217,8 @@ class CheckResult:
                 name: {**row, "deviation": json_number(row["deviation"])}
                 for name, row in self.families.items()
             },
-            "first": None if first is None else as_values(first),
-            "smallest": None if smallest is None else as_values(smallest),
+            "first": None if first is None else as_json_values(first),
+            "smallest": None if smallest is None else as_json_values(smallest),
             "snippet": self.snippet,
         }
 
@@ -218,17 +227,3 @@ class CheckResult:
         if self.difference is not None and self.smallest is not None and self.snippet is not None:
             lines += difference_lines(self.difference, self.smallest, self.snippet)
         return "\n".join(lines)
-
-
-def _worst(outcomes: Sequence[TrialOutcome]) -> float:
-    return float(np.max([o.deviation for o in outcomes]))
-
-
-def _row(outcomes: Sequence[TrialOutcome]) -> dict[str, Any]:
-    undefined = sum(o.undefined == o.trial.n_layers for o in outcomes)
-    return {
-        "problems": len(outcomes),
-        "agree": sum(o.difference is None for o in outcomes) - undefined,
-        "undefined": undefined,
-        "deviation": _worst(outcomes),
-    }

@@ -1,0 +1,52 @@
+"""`lloydformer doctor`: print what is installed, what is missing, and how to get it."""
+
+from typing import Any
+
+from lloydformer.app.cli.options import Json
+from lloydformer.app.cli.terminal import print_json, print_table, stdout
+from lloydformer.app.jobs.doctor import examine_hardware, examine_packages
+
+
+def doctor(json: Json = False) -> None:
+    """Show versions, the engine in use, what is installed, and how to get what is missing."""
+    packages = examine_packages()
+    if not json:  # the versions are needed most where torch cannot be imported
+        stdout.print(
+            f"lloydformer {packages['lloydformer']}, Python {packages['python']}\n"
+            f"{packages['platform']}",
+            markup=False,
+        )
+    try:
+        import torch  # noqa: F401
+    except (ImportError, OSError) as error:  # OSError: a library that it loads is missing
+        raise ValueError(f"torch: cannot be imported ({error}); run pip install torch") from None
+    machine = examine_hardware()
+    repairs = packages.pop("repairs") + machine.pop("repairs")
+    if json:
+        print_json({**packages, **machine, "repairs": repairs})
+    else:
+        _print_report(packages, machine, repairs)
+
+
+def _print_report(packages: dict[str, Any], machine: dict[str, Any], repairs: list[str]) -> None:
+    engine, threads = machine["engine"], machine["threads"]
+    stdout.print(
+        f'\nengine in use: engine="auto" is {engine} ({machine["engines"][engine]})', markup=False
+    )
+    stdout.print(
+        f"devices: {', '.join(machine['devices'])}; "
+        f"{threads} {'thread' if threads == 1 else 'threads'}\n",
+        markup=False,
+    )
+    has_gpu = any(device.startswith("cuda") for device in machine["devices"])
+    rows = [[name, version or "missing"] for name, version in packages["core"].items()]
+    for extra, members in packages["extras"].items():
+        absent = "missing" if extra != "gpu" or has_gpu else "not installed; for NVIDIA GPUs only"
+        rows += [[name, version or absent] for name, version in members.items()]
+    print_table(["package", "version"], rows)
+    stdout.print("\nall engines:")
+    for name, words in machine["engines"].items():
+        stdout.print(f"  {name} ({words})", markup=False)
+    stdout.print()
+    for line in repairs or ["nothing is missing"]:
+        stdout.print(line, markup=False)

@@ -1,0 +1,288 @@
+"""`lloydformer fit`: cluster the rows of a file; write labels, centers, a model and a page."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from lloydformer.app.cli.options import (
+    TABLE_OPTIONS,
+    Json,
+    choice,
+    command_of,
+    integer,
+    seed_option,
+)
+from lloydformer.app.cli.terminal import (
+    print_json,
+    print_table,
+    progress,
+    stderr,
+    stdout,
+    working,
+)
+from lloydformer.app.jobs.fit.settings import CRITERIA, FitSettings, algorithm_names
+from lloydformer.app.jobs.text_values import format_count, format_number
+
+if TYPE_CHECKING:
+    from lloydformer.app.jobs.fit.result import FitResult, FitRun
+
+# The options, by the field of `FitSettings` that each sets.
+OPTIONS: dict[str, Any] = {
+    "data": typer.Argument(
+        metavar="DATA",
+        help="A .csv, .tsv, .xlsx, .parquet, .npy or .npz file, a text compressed as .gz or "
+        ".zst, a folder of them, - for standard input, or openml:NAME.",
+    ),
+    "clusters": typer.Option(
+        "-k",
+        "--clusters",
+        metavar="K",
+        help="Number of clusters: 10. Or a range, 2:20, or 2:20:2 with a step: each is fitted, "
+        "and --select says which is written.",
+    ),
+    "select": choice(
+        among=CRITERIA,
+        metavar="|".join(CRITERIA),
+        help="How the number of clusters is chosen from a range.",
+    ),
+    "algorithm": choice(among=algorithm_names(), help=f"One of {', '.join(algorithm_names())}."),
+    "output": typer.Option(
+        "-o", "--output", metavar="FOLDER", help="Output folder.  [default: NAME-clusters]"
+    ),
+    "report": typer.Option("--report", help="Also write an HTML page."),
+    "labels": choice(among=("csv", "parquet"), metavar="csv|parquet", help="Format of the labels."),
+    "columns": typer.Option(
+        metavar="a,b,c", help="Columns by name; without names, by number from 1."
+    ),
+    "exclude": typer.Option(metavar="a,b,c", help="Columns to leave out."),
+    "numeric_only": typer.Option("--numeric-only", help="Leave out columns that hold no numbers."),
+    "one_hot": typer.Option(
+        metavar="a,b,c", help="Columns of words: a column of 0 and 1 for each word."
+    ),
+    "missing": choice(
+        among=("error", "drop", "median"),
+        metavar="error|drop|median",
+        help="Rows with missing values: an error, left out, or filled with medians.",
+    ),
+    "scale": choice(
+        among=("minmax", "standard"),
+        metavar="minmax|standard",
+        help="Scale columns before the fit.",
+    ),
+    "init": typer.Option(
+        help="k-means++, k-means|| (for large data), robust (with outliers) or random."
+    ),
+    "n_init": integer(help="Number of starts; the best is kept."),
+    "max_iter": integer(help="Maximum number of iterations of a start."),
+    "tol": typer.Option(min=0, help="Stop when the centers move less than this."),
+    "seed": seed_option(help="Seed of all random numbers."),
+    "keep": typer.Option(help="trimmed: fraction of each cluster that is kept."),
+    "inverse_temperature": typer.Option(help="soft: large is nearly k-means; robust: small is."),
+    "patience": integer(help="relocating, medoids: stop after this many tries without gain."),
+    "effort": typer.Option(
+        metavar="NAME",
+        help="relocating: low, medium, high, best or a number of recombinations; "
+        "medoids: quick, balanced or thorough.",
+    ),
+    "time_limit": typer.Option(
+        help="relocating: stop after this many seconds; seeding is completed first."
+    ),
+    "start_from": typer.Option(metavar="MODEL", help="Start from the centers of this model."),
+    "checkpoint": typer.Option(
+        metavar="FILE",
+        help="Write the state of the fit to FILE every few iterations; the same command goes "
+        "on from there after a break.",
+    ),
+    "cluster": typer.Option(
+        metavar="ADDRESS",
+        help="Fit on a Dask cluster, as tcp://scheduler:8786. Its workers read DATA: .parquet, "
+        ".npy and .csv files, folders, and patterns in quotes such as 's3://b/*.parquet'.",
+    ),
+    "workers": integer(help="The same with this number of processes on this machine."),
+    **TABLE_OPTIONS,
+    "force": typer.Option("--force", help="Replace files that exist."),
+}
+
+
+@command_of(FitSettings, OPTIONS)
+def fit(settings: FitSettings, json: Json = False) -> None:
+    """Cluster the rows of DATA.
+
+    Writes a folder with the labels (row, cluster, distance to the center), centers.csv in the
+    units of the data, summary.json, the model for `lloydformer predict`, and with --report a
+    self-contained page report.html.
+    """
+    command = shlex.join(["lloydformer", *sys.argv[1:]])
+    if settings.is_on_cluster:
+        return _fit_on_cluster(settings, command, json)
+    from lloydformer.app.jobs.fit.job import FitJob
+
+    job, done = FitJob(settings, command), list["FitRun"]()
+    with report_interrupt(lambda stop: describe_stop(done, stop)):
+        with working("reading"):
+            table, blocks = job.read()
+        with fit_progress(job.numbers, done) as (callback, after):
+            result = job.fit(table, blocks, callback, after)
+        summary = job.write(result)
+    if json:
+        return print_json(summary)
+    _print_result(settings, result)
+    print_notes(result.notes, result.advice)
+    return _print_files(settings)
+
+
+def _fit_on_cluster(settings: FitSettings, command: str, json: bool) -> None:
+    from lloydformer.app.jobs.fit.cluster import ClusterFitJob, connect
+
+    job = ClusterFitJob(settings, command)
+    with connect(settings.cluster, settings.workers) as client, report_interrupt():
+        if stderr.is_terminal:
+            stderr.print(f"dashboard: {client.dashboard_link}")
+        with fit_progress([job.n_clusters]) as (callback, _), working("reading"):
+            model, totals, summary = job.run(client, callback)
+    if json:
+        return print_json(summary)
+    left_out = None if totals.left_out is None else totals.left_out.tolist()
+    print_clusters(totals.sizes.tolist(), totals.mean_distances, totals.n_rows, left_out)
+    stdout.print(f"\nobjective {format_number(model.inertia_, 6)}")
+    seconds, speed = summary["seconds"], summary["points_per_second"]
+    stdout.print(f"{format_count(model.n_iter_, 'iteration')}, {_format_speed(seconds, speed)}")
+    return _print_files(settings)
+
+
+@contextmanager
+def fit_progress(
+    numbers: Sequence[int], done: "list[FitRun] | None" = None
+) -> "Iterator[tuple[Any, Callable[[FitRun], None]]]":
+    """Show a progress bar on standard error, if that is a terminal.
+
+    It counts fits if there are several numbers of clusters, else iterations. Yields the callbacks
+    of `FitJob.fit`; the second adds each fit to `done`.
+    """
+    from lloydformer.solving.progress import ProgressBar
+
+    done = [] if done is None else done
+    if len(numbers) > 1:
+        with progress("fitting", len(numbers)) as bar:
+
+            def after(run: "FitRun") -> None:
+                done.append(run)
+                bar.advance(f"k {run.k} done")
+
+            yield None, after
+    elif stderr.is_terminal:
+        with ProgressBar() as callback:
+            yield callback, done.append
+    else:
+        yield None, done.append
+
+
+@contextmanager
+def report_interrupt(
+    describe: Callable[[KeyboardInterrupt], str] = lambda stop: "before all rows were labelled",
+) -> Iterator[None]:
+    """On Ctrl-C, print in one line what is done so far."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        stderr.print(f"stopped: {describe(stop)}; no file was written", soft_wrap=True)
+        raise
+
+
+def describe_stop(done: "Sequence[FitRun]", stop: KeyboardInterrupt) -> str:
+    """Describe the fits that are done, or the iterations of the first one."""
+    from lloydformer.solving.driver import Interrupted
+
+    if done:
+        best = max(done, key=lambda run: run.score)
+        value = _three_digits(best.value)
+        if len(done) == 1:
+            return f"k {best.k} is done, with {best.criterion} {value}"
+        return (
+            f"k {done[0].k} to {done[-1].k} are done, the best {best.criterion} is {value} with "
+            f"k {best.k}"
+        )
+    result = stop.result if isinstance(stop, Interrupted) else None
+    if result is None:
+        return "before the first iteration was done"
+    return (
+        f"objective {result.inertia:.6g} after {format_count(result.n_iter, 'iteration')} "
+        f"(--max-iter {result.n_iter} gives this result)"
+    )
+
+
+def _print_result(settings: FitSettings, result: "FitResult") -> None:
+    """Print the numbers of clusters if there are several, the clusters, and the fit."""
+    select = settings.select
+    if len(result.runs) > 1:
+        columns = ["k", "objective", "silhouette", "iterations", "seconds"]
+        rows = [
+            [
+                *(str(run.k), format_number(run.objective, 6), _three_digits(run.silhouette)),
+                *(f"{run.n_iter:,}", f"{run.seconds:.2f}"),
+            ]
+            for run in result.runs
+        ]
+        if select != "silhouette":
+            columns.insert(3, select)
+            for row, run in zip(rows, result.runs, strict=True):
+                row.insert(3, _three_digits(run.value))
+        print_table(columns, rows)
+        by_rule = select in ("gap", "stability")
+        why = f"was chosen by {select}" if by_rule else f"has the best {select}"
+        stdout.print(f"\nk {result.n_clusters} {why}, and was written.\n")
+    print_clusters(result.sizes, result.mean_distances, result.blocks.n_rows, result.left_out)
+    model = result.model
+    stdout.print(
+        f"\nobjective {format_number(model.inertia_, 6)}, silhouette "
+        f"{_three_digits(result.silhouette)} "
+        f"(sample of {len(result.sample_silhouettes[0]):,} rows)"
+    )
+    most = ", the most allowed" if result.reached_max_iter else ""
+    stdout.print(
+        f"{format_count(model.n_iter_, 'iteration')}{most}, "
+        f"{_format_speed(result.seconds, result.points_per_second)}"
+    )
+
+
+def print_clusters(
+    sizes: Sequence[int],
+    distances: Sequence[float],
+    n_rows: int,
+    left_out: Sequence[int] | None = None,
+) -> None:
+    """Print a line for each cluster: its size, its share of all rows, its mean distance."""
+    columns = ["cluster", "size", "share", "mean distance"]
+    rows = [
+        [str(j), f"{size:,}", f"{100 * size / n_rows:.1f}%", format_number(distances[j])]
+        for j, size in enumerate(sizes)
+    ]
+    if left_out is not None:
+        columns.append("left out")
+        rows = [[*row, f"{count:,}"] for row, count in zip(rows, left_out, strict=True)]
+    print_table(columns, rows)
+
+
+def print_notes(notes: Sequence[str], advice: Sequence[str] = ()) -> None:
+    """Print what was recognised or left out, and advice, a line each on standard error."""
+    for line in (*(f"note: {note}" for note in notes), *(f"advice: {a}" for a in advice)):
+        stderr.print(line, markup=False, soft_wrap=True)
+
+
+def _print_files(settings: FitSettings) -> None:
+    from lloydformer.app.jobs.fit.outputs import output_names
+
+    names = ", ".join(output_names(settings))
+    stdout.print(f"\nin {settings.folder}: {names}", markup=False, soft_wrap=True)
+
+
+def _three_digits(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.3f}"
+
+
+def _format_speed(seconds: float, points_per_second: float) -> str:
+    return f"{seconds:.2f} s, {float(f'{points_per_second:.3g}'):,.0f} points/s"

@@ -1,0 +1,301 @@
+"""`lloydformer train`: train the layer; write its weights with a card, a log and a plot."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from lloydformer.app.cli.options import Json, command_of, integer
+from lloydformer.app.cli.terminal import print_json, print_table, progress
+from lloydformer.app.jobs.text_values import parse_count, parse_numbers
+from lloydformer.learning.families import FAMILIES
+
+if TYPE_CHECKING:
+    from lloydformer.learning.settings import Run, Settings
+    from lloydformer.learning.trainer import Evaluation
+
+# Options that can be used together with --like; the card sets all others.
+WITH_LIKE = ("like", "device", "output", "force")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What the user asks `lloydformer train` to do: each field is an option of the command.
+
+    The defaults are the paper's protocol. `runs` and `settings` have what training takes; the
+    other fields say where it runs and what it writes.
+    """
+
+    like: str | None = None
+    features: str = "32"
+    clusters: str = "10"
+    points: str = "512"
+    components: str | None = None
+    family: str = "normal"
+    weights: str = "equal"
+    scales: str = "equal"
+    codes: str = "onehot"
+    activation: str = "softmax"
+    bias: bool = True
+    scaled: bool = True
+    dropout: float = 0.01
+    smoothing: str = "softmax"
+    loss_temperature: str = "0.1"
+    seed: str = "0"
+    start: str = "random"
+    start_noise: float = 0.0
+    steps: int = 10_000
+    batch: int = 32
+    unrolled: int = 1
+    learning_rate: float = 0.01
+    schedule: str = "plateau"
+    clip: float | None = None
+    evaluate_every: int = 50
+    validation: int = 320
+    device: str | None = None
+    output: Path | None = None
+    plot: Path | None = None
+    together: int | None = None
+    resume: bool = False
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if an option is given that the card of --like already sets."""
+        others = sorted(
+            field.name
+            for field in fields(self)
+            if getattr(self, field.name) != field.default and field.name not in WITH_LIKE
+        )
+        if self.like is not None and others:
+            option = others[0].replace("_", "-")
+            raise ValueError(f"--like: the card sets --{option} too; leave --{option} out")
+
+    def settings(self) -> "Settings":
+        """Return the settings that all runs share."""
+        from lloydformer.learning.settings import Settings
+        from lloydformer.learning.tasks import Tasks
+
+        tasks = Tasks(
+            parse_count("features", self.features),
+            parse_count("clusters", self.clusters),
+            parse_count("points", self.points),
+            None if self.components is None else parse_count("components", self.components),
+            self.weights,
+            self.scales,
+        )
+        return Settings(
+            tasks,
+            codes=None if self.codes == "none" else self.codes,
+            bias=self.bias,
+            scaled=self.scaled,
+            activation=self.activation,
+            dropout=self.dropout,
+            smoothing=self.smoothing,
+            n_unrolled=self.unrolled,
+            n_steps=self.steps,
+            batch_size=self.batch,
+            learning_rate=self.learning_rate,
+            schedule=self.schedule,
+            clip=self.clip,
+            evaluate_every=self.evaluate_every,
+            n_validation=self.validation,
+            start=self.start,
+            start_noise=self.start_noise,
+        )
+
+    def runs(self) -> "list[Run]":
+        """Return a run for each seed, loss temperature and family."""
+        from lloydformer.learning.settings import Run
+
+        seeds = parse_numbers("seed", self.seed, int)
+        temperatures = parse_numbers("loss-temperature", self.loss_temperature, float)
+        return [Run(*each) for each in product(seeds, temperatures, self.family.split(","))]
+
+
+OPTIONS: dict[str, Any] = {
+    "like": typer.Option(
+        metavar="CARD", help="Train again as this card says: a name (symmetric) or a path."
+    ),
+    "features": typer.Option(
+        "-d", "--features", metavar="D", help="Number of features, or a range 4:32."
+    ),
+    "clusters": typer.Option(
+        "-k", "--clusters", metavar="K", help="Clusters of a task, or a range."
+    ),
+    "points": typer.Option(metavar="N", help="Points of a task, or a range 128:1024."),
+    "components": typer.Option(metavar="M", help="Components of the mixture.  [default: K]"),
+    "family": typer.Option(help=f"Distribution: {', '.join(FAMILIES)}; or several: a,b."),
+    "weights": typer.Option(help="Weights of the components: equal or random."),
+    "scales": typer.Option(help="Scales of the components: equal or random."),
+    "codes": typer.Option(help="Codes of the clusters: onehot, binary or none."),
+    "activation": typer.Option(help="Attention: softmax or sparsemax."),
+    "bias": typer.Option(help="Linear maps with a bias."),
+    "scaled": typer.Option(help="Divide scores by the root of d_emb."),
+    "dropout": typer.Option(help="Dropout of attention weights."),
+    "smoothing": typer.Option(help="Smoothing of the loss: softmax, sparsemax or exact."),
+    "loss_temperature": typer.Option(metavar="L", help="A temperature, or several: 1,0.25,0.1."),
+    "seed": typer.Option(metavar="S", help="A seed, or several: 0,1,2."),
+    "start": typer.Option(help="Weights before training: random, or constructed (a Lloyd step)."),
+    "start_noise": typer.Option(help="Noise added to constructed weights."),
+    "steps": integer(help="Training steps."),
+    "batch": integer(help="Tasks in a step."),
+    "unrolled": integer(help="Layers before the loss."),
+    "learning_rate": typer.Option(help="Learning rate of Adam."),
+    "schedule": typer.Option(help="Schedule of the learning rate: plateau, cosine or constant."),
+    "clip": typer.Option(help="Maximum norm of a gradient."),
+    "evaluate_every": integer(help="Steps between evaluations."),
+    "validation": integer(help="Validation tasks."),
+    "device": typer.Option(help="cpu or cuda.  [default: cuda if available]"),
+    "output": typer.Option(
+        "-o", "--output", metavar="FOLDER", help="Output folder.  [default: learned-dD-kK]"
+    ),
+    "plot": typer.Option(metavar="FILE", help="A picture, written again after each evaluation."),
+    "together": integer(help="Runs in one batch.  [default: all, or each rank's share]"),
+    "resume": typer.Option("--resume", help="Continue from the checkpoint."),
+    "force": typer.Option("--force", help="Start over, and replace a checkpoint."),
+}
+
+
+@command_of(TrainOptions, OPTIONS)
+def train(options: TrainOptions, json: Json = False) -> None:
+    """Train the transformer's layer to cluster.
+
+    The defaults are the paper's protocol. Several seeds, loss temperatures or families are trained
+    together; under torchrun they are spread over its processes. Writes to FOLDER a checkpoint,
+    log.csv, and at the end for each run its weights (.safetensors) with a card (.json) that
+    lf.LearnedKMeans takes as `pretrained`. With --like, settings and seeds are those of a card; on
+    the same kind of device the weights are equal to those of the card.
+    """
+    from lloydformer.app.jobs.train import TrainingPlot, choose_device, train_and_export
+    from lloydformer.engines.ranks import join_ranks
+
+    ranks = join_ranks()
+    if options.like is not None:
+        if ranks.size > 1:
+            raise ValueError(
+                "--like: trains the runs of the card together; start it without torchrun"
+            )
+        return _train_like(options, options.like, json)
+    settings, runs = options.settings(), options.runs()
+    folder = options.output or Path(f"learned-{settings.name}")
+    plot = None if options.plot is None else TrainingPlot(options.plot)
+    is_first = ranks.rank == 0
+    with training_progress(settings.n_steps, folder, plot, is_shown=is_first) as callback:
+        rows = train_and_export(
+            *(settings, runs, folder, choose_device(options.device)),
+            resume=options.resume,
+            force=options.force,
+            callback=callback,
+            together=options.together,
+            ranks=ranks,
+        )
+    if rows:  # rank 0 has them
+        _print_rows(settings.written(), rows, json)
+    return None
+
+
+def _train_like(options: TrainOptions, card: str, json: bool) -> None:
+    """Train with the settings of a card."""
+    from lloydformer.app.jobs.train import (
+        SymmetricTraining,
+        choose_device,
+        is_symmetric,
+        train_and_export,
+    )
+    from lloydformer.learning.pretrained import load
+
+    device = choose_device(options.device)
+    if is_symmetric(card):
+        folder = options.output or Path("learned-symmetric")
+        job = SymmetricTraining(card, folder, options.force)
+        with update_progress(job.n_updates) as callback:
+            row = job.run(device, callback)
+        # All digits: a difference of 1e-8 from the card's numbers is to be seen.
+        return _print_rows(job.model.settings.written(), [row], json, digits=None)
+    model = load(card)
+    folder = options.output or Path(f"learned-{model.settings.name}")
+    with training_progress(model.settings.n_steps, folder, is_resumable=False) as callback:
+        rows = train_and_export(
+            model.settings, [model.run], folder, device, force=options.force, callback=callback
+        )
+    return _print_rows(model.settings.written(), rows, json)
+
+
+@contextmanager
+def training_progress(
+    n_steps: int,
+    folder: Path,
+    plot: "Callable[[Evaluation], None] | None" = None,
+    is_resumable: bool = True,
+    is_shown: bool = True,
+) -> "Iterator[Callable[[Evaluation], None] | None]":
+    """Show a progress bar, and yield the callback of training; on Ctrl-C, print what is done.
+
+    plot: another callback. is_resumable: whether --resume may follow. is_shown: False in all ranks
+    but the first, whose callback is never called.
+    """
+    if not is_shown:
+        yield None
+        return
+    last: Evaluation | None = None
+
+    def after(evaluation: "Evaluation") -> None:
+        nonlocal last
+        last = evaluation
+        best, worst = min(evaluation.relative), max(evaluation.relative)
+        words = f"{best:.4f}" if len(evaluation.relative) == 1 else f"{best:.4f} to {worst:.4f}"
+        bar.reach(evaluation.step, f"train: {words} of a Lloyd step")
+        if plot is not None:
+            plot(evaluation)
+
+    def stop_message() -> str:
+        if last is None:
+            return "stopped before the first evaluation"
+        words = (
+            f"stopped after step {last.step} of {last.n_steps}, at "
+            f"{min(last.relative):.4f} of a Lloyd step"
+        )
+        if not is_resumable:
+            return words
+        from lloydformer.learning.training import CHECKPOINT
+
+        return f"{words}; go on from {folder / CHECKPOINT} with --resume"
+
+    with progress("train", n_steps, stop_message) as bar:
+        yield after
+
+
+@contextmanager
+def update_progress(n_updates: int) -> Iterator[Callable[[int, float], None]]:
+    """Show a progress bar for a symmetric layer; on Ctrl-C, print the last update."""
+    done = 0
+
+    def after(update: int, loss: float) -> None:
+        nonlocal done
+        done = update
+        bar.reach(update, f"train: loss {loss:.4f}")
+
+    def stop_message() -> str:
+        return f"stopped after update {done} of {n_updates}; nothing was written"
+
+    with progress("train", n_updates, stop_message) as bar:
+        yield after
+
+
+def _print_rows(
+    settings: dict[str, Any], rows: list[dict[str, Any]], json: bool, digits: int | None = 4
+) -> None:
+    """Print a table with a row for each run, or one JSON object."""
+    if json:
+        return print_json({"settings": settings, "rows": rows})
+
+    def cell(value: Any) -> str:
+        is_rounded = digits is not None and isinstance(value, float)
+        return f"{value:.{digits}f}" if is_rounded else str(value)
+
+    print_table(list(rows[0]), [[cell(value) for value in row.values()] for row in rows])
+    return None

@@ -1,0 +1,99 @@
+"""The HTML page of the demo; its text is in demo.html."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+from lloydformer import __version__, plots
+from lloydformer.app.jobs.demo import DIGITS, PLANE, CircuitRun, format_deviation
+from lloydformer.circuits import recipes
+from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.outside import EXPLAINED
+from lloydformer.data.storage.atomic_files import atomic_write_text
+from lloydformer.plots import report
+from lloydformer.plots.axes import require_matplotlib
+from lloydformer.plots.heatmaps import MATRICES
+from lloydformer.plots.report.circuit import Images, circuit_values
+
+
+def write_page(path: Path, runs: Sequence[CircuitRun], seed: int) -> str | None:
+    """Write the page; without matplotlib, return the reason why there is none."""
+    # matplotlib is an extra: without it the table is printed all the same.
+    try:
+        require_matplotlib()
+    except ImportError as error:
+        return str(error)
+    atomic_write_text(path, demo_page(runs, seed))
+    return None
+
+
+def demo_page(runs: Sequence[CircuitRun], seed: int) -> str:
+    """Return the page of these runs, the same recipes on both data sets."""
+    by_data = {
+        family: [run for run in runs if run.case.problem.family == family]
+        for family in (PLANE, DIGITS)
+    }
+    return report.render(
+        Path(__file__).with_name("demo.html"),
+        n_layers=runs[0].trace.n_layers,
+        cards=[_card_values(*pair) for pair in zip(by_data[PLANE], by_data[DIGITS], strict=True)],
+        checks=[[f"`{run.case.recipe.name}`", *run.cells] for run in runs],
+        outside=list(_outside_rows(by_data[PLANE])),
+        objectives=[_objective_figure(family, runs) for family, runs in by_data.items()],
+        weights=list(_weight_figures(by_data[PLANE][0])),
+        seed=seed,
+        version=__version__,
+    )
+
+
+def _card_values(flat: CircuitRun, images: CircuitRun) -> dict[str, object]:
+    """Return the values of a recipe's card: its run in the plane, and its centers of the digits."""
+    worst = flat.deviation + images.deviation
+    shown = Images(images.trace, (8, 8))
+    return {
+        **circuit_values(flat.case.recipe, flat.trace, recipes.lloyd(), shown),
+        "equal": flat.equal and images.equal,
+        "n_labels": worst.labels,
+        "deviation": format_deviation(worst.centers),
+        "n_digits": images.trace.points.shape[-2],
+    }
+
+
+def _outside_rows(runs: Sequence[CircuitRun]) -> Iterator[list[str]]:
+    """Yield each number that attention does not compute, and its values in the first layers."""
+    used = {run.case.recipe.name: dict(run.trace.outside[0].items()) for run in runs}
+    for name, (what, without) in EXPLAINED.items():
+        values = {recipe: own[name] for recipe, own in used.items() if name in own}
+        words = "; ".join(f"`{recipe}` {value}" for recipe, value in values.items())
+        # Seven times the same value would fill the cell: several equal ones are written once.
+        if len(values) > 2 and len(set(values.values())) == 1:
+            words = f"all: {next(iter(values.values()))}"
+        yield [f"`{name}`", what, without, words or "not used"]
+
+
+def _objective_figure(family: str, runs: Sequence[CircuitRun]) -> Markup:
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(5.2, 3.6), layout="constrained")
+    traces = {run.case.recipe.name: run.trace for run in runs}
+    plots.objective_curve(traces, drawing.subplots(), relative=True)
+    caption = f"The k-means objective on the {family}, divided by its value at the start."
+    return report.figure(drawing, caption)
+
+
+def _weight_figures(run: CircuitRun) -> Iterator[Markup]:
+    """Yield the query, key and value matrix of each head."""
+    from matplotlib.figure import Figure
+
+    _, n_clusters, n_features = run.trace.centers.shape
+    circuit = Circuit(run.case.recipe, n_features, n_clusters)
+    for slot, head in run.case.recipe.heads.items():
+        drawing = Figure(figsize=(5.2, 2.3), layout="constrained")
+        # The three matrices share the names of the subspaces at the left edge.
+        for ax, name in zip(drawing.subplots(1, len(MATRICES)), MATRICES, strict=True):
+            plots.weights(circuit, ax, head=slot, matrix=name).set_title(name, fontsize=10)
+            ax.set(ylabel="", xlabel="")
+            if name != "query":
+                ax.set_yticks([])
+        yield report.figure(drawing, f"`{slot}`: {head}")

@@ -1,0 +1,148 @@
+"""A fit from the data file to the output folder, in three steps: read, fit, write."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from lloydformer.app.jobs.fit.advice import give_advice
+from lloydformer.app.jobs.fit.outputs import (
+    check_outputs,
+    load_columns,
+    load_model,
+    notes_on_names,
+    summarize,
+    write_outputs,
+)
+from lloydformer.app.jobs.fit.result import FitResult, FitRun
+from lloydformer.app.jobs.fit.selection import fit_numbers
+from lloydformer.app.jobs.fit.settings import FitSettings
+from lloydformer.app.jobs.text_values import parse_clusters
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.column_statistics import Scale
+from lloydformer.data.sources import OpenedTable, open_table, rows_in_table, to_blocks
+from lloydformer.estimators.source import NoDirectionError
+from lloydformer.numerics.checks import ArgumentError, RefusedArgumentError
+
+
+class FitJob:
+    """Read the data, fit each number of clusters, write the files of the best fit.
+
+    The constructor raises ValueError for settings that are not possible, and for files that exist
+    or cannot be written.
+
+    Parameters
+    ----------
+    settings : FitSettings
+        What the user asks for.
+    command : str
+        The command line, for summary.json.
+    """
+
+    def __init__(self, settings: FitSettings, command: str = "") -> None:
+        settings.check()
+        self.command = command
+        self.start_model = None
+        if settings.start_from is not None:
+            self.start_model = load_model(settings.start_from)
+            settings = replace(settings, start_centers=self.start_model.cluster_centers_)
+        self.settings = settings
+        self.numbers = self._numbers_of_clusters()
+        if len(self.numbers) > 1 and settings.checkpoint is not None:
+            raise ValueError(
+                f"--checkpoint: found together with -k {settings.clusters}; pass one number of "
+                "clusters"
+            )
+        check_outputs(settings)
+
+    def _numbers_of_clusters(self) -> range:
+        """Return the numbers of clusters to fit; with --start-from, the number of that model."""
+        asked = self.settings.clusters
+        if self.start_model is None:
+            if asked is None:
+                raise ValueError(
+                    "-k: missing; pass a number such as -k 8, or a range such as -k 2:20"
+                )
+            return parse_clusters(asked)
+        own = len(self.start_model.cluster_centers_)
+        if asked is not None and parse_clusters(asked) != range(own, own + 1):
+            raise ValueError(
+                f"-k: found {asked}, but the model of --start-from has {own} clusters; "
+                "leave one of the two out"
+            )
+        return range(own, own + 1)
+
+    def read(self) -> tuple[OpenedTable, TensorBlocks]:
+        """Open the data; raises ValueError if they have too few rows or other columns."""
+        settings, model, conversion = self.settings, self.start_model, None
+        options = settings.table
+        if model is not None and not (options.columns or options.exclude or options.one_hot):
+            assert settings.start_from is not None
+            conversion = load_columns(settings.start_from, model).conversion
+        table = open_table(settings.data, options, conversion)
+        blocks = to_blocks(table, cast("Scale | None", settings.scale))
+        if self.numbers[-1] > blocks.n_rows:
+            raise ValueError(
+                f"-k: found {self.numbers[-1]} clusters for the {blocks.n_rows} rows of "
+                f"{settings.data}; pass at most {blocks.n_rows}"
+            )
+        if model is not None and blocks.n_features != model.n_features_in_:
+            raise ValueError(
+                f"{settings.data}: found {blocks.n_features} columns; the model of --start-from "
+                f"has {model.n_features_in_}; choose them with --columns"
+            )
+        return table, blocks
+
+    def fit(
+        self,
+        table: OpenedTable,
+        blocks: TensorBlocks,
+        callback: Any = None,
+        after: Callable[[FitRun], None] = lambda run: None,
+    ) -> FitResult:
+        """Fit each number of clusters; see `fit_numbers`."""
+        with name_data(self.settings.data, table):
+            result = fit_numbers(self.settings, blocks, self.numbers, callback, after)
+        result = replace(result, table=table)
+        notes = (*table.notes, *result.notes, *notes_on_names(result.columns))
+        return replace(result, notes=notes, advice=tuple(give_advice(result)))
+
+    def write(self, result: FitResult) -> dict[str, Any]:
+        """Write the files; returns the content of summary.json."""
+        summary = summarize(self.settings, self.command, result)
+        page = None
+        if self.settings.report:
+            from lloydformer.app.jobs.fit.page import fit_page  # matplotlib takes a second
+
+            page = fit_page(self.settings, self.command, result)
+        write_outputs(self.settings, result, summary, page)
+        return summary
+
+
+@contextmanager
+def name_data(data: str, table: OpenedTable) -> Iterator[None]:
+    """Name the file and the options in an estimator's errors: it knows them as X and parameters."""
+    try:
+        yield
+    except ArgumentError as error:
+        raise ValueError(describe_error(error, data, table)) from None
+    except ValueError as error:
+        raise ValueError(f"{data}: {error}") from None
+
+
+def describe_error(error: ArgumentError, data: str, table: OpenedTable | None = None) -> str:
+    """Return an estimator's error in the words of the command line."""
+    if isinstance(error, NoDirectionError) and table is not None:
+        row = rows_in_table(np.array([error.row]), table.dropped)[0]
+        return (
+            f"{data}: found only zeros in {table.source.locate(int(row))}, counted from 1, which "
+            "has no direction; remove rows of zeros, or use an algorithm that compares positions"
+        )
+    if error.argument == "X":
+        return f"{data}: {error.problem}"
+    if error.argument == "checkpoint":
+        repair = "; leave it out" if isinstance(error, RefusedArgumentError) else ""
+        return f"--checkpoint: {error.problem}{repair}"
+    return f"{data}: {error}"

@@ -1,0 +1,230 @@
+"""The output folder of a fit: labels, centers, summary, page, and the model, which is read back."""
+
+import csv
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from lloydformer import __version__
+from lloydformer.app.jobs.fit.label_file import KINDS, check_kind, write_labels
+from lloydformer.app.jobs.fit.result import FitResult
+from lloydformer.app.jobs.fit.settings import FitSettings, model_folder
+from lloydformer.data.conversion import Conversion, Feature
+from lloydformer.data.csv_format import escape_formula
+from lloydformer.data.sources import OpenedTable
+from lloydformer.data.storage.atomic_files import check_apart, check_writable
+from lloydformer.data.storage.atomic_folders import atomic_folder
+from lloydformer.data.storage.bounded_read import read_json
+from lloydformer.data.storage.model_folder import CONFIG, TENSORS
+from lloydformer.data.table_options import MISSING
+from lloydformer.estimators.base import Clusterer
+from lloydformer.plots.axes import require_matplotlib
+
+COLUMNS = "columns.json"
+# Everything that a fit may write; some depend on the options. summary.json is the last: it
+# completes a run.
+FILES = (
+    *(f"labels.{kind}" for kind in KINDS),
+    *("report.html", "centers.csv"),
+    *(f"model/{name}" for name in (TENSORS, CONFIG, COLUMNS)),
+    "summary.json",
+)
+# Version of columns.json; increased when older ones cannot be read any more.
+_FORMAT = 1
+
+
+def output_names(settings: FitSettings) -> tuple[str, ...]:
+    """Return the names in the output folder that a fit with these settings writes."""
+    names = (f"labels.{settings.labels}", "centers.csv", "summary.json", "model")
+    return (*names, "report.html") if settings.report else names
+
+
+def check_outputs(settings: FitSettings) -> None:
+    """Raise ValueError before the fit for everything that would fail after it."""
+    check_kind(settings.labels, "--labels")
+    if settings.report:
+        try:
+            require_matplotlib()
+        except ImportError as error:
+            raise ValueError(f"--report: {error}") from None
+    folder = settings.folder
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; pass the name of a folder with --output")
+    names = sorted({Path(file).parts[0] for file in FILES})
+    for name in names:
+        check_apart(folder / name, settings.data)
+    existing = [folder / name for name in names if (folder / name).exists()]
+    if existing and not settings.force:
+        raise ValueError(
+            f"{existing[0]} exists; pass --force to replace it, or --output for another folder"
+        )
+    for path in existing:
+        if path.is_dir() != (path.name == "model"):
+            kind = "a folder" if path.is_dir() else "a file"
+            raise ValueError(
+                f"{path} is {kind}, which fit did not write; remove it, or pass another --output"
+            )
+    check_writable(folder)
+
+
+def write_outputs(
+    settings: FitSettings, result: FitResult, summary: dict[str, Any], page: str | None
+) -> None:
+    """Write all files, or none if one fails, in place of those of an earlier fit."""
+    with atomic_folder(settings.folder, FILES, force=settings.force) as folder:
+        with (folder / f"labels.{settings.labels}").open("wb") as file:
+            write_labels(file, settings.labels, result.assignment, result.table)
+        write_centers(folder / "centers.csv", result.columns, result.sizes, result.model)
+        write_json(folder / "summary.json", summary)
+        result.model.save_pretrained(folder / "model")
+        if result.table is not None:
+            write_columns(folder / "model", result.table, settings.missing)
+        if page is not None:
+            (folder / "report.html").write_text(page, encoding="utf-8")
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write one JSON object, for reading."""
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def write_centers(
+    path: Path, columns: Sequence[str], sizes: Sequence[int], model: Clusterer
+) -> None:
+    """Write a line for each cluster: its number, its size, its center in the data's units."""
+    names = ["cluster", "size", *map(escape_formula, columns)]
+    # csv quotes line feeds, but not carriage returns that the line terminator does not have.
+    quote_all = any("\r" in name for name in names)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        header = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        (header if quote_all else writer).writerow(names)
+        for number, center in enumerate(np.asarray(model.cluster_centers_).tolist()):
+            writer.writerow([number, sizes[number], *center])
+
+
+def notes_on_names(columns: Sequence[str]) -> list[str]:
+    """Return a note about names that `escape_formula` changes in centers.csv, if there are any."""
+    changed = [name for name in columns if escape_formula(name) != name]
+    if not changed:
+        return []
+    more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+    return [
+        f"centers.csv: an apostrophe is written before the name {changed[0]!r}{more}, so that "
+        "spreadsheets do not run it as a formula"
+    ]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the software that made the files."""
+    return {
+        "lloydformer": __version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def summarize(settings: FitSettings, command: str, result: FitResult) -> dict[str, Any]:
+    """Return the content of summary.json.
+
+    `rows` has a fit for each k; everything else describes the fit that is written.
+    """
+    model, clusters = result.model, dict[str, dict[str, Any]]()
+    for number, center in enumerate(model.cluster_centers_.tolist()):
+        clusters[str(number)] = {
+            "size": result.sizes[number],
+            "share": result.sizes[number] / result.blocks.n_rows,
+            "mean_distance": result.mean_distances[number],
+            "center": center,
+        }
+        if result.left_out is not None:
+            clusters[str(number)]["left_out"] = result.left_out[number]
+    return {
+        "command": command,
+        "versions": versions(),
+        "data": settings.data,
+        "n": result.blocks.n_rows,
+        "n_dropped": 0 if result.table is None else len(result.table.dropped),
+        "d": result.blocks.n_features,
+        "columns": list(result.columns),
+        "scale": settings.scale,
+        "algorithm": settings.algorithm,
+        "options": settings.printable_parameters,
+        "k": result.n_clusters,
+        "inertia": model.inertia_,
+        "n_iter": model.n_iter_,
+        "silhouette": result.silhouette,
+        "silhouette_sample": len(result.sample_silhouettes[0]),
+        "seconds": result.seconds,
+        "points_per_second": result.points_per_second,
+        "sizes": result.sizes,
+        "history": model.objective_history_.tolist(),
+        "notes": list(result.notes),
+        "advice": list(result.advice),
+        "select": settings.select,
+        "clusters": clusters,
+        "rows": {str(run.k): run.as_dict() for run in result.runs},
+        "files": output_files(settings),
+    }
+
+
+def output_files(settings: FitSettings) -> dict[str, str]:
+    """Return the paths of the files by name, for summary.json."""
+    return {Path(name).stem: str(settings.folder / name) for name in output_names(settings)}
+
+
+@dataclass(frozen=True)
+class ModelColumns:
+    """How the columns of a table became the features of a model, and missing values in the fit."""
+
+    conversion: Conversion
+    missing: str = "error"
+
+
+def write_columns(folder: Path, table: OpenedTable, missing: str) -> None:
+    """Write columns.json beside a model, unless the names of the columns say everything."""
+    if not table.conversion.plain or missing != "error":
+        content = {"format": _FORMAT, "missing": missing, **table.conversion.to_json()}
+        write_json(folder / COLUMNS, content)
+
+
+def load_model(path: Path) -> Clusterer:
+    """Load a model from its folder, or from the output folder of a fit.
+
+    Raises ValueError if there is no model, or if it is not fitted.
+    """
+    model = Clusterer.from_pretrained(model_folder(path))
+    if not hasattr(model, "cluster_centers_"):
+        raise ValueError(f"{path}: this model is not fitted; fit it, and save it again")
+    return model
+
+
+def load_columns(path: Path, model: Clusterer) -> ModelColumns:
+    """Read columns.json of a model; without it, the columns are the model's features.
+
+    Raises ValueError if the file is damaged.
+    """
+    path = model_folder(path) / COLUMNS
+    if not path.exists():
+        names = getattr(model, "feature_names_in_", None)
+        columns = map(str, range(1, model.n_features_in_ + 1) if names is None else names)
+        return ModelColumns(Conversion(tuple(map(Feature, columns)), names is not None))
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise ValueError(f"{path}: is not a file of this version of lloydformer; fit again")
+    try:
+        conversion = Conversion.from_json(content)
+    except ValueError as error:
+        raise ValueError(f"{path}: is damaged ({error}); fit again") from None
+    missing = content.get("missing")
+    if missing not in MISSING or len(conversion.labels) != model.n_features_in_:
+        raise ValueError(f"{path}: does not belong to this model; fit again")
+    return ModelColumns(conversion, str(missing))

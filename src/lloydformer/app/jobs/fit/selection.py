@@ -1,0 +1,196 @@
+"""Fit each number of clusters, and choose one of them by a criterion."""
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lloydformer.app.jobs.fit.result import FitResult, FitRun, Sample, assign_rows, draw_sample
+from lloydformer.app.jobs.fit.settings import FitSettings
+from lloydformer.data.blocks import TensorBlocks
+
+# `gap` and `stability` fit a part of the sample again and again: the rows of it, the references or
+# pairs of subsets, and the starts of each fit. Chosen by hand; docs/commands.md names them.
+_ROWS = 500
+_REPEATS = 10
+_STARTS = 3
+# Stabilities that differ by less count as equal; then the largest number of clusters wins. Chosen
+# by hand.
+_NEAR = 0.01
+
+
+def fit_numbers(
+    settings: FitSettings,
+    blocks: TensorBlocks,
+    numbers: Sequence[int],
+    callback: Any = None,
+    after: Callable[[FitRun], None] = lambda run: None,
+) -> FitResult:
+    """Fit each number of clusters; return the one that the criterion of the settings chooses.
+
+    Scores are of the same sample for every number, so they can be compared. `callback` is the
+    estimators' callback, called after each iteration; `after` is called after each fit.
+    """
+    # The same blocks for all fits: they cache the extent of the data.
+    blocks = replace(blocks, directions=settings.model(1).compares_directions)
+    sample = draw_sample(blocks, settings.seed)
+    curve = None
+    if len(numbers) > 1 and settings.select in ("gap", "stability"):
+        curve = _resample(settings, sample, numbers)
+    best: FitResult | None = None
+    runs: list[FitRun] = []
+    notes: list[str] = []
+    for k in numbers:
+        model = settings.model(k, callback=callback)
+        began = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(blocks)
+        seconds = time.perf_counter() - began
+        notes += [f"k {k}: {' '.join(str(w.message).split())}" for w in caught]
+        assignment = assign_rows(model, blocks, model.labels_)
+        result = FitResult(model, blocks, assignment, sample, seconds)
+        selected = None
+        if settings.select != "silhouette":
+            selected = _score(settings.select, result) if curve is None else curve.values[k]
+        run = FitRun(
+            *(k, model.inertia_, result.silhouette, model.n_iter_, seconds),
+            criterion=settings.select,
+            selected=selected,
+        )
+        is_better = run.score > max((other.score for other in runs), default=-math.inf)
+        if best is None or (is_better if curve is None else k == curve.chosen):
+            best = result
+        runs.append(run)
+        after(run)
+    assert best is not None, "numbers is not empty"
+    return replace(best, runs=tuple(runs), notes=tuple(notes))
+
+
+def _score(criterion: str, result: FitResult) -> float | None:
+    """Return the Calinski-Harabasz index of a fit; of one number, `gap` has no other score."""
+    if criterion != "calinski-harabasz":
+        return result.silhouette
+    kept = result.kept_sample
+    clusters = result.assignment.clusters[result.sample.rows].long()
+    return calinski_harabasz(result.sample.points[kept], clusters[kept])
+
+
+def calinski_harabasz(points: Float[Tensor, "m d"], labels: Tensor) -> float | None:
+    r"""Return $\frac{B / (k - 1)}{W / (m - k)}$ (Calinski and Harabasz, 1974).
+
+    B is the dispersion between clusters, W that within them. None for one cluster, or for as many
+    as there are points.
+    """
+    count, n_labels = len(points), len(set(labels.tolist()))
+    if not 1 < n_labels < count:
+        return None
+    within = _dispersion(points, labels)
+    between = (points - points.mean(dim=0)).square().sum().item() - within
+    return between / (n_labels - 1) / (within / (count - n_labels)) if within > 0 else None
+
+
+def _dispersion(points: Tensor, labels: Tensor) -> float:
+    """Return the sum of squared distances to the means of the clusters; label -1 is left out."""
+    clusters = [points[labels == j] for j in set(labels.tolist()) if j >= 0]
+    return float(sum((own - own.mean(dim=0)).square().sum().item() for own in clusters))
+
+
+@dataclass(frozen=True)
+class SelectionCurve:
+    """A score for each number of clusters, and the number that it chooses."""
+
+    values: dict[int, float | None]
+    chosen: int
+
+
+def _resample(settings: FitSettings, sample: Sample, numbers: Sequence[int]) -> SelectionCurve:
+    """Return the curve of `gap` or `stability`, from fits to a part of the sample."""
+    rng = np.random.default_rng(settings.seed)
+    chosen = np.sort(rng.permutation(len(sample.points))[:_ROWS])
+    points = sample.points[torch.from_numpy(chosen)]
+    curve = _gap_curve if settings.select == "gap" else _stability_curve
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits that the user did not ask for
+        return curve(points, numbers, settings, rng)
+
+
+def _gap_curve(
+    points: Tensor, numbers: Sequence[int], settings: FitSettings, rng: np.random.Generator
+) -> SelectionCurve:
+    r"""Return the gap statistic (Tibshirani, Walther and Hastie, 2001).
+
+    $\mathrm{Gap}(k) = \mathbb{E} \log W_k^{ref} - \log W_k$, where the reference is uniform in the
+    box of the principal axes. Chosen is the smallest k whose gap is within a standard error of the
+    largest.
+    """
+    references = [_draw_reference(points, rng) for _ in range(_REPEATS)]
+    gaps: dict[int, float | None] = {}
+    errors: dict[int, float] = {}
+    for k in numbers:
+        own = _log_dispersion(points, k, settings)
+        others = [_log_dispersion(reference, k, settings) for reference in references]
+        gaps[k] = float(np.mean(others)) - own if math.isfinite(own) else None
+        errors[k] = float(np.std(others)) * math.sqrt(1 + 1 / _REPEATS)
+    known = [k for k in numbers if gaps[k] is not None]
+    best = max(known or numbers, key=lambda k: _score_or_lowest(gaps[k]))
+    enough = _score_or_lowest(gaps[best]) - errors[best]
+    near = (k for k in known if _score_or_lowest(gaps[k]) >= enough)
+    return SelectionCurve(gaps, next(near, best))
+
+
+def _score_or_lowest(score: float | None) -> float:
+    return -math.inf if score is None else score
+
+
+def _draw_reference(points: Tensor, rng: np.random.Generator) -> Tensor:
+    """Draw as many points, uniform in the box of the principal axes."""
+    middle = points.mean(dim=0)
+    _, _, axes = torch.linalg.svd(points - middle, full_matrices=False)
+    turned = (points - middle) @ axes.T
+    low, high = turned.amin(dim=0), turned.amax(dim=0)
+    uniform = torch.from_numpy(rng.random(turned.shape))
+    return (low + uniform * (high - low)) @ axes + middle
+
+
+def _log_dispersion(points: Tensor, k: int, settings: FitSettings) -> float:
+    if k > len(points):
+        return math.inf
+    model = settings.model(k, n_init=_STARTS).fit(points.numpy())
+    within = _dispersion(points, torch.as_tensor(model.labels_))
+    return math.log(within) if within > 0 else -math.inf
+
+
+def _stability_curve(
+    points: Tensor, numbers: Sequence[int], settings: FitSettings, rng: np.random.Generator
+) -> SelectionCurve:
+    """Return how alike clusterings of two subsets are (Ben-Hur, Elisseeff and Guyon, 2002).
+
+    The mean adjusted Rand index of the labels that models of two random subsets, each of 80 % of
+    the rows, give to all rows. Chosen is the largest k near the best.
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    rows, count = points.numpy(), max(2, int(0.8 * len(points)))
+
+    def draw_subset() -> np.ndarray:
+        return rows[np.sort(rng.permutation(len(rows))[:count])]
+
+    pairs = [(draw_subset(), draw_subset()) for _ in range(_REPEATS)]
+    values: dict[int, float | None] = dict.fromkeys(numbers)
+    for k in (k for k in numbers if 1 < k < count):
+        indices = []
+        for pair in pairs:
+            models = [settings.model(k, n_init=_STARTS).fit(subset) for subset in pair]
+            indices.append(adjusted_rand_score(*(model.predict(rows) for model in models)))
+        values[k] = float(np.mean(indices))
+    best = max(map(_score_or_lowest, values.values()))
+    near = [k for k in numbers if _score_or_lowest(values[k]) >= best - _NEAR]
+    return SelectionCurve(values, max(near, default=numbers[0]))

@@ -1,0 +1,141 @@
+"""Statistics of columns: minima and maxima, sums, and the scaling that follows from them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Scale = Literal["minmax", "standard"]
+# Rows of a chunk when minima and maxima are computed; bounds temporary memory.
+_ROWS = 1 << 16
+# NumPy reduces along long lines only with vector instructions. So a whole chunk is viewed as 1024
+# lines of 64 rows each (65,536 x 8 in float32: 0.16 ms, not 7.9 ms, on one core).
+_LINES = 1 << 10
+# Rows of a chunk when means are computed in float64; bounds temporary memory.
+_MEAN_ROWS = 1 << 14
+# Rows of the sample that tells the size of most coordinates, and groups of them. Of the means of
+# the groups the median is taken, so that a few outliers change nothing.
+SAMPLE, SAMPLE_GROUPS = 256, 8
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """Sums and extremes of all rows, computed in one pass.
+
+    Attributes
+    ----------
+    ends : ndarray of shape (2, d)
+        The smallest and the largest value of each column; NaN if there is one.
+    first : ndarray of shape (d,)
+        The first row, in float64.
+    sums : ndarray of shape (d,)
+        The sum of all rows less the first one, in float64.
+    squares : float
+        The sum of squared distances to the first row.
+    n_rows : int
+        Number of rows.
+    sizes : ndarray of shape (8, d)
+        For groups of 32 rows of a sample, the sum of the absolute value of each coordinate relative
+        to the middle of its column.
+    n_sampled : int
+        Rows of the sample, at most 256.
+    """
+
+    ends: np.ndarray
+    first: np.ndarray
+    sums: np.ndarray
+    squares: float
+    n_rows: int
+    sizes: np.ndarray
+    n_sampled: int
+
+    @property
+    def typical(self) -> float:
+        """Absolute value of most coordinates relative to the middles of their columns."""
+        return typical_size(self.sizes.mean(axis=1), self.n_sampled)
+
+    def moments_about(self, origin: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the sum of squared norms and the sum (d,) of the rows less this origin."""
+        shift = self.first - origin
+        squares = self.squares + 2 * (shift @ self.sums) + self.n_rows * (shift @ shift)
+        return squares, self.sums + self.n_rows * shift
+
+
+def typical_size(sums: np.ndarray, count: int) -> float:
+    """Return the size of most coordinates, which a few outliers do not change.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (8,)
+        For groups of 32 rows of a sample, the sum of the mean size of their coordinates.
+    count : int
+        Rows of the sample, at most 256.
+    """
+    group = SAMPLE // SAMPLE_GROUPS
+    counts = np.clip(count - group * np.arange(SAMPLE_GROUPS), 0, group)
+    means = np.sort(sums[counts > 0] / counts[counts > 0])
+    return float(means[len(means) // 2])
+
+
+def column_min_max(points: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:
+    """Return the minimum and the maximum of each column; NaN for a column that has one."""
+    if points.device.type != "cpu":
+        return torch.stack([points.amin(dim=0), points.amax(dim=0)])
+    array = points.detach().numpy()  # NumPy: torch's threads wait for each other if busy
+    chunks = [_chunk_min_max(array[i : i + _ROWS]) for i in range(0, len(array), _ROWS)]
+    ends = np.stack(chunks)
+    return torch.from_numpy(np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)]))
+
+
+def _chunk_min_max(part: np.ndarray) -> np.ndarray:
+    width = part.shape[1]
+    if len(part) == _ROWS and part.flags.c_contiguous:
+        lines = part.reshape(_LINES, -1)
+        part = np.concatenate([lines.min(axis=0), lines.max(axis=0)]).reshape(-1, width)
+    return np.array([part.min(axis=0), part.max(axis=0)])
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Maps x to (x - shift) / scale, column by column; constant columns become 0."""
+
+    shift: Float[Tensor, " d"]
+    scale: Float[Tensor, " d"]
+
+    def apply(self, rows: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
+        """Scale rows."""
+        return (rows - self.shift.to(rows)) / self.scale.to(rows)
+
+    def undo(self, rows: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
+        """Return scaled rows in the original units."""
+        return rows * self.scale.to(rows) + self.shift.to(rows)
+
+
+def fit_scaling(points: Float[Tensor, "n d"], scale: Scale) -> Scaling:
+    """Compute the scaling: "minmax" to [0, 1], "standard" to mean 0 and variance 1."""
+    if scale == "minmax":
+        shift, high = column_min_max(points).double()
+        spread = high - shift
+    elif scale == "standard":
+        first = points[0].double()  # makes the mean of a constant column exact
+        shift = first + _mean_power(points, first, power=1)
+        spread = _mean_power(points, shift, power=2).sqrt()
+    else:
+        raise ValueError(f'scale: found {scale!r}; pass "minmax", "standard" or None')
+    if len(large := (~spread.to(points.dtype).isfinite()).nonzero()):
+        raise ValueError(
+            f"scale: found values in column number {int(large[0]) + 1} whose spread "
+            f"{points.dtype} cannot hold; divide them by a large number first"
+        )
+    return Scaling(shift, torch.where(spread > 0, spread, 1.0))
+
+
+def _mean_power(points: Tensor, center: Tensor, power: int) -> Tensor:
+    """Return the mean of (x - center)^power over all rows, in float64, chunk by chunk."""
+    total = torch.zeros(points.shape[1], dtype=torch.float64)
+    for part in torch.split(points, _MEAN_ROWS):
+        total += (part.double() - center).pow(power).sum(dim=0)
+    return total / len(points)

@@ -1,0 +1,271 @@
+"""Tables in text: records of fields, read by pyarrow where it is installed, else in Python.
+
+The reader in Python is slower, and knows the line of every record. So it also finds the words for
+errors: what pyarrow refuses is read again.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lloydformer.data.csv_format import (
+    MISSING_VALUES,
+    CsvFormat,
+    Record,
+    TableHeader,
+    csv_reader,
+    detect_format,
+    is_number,
+    parse_number,
+    read_header,
+)
+from lloydformer.data.table import ColumnSurvey, Table, TableBatch, object_array
+from lloydformer.data.table_options import TableOptions
+from lloydformer.data.text_file import TextFile, is_utf8
+
+# Rows of a batch in Python.
+_ROWS = 1 << 14
+# Bytes that pyarrow parses at a time, unless there are many columns; a line must fit in them.
+_BLOCK = 1 << 24
+# Characters of the longest line that is read in Python; bounds memory.
+_LONGEST = 1 << 26
+# Rows in which columns of words are looked for before all rows are.
+_SURVEYED = 200_000
+
+
+class RecordTable(Table):
+    """A table whose records are lists of texts, the header among them.
+
+    Parameters
+    ----------
+    name : str
+        The file, for messages.
+    header : TableHeader
+        Its header.
+    decimal : str
+        The decimal point.
+    options : TableOptions
+        Options of the user.
+    """
+
+    def __init__(self, name: str, header: TableHeader, decimal: str, options: TableOptions) -> None:
+        super().__init__(name, header.names, len(header.fields), options)
+        self.header, self.decimal = header, decimal
+
+    def records(self) -> Iterator[Record]:
+        """Yield each record that is not blank."""
+        raise NotImplementedError
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield each row with its line; raises `ValueError` for a row with more or fewer values."""
+        for first, last, fields in self.records():
+            if self.names is not None and last <= self.header.lines:
+                continue
+            if len(fields) != self.width:
+                # A first line with one value above a row of several is likely a title.
+                titled = self.width == 1 and first == self.header.lines + 1 > 1
+                title = f" (is line {self.header.lines} a title? Remove it)" if titled else ""
+                raise ValueError(
+                    f"{self.name}: line {first}: found {len(fields)} values for {self.width} "
+                    f"columns; give every row the same number of columns{title}"
+                )
+            yield first, fields
+
+    def batches(
+        self, numbers: Sequence[int], texts: Sequence[int], skip: int = 0
+    ) -> Iterator[TableBatch]:
+        """Read columns in Python; `skip`: rows that are left out at the beginning."""
+        rows = islice(self.rows(), skip, None)
+        while part := list(islice(rows, _ROWS)):
+            try:
+                parsed = [
+                    [parse_number(fields[i], self.decimal) for i in numbers] for _, fields in part
+                ]
+            except ValueError:
+                self.explain_words(numbers)
+                raise
+            for i in texts:
+                for line, fields in part:
+                    if any("\udc80" <= sign <= "\udcff" for sign in fields[i]):
+                        raise ValueError(
+                            f"{self.name}: line {line}: is not text in UTF-8; pass "
+                            f"{self.options.spell('encoding', 'cp1252')}, or save it as UTF-8"
+                        )
+            words = [object_array([fields[i] for _, fields in part]) for i in texts]
+            yield TableBatch(np.array(parsed, dtype=np.float64), words)
+
+    def survey(self, n_rows: int | None = None) -> list[ColumnSurvey]:
+        found = [ColumnSurvey() for _ in range(self.width)]
+        for line, fields in islice(self.rows(), n_rows):
+            for column, text in zip(found, fields, strict=True):
+                if is_number(text, self.decimal):
+                    column.numbers += 1
+                elif text.strip() in MISSING_VALUES:
+                    column.missing += 1
+                else:
+                    column.add_word(text.strip(), f"line {line}")
+        return found
+
+    def locate(self, row: int) -> str:
+        line, _ = next(islice(self.rows(), row, None))
+        return f"line {line}"
+
+    def explain_words(self, wanted: Sequence[int]) -> None:
+        """Raise `ValueError` if a wanted column holds words; all rows are read only if need be."""
+        for n_rows in (_SURVEYED, None):
+            self.refuse_words(wanted, self.survey(n_rows))
+
+
+def open_csv(text: TextFile, options: TableOptions, default: str) -> "CsvTable":
+    """Open a text: detect how it is written, and read its header.
+
+    `default`: the separator that the file's name suggests.
+    """
+    written = detect_format(text, options, default)
+    with closing(csv_records(text, written)) as records:
+        header = read_header(text.name, records, written.decimal, options)
+    return CsvTable(text, written, header, options)
+
+
+class CsvTable(RecordTable):
+    """A CSV file; `written` says how it is written."""
+
+    def __init__(
+        self, text: TextFile, written: CsvFormat, header: TableHeader, options: TableOptions
+    ) -> None:
+        super().__init__(text.name, header, written.decimal, options)
+        self.text, self.written = text, written
+        if written.notes:
+            more = " (--sep, --decimal and --encoding change that)" if options.shell else ""
+            self.notes = [f"{self.name}: recognised {', '.join(written.notes)}{more}"]
+        self._block = max(_BLOCK, 64 * self.width)
+
+    def records(self) -> Iterator[Record]:
+        return csv_records(self.text, self.written)
+
+    def batches(
+        self, numbers: Sequence[int], texts: Sequence[int], skip: int = 0
+    ) -> Iterator[TableBatch]:
+        try:
+            import pyarrow
+            import pyarrow.csv
+        except ImportError:
+            pyarrow = None
+        if pyarrow is None or self.written.sep == " ":  # to pyarrow every space separates
+            yield from super().batches(numbers, texts, skip)
+            return
+        count = 0
+        try:
+            with self._open_with_pyarrow(pyarrow, numbers, texts) as stream:
+                for batch in stream:
+                    columns = [c.to_numpy(zero_copy_only=False) for c in batch.columns]
+                    none = np.empty((batch.num_rows, 0))
+                    points = np.column_stack([none, *columns[: len(numbers)]])
+                    yield TableBatch(points, columns[len(numbers) :])
+                    count += batch.num_rows
+            return
+        except (pyarrow.ArrowInvalid, UnicodeError) as error:
+            if "Empty CSV" in str(error):
+                return
+            words = str(error)
+        self._explain(words, numbers)
+        yield from super().batches(numbers, texts, skip=count)
+
+    def _open_with_pyarrow(self, arrow: Any, numbers: Sequence[int], texts: Sequence[int]) -> Any:
+        # Threads of pyarrow read ahead. One that called Python after an error would abort the
+        # process at its end. So pyarrow gets a file or a buffer that it reads alone.
+        plain = self.text.is_plain and is_utf8(self.written.encoding)
+        if isinstance(self.text.source, Path) and plain:
+            file = arrow.OSFile(str(self.text.source))
+        else:
+            file = arrow.BufferReader(self.text.to_utf8(self.written.encoding))
+        labels = [str(i) for i in range(self.width)]
+        types = {labels[i]: arrow.float64() for i in numbers}
+        types |= {labels[i]: arrow.string() for i in texts}
+        read = arrow.csv.ReadOptions(
+            column_names=labels,
+            skip_rows=self.header.lines if self.names else 0,
+            block_size=self._block,
+        )
+        parse = arrow.csv.ParseOptions(delimiter=self.written.sep, newlines_in_values=True)
+        convert = arrow.csv.ConvertOptions(
+            column_types=types,
+            include_columns=[labels[i] for i in (*numbers, *texts)],
+            null_values=list(MISSING_VALUES),
+            decimal_point=self.decimal,
+        )
+        return arrow.csv.open_csv(file, read, parse, convert)
+
+    def _explain(self, error: str, numbers: Sequence[int]) -> None:
+        """Raise `ValueError` with the fault that made pyarrow refuse the file, if there is one."""
+        try:
+            self.explain_words(numbers)
+        except ValueError as fault:
+            if "found a field of more than" not in str(fault):
+                raise
+        if "straddling" in error:
+            raise ValueError(
+                f"{self.name}: found a line of more than {self._block:,} bytes; write shorter ones"
+            )
+        if word := re.search(r"CSV column #(\d+).*invalid value '(.*?)'", error):
+            raise ValueError(
+                f"{self.name}: column {self.show(int(word[1]))}: found {word[2]!r}; correct it, or "
+                "choose columns of numbers"
+            )
+
+
+def csv_records(text: TextFile, written: CsvFormat) -> Generator[Record]:
+    """Yield each record that is not blank: its first line, its last line, its fields.
+
+    Bytes that are not text in this encoding become surrogates. Raises `ValueError` for an open
+    quote and for a huge line or field.
+    """
+    quotes = 0  # in the lines since the start of the record
+
+    def read_lines(file: io.TextIOBase) -> Iterator[str]:
+        nonlocal quotes
+        while line := file.readline(_LONGEST + 1):
+            if len(line) > _LONGEST:
+                raise ValueError(
+                    f"found a line of more than {_LONGEST >> 20} million characters; separate rows "
+                    "by ends of lines"
+                )
+            quotes += line.count('"')
+            yield line
+
+    with text.open() as raw:
+        encoding = "utf-8-sig" if is_utf8(written.encoding) else written.encoding
+        file = io.TextIOWrapper(raw, encoding, "surrogateescape", newline="")
+        lines, line = read_lines(file), 1
+        reader = csv_reader(lines, written.sep)
+        try:
+            for row in reader:
+                quotes = 0
+                if len(row) > 1 or (row and row[0].strip()):
+                    yield line, reader.line_num, row
+                line = reader.line_num + 1  # a record may span several lines
+        except csv.Error:
+            # A field of more than `csv.field_size_limit`: it is long, or its quote is not closed
+            # in the rest of the file.
+            while quotes % 2 and next(lines, ""):
+                pass
+            fault = f"found a field of more than {csv.field_size_limit():,} characters; shorten it"
+            fault += ", or close its quote"
+            if quotes % 2:
+                fault = "found a quote that is not closed; close it, or remove it"
+            raise ValueError(f"{text.name}: line {line}: {fault}") from None
+        except UnicodeError as error:
+            raise ValueError(
+                f"{text.name}: line {line}: {error}; is it another encoding?"
+            ) from None
+        except ValueError as error:
+            raise ValueError(f"{text.name}: line {line}: {error}") from None
+        finally:
+            file.detach()

@@ -1,0 +1,238 @@
+"""Tables: rows with named or numbered columns, read in batches as numbers and as texts."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lloydformer.data.table_options import TableOptions
+
+Names = Sequence[str] | None
+# Different words of a column that are remembered. A column with 20 or fewer may hold categories.
+_DISTINCT = 21
+_COMMA_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*")
+_GROUPED = re.compile(
+    r"[+-]?[0-9]{1,3}(?:(\.)[0-9]{3}(?:\.[0-9]{3})*,|(,)[0-9]{3}(?:,[0-9]{3})*\.)[0-9]+"
+)
+
+
+@dataclass(frozen=True)
+class TableBatch:
+    """Rows of a table: numbers (m, a) with NaN where a value is missing, and columns of texts."""
+
+    numbers: np.ndarray
+    texts: list[np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.texts[0]) if self.texts else len(self.numbers)
+
+
+@dataclass
+class ColumnSurvey:
+    """Counts of the numbers, words and missing values of a column.
+
+    Attributes
+    ----------
+    numbers, n_words, missing : int
+        The counts.
+    word, place : str
+        The first word, and its line or row.
+    words : set of str
+        Some of the different words.
+    """
+
+    numbers: int = 0
+    n_words: int = 0
+    missing: int = 0
+    place: str = ""
+    word: str = ""
+    words: set[str] = field(default_factory=set)
+
+    @property
+    def numeric(self) -> bool:
+        return self.n_words == 0 and self.numbers > 0
+
+    @property
+    def empty(self) -> bool:
+        """True if all values are missing."""
+        return self.n_words == self.numbers == 0
+
+    @property
+    def mostly_numbers(self) -> bool:
+        return self.numbers >= self.n_words > 0
+
+    @property
+    def categorical(self) -> bool:
+        """True for few words that appear repeatedly, and are no numbers in another notation."""
+        few = len(self.words) < min(_DISTINCT, max(2, self.n_words))
+        return few and not any(word[:1].isdigit() for word in self.words)
+
+    @property
+    def marks_between_thousands(self) -> str:
+        """'points' or 'commas' if the first word is a number such as 1.234,50, else ''.
+
+        Such numbers are refused: a reader that guessed would be wrong by a factor of 1000.
+
+        >>> ColumnSurvey(word="1.234,50").marks_between_thousands
+        'points'
+        """
+        match = _GROUPED.fullmatch(self.word.strip())
+        return "" if match is None else "points" if match[1] else "commas"
+
+    def explain(self) -> str:
+        """Return why the column is not numeric, unless most of its values are words."""
+        if self.empty:
+            return " (empty)"
+        if marks := self.marks_between_thousands:
+            return f" (remove the {marks} between thousands, as in {self.word!r})"
+        if self.n_words < self.numbers:
+            return f" ({self.n_words} words, as {self.word!r} in {self.place})"
+        return ""
+
+    def add_word(self, word: str, place: str) -> None:
+        """Count a word."""
+        self.n_words += 1
+        if not self.place:
+            self.place, self.word = place, word
+        if len(self.words) < _DISTINCT:
+            self.words.add(word)
+
+
+class Table:
+    """A table that can be read repeatedly.
+
+    Parameters
+    ----------
+    name : str
+        The file, for messages.
+    names : sequence of str or None
+        Names of the columns; without, they are numbered from 1.
+    width : int
+        Number of columns.
+    options : TableOptions
+        Options of the user, for messages.
+    """
+
+    def __init__(self, name: str, names: Names, width: int, options: TableOptions) -> None:
+        self.name, self.width, self.options = name, width, options
+        self.names = None if names is None else tuple(names)
+        self.notes: list[str] = []  # what was detected, for the user
+        # Of equal names the first one counts; a search in the tuple would make choosing n of n
+        # columns quadratic.
+        self._index = {label: i for i, label in reversed(list(enumerate(self.names or ())))}
+
+    def batches(self, numbers: Sequence[int], texts: Sequence[int]) -> Iterator[TableBatch]:
+        """Read columns by index; raises `ValueError` if one of `numbers` holds a word."""
+        raise NotImplementedError
+
+    def survey(self, n_rows: int | None = None) -> list[ColumnSurvey]:
+        """Count what the columns hold, in the first rows or in all."""
+        raise NotImplementedError
+
+    @property
+    def index_columns(self) -> frozenset[str]:
+        """Columns that are used only if they are chosen: the index of a pandas data frame."""
+        return frozenset()
+
+    def locate(self, row: int) -> str:
+        """Return the place of a row, counted from 0, in words."""
+        return f"row {row + 1}"
+
+    def label(self, index: int) -> str:
+        """Return the name of a column, or its number if it has none, as a user writes it."""
+        return (self.names[index] if self.names else "") or str(index + 1)
+
+    def show(self, index: int) -> str:
+        """Return a column for messages."""
+        return self.names[index] if self.names else f"number {index + 1}"
+
+    def find(self, columns: Sequence[str]) -> list[int]:
+        """Return the index of each column; raises `ValueError` if there is no such column.
+
+        A column without a name is found by its number, counted from 1.
+        """
+        indices = []
+        for column in columns:
+            index = self._index.get(column, -1)
+            if index < 0 and re.fullmatch(r"\d{1,18}", column, re.ASCII):
+                number = int(column)
+                unnamed = number <= self.width and not (self.names and self.names[number - 1])
+                index = number - 1 if unnamed else -1
+            if index < 0:
+                known = list_names(self.names) if self.names else f"1 to {self.width}"
+                commas = any("," in name for name in self.names or ())
+                more = "; put names with commas between double quotes" if commas else ""
+                raise ValueError(f"{self.name}: columns: found {column!r}; there are {known}{more}")
+            indices.append(index)
+        return indices
+
+    def refuse_duplicates(self, wanted: Sequence[int]) -> None:
+        """Raise `ValueError` if a wanted column is there twice, or is wanted twice."""
+        present = Counter(map(self.label, range(self.width)))
+        chosen = Counter(map(self.label, wanted))
+        for label in chosen:
+            if present[label] > 1 or chosen[label] > 1:
+                raise ValueError(
+                    f"{self.name}: column {label} appears twice; give each column its own name, "
+                    "and choose it once"
+                )
+
+    def refuse_words(self, wanted: Sequence[int], found: Sequence[ColumnSurvey]) -> None:
+        """Raise `ValueError` with all wanted columns that hold words, and options that help."""
+        bad = [i for i in wanted if found[i].n_words]
+        if not bad:
+            return
+        good = [self.label(i) for i in wanted if found[i].numeric]
+        few = [self.label(i) for i in bad if found[i].categorical and not found[i].mostly_numbers]
+        names, first, spell = [self.label(i) for i in bad], found[bad[0]], self.options.spell
+        choice = spell("columns", tuple(good)) if len(good) <= 12 else spell("exclude")
+        comma = ""
+        if _COMMA_THOUSANDS.fullmatch(first.word):
+            comma = (
+                f"; if {first.word} is {first.word.replace(',', '.')}, pass {spell('decimal', ',')}"
+                f"; if it is {first.word.replace(',', '')}, remove the commas"
+            )
+        if all(found[i].mostly_numbers for i in bad):  # slips among numbers
+            others = f" ({', '.join(names[1:])} too)" if len(bad) > 1 else ""
+            choice = f": {choice}" if self.options.shell and good else ""
+            raise ValueError(
+                f"{self.name}: {first.place}, column {self.show(bad[0])}: found {first.word!r}"
+                f"{others}; correct it, or choose columns of numbers{choice}{comma}"
+            )
+        ways = [choice] if good else []
+        if not self.options.on_workers:
+            ways += [spell("numeric_only", True)] if good else []
+            ways += [spell("one_hot", tuple(few))] if few else []
+        remedy = "no column is numeric; correct the values"
+        if ways:
+            remedy = f"use {' or '.join(part for part in (', '.join(ways[:-1]), ways[-1]) if part)}"
+        thousands = [
+            f"; {self.label(i)}: remove the {found[i].marks_between_thousands} between thousands, "
+            f"as in {found[i].word!r}"
+            for i in bad
+            if found[i].marks_between_thousands
+        ]
+        raise ValueError(
+            f"{self.name}: {list_names(names, 12)} {'are' if len(bad) > 1 else 'is'} not numeric "
+            f"({first.place}: {first.word[:40]!r}); {remedy}{comma}{''.join(thousands[:1])}"
+        )
+
+
+def list_names(names: Sequence[str], most: int = 20) -> str:
+    """List names for an error message: the first ones, and how many there are.
+
+    >>> list_names(["a", "b", "c"]), list_names(["a", "b", "c"], most=2)
+    ('a, b, c', 'a, b and 1 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def object_array(values: Sequence[Any]) -> np.ndarray:
+    """Return values as an array of objects; NumPy alone would make arrays of equal lists."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

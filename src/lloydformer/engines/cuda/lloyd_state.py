@@ -1,0 +1,288 @@
+"""State of Lloyd's iterations on the device, and the interface of the kernels that advance it.
+
+The host enqueues many iterations and reads the state now and then: `LloydState` holds all that
+kernels keep between iterations, and `LloydKernels` is what the Hopper and the Triton kernels
+implement.
+"""
+
+import ctypes
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lloydformer.engines.cuda.points import DevicePoints, list_fields
+
+# Values of `LloydState.status[0]`: iterations continue; the stop rule holds; a cluster has no
+# points; iterations wait for `resume`. kernels/prelude.cuh has the same.
+RUNNING, SETTLED, EMPTY, PAUSED = 0, 1, 2, 3
+# `LloydState.status[2]` before the final assignment.
+NOT_FINAL = -1
+# Rows of `LloydState.record`, a ring buffer: the host must read before 64 iterations have passed.
+# Chosen by hand; 2 KiB in the copy that the host reads.
+RECORD_LENGTH = 64
+
+_POINTERS = "centers rounded assigned sums masses changed tolerance record status total ticket"
+
+
+class LloydStateArgument(ctypes.Structure):
+    """`struct LloydState` of kernels/prelude.cuh."""
+
+    _fields_ = list_fields(f"pointer {_POINTERS}", "int k directions")
+
+
+@dataclass
+class LloydState:
+    """The state of Lloyd's iterations for k centers.
+
+    One iteration does nothing if `status[0]` is not `RUNNING`. Otherwise:
+
+    1. Every point gets the label of its nearest center in `rounded`; the lower label on exact ties.
+    2. `changed` is the number of points with a weight above 0 whose label is not the one in
+       `assigned`. `sums` and `masses` become those of the new labels, which go to `assigned`.
+    3. If a mass is 0, `status[0]` becomes `EMPTY` and nothing else changes.
+    4. Otherwise row `status[1]`, modulo `RECORD_LENGTH`, of `record` becomes (the sum over clusters
+       of mass |c|^2 - 2 sum c with c from `rounded`, the sum of squared shifts of the centers,
+       changed, 0), the centers move to the means, `rounded` to their rounded values, `status[1]`
+       grows by 1, and `status[0]` becomes `SETTLED` if changed is 0 or the shift is at most
+       `tolerance`.
+
+    Small arrays are slices of one buffer: allocating takes longer than using them, and one copy
+    brings all that the host reads.
+
+    Attributes
+    ----------
+    n_clusters, n_features : int
+        k and d.
+    buffer : Tensor
+        int64; the properties are views of its slices.
+    slices : dict
+        The slice of each small array in the buffer.
+    dtype : torch.dtype
+        Precision of the rows.
+    assigned : Tensor of shape (n,)
+        Labels that `sums` and `masses` belong to, int32; -1 if the point is in none of them.
+    directions : bool
+        Centers move to the directions of the sums instead of the means; one whose sum is zero
+        stays.
+    labels_released : bool
+        `assigned` belongs to the session now and must not be written any more.
+    """
+
+    n_clusters: int
+    n_features: int
+    buffer: Tensor
+    slices: dict[str, slice]
+    dtype: torch.dtype
+    assigned: Tensor
+    directions: bool = False
+    labels_released: bool = field(default=False, init=False)
+    _n_read: int = field(default=0, init=False)
+
+    @staticmethod
+    def allocate(points: DevicePoints, n_clusters: int, directions: bool = False) -> "LloydState":
+        """Return a state for k centers in which no point is assigned yet."""
+        rows, k, d = points.rows, n_clusters, points.n_features
+        # Lengths in numbers of 8 bytes. What the host reads comes first: `read_report` copies up
+        # to the end of the masses.
+        lengths = {"status": 2, "total": 1, "changed": 1, "record": 4 * RECORD_LENGTH, "masses": k}
+        lengths |= {"tolerance": 1, "ticket": 1, "largest": 1, "sums": k * d, "centers": k * d}
+        lengths |= {"rounded": -(-k * d * rows.dtype.itemsize // 8)}
+        slices, stop = {}, 0
+        for name, length in lengths.items():
+            slices[name] = slice(stop, stop + length)
+            stop += length + length % 2  # multiples of 16 bytes: kernels load four floats at once
+        buffer = torch.zeros(stop, dtype=torch.int64, device=rows.device)
+        assigned = torch.full((points.n_rows,), -1, dtype=torch.int32, device=rows.device)
+        return LloydState(k, d, buffer, slices, rows.dtype, assigned, directions)
+
+    def make_argument(self) -> LloydStateArgument:
+        """Return the state as kernels take it; its `assigned` is set again by `begin`."""
+        start = self.buffer.data_ptr()
+        pointers = {
+            name: start + 8 * self.slices[name].start
+            for name in _POINTERS.split()
+            if name != "assigned"
+        }
+        sizes = {"k": self.n_clusters, "directions": int(self.directions)}
+        return LloydStateArgument(assigned=self.assigned.data_ptr(), **pointers, **sizes)
+
+    def _view(self, name: str, dtype: torch.dtype = torch.int64) -> Tensor:
+        return self.buffer[self.slices[name]].view(dtype)
+
+    @cached_property
+    def status(self) -> Tensor:
+        """Status, number of iterations so far, status at the end, unused; int32, (4,)."""
+        return self._view("status", torch.int32)
+
+    @property
+    def total(self) -> Tensor:
+        """The sum of w d^2 that was measured last, float64, (); a copy."""
+        return self._view("total", torch.float64)[0].clone()
+
+    @cached_property
+    def changed(self) -> Tensor:
+        """int64, (1,)."""
+        return self._view("changed")
+
+    @cached_property
+    def tolerance(self) -> Tensor:
+        """float64, (1,)."""
+        return self._view("tolerance", torch.float64)
+
+    @cached_property
+    def record(self) -> Tensor:
+        """float64, (`RECORD_LENGTH`, 4)."""
+        return self._view("record", torch.float64).view(RECORD_LENGTH, 4)
+
+    @cached_property
+    def masses(self) -> Tensor:
+        """The sum of w, int64, in units of `DevicePoints.mass_unit`; (k,)."""
+        return self._view("masses")
+
+    @cached_property
+    def largest(self) -> Tensor:
+        """Upper bound of the norms of the points in units of float16, float32."""
+        return self._view("largest", torch.float32)
+
+    @cached_property
+    def sums(self) -> Tensor:
+        """The sum of w x, int64, in units of `DevicePoints.sum_unit`; (k, d)."""
+        return self._view("sums").view(self.n_clusters, self.n_features)
+
+    @cached_property
+    def centers(self) -> Tensor:
+        """In float64, (k, d)."""
+        return self._view("centers", torch.float64).view(self.n_clusters, self.n_features)
+
+    @cached_property
+    def rounded(self) -> Tensor:
+        """The centers in the precision of the rows, to which distances are computed; (k, d)."""
+        numbers = self._view("rounded", self.dtype)[: self.n_clusters * self.n_features]
+        return numbers.view(self.n_clusters, self.n_features)
+
+    def read_report(self) -> "LloydReport":
+        """Wait for the iterations, and return what has happened since the last report."""
+        slices = self.slices
+        numbers = self.buffer[: slices["masses"].stop].cpu().numpy()
+        status = numbers[slices["status"]].view(np.int32)
+        record = numbers[slices["record"]].view(np.float64).reshape(RECORD_LENGTH, 4)
+        start, self._n_read = self._n_read, int(status[1])
+        changes = record[np.arange(start, self._n_read) % RECORD_LENGTH, 0].tolist()
+        total = float(numbers[slices["total"]].view(np.float64)[0])
+        masses = numbers[slices["masses"]]
+        return LloydReport(int(status[0]), int(status[2]), changes, total, masses)
+
+    def begin(self, centers: Tensor, tolerance: float) -> None:
+        """Start from these centers (k, d); sums stay those of `assigned`."""
+        self.centers.copy_(centers)
+        self.rounded.copy_(centers)
+        self.tolerance.fill_(tolerance)
+        self.status.zero_()
+        self.status[2:3].fill_(NOT_FINAL)
+        self.restart_reports()
+
+    def restart_reports(self) -> None:
+        """Count iterations from 0 in the next report."""
+        self._n_read = 0
+
+    def resume(self) -> None:
+        """Continue after a pause."""
+        self.status[:1].fill_(RUNNING)
+
+    def forget(self) -> None:
+        """Set all points to unassigned."""
+        self.sums.zero_()
+        self.masses.zero_()
+        if self.labels_released:
+            self.assigned, self.labels_released = torch.empty_like(self.assigned), False
+        self.assigned.fill_(-1)
+
+    def release_labels(self) -> Tensor:
+        """Give the labels away without a copy; call `forget` before the next iteration."""
+        self.labels_released = True
+        return self.assigned
+
+
+@dataclass(frozen=True)
+class LloydReport:
+    """State of the iterations as the host reads it.
+
+    Attributes
+    ----------
+    status : int
+        `LloydState.status[0]`.
+    final_status : int
+        The status with which iterations ended, if the final labels are there; else `NOT_FINAL`.
+    changes : list of float
+        The first number of each new row of `LloydState.record`.
+    total : float
+        The sum of w d^2 of the final labels.
+    masses : ndarray of shape (k,)
+        `LloydState.masses`.
+    """
+
+    status: int
+    final_status: int
+    changes: list[float]
+    total: float
+    masses: np.ndarray
+
+
+@runtime_checkable
+class LloydKernels(Protocol):
+    """Kernels that iterate over some points: see `LloydState` for what an iteration does.
+
+    Attributes
+    ----------
+    state : LloydState
+        The state that they read and change.
+    first_batch : int
+        Iterations before the host reads the status for the first time, if there are not more; a
+        quarter of them otherwise. Superfluous ones cost their launches.
+    """
+
+    state: LloydState
+    first_batch: int
+
+    def begin(self, centers: Tensor, tolerance: float) -> None:
+        """Start from these centers (k, d), in float64."""
+        ...
+
+    def step(self) -> None:
+        """Enqueue one iteration."""
+        ...
+
+    def assign(self) -> None:
+        """Enqueue labels, sums and masses alone, from the centers in `LloydState.rounded`."""
+        ...
+
+    def assign_final(self, *, last: bool) -> None:
+        """Enqueue the final labels, for use if the stop rule holds or after the `last` iteration.
+
+        The centers are rounded before, as a user gets them. Then `LloydState.status[2]` is the
+        status of the iterations, and the sum of w d^2 is measured. If iterations have not ended,
+        they pause. Kernels that cannot do it do nothing: then the host asks for the final labels.
+        """
+        ...
+
+    def fill_empty(self, masses: np.ndarray, distances: Tensor) -> bool:
+        """End an iteration that left clusters empty: each gets the farthest point that is left.
+
+        Do nothing and return False if there are too many of them, or no kernel for it.
+
+        Parameters
+        ----------
+        masses : ndarray of shape (k,)
+            `LloydState.masses`.
+        distances : Tensor of shape (n,)
+            Overwritten.
+        """
+        ...
+
+    def measure(self, distances: Tensor) -> Tensor:
+        """Write squared distances (n,) to the assigned centers; return the sum of w d^2, ()."""
+        ...

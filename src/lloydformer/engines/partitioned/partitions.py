@@ -1,0 +1,327 @@
+"""Partitions: where rows are cut, how a partition is opened, and those that one process holds."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from copy import copy
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from threading import RLock
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.layout import Layout
+from lloydformer.engines.chunked import Chunked, ChunkedSession, DrawnBy
+from lloydformer.engines.draws import rows_at, weigh_leaf_again, without
+from lloydformer.engines.native.engine import Native
+from lloydformer.engines.native.folds import CHANGES, FOLDS, KernelFold
+from lloydformer.engines.partitioned.tree_nodes import Node, split_into_nodes
+from lloydformer.engines.thread_pool import single_core_pool
+from lloydformer.numerics.tree import tree_levels
+from lloydformer.plans.assign import NearestSums
+from lloydformer.plans.session import Fold
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+# Nodes for each thread, if there are enough leaves: with one node per thread the others would wait
+# for the slowest. Chosen by hand.
+_NODES_PER_THREAD = 4
+
+
+class SourceRows(NamedTuple):
+    """Rows [start, stop) of a source: a chunk of a Dask collection, or the shard of a rank."""
+
+    source: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class PartitionRange:
+    """Global rows [start, stop) of a partition, and the sources that they come from.
+
+    Both ends are multiples of the leaf, but for the end of the data.
+    """
+
+    start: int
+    stop: int
+    sources: tuple[SourceRows, ...]
+
+    @property
+    def n_rows(self) -> int:
+        return self.stop - self.start
+
+
+def cut_partitions(
+    lengths: Sequence[int], leaf: int, fewest: int = 1, most: int | None = None
+) -> list[PartitionRange]:
+    """Cut data whose sources have these lengths, at leaves, near the ends of the sources.
+
+    A partition ends at the leaf next to the end of a source, so at most half a leaf of rows goes
+    to a neighbour. Sources are put together until a partition has `fewest` rows, as far as there
+    are any; a source of more than `most` rows is cut into equal parts.
+    """
+    n_rows, ends, offset = sum(lengths), [0], 0
+    for length in lengths:
+        count = max(1, -(-length // max(most or n_rows, 1)))
+        for i in range(count):
+            end = (offset + length * (i + 1) // count + leaf // 2) // leaf * leaf
+            if end - ends[-1] >= max(fewest, 1) and n_rows - end >= max(fewest, leaf):
+                ends.append(end)
+        offset += length
+    if n_rows > 0:
+        ends.append(n_rows)
+    return [
+        PartitionRange(start, stop, tuple(_overlaps(start, stop, lengths)))
+        for start, stop in pairwise(ends)
+    ]
+
+
+def _overlaps(start: int, stop: int, lengths: Sequence[int]) -> Iterator[SourceRows]:
+    """Yield the rows of each source that lie in the global rows [start, stop)."""
+    offset = 0
+    for source, length in enumerate(lengths):
+        first, last = max(start, offset), min(stop, offset + length)
+        if first < last:
+            yield SourceRows(source, first - offset, last - offset)
+        offset += length
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionRows:
+    """The rows of a partition, as they are sent.
+
+    Attributes
+    ----------
+    first_row : int
+        The number of the first one among all rows; a multiple of the leaf.
+    points : ndarray or Tensor of shape (m, d)
+        In the units of the user and the precision of the layout, row by row.
+    weights : ndarray or Tensor of shape (m,) or None
+        In units of `Layout.weight_unit`, float64.
+    """
+
+    first_row: int
+    points: np.ndarray | Tensor
+    weights: np.ndarray | Tensor | None = None
+
+
+@dataclass(frozen=True)
+class PartitionSpec:
+    """What opens a partition as a part of the whole data: a small value that can be sent.
+
+    Attributes
+    ----------
+    layout : Layout
+        Of all rows.
+    ends : Tensor of shape (2, d)
+        The smallest and the largest value of each column of all rows, in the units of the user.
+    directions : bool
+        Each row is divided by its norm when it is read.
+    engine : {"native", "chunked"}
+        What opens a partition.
+    single : bool
+        All rows are one partition, and so few that an engine call solves the whole problem: the
+        session of that partition runs tasks as well.
+    """
+
+    layout: Layout
+    ends: Tensor
+    directions: bool
+    engine: str
+    single: bool = False
+
+    @classmethod
+    def for_blocks(cls, blocks: TensorBlocks, engine: str, *, single: bool) -> "PartitionSpec":
+        """Return the spec of the partitions of these blocks."""
+        return cls(blocks.layout, blocks.ends, blocks.directions, engine, single)
+
+    def open_rows(self, rows: PartitionRows) -> TensorBlocks:
+        """Return the rows of a partition as blocks."""
+        layout, weights = self.layout, rows.weights
+        return TensorBlocks(
+            torch.as_tensor(rows.points),
+            None if weights is None else torch.as_tensor(weights),
+            layout.leaf,
+            layout.origin,
+            self.directions,
+            layout.scaling,
+            part=layout.part,
+            known_ends=self.ends,
+            weight_unit=layout.weight_unit,
+            first_row=rows.first_row,
+        )
+
+    def make_engine(self, n_threads: int) -> Native | Chunked:
+        """Return the engine that opens a partition."""
+        return Native(n_threads) if self.engine == "native" else Chunked(n_threads)
+
+    def kernel(self, fold: Fold) -> KernelFold | None:
+        """Return the kernel that runs a fold over a partition; None: the plain fold runs."""
+        if self.engine != "native":
+            return None
+        # Partitions report how labels have changed; the session keeps the sums (`RunningSums`).
+        return CHANGES if type(fold) is NearestSums else FOLDS.get(type(fold))
+
+
+class OpenNode:
+    """The rows of one node of the tree, opened by an ordinary session."""
+
+    def __init__(self, node: Node, session: ChunkedSession) -> None:
+        self.node, self.session = node, session
+        self.first_row = session.blocks.first_row
+
+    def mass(self, by: DrawnBy, drawn: list[int]) -> float:
+        """Return the mass of its rows for a draw, without the rows that are drawn already."""
+        return tree_levels(self._leaf_masses(by, drawn))[-1].item()
+
+    def rows_at(
+        self, by: DrawnBy, drawn: list[int], targets: list[float]
+    ) -> tuple[list[int], Tensor]:
+        """Return the global rows where the running mass exceeds these targets, and the points."""
+        levels = tree_levels(self._leaf_masses(by, drawn))
+        masses = without(self._own_rows(drawn), self.session.row_masses(by))
+        wanted = torch.tensor(targets, dtype=torch.float64)
+        rows = rows_at(self.session.layout, levels, masses, wanted)
+        return (rows + self.first_row).tolist(), self.session.gather(rows)
+
+    def _leaf_masses(self, by: DrawnBy, drawn: list[int]) -> Tensor:
+        leaf_masses, own = self.session.leaf_masses(by).clone(), self._own_rows(drawn)
+        masses = without(own, self.session.row_masses(by))
+        for row in own:
+            weigh_leaf_again(self.session.layout, leaf_masses, masses, row)
+        return leaf_masses
+
+    def _own_rows(self, rows: list[int]) -> list[int]:
+        """Return the global rows that are here, counted from the first one here."""
+        stop = self.first_row + self.session.layout.n_rows
+        return [row - self.first_row for row in rows if self.first_row <= row < stop]
+
+
+class OpenPartition:
+    """Consecutive rows, opened as the complete nodes that they are made of when first used.
+
+    Attributes
+    ----------
+    version : int
+        The number of the last request that has changed the state of its rows; 0: none has.
+    lock : RLock
+        Held while a request is handled.
+    """
+
+    def __init__(
+        self, spec: PartitionSpec, blocks: TensorBlocks, n_threads: int, most: int | None = None
+    ) -> None:
+        self.spec, self.blocks, self.version, self.lock = spec, blocks, 0, RLock()
+        self._n_threads, self._most = n_threads, most
+        self._resources, self._nodes = ExitStack(), list[OpenNode]()
+
+    @property
+    def nodes(self) -> list[OpenNode]:
+        if not self._nodes:
+            layout, first = self.spec.layout, self.blocks.first_row
+            leaves = first // layout.leaf, -(-(first + self.blocks.n_rows) // layout.leaf)
+            engine = self.spec.make_engine(self._n_threads)
+            for node in split_into_nodes(*leaves, layout.n_leaves, self._most):
+                start = node.first_leaf * layout.leaf - first
+                stop = min(node.stop_leaf(layout.n_leaves) * layout.leaf, layout.n_rows) - first
+                opening = engine.open(self.blocks.slice_rows(start, stop))
+                self._nodes.append(OpenNode(node, self._resources.enter_context(opening)))
+        return self._nodes
+
+    def fork(self) -> "OpenPartition":
+        """Return the same rows, with a state of their own."""
+        return OpenPartition(self.spec, self.blocks, self._n_threads, self._most)
+
+    def close(self) -> None:
+        """Forget the state of the rows."""
+        self._resources.close()
+        self._nodes, self.version = [], 0
+
+
+@dataclass(frozen=True)
+class Response:
+    """The response of a process to a request.
+
+    Attributes
+    ----------
+    result : object
+        Of the partitions whose state is there; None if there are none.
+    lost : tuple of int
+        The other partitions that the request is for: their state must be computed again.
+    """
+
+    result: Any
+    lost: tuple[int, ...] = ()
+
+
+class PartitionStore:
+    """The partitions that one process holds, by their numbers, and the threads that work on them.
+
+    Parameters
+    ----------
+    spec : PartitionSpec
+        How partitions are opened.
+    n_threads : int
+        Threads that work on them.
+    n_rows : int
+        Rows that they have in all, about: with several threads, nodes are so small that every
+        thread has some.
+    """
+
+    def __init__(self, spec: PartitionSpec, n_threads: int, n_rows: int) -> None:
+        self.spec, self.partitions = spec, dict[int, OpenPartition]()
+        leaves = -(-n_rows // spec.layout.leaf)
+        self._most: int | None = None
+        self._threads_of_node, self._pool = n_threads, None
+        if n_threads > 1 and leaves >= _NODES_PER_THREAD * n_threads and not spec.single:
+            self._most = 1 << (leaves // (_NODES_PER_THREAD * n_threads)).bit_length() - 1
+            self._threads_of_node, self._pool = 1, _shared_pool(n_threads)
+
+    def fork(self) -> "PartitionStore":
+        """Return a store of the same rows, with a state of their own."""
+        other = copy(self)
+        other.partitions = {number: part.fork() for number, part in self.partitions.items()}
+        return other
+
+    def open(self, rows: PartitionRows) -> OpenPartition:
+        """Return a partition, to be entered in `partitions`."""
+        blocks = self.spec.open_rows(rows)
+        return OpenPartition(self.spec, blocks, self._threads_of_node, self._most)
+
+    def handle(self, request: Any) -> Response:
+        """Run a request on the partitions that it is for and whose state has its version."""
+        asked = {n: p for n, p in sorted(self.partitions.items()) if request.is_for(n)}
+        with ExitStack() as locks:
+            for partition in asked.values():
+                locks.enter_context(partition.lock)
+            ready = [n for n in asked if request.version in (None, asked[n].version)]
+            result = request.run(self, [asked[n] for n in ready]) if ready else None
+            if request.next_version is not None:
+                for n in ready:
+                    asked[n].version = request.next_version
+        return Response(result, tuple(n for n in asked if n not in ready))
+
+    def map(self, function: Callable[[A], B], items: Iterable[A]) -> list[B]:
+        """Return the results of a function, computed by all threads."""
+        if self._pool is None:
+            return [function(item) for item in items]
+        return list(self._pool.map(function, items))
+
+    def close(self) -> None:
+        """Forget all partitions and their state."""
+        for partition in self.partitions.values():
+            partition.close()
+        self.partitions.clear()
+
+
+@cache
+def _shared_pool(n_threads: int) -> Executor:
+    """Return the thread pool that all stores of this process share."""
+    return single_core_pool(n_threads)

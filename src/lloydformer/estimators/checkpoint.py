@@ -1,0 +1,127 @@
+"""The parameter `checkpoint`: which fits have one, and what it belongs to.
+
+`solving/checkpoint.py` has the state that is saved, and the file.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lloydformer.data.blocks import TensorBlocks, count_positive_weights
+from lloydformer.engines import choose
+from lloydformer.engines.native.tasks import in_one_call
+from lloydformer.engines.partitioned import (
+    InProcessTransport,
+    PartitionedBlocks,
+    PartitionRows,
+    PartitionSpec,
+    PartitionStore,
+)
+from lloydformer.engines.partitioned.session import PartitionedSession
+from lloydformer.engines.thread_pool import allowed_threads
+from lloydformer.estimators.initial_centers import InitialCenters
+from lloydformer.estimators.shards import shared_parameters
+from lloydformer.estimators.source import Source
+from lloydformer.numerics.checks import ArgumentError, RefusedArgumentError
+from lloydformer.plans.row_hashes import RowHashes
+from lloydformer.plans.session import Session
+from lloydformer.solving.checkpoint import CheckpointFile, FitCheckpoint, FitIdentity
+
+
+def refuse_checkpoint(estimator: Any, reason: str) -> None:
+    """Raise `ValueError` if a checkpoint is wanted where there can be none."""
+    if getattr(estimator, "checkpoint", None) is not None:
+        raise RefusedArgumentError("checkpoint", reason)
+
+
+def open_as_partition(estimator: Any, source: Source) -> Source:
+    """Wrap rows in memory as one partition; rows are not copied.
+
+    The session of partitions records how to compute the state of the points again, which a
+    resumed fit needs. Raises `ValueError` for data without checkpoints.
+    """
+    path, blocks = Path(estimator.checkpoint).expanduser().absolute(), source.blocks
+    if path.is_dir():
+        raise ArgumentError(
+            "checkpoint", f"found {path}, which is a folder; pass the path of a file"
+        )
+    if getattr(estimator, "time_limit", None) is not None:
+        refuse_checkpoint(estimator, "a fit with time_limit cannot be repeated")
+    if isinstance(blocks, PartitionedBlocks):
+        return source
+    if not isinstance(blocks, TensorBlocks) or blocks.layout.device.type != "cpu":
+        refuse_checkpoint(estimator, "it is for dense rows on the CPU, in one process or several")
+    assert isinstance(blocks, TensorBlocks)
+    layout, k = blocks.layout, int(estimator.n_clusters)
+    single = in_one_call(layout.n_rows, layout.n_features, k)
+    engine = choose(estimator.engine, blocks).name
+    spec = PartitionSpec.for_blocks(blocks, engine, single=single)
+    store = PartitionStore(spec, allowed_threads(), layout.n_rows)
+    store.partitions[0] = store.open(PartitionRows(0, blocks.points, blocks.sample_weight))
+    transport = InProcessTransport([store])
+    partitioned = PartitionedBlocks(spec, transport, count_positive_weights(blocks))
+    return replace(source, blocks=partitioned)
+
+
+@contextmanager
+def open_checkpoint(
+    estimator: Any,
+    source: Source,
+    session: Session,
+    initial: InitialCenters,
+    rng: np.random.RandomState,
+) -> Iterator[FitCheckpoint]:
+    """Open the checkpoint of a fit; its file is removed when the fit has ended well.
+
+    With ranks the first one reads and writes the file, and all of them get its state.
+    """
+    assert isinstance(session, PartitionedSession)
+    settings = shared_parameters(estimator)
+    settings.pop("checkpoint")
+    if isinstance(estimator.random_state, Integral):
+        settings["random_state"] = int(estimator.random_state)
+    if initial.given is not None:  # also those of warm_start
+        settings["init"] = initial.given.cpu().numpy()
+    identity = FitIdentity(
+        {name: _plain(value) for name, value in settings.items()}, _digest_data(session)
+    )
+    file = CheckpointFile(Path(estimator.checkpoint).expanduser().absolute(), identity)
+    state = source.on_first(file.read)
+    written = file if source.is_first else None
+    checkpoint = FitCheckpoint(session, rng, state, written, reseeds=callable(estimator.init))
+    source.on_first(lambda: file.write_first(checkpoint.state))
+    try:
+        yield checkpoint
+    except BaseException as error:
+        if source.is_first:
+            file.write_last(error)
+        raise
+    if source.is_first:
+        file.remove()
+
+
+def _plain(value: Any) -> Any:
+    """Return a parameter as a plain value; arrays by a digest."""
+    if not isinstance(value, np.ndarray):
+        return value
+    kind = np.float64 if value.dtype.kind in "biufO" else value.dtype
+    return f"array {_digest(np.asarray(value, dtype=kind).tobytes())}"
+
+
+def _digest_data(session: PartitionedSession) -> str:
+    """Return a digest of the layout, the ends of the columns, and all rows and weights."""
+    layout = session.layout
+    shape = (layout.n_rows, layout.n_features, str(layout.dtype), layout.leaf, layout.weight_unit)
+    (rows,) = session.fold(RowHashes())
+    ends = session.spec.ends.double().numpy().tobytes()
+    return _digest(repr((*shape, rows.item())).encode() + ends)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -1,0 +1,154 @@
+"""Initial centers of a fit: named methods, an array, a callable, or the last fit's centers."""
+
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils import assert_all_finite, check_array
+from torch import Tensor
+
+from lloydformer.data.array_api import get_namespace, to_tensor
+from lloydformer.data.layout import Layout
+from lloydformer.estimators.source import is_checked_array
+from lloydformer.numerics.checks import largest_value
+from lloydformer.numerics.scaling import directions
+from lloydformer.plans.session import Session
+from lloydformer.solving.seeding import (
+    kmeans_parallel,
+    kmeans_robust,
+    random_rows,
+    seeds_of_starts,
+)
+
+# Methods that look for good centers, so that one restart is the default.
+SEARCHED = ("k-means++", "k-means||", "robust")
+
+
+def is_array(init: Any) -> bool:
+    """Return whether `init` holds the centers themselves."""
+    return not isinstance(init, str) and not callable(init)
+
+
+class InitialCenters:
+    """Makes the initial centers of a fit, in the coordinates of the rows.
+
+    Parameters
+    ----------
+    estimator : Clusterer
+        Its `init`, `n_init` and `warm_start` are used.
+    X : object
+        What the user passed; for a callable `init`.
+    layout : Layout
+        Of the rows.
+    rng : RandomState
+        Source of the draws.
+
+    Attributes
+    ----------
+    n_restarts : int
+        Number of restarts.
+    given : Tensor of shape (k, d) or None
+        Centers that were passed as an array, or those of the last fit.
+    """
+
+    def __init__(self, estimator: Any, X: Any, layout: Layout, rng: np.random.RandomState) -> None:
+        self._estimator, self._X, self._layout, self._rng = estimator, X, layout, rng
+        self._shape = int(estimator.n_clusters), layout.n_features
+        init, n_init = estimator.init, estimator.n_init
+        if estimator.warm_start and hasattr(estimator, "cluster_centers_"):
+            init, n_init = self._last_centers(), 1
+        self._init, self.n_restarts = init, self._count_restarts(init, n_init)
+        self.given = self._check(init) if is_array(init) else None
+
+    def generate(self, session: Session, per_restart: int = 1) -> Iterator[Tensor]:
+        """Yield `per_restart` initial centers (k, d) in float64 for each restart.
+
+        Given centers come first; the others of a pool are made by k-means++.
+        """
+        count, init, k = self.n_restarts * per_restart, self._init, self._shape[0]
+        if self.given is not None:
+            yield self.given
+            count -= 1
+        if self.given is not None or (isinstance(init, str) and init == "k-means++"):
+            if count > 0:
+                for rows in seeds_of_starts(session, k, self._rng, count):
+                    yield session.gather(rows).double()
+            return
+        for _ in range(count):
+            if callable(init):
+                yield self._check(init(self._X, k, random_state=self._rng))
+            elif init == "random":
+                yield session.gather(random_rows(session, k, self._rng)).double()
+            elif init == "robust":
+                yield kmeans_robust(session, k, self._rng)
+            else:
+                yield kmeans_parallel(session, k, self._rng)
+
+    def _last_centers(self) -> Any:
+        """Return the centers of the last fit, for `warm_start`."""
+        estimator = self._estimator
+        centers = estimator.cluster_centers_
+        shape, wanted = tuple(centers.shape), (estimator.n_clusters, estimator.n_features_in_)
+        if shape != wanted:
+            raise ValueError(
+                f"warm_start: the last centers have the shape {shape}, and {wanted} is wanted now "
+                "(clusters, features); pass warm_start=False to begin anew"
+            )
+        return centers
+
+    def _count_restarts(self, init: Any, n_init: Any) -> int:
+        """Return `n_init`; "auto" is 1 with a searching method, an array or a pool, else 10."""
+        if n_init == "auto":
+            searched = is_array(init) or init in SEARCHED
+            n_init = 1 if searched or self._estimator._n_pool > 1 else 10
+        if is_array(init) and n_init != 1:
+            warnings.warn(
+                "Explicit initial center position passed: performing only one init in "
+                f"{type(self._estimator).__name__} instead of n_init={n_init}.",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+            return 1
+        return int(n_init)
+
+    def _check(self, centers: Any) -> Tensor:
+        """Return an array of centers in the coordinates of the rows; wrong shapes raise."""
+        if get_namespace(centers) is not None:
+            centers = to_tensor(centers)
+        if isinstance(centers, Tensor) and centers.device == self._layout.device:
+            given = centers.detach()
+            # On a GPU the values are checked there: a copy to the host would wait for the GPU.
+            if given.device.type != "cpu" and given.shape == self._shape:
+                return self._check_range(self._layout.to_row_units(given))
+        if isinstance(centers, Tensor):
+            centers = centers.detach().cpu().numpy()
+        if is_checked_array(centers):  # scikit-learn's check takes longer than a small fit
+            centers = centers.astype(np.float64, copy=False)
+            if not np.isfinite(centers).all():
+                assert_all_finite(centers)
+        else:
+            centers = check_array(centers, dtype=np.float64, accept_sparse="csr")
+        dense = centers if isinstance(centers, np.ndarray) else centers.toarray()
+        if dense.shape != self._shape:
+            raise ValueError(
+                f"init: the shape of the initial centers {dense.shape} does not match the number "
+                f"of clusters {self._shape[0]} and the number of features {self._shape[1]}"
+            )
+        return self._check_range(self._layout.to_row_units(torch.from_numpy(dense)))
+
+    def _check_range(self, placed: Tensor) -> Tensor:
+        """Refuse centers that are so far from the data that squared distances overflow."""
+        layout, far = self._layout, torch.linalg.vector_norm(placed, math.inf).item()
+        if not math.isfinite(far):
+            raise ValueError("init: found NaN or infinity; pass finite centers")
+        if self._estimator._directions:
+            return directions("init", placed)
+        if far >= largest_value(layout.dtype, layout.n_features, layout.n_rows):
+            raise ValueError(
+                f"init: found a value {far:.2g} from the middle of the data, whose square "
+                f"{layout.dtype} cannot hold; pass centers near the data"
+            )
+        return placed

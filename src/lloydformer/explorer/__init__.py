@@ -1,1 +1,0 @@
-"""The explorer: a static page that runs recipes in the browser, and what Python adds to it."""

@@ -1,1 +1,0 @@
-"""`lloydformer bench`: time fits of several libraries on the same data, start and threads."""

@@ -1,1 +1,0 @@
-"""`lloydformer demo`: its data, the runs of the circuits, and the page."""

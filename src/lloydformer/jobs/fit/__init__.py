@@ -1,1 +1,0 @@
-"""`lloydformer fit`: the request, the runs, the result, its files and its page."""

@@ -1,0 +1,146 @@
+"""Changes of origin and scale: an origin near the data, unit vectors, units of weights.
+
+Squares of data far from zero lose digits, so rows are taken relative to an origin. Origins are
+rounded to a power of two that is small against the data: subtracting them is then exact, and ties
+between whole numbers stay ties. Weights are divided by powers of two, which is exact, too.
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+_TINY = np.finfo(np.float64).tiny  # smaller numbers have fewer digits
+_SMALLEST = np.nextafter(0.0, 1.0)
+
+Unit = Float[np.ndarray, "*b"] | float
+
+
+def middle(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
+    """Return the middle of the range of each column, rounded. Copies of points do not move it."""
+    fixed = points.detach()  # no gradient: a choice of coordinates
+    low, high = fixed.amin(dim=-2), fixed.amax(dim=-2)
+    half = high / 2 - low / 2
+    return torch.where(half > 0, _round_to_spread(low + half, half), low)
+
+
+def middle_of_ends(ends: Float[np.ndarray, "2 d"]) -> Float[np.ndarray, " d"]:
+    """Return `middle` of an array with these smallest and largest numbers, on the CPU.
+
+    With NumPy, whose calls cost less than those of torch for so few numbers.
+    """
+    low, high = ends
+    half = high / 2 - low / 2
+    quantum = np.ldexp(ends.dtype.type(1), np.frexp(half)[1] - 1)
+    return np.where(half > 0, np.round((low + half) / quantum) * quantum, low)
+
+
+def median(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
+    """Return the median of each column, rounded. Outliers do not move it.
+
+    Around an origin that is far from most points, those would lose digits.
+    """
+    fixed = points.detach()
+    center = _median(fixed)
+    spread = _median((fixed - center.unsqueeze(-2)).abs())
+    half = fixed.amax(dim=-2) / 2 - fixed.amin(dim=-2) / 2
+    spread = torch.where(spread > 0, spread, half)  # 0 if most numbers are equal
+    return torch.where(spread > 0, _round_to_spread(center, spread), center)
+
+
+def _median(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
+    """Return the middle number of each column, or the mean of the two middle ones."""
+    ordered, n = points.sort(dim=-2).values, points.shape[-2]
+    return ordered[..., (n - 1) // 2, :] / 2 + ordered[..., n // 2, :] / 2
+
+
+def _round_to_spread(center: Tensor, spread: Tensor) -> Tensor:
+    """Return the nearest multiple of the largest power of two in the spread."""
+    quantum = torch.exp2(torch.log2(spread).floor())
+    return (center / quantum).round() * quantum
+
+
+def directions(name: str, rows: Float[Tensor, "*b m d"]) -> Float[Tensor, "*b m d"]:
+    """Return rows in float64 as unit vectors; raise `ValueError` for a row of zeros.
+
+    name: the argument, for the error.
+    """
+    norms = rows.norm(dim=-1, keepdim=True)
+    # beyond these norms the squares overflow, or lose digits, in float64 (1e-308 to 1e308)
+    if not bool(((norms > 1e-150) & (norms < 1e150)).all()):
+        largest = rows.abs().amax(dim=-1, keepdim=True)
+        if bool((largest == 0).any()):
+            raise ValueError(f"{name}: found a row of zeros, which has no direction; use another")
+        rows = rows / largest
+        norms = rows.norm(dim=-1, keepdim=True)
+    return rows / norms
+
+
+def in_units(
+    name: str, weights: Float[np.ndarray, "*b n"]
+) -> tuple[Float[np.ndarray, "*b n"], Unit]:
+    """Divide weights by a power of two, so that the largest is at least 1 and below 2.
+
+    The division is exact, so sums that are linear in the weights are the same to the last bit, in
+    the other unit. It raises `ValueError` for weights whose ratio float64 cannot hold.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for the error.
+    weights : ndarray of shape (*b, n)
+        In float64, finite, not negative; for each problem of a batch.
+
+    Returns
+    -------
+    weights : ndarray of shape (*b, n)
+        In the new unit. Positive weights stay positive.
+    unit : float, or ndarray of shape (*b,)
+        The power of two; one for each problem.
+    """
+    largest = weights.max(axis=-1)
+    exponent = np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1
+    unit = np.ldexp(1.0, exponent)
+    if not exponent.any():
+        return weights, unit
+    scaled = np.ldexp(weights, -exponent[..., None])
+    if (exponent > 0).any():
+        lost = (weights >= _TINY) & (scaled < _TINY)
+        if lost.any():
+            raise _ratio_error(name, weights[lost][0], largest.max())
+        # weights that were below _TINY already may vanish; they stay positive
+        np.maximum(scaled, _SMALLEST, where=weights > 0, out=scaled)
+    return scaled, unit
+
+
+def unit_exponent(largest: float) -> int:
+    """Return the exponent of the power of two in whose unit the largest weight is 1 to 2."""
+    return int(np.frexp(largest)[1]) - 1
+
+
+def divide_by_unit(weights: Float[np.ndarray, " n"], exponent: int) -> Float[np.ndarray, " n"]:
+    """Return a copy of the weights divided by 2**exponent. Positive weights stay positive."""
+    scaled = np.ldexp(weights, -exponent)
+    return np.maximum(scaled, _SMALLEST, where=weights > 0, out=scaled)
+
+
+def check_ratio(name: str, smallest: float, largest: float) -> None:
+    """Raise `ValueError` if the smallest weight above 0 is lost in the unit of the largest."""
+    if smallest >= _TINY > np.ldexp(smallest, -unit_exponent(largest)):
+        raise _ratio_error(name, smallest, largest)
+
+
+def _ratio_error(name: str, smallest: float, largest: float) -> ValueError:
+    return ValueError(
+        f"{name}: found {smallest:.2g} beside {largest:.2g}, a ratio that float64 cannot hold; "
+        "leave out such small weights, or set them to 0"
+    )
+
+
+def overflow_error(unit: float) -> ValueError:
+    """Return the error for weights in this unit whose sums with squared distances overflow."""
+    most = min(2.0 * unit, np.finfo(np.float64).max)
+    return ValueError(
+        f"sample_weight: found weights up to {most:.2g}; float64 cannot hold their sum with "
+        "squared distances; divide them by their maximum"
+    )

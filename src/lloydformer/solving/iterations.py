@@ -1,0 +1,340 @@
+"""The iterations of a plan: one run for the rows of a session, or a batch of small problems.
+
+`PlanLoop` is written for a batch of problems, and a fit is a batch of one. `solving/rules.py` has
+the rules that it follows.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lloydformer.plans.assign import Farthest, FarthestPoints
+from lloydformer.plans.contract import FinalAssignment, NewCenters, Plan, Step, Sums, apply_update
+from lloydformer.plans.medoids import match_rows
+from lloydformer.plans.session import Session
+from lloydformer.solving.rules import Rules, fill_empty, is_better, settled
+from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
+
+
+@runtime_checkable
+class Problems(Protocol):
+    """b problems of the same n, d and k, as the loop sees them."""
+
+    def step(self, centers: Tensor, iteration: int) -> Step:
+        """Compute one iteration of each problem, from centers (b, k, d) in float64."""
+        ...
+
+    def farthest(self, centers: Tensor, count: int) -> FarthestPoints:
+        """Return the points of each problem that are farthest from their centers, (b, m).
+
+        Precondition: the last `step` began with these centers.
+        """
+        ...
+
+    def only(self, active: Tensor) -> "Problems":
+        """Return the problems at these places (b',)."""
+        ...
+
+
+class BestCenters:
+    """The centers with the lowest objective so far, for plans that draw new centers each time.
+
+    A step measures the objective of the centers that it began with: those that the step before has
+    drawn. So the last draw is measured by the next step, or at the end of the run.
+
+    Parameters
+    ----------
+    centers : Tensor of shape (b, k, d)
+        The initial centers.
+    rows : Tensor of shape (b, k) or None
+        The data rows that they are. If they are not rows (None), they do not count.
+
+    Attributes
+    ----------
+    objective : ndarray of shape (b,)
+        The lowest one so far.
+    centers, rows : Tensor
+        The centers that have it, and their rows.
+    n_waited : ndarray of shape (b,)
+        Iterations since then.
+    last_rows : Tensor or None
+        The rows of the last draw.
+    """
+
+    def __init__(self, centers: Tensor, rows: Tensor | None) -> None:
+        b, k, _ = centers.shape
+        self.objective = np.full(b, np.inf)
+        self.n_waited = np.zeros(b, dtype=np.int64)
+        self.centers = self._last = centers
+        self.rows = torch.zeros((b, k), dtype=torch.long, device=centers.device)
+        self.last_rows = rows
+
+    def see(self, active: Tensor, objective: np.ndarray, update: NewCenters) -> None:
+        """Note objectives (b',) of the last draw and a new draw, of the active problems (b',)."""
+        numbers = active.cpu().numpy()
+        self.n_waited[numbers] += 1
+        if self.last_rows is None:  # the initial centers are no draw
+            rows = torch.zeros_like(self.rows)
+        else:
+            self._keep_better(numbers, objective, active)
+            rows = self.last_rows.clone()
+        last = self._last.clone()
+        assert update.rows is not None
+        last[active], rows[active] = update.centers, update.rows
+        self._last, self.last_rows = last, rows
+
+    def _keep_better(self, numbers: np.ndarray, objective: np.ndarray, active: Tensor) -> None:
+        better = is_better(objective, self.objective[numbers])
+        improved = numbers[better]
+        self.objective[improved], self.n_waited[improved] = objective[better], 0
+        mask = torch.zeros(len(self.centers), dtype=torch.bool, device=active.device)
+        mask[active[torch.from_numpy(better).to(active.device)]] = True
+        self.centers = torch.where(mask[:, None, None], self._last, self.centers)
+        assert self.last_rows is not None
+        self.rows = torch.where(mask[:, None], self.last_rows, self.rows)
+
+
+@dataclass
+class PlanLoop:
+    """Iterates each problem until its own stop rule holds, then leaves it out of the batch.
+
+    Attributes
+    ----------
+    plan, problems, rules
+        What is iterated, on what, and until when.
+    tolerance : ndarray of shape (b,)
+        Of the sum of the squared shifts of the centers.
+    centers : Tensor of shape (b, k, d)
+        In float64; those after the last whole iteration.
+    first : int
+        Offset of the noise counter, so that restarts draw different noise.
+    best : BestCenters or None
+        Keeps the best centers, for plans that draw.
+    number : int
+        Number of iterations so far.
+    n_iter : ndarray of shape (b,)
+        Number of iterations of each problem.
+    done : bool
+        All problems are settled, or `rules.max_iter` is reached.
+    """
+
+    plan: Plan
+    problems: Problems
+    rules: Rules
+    tolerance: np.ndarray
+    centers: Tensor
+    first: int = 0
+    best: BestCenters | None = None
+    number: int = 0
+    n_iter: np.ndarray = field(init=False)
+    done: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_iter = np.zeros(len(self.centers), dtype=np.int64)
+        self._active = torch.arange(len(self.centers), device=self.centers.device)
+        self.done = self.rules.max_iter == 0
+
+    def advance(self) -> tuple[np.ndarray, np.ndarray]:
+        """Run one iteration of the active problems (b',); return their objectives and shifts."""
+        active, everyone = self._active, len(self._active) == len(self.centers)
+        centers = self.centers if everyone else self.centers[active]
+        step = self.problems.step(centers, self.first + self.number)
+        new, objective, changed, shift = self._move_centers(step, centers)
+        self.centers = new if everyone else self.centers.index_copy(0, active, new)
+        chosen = slice(None) if everyone else active.cpu().numpy()
+        self.n_iter[chosen] += 1
+        self.number += 1
+        if self.best is not None and isinstance(step.update, NewCenters):
+            self.best.see(active, objective, step.update)
+        ended = settled(self.plan.stops_on, changed, shift, self.tolerance[chosen])
+        if self.best is not None and self.rules.patience is not None:
+            ended = ended | (self.best.n_waited[chosen] > self.rules.patience)
+        self.done = bool(ended.all()) or self.number >= self.rules.max_iter
+        if not self.done and ended.any():
+            left = torch.from_numpy(~ended).to(active.device)
+            self.problems, self._active = self.problems.only(left.nonzero()[:, 0]), active[left]
+        return objective, shift
+
+    def _move_centers(
+        self, step: Step, centers: Tensor
+    ) -> tuple[Tensor, np.ndarray, np.ndarray, np.ndarray]:
+        """Return new centers; objective, changed labels and shift (b',) in one synchronisation."""
+        update = step.update
+        new = apply_update(update, centers, self.plan.directions)
+        numbers = [step.objective, _squared_shift(new, centers)]
+        if step.changed is not None:
+            numbers.append(step.changed)
+        fills = isinstance(update, Sums) and "keep" not in (self.rules.empty, self.plan.empties)
+        if isinstance(update, Sums) and fills:
+            numbers.append(update.masses.amin(dim=1))
+        objective, shift, *others = _to_host(numbers)
+        if isinstance(update, Sums) and fills and others[-1].min() == 0:
+            new = apply_update(self._fill(update, centers), centers, self.plan.directions)
+            (shift,) = _to_host([_squared_shift(new, centers)])
+        changed = others[0] if step.changed is not None else np.ones_like(shift)
+        return new, objective, changed, shift
+
+    def _fill(self, update: Sums, centers: Tensor) -> Sums:
+        """Fill empty clusters, or raise `ValueError` if the user wants that."""
+        if self.rules.empty == "error":
+            lost = int((update.masses == 0).nonzero()[0, 1])
+            raise ValueError(
+                f"n_clusters: cluster {lost} has lost all its points; use fewer clusters, "
+                'another init, or empty="farthest"'
+            )
+        count = int((update.masses == 0).sum(dim=1).max())
+        return fill_empty(update, self.problems.farthest(centers, count), self.plan.empties)
+
+
+def _squared_shift(new: Tensor, centers: Tensor) -> Tensor:
+    shifts = (new - centers).flatten(1)
+    return torch.linalg.vecdot(shifts, shifts)
+
+
+def _to_host(numbers: list[Tensor]) -> list[np.ndarray]:
+    """Copy tensors (b,) to the host, in one synchronisation."""
+    return list(torch.stack([number.double() for number in numbers]).cpu().numpy())
+
+
+@dataclass(frozen=True)
+class SessionProblem:
+    """The data of a session as a batch of one problem."""
+
+    plan: Plan
+    session: Session
+
+    def step(self, centers: Tensor, iteration: int) -> Step:
+        step = self.plan.step(self.session, self._in_precision(centers), iteration)
+        update = step.update
+        if isinstance(update, Sums):
+            batch: Sums | NewCenters = Sums(update.sums[None], update.masses[None])
+        else:
+            batch = NewCenters(
+                update.centers[None], None if update.rows is None else update.rows[None]
+            )
+        changed = None if step.changed is None else step.changed[None]
+        return Step(batch, step.objective[None], changed)
+
+    def farthest(self, centers: Tensor, count: int) -> FarthestPoints:
+        points = self.session.fold(Farthest(self._in_precision(centers), count))
+        return FarthestPoints(*(value[None] for value in vars(points).values()))
+
+    def only(self, active: Tensor) -> "SessionProblem":
+        return self
+
+    def _in_precision(self, centers: Tensor) -> Tensor:
+        return centers[0].to(self.session.layout.dtype)
+
+
+class PlanRun:
+    """The iterations of the context's plan from one start."""
+
+    def __init__(
+        self, fit: FitContext, restart: int, centers: Tensor, *, silent: bool = False
+    ) -> None:
+        plan, session, rules = fit.plan, fit.session, fit.rules
+        self.fit, self.silent = fit, silent
+        session.forget()
+        best = None
+        if plan.draws_centers:
+            rows = match_rows(session, centers)
+            best = BestCenters(centers[None], None if rows is None else rows[None])
+        # Noise is a function of restart and iteration: a restart takes max_iter numbers of it.
+        self._loop = PlanLoop(
+            plan,
+            SessionProblem(plan, session),
+            rules,
+            np.array([fit.tolerance]),
+            centers[None],
+            first=restart * rules.max_iter,
+            best=best,
+        )
+        # Engines that run many iterations in one call fill empty clusters by the farthest points.
+        fills = rules.empty == "farthest" or plan.empties == "keep"
+        self._by_engine = fills and not fit.watched
+        self._final: FinalAssignment | None = None
+
+    @property
+    def done(self) -> bool:
+        return self._loop.done
+
+    @property
+    def centers(self) -> Tensor:
+        """The centers (k, d) after the last iteration."""
+        return self._loop.centers[0]
+
+    @property
+    def can_finish(self) -> bool:
+        return self._loop.number > 0
+
+    @property
+    def depends_on_session(self) -> bool:
+        return self._loop.number > 0
+
+    def advance(self, recorder: HistoryRecorder) -> None:
+        if not (self._by_engine and self._advance_by_engine(recorder)):
+            objective, shift = self._loop.advance()
+            recorder.record(objective.item(), shift.item())
+
+    def _advance_by_engine(self, recorder: HistoryRecorder) -> bool:
+        """Run as many iterations as the engine does in one call; False if it has no such task."""
+        fit, loop = self.fit, self._loop
+        left = fit.rules.max_iter - loop.number
+        ran = fit.plan.iterate(fit.session, loop.centers[0], fit.tolerance, left)
+        if ran is None:
+            self._by_engine = False
+            return False
+        loop.centers = ran.centers[None]
+        loop.number += len(ran.history)
+        loop.done = ran.settled or ran.final is not None or loop.number >= fit.rules.max_iter
+        recorder.history += ran.history
+        self._final = ran.final
+        if ran.interrupted and ran.final is None:
+            raise KeyboardInterrupt
+        if ran.empty and not loop.done:  # the next iteration fills a cluster, which only we do
+            objective, shift = loop.advance()
+            recorder.record(objective.item(), shift.item())
+        return True
+
+    def finish(self, history: list[float]) -> Outcome:
+        best, final = self._loop.best, self._final
+        if final is not None:
+            ends = (*history, final.objective)
+            return Outcome(self.centers, final.inertia, ends, masses=final.masses)
+        if best is None:
+            return self.fit.finish_at(self.centers, history)
+        rows = best.last_rows
+        last = self.fit.finish_at(self.centers, history, None if rows is None else rows[0])
+        inertia = np.array([last.inertia])
+        if self.fit.rules.return_last or not is_better(best.objective, inertia).item():
+            return last
+        return self.fit.finish_at(best.centers[0], history, best.rows[0])
+
+    def state(self) -> Any:
+        loop, best = self._loop, self._loop.best
+        kept = None if best is None else dict(vars(best))
+        return loop.centers, loop.number, loop.done, kept
+
+    def restore(self, state: Any) -> None:
+        loop = self._loop
+        loop.centers, loop.number, loop.done, kept = state
+        loop.n_iter[:] = loop.number
+        if loop.best is not None:
+            vars(loop.best).update(kept)
+
+
+@dataclass(frozen=True)
+class PlanIterations:
+    """The algorithm of most estimators: the plan's iterations until the stop rule holds."""
+
+    n_starts: ClassVar[int] = 1
+
+    def runs(
+        self, fit: FitContext, restart: int, starts: Iterator[Tensor]
+    ) -> Iterator[AlgorithmRun]:
+        for centers in starts:
+            yield PlanRun(fit, restart, centers)

@@ -1,0 +1,249 @@
+"""The parts of a fit: its context, one run from initial centers, and what a run reports.
+
+An `AlgorithmRun` knows one algorithm: how to advance by an iteration and how to finish. Everything
+around it (restarts, history, callback, Ctrl-C, deadline, checkpoint) belongs to the driver
+(`solving/driver.py`).
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lloydformer.plans.assign import Moments
+from lloydformer.plans.contract import Plan
+from lloydformer.plans.session import Session
+from lloydformer.solving.rules import Rules
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One iteration, as it is passed to a callback.
+
+    Attributes
+    ----------
+    start, iteration : int
+        The number of the restart and of the iteration, counted from 0.
+    objective : float
+        Of the centers that the iteration began with.
+    shift : float
+        Sum of the squared shifts of the centers.
+    n_points : int
+        Number of points that the iteration went over.
+    seconds : float
+        How long it took.
+    """
+
+    start: int
+    iteration: int
+    objective: float
+    shift: float
+    n_points: int = 0
+    seconds: float = 0.0
+
+
+Callback = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one run; its labels are in the session until the next fold.
+
+    Attributes
+    ----------
+    centers : Tensor of shape (k, d)
+        In float64, relative to the data's origin.
+    inertia : float
+        Of these centers.
+    history : tuple of float
+        The objective before each iteration, and at the end.
+    rows : Tensor of shape (k,) or None
+        The data rows that the centers are, in plans that draw medoids.
+    masses : tuple of float or None
+        The weight that each center stands for, in plans whose centers are running means.
+    n_steps : int or None
+        Number of mini-batches; None if every iteration went over all rows.
+    """
+
+    centers: Tensor
+    inertia: float
+    history: tuple[float, ...]
+    rows: Tensor | None = None
+    masses: tuple[float, ...] | None = None
+    n_steps: int | None = None
+
+
+@dataclass(frozen=True)
+class FitContext:
+    """What all runs of one fit share.
+
+    Attributes
+    ----------
+    plan, session, rules
+        What is iterated, on which data, and until when.
+    tolerance : float
+        Of the sum of the squared shifts of the centers.
+    watched : bool
+        There is a callback or a deadline, which is looked at after each iteration. Then no engine
+        runs many iterations in one call.
+    deadline : float
+        No iteration begins after this time of `time.perf_counter`.
+    """
+
+    plan: Plan
+    session: Session
+    rules: Rules
+    tolerance: float
+    watched: bool = False
+    deadline: float = math.inf
+
+    @classmethod
+    def create(
+        cls,
+        plan: Plan,
+        session: Session,
+        rules: Rules,
+        *,
+        watched: bool = False,
+        deadline: float = math.inf,
+    ) -> "FitContext":
+        """Measure the data once: for the tolerance of the stop rule and the plan's objective."""
+        square, tolerance = measure_moments(session, rules.tol)
+        watched = watched or deadline < math.inf
+        return cls(plan.with_square_sum(square), session, rules, tolerance, watched, deadline)
+
+    @property
+    def is_late(self) -> bool:
+        """True after the deadline."""
+        return perf_counter() >= self.deadline
+
+    def finish_at(
+        self,
+        centers: Tensor,
+        history: Sequence[float],
+        rows: Tensor | None = None,
+        n_steps: int | None = None,
+    ) -> Outcome:
+        """Label the points for the last time, by the centers as users will get them."""
+        final = self.session.layout.round_centers(centers)
+        last = self.plan.finish(self.session, final.to(self.session.layout.dtype))
+        return Outcome(final, last.inertia, (*history, last.objective), rows, last.masses, n_steps)
+
+
+def measure_moments(session: Session, tol: float) -> tuple[float, float]:
+    """Return the sum of w |x|^2, and scikit-learn's tolerance: tol times the mean variance."""
+    moments = session.fold(Moments())
+    if moments[0].device.type == "cpu":  # NumPy needs fewer microseconds for few numbers
+        weighted, count, plain, sums = (moment.numpy() for moment in moments)
+        square, variance = float(weighted), float(plain / count - np.square(sums / count).sum())
+    else:  # one synchronisation with the GPU
+        weighted, count, plain, sums = moments
+        variance = plain / count - (sums / count).square().sum()
+        square, variance = torch.stack([weighted, variance]).tolist()
+    return square, tol * max(variance, 0.0) / session.layout.n_features
+
+
+class HistoryRecorder:
+    """The history of one run; passes each iteration to the callback.
+
+    Objectives are in the unit of the session's weights; callbacks get them in that of the user.
+    """
+
+    def __init__(self, fit: FitContext, restart: int, callback: Callback | None = None) -> None:
+        self.history: list[float] = []
+        self.callback = callback
+        self._layout, self._restart = fit.session.layout, restart
+        self._last = perf_counter()
+
+    def record(self, objective: float, shift: float, count: int = 1) -> None:
+        """Add an iteration, or one that counts for several, as a relocation does."""
+        seconds = (perf_counter() - self._last) / count
+        for _ in range(count):
+            self.history.append(objective)
+            number = len(self.history) - 1
+            self.notify(number, objective, shift, self._layout.n_rows, seconds)
+        self._last = perf_counter()  # after the callback, whose time is not the iteration's
+
+    def notify(
+        self, number: int, objective: float, shift: float, n_points: int, seconds: float
+    ) -> None:
+        """Call the callback, if there is one."""
+        if self.callback is not None:
+            given = objective * self._layout.weight_unit
+            self.callback(Progress(self._restart, number, given, shift, n_points, seconds))
+
+
+@runtime_checkable
+class AlgorithmRun(Protocol):
+    """One run of an algorithm from initial centers: it advances until it is done, then finishes.
+
+    Attributes
+    ----------
+    done : bool
+        The run is over: by its stop rule, or by its number of iterations.
+    silent : bool
+        Its iterations are not passed to the callback.
+    """
+
+    @property
+    def done(self) -> bool: ...
+
+    @property
+    def silent(self) -> bool: ...
+
+    def advance(self, recorder: HistoryRecorder) -> None:
+        """Run the next iteration (or several, if nobody watches) and record it.
+
+        After an exception, `finish` and `state` are still those of the last whole iteration.
+        """
+        ...
+
+    @property
+    def can_finish(self) -> bool:
+        """True if `finish` has something to return; asked after an interrupt."""
+        ...
+
+    def finish(self, history: list[float]) -> Outcome:
+        """Label the points by the centers of this run; also before it is done."""
+        ...
+
+    def state(self) -> Any:
+        """Return what `restore` needs to continue at this iteration: small values."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """Continue where the run of `state` was."""
+        ...
+
+    @property
+    def depends_on_session(self) -> bool:
+        """True if the next iteration depends on what the session remembers of each point."""
+        ...
+
+
+@runtime_checkable
+class FitAlgorithm(Protocol):
+    """Makes the runs of each restart.
+
+    Attributes
+    ----------
+    n_starts : int
+        Initial centers that one restart takes; more than 1 for a pool of solutions.
+    """
+
+    @property
+    def n_starts(self) -> int: ...
+
+    def runs(
+        self, fit: FitContext, restart: int, starts: Iterator[Tensor]
+    ) -> Iterator[AlgorithmRun]:
+        """Yield the runs of a restart; the best of their outcomes counts.
+
+        starts: yields initial centers (k, d) in float64, each computed when it is asked for.
+        """
+        ...

@@ -1,1 +1,0 @@
-"""Files: atomic writes and model folders."""

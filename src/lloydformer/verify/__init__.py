@@ -1,1 +1,0 @@
-"""Every statement of the paper, measured on random problems."""

@@ -1,1 +1,0 @@
-"""`lloydformer check`: a user's recipe against a user's plain algorithm."""

@@ -1,0 +1,83 @@
+"""Numbers and tables of results, and the tables of docs/speed.md."""
+
+import json
+import re
+from pathlib import Path
+from statistics import geometric_mean
+
+import pytest
+
+from lloydformer.app.jobs.bench.questions import QUESTIONS, mean_ahead
+from lloydformer.app.jobs.bench.result import (
+    fill_tables,
+    format_seconds,
+    load_result,
+    markdown_table,
+    relative_excess,
+)
+from lloydformer.app.jobs.doctor import SLOWER
+
+ROOT = Path(__file__).parents[4]
+PAGE = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8")
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def test_every_table_of_the_page_is_the_one_of_its_result():
+    assert fill_tables(PAGE, RESULTS) == PAGE, "run: python benchmarks/tables.py"
+
+
+def test_every_question_has_its_place_on_the_page():
+    assert re.findall(r"<!-- table of (\w+) -->", PAGE) == [f"bench_{name}" for name in QUESTIONS]
+
+
+def test_another_number_makes_another_page(tmp_path):
+    times = {"median": 0.25, "times": 1.0, "objective": 1.0}
+    result = {
+        "question": "small",
+        "provenance": {"versions": {}},
+        "rows": {"some points": {"contenders": {"ours": times}, "ahead": None}},
+    }
+    (tmp_path / "bench_small.json").write_text(json.dumps(result))
+    page = fill_tables(PAGE, tmp_path)
+    assert "| some points | 250 ms |  |\n" in page
+    assert fill_tables(page, tmp_path) == page
+
+
+def test_doctor_says_what_was_measured_of_the_chunked_engine():
+    rows = load_result(RESULTS / "bench_iteration.json")["rows"].values()
+    found = [row["contenders"]["lloydformer, chunked"]["times"] for row in rows]
+    assert f"{SLOWER:.0f}" == f"{geometric_mean(found):.0f}"
+
+
+def test_times_means_and_tables_are_formatted():
+    assert [format_seconds(s) for s in (2.5, 0.0123, 4.567e-5, 3e-9)] == [
+        "2.5 s",
+        "12.3 ms",
+        "45.7 µs",
+        "3 ns",
+    ]
+    assert mean_ahead(
+        {"a": {"ahead": 2.0}, "b": {"ahead": 8.0}, "c": {"ahead": None}}
+    ) == pytest.approx(4)
+    assert mean_ahead({"c": {"ahead": None}}) is None
+    row = {
+        "contenders": {
+            "a": {"objective": 2.0, "median": 1e-3},
+            "b": {"objective": 2.2, "median": 2e-3},
+        },
+        "ahead": 2.0,
+    }
+    assert relative_excess(row, "b") == pytest.approx(0.1)
+    result = {"rows": {"noise": row}, "provenance": {"versions": {"b": "1.2"}}}
+    assert markdown_table(result).splitlines() == [
+        "| data | a | b 1.2 | ahead |",
+        "| --- | --- | --- | --- |",
+        "| noise | 1 ms | 2 ms | 2.00 |",
+    ]
+
+
+def test_a_contender_that_a_row_lacks_has_an_empty_cell():
+    one, two = {"a": {"median": 1.0}}, {"b": {"median": 1.0}}
+    rows = {"one": {"contenders": one, "ahead": None}, "two": {"contenders": two, "ahead": None}}
+    lines = markdown_table({"rows": rows, "provenance": {"versions": {}}}).splitlines()
+    assert lines[2:] == ["| one | 1 s |  |  |", "| two |  | 1 s |  |"]
