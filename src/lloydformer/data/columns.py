@@ -1,6 +1,6 @@
 """The choice of columns: by the user's options, and by what the columns hold."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Sequence
 
 from lloydformer.data.conversion import Conversion, Feature, to_words
@@ -20,10 +20,33 @@ def choose_columns(table: Table) -> tuple[Conversion, list[str]]:
     wanted, notes = _wanted_columns(table)
     coded = table.find(table.options.one_hot)
     if table.options.numeric_only:
-        wanted, more = _numeric_columns(table, wanted, coded)
-        notes += more
+        survey = table.survey(_SURVEYED)
+        likely = [i for i in wanted if survey[i].numeric]
+        if any(c.numbers + c.n_words + c.missing >= _SURVEYED for c in survey):
+            try:  # reading the rest as numbers is much faster than a survey of all rows
+                deque(table.batches(likely, []), maxlen=0)
+            except ValueError:
+                survey = table.survey()
+        others = [i for i in wanted if not survey[i].numeric and i not in coded]
+        if others:
+            listed = ", ".join(table.label(i) + survey[i].explain() for i in others)
+            notes.append(f"not numeric and left out: {listed}")
+        wanted = [i for i in wanted if i not in others]
     _check_choice(table, wanted)
-    categories = _read_categories(table, coded)
+    found = {i: set[str]() for i in coded}
+    for batch in table.batches([], coded) if coded else ():
+        for words, texts in zip(found.values(), batch.texts, strict=True):
+            words.update(word for word in to_words(texts) if word is not None)
+    for i, words in found.items():
+        if not 0 < len(words) <= _CATEGORIES:
+            label, options = table.label(i), table.options
+            raise ValueError(
+                f"{table.name}: column {label} has {len(words):,} different values, and "
+                f"{options.spell('one_hot')} takes 1 to {_CATEGORIES}; use "
+                f"{options.spell('exclude', (label,))}"
+            )
+    # In alphabetical order: the order of rows must not change the columns of a model.
+    categories = {i: tuple(sorted(words)) for i, words in found.items()}
     features = [Feature(table.label(i), categories.get(i)) for i in wanted]
     return Conversion(tuple(features), table.names is not None), notes
 
@@ -79,36 +102,3 @@ def _check_choice(table: Table, wanted: Sequence[int]) -> None:
     table.refuse_duplicates(wanted)
     if not wanted:
         raise ValueError(f"{table.name}: no column is left; choose columns of numbers")
-
-
-def _numeric_columns(
-    table: Table, wanted: Sequence[int], coded: Sequence[int]
-) -> tuple[list[int], list[str]]:
-    """Leave out columns with a word or without a number; returns a note about them."""
-    survey = table.survey(_SURVEYED)
-    likely = [i for i in wanted if survey[i].numeric]
-    if any(c.numbers + c.n_words + c.missing >= _SURVEYED for c in survey):
-        try:  # reading the rest as numbers is much faster than a survey of all rows
-            deque(table.batches(likely, []), maxlen=0)
-        except ValueError:
-            survey = table.survey()
-    kept = [i for i in wanted if survey[i].numeric or i in coded]
-    out = [table.label(i) + survey[i].explain() for i in wanted if i not in kept]
-    return kept, [f"not numeric and left out: {', '.join(out)}"] if out else []
-
-
-def _read_categories(table: Table, coded: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Return the values of columns that become columns of 0 and 1, in alphabetical order."""
-    counts: dict[int, Counter[str]] = {i: Counter() for i in coded}
-    for batch in table.batches([], coded) if coded else ():
-        for counter, texts in zip(counts.values(), batch.texts, strict=True):
-            counter.update(word for word in to_words(texts) if word is not None)
-    for i, counter in counts.items():
-        if not 0 < len(counter) <= _CATEGORIES:
-            label, options = table.label(i), table.options
-            raise ValueError(
-                f"{table.name}: column {label} has {len(counter):,} different values, and "
-                f"{options.spell('one_hot')} takes 1 to {_CATEGORIES}; use "
-                f"{options.spell('exclude', (label,))}"
-            )
-    return {i: tuple(sorted(counter)) for i, counter in counts.items()}

@@ -195,31 +195,27 @@ class MissingValues:
     def filter(self, parts: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         """Count missing values; with `drop`, leave their rows out."""
         for points in parts:
+            start = self.n_rows
+            self.n_rows += len(points)
             if not np.isfinite(points).all():
-                points = self._count(points)
-            else:
-                self.n_rows += len(points)
+                # All columns of a missing category are NaN: the first one tells.
+                missing = np.isnan(points)[:, self._starts]
+                self._counts += missing.sum(axis=0)
+                rows = missing.any(axis=1)
+                if self.first is None and rows.any():
+                    row = int(rows.argmax())
+                    self.first = start + row, int(missing[row].argmax())
+                # An infinite value in a row that is dropped does no harm.
+                kept = ~rows if self.drop else np.ones(len(rows), dtype=bool)
+                infinite = np.argwhere(np.isinf(points) & kept[:, None])
+                if self.infinite is None and len(infinite):
+                    row, column = infinite[0]
+                    self.infinite = start + int(row), int(column), float(points[row, column])
+                if self.drop:
+                    self.dropped.append(start + np.flatnonzero(rows))
+                    points = points[kept]
             if len(points):
                 yield points
-
-    def _count(self, points: np.ndarray) -> np.ndarray:
-        """Count rows with a value that is not finite; return those that stay."""
-        # All columns of a missing category are NaN: the first one tells.
-        missing = np.isnan(points)[:, self._starts]
-        self._counts += missing.sum(axis=0)
-        rows = missing.any(axis=1)
-        kept = ~rows if self.drop else np.ones(len(rows), dtype=bool)
-        infinite = np.argwhere(np.isinf(points) & kept[:, None])
-        if self.infinite is None and len(infinite):
-            row, column = infinite[0]
-            self.infinite = self.n_rows + int(row), int(column), float(points[row, column])
-        if self.first is None and rows.any():
-            row = int(rows.argmax())
-            self.first = self.n_rows + row, int(missing[row].argmax())
-        if self.drop:
-            self.dropped.append(self.n_rows + np.flatnonzero(rows))
-        self.n_rows += len(points)
-        return points[kept] if self.drop else points
 
     @property
     def summary(self) -> str:
@@ -230,11 +226,20 @@ class MissingValues:
         return ", ".join(f"{prefix}{column} lacks {n:,}" for column, n in lacking[:6])
 
     def refuse(self, table: Table, known: bool) -> None:
-        """Raise `ValueError` at the first missing value.
+        """Raise `ValueError` at the first infinite value, or else at the first missing one.
 
-        `known`: the categories are those of a model, so a word may be unknown to it.
+        Missing values are refused only if that is the policy of the table. `known`: the categories
+        are those of a model, so a word may be unknown to it.
         """
-        if self.first is None:
+        if self.infinite is not None:
+            row, column, value = self.infinite
+            label = self.conversion.labels[column]
+            name = label if self.conversion.named else f"number {label[1:]}"
+            raise ValueError(
+                f"{table.name}: {table.locate(row)}, column {name}: found {value}; fill in or drop "
+                "rows with missing or infinite values"
+            )
+        if self.first is None or table.options.missing != "error":
             return
         row, column = self.first
         feature = self.conversion.features[column]
@@ -249,17 +254,6 @@ class MissingValues:
             f"{table.name}: {table.locate(row)}, column {name}: found {what}; fill in or drop rows "
             f"with missing values: {spell('missing', 'drop')} or {spell('missing', 'median')}"
         )
-
-    def refuse_infinite(self, table: Table) -> None:
-        """Raise `ValueError` at the first infinite value."""
-        if self.infinite is not None:
-            row, column, value = self.infinite
-            label = self.conversion.labels[column]
-            name = label if self.conversion.named else f"number {label[1:]}"
-            raise ValueError(
-                f"{table.name}: {table.locate(row)}, column {name}: found {value}; fill in or drop "
-                "rows with missing or infinite values"
-            )
 
 
 def refuse_unknown_words(table: Table, conversion: Conversion) -> None:

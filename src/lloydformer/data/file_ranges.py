@@ -126,8 +126,8 @@ def _url_kind(url: str) -> str:
     return file_kind(Path(PurePosixPath(url.rpartition("::")[2]).name))
 
 
-def _remote_file(url: str) -> "RemoteFile":
-    kinds = {".parquet": RemoteParquet, ".npy": RemoteArray}
+def _remote_file(url: str) -> "RemoteParquet | RemoteArray | RemoteText":
+    kinds: dict[str, Any] = {".parquet": RemoteParquet, ".npy": RemoteArray}
     return kinds.get(_url_kind(url), RemoteText)(url)
 
 
@@ -143,15 +143,8 @@ class RemoteFile:
     def open(self) -> Any:
         return self.fs.open(self.path, "rb")
 
-    def split(self, options: TableOptions, size: int) -> list[FileRange]:
-        """Return ranges of about `size` bytes."""
-        raise NotImplementedError
 
-    def read(self, part: FileRange, columns: Sequence[int]) -> np.ndarray:
-        """Read some columns of a range."""
-        raise NotImplementedError
-
-
+# A function of the module, not a lambda: headers are pickled on their way to workers.
 def _read_nothing(names: list[str]) -> tuple[Any, ...]:
     """Return no batches: the header of a file has columns, and no rows."""
     return ()

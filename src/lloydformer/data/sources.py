@@ -317,9 +317,7 @@ def convert(table: Table, conversion: Conversion | None = None) -> OpenedTable:
         if policy == "median":
             refuse_unknown_words(table, conversion)
     points, missing = _read_points(table, conversion, drop=policy == "drop")
-    missing.refuse_infinite(table)
-    if policy == "error":
-        missing.refuse(table, known)
+    missing.refuse(table, known)
     if len(points) == 0 and missing.first is None:
         raise ValueError(f"{table.name}: found no rows; points are rows of numbers")
     if len(points) == 0:

@@ -18,9 +18,6 @@ _ROWS = 1 << 16
 # Numbers of a Parquet file that are read at a time: 32 MB in float64, however many columns.
 _NUMBERS = 1 << 22
 
-# Types of columns by their indices.
-Types = Mapping[int, str]
-NO_TYPES: Types = {}
 # Takes names of columns, and returns batches of rows.
 ColumnReader = Callable[[list[str]], Iterable[Any]]
 
@@ -37,7 +34,7 @@ class TypedTable(Table):
         names: Names,
         width: int,
         options: TableOptions,
-        others: Types | None = None,
+        others: Mapping[int, str] | None = None,
     ) -> None:
         super().__init__(name, names, width, options)
         self.others = others or {}
