@@ -30,33 +30,26 @@ class Blocks(Protocol):
     @property
     def layout(self) -> Layout:
         """Sizes, precision, origin and scaling."""
-        ...
 
     @property
     def mapped(self) -> bool:
         """True if rows are mapped from a file, so that prefetching them pays."""
-        ...
 
     @property
     def first_row(self) -> int:
         """The number of the first row in the data that these blocks are a part of."""
-        ...
 
     def prefetch(self, start: int, stop: int) -> None:
         """Load rows that will be read soon. Called from a separate thread, if `mapped`."""
-        ...
 
     def read(self, start: int, stop: int) -> Rows:
         """Rows [start, stop), relative to the origin."""
-        ...
 
     def take(self, rows: Tensor) -> Tensor:
         """Rows by their global numbers, dense, relative to the origin."""
-        ...
 
     def weights(self, start: int, stop: int) -> Tensor | None:
         """Weights of the rows [start, stop) in float64; None if all rows weigh 1."""
-        ...
 
 
 def count_positive_weights(data: Blocks) -> int:
