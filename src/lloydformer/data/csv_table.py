@@ -129,12 +129,12 @@ class RecordTable(Table):
             self.refuse_words(wanted, self.survey(n_rows))
 
 
-def open_csv(text: TextFile, options: TableOptions, default: str) -> "CsvTable":
+def open_csv(text: TextFile, options: TableOptions, kind: str) -> "CsvTable":
     """Open a text: detect how it is written, and read its header.
 
-    `default`: the separator that the file's name suggests.
+    `kind`: the ending of the file's name, which suggests a separator.
     """
-    written = detect_format(text, options, default)
+    written = detect_format(text, options, "\t" if kind in (".tsv", ".tab") else ",")
     with closing(csv_records(text, written)) as records:
         header = read_header(text.name, records, written.decimal, options)
     return CsvTable(text, written, header, options)
@@ -258,16 +258,15 @@ def csv_records(text: TextFile, written: CsvFormat) -> Generator[Record]:
             # in the rest of the file.
             while quotes % 2 and next(lines, ""):
                 pass
-            fault = f"found a field of more than {csv.field_size_limit():,} characters; shorten it"
-            fault += ", or close its quote"
+            most = csv.field_size_limit()
+            fault = (
+                f"found a field of more than {most:,} characters; shorten it, or close its quote"
+            )
             if quotes % 2:
                 fault = "found a quote that is not closed; close it, or remove it"
             raise ValueError(f"{text.name}: line {line}: {fault}") from None
-        except UnicodeError as error:
-            raise ValueError(
-                f"{text.name}: line {line}: {error}; is it another encoding?"
-            ) from None
         except ValueError as error:
-            raise ValueError(f"{text.name}: line {line}: {error}") from None
+            more = "; is it another encoding?" if isinstance(error, UnicodeError) else ""
+            raise ValueError(f"{text.name}: line {line}: {error}{more}") from None
         finally:
             file.detach()

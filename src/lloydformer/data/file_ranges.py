@@ -18,7 +18,7 @@ import numpy as np
 from lloydformer.data.csv_format import CsvFormat, TableHeader
 from lloydformer.data.csv_table import CsvTable, open_csv
 from lloydformer.data.numpy_files import ArrayHeader
-from lloydformer.data.paths import TEXTS, default_separator, file_kind
+from lloydformer.data.paths import TEXTS, file_kind
 from lloydformer.data.table_options import TableOptions
 from lloydformer.data.text_file import TextFile
 from lloydformer.data.typed_tables import ArrowTable, TypedTable, import_pyarrow, stack_columns
@@ -235,7 +235,7 @@ class RemoteText(RemoteFile):
                 "is not text in UTF-8; save it as UTF-8, or leave out --cluster and --workers"
             )
         beginning = TextFile(self.url, begin, plain=True)
-        table = open_csv(beginning, options, default_separator(_url_kind(self.url)))
+        table = open_csv(beginning, options, _url_kind(self.url))
         header = TypedTable(self.url, table.names, table.width, options)
         skip, lines = 0, table.header.lines
         if table.names is not None:

@@ -11,11 +11,11 @@ import numpy as np
 from lloydformer.data.array_api import tensor_from_numpy
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.column_statistics import Scale, fit_scaling
-from lloydformer.data.columns import choose_columns
 from lloydformer.data.conversion import (
     ROWS,
     Conversion,
     MissingValues,
+    choose_columns,
     fill_missing,
     find_fills,
     refuse_unknown_words,
@@ -30,7 +30,6 @@ from lloydformer.data.paths import (
     SHEETS,
     STANDARD_INPUT,
     check_path,
-    default_separator,
     file_kind,
     resolve_path,
 )
@@ -245,7 +244,7 @@ def open_file(path: Path, options: TableOptions) -> Table:
         return ArrayTable(str(path), read(path), options)
     if kind in SHEETS:
         return open_sheet(path, options)
-    return open_csv(TextFile.at(path), options, default_separator(kind))
+    return open_csv(TextFile.at(path), options, kind)
 
 
 class FolderTable(Table):
