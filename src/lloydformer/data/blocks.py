@@ -43,13 +43,13 @@ class Blocks(Protocol):
         """Load rows that will be read soon. Called from a separate thread, if `mapped`."""
 
     def read(self, start: int, stop: int) -> Rows:
-        """Rows [start, stop), relative to the origin."""
+        """Return the rows [start, stop), relative to the origin."""
 
     def take(self, rows: Tensor) -> Tensor:
-        """Rows by their global numbers, dense, relative to the origin."""
+        """Return rows by their global numbers, dense, relative to the origin."""
 
     def weights(self, start: int, stop: int) -> Tensor | None:
-        """Weights of the rows [start, stop) in float64; None if all rows weigh 1."""
+        """Return the weights of the rows [start, stop) in float64; None if all rows weigh 1."""
 
 
 def count_positive_weights(data: Blocks) -> int:

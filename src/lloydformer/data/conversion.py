@@ -17,9 +17,11 @@ from lloydformer.data.table import Table, TableBatch, list_names, object_array
 
 # Rows that are converted at a time; bounds temporary memory.
 ROWS = 1 << 16
-# The most values of a column that become columns of their own.
+# The most values of a column that become columns of their own. A column with more is likely one of
+# names or free text, and would outweigh all others in a distance.
 _CATEGORIES = 100
-# Rows that tell numbers from words; the others are checked as they are read.
+# Rows that tell numbers from words; the others are checked as they are read, which is much faster
+# than a survey in Python.
 _SURVEYED = 1000
 
 
@@ -65,7 +67,7 @@ class Conversion:
         return tuple(labels)
 
     @property
-    def plain(self) -> bool:
+    def is_plain(self) -> bool:
         """True if columns are used as they are, so that their names say everything."""
         simple = all(f.categories is None and f.fill is None for f in self.features)
         numbered = [f.column for f in self.features] == _numbers(len(self.features))
@@ -78,7 +80,7 @@ class Conversion:
         """
         if self.named == (table.names is not None):
             return self
-        if table.width != len(self.features) and (self.named or self.plain):
+        if table.width != len(self.features) and (self.named or self.is_plain):
             raise ValueError(
                 f"{table.name}: found {table.width} columns; this model was fitted on "
                 f"{len(self.features)}; choose them with --columns"
@@ -177,13 +179,13 @@ def choose_columns(table: Table) -> tuple[Conversion, list[str]]:
     coded = table.find(table.options.one_hot)
     if table.options.numeric_only:
         survey = table.survey(_SURVEYED)
-        likely = [i for i in wanted if survey[i].numeric]
+        likely = [i for i in wanted if survey[i].is_numeric]
         if any(c.numbers + c.n_words + c.missing >= _SURVEYED for c in survey):
             try:  # reading the rest as numbers is much faster than a survey of all rows
                 deque(table.batches(likely, []), maxlen=0)
             except ValueError:
                 survey = table.survey()
-        others = [i for i in wanted if not survey[i].numeric and i not in coded]
+        others = [i for i in wanted if not survey[i].is_numeric and i not in coded]
         if others:
             listed = ", ".join(table.label(i) + survey[i].explain() for i in others)
             notes.append(f"not numeric and left out: {listed}")
@@ -231,7 +233,7 @@ def _wanted_columns(table: Table) -> tuple[list[int], list[str]]:
     # Spreadsheets write columns without a name and without a value: leave them out.
     unnamed = [i for i in kept if table.names is not None and not table.names[i]]
     survey = table.survey() if unnamed else []
-    blank = [i for i in unnamed if survey[i].empty]
+    blank = [i for i in unnamed if survey[i].is_empty]
     if not blank:
         return kept, []
     numbers = ", ".join(str(i + 1) for i in blank)
@@ -403,14 +405,11 @@ def find_fills(name: str, points: np.ndarray, conversion: Conversion) -> Convers
 
 def fill_missing(points: np.ndarray, conversion: Conversion) -> np.ndarray:
     """Return a copy of the points with the fills in place of NaN."""
-    row: list[float] = []
-    for feature in conversion.features:
-        if feature.categories is None:
-            assert isinstance(feature.fill, float)
-            row.append(feature.fill)
-        else:
-            row += [float(value == feature.fill) for value in feature.categories]
-    fills = np.array(row, dtype=points.dtype)
+    parts: list[Any] = [
+        [f.fill] if f.categories is None else [value == f.fill for value in f.categories]
+        for f in conversion.features
+    ]
+    fills = np.concatenate(parts).astype(points.dtype)
     filled = scratch_array(*points.shape, dtype=points.dtype)
     for start in range(0, len(points), ROWS):
         part = points[start : start + ROWS]

@@ -31,13 +31,14 @@ from lloydformer.data.table import ColumnSurvey, Table, TableBatch, object_array
 from lloydformer.data.table_options import TableOptions
 from lloydformer.data.text_file import TextFile, is_utf8
 
-# Rows of a batch in Python.
+# Rows of a batch in Python; bounds memory, as a text takes several times the room of its number.
 _ROWS = 1 << 14
 # Bytes that pyarrow parses at a time, unless there are many columns; a line must fit in them.
 _BLOCK = 1 << 24
 # Characters of the longest line that is read in Python; bounds memory.
 _LONGEST = 1 << 26
-# Rows in which columns of words are looked for before all rows are.
+# Rows in which columns of words are looked for before all rows are. Most files with words have them
+# from the first row on, and a survey of all rows in Python takes long.
 _SURVEYED = 200_000
 
 

@@ -23,9 +23,11 @@ from lloydformer.data.table_options import TableOptions
 from lloydformer.data.text_file import TextFile
 from lloydformer.data.typed_tables import ArrowTable, TypedTable, import_pyarrow, stack_columns
 
-# Target size of a range, in bytes.
+# Target size of a range, in bytes. A worker holds the bytes of a range and its numbers in each of
+# its threads; but every range is a request to the storage, which must be worth its delay.
 RANGE_BYTES = 1 << 26
-# Bytes in which a text is detected, and in which the header of a text or of an array must end.
+# Bytes in which a text is detected, and in which the header of a text or of an array must end. Less
+# than in one process, as they may come over a network and are read for every file.
 _BEGINNING = 1 << 20
 _LINE_END = re.compile(rb"\r\n?|\n")
 
@@ -226,20 +228,21 @@ class RemoteText(RemoteFile):
                     "lines, or leave out --cluster and --workers"
                 )
             begin = begin[: ends[-1]]
+        # Ranges are cut after bytes "\n", which may be half of a character in UTF-16.
         try:
-            utf8 = "\0" not in begin.decode("utf-8")
-        except UnicodeDecodeError:
-            utf8 = False
-        if not utf8:
+            if "\0" in begin.decode("utf-8"):
+                raise UnicodeError
+        except UnicodeError:
             raise ValueError(
                 "is not text in UTF-8; save it as UTF-8, or leave out --cluster and --workers"
-            )
+            ) from None
         beginning = TextFile(self.url, begin, plain=True)
         table = open_csv(beginning, options, _url_kind(self.url))
         header = TypedTable(self.url, table.names, table.width, options)
         skip, lines = 0, table.header.lines
         if table.names is not None:
             skip = ends[lines - 1] if lines <= len(ends) else len(begin)
+        # Ranges are cut at "\n"; a text with other ends of lines or a compressed one is one range.
         if b"\n" not in begin or not text.is_plain:
             return [FileRange(header, skip, -1, 0, table.written)]
         stop = self.fs.size(self.path)

@@ -29,7 +29,8 @@ from lloydformer.data.table_options import TableOptions
 from lloydformer.data.typed_tables import ArrayTable
 
 SERVER = "https://www.openml.org"
-# Seconds without a response, and of a whole download.
+# Seconds without a response, and of a whole download: a server that sends a byte now and then never
+# exceeds the first.
 _TIMEOUT = 30.0
 _DEADLINE = 900.0
 # Bytes of the largest data set; its text takes several times as much memory while it is parsed.

@@ -30,31 +30,31 @@ class Rows(Protocol):
     """m points with d features; centers are given relative to the same origin."""
 
     def scores(self, centers: Tensor) -> Tensor:
-        """|c_j|^2 - 2 x_i c_j, (m, k): squared distances, less |x_i|^2."""
+        """Return |c_j|^2 - 2 x_i c_j, (m, k): squared distances, less |x_i|^2."""
 
     def squared_norms(self) -> Tensor:
-        """|x_i|^2, (m,)."""
+        """Return |x_i|^2, (m,)."""
 
     def squared_distances(self, centers: Tensor, labels: Tensor) -> Tensor:
-        """|x_i - c_{label i}|^2, (m,)."""
+        """Return |x_i - c_{label i}|^2, (m,)."""
 
     def sums(self, labels: Tensor, n_clusters: int, weights: Tensor | None) -> Tensor:
-        """The sum of w_i x_i over each label, (k, d) in float64."""
+        """Return the sum of w_i x_i over each label, (k, d) in float64."""
 
     def weighted_sums(self, weights: Tensor) -> Tensor:
-        """The sums of w_ij x_i over i for each j, (k, d) in float64."""
+        """Return the sums of w_ij x_i over i for each j, (k, d) in float64."""
 
     def take(self, indices: Tensor) -> Tensor:
-        """Some of the rows, dense."""
+        """Return some of the rows, dense."""
 
     def part(self, start: int, stop: int) -> "Rows":
-        """Some consecutive rows of these."""
+        """Return some consecutive rows of these."""
 
     def directions(self) -> "Rows":
-        """These rows divided by their norms; zeros stay zeros."""
+        """Return these rows divided by their norms; zeros stay zeros."""
 
     def distances_to_all(self, centers: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:
-        """|x_i - c_j|^2, (m, k); small ones from differences, so that equal rows have 0."""
+        """Return |x_i - c_j|^2, (m, k); small ones by differences, so that equal rows have 0."""
         norms = self.squared_norms()[:, None]
         squares = (self.scores(centers) + norms).clamp_(min=0)
         cancelled = squares <= _CANCELLED * (norms + torch.linalg.vecdot(centers, centers))
@@ -133,6 +133,7 @@ class SparseRows(Rows):
     def squared_distances(
         self, centers: Float[Tensor, "k d"], labels: Int[Tensor, " m"]
     ) -> Float[Tensor, " m"]:
+        # Each entry times that of its row's own center: products with all centers would be (m, k).
         own = np.repeat(labels.numpy(), np.diff(self.matrix.indptr))
         entries = self.matrix.data * centers.numpy()[own, self.matrix.indices]
         lines = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))

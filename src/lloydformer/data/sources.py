@@ -1,6 +1,7 @@
 """`lf.data.open`: any source of points as re-readable blocks."""
 
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -348,8 +349,7 @@ def _read_points(
     whole = table.whole(numbers) if isinstance(table, ArrayTable) else None
     missing = MissingValues(conversion, drop)
     if whole is not None:  # an array without missing values stays where it is
-        for _ in missing.filter(whole[i : i + ROWS] for i in range(0, len(whole), ROWS)):
-            pass
+        deque(missing.filter(whole[i : i + ROWS] for i in range(0, len(whole), ROWS)), maxlen=0)
         if not drop or missing.first is None:
             return whole, missing
         missing = MissingValues(conversion, drop)

@@ -25,7 +25,8 @@ _OTHER_KINDS = {
     b"PK\3\4": "a workbook or .npz",
     b"\xd0\xcf\x11\xe0": "a workbook of old Excel",
 }
-# Bytes of a copy up to which it is in memory; larger ones are mapped from a scratch file.
+# Bytes of a copy up to which it is in memory; larger ones are mapped from a scratch file. Less than
+# for arrays (256 MB), as the array is filled while its text is held.
 _IN_MEMORY = 1 << 26
 
 

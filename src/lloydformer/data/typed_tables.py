@@ -14,7 +14,7 @@ from lloydformer.data.table_options import TableOptions
 
 # Rows of a column of words that are looked at to describe it in messages.
 _FIRST = 1000
-# Rows of a batch; bounds temporary memory.
+# Rows of a batch; bounds temporary memory, also if there are few columns.
 _ROWS = 1 << 16
 # Numbers of a Parquet file that are read at a time: 32 MB in float64, however many columns.
 _NUMBERS = 1 << 22
