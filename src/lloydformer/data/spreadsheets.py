@@ -1,4 +1,8 @@
-"""Excel workbooks, read with openpyxl."""
+"""Excel workbooks, read with openpyxl.
+
+openpyxl is pure Python, so that the extra `data` adds one compiled package only, pyarrow. It also
+tells formulas' values, dates and errors apart, which become the texts that a CSV file would have.
+"""
 
 from datetime import date, datetime, time
 from pathlib import Path

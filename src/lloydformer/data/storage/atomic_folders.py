@@ -59,7 +59,14 @@ def atomic_folder(folder: Path, patterns: Sequence[str], *, force: bool = False)
         os.access(parent, os.W_OK) and parent.stat().st_dev == folder.stat().st_dev
     )
     neighbour = (folder if inside else parent) / folder.name
-    temporary, descriptor = _new_folder(neighbour)
+    while True:
+        temporary = temporary_path(neighbour)
+        temporary.mkdir()
+        with suppress(FileNotFoundError):  # removed as stale before it was claimed
+            descriptor = os.open(temporary, os.O_RDONLY)  # holds the lock until the end
+            if claim(descriptor):
+                break
+            os.close(descriptor)
     try:
         yield temporary
         for path in temporary.rglob("*"):
@@ -78,18 +85,6 @@ def atomic_folder(folder: Path, patterns: Sequence[str], *, force: bool = False)
         os.close(descriptor)
     for place in {neighbour, folder, folder / folder.name}:
         remove_stale(place)
-
-
-def _new_folder(path: Path) -> tuple[Path, int]:
-    """Return a temporary folder for `path`, and the descriptor that holds its lock."""
-    while True:
-        temporary = temporary_path(path)
-        temporary.mkdir()
-        with suppress(FileNotFoundError):  # removed as stale before it was claimed
-            descriptor = os.open(temporary, os.O_RDONLY)
-            if claim(descriptor):
-                return temporary, descriptor
-            os.close(descriptor)
 
 
 def _replace_folder(temporary: Path, folder: Path, patterns: Sequence[str], force: bool) -> None:
