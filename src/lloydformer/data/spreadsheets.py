@@ -1,7 +1,7 @@
 """Excel workbooks, read with openpyxl.
 
-openpyxl is pure Python, so that the extra `data` adds one compiled package only, pyarrow. It also
-tells formulas' values, dates and errors apart, which become the texts that a CSV file would have.
+openpyxl is pure Python; python-calamine is a compiled package. A sheet is read into memory, and its
+cells become the texts that a CSV file would have, so that both are read by the same rules.
 """
 
 from datetime import date, datetime, time
