@@ -225,16 +225,14 @@ class TensorBlocks:
         """Return a copy of some rows, in the same coordinates."""
         rows = rows.to(self.device)
         weights = None if self.sample_weight is None else self.sample_weight[rows]
-        return replace(self._in_same_coordinates(self.points[rows], weights), mapped=False)
+        return self._with_points(self.points[rows], weights, mapped=False)
 
     def slice_rows(self, start: int, stop: int) -> "TensorBlocks":
         """Return the rows [start, stop) without a copy, in the same coordinates."""
-        return replace(
-            self._in_same_coordinates(self.points[start:stop], self.weights(start, stop)),
-            first_row=self.first_row + start,
-        )
+        points, weights = self.points[start:stop], self.weights(start, stop)
+        return self._with_points(points, weights, first_row=self.first_row + start)
 
-    def _in_same_coordinates(self, points: Tensor, weights: Tensor | None) -> "TensorBlocks":
+    def _with_points(self, points: Tensor, weights: Tensor | None, **more: Any) -> "TensorBlocks":
         """Return other points with this origin; sums over all points are not theirs."""
         return replace(
             self,
@@ -243,6 +241,7 @@ class TensorBlocks:
             given_origin=self.origin,
             known_ends=self.ends,
             statistics=None,
+            **more,
         )
 
     def to_rows(self, points: Tensor) -> DenseRows:

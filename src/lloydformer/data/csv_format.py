@@ -187,9 +187,9 @@ Record = tuple[int, int, list[str]]
 
 @dataclass(frozen=True)
 class TableHeader:
-    """The fields of the first record, the line at which it ends, and the names, if it has them."""
+    """The width of the first record, the line at which it ends, and the names, if it has them."""
 
-    fields: tuple[str, ...]
+    width: int
     lines: int
     names: tuple[str, ...] | None
 
@@ -221,7 +221,7 @@ def read_header(
             f"{name}: line {line} ({list_names(fields, 6)}) may be names or a row; pass "
             f"{options.spell('header', True)} or {options.spell('header', False)}"
         )
-    return TableHeader(fields, line, names if header else None)
+    return TableHeader(len(fields), line, names if header else None)
 
 
 def is_header(fields: Sequence[str], columns: Sequence[Sequence[str]], decimal: str) -> bool | None:

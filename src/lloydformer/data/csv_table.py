@@ -67,7 +67,7 @@ class RecordTable(Table):
         options: TableOptions,
         records: Callable[[], Iterator[Record]],
     ) -> None:
-        super().__init__(name, header.names, len(header.fields), options)
+        super().__init__(name, header.names, header.width, options)
         self.header, self.decimal, self.records = header, decimal, records
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:

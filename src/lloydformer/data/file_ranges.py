@@ -263,8 +263,8 @@ class RemoteText(RemoteFile):
             start = max(part.start - 1, 0)
             with self.open() as file:
                 content = read_block(file, start, part.stop - 1 - start, b"\n")
-        fields = TableHeader(header.names or ("",) * header.width, 0, header.names)
         text = TextFile(part.words, content, plain=True)
-        table = CsvTable(text, part.written, fields, header.options)
+        no_lines = TableHeader(header.width, 0, header.names)  # the header is not in this range
+        table = CsvTable(text, part.written, no_lines, header.options)
         batches = [batch.numbers for batch in table.batches(columns, [])] if content.strip() else []
         return np.concatenate([np.empty((0, len(columns))), *batches])
