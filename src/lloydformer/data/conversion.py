@@ -186,10 +186,10 @@ def choose_columns(table: Table) -> tuple[Conversion, list[str]]:
             except ValueError:
                 survey = table.survey()
         others = [i for i in wanted if not survey[i].is_numeric and i not in coded]
+        wanted = [i for i in wanted if survey[i].is_numeric or i in coded]
         if others:
             listed = ", ".join(table.label(i) + survey[i].explain() for i in others)
             notes.append(f"not numeric and left out: {listed}")
-        wanted = [i for i in wanted if i not in others]
     _check_choice(table, wanted)
     found = {i: set[str]() for i in coded}
     for batch in table.batches([], coded) if coded else ():
