@@ -111,9 +111,7 @@ def _name_errors(name: str) -> Iterator[None]:
     """Raise errors of file systems and formats as `ValueError` with the name of the file."""
     try:
         yield
-    except ImportError as error:
-        raise ValueError(f"{name}: {error}") from None
-    except (OSError, ValueError, TypeError, EOFError, KeyError, csv.Error) as error:
+    except (ImportError, OSError, ValueError, TypeError, EOFError, KeyError, csv.Error) as error:
         words = " ".join(str(error).split()) or type(error).__name__
         known = words if words.startswith(name) else f"{name}: {words[:300]}"
         raise ValueError(known) from None
