@@ -80,3 +80,8 @@ def test_the_index_of_pandas_is_not_a_column(tmp_path, kind):
     assert blocks.names == ("a", "b", "c")
     np.testing.assert_array_equal(blocks.points, X[[3, 5, 40]])
     assert lf.data.open(source, columns=["__index_level_0__"]).points.tolist() == [[3], [5], [40]]
+
+
+def test_large_integers_are_rounded_beside_missing_values_too():
+    table = pa.table({"a": [2**60 + 1, None, 3], "b": [True, False, True]})
+    assert lf.data.open(table, missing="drop").points.tolist() == [[2.0**60, 1.0], [3.0, 1.0]]

@@ -30,33 +30,26 @@ class Blocks(Protocol):
     @property
     def layout(self) -> Layout:
         """Sizes, precision, origin and scaling."""
-        ...
 
     @property
     def mapped(self) -> bool:
         """True if rows are mapped from a file, so that prefetching them pays."""
-        ...
 
     @property
     def first_row(self) -> int:
         """The number of the first row in the data that these blocks are a part of."""
-        ...
 
     def prefetch(self, start: int, stop: int) -> None:
         """Load rows that will be read soon. Called from a separate thread, if `mapped`."""
-        ...
 
     def read(self, start: int, stop: int) -> Rows:
-        """Rows [start, stop), relative to the origin."""
-        ...
+        """Return the rows [start, stop), relative to the origin."""
 
     def take(self, rows: Tensor) -> Tensor:
-        """Rows by their global numbers, dense, relative to the origin."""
-        ...
+        """Return rows by their global numbers, dense, relative to the origin."""
 
     def weights(self, start: int, stop: int) -> Tensor | None:
-        """Weights of the rows [start, stop) in float64; None if all rows weigh 1."""
-        ...
+        """Return the weights of the rows [start, stop) in float64; None if all rows weigh 1."""
 
 
 def count_positive_weights(data: Blocks) -> int:
@@ -232,16 +225,14 @@ class TensorBlocks:
         """Return a copy of some rows, in the same coordinates."""
         rows = rows.to(self.device)
         weights = None if self.sample_weight is None else self.sample_weight[rows]
-        return replace(self._in_same_coordinates(self.points[rows], weights), mapped=False)
+        return self._with_points(self.points[rows], weights, mapped=False)
 
     def slice_rows(self, start: int, stop: int) -> "TensorBlocks":
         """Return the rows [start, stop) without a copy, in the same coordinates."""
-        return replace(
-            self._in_same_coordinates(self.points[start:stop], self.weights(start, stop)),
-            first_row=self.first_row + start,
-        )
+        points, weights = self.points[start:stop], self.weights(start, stop)
+        return self._with_points(points, weights, first_row=self.first_row + start)
 
-    def _in_same_coordinates(self, points: Tensor, weights: Tensor | None) -> "TensorBlocks":
+    def _with_points(self, points: Tensor, weights: Tensor | None, **more: Any) -> "TensorBlocks":
         """Return other points with this origin; sums over all points are not theirs."""
         return replace(
             self,
@@ -250,6 +241,7 @@ class TensorBlocks:
             given_origin=self.origin,
             known_ends=self.ends,
             statistics=None,
+            **more,
         )
 
     def to_rows(self, points: Tensor) -> DenseRows:

@@ -85,17 +85,16 @@ def column_min_max(points: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:
     if points.device.type != "cpu":
         return torch.stack([points.amin(dim=0), points.amax(dim=0)])
     array = points.detach().numpy()  # NumPy: torch's threads wait for each other if busy
-    chunks = [_chunk_min_max(array[i : i + _ROWS]) for i in range(0, len(array), _ROWS)]
-    ends = np.stack(chunks)
-    return torch.from_numpy(np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)]))
-
-
-def _chunk_min_max(part: np.ndarray) -> np.ndarray:
-    width = part.shape[1]
-    if len(part) == _ROWS and part.flags.c_contiguous:
-        lines = part.reshape(_LINES, -1)
-        part = np.concatenate([lines.min(axis=0), lines.max(axis=0)]).reshape(-1, width)
-    return np.array([part.min(axis=0), part.max(axis=0)])
+    ends = []
+    for start in range(0, len(array), _ROWS):
+        part = array[start : start + _ROWS]
+        if len(part) == _ROWS and part.flags.c_contiguous:
+            lines = part.reshape(_LINES, -1)
+            part = np.concatenate([lines.min(axis=0), lines.max(axis=0)])
+            part = part.reshape(-1, array.shape[1])
+        ends.append((part.min(axis=0), part.max(axis=0)))
+    low, high = np.stack(ends, axis=1)
+    return torch.from_numpy(np.stack([low.min(axis=0), high.max(axis=0)]))
 
 
 @dataclass(frozen=True)

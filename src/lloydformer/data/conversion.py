@@ -1,6 +1,10 @@
-"""From the columns of a table to points: words become columns of 0 and 1, missing values are
-refused, dropped with their rows, or filled in with the median of the column."""
+"""From the columns of a table to points: which columns are used, and how.
 
+Columns are chosen by the user's options and by what they hold. Words become columns of 0 and 1.
+Missing values are refused, dropped with their rows, or filled in with the median of the column.
+"""
+
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -13,6 +17,12 @@ from lloydformer.data.table import Table, TableBatch, list_names, object_array
 
 # Rows that are converted at a time; bounds temporary memory.
 ROWS = 1 << 16
+# The most values of a column that become columns of their own. A column with more is likely one of
+# names or free text, and would outweigh all others in a distance.
+_CATEGORIES = 100
+# Rows that tell numbers from words; the others are checked as they are read, which is much faster
+# than a survey in Python.
+_SURVEYED = 1000
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,7 @@ class Conversion:
         return tuple(labels)
 
     @property
-    def plain(self) -> bool:
+    def is_plain(self) -> bool:
         """True if columns are used as they are, so that their names say everything."""
         simple = all(f.categories is None and f.fill is None for f in self.features)
         numbered = [f.column for f in self.features] == _numbers(len(self.features))
@@ -70,7 +80,7 @@ class Conversion:
         """
         if self.named == (table.names is not None):
             return self
-        if table.width != len(self.features) and (self.named or self.plain):
+        if table.width != len(self.features) and (self.named or self.is_plain):
             raise ValueError(
                 f"{table.name}: found {table.width} columns; this model was fitted on "
                 f"{len(self.features)}; choose them with --columns"
@@ -113,11 +123,11 @@ class Conversion:
         """
         if not batch.texts:
             return batch.numbers
-        numbers, texts, parts = iter(batch.numbers.T), iter(batch.texts), []
-        for feature in self.features:
-            plain = feature.categories is None
-            parts.append(next(numbers) if plain else one_hot(next(texts), feature.categories or ()))
-        return np.column_stack(parts)
+        numbers, texts = iter(batch.numbers.T), iter(batch.texts)
+        categories = [f.categories for f in self.features]
+        return np.column_stack(
+            [next(numbers) if c is None else one_hot(next(texts), c) for c in categories]
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object."""
@@ -160,6 +170,98 @@ def one_hot(texts: np.ndarray, categories: Sequence[str]) -> np.ndarray:
     return columns
 
 
+def choose_columns(table: Table) -> tuple[Conversion, list[str]]:
+    """Choose the columns by the options of a table; returns notes about those left out.
+
+    Raises `ValueError` for columns that are not there, and if none is left.
+    """
+    wanted, notes = _wanted_columns(table)
+    coded = table.find(table.options.one_hot)
+    if table.options.numeric_only:
+        survey = table.survey(_SURVEYED)
+        likely = [i for i in wanted if survey[i].is_numeric]
+        if any(c.numbers + c.n_words + c.missing >= _SURVEYED for c in survey):
+            try:  # reading the rest as numbers is much faster than a survey of all rows
+                deque(table.batches(likely, []), maxlen=0)
+            except ValueError:
+                survey = table.survey()
+        others = [i for i in wanted if not survey[i].is_numeric and i not in coded]
+        wanted = [i for i in wanted if survey[i].is_numeric or i in coded]
+        if others:
+            listed = ", ".join(table.label(i) + survey[i].explain() for i in others)
+            notes.append(f"not numeric and left out: {listed}")
+    _check_choice(table, wanted)
+    found = {i: set[str]() for i in coded}
+    for batch in table.batches([], coded) if coded else ():
+        for words, texts in zip(found.values(), batch.texts, strict=True):
+            words.update(word for word in to_words(texts) if word is not None)
+    for i, words in found.items():
+        if not 0 < len(words) <= _CATEGORIES:
+            label, options = table.label(i), table.options
+            raise ValueError(
+                f"{table.name}: column {label} has {len(words):,} different values, and "
+                f"{options.spell('one_hot')} takes 1 to {_CATEGORIES}; use "
+                f"{options.spell('exclude', (label,))}"
+            )
+    # In alphabetical order: the order of rows must not change the columns of a model.
+    categories = {i: tuple(sorted(words)) for i, words in found.items()}
+    features = [Feature(table.label(i), categories.get(i)) for i in wanted]
+    return Conversion(tuple(features), table.names is not None), notes
+
+
+def choose_by_name(table: Table) -> list[int]:
+    """Choose columns without a look at the rows; raises `ValueError` as `choose_columns` does."""
+    wanted, _ = _wanted_columns(table)
+    _check_choice(table, wanted)
+    return wanted
+
+
+def _wanted_columns(table: Table) -> tuple[list[int], list[str]]:
+    """Return the columns that the options leave, in the order of the options, and notes."""
+    options = table.options
+    left_out = set(table.find(options.exclude))
+    if options.id_column is not None:
+        left_out |= set(table.find([options.id_column]))
+    if options.columns:
+        chosen = table.find(options.columns)
+        chosen += [i for i in table.find(options.one_hot) if i not in chosen]
+        if both := [table.label(i) for i in chosen if i in left_out]:
+            raise ValueError(f"{table.name}: column {both[0]} is chosen and left out; name it once")
+        return chosen, []
+    index = table.index_columns
+    kept = [i for i in range(table.width) if i not in left_out and table.show(i) not in index]
+    # Spreadsheets write columns without a name and without a value: leave them out.
+    unnamed = [i for i in kept if table.names is not None and not table.names[i]]
+    survey = table.survey() if unnamed else []
+    blank = [i for i in unnamed if survey[i].is_empty]
+    if not blank:
+        return kept, []
+    numbers = ", ".join(str(i + 1) for i in blank)
+    return [i for i in kept if i not in blank], [
+        f"column{'s' * (len(blank) > 1)} {numbers} without a name and without values left out"
+    ]
+
+
+def _check_choice(table: Table, wanted: Sequence[int]) -> None:
+    """Raise `ValueError` for a column without a name, one that is there twice, and for none."""
+    names = table.names or ("",)
+    if names[0] and not any(names[1:]) and len(names) > 1:
+        raise ValueError(
+            f"{table.name}: only one column has a name ({names[0]}); is this line a title? "
+            "Remove it"
+        )
+    for i in wanted:
+        if table.names is not None and not table.names[i]:
+            repair = table.options.spell("exclude", (str(i + 1),))
+            raise ValueError(
+                f"{table.name}: column {i + 1} has no name (are these row numbers?); name it, or "
+                f"choose the other columns with {repair}"
+            )
+    table.refuse_duplicates(wanted)
+    if not wanted:
+        raise ValueError(f"{table.name}: no column is left; choose columns of numbers")
+
+
 @dataclass
 class MissingValues:
     """Missing values in the rows of one table, counted while the rows pass.
@@ -195,31 +297,27 @@ class MissingValues:
     def filter(self, parts: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         """Count missing values; with `drop`, leave their rows out."""
         for points in parts:
+            start = self.n_rows
+            self.n_rows += len(points)
             if not np.isfinite(points).all():
-                points = self._count(points)
-            else:
-                self.n_rows += len(points)
+                # All columns of a missing category are NaN: the first one tells.
+                missing = np.isnan(points)[:, self._starts]
+                self._counts += missing.sum(axis=0)
+                rows = missing.any(axis=1)
+                if self.first is None and rows.any():
+                    row = int(rows.argmax())
+                    self.first = start + row, int(missing[row].argmax())
+                # An infinite value in a row that is dropped does no harm.
+                kept = ~rows if self.drop else np.ones(len(rows), dtype=bool)
+                infinite = np.argwhere(np.isinf(points) & kept[:, None])
+                if self.infinite is None and len(infinite):
+                    row, column = infinite[0]
+                    self.infinite = start + int(row), int(column), float(points[row, column])
+                if self.drop:
+                    self.dropped.append(start + np.flatnonzero(rows))
+                    points = points[kept]
             if len(points):
                 yield points
-
-    def _count(self, points: np.ndarray) -> np.ndarray:
-        """Count rows with a value that is not finite; return those that stay."""
-        # All columns of a missing category are NaN: the first one tells.
-        missing = np.isnan(points)[:, self._starts]
-        self._counts += missing.sum(axis=0)
-        rows = missing.any(axis=1)
-        kept = ~rows if self.drop else np.ones(len(rows), dtype=bool)
-        infinite = np.argwhere(np.isinf(points) & kept[:, None])
-        if self.infinite is None and len(infinite):
-            row, column = infinite[0]
-            self.infinite = self.n_rows + int(row), int(column), float(points[row, column])
-        if self.first is None and rows.any():
-            row = int(rows.argmax())
-            self.first = self.n_rows + row, int(missing[row].argmax())
-        if self.drop:
-            self.dropped.append(self.n_rows + np.flatnonzero(rows))
-        self.n_rows += len(points)
-        return points[kept] if self.drop else points
 
     @property
     def summary(self) -> str:
@@ -230,11 +328,20 @@ class MissingValues:
         return ", ".join(f"{prefix}{column} lacks {n:,}" for column, n in lacking[:6])
 
     def refuse(self, table: Table, known: bool) -> None:
-        """Raise `ValueError` at the first missing value.
+        """Raise `ValueError` at the first infinite value, or else at the first missing one.
 
-        `known`: the categories are those of a model, so a word may be unknown to it.
+        Missing values are refused only if that is the policy of the table. `known`: the categories
+        are those of a model, so a word may be unknown to it.
         """
-        if self.first is None:
+        if self.infinite is not None:
+            row, column, value = self.infinite
+            label = self.conversion.labels[column]
+            name = label if self.conversion.named else f"number {label[1:]}"
+            raise ValueError(
+                f"{table.name}: {table.locate(row)}, column {name}: found {value}; fill in or drop "
+                "rows with missing or infinite values"
+            )
+        if self.first is None or table.options.missing != "error":
             return
         row, column = self.first
         feature = self.conversion.features[column]
@@ -249,17 +356,6 @@ class MissingValues:
             f"{table.name}: {table.locate(row)}, column {name}: found {what}; fill in or drop rows "
             f"with missing values: {spell('missing', 'drop')} or {spell('missing', 'median')}"
         )
-
-    def refuse_infinite(self, table: Table) -> None:
-        """Raise `ValueError` at the first infinite value."""
-        if self.infinite is not None:
-            row, column, value = self.infinite
-            label = self.conversion.labels[column]
-            name = label if self.conversion.named else f"number {label[1:]}"
-            raise ValueError(
-                f"{table.name}: {table.locate(row)}, column {name}: found {value}; fill in or drop "
-                "rows with missing or infinite values"
-            )
 
 
 def refuse_unknown_words(table: Table, conversion: Conversion) -> None:
@@ -309,14 +405,11 @@ def find_fills(name: str, points: np.ndarray, conversion: Conversion) -> Convers
 
 def fill_missing(points: np.ndarray, conversion: Conversion) -> np.ndarray:
     """Return a copy of the points with the fills in place of NaN."""
-    row: list[float] = []
-    for feature in conversion.features:
-        if feature.categories is None:
-            assert isinstance(feature.fill, float)
-            row.append(feature.fill)
-        else:
-            row += [float(value == feature.fill) for value in feature.categories]
-    fills = np.array(row, dtype=points.dtype)
+    parts: list[Any] = [
+        [f.fill] if f.categories is None else [value == f.fill for value in f.categories]
+        for f in conversion.features
+    ]
+    fills = np.concatenate(parts).astype(points.dtype)
     filled = scratch_array(*points.shape, dtype=points.dtype)
     for start in range(0, len(points), ROWS):
         part = points[start : start + ROWS]

@@ -27,7 +27,8 @@ _ENCODINGS = {"cp1252": "Windows-1252 (Latin-1)", "utf-16": "UTF-16", "latin-1":
 _NOT_WINDOWS = {0x81, 0x8D, 0x8F, 0x90, 0x9D}
 # Bytes in which the encoding is detected: the first letter that is not ASCII may come late.
 _DECODED = 1 << 24
-# Characters and records in which separator and decimal point are detected.
+# Characters and records in which separator and decimal point are detected. Every separator is
+# tried on them in Python; a separator that is wrong differs in the first records already.
 _SAMPLE = 1 << 18
 _RECORDS = 500
 # Texts that mean a missing value: those of pandas, some others, and errors of spreadsheets.
@@ -38,8 +39,10 @@ _OTHERS = "none ? - -- NaT #DIV/0! #VALUE! #REF! #NUM! #NAME? #NULL!"
 MISSING_VALUES = frozenset(["", "#N/A N/A", *_MISSING.split(), *_OTHERS.split()])
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}[.,]\d{3}\s*")
+# Numbers of four digits that a header may have as years. Beyond them they are taken for values.
 _YEARS = range(1800, 2201)
-# Records that a header is compared with.
+# Records that a header is compared with, also in Python. Years and numbers of columns differ from
+# values in most rows, so that a few suffice.
 _BELOW = 200
 # Signs with which a formula of a spreadsheet begins, in full width as well.
 _FORMULA_SIGNS = "=+\\-@\t\r\n＝＋－＠"
@@ -184,9 +187,9 @@ Record = tuple[int, int, list[str]]
 
 @dataclass(frozen=True)
 class TableHeader:
-    """The fields of the first record, the line at which it ends, and the names, if it has them."""
+    """The width of the first record, the line at which it ends, and the names, if it has them."""
 
-    fields: tuple[str, ...]
+    width: int
     lines: int
     names: tuple[str, ...] | None
 
@@ -218,7 +221,7 @@ def read_header(
             f"{name}: line {line} ({list_names(fields, 6)}) may be names or a row; pass "
             f"{options.spell('header', True)} or {options.spell('header', False)}"
         )
-    return TableHeader(fields, line, names if header else None)
+    return TableHeader(len(fields), line, names if header else None)
 
 
 def is_header(fields: Sequence[str], columns: Sequence[Sequence[str]], decimal: str) -> bool | None:

@@ -7,8 +7,9 @@ errors: what pyarrow refuses is read again.
 import csv
 import io
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,14 @@ from lloydformer.data.table import ColumnSurvey, Table, TableBatch, object_array
 from lloydformer.data.table_options import TableOptions
 from lloydformer.data.text_file import TextFile, is_utf8
 
-# Rows of a batch in Python.
+# Rows of a batch in Python; bounds memory, as a text takes several times the room of its number.
 _ROWS = 1 << 14
 # Bytes that pyarrow parses at a time, unless there are many columns; a line must fit in them.
 _BLOCK = 1 << 24
 # Characters of the longest line that is read in Python; bounds memory.
 _LONGEST = 1 << 26
-# Rows in which columns of words are looked for before all rows are.
+# Rows in which columns of words are looked for before all rows are. Most files with words have them
+# from the first row on, and a survey of all rows in Python takes long.
 _SURVEYED = 200_000
 
 
@@ -53,15 +55,20 @@ class RecordTable(Table):
         The decimal point.
     options : TableOptions
         Options of the user.
+    records : callable
+        Returns an iterator over the records that are not blank.
     """
 
-    def __init__(self, name: str, header: TableHeader, decimal: str, options: TableOptions) -> None:
-        super().__init__(name, header.names, len(header.fields), options)
-        self.header, self.decimal = header, decimal
-
-    def records(self) -> Iterator[Record]:
-        """Yield each record that is not blank."""
-        raise NotImplementedError
+    def __init__(
+        self,
+        name: str,
+        header: TableHeader,
+        decimal: str,
+        options: TableOptions,
+        records: Callable[[], Iterator[Record]],
+    ) -> None:
+        super().__init__(name, header.names, header.width, options)
+        self.header, self.decimal, self.records = header, decimal, records
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield each row with its line; raises `ValueError` for a row with more or fewer values."""
@@ -123,12 +130,12 @@ class RecordTable(Table):
             self.refuse_words(wanted, self.survey(n_rows))
 
 
-def open_csv(text: TextFile, options: TableOptions, default: str) -> "CsvTable":
+def open_csv(text: TextFile, options: TableOptions, kind: str) -> "CsvTable":
     """Open a text: detect how it is written, and read its header.
 
-    `default`: the separator that the file's name suggests.
+    `kind`: the ending of the file's name, which suggests a separator.
     """
-    written = detect_format(text, options, default)
+    written = detect_format(text, options, "\t" if kind in (".tsv", ".tab") else ",")
     with closing(csv_records(text, written)) as records:
         header = read_header(text.name, records, written.decimal, options)
     return CsvTable(text, written, header, options)
@@ -140,15 +147,13 @@ class CsvTable(RecordTable):
     def __init__(
         self, text: TextFile, written: CsvFormat, header: TableHeader, options: TableOptions
     ) -> None:
-        super().__init__(text.name, header, written.decimal, options)
+        records = partial(csv_records, text, written)
+        super().__init__(text.name, header, written.decimal, options, records)
         self.text, self.written = text, written
         if written.notes:
             more = " (--sep, --decimal and --encoding change that)" if options.shell else ""
             self.notes = [f"{self.name}: recognised {', '.join(written.notes)}{more}"]
         self._block = max(_BLOCK, 64 * self.width)
-
-    def records(self) -> Iterator[Record]:
-        return csv_records(self.text, self.written)
 
     def batches(
         self, numbers: Sequence[int], texts: Sequence[int], skip: int = 0
@@ -175,7 +180,22 @@ class CsvTable(RecordTable):
             if "Empty CSV" in str(error):
                 return
             words = str(error)
-        self._explain(words, numbers)
+        # pyarrow does not name the line. So the rows are read again in Python, up to the fault.
+        try:
+            self.explain_words(numbers)
+        except ValueError as fault:
+            if "found a field of more than" not in str(fault):  # pyarrow has no such limit
+                raise
+        if "straddling" in words:
+            raise ValueError(
+                f"{self.name}: found a line of more than {self._block:,} bytes; write shorter ones"
+            )
+        if word := re.search(r"CSV column #(\d+).*invalid value '(.*?)'", words):
+            raise ValueError(
+                f"{self.name}: column {self.show(int(word[1]))}: found {word[2]!r}; correct it, or "
+                "choose columns of numbers"
+            )
+        # What only pyarrow refuses, such as blank lines that hold spaces, is read in Python.
         yield from super().batches(numbers, texts, skip=count)
 
     def _open_with_pyarrow(self, arrow: Any, numbers: Sequence[int], texts: Sequence[int]) -> Any:
@@ -202,23 +222,6 @@ class CsvTable(RecordTable):
             decimal_point=self.decimal,
         )
         return arrow.csv.open_csv(file, read, parse, convert)
-
-    def _explain(self, error: str, numbers: Sequence[int]) -> None:
-        """Raise `ValueError` with the fault that made pyarrow refuse the file, if there is one."""
-        try:
-            self.explain_words(numbers)
-        except ValueError as fault:
-            if "found a field of more than" not in str(fault):
-                raise
-        if "straddling" in error:
-            raise ValueError(
-                f"{self.name}: found a line of more than {self._block:,} bytes; write shorter ones"
-            )
-        if word := re.search(r"CSV column #(\d+).*invalid value '(.*?)'", error):
-            raise ValueError(
-                f"{self.name}: column {self.show(int(word[1]))}: found {word[2]!r}; correct it, or "
-                "choose columns of numbers"
-            )
 
 
 def csv_records(text: TextFile, written: CsvFormat) -> Generator[Record]:
@@ -256,16 +259,15 @@ def csv_records(text: TextFile, written: CsvFormat) -> Generator[Record]:
             # in the rest of the file.
             while quotes % 2 and next(lines, ""):
                 pass
-            fault = f"found a field of more than {csv.field_size_limit():,} characters; shorten it"
-            fault += ", or close its quote"
+            most = csv.field_size_limit()
+            fault = (
+                f"found a field of more than {most:,} characters; shorten it, or close its quote"
+            )
             if quotes % 2:
                 fault = "found a quote that is not closed; close it, or remove it"
             raise ValueError(f"{text.name}: line {line}: {fault}") from None
-        except UnicodeError as error:
-            raise ValueError(
-                f"{text.name}: line {line}: {error}; is it another encoding?"
-            ) from None
         except ValueError as error:
-            raise ValueError(f"{text.name}: line {line}: {error}") from None
+            more = "; is it another encoding?" if isinstance(error, UnicodeError) else ""
+            raise ValueError(f"{text.name}: line {line}: {error}{more}") from None
         finally:
             file.detach()

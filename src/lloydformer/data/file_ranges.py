@@ -18,14 +18,16 @@ import numpy as np
 from lloydformer.data.csv_format import CsvFormat, TableHeader
 from lloydformer.data.csv_table import CsvTable, open_csv
 from lloydformer.data.numpy_files import ArrayHeader
-from lloydformer.data.paths import TEXTS, default_separator, file_kind
+from lloydformer.data.paths import TEXTS, file_kind
 from lloydformer.data.table_options import TableOptions
 from lloydformer.data.text_file import TextFile
 from lloydformer.data.typed_tables import ArrowTable, TypedTable, import_pyarrow, stack_columns
 
-# Target size of a range, in bytes.
+# Target size of a range, in bytes. A worker holds the bytes of a range and its numbers in each of
+# its threads; but every range is a request to the storage, which must be worth its delay.
 RANGE_BYTES = 1 << 26
-# Bytes in which a text is detected, and in which the header of a text or of an array must end.
+# Bytes in which a text is detected, and in which the header of a text or of an array must end. Less
+# than in one process, as they may come over a network and are read for every file.
 _BEGINNING = 1 << 20
 _LINE_END = re.compile(rb"\r\n?|\n")
 
@@ -109,9 +111,7 @@ def _name_errors(name: str) -> Iterator[None]:
     """Raise errors of file systems and formats as `ValueError` with the name of the file."""
     try:
         yield
-    except ImportError as error:
-        raise ValueError(f"{name}: {error}") from None
-    except (OSError, ValueError, TypeError, EOFError, KeyError, csv.Error) as error:
+    except (ImportError, OSError, ValueError, TypeError, EOFError, KeyError, csv.Error) as error:
         words = " ".join(str(error).split()) or type(error).__name__
         known = words if words.startswith(name) else f"{name}: {words[:300]}"
         raise ValueError(known) from None
@@ -126,8 +126,8 @@ def _url_kind(url: str) -> str:
     return file_kind(Path(PurePosixPath(url.rpartition("::")[2]).name))
 
 
-def _remote_file(url: str) -> "RemoteFile":
-    kinds = {".parquet": RemoteParquet, ".npy": RemoteArray}
+def _remote_file(url: str) -> "RemoteParquet | RemoteArray | RemoteText":
+    kinds: dict[str, Any] = {".parquet": RemoteParquet, ".npy": RemoteArray}
     return kinds.get(_url_kind(url), RemoteText)(url)
 
 
@@ -143,15 +143,8 @@ class RemoteFile:
     def open(self) -> Any:
         return self.fs.open(self.path, "rb")
 
-    def split(self, options: TableOptions, size: int) -> list[FileRange]:
-        """Return ranges of about `size` bytes."""
-        raise NotImplementedError
 
-    def read(self, part: FileRange, columns: Sequence[int]) -> np.ndarray:
-        """Read some columns of a range."""
-        raise NotImplementedError
-
-
+# A function of the module, not a lambda: headers are pickled on their way to workers.
 def _read_nothing(names: list[str]) -> tuple[Any, ...]:
     """Return no batches: the header of a file has columns, and no rows."""
     return ()
@@ -233,20 +226,21 @@ class RemoteText(RemoteFile):
                     "lines, or leave out --cluster and --workers"
                 )
             begin = begin[: ends[-1]]
+        # Ranges are cut after bytes "\n", which may be half of a character in UTF-16.
         try:
-            utf8 = "\0" not in begin.decode("utf-8")
-        except UnicodeDecodeError:
-            utf8 = False
-        if not utf8:
+            if "\0" in begin.decode("utf-8"):
+                raise UnicodeError
+        except UnicodeError:
             raise ValueError(
                 "is not text in UTF-8; save it as UTF-8, or leave out --cluster and --workers"
-            )
+            ) from None
         beginning = TextFile(self.url, begin, plain=True)
-        table = open_csv(beginning, options, default_separator(_url_kind(self.url)))
+        table = open_csv(beginning, options, _url_kind(self.url))
         header = TypedTable(self.url, table.names, table.width, options)
         skip, lines = 0, table.header.lines
         if table.names is not None:
             skip = ends[lines - 1] if lines <= len(ends) else len(begin)
+        # Ranges are cut at "\n"; a text with other ends of lines or a compressed one is one range.
         if b"\n" not in begin or not text.is_plain:
             return [FileRange(header, skip, -1, 0, table.written)]
         stop = self.fs.size(self.path)
@@ -267,8 +261,8 @@ class RemoteText(RemoteFile):
             start = max(part.start - 1, 0)
             with self.open() as file:
                 content = read_block(file, start, part.stop - 1 - start, b"\n")
-        fields = TableHeader(header.names or ("",) * header.width, 0, header.names)
         text = TextFile(part.words, content, plain=True)
-        table = CsvTable(text, part.written, fields, header.options)
+        no_lines = TableHeader(header.width, 0, header.names)  # the header is not in this range
+        table = CsvTable(text, part.written, no_lines, header.options)
         batches = [batch.numbers for batch in table.batches(columns, [])] if content.strip() else []
         return np.concatenate([np.empty((0, len(columns))), *batches])

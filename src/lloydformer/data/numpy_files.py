@@ -17,7 +17,7 @@ from lloydformer.data.mapped_files import scratch_array
 
 # Bytes in which the header of an array must end; NumPy writes 128, or more with named fields.
 _HEADER = 1 << 14
-# Bytes that are unpacked at a time.
+# Bytes that are unpacked at a time; bounds temporary memory.
 _CHUNK = 1 << 24
 # An array that unpacks to more than 256 MB may be at most 100 times as large as its packed form;
 # ordinary data stay far below.

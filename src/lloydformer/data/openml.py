@@ -11,11 +11,9 @@ import io
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
 from hashlib import file_digest, md5, sha256
 from http.client import HTTPException
-from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
@@ -31,13 +29,15 @@ from lloydformer.data.table_options import TableOptions
 from lloydformer.data.typed_tables import ArrayTable
 
 SERVER = "https://www.openml.org"
-# Seconds without a response, and of a whole download.
+# Seconds without a response, and of a whole download: a server that sends a byte now and then never
+# exceeds the first.
 _TIMEOUT = 30.0
 _DEADLINE = 900.0
 # Bytes of the largest data set; its text takes several times as much memory while it is parsed.
 _LARGEST = 1 << 29
 # HTTP status of OpenML for a data set that it does not have.
 _UNKNOWN = 412
+_NOT_POINTS = ("target", "ignore", "row_identifier")
 
 _QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+?)\s*(\{{.*\}}|\s\w+.*)", re.IGNORECASE)
@@ -57,10 +57,10 @@ def read_openml(source: str, options: TableOptions) -> ArrayTable:
     if own is not None:
         return ArrayTable(source, read_npz(own), options)
     path = cache_folder("openml") / f"{text}.npz"
-    if not path.with_suffix(".json").exists():
+    card = path.with_suffix(".json")
+    if not card.exists():
         try:
-            found = OpenmlSet.find(parts["name"], parts["version"])
-            points = found.fetch()
+            about, points = _fetch_set(parts["name"], parts["version"])
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from None
         packed = io.BytesIO()
@@ -68,17 +68,11 @@ def read_openml(source: str, options: TableOptions) -> ArrayTable:
         with atomic_write(path) as file:
             file.write(packed.getvalue())
         # The card comes last: without it the points do not count.
-        card = {**asdict(found), "sha256": sha256(packed.getvalue()).hexdigest()}
-        atomic_write_text(path.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
-    points, names = _read_from_cache(path)
-    return ArrayTable(source, points, options, names)
-
-
-def _read_from_cache(path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Read points and names; raises `ValueError` if the content is not what was fetched."""
-    card = path.with_suffix(".json")
+        about["sha256"] = sha256(packed.getvalue()).hexdigest()
+        atomic_write_text(card, json.dumps(about, indent=1) + "\n")
+    # Also after a download: what is returned is what the next call will read.
     try:
-        about: dict[str, Any] = read_json(card)
+        about = read_json(card)
         with path.open("rb") as file:
             if file_digest(file, "sha256").hexdigest() != about["sha256"]:
                 raise ValueError("its hash differs from the one in its card")
@@ -89,55 +83,42 @@ def _read_from_cache(path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
         raise ValueError(
             f"{path}: is damaged ({error}); remove it and {card.name} to fetch the set again"
         ) from None
-    return points, names
+    return ArrayTable(source, points, options, names)
 
 
-@dataclass(frozen=True)
-class OpenmlSet:
-    """A data set on OpenML; its number there identifies one version, which never changes."""
+def _fetch_set(name: str, version: str | None) -> tuple[dict[str, Any], np.ndarray]:
+    """Download a set by name (the oldest active version unless one is given) or by number.
 
-    number: int
-    name: str
-    version: int
-    url: str
-    md5: str | None
-    columns: tuple[str, ...]
-
-    @classmethod
-    def find(cls, name: str, version: str | None) -> "OpenmlSet":
-        """Look up a set by name (the oldest active version unless one is given) or by number.
-
-        Raises `ValueError` if there is none, or if OpenML cannot be reached.
-        """
-        if name.isdecimal() and version is None:
-            number = int(name)
-        else:
-            which = "status/active" if version is None else f"data_version/{int(version)}"
-            sets = _request(f"list/data_name/{quote(name, safe='')}/limit/2/{which}")
-            number = int(_at(sets, "data", "dataset", 0, "did"))
-        about = _at(_request(str(number)), "data_set_description")
-        features = _at(_request(f"features/{number}"), "data_features", "feature")
-        columns = []
-        for feature in features if isinstance(features, list) else [features]:
-            name = str(_at(feature, "name"))
-            kinds = ("is_target", "is_ignore", "is_row_identifier")
-            if all(feature.get(kind) != "true" for kind in kinds):
-                columns.append(name)
-        return cls(
-            number=number,
-            name=str(_at(about, "name")),
-            version=int(_at(about, "version")),
-            url=str(_at(about, "url")),
-            md5=about.get("md5_checksum"),
-            columns=tuple(columns),
-        )
-
-    def fetch(self) -> np.ndarray:
-        """Download the points; raises `ValueError` if they are too large or damaged."""
-        data = _download(self.url, _LARGEST)
-        if self.md5 is not None and md5(data, usedforsecurity=False).hexdigest() != self.md5:
-            raise ValueError("the file differs from the check sum that OpenML has of it; try again")
-        return read_arff(data.decode("utf-8", errors="replace"), self.columns)
+    Returns its card and its points. The number on OpenML identifies one version, which never
+    changes. Raises `ValueError` if there is no such set, if it is too large or damaged, or if
+    OpenML cannot be reached.
+    """
+    if name.isdecimal() and version is None:
+        number = int(name)
+    else:
+        which = "status/active" if version is None else f"data_version/{int(version)}"
+        sets = _request(f"list/data_name/{quote(name, safe='')}/limit/2/{which}")
+        number = int(_at(sets, "data", "dataset", 0, "did"))
+    about = _at(_request(str(number)), "data_set_description")
+    features = _at(_request(f"features/{number}"), "data_features", "feature")
+    columns = []
+    for feature in features if isinstance(features, list) else [features]:
+        label = str(_at(feature, "name"))
+        # Targets and row numbers are no coordinates of a point.
+        if not any(feature.get(f"is_{kind}") == "true" for kind in _NOT_POINTS):
+            columns.append(label)
+    card: dict[str, Any] = {
+        "number": number,
+        "name": str(_at(about, "name")),
+        "version": int(_at(about, "version")),
+        "url": str(_at(about, "url")),
+        "md5": about.get("md5_checksum"),
+        "columns": columns,
+    }
+    data = _download(card["url"], _LARGEST)
+    if card["md5"] not in (None, md5(data, usedforsecurity=False).hexdigest()):
+        raise ValueError("the file differs from the check sum that OpenML has of it; try again")
+    return card, read_arff(data.decode("utf-8", errors="replace"), columns)
 
 
 def _request(path: str) -> Any:
@@ -163,7 +144,21 @@ def _download(url: str, limit: int) -> bytes:
         raise ValueError(f"its data are at {url}, which is not OpenML")
     try:
         with urlopen(url, timeout=_TIMEOUT) as response:
-            return _read_response(response, limit)
+            deadline = time.monotonic() + _DEADLINE
+            size, content = int(response.headers.get("Content-Length") or 0), bytearray()
+            # A server may send less or more than it declares, or never end.
+            while max(size, len(content)) <= limit and (part := response.read1(1 << 16)):
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"no end after {_DEADLINE:.0f} seconds")
+                content += part
+            if max(size, len(content)) > limit:
+                raise ValueError(
+                    f"found more than {limit:,} bytes; download the set yourself, and pass it as a "
+                    "file"
+                )
+            if len(content) < size:
+                raise OSError(f"{len(content):,} of {size:,} bytes came")
+            return bytes(content)
     except HTTPError as error:
         error.close()
         if error.code == _UNKNOWN:
@@ -175,22 +170,6 @@ def _download(url: str, limit: int) -> bytes:
             f"OpenML cannot be reached ({reason}); check the network, or set LLOYDFORMER_DATA to a "
             "folder of .npz files"
         ) from None
-
-
-def _read_response(response: Any, limit: int) -> bytes:
-    deadline = time.monotonic() + _DEADLINE
-    size, content = int(response.headers.get("Content-Length") or 0), bytearray()
-    while max(size, len(content)) <= limit and (part := response.read1(1 << 16)):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"no end after {_DEADLINE:.0f} seconds")
-        content += part
-    if max(size, len(content)) > limit:
-        raise ValueError(
-            f"found more than {limit:,} bytes; download the set yourself, and pass it as a file"
-        )
-    if len(content) < size:
-        raise OSError(f"{len(content):,} of {size:,} bytes came")
-    return bytes(content)
 
 
 def read_arff(text: str, names: Sequence[str]) -> np.ndarray:
@@ -208,7 +187,18 @@ def read_arff(text: str, names: Sequence[str]) -> np.ndarray:
         raise ValueError("not a readable ARFF file (it has no line @data)")
     if missing := [name for name in names if name not in kinds]:
         raise ValueError(f"not a readable ARFF file (it has no column {missing[0]})")
-    rows = list(_read_arff_rows(lines, len(kinds)))
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("%"):
+            continue
+        if line.startswith("{"):
+            raise ValueError("not a readable ARFF file (its rows are sparse)")
+        rows.append(_split_values(line))
+        if len(rows[-1]) != len(kinds):
+            raise ValueError(
+                f"not a readable ARFF file (line {number} of the data has {len(rows[-1])} values "
+                f"for {len(kinds)} columns)"
+            )
     places = {name: i for i, name in enumerate(kinds)}
     points = np.empty((len(rows), len(names)))
     for column, name in enumerate(names):
@@ -226,21 +216,6 @@ def read_arff(text: str, names: Sequence[str]) -> np.ndarray:
         except (ValueError, KeyError) as error:
             raise ValueError(f"not a readable ARFF file (column {name}: {error})") from None
     return points
-
-
-def _read_arff_rows(lines: Iterator[str], width: int) -> Iterator[list[str]]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith("%"):
-            continue
-        if line.startswith("{"):
-            raise ValueError("not a readable ARFF file (its rows are sparse)")
-        row = _split_values(line)
-        if len(row) != width:
-            raise ValueError(
-                f"not a readable ARFF file (line {number} of the data has {len(row)} values for "
-                f"{width} columns)"
-            )
-        yield row
 
 
 def _split_values(line: str) -> list[str]:

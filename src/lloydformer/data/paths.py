@@ -41,11 +41,6 @@ def file_kind(path: Path) -> str:
     return ending
 
 
-def default_separator(kind: str) -> str:
-    """Return the separator that the ending of a text suggests."""
-    return "\t" if kind in (".tsv", ".tab") else ","
-
-
 def resolve_path(source: str) -> Path:
     """Return the path of a source, which may be the name of a set in LLOYDFORMER_DATA.
 

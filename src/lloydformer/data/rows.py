@@ -15,48 +15,6 @@ from torch import Tensor
 
 from lloydformer.numerics.clusters import add_by_label
 
-
-@runtime_checkable
-class Rows(Protocol):
-    """m points with d features; centers are given relative to the same origin."""
-
-    def scores(self, centers: Tensor) -> Tensor:
-        """|c_j|^2 - 2 x_i c_j, (m, k): squared distances, less |x_i|^2."""
-        ...
-
-    def squared_norms(self) -> Tensor:
-        """|x_i|^2, (m,)."""
-        ...
-
-    def squared_distances(self, centers: Tensor, labels: Tensor) -> Tensor:
-        """|x_i - c_{label i}|^2, (m,)."""
-        ...
-
-    def distances_to_all(self, centers: Tensor) -> Tensor:
-        """|x_i - c_j|^2, (m, k); small ones from differences, so that equal rows have 0."""
-        ...
-
-    def sums(self, labels: Tensor, n_clusters: int, weights: Tensor | None) -> Tensor:
-        """The sum of w_i x_i over each label, (k, d) in float64."""
-        ...
-
-    def weighted_sums(self, weights: Tensor) -> Tensor:
-        """The sums of w_ij x_i over i for each j, (k, d) in float64."""
-        ...
-
-    def take(self, indices: Tensor) -> Tensor:
-        """Some of the rows, dense."""
-        ...
-
-    def part(self, start: int, stop: int) -> "Rows":
-        """Some consecutive rows of these."""
-        ...
-
-    def directions(self) -> "Rows":
-        """These rows divided by their norms; zeros stay zeros."""
-        ...
-
-
 # |x|^2 - 2 x c + |c|^2 has a rounding error of about eps (|x|^2 + |c|^2). A result below 2**-10 of
 # that sum has lost 10 bits or more, and is computed again from the differences.
 _CANCELLED = 2.0**-10
@@ -67,19 +25,47 @@ _PAIRS = 1 << 12
 _SUMMED = 1 << 14
 
 
-def _distances_to_all(rows: Rows, centers: Tensor) -> Tensor:
-    """Expand the squares; where they nearly cancel, use the differences."""
-    norms = rows.squared_norms()[:, None]
-    squares = (rows.scores(centers) + norms).clamp_(min=0)
-    cancelled = squares <= _CANCELLED * (norms + torch.linalg.vecdot(centers, centers))
-    for pairs in torch.split(cancelled.nonzero(), _PAIRS):
-        points, near = pairs.unbind(dim=1)
-        difference = rows.take(points) - centers[near]
-        squares[points, near] = torch.linalg.vecdot(difference, difference)
-    return squares
+@runtime_checkable
+class Rows(Protocol):
+    """m points with d features; centers are given relative to the same origin."""
+
+    def scores(self, centers: Tensor) -> Tensor:
+        """Return |c_j|^2 - 2 x_i c_j, (m, k): squared distances, less |x_i|^2."""
+
+    def squared_norms(self) -> Tensor:
+        """Return |x_i|^2, (m,)."""
+
+    def squared_distances(self, centers: Tensor, labels: Tensor) -> Tensor:
+        """Return |x_i - c_{label i}|^2, (m,)."""
+
+    def sums(self, labels: Tensor, n_clusters: int, weights: Tensor | None) -> Tensor:
+        """Return the sum of w_i x_i over each label, (k, d) in float64."""
+
+    def weighted_sums(self, weights: Tensor) -> Tensor:
+        """Return the sums of w_ij x_i over i for each j, (k, d) in float64."""
+
+    def take(self, indices: Tensor) -> Tensor:
+        """Return some of the rows, dense."""
+
+    def part(self, start: int, stop: int) -> "Rows":
+        """Return some consecutive rows of these."""
+
+    def directions(self) -> "Rows":
+        """Return these rows divided by their norms; zeros stay zeros."""
+
+    def distances_to_all(self, centers: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:
+        """Return |x_i - c_j|^2, (m, k); small ones by differences, so that equal rows have 0."""
+        norms = self.squared_norms()[:, None]
+        squares = (self.scores(centers) + norms).clamp_(min=0)
+        cancelled = squares <= _CANCELLED * (norms + torch.linalg.vecdot(centers, centers))
+        for pairs in torch.split(cancelled.nonzero(), _PAIRS):
+            points, near = pairs.unbind(dim=1)
+            difference = self.take(points) - centers[near]
+            squares[points, near] = torch.linalg.vecdot(difference, difference)
+        return squares
 
 
-class DenseRows:
+class DenseRows(Rows):
     """Rows of a tensor, relative to an origin."""
 
     def __init__(self, points: Float[Tensor, "m d"], origin: Float[Tensor, " d"] | None) -> None:
@@ -97,9 +83,6 @@ class DenseRows:
     ) -> Float[Tensor, " m"]:
         difference = self.points - centers[labels]
         return torch.linalg.vecdot(difference, difference)
-
-    def distances_to_all(self, centers: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:
-        return _distances_to_all(self, centers)
 
     def sums(
         self, labels: Int[Tensor, " m"], n_clusters: int, weights: Tensor | None
@@ -133,7 +116,7 @@ class DenseRows:
         return DenseRows(scaled / torch.where(norms > 0, norms, 1), None)
 
 
-class SparseRows:
+class SparseRows(Rows):
     """Rows of a CSR matrix, on the CPU; the origin is zero, as centering would fill them."""
 
     def __init__(self, matrix: sparse.csr_matrix | sparse.csr_array) -> None:
@@ -150,15 +133,13 @@ class SparseRows:
     def squared_distances(
         self, centers: Float[Tensor, "k d"], labels: Int[Tensor, " m"]
     ) -> Float[Tensor, " m"]:
+        # Each entry times that of its row's own center: products with all centers would be (m, k).
         own = np.repeat(labels.numpy(), np.diff(self.matrix.indptr))
         entries = self.matrix.data * centers.numpy()[own, self.matrix.indices]
         lines = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
         products = np.bincount(lines, weights=entries, minlength=self.matrix.shape[0])
         squares = torch.linalg.vecdot(centers, centers)[labels] + self.squared_norms()
         return (squares - 2 * torch.from_numpy(products).to(squares.dtype)).clamp(min=0)
-
-    def distances_to_all(self, centers: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:
-        return _distances_to_all(self, centers)
 
     def sums(
         self, labels: Int[Tensor, " m"], n_clusters: int, weights: Tensor | None

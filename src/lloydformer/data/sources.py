@@ -1,6 +1,7 @@
 """`lf.data.open`: any source of points as re-readable blocks."""
 
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +12,11 @@ import numpy as np
 from lloydformer.data.array_api import tensor_from_numpy
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.column_statistics import Scale, fit_scaling
-from lloydformer.data.columns import choose_columns
 from lloydformer.data.conversion import (
     ROWS,
     Conversion,
     MissingValues,
+    choose_columns,
     fill_missing,
     find_fills,
     refuse_unknown_words,
@@ -30,7 +31,6 @@ from lloydformer.data.paths import (
     SHEETS,
     STANDARD_INPUT,
     check_path,
-    default_separator,
     file_kind,
     resolve_path,
 )
@@ -245,7 +245,7 @@ def open_file(path: Path, options: TableOptions) -> Table:
         return ArrayTable(str(path), read(path), options)
     if kind in SHEETS:
         return open_sheet(path, options)
-    return open_csv(TextFile.at(path), options, default_separator(kind))
+    return open_csv(TextFile.at(path), options, kind)
 
 
 class FolderTable(Table):
@@ -317,9 +317,7 @@ def convert(table: Table, conversion: Conversion | None = None) -> OpenedTable:
         if policy == "median":
             refuse_unknown_words(table, conversion)
     points, missing = _read_points(table, conversion, drop=policy == "drop")
-    missing.refuse_infinite(table)
-    if policy == "error":
-        missing.refuse(table, known)
+    missing.refuse(table, known)
     if len(points) == 0 and missing.first is None:
         raise ValueError(f"{table.name}: found no rows; points are rows of numbers")
     if len(points) == 0:
@@ -351,8 +349,7 @@ def _read_points(
     whole = table.whole(numbers) if isinstance(table, ArrayTable) else None
     missing = MissingValues(conversion, drop)
     if whole is not None:  # an array without missing values stays where it is
-        for _ in missing.filter(whole[i : i + ROWS] for i in range(0, len(whole), ROWS)):
-            pass
+        deque(missing.filter(whole[i : i + ROWS] for i in range(0, len(whole), ROWS)), maxlen=0)
         if not drop or missing.first is None:
             return whole, missing
         missing = MissingValues(conversion, drop)

@@ -103,6 +103,7 @@ class SparseOnGpu(SparseBlocks):
     @staticmethod
     def bytes_for(matrix: sparse.csr_matrix | sparse.csr_array, leaf: int) -> int:
         """Return the bytes on the GPU: the copy, and a dense block in both precisions."""
+        # Columns and starts of rows are int64 there, as torch indexes with it.
         copied = matrix.nnz * (8 + matrix.dtype.itemsize) + 8 * matrix.shape[0]
         block = min(leaf, matrix.shape[0]) * matrix.shape[1]
         return int(copied + block * (8 + matrix.dtype.itemsize))

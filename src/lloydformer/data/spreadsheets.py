@@ -1,12 +1,15 @@
-"""Excel workbooks, read with openpyxl."""
+"""Excel workbooks, read with openpyxl.
 
-from collections.abc import Iterator
+openpyxl is pure Python; python-calamine is a compiled package. A sheet is read into memory, and its
+cells become the texts that a CSV file would have, so that both are read by the same rules.
+"""
+
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-from lloydformer.data.csv_format import Record, TableHeader, detect_decimal, read_header
+from lloydformer.data.csv_format import Record, detect_decimal, read_header
 from lloydformer.data.csv_table import RecordTable
 from lloydformer.data.table_options import TableOptions
 
@@ -14,25 +17,7 @@ from lloydformer.data.table_options import TableOptions
 _SAMPLE = 201
 
 
-class SheetTable(RecordTable):
-    """A sheet of a workbook, in memory; lines are rows of the sheet."""
-
-    def __init__(
-        self,
-        name: str,
-        records: list[Record],
-        header: TableHeader,
-        decimal: str,
-        options: TableOptions,
-    ) -> None:
-        super().__init__(name, header, decimal, options)
-        self._records = records
-
-    def records(self) -> Iterator[Record]:
-        return iter(self._records)
-
-
-def open_sheet(path: Path, options: TableOptions) -> SheetTable:
+def open_sheet(path: Path, options: TableOptions) -> RecordTable:
     """Open a workbook: its first sheet, or the one of the options."""
     try:
         import openpyxl
@@ -55,9 +40,17 @@ def open_sheet(path: Path, options: TableOptions) -> SheetTable:
                 f"{path}: {options.spell('sheet')}: found {title!r}; there are {', '.join(titles)}"
             )
         sheet = book.worksheets[0] if title is None else book[title]
-        records = _read_records(sheet)
+        rows = [
+            (line, [_cell_text(value) for value in row])
+            for line, row in enumerate(sheet.iter_rows(values_only=True), start=1)
+        ]
     finally:
         book.close()
+    # Formatted cells without a value make rows longer, and some writers end a row at its last
+    # value: all rows get the width of the widest one.
+    rows = [(line, row) for line, row in rows if any(row)]
+    width = max((max(i + 1 for i, text in enumerate(row) if text) for _, row in rows), default=0)
+    records: list[Record] = [(line, line, (row + [""] * width)[:width]) for line, row in rows]
     if not records:
         raise ValueError(
             f"{path}: found no rows in sheet {sheet.title!r}; points are rows of numbers"
@@ -65,30 +58,17 @@ def open_sheet(path: Path, options: TableOptions) -> SheetTable:
     below = [fields for _, _, fields in records[1:_SAMPLE]]
     decimal = options.decimal or detect_decimal(str(path), below, "", options)
     header = read_header(str(path), iter(records), decimal, options)
-    table = SheetTable(str(path), records, header, decimal, options)
+    table = RecordTable(str(path), header, decimal, options, lambda: iter(records))
     if title is None and len(titles) > 1:
         more = f"{options.spell('sheet')} chooses another"
         table.notes = [f"{path}: sheet {sheet.title!r} was read; {more}"]
     return table
 
 
-def _read_records(sheet: Any) -> list[Record]:
-    """Return rows that are not blank, all as wide as the widest."""
-    rows = [
-        (line, [_cell_text(value) for value in row])
-        for line, row in enumerate(sheet.iter_rows(values_only=True), start=1)
-    ]
-    rows = [(line, row) for line, row in rows if any(row)]
-    width = max((max(i + 1 for i, text in enumerate(row) if text) for _, row in rows), default=0)
-    return [(line, line, (row + [""] * width)[:width]) for line, row in rows]
-
-
 def _cell_text(value: Any) -> str:
     """Return a cell as a CSV file has it; numbers keep all digits."""
-    if value is None:
-        return ""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, datetime | date | time):
         return value.isoformat()
-    return str(value).strip()
+    return "" if value is None else str(value).strip()

@@ -52,23 +52,27 @@ class ColumnSurvey:
     words: set[str] = field(default_factory=set)
 
     @property
-    def numeric(self) -> bool:
+    def is_numeric(self) -> bool:
         return self.n_words == 0 and self.numbers > 0
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """True if all values are missing."""
         return self.n_words == self.numbers == 0
 
     @property
-    def mostly_numbers(self) -> bool:
+    def is_mostly_numbers(self) -> bool:
         return self.numbers >= self.n_words > 0
 
     @property
-    def categorical(self) -> bool:
-        """True for few words that appear repeatedly, and are no numbers in another notation."""
+    def is_categorical(self) -> bool:
+        """True for few words that appear repeatedly, and are no numbers in another notation.
+
+        A few words among more numbers are slips.
+        """
         few = len(self.words) < min(_DISTINCT, max(2, self.n_words))
-        return few and not any(word[:1].isdigit() for word in self.words)
+        are_numbers = self.is_mostly_numbers or any(word[:1].isdigit() for word in self.words)
+        return few and not are_numbers
 
     @property
     def marks_between_thousands(self) -> str:
@@ -84,7 +88,7 @@ class ColumnSurvey:
 
     def explain(self) -> str:
         """Return why the column is not numeric, unless most of its values are words."""
-        if self.empty:
+        if self.is_empty:
             return " (empty)"
         if marks := self.marks_between_thousands:
             return f" (remove the {marks} between thousands, as in {self.word!r})"
@@ -185,8 +189,8 @@ class Table:
         bad = [i for i in wanted if found[i].n_words]
         if not bad:
             return
-        good = [self.label(i) for i in wanted if found[i].numeric]
-        few = [self.label(i) for i in bad if found[i].categorical and not found[i].mostly_numbers]
+        good = [self.label(i) for i in wanted if found[i].is_numeric]
+        few = [self.label(i) for i in bad if found[i].is_categorical]
         names, first, spell = [self.label(i) for i in bad], found[bad[0]], self.options.spell
         choice = spell("columns", tuple(good)) if len(good) <= 12 else spell("exclude")
         comma = ""
@@ -195,7 +199,7 @@ class Table:
                 f"; if {first.word} is {first.word.replace(',', '.')}, pass {spell('decimal', ',')}"
                 f"; if it is {first.word.replace(',', '')}, remove the commas"
             )
-        if all(found[i].mostly_numbers for i in bad):  # slips among numbers
+        if all(found[i].is_mostly_numbers for i in bad):  # slips among numbers
             others = f" ({', '.join(names[1:])} too)" if len(bad) > 1 else ""
             choice = f": {choice}" if self.options.shell and good else ""
             raise ValueError(

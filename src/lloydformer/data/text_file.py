@@ -12,7 +12,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,8 @@ _OTHER_KINDS = {
     b"PK\3\4": "a workbook or .npz",
     b"\xd0\xcf\x11\xe0": "a workbook of old Excel",
 }
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
-# Bytes of a copy up to which it is in memory; larger ones are mapped from a scratch file.
+# Bytes of a copy up to which it is in memory; larger ones are mapped from a scratch file. Less than
+# for arrays (256 MB), as the array is filled while its text is held.
 _IN_MEMORY = 1 << 26
 
 
@@ -101,8 +101,7 @@ class TextFile:
         """True if the bytes are not compressed."""
         if self._plain is None:
             with self._open_raw() as raw:
-                magics = (*_OPENERS, *_OTHER_KINDS)
-                self._plain = not raw.peek(8).startswith(magics)
+                self._plain = not raw.peek(8).startswith((*_OPENERS, *_OTHER_KINDS))
         return self._plain
 
     @contextmanager
@@ -111,25 +110,21 @@ class TextFile:
         plain = self.is_plain
         try:
             with self._open_raw() as raw:
-                if plain:
-                    yield raw
-                    return
-                begin = raw.peek(8)
+                begin = b"" if plain else raw.peek(8)
                 for magic, kind in _OTHER_KINDS.items():
                     if begin.startswith(magic):
                         raise ValueError(
                             f"{self.name}: found {kind} where a text was expected; pass it as a "
                             "file with the ending of its kind"
                         )
-                opener = next(o for magic, o in _OPENERS.items() if begin.startswith(magic))
-                with opener(raw) as file:
+                openers = (o for magic, o in _OPENERS.items() if begin.startswith(magic))
+                with next(openers, nullcontext)(raw) as file:
                     yield file
-        except _DAMAGED as error:
+        except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+            # Decompressors raise OSError without a number; the system's errors have one.
+            if getattr(error, "errno", None) is not None:
+                raise
             raise ValueError(f"{self.name}: is damaged ({error}); compress it again") from None
-        except OSError as error:
-            if error.errno is None:  # of a decompressor; the system's errors have a number
-                raise ValueError(f"{self.name}: is damaged ({error}); compress it again") from None
-            raise
 
     def read_begin(self, size: int) -> bytes:
         """Read the first bytes."""

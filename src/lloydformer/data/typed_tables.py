@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,34 +14,20 @@ from lloydformer.data.table_options import TableOptions
 
 # Rows of a column of words that are looked at to describe it in messages.
 _FIRST = 1000
-# Rows of a batch; bounds temporary memory.
+# Rows of a batch; bounds temporary memory, also if there are few columns.
 _ROWS = 1 << 16
 # Numbers of a Parquet file that are read at a time: 32 MB in float64, however many columns.
 _NUMBERS = 1 << 22
 
-# Types of columns by their indices.
-Types = Mapping[int, str]
-NO_TYPES: Types = {}
 # Takes names of columns, and returns batches of rows.
 ColumnReader = Callable[[list[str]], Iterable[Any]]
 
 
 class TypedTable(Table):
-    """A table whose columns are numeric or not by their types, without a look at the values.
+    """A table whose columns are numeric or not by their types, without a look at the values."""
 
-    `others`: the types of the columns that are not numeric, by their indices.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        names: Names,
-        width: int,
-        options: TableOptions,
-        others: Types | None = None,
-    ) -> None:
-        super().__init__(name, names, width, options)
-        self.others = others or {}
+    # The types of the columns that are not numeric, by their indices.
+    others: Mapping[int, str] = MappingProxyType({})
 
     def survey(self, n_rows: int | None = None) -> list[ColumnSurvey]:
         """Count by types; the words are those of the first rows, or the type."""
@@ -96,10 +83,10 @@ class FrameTable(TypedTable):
 
     def __init__(self, frame: Any, options: TableOptions) -> None:
         named = all(isinstance(name, str) for name in frame.columns)
-        others = {i: str(t) for i, t in enumerate(frame.dtypes) if t.kind not in "iubf"}
         names = tuple(frame.columns) if named else None
-        super().__init__("source", names, frame.shape[1], options, others)
+        super().__init__("source", names, frame.shape[1], options)
         self.frame = frame
+        self.others = {i: str(t) for i, t in enumerate(frame.dtypes) if t.kind not in "iubf"}
 
     def first_values(self, column: int) -> Iterable[Any]:
         return self.frame.iloc[:_FIRST, column]
@@ -120,9 +107,9 @@ class ArrowTable(TypedTable):
     def __init__(self, name: str, schema: Any, read: ColumnReader, options: TableOptions) -> None:
         types = import_pyarrow().types
         tests = (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal)
+        super().__init__(name, schema.names, len(schema.types), options)
         kinds = enumerate(schema.types)
-        others = {i: str(kind) for i, kind in kinds if not any(test(kind) for test in tests)}
-        super().__init__(name, schema.names, len(schema.types), options, others)
+        self.others = {i: str(kind) for i, kind in kinds if not any(test(kind) for test in tests)}
         self.schema, self.read = schema, read
         self._columns = schema.names  # pyarrow makes a new list at each access
 
@@ -170,11 +157,10 @@ def stack_columns(columns: list[Any], n_rows: int) -> np.ndarray:
     """Return columns as an array of rows: float32 if every column is, else float64."""
     arrow, arrays = import_pyarrow(), []
     for column in columns:
-        if arrow.types.is_boolean(column.type):
-            column = column.cast(arrow.uint8())
-        if column.null_count or arrow.types.is_decimal(column.type):
-            small = column.type == arrow.float32()
-            column = column.cast(arrow.float32() if small else arrow.float64())
+        # As NumPy arrays these would hold Python objects; other types become floats by themselves
+        # where a value is missing.
+        if arrow.types.is_boolean(column.type) or arrow.types.is_decimal(column.type):
+            column = column.cast(arrow.float64())
         arrays.append(column.to_numpy(zero_copy_only=False))
     if not arrays:
         return np.empty((n_rows, 0))

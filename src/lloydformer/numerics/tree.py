@@ -44,7 +44,7 @@ def merge_tree(merge: Callable[[S, S], S], leaves: Iterable[S]) -> S:
 
 
 def tree_levels(masses: Float[Tensor, " n"]) -> list[Tensor]:
-    """The sums of all nodes, level by level: the leaves first, the root last."""
+    """Return the sums of all nodes, level by level: the leaves first, the root last."""
     levels = [masses]
     while len(levels[-1]) > 1:
         below = levels[-1]
@@ -86,7 +86,7 @@ def find_leaves(
 
 
 def find_rows(masses: Float[Tensor, " n"], targets: Float[Tensor, " t"]) -> Int[Tensor, " t"]:
-    """The first places where the running sum of masses exceeds each target.
+    """Return the first places where the running sum of masses exceeds each target.
 
     Targets that rounding has moved beyond the total give the last place with mass.
     """

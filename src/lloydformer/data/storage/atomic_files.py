@@ -80,7 +80,9 @@ def remove_stale(path: Path) -> None:
         for other in path.parent.iterdir():
             if not is_temporary_name(other.name, path.name):
                 continue
-            with suppress(OSError), _open_descriptor(other) as descriptor:
+            with suppress(OSError), ExitStack() as opened:
+                descriptor = os.open(other, os.O_RDONLY)
+                opened.callback(os.close, descriptor)
                 if not lock_descriptor(descriptor, blocking=False):
                     continue  # its process is alive
                 if other.is_dir() and not other.is_symlink():
@@ -110,39 +112,27 @@ def lock_folder(folder: Path, *, create: bool = False) -> Iterator[None]:
 
     `create`: make the folder if it does not exist.
     """
-    with ExitStack() as held:
-        # Another process may replace the folder during the wait: then wait for the new one.
-        while not _lock_present_folder(folder, create, held):
-            held.close()
-        yield
-
-
-def _lock_present_folder(folder: Path, create: bool, held: ExitStack) -> bool:
-    """Lock the folder that is there now; return False if it is another one after the wait."""
     from filelock import lock_descriptor
 
-    if create:
-        folder.mkdir(parents=True, exist_ok=True)
-    try:
-        descriptor = held.enter_context(_open_descriptor(folder))
-        with suppress(OSError):  # a file system without locks
-            lock_descriptor(descriptor, poll_interval=_POLL)
-        return os.path.samestat(os.fstat(descriptor), folder.stat())
-    except FileNotFoundError:
-        if not create:
-            raise
-        return False
-    except PermissionError:  # a folder that may not be listed, or any folder on Windows
-        return True
-
-
-@contextmanager
-def _open_descriptor(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    with ExitStack() as held:
+        while True:
+            if create:
+                folder.mkdir(parents=True, exist_ok=True)
+            try:
+                descriptor = os.open(folder, os.O_RDONLY)
+                held.callback(os.close, descriptor)
+                with suppress(OSError):  # a file system without locks
+                    lock_descriptor(descriptor, poll_interval=_POLL)
+                # Another process may replace the folder during the wait: then wait for the new one.
+                if os.path.samestat(os.fstat(descriptor), folder.stat()):
+                    break
+            except FileNotFoundError:
+                if not create:
+                    raise
+            except PermissionError:  # a folder that may not be listed, or any folder on Windows
+                break
+            held.close()
+        yield
 
 
 def check_writable(path: Path) -> None:

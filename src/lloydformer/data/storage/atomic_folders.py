@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +59,14 @@ def atomic_folder(folder: Path, patterns: Sequence[str], *, force: bool = False)
         os.access(parent, os.W_OK) and parent.stat().st_dev == folder.stat().st_dev
     )
     neighbour = (folder if inside else parent) / folder.name
-    temporary, descriptor = _new_folder(neighbour)
+    while True:
+        temporary = temporary_path(neighbour)
+        temporary.mkdir()
+        with suppress(FileNotFoundError):  # removed as stale before it was claimed
+            descriptor = os.open(temporary, os.O_RDONLY)  # holds the lock until the end
+            if claim(descriptor):
+                break
+            os.close(descriptor)
     try:
         yield temporary
         for path in temporary.rglob("*"):
@@ -81,18 +87,6 @@ def atomic_folder(folder: Path, patterns: Sequence[str], *, force: bool = False)
         remove_stale(place)
 
 
-def _new_folder(path: Path) -> tuple[Path, int]:
-    """Return a temporary folder for `path`, and the descriptor that holds its lock."""
-    while True:
-        temporary = temporary_path(path)
-        temporary.mkdir()
-        with suppress(FileNotFoundError):  # removed as stale before it was claimed
-            descriptor = os.open(temporary, os.O_RDONLY)
-            if claim(descriptor):
-                return temporary, descriptor
-            os.close(descriptor)
-
-
 def _replace_folder(temporary: Path, folder: Path, patterns: Sequence[str], force: bool) -> None:
     """Make the temporary folder, or its files, the content of `folder`."""
     if not folder.exists():
@@ -104,8 +98,17 @@ def _replace_folder(temporary: Path, folder: Path, patterns: Sequence[str], forc
         raise ValueError(
             f"{min(present)} exists; pass --force to replace it, or --output for another folder"
         )
-    if not _exchange_folders(temporary, folder, patterns):
-        _replace_files(temporary, folder, patterns)
+    if _exchange_folders(temporary, folder, patterns):
+        return
+    # One by one: JSON files after what they refer to, and the file that completes a run last.
+    files = [path.relative_to(temporary) for path in _matching_files(temporary, patterns)]
+    last = Path(patterns[-1])
+    (folder / last).unlink(missing_ok=True)
+    for file in sorted(files, key=lambda file: (file == last, file.suffix == ".json")):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (temporary / file).replace(folder / file)
+    for old in _matching_files(folder, patterns) - {folder / file for file in files}:
+        old.unlink(missing_ok=True)
 
 
 def _exchange_folders(temporary: Path, folder: Path, patterns: Sequence[str]) -> bool:
@@ -126,18 +129,6 @@ def _exchange_folders(temporary: Path, folder: Path, patterns: Sequence[str]) ->
         if not os.path.lexists(folder / other):  # it came after the links were made
             (temporary / other).rename(folder / other)
     return True
-
-
-def _replace_files(temporary: Path, folder: Path, patterns: Sequence[str]) -> None:
-    """Replace the files one by one: the last one last, JSON files after what they refer to."""
-    files = [path.relative_to(temporary) for path in _matching_files(temporary, patterns)]
-    last = Path(patterns[-1])
-    (folder / last).unlink(missing_ok=True)
-    for file in sorted(files, key=lambda file: (file == last, file.suffix == ".json")):
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        (temporary / file).replace(folder / file)
-    for old in _matching_files(folder, patterns) - {folder / file for file in files}:
-        old.unlink(missing_ok=True)
 
 
 def _matching_files(folder: Path, patterns: Sequence[str]) -> set[Path]:
@@ -164,21 +155,12 @@ def _other_files(folder: Path, patterns: Sequence[str], name: str) -> list[Path]
 
 def exchange(one: Path, other: Path) -> bool:
     """Exchange two paths atomically. Returns False, and does nothing, where that is impossible."""
-    function = _exchange_function()
-    return function is not None and function(os.fsencode(one), os.fsencode(other)) == 0
-
-
-@cache
-def _exchange_function() -> Any:
-    """Return the function of the C library that exchanges two paths; None without one.
-
-    Python has none: `os.rename` replaces its target, and fails for folders that are not empty.
-    """
+    # Called in the C library, as Python has no such function: `os.rename` replaces its target, and
+    # fails for folders that are not empty.
     library: Any = ctypes.CDLL(None) if os.name == "posix" else None
+    first, second, flag = os.fsencode(one), os.fsencode(other), ctypes.c_uint(_EXCHANGE)
     if sys.platform == "linux" and hasattr(library, "renameat2"):
-        return lambda one, other: library.renameat2(
-            _CURRENT_FOLDER, one, _CURRENT_FOLDER, other, ctypes.c_uint(_EXCHANGE)
-        )
+        return library.renameat2(_CURRENT_FOLDER, first, _CURRENT_FOLDER, second, flag) == 0
     if sys.platform == "darwin" and hasattr(library, "renamex_np"):
-        return lambda one, other: library.renamex_np(one, other, ctypes.c_uint(_EXCHANGE))
-    return None
+        return library.renamex_np(first, second, flag) == 0
+    return False

@@ -63,7 +63,7 @@ def _is_deep(value: Any) -> bool:
 
 
 def tensor_limit() -> int:
-    """Bytes of the largest file of tensors: half of the machine's memory, as they are copied."""
+    """Return the bytes of the largest file of tensors: half of the memory, as they are copied."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, ValueError, OSError):  # not a POSIX system

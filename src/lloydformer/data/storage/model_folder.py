@@ -70,7 +70,13 @@ def write_folder(folder: Path, config: Config, tensors: Arrays, *, force: bool) 
             "save a model with fewer or shorter names"
         )
     with _lock_new_folder(folder):
-        _check_target(folder, force)
+        if (folder / CONFIG).exists():
+            if not force:
+                raise ValueError(f"{folder}: holds a model already; pass force=True to replace it")
+            try:  # a config.json of another program is not ours to replace
+                _read_own_json(folder / CONFIG)
+            except ValueError as error:
+                raise ValueError(f"{error}; choose another folder, or remove that file") from None
         try:
             with atomic_write(folder / name) as file:
                 file.write(data)
@@ -98,19 +104,6 @@ def _lock_new_folder(folder: Path) -> Iterator[None]:
             if new:
                 folder.rmdir()
         raise
-
-
-def _check_target(folder: Path, force: bool) -> None:
-    """Raise `ValueError` unless the folder is without a model, or has one that may be replaced."""
-    path = folder / CONFIG
-    if not path.exists():
-        return
-    if not force:
-        raise ValueError(f"{folder}: holds a model already; pass force=True to replace it")
-    try:
-        _read_own_json(path)
-    except ValueError as error:
-        raise ValueError(f"{error}; choose another folder, or remove that file") from None
 
 
 def read_folder(folder: Path) -> tuple[Config, Arrays]:

@@ -42,14 +42,14 @@ class _Unpickler(pickle.Unpickler):
             return getattr(importlib.import_module(module), name)
         if module.startswith("lloydformer."):
             found = getattr(importlib.import_module(module), name, None)
-            if is_value_class(found) and found.__module__ == module:
+            # Dataclasses and named tuples only hold values. One that a module has imported from
+            # elsewhere does not count.
+            holds_values = isinstance(found, type) and (
+                is_dataclass(found) or hasattr(found, "_fields")
+            )
+            if holds_values and found.__module__ == module:
                 return found
         raise pickle.UnpicklingError(f"it holds {module}.{name}, which is no data")
-
-
-def is_value_class(found: Any) -> bool:
-    """Return True for a class that only holds values: a dataclass or a named tuple."""
-    return isinstance(found, type) and (is_dataclass(found) or hasattr(found, "_fields"))
 
 
 def tensor_of(array: np.ndarray) -> Tensor:

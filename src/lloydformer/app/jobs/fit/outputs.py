@@ -191,7 +191,7 @@ class ModelColumns:
 
 def write_columns(folder: Path, table: OpenedTable, missing: str) -> None:
     """Write columns.json beside a model, unless the names of the columns say everything."""
-    if not table.conversion.plain or missing != "error":
+    if not table.conversion.is_plain or missing != "error":
         content = {"format": _FORMAT, "missing": missing, **table.conversion.to_json()}
         write_json(folder / COLUMNS, content)
 
