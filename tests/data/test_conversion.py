@@ -100,6 +100,12 @@ def test_words_among_numbers_are_refused_in_the_words_of_python(tmp_path):
     assert lf.data.open(tmp_path / "p.csv", exclude=["b"]).points.tolist() == [[1], [2], [3]]
 
 
+def test_a_column_that_is_coded_twice_is_refused(tmp_path):
+    (tmp_path / "p.csv").write_text("a,b\n1,x\n2,y\n")
+    with pytest.raises(ValueError, match=r"p\.csv: column b appears twice"):
+        lf.data.open(tmp_path / "p.csv", one_hot=["b", "b"])
+
+
 def test_a_word_after_many_numbers_makes_a_column_of_words(tmp_path, monkeypatch):
     rows = "\n".join(f"{i},{i if i < 4000 else 'x'}" for i in range(5000))
     (tmp_path / "p.csv").write_text(f"a,b\n{rows}\n")

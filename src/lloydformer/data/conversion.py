@@ -177,6 +177,7 @@ def choose_columns(table: Table) -> tuple[Conversion, list[str]]:
     """
     wanted, notes = _wanted_columns(table)
     coded = table.find(table.options.one_hot)
+    table.refuse_duplicates(coded)
     if table.options.numeric_only:
         survey = table.survey(_SURVEYED)
         likely = [i for i in wanted if survey[i].is_numeric]
