@@ -135,7 +135,13 @@ class Circuit(nn.Module):
         self._patches: list[Patch] = []
         if trainable:
             for layer in cast(list[AnyLayer], list(self.layers)):
-                _make_trainable(layer if layer.numbers is None else layer.numbers)
+                part: nn.Module = layer if layer.numbers is None else layer.numbers
+                # in torch's default dtype, as weights of other modules: buffers are float64
+                for module in part.modules():
+                    for name, buffer in list(module.named_buffers(recurse=False)):
+                        delattr(module, name)
+                        weight = nn.Parameter(buffer.to(torch.get_default_dtype()))
+                        module.register_parameter(name, weight)
             warn_without_gradient(self)
 
     def forward(
@@ -347,14 +353,6 @@ class Circuit(nn.Module):
         'n_features=2, n_clusters=3, dim=5'
         """
         return f"n_features={self.n_features}, n_clusters={self.n_clusters}, dim={self.space.dim}"
-
-
-def _make_trainable(part: nn.Module) -> None:
-    """Replace buffers by parameters, in torch's default dtype."""
-    for module in part.modules():
-        for name, buffer in list(module.named_buffers(recurse=False)):
-            delattr(module, name)
-            module.register_parameter(name, nn.Parameter(buffer.to(torch.get_default_dtype())))
 
 
 def _outside(layer: AnyLayer, origin: Tensor, recorded: dict[str, Tensor], seed: Seed) -> Outside:
