@@ -29,7 +29,7 @@ _KINDS: tuple[type[Any], ...] = (
         kind
         for module in (dense, hard, sparse, straight_through)
         for kind in vars(module).values()
-        if is_dataclass(kind) and kind.__module__ == module.__name__
+        if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
     ),
 )
 # Parts that can be serialised, by class name. A user's own part is code and cannot be.
