@@ -13,7 +13,7 @@ from lloydformer.learning.symmetric.invariants import (
     INVARIANTS,
     TEMPERATURES,
     NumberLayout,
-    invariants,
+    invariants_of_points,
     two_nearest,
 )
 from lloydformer.learning.symmetric.layer import Frame
@@ -75,8 +75,8 @@ class LearnedModulator(SymmetricModulator):
 
     def numbers(self, points: Tensor, centers: Tensor, time: float) -> Numbers:
         batch = points.shape[:-2]
-        flat = (rows.reshape(-1, *rows.shape[-2:]) for rows in (points, centers))
-        z, closeness = measure_invariants(*flat, time)
+        x, c = (rows.reshape(-1, *rows.shape[-2:]) for rows in (points, centers))
+        z, closeness = measure_invariants(x, c, time)
         z = self.invariants(z.reshape(*batch, *z.shape[1:]))
         z = z.reshape(-1, 1, *z.shape[-2:])  # (b, 1, k, f)
         numbers = self.layout.evaluate(self.weights.to(points).unsqueeze(0), z)
@@ -97,4 +97,4 @@ def measure_invariants(
     x, c = frame.inside(points), frame.inside(centers)
     near = two_nearest(squared_distances(c, x).unsqueeze(1))
     unit = (near.first.mean(dim=-1, keepdim=True) + FLOOR) * frame.unit.square()
-    return invariants(near, x, time)[:, 0], 1 / unit
+    return invariants_of_points(near, x, time)[:, 0], 1 / unit

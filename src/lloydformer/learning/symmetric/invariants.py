@@ -100,7 +100,7 @@ def two_nearest(squares: Float[Tensor, "b r k n"]) -> NearestCenters:
     return NearestCenters(first, second, own.to(squares.dtype))
 
 
-def invariants(
+def invariants_of_points(
     near: NearestCenters, points: Float[Tensor, "b n d"], time: float
 ) -> Float[Tensor, "b r k f"]:
     """Return the invariants of a state, in the order of `INVARIANTS`, without a gradient."""
@@ -114,10 +114,10 @@ def invariants(
         tail=points.square().sum(dim=-1).square().mean(dim=-1).log(),
     )
     # over many steps the gradient through the invariants would be a long product
-    return invariants_of(inputs, time).detach()
+    return invariants_of_means(inputs, time).detach()
 
 
-def invariants_of(inputs: InvariantInputs, time: float) -> Float[Tensor, "b r k f"]:
+def invariants_of_means(inputs: InvariantInputs, time: float) -> Float[Tensor, "b r k f"]:
     """Return the invariants from means over the points, which a fold computes."""
     k = inputs.members.shape[2]
     cost = inputs.nearest + FLOOR

@@ -11,7 +11,7 @@ from lloydformer.circuits.symmetric import NEAR
 from lloydformer.learning.symmetric.invariants import (
     INVARIANTS,
     NumberLayout,
-    invariants,
+    invariants_of_points,
     two_nearest,
 )
 from lloydformer.numerics.clusters import squared_distances
@@ -76,7 +76,7 @@ class SymmetricLayer:
         theta = weights.view(len(weights), self.numbers.count, len(INVARIANTS))
         squares = self._squared_distances(points, centers)  # (b, r, k, n)
         near = two_nearest(squares)
-        at = self.numbers.evaluate(theta, invariants(near, points, time))
+        at = self.numbers.evaluate(theta, invariants_of_points(near, points, time))
         # Distances in units of their mean: temperatures fall as the centers improve.
         unit = near.first.mean(dim=-1)[..., None, None] + FLOOR  # (b, r, 1, 1)
         served = (torch.stack([near.first, near.second], dim=2) / unit + NEAR).log()
