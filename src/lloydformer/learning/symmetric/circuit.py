@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lloydformer.circuits.heads import Numbers
-from lloydformer.circuits.subspaces import NEAREST, SECOND, Space, Subspace
-from lloydformer.circuits.symmetric import SymmetricModulator, kinds
+from lloydformer.circuits.subspaces import Space
+from lloydformer.circuits.symmetric import WRITTEN, SymmetricModulator, count_numbers
 from lloydformer.learning.symmetric.invariants import (
     INVARIANTS,
     TEMPERATURES,
@@ -32,6 +32,7 @@ class LearnedModulation:
     weights: tuple[float, ...]
     n_heads: int = 4
     n_apart: int = 2
+    subspaces = WRITTEN
 
     def __post_init__(self) -> None:
         wanted = self.numbers.count * len(INVARIANTS)
@@ -47,11 +48,7 @@ class LearnedModulation:
 
     @property
     def kinds(self) -> dict[str, int]:
-        return kinds(self.n_heads, self.n_apart)
-
-    @property
-    def subspaces(self) -> frozenset[Subspace]:
-        return frozenset({NEAREST, SECOND})
+        return count_numbers(self.n_heads, self.n_apart)
 
     def build(self, space: Space) -> "LearnedModulator":
         return LearnedModulator(self, space)

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.circuits.symmetric import kinds
+from lloydformer.circuits.symmetric import count_numbers
 from lloydformer.plans.symmetric import FLOOR
 
 # The invariants and the range of each; the last two are properties of a single center.
@@ -156,7 +156,7 @@ class NumberLayout:
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Number of numbers of each kind, in order."""
-        sizes = kinds(self.n_heads, self.n_apart)
+        sizes = count_numbers(self.n_heads, self.n_apart)
         # the layer computes these two itself, and nothing is learned for them
         return {kind: n for kind, n in sizes.items() if kind not in ("closeness", "kept")}
 
