@@ -211,7 +211,14 @@ class Circuit(nn.Module):
                 x, c = layer(x, c, LayerContext(draw, time))
                 history.append(self.space.read(c, POSITION) + origin)
                 outside.append(_outside(layer, origin, recorder.take_outside(), seed))
-        _warn_if_not_finite(history)
+        lost = (t for t, now in enumerate(history) if not torch.isfinite(now).all())
+        if (first := next(lost, None)) is not None:
+            warnings.warn(
+                f"layer {first - 1}: a center is not a number. Its weights are all zero (0/0): "
+                "linear attention on a cluster without weight, or a norm of a zero vector",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return Trace(
             points=points,
             centers=torch.stack(history, dim=-3),
@@ -372,15 +379,3 @@ def _outside(layer: AnyLayer, origin: Tensor, recorded: dict[str, Tensor], seed:
         noise=noise,
         **recorded,
     )
-
-
-def _warn_if_not_finite(history: list[Tensor]) -> None:
-    for t, centers in enumerate(history):
-        if not torch.isfinite(centers).all():
-            warnings.warn(
-                f"layer {t - 1}: a center is not a number. Its weights are all zero (0/0): linear "
-                "attention on a cluster without weight, or a norm of a zero vector",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-            return

@@ -29,7 +29,7 @@ from lloydformer.circuits.subspaces import (
     belonging,
     log_belonging,
 )
-from lloydformer.circuits.tokens import Tokens
+from lloydformer.circuits.tokens import DecoderTokens, EncoderTokens, Tokens
 from lloydformer.numerics.clusters import squared_distances
 
 # Added to scaled squared distances before their logarithm is taken, which is then finite for points
@@ -156,11 +156,8 @@ class SymmetricModulator(nn.Module, ABC):
             self.add_module(kind, nn.Identity())
 
     def forward(
-        self,
-        encoder: Float[Tensor, "*b n dim"],
-        decoder: Float[Tensor, "*b k dim"],
-        time: float,
-    ) -> tuple[Float[Tensor, "*b n dim"], Numbers]:
+        self, encoder: EncoderTokens, decoder: DecoderTokens, time: float
+    ) -> tuple[EncoderTokens, Numbers]:
         """Return the encoder tokens with the subspaces it writes, and the numbers.
 
         time: from 0 in the first layer to 1 in the last.

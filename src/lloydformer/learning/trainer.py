@@ -116,10 +116,8 @@ class Trainer:
         """
         regular = self.settings.tasks.of_one_shape and self.layer.capturable
         if self.device.type == "cuda" and regular:
-            before = {name: t.clone() for name, t in self.state.tensors().items()}
-            (self.run_step,) = capture_graphs(self.step)
-            (self.run_evaluation,) = capture_graphs(self.evaluate)
-            self.state.assign(before)
+            (self.run_step,) = capture_graphs(self.state, self.step)
+            (self.run_evaluation,) = capture_graphs(self.state, self.evaluate)
 
     def step(self) -> None:
         """Draw tasks, compute the gradient of the loss, and update the weights."""
@@ -197,11 +195,15 @@ class Trainer:
         return Evaluation(int(self.state.step), self.settings.n_steps, *numbers)
 
 
-def capture_graphs(*functions: Callable[[], None]) -> list[Callable[[], None]]:
+def capture_graphs(
+    state: TrainingState, *functions: Callable[[], None]
+) -> list[Callable[[], None]]:
     """Capture each function as a CUDA graph; return the functions that replay them.
 
     Graphs captured in one call share a memory pool, so no two of them may run at the same time.
+    Functions change nothing that matters but `state`, which is restored.
     """
+    before = {name: tensor.clone() for name, tensor in state.tensors().items()}
     graphs: list[torch.cuda.CUDAGraph] = []
     for function in functions:
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -214,4 +216,5 @@ def capture_graphs(*functions: Callable[[], None]) -> list[Callable[[], None]]:
         graphs.append(torch.cuda.CUDAGraph())
         with torch.cuda.graph(graphs[-1], pool=pool):
             function()
+    state.assign(before)  # the warm-ups have trained
     return [graph.replay for graph in graphs]

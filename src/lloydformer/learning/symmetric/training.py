@@ -219,11 +219,14 @@ def train_symmetric(
     settings = settings or SymmetricSettings()
     device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     trainer = SymmetricTrainer(settings, tuple(runs), device)
-    state, steps = trainer.state, step_functions(trainer)
+    state, shapes = trainer.state, settings.shapes
+    steps: dict[Shape, Callable[[], None]] = {s: partial(trainer.step, s) for s in shapes}
+    if device.type == "cuda":
+        steps = dict(zip(steps, capture_graphs(state, *steps.values()), strict=True))
     began, history = perf_counter(), list[UpdateLosses]()
     for update in range(1, settings.n_updates + 1):
         state.rate.copy_(trainer.rates * settings.rate(update - 1))
-        steps[settings.shapes[(update - 1) % len(settings.shapes)]]()
+        steps[shapes[(update - 1) % len(shapes)]]()
         if update % settings.evaluate_every == 0 or update == settings.n_updates:
             since = (update - 1) % settings.evaluate_every + 1
             history.append(UpdateLosses(update, tuple((state.loss / since).tolist())))
@@ -238,15 +241,3 @@ def train_symmetric(
         tuple(history),
         perf_counter() - began,
     )
-
-
-def step_functions(trainer: SymmetricTrainer) -> dict[Shape, Callable[[], None]]:
-    """Return the step of each shape, as a CUDA graph on CUDA; the state is unchanged."""
-    steps: dict[Shape, Callable[[], None]] = {
-        shape: partial(trainer.step, shape) for shape in trainer.settings.shapes
-    }
-    if trainer.device.type == "cuda":
-        before = {name: t.clone() for name, t in trainer.state.tensors().items()}
-        steps = dict(zip(steps, capture_graphs(*steps.values()), strict=True))
-        trainer.state.assign(before)
-    return steps
