@@ -496,10 +496,8 @@ def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     for slot, head in recipe.heads.items():
         activation = forward_of(head.activation)
         if missing := head.subspaces - has:
-            yield (
-                slot,
-                f"it uses {_names(missing)}, which these tokens do not have; use lifted tokens",
-            )
+            lacks = f"it uses {_names(missing)}, which these tokens do not have"
+            yield slot, f"{lacks}; use lifted tokens"
         if isinstance(activation, Linear) and (
             isinstance(head.score, Euclidean) or AFFINITY in head.key.subspaces
         ):

@@ -188,17 +188,6 @@ class Settings:
         for name, known in choices.items():
             value = getattr(self, name)
             require(value in known, name, value, f"pass one of {', '.join(map(str, known))}")
-        self._check_sizes()
-        has_names = ASSIGNMENT in self.recipe.tokens.subspaces
-        if has_names and not isinstance(self.tasks.n_clusters, int):
-            raise ValueError(
-                "codes: a circuit that names its clusters has a fixed number of them; pass "
-                "n_clusters as one number, or codes=None"
-            )
-        _ = self.layer  # raises ValueError for a recipe that cannot be trained
-        self._check_start(has_names)
-
-    def _check_sizes(self) -> None:
         if self.n_features + self.n_clusters > _WIDEST:
             raise ValueError(
                 f"tasks: found {self.n_features} features and {self.n_clusters} clusters; pass at "
@@ -211,6 +200,14 @@ class Settings:
                     f"{name}: found {getattr(self, name)} tasks of {self.tasks.n_numbers} "
                     "numbers; pass fewer or smaller tasks"
                 )
+        has_names = ASSIGNMENT in self.recipe.tokens.subspaces
+        if has_names and not isinstance(self.tasks.n_clusters, int):
+            raise ValueError(
+                "codes: a circuit that names its clusters has a fixed number of them; pass "
+                "n_clusters as one number, or codes=None"
+            )
+        _ = self.layer  # raises ValueError for a recipe that cannot be trained
+        self._check_start(has_names)
 
     def _check_start(self, has_names: bool) -> None:
         if not 0 <= self.start_noise < math.inf:

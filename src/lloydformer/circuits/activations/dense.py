@@ -107,7 +107,8 @@ class Linear(Activation):
         if context.log_scores is None:
             return scores / total
         logs, eps = context.log_scores, torch.finfo(scores.dtype).eps
-        # Scores that are not the exponentials of their logarithms were patched on the way.
+        # Scores that are not the exponentials of their logarithms were patched on the way. Shares
+        # are at most 1, and soft-max rounds them by a few eps: 16 eps is no rounding.
         patched = ((scores - logs.exp()).abs() > 16 * eps).any(dim=-1).any(dim=-1)
         # With a mean score below sqrt(eps), half of the digits of the weights would be rounding.
         faint = (scores.mean(dim=-1, keepdim=True) < eps**0.5) & ~patched[..., None, None]
