@@ -40,11 +40,6 @@ class TrainingCheckpoint:
     history: tuple[Evaluation, ...]
     together: int
 
-    @property
-    def step(self) -> int:
-        """Number of training steps done."""
-        return int(self.tensors["step"])
-
 
 def save_checkpoint(folder: Path, checkpoint: TrainingCheckpoint) -> None:
     """Replace the checkpoint atomically: a killed process leaves the old one or the new one."""

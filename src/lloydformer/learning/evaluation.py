@@ -196,11 +196,7 @@ def draw_unseen(
 
 @torch.no_grad()
 def compare_on(
-    batch: Batch,
-    layer: FlatLayer,
-    weights: Float[Tensor, "r p"],
-    n_steps: int = 20,
-    seed: int = 0,
+    batch: Batch, layer: FlatLayer, weights: Float[Tensor, "r p"], n_steps: int = 20, seed: int = 0
 ) -> Comparison:
     """Compare on given tasks, from their centers. `seed`: of the points for empty clusters."""
     seeds = _seeds(seed, weights.device)

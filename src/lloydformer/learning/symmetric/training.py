@@ -20,7 +20,7 @@ from lloydformer.learning.random_numbers import stream_keys, uniform
 from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout, two_nearest
 from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
 from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
-from lloydformer.learning.symmetric.varied_tasks import SharedBatch, VariedTasks
+from lloydformer.learning.symmetric.varied_tasks import SharedBatch, draw_varied_tasks
 from lloydformer.learning.trainer import capture_graphs
 from lloydformer.numerics.clusters import means_or
 
@@ -170,7 +170,8 @@ class SymmetricTrainer:
     def step(self, shape: Shape) -> None:
         """Draw tasks of a shape, compute the gradient of the loss, and update the weights."""
         state, earlier = self.state, self.settings.earlier
-        batch = to_frame(VariedTasks(shape.n_features).draw(self.seed, state.step, shape[:3]))
+        tasks = draw_varied_tasks(self.seed, state.step, shape[:3], shape.n_features)
+        batch = to_frame(tasks)
         keys = stream_keys(self.seed, "starts", state.step)
         u = uniform(keys, shape.n_tasks, _STARTS, shape.n_points)[0]
         # the weight of each task for each run; they sum to 1 over the tasks
