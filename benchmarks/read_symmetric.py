@@ -16,7 +16,7 @@ from provenance import provenance, save
 from torch import Tensor
 
 import lloydformer as lf
-from lloydformer.learning.symmetric.circuit import InvariantState
+from lloydformer.learning.symmetric.circuit import measure_invariants
 from lloydformer.learning.symmetric.invariants import INVARIANTS, RANGES
 from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
 from lloydformer.learning.symmetric.model import SymmetricModel, load_symmetric
@@ -188,7 +188,7 @@ def along(model: SymmetricModel, problems: Problems) -> list[dict[str, Any]]:
     theta, layer = model.theta, SymmetricLayer(model.numbers)
     rows = []
     for time in times(N_STEPS):
-        z = InvariantState.of(points, now[:, 0], time).invariants
+        z, _ = measure_invariants(points, now[:, 0], time)
         rows.append(_read(model, theta, z.unsqueeze(1)))
         now = layer(theta.reshape(1, -1), points, now, time)
     return rows

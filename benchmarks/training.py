@@ -16,7 +16,7 @@ from provenance import provenance, save
 from torch import Tensor, nn
 
 from lloydformer.learning import Run, Settings, train
-from lloydformer.learning.trainer import GraphedTrainer, Trainer
+from lloydformer.learning.trainer import Trainer
 
 D, K, N, BATCH, PAPERS_RUNS = 32, 10, 512, 32, 260
 
@@ -94,7 +94,9 @@ def _wait(device: str) -> None:
 
 
 def beside_the_plain_loop(device: str, rounds: int, count: int) -> dict[str, float]:
-    ours = GraphedTrainer(Trainer(Settings(), [Run(0)], device)).step
+    trainer = Trainer(Settings(), [Run(0)], device)
+    trainer.capture()
+    ours = trainer.run_step
     plain = plain_loop(device)
     seconds(ours, 2, device), seconds(plain, 2, device)  # warm-up
     pairs = [(seconds(ours, count, device), seconds(plain, count, device)) for _ in range(rounds)]

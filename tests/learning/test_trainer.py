@@ -5,7 +5,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lloydformer.learning import Run, Settings, Tasks
-from lloydformer.learning.trainer import GraphedTrainer, Trainer
+from lloydformer.learning.trainer import Trainer
 
 SETTINGS = {
     "as in the paper": {},
@@ -70,18 +70,19 @@ def test_steps_change_only_the_state():
 
 def test_on_the_cpu_nothing_is_captured():
     trainer = Trainer(Settings(Tasks(2, 3, 20), **SMALL), RUNS, "cpu")
-    graphed = GraphedTrainer(trainer)
-    assert (graphed.step, graphed.evaluate) == (trainer.step, trainer.evaluate)
+    trainer.capture()
+    assert (trainer.run_step, trainer.run_evaluation) == (trainer.step, trainer.evaluate)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_graphs_train_like_eager_steps():
     eager, captured = (Trainer(Settings(Tasks(2, 3, 20), **SMALL), RUNS, "cuda") for _ in range(2))
-    graphed = GraphedTrainer(captured)
+    captured.capture()
+    assert captured.run_step != captured.step
     for _ in range(20):
         eager.step()
-        graphed.step()
+        captured.run_step()
     eager.evaluate()
-    graphed.evaluate()
+    captured.run_evaluation()
     torch.testing.assert_close(captured.state.weights, eager.state.weights, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(captured.measured, eager.measured, rtol=1e-4, atol=1e-4)

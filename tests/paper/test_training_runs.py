@@ -5,7 +5,7 @@ import torch
 
 from lloydformer.learning.settings import Settings
 from lloydformer.learning.tasks import Tasks
-from lloydformer.learning.trainer import GraphedTrainer
+from lloydformer.learning.trainer import Trainer
 from lloydformer.paper import training_runs
 from lloydformer.paper.artefact import Scope
 from lloydformer.paper.mix_res import measure
@@ -75,7 +75,7 @@ def test_a_training_runs_once_and_its_log_has_the_format_of_the_package(small, m
     assert [run["seed"] for run in found["runs"]] == [3, 4] * 4
     first = train_group(TrainingGroup(4, 6), scope, 2)
     assert len(first.history) == 2
-    monkeypatch.setattr(GraphedTrainer, "advance", None)  # no step is taken again
+    monkeypatch.setattr(Trainer, "advance", None)  # no step is taken again
     assert torch.equal(train_group(TrainingGroup(4, 6), scope, 2).weights, first.weights)
 
 

@@ -156,12 +156,8 @@ class MedoidSearch:
 
         Clusters are drawn by $2 \log e_j + g$, $e_j$ being their part of the loss.
         """
-        medoids, changed, before, k = (
-            self.medoids,
-            self.changed.copy(),
-            self.loss,
-            len(self.medoids),
-        )
+        before, k = self.loss, len(self.medoids)
+        medoids, changed = self.medoids, self.changed.copy()
         errors = np.bincount(self.labels, self.w * self.r, minlength=k)  # parts of the loss
         noise = gumbel(seed, layer, "grow", k, torch.zeros(1, dtype=torch.long))[:, 0].numpy()
         with np.errstate(divide="ignore"):  # clusters without error are not split

@@ -60,11 +60,6 @@ class WeightedPoints:
         """Return the weighted k-means objective."""
         return float(self.weights @ squared_distances(self.points, centers).min(axis=1))
 
-    def errors(self, centers: ndarray) -> Float[ndarray, " k"]:
-        """Return the part of the objective of each cluster."""
-        labels, _, r, _ = self.two_nearest(centers)
-        return np.bincount(labels, self.weights * r, minlength=len(centers))
-
     def lloyd(self, centers: ndarray) -> tuple[ndarray, float]:
         """Return the means of the clusters, and the objective of this partition."""
         return self.means(self.two_nearest(centers)[0], centers)
@@ -176,7 +171,9 @@ class Relocating:
         Clusters are drawn by the scores $2\log e_j + g$. Of the best split of each, the mean of the
         half near the drawn point is appended and the other one replaces the cluster's mean.
         """
-        errors = problem.errors(centers)
+        labels, _, r, _ = problem.two_nearest(centers)
+        # the part of the objective of each cluster
+        errors = np.bincount(labels, problem.weights * r, minlength=len(centers))
         noise = gumbel(self.seed, layer, "grow", len(centers), torch.zeros(1, dtype=torch.long))
         with np.errstate(divide="ignore"):  # clusters without error are drawn last
             scores = SPLIT_SHARPNESS * np.log(errors) + noise[:, 0].numpy()

@@ -3,7 +3,7 @@
 It imports `numerics` alone. Begin with `recipes/kmeans.py` (how a recipe is written) and
 `layer.py` (how it runs); then, in the order of the data: `subspaces`, `tokens`, `projections`,
 `scores`, `activations`, `heads`, `recipe`, `layer`, `circuit`, `trace`. `stages` and `staged_layer`
-are for recipes of several sub-layers: `relocating`, `recombining`, `medoid_swap`.
+are for recipes of several sub-layers: `relocating`, `recombining`.
 """
 
 from typing import TYPE_CHECKING

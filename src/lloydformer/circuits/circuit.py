@@ -135,7 +135,13 @@ class Circuit(nn.Module):
         self._patches: list[Patch] = []
         if trainable:
             for layer in cast(list[AnyLayer], list(self.layers)):
-                _make_trainable(layer if layer.numbers is None else layer.numbers)
+                part: nn.Module = layer if layer.numbers is None else layer.numbers
+                # in torch's default dtype, as weights of other modules: buffers are float64
+                for module in part.modules():
+                    for name, buffer in list(module.named_buffers(recurse=False)):
+                        delattr(module, name)
+                        weight = nn.Parameter(buffer.to(torch.get_default_dtype()))
+                        module.register_parameter(name, weight)
             warn_without_gradient(self)
 
     def forward(
@@ -205,7 +211,14 @@ class Circuit(nn.Module):
                 x, c = layer(x, c, LayerContext(draw, time))
                 history.append(self.space.read(c, POSITION) + origin)
                 outside.append(_outside(layer, origin, recorder.take_outside(), seed))
-        _warn_if_not_finite(history)
+        lost = (t for t, now in enumerate(history) if not torch.isfinite(now).all())
+        if (first := next(lost, None)) is not None:
+            warnings.warn(
+                f"layer {first - 1}: a center is not a number. Its weights are all zero (0/0): "
+                "linear attention on a cluster without weight, or a norm of a zero vector",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return Trace(
             points=points,
             centers=torch.stack(history, dim=-3),
@@ -349,14 +362,6 @@ class Circuit(nn.Module):
         return f"n_features={self.n_features}, n_clusters={self.n_clusters}, dim={self.space.dim}"
 
 
-def _make_trainable(part: nn.Module) -> None:
-    """Replace buffers by parameters, in torch's default dtype."""
-    for module in part.modules():
-        for name, buffer in list(module.named_buffers(recurse=False)):
-            delattr(module, name)
-            module.register_parameter(name, nn.Parameter(buffer.to(torch.get_default_dtype())))
-
-
 def _outside(layer: AnyLayer, origin: Tensor, recorded: dict[str, Tensor], seed: Seed) -> Outside:
     """Return the numbers that the layer used and that attention does not compute.
 
@@ -374,15 +379,3 @@ def _outside(layer: AnyLayer, origin: Tensor, recorded: dict[str, Tensor], seed:
         noise=noise,
         **recorded,
     )
-
-
-def _warn_if_not_finite(history: list[Tensor]) -> None:
-    for t, centers in enumerate(history):
-        if not torch.isfinite(centers).all():
-            warnings.warn(
-                f"layer {t - 1}: a center is not a number. Its weights are all zero (0/0): linear "
-                "attention on a cluster without weight, or a norm of a zero vector",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-            return

@@ -65,24 +65,29 @@ class Quadratic:
         outward[space.span(SQUARED_NORM)] = 1.0
         bias = torch.zeros(space.dim, dtype=torch.float64)
         bias[space.span(HALF)] = -0.5
-        return QuadraticNetwork(inward, outward, bias, rectified)
+        return QuadraticNetwork(rectified, inward=inward, outward=outward, bias=bias)
 
 
-class QuadraticNetwork(nn.Module):
+class TokenNetwork(nn.Module):
+    """Base of the networks: their weights by name, and the hook points `hidden` and `output`."""
+
+    def __init__(self, **weights: Tensor) -> None:
+        super().__init__()
+        for name, weight in weights.items():
+            self.register_buffer(name, weight)
+        self.hidden, self.output = nn.Identity(), nn.Identity()
+
+
+class QuadraticNetwork(TokenNetwork):
     r"""$\mathcal{N}(c) = W_2\, \tau(W_1 c) + b$, with $\tau$ the square, rectified or not."""
 
     inward: Tensor
     outward: Tensor
     bias: Tensor
 
-    def __init__(self, inward: Tensor, outward: Tensor, bias: Tensor, rectified: bool) -> None:
-        super().__init__()
-        self.register_buffer("inward", inward)
-        self.register_buffer("outward", outward)
-        self.register_buffer("bias", bias)
+    def __init__(self, rectified: bool, **weights: Tensor) -> None:
+        super().__init__(**weights)
         self.rectified = rectified
-        self.hidden = nn.Identity()
-        self.output = nn.Identity()
 
     def forward(self, tokens: Float[Tensor, "*b k dim"]) -> Float[Tensor, "*b k dim"]:
         z = F.linear(tokens, self.inward.to(tokens))  # (k, d) or (k, 2d)
@@ -107,12 +112,11 @@ class Difference:
 
     @property
     def subspaces(self) -> frozenset[Subspace]:
-        return frozenset({self.subspace} | ({self.less} if self.less else set()))
+        return frozenset(filter(None, (self.subspace, self.less)))
 
     def __str__(self) -> str:
-        return (
-            f"({self.subspace.symbol} − {self.less.symbol})" if self.less else self.subspace.symbol
-        )
+        symbol = self.subspace.symbol
+        return f"({symbol} − {self.less.symbol})" if self.less else symbol
 
 
 @dataclass(frozen=True)
@@ -136,12 +140,10 @@ class Product:
         """Return the module for tokens of this space."""
         width = max(space.size(f.subspace) for f in (self.left, self.right))
         outward = torch.zeros(space.dim, width, dtype=torch.float64)
-        outward[space.span(self.target)] = self.coefficient * _spread(
-            space.size(self.target), width
-        )
-        return ProductNetwork(
-            self.left.matrix(space, width), self.right.matrix(space, width), outward
-        )
+        target = _spread(space.size(self.target), width)
+        outward[space.span(self.target)] = self.coefficient * target
+        left, right = (factor.matrix(space, width) for factor in (self.left, self.right))
+        return ProductNetwork(left=left, right=right, outward=outward)
 
     def __str__(self) -> str:
         sign = "−" if self.coefficient < 0 else ""
@@ -160,20 +162,12 @@ def times(target: Subspace, left: Subspace, right: Subspace) -> Product:
     return Product(target, Difference(left), Difference(right))
 
 
-class ProductNetwork(nn.Module):
+class ProductNetwork(TokenNetwork):
     r"""The module of a product: $W (L z \circ R z)$."""
 
     left: Tensor
     right: Tensor
     outward: Tensor
-
-    def __init__(self, left: Tensor, right: Tensor, outward: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("left", left)
-        self.register_buffer("right", right)
-        self.register_buffer("outward", outward)
-        self.hidden = nn.Identity()
-        self.output = nn.Identity()
 
     def forward(self, tokens: Float[Tensor, "*b m dim"]) -> Float[Tensor, "*b m dim"]:
         left, right = (F.linear(tokens, w.to(tokens)) for w in (self.left, self.right))

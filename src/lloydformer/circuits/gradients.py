@@ -101,20 +101,19 @@ def _varied_scores() -> Tensor:
     return sizes[:, None, None] * keys.view(2, 64)
 
 
-def weights_without_gradient(circuit: nn.Module) -> list[str]:
-    """Return the names of parameters that no gradient reaches: queries and keys of hard heads."""
-    return [
+def warn_without_gradient(circuit: nn.Module) -> None:
+    """Warn the caller of the circuit's constructor if some of its parameters get no gradient.
+
+    Those are queries and keys of heads that select keys.
+    """
+    names = [
         f"{place}.{name}"
         for place, module in circuit.named_modules()
         if isinstance(module, Attention) and not has_gradient(module.head.activation)
         for name, _ in module.named_parameters(recurse=False)
         if name.startswith(("query", "key"))
     ]
-
-
-def warn_without_gradient(circuit: nn.Module) -> None:
-    """Warn the caller of the circuit's constructor if some of its parameters get no gradient."""
-    if names := weights_without_gradient(circuit):
+    if names:
         count = sum(1 for _ in circuit.parameters())
         warnings.warn(NoGradientWarning(names, count), stacklevel=3)
 

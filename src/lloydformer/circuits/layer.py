@@ -8,7 +8,6 @@ from functools import partial
 from typing import SupportsIndex
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from lloydformer.circuits.activations import Context, Softmax
@@ -17,6 +16,7 @@ from lloydformer.circuits.heads import Attention, Numbers
 from lloydformer.circuits.outside import choose_uncertainty, has_log_shares, measure_reach
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import POSITION, Space
+from lloydformer.circuits.tokens import DecoderTokens, EncoderTokens
 from lloydformer.numerics.checks import check_count
 from lloydformer.numerics.clusters import log_shares
 from lloydformer.numerics.noise import gumbel
@@ -126,11 +126,8 @@ class Layer(nn.Module):
         self.encoder_next, self.decoder_next = nn.Identity(), nn.Identity()
 
     def forward(
-        self,
-        encoder: Float[Tensor, "*b n dim"],
-        decoder: Float[Tensor, "*b k dim"],
-        layer_context: LayerContext,
-    ) -> tuple[Float[Tensor, "*b n dim"], Float[Tensor, "*b k dim"]]:
+        self, encoder: EncoderTokens, decoder: DecoderTokens, layer_context: LayerContext
+    ) -> tuple[EncoderTokens, DecoderTokens]:
         x, c = self.encoder_tokens(encoder), self.decoder_tokens(decoder)
         numbers: Numbers | None = None
         if self.numbers is not None:

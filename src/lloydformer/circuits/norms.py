@@ -90,10 +90,8 @@ class LayerNorm:
     zero_sum = True
 
     def __call__(self, positions: Float[Tensor, "*b k d"]) -> Float[Tensor, "*b k d"]:
-        d = positions.shape[-1]
-        centered = positions - positions.mean(dim=-1, keepdim=True)
-        variance = centered.square().mean(dim=-1, keepdim=True)
-        return centered / (variance + self.epsilon).sqrt() / d**0.5
+        # the variance is the mean square of what is left without the mean
+        return RMSNorm(self.epsilon)(positions - positions.mean(dim=-1, keepdim=True))
 
 
 def zero_sum(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b n e"]:

@@ -20,7 +20,7 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, rounding_error
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.subspaces import ASSIGNMENT, POSITION, Space
-from lloydformer.circuits.tokens import Binary, OneHot
+from lloydformer.circuits.tokens import Binary, DecoderTokens, EncoderTokens, OneHot
 from lloydformer.numerics.clusters import squared_distances
 
 # Returns the uncertainty of scores, from the head, its queries and its keys.
@@ -31,7 +31,7 @@ _ROOM = 1.001
 
 
 def bound_distances(
-    space: Space, encoder: Float[Tensor, "*b n dim"], decoder: Float[Tensor, "*b k dim"]
+    space: Space, encoder: EncoderTokens, decoder: DecoderTokens
 ) -> Float[Tensor, "*b 1 1"]:
     """Return an upper bound of the squared distances of points and centers, for each problem."""
     far = [space.read(tokens.detach(), POSITION).norm(dim=-1) for tokens in (encoder, decoder)]
@@ -40,7 +40,7 @@ def bound_distances(
 
 
 def measure_reach(
-    space: Space, encoder: Float[Tensor, "*b n dim"], decoder: Float[Tensor, "*b k dim"]
+    space: Space, encoder: EncoderTokens, decoder: DecoderTokens
 ) -> tuple[Reach, Bool[Tensor, "*b k 1"]]:
     """Return the squared distances that a separation depends on, for each problem of a batch.
 

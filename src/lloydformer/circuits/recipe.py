@@ -7,7 +7,9 @@ several. Parts that do not fit together are refused when a recipe is made (`_pro
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Protocol, cast, runtime_checkable
+
+from torch import nn
 
 from lloydformer.circuits.activations import Activation, Gumbel, LimitingSoftmax, Linear
 from lloydformer.circuits.activations.contract import Amount, Reach
@@ -15,14 +17,43 @@ from lloydformer.circuits.activations.straight_through import forward_of
 from lloydformer.circuits.display import latex_term, plain_term, recipe_html
 from lloydformer.circuits.feedforward import FeedForward
 from lloydformer.circuits.heads import Head
-from lloydformer.circuits.modulation import Modulation
 from lloydformer.circuits.norms import Norm
 from lloydformer.circuits.projections import Dense
 from lloydformer.circuits.scores import DotProduct, Euclidean
-from lloydformer.circuits.subspaces import AFFINITY, ASSIGNMENT, POSITION, SQUARED_NORM, Subspace
+from lloydformer.circuits.subspaces import (
+    AFFINITY,
+    ASSIGNMENT,
+    POSITION,
+    SQUARED_NORM,
+    Space,
+    Subspace,
+)
 from lloydformer.circuits.tokens import Binary, Tokens
 
 SLOTS = ("encoder_cross", "encoder_self", "affinity", "decoder_cross", "decoder_self")
+
+
+@runtime_checkable
+class Modulation(Protocol):
+    """Protocol of a part that sets the numbers that heads leave open.
+
+    Attributes
+    ----------
+    kinds : dict of str to int
+        How many numbers of each kind it sets.
+    subspaces : frozenset of Subspace
+        Those that it writes in the tokens of the points.
+    """
+
+    @property
+    def kinds(self) -> dict[str, int]: ...
+
+    @property
+    def subspaces(self) -> frozenset[Subspace]: ...
+
+    def build(self, space: Space) -> nn.Module:
+        """Return the module for tokens of this space."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -465,10 +496,8 @@ def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     for slot, head in recipe.heads.items():
         activation = forward_of(head.activation)
         if missing := head.subspaces - has:
-            yield (
-                slot,
-                f"it uses {_names(missing)}, which these tokens do not have; use lifted tokens",
-            )
+            lacks = f"it uses {_names(missing)}, which these tokens do not have"
+            yield slot, f"{lacks}; use lifted tokens"
         if isinstance(activation, Linear) and (
             isinstance(head.score, Euclidean) or AFFINITY in head.key.subspaces
         ):

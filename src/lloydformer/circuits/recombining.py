@@ -22,22 +22,22 @@ from lloydformer.circuits.relocating import (
     LOAD,
     MARK,
     NEAR,
-    NEAREST,
     OBJECTIVE,
     OTHER,
     SEAT,
     SHARE,
-    SQUARED_ERROR,
-    TOTAL_ERROR,
     TWIN,
     UTILITY,
     VOID,
     WEIGHTED,
+    assign_points,
     best,
     first_of_equals,
     itself,
+    judge,
     only_token,
     relocating,
+    replace_position,
     settle,
     total,
 )
@@ -60,16 +60,10 @@ def unite() -> Sublayer:
     """Return the sub-layer that assigns the points to both solutions, whose centers count them."""
     count = Head(DotProduct(), Identity(), CODE, on(ASSIGNMENT), copy(ONE, MASS))
     stages = (
-        Stage("assign", "assigned", of=("points",))
-        .read("nearest", NEAREST, "first")
-        .then(SQUARED_ERROR),
-        Stage("assign_again", "assigned_again", of=("points",))
-        .read("nearest", NEAREST, "second")
-        .then(SQUARED_ERROR),
-        Stage("judge", "first_verdict", of=("verdict",)).read("total", TOTAL_ERROR, "assigned"),
-        Stage("judge_again", "second_verdict", of=("verdict",)).read(
-            "total", TOTAL_ERROR, "assigned_again"
-        ),
+        assign_points("assign", "assigned", "first"),
+        assign_points("assign_again", "assigned_again", "second"),
+        judge("judge", "first_verdict", "assigned"),
+        judge("judge_again", "second_verdict", "assigned_again"),
         Stage("count", "united", of=("centers",)).read(
             "points", count, "assigned", "assigned_again"
         ),
@@ -119,11 +113,7 @@ def merge() -> Sublayer:
 
 def bear() -> Sublayer:
     """Return the sub-layer by which the centers that are left become the first k of the child."""
-    gather = (
-        Stage("gather", "child", of=("first",))
-        .read("self", itself(-HERE), "child")
-        .read("seat", SEAT, "united")
-    )
+    gather = replace_position("gather", "child", "first").read("seat", SEAT, "united")
     return Sublayer("bear", (gather,))
 
 
@@ -149,10 +139,8 @@ def enter(same: float) -> Sublayer:
     )
     parents, among = ("first_verdict", "second_verdict"), ("stands", "stands_again", "child")
     stages = (
-        Stage("assign", "born", of=("points",))
-        .read("nearest", NEAREST, "child")
-        .then(SQUARED_ERROR),
-        Stage("judge", "child_verdict", of=("verdict",)).read("total", TOTAL_ERROR, "born"),
+        assign_points("assign", "born", "child"),
+        judge("judge", "child_verdict", "born"),
         # a test whether a number is 0 or more: the first of equals among it and 0
         Stage("unlike", "unlike", of=parents),
         Stage("compare", "alike", of=parents)
@@ -167,19 +155,14 @@ def enter(same: float) -> Sublayer:
         Stage("stand", "stands", of=("first",)).read(
             "hear", only_token(on(OBJECTIVE)), "first_verdict"
         ),
-        Stage("stand_again", "stands_again", of=("first",))
-        .read("self", itself(-HERE), "stands_again")
+        replace_position("stand_again", "stands_again", "first")
         .read("seat", SEAT, "second")
         .read("hear", only_token(on(OBJECTIVE)), "second_verdict"),
-        Stage("better", "better", of=("first",))
-        .read("self", itself(-HERE), "better")
-        .read("best", lowest, *among, across=True),
-        Stage("other", "other", of=("first",))
-        .read("self", itself(-HERE), "other")
-        .read("second", second_lowest, *among, across=True),
-        Stage("pool", "centers")
-        .read("self", itself(-HERE), "centers")
-        .read("seat", SEAT, "better", "other"),
+        replace_position("better", "better", "first").read("best", lowest, *among, across=True),
+        replace_position("other", "other", "first").read(
+            "second", second_lowest, *among, across=True
+        ),
+        replace_position("pool", "centers").read("seat", SEAT, "better", "other"),
     )
     return Sublayer("enter", stages)
 

@@ -1,8 +1,9 @@
-"""Relocation as a circuit: clusters split, centers are removed, the better proposal is kept.
+"""Relocation of means and exchange of medoids as circuits that keep the better proposal.
 
-Four sub-layers: grow, settle, prune and keep. Each is a few attentions with residuals, and every
-stage is explained and proved in docs/relocating-circuit.md. The tokens and heads defined first are
-also used by `recombining` and `medoid_swap`.
+A relocation has four sub-layers: grow, settle, prune and keep. Each is a few attentions with
+residuals, and every stage is explained and proved in docs/relocating-circuit.md. An exchange of
+medoids is one sub-layer (docs/medoids.md). `recombining` also uses the tokens, heads and stages
+that are defined first.
 """
 
 from dataclasses import replace
@@ -122,6 +123,24 @@ SECOND_LESS_FIRST = (
     squared_distance(UTILITY, POSITION, CENTER, -1.0),
 )
 
+# ---- Stages that occur in several sub-layers -----------------------------------------------------
+
+
+def assign_points(name: str, target: str, centers: str) -> Stage:
+    """Return the stage that makes points with the nearest of these centers and their error."""
+    return Stage(name, target, of=("points",)).read("nearest", NEAREST, centers).then(SQUARED_ERROR)
+
+
+def judge(name: str, target: str, points: str) -> Stage:
+    """Return the stage that makes a token with the objective: the sum of these points' errors."""
+    return Stage(name, target, of=("verdict",)).read("total", TOTAL_ERROR, points)
+
+
+def replace_position(name: str, target: str, *of: str, along: str = "") -> Stage:
+    """Return a stage in which tokens lose their position; the next read writes the new one."""
+    return Stage(name, target, of=of, along=along).read("self", itself(-HERE), target)
+
+
 # ---- Sub-layers ----------------------------------------------------------------------------------
 
 
@@ -142,10 +161,8 @@ def grow(sharpness: float) -> Sublayer:
     cluster = Head(DotProduct(), Lots(sharpness, Ranked()), copy(ONE, ERROR), on(ERROR), taken)
     offer = best(copy(ONE, GAIN), on(POSITION, CENTER, ASSIGNMENT, ABSENT), GAIN)
     stages = (
-        Stage("assign", "assigned", of=("points",))
-        .read("nearest", NEAREST, "centers")
-        .then(SQUARED_ERROR, times(WEIGHTED, ERROR, ASSIGNMENT)),
-        Stage("judge", "before", of=("verdict",)).read("total", TOTAL_ERROR, "assigned"),
+        assign_points("assign", "assigned", "centers").then(times(WEIGHTED, ERROR, ASSIGNMENT)),
+        judge("judge", "before", "assigned"),
         Stage("errors", "clusters", of=("centers",)).read("sum", member_sum(ERROR), "assigned"),
         # a copy of each center moves to a point drawn from its cluster, once for each draw
         Stage("draw", "drawn", of=("clusters",), along="draws")
@@ -157,8 +174,7 @@ def grow(sharpness: float) -> Sublayer:
         ),
         # p n2 |m1 - m2|^2, with the share p of the near points, is the gain of a split:
         # n1 n2 / (n1 + n2) |m1 - m2|^2, and exactly 0 if a half is empty
-        Stage("split", "drawn")
-        .read("self", itself(-HERE), "drawn")
+        replace_position("split", "drawn")
         .read("near", near, "halves")
         .read("rest", rest, "halves")
         .read("share", share, "halves")
@@ -176,9 +192,9 @@ def grow(sharpness: float) -> Sublayer:
         .read("self", itself(-on(ABSENT)), "spares")
         .read("offer", offer, "spares", "offers", across=True),
         # a center that is split reads the spare one, whose key is twice the code (score 2)
-        Stage("move", "moved", of=("centers",))
-        .read("self", itself(-HERE), "moved")
-        .read("mean", MEAN, "assigned", "centers", "spares"),
+        replace_position("move", "moved", "centers").read(
+            "mean", MEAN, "assigned", "centers", "spares"
+        ),
         Stage("turn", "spares").read(
             "self", itself(-HERE + copy(CENTER, POSITION) + -on(CENTER, ASSIGNMENT)), "spares"
         ),
@@ -191,9 +207,7 @@ def settle() -> Sublayer:
     """Return a step of Lloyd's algorithm with the centers that are present."""
     stages = (
         Stage("assign", "members", of=("points",)).read("nearest", ASSIGN, "slots"),
-        Stage("move", "slots")
-        .read("self", itself(-HERE), "slots")
-        .read("mean", MEAN, "members", "slots"),
+        replace_position("move", "slots").read("mean", MEAN, "members", "slots"),
     )
     return Sublayer("settle", stages)
 
@@ -220,9 +234,7 @@ def prune() -> Sublayer:
         Stage("ahead", "ahead", of=("points",), along="ranked").read(
             "nearest", ASSIGN, "proposals"
         ),
-        Stage("move", "proposals")
-        .read("self", itself(-HERE), "proposals")
-        .read("mean", MEAN, "ahead", "proposals"),
+        replace_position("move", "proposals").read("mean", MEAN, "ahead", "proposals"),
         Stage("weigh", "ahead").read("own", OWN, "proposals").then(SQUARED_ERROR),
         Stage("judge", "verdicts").read("total", TOTAL_ERROR, "ahead"),
         # all slots of a proposal get the same bits of its objective, so all choose alike
@@ -243,9 +255,8 @@ def keep(margin: float) -> Sublayer:
     stages = (
         *settle().stages,
         Stage("weigh", "members").read("own", OWN, "slots").then(SQUARED_ERROR),
-        Stage("judge", "after", of=("verdict",)).read("total", TOTAL_ERROR, "members"),
-        Stage("gather", "found", of=("centers",))
-        .read("self", itself(-HERE), "found")
+        judge("judge", "after", "members"),
+        replace_position("gather", "found", "centers")
         .read("seat", SEAT, "slots")
         .read("hear", only_token(on(OBJECTIVE)), "after"),
         Stage("stand", "standing", of=("centers",)).read(
@@ -259,14 +270,56 @@ def keep(margin: float) -> Sublayer:
 def choose_lower_objective(proposed: str) -> Stage:
     """Return the last stage: centers become those of `standing` or of a proposal that is lower."""
     lowest = best(-copy(ONE, OBJECTIVE), HERE, OBJECTIVE)
-    return (
-        Stage("choose", "centers")
-        .read("self", itself(-HERE), "centers")
-        .read("best", lowest, "standing", proposed, across=True)
+    return replace_position("choose", "centers").read(
+        "best", lowest, "standing", proposed, across=True
     )
 
 
-# ---- The recipe ----------------------------------------------------------------------------------
+def exchange(margin: float) -> Sublayer:
+    """Return the best exchange of a drawn point and a medoid, if it lowers the loss."""
+    draw = Head(DotProduct(), Lots(1.0, Ranked()), copy(ONE, ERROR), on(ERROR), HERE)
+    named_cost = copy(UTILITY, OBJECTIVE) + on(NAME)
+    cheapest = Head(DotProduct(), FIRST, -copy(ONE, UTILITY), on(UTILITY), named_cost)
+    # a medoid reads the candidate if it is the one that goes (score 1), else itself (score 1/2)
+    place = Head(DotProduct(), FIRST, on(NAME), copy(TWIN, NAME) + 0.5 * on(NAME), HERE)
+    stages = (
+        assign_points("assign", "assigned", "centers"),
+        judge("judge", "before", "assigned"),
+        Stage("draw", "drawn", of=("draws",), along="verdict").read(
+            "point", draw, "assigned", lots="drawn"
+        ),
+        Stage("take", "candidates", of=("draws",)).read(
+            "drawn", best(on(ONE), HERE, ONE), "drawn", across=True
+        ),
+        # one proposal for each candidate: the medoids, and a spare center at its position
+        Stage("each", "candidate", of=("candidates",), along="candidates"),
+        Stage("offer", "offer", of=("spares",), along="candidates")
+        .read("self", itself(-on(ABSENT)), "offer")
+        .read("hear", only_token(HERE), "candidate"),
+        Stage("stay", "medoids", of=("centers",), along="candidates"),
+        Stage("ahead", "ahead", of=("points",), along="candidates")
+        .read("nearest", NEAREST, "medoids", "offer")
+        .read("second", SECOND, "medoids", "offer")
+        .then(SQUARED_ERROR, *SECOND_LESS_FIRST),
+        # the loss with the candidate, plus the utility of a medoid, is the loss after the exchange:
+        # points of the candidate stay there, those of the medoid go to the second nearest
+        Stage("utility", "medoids").read("sum", member_sum(UTILITY), "ahead"),
+        Stage("weigh", "verdicts", of=("verdict",), along="candidates")
+        .read("total", TOTAL_ERROR, "ahead")
+        .read("least", cheapest, "medoids"),
+        Stage("address", "offer").read("hear", only_token(copy(NAME, TWIN)), "verdicts"),
+        replace_position("replace", "proposals", "centers", along="candidates")
+        .read("place", place, "proposals", "offer")
+        .read("hear", only_token(on(OBJECTIVE)), "verdicts"),
+        Stage("stand", "standing", of=("centers",)).read(
+            "hear", only_token((1 - margin) * on(OBJECTIVE)), "before"
+        ),
+        choose_lower_objective("proposals"),
+    )
+    return Sublayer("exchange", stages)
+
+
+# ---- The recipes ---------------------------------------------------------------------------------
 
 
 def relocating(
@@ -336,4 +389,55 @@ def relocating(
         sublayers=(grow(sharpness), settle(), prune(), keep(margin)),
         algorithm="Relocating k-means",
         appendix="docs/relocating-circuit.md",
+    )
+
+
+def medoids_swap(n_draws: int = 4, margin: float = 1e-9) -> Staged:
+    r"""Return the recipe that exchanges a medoid with a drawn point if this lowers the loss.
+
+    Candidates are drawn without replacement in proportion to their squared distance to their
+    medoid. For every candidate and every medoid, the loss with the candidate in place of the medoid
+    is computed; the lowest of all is chosen, unless the loss is as low as it was. A layer of this
+    recipe needs a seed, and centers that are points.
+
+    Parameters
+    ----------
+    n_draws : int, default=4
+        Number of candidates; at most the number of points. `KMedoids` draws 32.
+    margin : float, default=1e-9
+        Fraction by which the loss must fall.
+
+    Returns
+    -------
+    Staged
+        The recipe.
+
+    Raises
+    ------
+    ValueError
+        If a number is not in its range.
+
+    See Also
+    --------
+    medoids : The paper's sampler.
+    relocating : Relocations of means.
+    lloydformer.KMedoids : The estimator, whose search makes these exchanges among other moves.
+
+    Examples
+    --------
+    >>> import torch, lloydformer as lf
+    >>> points = torch.tensor([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
+    >>> start = torch.tensor([[0.0], [1.0]])  # both in one cluster
+    >>> circuit = lf.Circuit(lf.recipes.medoids_swap(n_draws=6), n_features=1, n_clusters=2)
+    >>> circuit(points, start, n_layers=2, seed=0).objective.tolist()
+    [303.0, 4.0, 4.0]
+    """
+    base = relocating(n_draws=n_draws, margin=margin)
+    return replace(
+        base,
+        name="medoids_swap",
+        counts=replace(base.counts, spares=1, candidates=1),
+        sublayers=(exchange(margin),),
+        algorithm="k-medoids by exchanges",
+        appendix="docs/medoids.md",
     )

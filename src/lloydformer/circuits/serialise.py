@@ -2,15 +2,12 @@
 
 import math
 import sys
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 from numbers import Integral, Real
-from pkgutil import iter_modules
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from lloydformer.circuits import activations
+from lloydformer.circuits.activations import dense, hard, sparse, straight_through
 from lloydformer.circuits.feedforward import Difference, Product, Quadratic
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
@@ -22,24 +19,18 @@ from lloydformer.circuits.subspaces import Subspace
 from lloydformer.circuits.symmetric import Fixed
 from lloydformer.circuits.tokens import Binary, OneHot, Tokens
 
-
-def _find_activations() -> Iterator[type[Any]]:
-    """Yield the dataclasses in the modules of the activations: a new one need not be listed."""
-    for found in iter_modules(activations.__path__):
-        module = import_module(f"{activations.__name__}.{found.name}")
-        for kind in vars(module).values():
-            if not isinstance(kind, type) or kind.__module__ != module.__name__:
-                continue  # not a class, or imported from elsewhere
-            if is_dataclass(kind) and kind is not activations.Context:
-                yield kind
-
-
 _KINDS: tuple[type[Any], ...] = (
     *(Recipe, Tokens, OneHot, Binary, Subspace),
     *(Head, Projection, Block, Average, Number, Dense, Euclidean, DotProduct, Scaled),
     *(RMSNorm, LayerNorm, Quadratic, Product, Difference, Fixed),
     *(Staged, Sublayer, Stage, Read, Counts, PairedCounts),
-    *_find_activations(),
+    # every activation that these modules define: a new one need not be listed
+    *(
+        kind
+        for module in (dense, hard, sparse, straight_through)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
+    ),
 )
 # Parts that can be serialised, by class name. A user's own part is code and cannot be.
 PARTS = {kind.__name__: kind for kind in _KINDS}

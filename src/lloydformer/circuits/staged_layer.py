@@ -1,7 +1,6 @@
 """The layer of a staged recipe: runs its sub-layers, one stage after the other."""
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from lloydformer.circuits.activations import Context
@@ -9,15 +8,8 @@ from lloydformer.circuits.heads import Attention
 from lloydformer.circuits.layer import LayerContext, Noise
 from lloydformer.circuits.outside import bound_distances
 from lloydformer.circuits.stages import Read, Stage, Staged
-from lloydformer.circuits.subspaces import (
-    ABSENT,
-    ASSIGNMENT,
-    NAME,
-    ONE,
-    POSITION,
-    Space,
-    Subspace,
-)
+from lloydformer.circuits.subspaces import ABSENT, ASSIGNMENT, NAME, ONE, POSITION, Space, Subspace
+from lloydformer.circuits.tokens import DecoderTokens, EncoderTokens
 
 # Sets of tokens by name: (m, dim), or (p, m, dim) with proposals. A batch axis comes first.
 TokenSets = dict[str, Tensor]
@@ -57,11 +49,8 @@ class StagedLayer(nn.Module):
         self.encoder_next, self.decoder_next = nn.Identity(), nn.Identity()
 
     def forward(
-        self,
-        encoder: Float[Tensor, "*b n dim"],
-        decoder: Float[Tensor, "*b k dim"],
-        layer_context: LayerContext,
-    ) -> tuple[Float[Tensor, "*b n dim"], Float[Tensor, "*b k dim"]]:
+        self, encoder: EncoderTokens, decoder: DecoderTokens, layer_context: LayerContext
+    ) -> tuple[EncoderTokens, DecoderTokens]:
         x, c = self.encoder_tokens(encoder), self.decoder_tokens(decoder)
         sets = self.embed(x, c)
         # above any sum of squared distances over the points, so that no objective outweighs it

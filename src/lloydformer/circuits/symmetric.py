@@ -5,19 +5,18 @@ clusters in every subspace that has a dimension for each cluster. Therefore each
 identity on its subspaces, times numbers (docs/symmetric.md).
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from lloydformer.circuits.activations import Identity, LimitingSoftmax, LogSoftmax, Softmax
 from lloydformer.circuits.activations.contract import HeadActivation
 from lloydformer.circuits.heads import Head, Numbers, sum_of_heads
-from lloydformer.circuits.modulation import Modulation, Modulator
 from lloydformer.circuits.projections import Number, Projection, on
-from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.recipe import Modulation, Recipe
 from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.subspaces import (
     AFFINITY,
@@ -30,7 +29,7 @@ from lloydformer.circuits.subspaces import (
     belonging,
     log_belonging,
 )
-from lloydformer.circuits.tokens import Tokens
+from lloydformer.circuits.tokens import DecoderTokens, EncoderTokens, Tokens
 from lloydformer.numerics.clusters import squared_distances
 
 # Added to scaled squared distances before their logarithm is taken, which is then finite for points
@@ -38,7 +37,11 @@ from lloydformer.numerics.clusters import squared_distances
 NEAR = 0.01
 
 
-def kinds(n_heads: int, n_apart: int) -> dict[str, int]:
+# The subspaces of the points that a modulator writes.
+WRITTEN: frozenset[Subspace] = frozenset({NEAREST, SECOND})
+
+
+def count_numbers(n_heads: int, n_apart: int) -> dict[str, int]:
     """Return how many numbers of each kind a layer has.
 
     n_heads: number of decoder heads. n_apart: number of heads that drive centers apart.
@@ -138,10 +141,27 @@ def _decoder_head(g: int, n_heads: int) -> Head:
     return Head(DotProduct(), Softmax(), query, on(*terms), Number("stride", g) * on(POSITION))
 
 
-class SymmetricModulator(Modulator):
-    """Writes the log squared distances to the two nearest centers, and sets `kept`."""
+class SymmetricModulator(nn.Module, ABC):
+    """The module of a modulation, which runs before the heads of a layer.
 
-    def decide(self, encoder: Tensor, decoder: Tensor, time: float) -> tuple[Tensor, Numbers]:
+    It writes the log squared distances to the two nearest centers into the points, and sets `kept`;
+    subclasses compute the other numbers. Each kind of numbers passes through a hook point of its
+    name, so an ordinary forward hook can read or replace it.
+    """
+
+    def __init__(self, kinds: dict[str, int], space: Space) -> None:
+        super().__init__()
+        self.space = space
+        for kind in kinds:
+            self.add_module(kind, nn.Identity())
+
+    def forward(
+        self, encoder: EncoderTokens, decoder: DecoderTokens, time: float
+    ) -> tuple[EncoderTokens, Numbers]:
+        """Return the encoder tokens with the subspaces it writes, and the numbers.
+
+        time: from 0 in the first layer to 1 in the last.
+        """
         points, centers = (self.space.read(t, POSITION) for t in (encoder, decoder))
         squares = squared_distances(points, centers)  # (n, k)
         numbers = dict(self.numbers(points, centers, time))
@@ -151,7 +171,8 @@ class SymmetricModulator(Modulator):
         logs = (two * numbers["closeness"] + NEAR).log()
         encoder = self.space.write(encoder, NEAREST, logs[..., :1])
         encoder = self.space.write(encoder, SECOND, logs[..., -1:])
-        return encoder, {**numbers, "kept": kept.unsqueeze(-1)}
+        numbers["kept"] = kept.unsqueeze(-1)
+        return encoder, {kind: getattr(self, kind)(value) for kind, value in numbers.items()}
 
     @abstractmethod
     def numbers(
@@ -178,6 +199,7 @@ class Fixed:
     second: tuple[float, ...] = ()
     apart_sharpness: tuple[float, ...] = ()
     apart: tuple[float, ...] = ()
+    subspaces = WRITTEN
 
     def __post_init__(self) -> None:
         for name, size in self.given.items():
@@ -188,18 +210,12 @@ class Fixed:
     @property
     def given(self) -> dict[str, int]:
         """The number of values that each field needs."""
-        sizes = kinds(len(self.sharpness), len(self.apart))
-        return {field.name: sizes[field.name] for field in fields(self)}
+        return {field.name: self.kinds[field.name] for field in fields(self)}
 
     @property
     def kinds(self) -> dict[str, int]:
         """The number of values of each kind."""
-        return kinds(len(self.sharpness), len(self.apart))
-
-    @property
-    def subspaces(self) -> frozenset[Subspace]:
-        """The subspaces that it writes."""
-        return frozenset({NEAREST, SECOND})
+        return count_numbers(len(self.sharpness), len(self.apart))
 
     def build(self, space: Space) -> "FixedNumbers":
         """Return the module for tokens of this space."""

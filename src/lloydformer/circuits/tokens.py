@@ -19,6 +19,10 @@ from lloydformer.circuits.subspaces import (
     Subspace,
 )
 
+# Tokens of n points and of k centers; a batch axis may come first.
+EncoderTokens = Float[Tensor, "*b n dim"]
+DecoderTokens = Float[Tensor, "*b k dim"]
+
 
 @runtime_checkable
 class Codes(Protocol):
@@ -81,12 +85,12 @@ class Tokens:
 
     def encoder(
         self, points: Float[Tensor, "*b n d"], assignments: Float[Tensor, "*b n k"]
-    ) -> Float[Tensor, "*b n dim"]:
+    ) -> EncoderTokens:
         """Return X^(t): positions and current assignments (eq:ed-iterates, eq:ed-iterates-ip)."""
         codes = self.codes.table(assignments.shape[-1]).to(points)
         return self._embed(points, assignments @ codes, torch.zeros_like(assignments), 0.0)
 
-    def decoder(self, centers: Float[Tensor, "*b k d"]) -> Float[Tensor, "*b k dim"]:
+    def decoder(self, centers: Float[Tensor, "*b k d"]) -> DecoderTokens:
         """Return C~^(t): positions, and each center's own code."""
         k = centers.shape[-2]
         codes = self.codes.table(k).to(centers).expand(*centers.shape[:-1], -1)

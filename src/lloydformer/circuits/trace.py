@@ -34,9 +34,6 @@ class Patch:
     pattern: str
     replacement: Replacement
 
-    def matches(self, name: str) -> bool:
-        return fnmatchcase(name, self.pattern)
-
     def __call__(self, name: str, value: Tensor) -> Tensor:
         """Return the new value, with the shape, dtype and device of the old one."""
         new = self.replacement(value) if callable(self.replacement) else self.replacement
@@ -254,7 +251,7 @@ class Recorder:
         """Return the output of a hook point after patches, and keep it where it is wanted."""
         name = f"layers.{self.layer}.{point}"
         for patch in self.patches:
-            if patch.matches(name):
+            if fnmatchcase(name, patch.pattern):
                 output = patch(name, output)
         if assigning:
             self.assignments.append(output)

@@ -3,7 +3,6 @@
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,11 +39,6 @@ class TrainingCheckpoint:
     tensors: dict[str, Tensor]
     history: tuple[Evaluation, ...]
     together: int
-
-    @property
-    def step(self) -> int:
-        """Number of training steps done."""
-        return int(self.tensors["step"])
 
 
 def save_checkpoint(folder: Path, checkpoint: TrainingCheckpoint) -> None:
@@ -83,28 +77,22 @@ def load_checkpoint(folder: Path) -> TrainingCheckpoint:
             history.append(Evaluation(int(step[0]), settings.n_steps, *columns))
         # checkpoints of 0.1 have no groups: all runs were trained in one batch
         together = int(config.get("together", len(runs)))
-        checkpoint = TrainingCheckpoint(settings, runs, tensors, tuple(history), together)
-        _check_tensors(checkpoint)
+        # training would run into errors much later if shapes or dtypes were others
+        known = TrainingState.begin(tensors["weights"], 1.0).tensors()
+        if tensors.keys() != known.keys():
+            raise ValueError(f"found tensors {sorted(tensors)}; expected {sorted(known)}")
+        for name, tensor in tensors.items():
+            wanted = known[name]
+            if (tensor.shape, tensor.dtype) != (wanted.shape, wanted.dtype):
+                raise ValueError(
+                    f"{name}: found shape {tuple(tensor.shape)} and {tensor.dtype}; "
+                    f"expected {tuple(wanted.shape)} and {wanted.dtype}"
+                )
+        if together < 1:
+            raise ValueError(f"together: found {together}; expected at least 1")
+        if len(runs) != len(tensors["weights"]):
+            raise ValueError(f"found {len(runs)} runs, and weights of {len(tensors['weights'])}")
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         why = " ".join(str(error).split())
         raise ValueError(f"{folder / CONFIG}: is damaged ({why}); start again with force") from None
-    return checkpoint
-
-
-def _check_tensors(checkpoint: TrainingCheckpoint) -> None:
-    """Raise `ValueError` unless every tensor has the expected shape and dtype."""
-    known: dict[str, Any] = TrainingState.begin(checkpoint.tensors["weights"], 1.0).tensors()
-    if checkpoint.tensors.keys() != known.keys():
-        raise ValueError(f"found tensors {sorted(checkpoint.tensors)}; expected {sorted(known)}")
-    for name, tensor in checkpoint.tensors.items():
-        wanted = known[name]
-        if (tensor.shape, tensor.dtype) != (wanted.shape, wanted.dtype):
-            raise ValueError(
-                f"{name}: found shape {tuple(tensor.shape)} and {tensor.dtype}; "
-                f"expected {tuple(wanted.shape)} and {wanted.dtype}"
-            )
-    if checkpoint.together < 1:
-        raise ValueError(f"together: found {checkpoint.together}; expected at least 1")
-    if len(checkpoint.runs) != len(checkpoint.tensors["weights"]):
-        n_rows = len(checkpoint.tensors["weights"])
-        raise ValueError(f"found {len(checkpoint.runs)} runs, and weights of {n_rows}")
+    return TrainingCheckpoint(settings, runs, tensors, tuple(history), together)

@@ -10,7 +10,7 @@ from lloydformer.data.blocks import Blocks
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.parameter_checks import Interval
-from lloydformer.learning.learned_run import LearnedIterations, MakeRun, dense_run, symmetric_run
+from lloydformer.learning.learned_run import LearnedIterations, dense_run, symmetric_run
 from lloydformer.learning.pretrained import (
     SYMMETRIC,
     ModelCard,
@@ -213,23 +213,19 @@ class LearnedKMeans(Clusterer):
     ) -> tuple[Plan, Restarts, FitAlgorithm]:
         plan, restarts, _ = super()._prepare(initial, blocks, session, rng, deadline)
         n_steps, polish = int(self.n_steps), int(self.polish)
-        learned = LearnedIterations(
-            self._learned_run(session), n_steps, polish, bool(self.beside_lloyd)
-        )
-        return plan, restarts, learned
-
-    def _learned_run(self, session: Session) -> MakeRun:
-        n_steps = int(self.n_steps)
         card = None if self.pretrained == "auto" else read_card(self.pretrained)
         if card is not None and card.is_symmetric:
-            return symmetric_run(symmetric_from_card(card), n_steps, session)
-        if session.layout.weighted:
+            make_run = symmetric_run(symmetric_from_card(card), n_steps, session)
+        elif session.layout.weighted:
             raise ValueError(
                 "sample_weight: a trained layer for one d and k has none; pass None, or "
                 f'pretrained="{SYMMETRIC}"'
             )
-        trained = _load_for_sizes(card, session.layout.n_features, int(self.n_clusters))
-        return dense_run(trained, session, n_steps)
+        else:
+            trained = _load_for_sizes(card, session.layout.n_features, int(self.n_clusters))
+            make_run = dense_run(trained, session, n_steps)
+        learned = LearnedIterations(make_run, n_steps, polish, bool(self.beside_lloyd))
+        return plan, restarts, learned
 
 
 def _load_for_sizes(card: ModelCard | None, n_features: int, n_clusters: int) -> Pretrained:

@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lloydformer.learning.flat_layer import FlatLayer
 from lloydformer.learning.lloyd import lloyd_path
 from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.random_numbers import stream_keys
+from lloydformer.learning.stacked_layer import FlatLayer
 from lloydformer.learning.tasks import Batch, Tasks
 
 # Upper bound of the encoder self-attention scores in memory at a time: 512 MiB in float32.
@@ -196,11 +196,7 @@ def draw_unseen(
 
 @torch.no_grad()
 def compare_on(
-    batch: Batch,
-    layer: FlatLayer,
-    weights: Float[Tensor, "r p"],
-    n_steps: int = 20,
-    seed: int = 0,
+    batch: Batch, layer: FlatLayer, weights: Float[Tensor, "r p"], n_steps: int = 20, seed: int = 0
 ) -> Comparison:
     """Compare on given tasks, from their centers. `seed`: of the points for empty clusters."""
     seeds = _seeds(seed, weights.device)

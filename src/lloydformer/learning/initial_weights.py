@@ -18,8 +18,8 @@ from lloydformer.circuits.activations import Sparsemax
 from lloydformer.circuits.projections import Projection
 from lloydformer.circuits.recipes import lloyd
 from lloydformer.circuits.scores import Scaled
-from lloydformer.learning.flat_layer import FlatLayer
 from lloydformer.learning.settings import Run, Settings
+from lloydformer.learning.stacked_layer import FlatLayer
 
 # Inverse temperature of the assignment, for data in [0, 1]: a step that starts somewhat softer
 # than Lloyd's is better than it (0.87 to 1.01 of its objective on normal mixtures; 0.98 with d 4

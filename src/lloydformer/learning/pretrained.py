@@ -26,8 +26,8 @@ from lloydformer.circuits.circuit import Circuit
 from lloydformer.data.storage.atomic_files import lock_folder
 from lloydformer.data.storage.bounded_read import read_json
 from lloydformer.data.storage.model_folder import read_weights, write_card_and_weights
-from lloydformer.learning.flat_layer import FlatLayer
 from lloydformer.learning.settings import Run, Settings
+from lloydformer.learning.stacked_layer import FlatLayer
 
 FORMAT = 1
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import Sparsemax
+from lloydformer.circuits.activations.contract import require
 from lloydformer.circuits.projections import Dense
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import Scaled
@@ -13,9 +14,8 @@ from lloydformer.circuits.serialise import deserialise, serialise
 from lloydformer.circuits.stages import AnyRecipe, Staged
 from lloydformer.circuits.subspaces import ASSIGNMENT
 from lloydformer.learning.families import FAMILIES
-from lloydformer.learning.flat_layer import CircuitLayer, FlatLayer
 from lloydformer.learning.objective import SMOOTHINGS
-from lloydformer.learning.stacked_layer import StackedLayer
+from lloydformer.learning.stacked_layer import CircuitLayer, FlatLayer, StackedLayer
 from lloydformer.learning.tasks import Tasks
 
 CODES = ("onehot", "binary", None)
@@ -69,13 +69,12 @@ class Run:
     family: str = "normal"
 
     def __post_init__(self) -> None:
-        if type(self.seed) is not int or not 0 <= self.seed < 2**63:
-            raise ValueError(f"seed: found {self.seed!r}; pass an integer from 0 to 2^63 - 1")
-        if not 0 < self.loss_temperature < math.inf:
-            found = self.loss_temperature
-            raise ValueError(f"loss_temperature: found {found!r}; pass a positive finite number")
-        if self.family not in FAMILIES:
-            raise ValueError(f"family: found {self.family!r}; pass one of {', '.join(FAMILIES)}")
+        seed, temperature, family = self.seed, self.loss_temperature, self.family
+        in_range = type(seed) is int and 0 <= seed < 2**63
+        require(in_range, "seed", seed, "pass an integer from 0 to 2^63 - 1")
+        positive = 0 < temperature < math.inf
+        require(positive, "loss_temperature", temperature, "pass a positive finite number")
+        require(family in FAMILIES, "family", family, f"pass one of {', '.join(FAMILIES)}")
 
 
 @dataclass(frozen=True)
@@ -174,12 +173,11 @@ class Settings:
         steps = ("n_steps", "n_unrolled", "evaluate_every", "patience")
         for name in (*steps, "batch_size", "n_validation"):
             value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise ValueError(f"{name}: found {value!r}; pass a positive integer")
+            require(type(value) is int and value >= 1, name, value, "pass a positive integer")
         for name in ("learning_rate", "clip"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"{name}: found {value!r}; pass a positive finite number")
+            positive = value is None or 0 < value < math.inf
+            require(positive, name, value, "pass a positive finite number")
         choices: dict[str, tuple[str | None, ...]] = {
             "codes": CODES,
             "activation": ACTIVATIONS,
@@ -189,20 +187,7 @@ class Settings:
         }
         for name, known in choices.items():
             value = getattr(self, name)
-            if value not in known:
-                words = ", ".join(map(str, known))
-                raise ValueError(f"{name}: found {value!r}; pass one of {words}")
-        self._check_sizes()
-        has_names = ASSIGNMENT in self.recipe.tokens.subspaces
-        if has_names and not isinstance(self.tasks.n_clusters, int):
-            raise ValueError(
-                "codes: a circuit that names its clusters has a fixed number of them; pass "
-                "n_clusters as one number, or codes=None"
-            )
-        _ = self.layer  # raises ValueError for a recipe that cannot be trained
-        self._check_start(has_names)
-
-    def _check_sizes(self) -> None:
+            require(value in known, name, value, f"pass one of {', '.join(map(str, known))}")
         if self.n_features + self.n_clusters > _WIDEST:
             raise ValueError(
                 f"tasks: found {self.n_features} features and {self.n_clusters} clusters; pass at "
@@ -215,6 +200,14 @@ class Settings:
                     f"{name}: found {getattr(self, name)} tasks of {self.tasks.n_numbers} "
                     "numbers; pass fewer or smaller tasks"
                 )
+        has_names = ASSIGNMENT in self.recipe.tokens.subspaces
+        if has_names and not isinstance(self.tasks.n_clusters, int):
+            raise ValueError(
+                "codes: a circuit that names its clusters has a fixed number of them; pass "
+                "n_clusters as one number, or codes=None"
+            )
+        _ = self.layer  # raises ValueError for a recipe that cannot be trained
+        self._check_start(has_names)
 
     def _check_start(self, has_names: bool) -> None:
         if not 0 <= self.start_noise < math.inf:
@@ -308,8 +301,25 @@ class Settings:
                 f"recipe: found {recipe.name!r}, which has several sub-layers; pass a recipe of "
                 "one layer"
             )
-        changes = _find_options(recipe) if recipe.free else {"base": recipe}
-        return replace(self, start=start or self.start, **changes)
+        start = start or self.start
+        if not recipe.free:
+            return replace(self, start=start, base=recipe)
+        head = recipe.encoder_cross
+        codes = {recipes.learned(cast(Any, codes)).tokens: codes for codes in CODES}
+        options: dict[str, Any] = {
+            "codes": codes.get(recipe.tokens),
+            "bias": isinstance(head.query, Dense) and head.query.bias,
+            "scaled": isinstance(head.score, Scaled),
+            "activation": "sparsemax" if isinstance(head.activation, Sparsemax) else "softmax",
+            "dropout": head.dropout,
+        }
+        # Only one head was looked at: the other heads must be as these options make them.
+        if recipes.learned(**options) != recipe:
+            raise ValueError(
+                f"recipe: found {recipe.name!r} with free weights that is not one of "
+                "lf.recipes.learned(); pass one of them, or a recipe with constructed weights"
+            )
+        return replace(self, start=start, base=None, **options)
 
     @property
     def n_features(self) -> int:
@@ -422,26 +432,3 @@ class Settings:
         }
         base = None if found.get("base") is None else deserialise(found["base"])
         return cls(**{**found, "tasks": Tasks(**tasks), "base": base})
-
-
-def _find_options(recipe: Recipe) -> dict[str, Any]:
-    """Return the fields of `Settings` that make this learned recipe.
-
-    Raises `ValueError` for a recipe with other free weights.
-    """
-    head = recipe.encoder_cross
-    codes = {recipes.learned(cast(Any, codes)).tokens: codes for codes in CODES}
-    options: dict[str, Any] = {
-        "codes": codes.get(recipe.tokens),
-        "bias": isinstance(head.query, Dense) and head.query.bias,
-        "scaled": isinstance(head.score, Scaled),
-        "activation": "sparsemax" if isinstance(head.activation, Sparsemax) else "softmax",
-        "dropout": head.dropout,
-    }
-    # Only one head was looked at: the other heads must be as these options make them.
-    if recipes.learned(**options) != recipe:
-        raise ValueError(
-            f"recipe: found {recipe.name!r} with free weights that is not one of "
-            "lf.recipes.learned(); pass one of them, or a recipe with constructed weights"
-        )
-    return {**options, "base": None}

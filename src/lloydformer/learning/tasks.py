@@ -237,7 +237,16 @@ class Tasks:
             "components": (1,),
         }
         u = uniform_parts(stream_keys(seeds, "tasks", step), size, shapes)
-        members = self._draw_members(u, k, m)  # (r, b, n)
+        components = k if self.n_components is None else self.n_components
+        if self.weights == "equal" and isinstance(components, int):
+            members = integers(u["members"], 0, components - 1)  # (r, b, n)
+        else:
+            # Exponentially distributed masses, divided by their sum, are uniform on the simplex.
+            masses = -u["weights"].log() if self.weights == "random" else u["members"].new_ones(m)
+            if not isinstance(components, int):
+                used = integers(u["components"], *components)
+                masses = masses * (torch.arange(m, device=masses.device) < used)
+            members = draw_components(u["members"], masses.expand(*u["members"].shape[:2], m))
         scales = u["noise"].new_full((1, 1, 1, 1), self.scale)
         if self.scales == "random":
             scales = self.scale * take_rows(2 * u["scales"], members)
@@ -250,18 +259,6 @@ class Tasks:
 
     def _most_components(self, n_clusters: int) -> int:
         return n_clusters if self.n_components is None else _ends(self.n_components)[1]
-
-    def _draw_members(self, u: dict[str, Tensor], k: int, m: int) -> Int[Tensor, "r b n"]:
-        """Return the component of each point; `k`: number of clusters, `m`: most components."""
-        components = k if self.n_components is None else self.n_components
-        if self.weights == "equal" and isinstance(components, int):
-            return integers(u["members"], 0, components - 1)
-        # Exponentially distributed masses, divided by their sum, are uniform on the simplex.
-        masses = -u["weights"].log() if self.weights == "random" else u["members"].new_ones(m)
-        if not isinstance(components, int):
-            used = integers(u["components"], *components)
-            masses = masses * (torch.arange(m, device=masses.device) < used)
-        return draw_components(u["members"], masses.expand(*u["members"].shape[:2], m))
 
 
 def _ends(count: Count) -> tuple[int, int]:

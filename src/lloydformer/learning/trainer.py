@@ -104,6 +104,20 @@ class Trainer:
             reference = lloyd_path(points, centers, seeds, settings.n_unrolled)[-1]
             objective = smoothed_objective(points, reference, smoothing="exact")
         self.validation = points, centers, objective
+        self.run_step: Callable[[], None] = self.step
+        self.run_evaluation: Callable[[], None] = self.evaluate
+
+    def capture(self) -> None:
+        """Replace `run_step` and `run_evaluation` by CUDA graphs, where that is possible.
+
+        A training step is some hundreds of small kernels, and launching them one by one takes
+        longer than running them. Graphs need a CUDA device, tasks that have the same shape in
+        every step, and a layer that can be captured. The state stays as it was.
+        """
+        regular = self.settings.tasks.of_one_shape and self.layer.capturable
+        if self.device.type == "cuda" and regular:
+            (self.run_step,) = capture_graphs(self.state, self.step)
+            (self.run_evaluation,) = capture_graphs(self.state, self.evaluate)
 
     def step(self) -> None:
         """Draw tasks, compute the gradient of the loss, and update the weights."""
@@ -157,57 +171,39 @@ class Trainer:
             centers = self.layer(weights, points, centers, dropout, depth)
         return centers
 
-
-class GraphedTrainer:
-    """A trainer whose `step` and `evaluate` are CUDA graphs where possible, else plain methods.
-
-    A training step is some hundreds of small kernels, and launching them one by one takes longer
-    than running them. Graphs need a CUDA device, tasks that have the same shape in every step, and
-    a layer that can be captured. The capture leaves the state of the trainer unchanged.
-    """
-
-    def __init__(self, trainer: Trainer) -> None:
-        self.trainer = trainer
-        self.step: Callable[[], None] = trainer.step
-        self.evaluate: Callable[[], None] = trainer.evaluate
-        regular = trainer.settings.tasks.of_one_shape and trainer.layer.capturable
-        if trainer.device.type == "cuda" and regular:
-            before = {name: t.clone() for name, t in trainer.state.tensors().items()}
-            (self.step,) = capture_graphs(trainer.step)
-            (self.evaluate,) = capture_graphs(trainer.evaluate)
-            trainer.state.assign(before)
-
     @torch.no_grad()
     def evaluate_first(self) -> Evaluation:
         """Evaluate before the first step; the loss is that of the tasks of the next one."""
-        trainer, state = self.trainer, self.trainer.state
-        batch = trainer.draw(trainer.seeds, state.step, trainer.settings.batch_size)
-        return self._evaluate(trainer.losses(state.weights, batch))
+        batch = self.draw(self.seeds, self.state.step, self.settings.batch_size)
+        return self._report(self.losses(self.state.weights, batch))
 
     def advance(self) -> Evaluation:
         """Train until the next evaluation is due, then evaluate."""
-        settings, state = self.trainer.settings, self.trainer.state
-        n_steps = min(settings.evaluate_every, settings.n_steps - int(state.step))
+        n_left = self.settings.n_steps - int(self.state.step)
+        n_steps = min(self.settings.evaluate_every, n_left)
         for _ in range(n_steps):
-            self.step()
-        evaluation = self._evaluate(state.loss / n_steps)
-        state.loss.zero_()
+            self.run_step()
+        evaluation = self._report(self.state.loss / n_steps)
+        self.state.loss.zero_()
         return evaluation
 
-    def _evaluate(self, loss: Float[Tensor, " r"]) -> Evaluation:
-        state = self.trainer.state
-        rate = tuple(state.rate.tolist())  # before `evaluate` sets that of the next steps
-        self.evaluate()
-        relative = tuple(self.trainer.measured.tolist())
-        n_steps = self.trainer.settings.n_steps
-        return Evaluation(int(state.step), n_steps, tuple(loss.tolist()), relative, rate)
+    def _report(self, loss: Float[Tensor, " r"]) -> Evaluation:
+        """Evaluate, and return what was measured together with this loss."""
+        rate = self.state.rate.tolist()  # before the evaluation sets that of the next steps
+        self.run_evaluation()
+        numbers = (tuple(n) for n in (loss.tolist(), self.measured.tolist(), rate))
+        return Evaluation(int(self.state.step), self.settings.n_steps, *numbers)
 
 
-def capture_graphs(*functions: Callable[[], None]) -> list[Callable[[], None]]:
+def capture_graphs(
+    state: TrainingState, *functions: Callable[[], None]
+) -> list[Callable[[], None]]:
     """Capture each function as a CUDA graph; return the functions that replay them.
 
     Graphs captured in one call share a memory pool, so no two of them may run at the same time.
+    Functions change nothing that matters but `state`, which is restored.
     """
+    before = {name: tensor.clone() for name, tensor in state.tensors().items()}
     graphs: list[torch.cuda.CUDAGraph] = []
     for function in functions:
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -220,4 +216,5 @@ def capture_graphs(*functions: Callable[[], None]) -> list[Callable[[], None]]:
         graphs.append(torch.cuda.CUDAGraph())
         with torch.cuda.graph(graphs[-1], pool=pool):
             function()
+    state.assign(before)  # the warm-ups have trained
     return [graph.replay for graph in graphs]

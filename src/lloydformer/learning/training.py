@@ -21,7 +21,7 @@ from lloydformer.data.storage.model_folder import CONFIG
 from lloydformer.engines.ranks import Ranks
 from lloydformer.learning.checkpoint import TrainingCheckpoint, load_checkpoint, save_checkpoint
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.learning.trainer import Evaluation, GraphedTrainer, Trainer
+from lloydformer.learning.trainer import Evaluation, Trainer
 
 CHECKPOINT = "checkpoint"
 LOG = "log.csv"
@@ -233,9 +233,9 @@ def train(
     began = perf_counter()
     while not history or history[-1].step < settings.n_steps:
         if not history and settings.start == "constructed":
-            history.append(groups.evaluate(GraphedTrainer.evaluate_first))
+            history.append(groups.evaluate(Trainer.evaluate_first))
         else:
-            history.append(groups.evaluate(GraphedTrainer.advance))
+            history.append(groups.evaluate(Trainer.advance))
             done = history[-1].step >= settings.n_steps
             if place and (done or len(history) % checkpoint_every == 0):
                 _save(groups, history, place)
@@ -332,11 +332,11 @@ class RunGroups:
         starts = range(0, len(self.runs), size)
         first, stop = (len(starts) * rank // ranks.size for rank in (ranks.rank, ranks.rank + 1))
         self.places = [slice(start, start + size) for start in starts[first:stop]]
-        self.trainers = [
-            GraphedTrainer(Trainer(settings, self.runs[place], device)) for place in self.places
-        ]
+        self.trainers = [Trainer(settings, self.runs[place], device) for place in self.places]
+        for trainer in self.trainers:
+            trainer.capture()
 
-    def evaluate(self, how: Callable[[GraphedTrainer], Evaluation]) -> Evaluation:
+    def evaluate(self, how: Callable[[Trainer], Evaluation]) -> Evaluation:
         """Return the evaluation of all runs of all ranks, from those of their groups."""
         parts = self._gather(how)
         loss, relative, rate = (
@@ -345,7 +345,7 @@ class RunGroups:
         )
         return Evaluation(parts[0].step, parts[0].n_steps, loss, relative, rate)
 
-    def _gather(self, function: Callable[[GraphedTrainer], V]) -> list[V]:
+    def _gather(self, function: Callable[[Trainer], V]) -> list[V]:
         """Call a function for each group of this rank; return the results of all groups."""
         found = self.ranks.gather_results(lambda: [function(one) for one in self.trainers])
         return list(chain.from_iterable(found))
@@ -353,9 +353,8 @@ class RunGroups:
     def tensors(self) -> dict[str, Tensor]:
         """Return the state of all runs on the CPU, a row for each run."""
 
-        def copy(graphed: GraphedTrainer) -> dict[str, Tensor]:
-            tensors = graphed.trainer.state.tensors()
-            return {name: tensor.detach().cpu() for name, tensor in tensors.items()}
+        def copy(trainer: Trainer) -> dict[str, Tensor]:
+            return {name: t.detach().cpu() for name, t in trainer.state.tensors().items()}
 
         parts = self._gather(copy)
         return {
@@ -365,6 +364,6 @@ class RunGroups:
 
     def assign(self, tensors: dict[str, Tensor]) -> None:
         """Continue from the state of all runs."""
-        for place, graphed in zip(self.places, self.trainers, strict=True):
+        for place, trainer in zip(self.places, self.trainers, strict=True):
             own = {name: t[place] if t.ndim else t for name, t in tensors.items()}
-            graphed.trainer.state.assign(own)
+            trainer.state.assign(own)

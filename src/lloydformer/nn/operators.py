@@ -171,30 +171,15 @@ def _(points: Tensor, centers: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor]:
     return torch.empty_like(points), points.new_empty(points.shape[0])
 
 
-@_assign_backward.register_fake
-def _(by_mixture: Any, by_energy: Any, points: Any, centers: Any, gamma: Any, learned: Any) -> Any:
-    return torch.empty_like(points), torch.empty_like(centers), torch.empty_like(gamma)
-
-
 @_sums.register_fake
 def _(points: Tensor, centers: Tensor, weights: Tensor, gamma: Tensor) -> Any:
     k, (c,) = centers.shape[0], to_precise(centers)
     return torch.empty_like(c), c.new_empty(k), c.new_empty(())
 
 
-@_sums_backward.register_fake
-def _(
-    by_sum: Any,
-    by_mass: Any,
-    by_energy: Any,
-    points: Any,
-    centers: Any,
-    weights: Any,
-    gamma: Any,
-    learned: Any,
-) -> Any:
-    given = (points, centers, weights, gamma)
-    return tuple(torch.empty_like(tensor) for tensor in given)
+# Derivatives are like the inputs, which come between the derivatives by outputs and `learned`.
+_assign_backward.register_fake(lambda *given: tuple(map(torch.empty_like, given[2:-1])))
+_sums_backward.register_fake(lambda *given: tuple(map(torch.empty_like, given[3:-1])))
 
 
 def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -91,14 +91,14 @@ def test_it_resumes(command, tmp_path):
 
 
 def test_ctrl_c_prints_what_is_done(command, tmp_path, monkeypatch):
-    from lloydformer.learning.trainer import GraphedTrainer
+    from lloydformer.learning.trainer import Trainer
 
-    def advance(graphed, inner=GraphedTrainer.advance):
-        if int(graphed.trainer.state.step) >= 10:
+    def advance(trainer, inner=Trainer.advance):
+        if int(trainer.state.step) >= 10:
             raise KeyboardInterrupt
-        return inner(graphed)
+        return inner(trainer)
 
-    monkeypatch.setattr(GraphedTrainer, "advance", advance)
+    monkeypatch.setattr(Trainer, "advance", advance)
     status, _, error = command(*SMALL, "-o", str(tmp_path / "o"))
     assert status == 130
     assert "stopped after step 10 of 20" in error

@@ -14,7 +14,7 @@ from lloydformer.learning.symmetric.training import (
     train_symmetric,
     weights_of_heads,
 )
-from lloydformer.learning.symmetric.varied_tasks import VariedTasks
+from lloydformer.learning.symmetric.varied_tasks import draw_varied_tasks
 
 SMALL = SymmetricSettings(
     n_updates=8, warm_up=2, evaluate_every=3, shapes=(Shape(16, 40, 3, 2, 9), Shape(16, 30, 2, 3))
@@ -41,7 +41,7 @@ def test_a_run_has_only_its_own_heads_in_a_larger_stack():
     assert alone.shape == begun.shape == (NumberLayout(2, 2).count * len(INVARIANTS),)
     assert not torch.equal(alone, begun)
     assert (both.weights[0][head_mask(both.numbers, 2) == 0] == 0).all()
-    problems = to_frame(VariedTasks(8).draw(torch.tensor([5]), torch.tensor(0), (16, 40, 3)))
+    problems = to_frame(draw_varied_tasks(torch.tensor([5]), torch.tensor(0), (16, 40, 3), 8))
     wide = losses(SymmetricLayer(both.numbers), both.weights[:1], problems, 3)
     narrow = losses(SymmetricLayer(NumberLayout(2, 2)), alone[None], problems, 3)
     torch.testing.assert_close(wide, narrow, rtol=1e-4, atol=1e-4)

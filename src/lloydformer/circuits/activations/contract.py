@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
@@ -187,3 +187,21 @@ def require_fraction(argument: str, value: float) -> None:
     """Raise a ValueError unless the value is a fraction from 0 to below 1."""
     fraction = isinstance(value, Real) and 0 <= value < 1
     require(fraction, argument, value, "pass a fraction from 0 to below 1")
+
+
+@dataclass(frozen=True)
+class TemperedActivation(Activation):
+    """Base of activations of scores times an inverse temperature, the paper's gamma.
+
+    `name` comes before the number in the symbol.
+    """
+
+    inverse_temperature: float = 1.0
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        require_positive("inverse_temperature", self.inverse_temperature)
+
+    @property
+    def symbol(self) -> str:
+        return f"{self.name}{self.inverse_temperature:g}"

@@ -12,12 +12,12 @@ from lloydformer.circuits.activations.contract import (
     Context,
     Reach,
     Scores,
-    require_positive,
+    TemperedActivation,
 )
 
 
 @dataclass(frozen=True)
-class Softmax(Activation):
+class Softmax(TemperedActivation):
     r"""Soft-max with inverse temperature: $\sigma_\gamma(a)^i \propto \exp(\gamma a^i)$ (eq:smax).
 
     Solves $\max_p \gamma \langle a, p \rangle - \sum_i p^i \log p^i$ over the simplex.
@@ -39,15 +39,7 @@ class Softmax(Activation):
     tensor([[0.7500, 0.2500]], dtype=torch.float64)
     """
 
-    inverse_temperature: float = 1.0
     short = "SMA"
-
-    def __post_init__(self) -> None:
-        require_positive("inverse_temperature", self.inverse_temperature)
-
-    @property
-    def symbol(self) -> str:
-        return f"{self.inverse_temperature:g}"
 
     def __call__(self, scores: Scores, context: Context = NOTHING) -> Scores:
         return (self.inverse_temperature * scores).softmax(dim=-1)
@@ -58,7 +50,7 @@ class Softmax(Activation):
 
 
 @dataclass(frozen=True)
-class LogSoftmax(Activation):
+class LogSoftmax(TemperedActivation):
     r"""Logarithm of soft-max: $\gamma a^i - \log \sum_j \exp(\gamma a^j)$.
 
     Parameters
@@ -78,15 +70,8 @@ class LogSoftmax(Activation):
     tensor([[-0.6931, -0.6931]])
     """
 
-    inverse_temperature: float = 1.0
     short = "LogSMA"
-
-    def __post_init__(self) -> None:
-        require_positive("inverse_temperature", self.inverse_temperature)
-
-    @property
-    def symbol(self) -> str:
-        return f"log {self.inverse_temperature:g}"
+    name = "log "
 
     def __call__(self, scores: Scores, context: Context = NOTHING) -> Scores:
         return (self.inverse_temperature * scores).log_softmax(dim=-1)
@@ -122,7 +107,8 @@ class Linear(Activation):
         if context.log_scores is None:
             return scores / total
         logs, eps = context.log_scores, torch.finfo(scores.dtype).eps
-        # Scores that are not the exponentials of their logarithms were patched on the way.
+        # Scores that are not the exponentials of their logarithms were patched on the way. Shares
+        # are at most 1, and soft-max rounds them by a few eps: 16 eps is no rounding.
         patched = ((scores - logs.exp()).abs() > 16 * eps).any(dim=-1).any(dim=-1)
         # With a mean score below sqrt(eps), half of the digits of the weights would be rounding.
         faint = (scores.mean(dim=-1, keepdim=True) < eps**0.5) & ~patched[..., None, None]

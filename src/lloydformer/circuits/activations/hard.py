@@ -102,12 +102,9 @@ class Gumbel(Activation):
     short = "GSMA"
 
     def __post_init__(self) -> None:
-        require(
-            isinstance(self.temperature, Real) and 0 <= self.temperature < math.inf,
-            "temperature",
-            self.temperature,
-            "pass 0 (the limit: a sample) or a positive finite number",
-        )
+        fits = isinstance(self.temperature, Real) and 0 <= self.temperature < math.inf
+        repair = "pass 0 (the limit: a sample) or a positive finite number"
+        require(fits, "temperature", self.temperature, repair)
 
     @property
     def symbol(self) -> str:
@@ -158,12 +155,9 @@ class Ranked(Activation):
 
     def __post_init__(self) -> None:
         whole = isinstance(self.rank, Integral) and not isinstance(self.rank, bool)
-        require(
-            self.rank is None or (whole and self.rank >= 0),
-            "rank",
-            self.rank,
-            "pass None (the number of the query) or an integer, 0 or more",
-        )
+        fits = self.rank is None or (whole and self.rank >= 0)
+        repair = "pass None (the number of the query) or an integer, 0 or more"
+        require(fits, "rank", self.rank, repair)
         alone = self.rank is None or not self.in_order
         require(alone, "in_order", self.in_order, "in_order needs rank=None")
 
@@ -265,12 +259,8 @@ class Lots(Activation):
 
     def __post_init__(self) -> None:
         require_positive("power", self.power)
-        require(
-            isinstance(self.choice, LimitingSoftmax | Ranked),
-            "choice",
-            self.choice,
-            'pass LimitingSoftmax("first") or Ranked()',
-        )
+        fits = isinstance(self.choice, LimitingSoftmax | Ranked)
+        require(fits, "choice", self.choice, 'pass LimitingSoftmax("first") or Ranked()')
 
     @property
     def symbol(self) -> str:

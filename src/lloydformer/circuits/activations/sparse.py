@@ -15,13 +15,14 @@ from lloydformer.circuits.activations.contract import (
     Context,
     Reach,
     Scores,
+    TemperedActivation,
     require,
     require_positive,
 )
 
 
 @dataclass(frozen=True)
-class Sparsemax(Activation):
+class Sparsemax(TemperedActivation):
     r"""Sparsemax: $\arg\min_p \lVert p - \gamma a \rVert^2$ over the simplex.
 
     $p = [\gamma a - \tau]_+$, with the threshold $\tau$ that makes the sum 1 (Martins and
@@ -45,15 +46,8 @@ class Sparsemax(Activation):
     [[0.75, 0.25, 0.0]]
     """
 
-    inverse_temperature: float = 1.0
     short = "SSMA"
-
-    def __post_init__(self) -> None:
-        require_positive("inverse_temperature", self.inverse_temperature)
-
-    @property
-    def symbol(self) -> str:
-        return f"sparsemax {self.inverse_temperature:g}"
+    name = "sparsemax "
 
     def __call__(self, scores: Scores, context: Context = NOTHING) -> Scores:
         # relative to the best score, where the weights are: large scores would cost their digits

@@ -8,7 +8,6 @@ with `kmeans`. The tuples below are the only lists of recipes; other lists are d
 from collections.abc import Callable
 
 from lloydformer.circuits.gradients import softened, straight_through
-from lloydformer.circuits.medoid_swap import medoids_swap
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes.free_weights import learned
 from lloydformer.circuits.recipes.kmeans import lloyd, lloyd_binary, lloyd_dot
@@ -16,7 +15,7 @@ from lloydformer.circuits.recipes.robust_kmeans import medoids, robust, robust_l
 from lloydformer.circuits.recipes.soft_kmeans import soft, soft_dot
 from lloydformer.circuits.recipes.spherical_kmeans import spherical
 from lloydformer.circuits.recombining import recombining as recombining
-from lloydformer.circuits.relocating import relocating
+from lloydformer.circuits.relocating import medoids_swap, relocating
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.symmetric import symmetric
 

@@ -7,15 +7,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lloydformer.circuits.heads import Numbers
-from lloydformer.circuits.subspaces import NEAREST, SECOND, Space, Subspace
-from lloydformer.circuits.symmetric import SymmetricModulator, kinds
+from lloydformer.circuits.subspaces import Space
+from lloydformer.circuits.symmetric import WRITTEN, SymmetricModulator, count_numbers
 from lloydformer.learning.symmetric.invariants import (
     INVARIANTS,
     TEMPERATURES,
     NumberLayout,
-    invariants,
+    invariants_of_points,
+    two_nearest,
 )
-from lloydformer.learning.symmetric.layer import Frame, two_nearest
+from lloydformer.learning.symmetric.layer import Frame
 from lloydformer.numerics.clusters import squared_distances
 from lloydformer.plans.symmetric import FLOOR
 
@@ -31,6 +32,7 @@ class LearnedModulation:
     weights: tuple[float, ...]
     n_heads: int = 4
     n_apart: int = 2
+    subspaces = WRITTEN
 
     def __post_init__(self) -> None:
         wanted = self.numbers.count * len(INVARIANTS)
@@ -46,11 +48,7 @@ class LearnedModulation:
 
     @property
     def kinds(self) -> dict[str, int]:
-        return kinds(self.n_heads, self.n_apart)
-
-    @property
-    def subspaces(self) -> frozenset[Subspace]:
-        return frozenset({NEAREST, SECOND})
+        return count_numbers(self.n_heads, self.n_apart)
 
     def build(self, space: Space) -> "LearnedModulator":
         return LearnedModulator(self, space)
@@ -74,39 +72,26 @@ class LearnedModulator(SymmetricModulator):
 
     def numbers(self, points: Tensor, centers: Tensor, time: float) -> Numbers:
         batch = points.shape[:-2]
-        state = InvariantState.of(_flatten_batch(points), _flatten_batch(centers), time)
-        z = self.invariants(state.invariants.reshape(*batch, *state.invariants.shape[1:]))
-        z = _flatten_batch(z).unsqueeze(1)  # (b, 1, k, f)
-        theta = self.weights.to(points).unsqueeze(0)
-        numbers = self.layout.evaluate(theta, z)
+        x, c = (rows.reshape(-1, *rows.shape[-2:]) for rows in (points, centers))
+        z, closeness = measure_invariants(x, c, time)
+        z = self.invariants(z.reshape(*batch, *z.shape[1:]))
+        z = z.reshape(-1, 1, *z.shape[-2:])  # (b, 1, k, f)
+        numbers = self.layout.evaluate(self.weights.to(points).unsqueeze(0), z)
         numbers["sharpness"] = numbers["sharpness"].unsqueeze(2)
         for kind in TEMPERATURES:
-            numbers[kind] = numbers[kind] * state.closeness.unsqueeze(1)
-        numbers["closeness"] = state.closeness.unsqueeze(1)
+            numbers[kind] = numbers[kind] * closeness.unsqueeze(1)
+        numbers["closeness"] = closeness.unsqueeze(1)
         return {
             kind: value[:, 0].reshape(*batch, *value.shape[2:]) for kind, value in numbers.items()
         }
 
 
-@dataclass(frozen=True)
-class InvariantState:
-    """The invariants of points and centers, and 1 over the unit of squared distances."""
-
-    invariants: Float[Tensor, "b k f"]
-    closeness: Float[Tensor, "b 1 1"]
-
-    @classmethod
-    def of(
-        cls, points: Float[Tensor, "b n d"], centers: Float[Tensor, "b k d"], time: float
-    ) -> "InvariantState":
-        frame = Frame.of(points)
-        x, c = frame.inside(points), frame.inside(centers)
-        near = two_nearest(squared_distances(c, x).unsqueeze(1))
-        tail = x.square().sum(dim=-1).square().mean(dim=-1).log()
-        z = invariants(near.first, near.second, near.own, tail, time).detach()
-        unit = (near.first.mean(dim=-1, keepdim=True) + FLOOR) * frame.unit.square()
-        return cls(z[:, 0], 1 / unit)
-
-
-def _flatten_batch(rows: Float[Tensor, "*b m d"]) -> Float[Tensor, "c m d"]:
-    return rows.reshape(-1, *rows.shape[-2:])
+def measure_invariants(
+    points: Float[Tensor, "b n d"], centers: Float[Tensor, "b k d"], time: float
+) -> tuple[Float[Tensor, "b k f"], Float[Tensor, "b 1 1"]]:
+    """Return the invariants, and `closeness`: 1 over the unit of squared distances."""
+    frame = Frame.of(points)
+    x, c = frame.inside(points), frame.inside(centers)
+    near = two_nearest(squared_distances(c, x).unsqueeze(1))
+    unit = (near.first.mean(dim=-1, keepdim=True) + FLOOR) * frame.unit.square()
+    return invariants_of_points(near, x, time)[:, 0], 1 / unit

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lloydformer.circuits.symmetric import count_numbers
 from lloydformer.plans.symmetric import FLOOR
 
 # The invariants and the range of each; the last two are properties of a single center.
@@ -82,31 +83,41 @@ class InvariantInputs(NamedTuple):
     tail: Float[Tensor, " b"]
 
 
-def invariants(
-    nearest: Float[Tensor, "b r n"],
-    second: Float[Tensor, "b r n"],
-    own: Float[Tensor, "b r k n"],
-    tail: Float[Tensor, " b"],
-    time: float,
+class NearestCenters(NamedTuple):
+    """Squared distances to the two nearest centers; `own`: 1 for the nearest center, else 0."""
+
+    first: Float[Tensor, "b r n"]
+    second: Float[Tensor, "b r n"]
+    own: Float[Tensor, "b r k n"]
+
+
+def two_nearest(squares: Float[Tensor, "b r k n"]) -> NearestCenters:
+    """Find the two nearest centers; with one center the second is the first."""
+    k = squares.shape[2]
+    first, which = squares.min(dim=2)
+    own = torch.arange(k, device=squares.device)[:, None] == which.unsqueeze(2)
+    second = squares.masked_fill(own, torch.inf).min(dim=2).values if k > 1 else first
+    return NearestCenters(first, second, own.to(squares.dtype))
+
+
+def invariants_of_points(
+    near: NearestCenters, points: Float[Tensor, "b n d"], time: float
 ) -> Float[Tensor, "b r k f"]:
-    """Return the invariants of a state, in the order of `INVARIANTS`.
-
-    `nearest`, `second`: squared distances of each point. `own`: 1 where a point belongs to a
-    center, else 0.
-    """
-    k, n = own.shape[2:]
+    """Return the invariants of a state, in the order of `INVARIANTS`, without a gradient."""
+    k, n = near.own.shape[2:]
     inputs = InvariantInputs(
-        nearest=nearest.mean(dim=-1),
-        second=second.mean(dim=-1),
-        gap=(second - nearest).mean(dim=-1),
-        members=own.mean(dim=-1),
-        costs=(own @ nearest.unsqueeze(-1)).squeeze(-1) * (k / n),
-        tail=tail,
+        nearest=near.first.mean(dim=-1),
+        second=near.second.mean(dim=-1),
+        gap=(near.second - near.first).mean(dim=-1),
+        members=near.own.mean(dim=-1),
+        costs=(near.own @ near.first.unsqueeze(-1)).squeeze(-1) * (k / n),
+        tail=points.square().sum(dim=-1).square().mean(dim=-1).log(),
     )
-    return invariants_of(inputs, time)
+    # over many steps the gradient through the invariants would be a long product
+    return invariants_of_means(inputs, time).detach()
 
 
-def invariants_of(inputs: InvariantInputs, time: float) -> Float[Tensor, "b r k f"]:
+def invariants_of_means(inputs: InvariantInputs, time: float) -> Float[Tensor, "b r k f"]:
     """Return the invariants from means over the points, which a fold computes."""
     k = inputs.members.shape[2]
     cost = inputs.nearest + FLOOR
@@ -145,9 +156,9 @@ class NumberLayout:
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Number of numbers of each kind, in order."""
-        h, a = self.n_heads, self.n_apart
-        by_head = ("sharpness", "distance", "log_belonging", "nearest", "second", "stride")
-        return {**dict.fromkeys(by_head, h), "belonging": h * h, "apart_sharpness": a, "apart": a}
+        sizes = count_numbers(self.n_heads, self.n_apart)
+        # the layer computes these two itself, and nothing is learned for them
+        return {kind: n for kind, n in sizes.items() if kind not in ("closeness", "kept")}
 
     @property
     def count(self) -> int:

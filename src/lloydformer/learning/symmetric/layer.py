@@ -8,7 +8,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.symmetric import NEAR
-from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout, invariants
+from lloydformer.learning.symmetric.invariants import (
+    INVARIANTS,
+    NumberLayout,
+    invariants_of_points,
+    two_nearest,
+)
 from lloydformer.numerics.clusters import squared_distances
 from lloydformer.plans.symmetric import FLOOR
 
@@ -71,10 +76,7 @@ class SymmetricLayer:
         theta = weights.view(len(weights), self.numbers.count, len(INVARIANTS))
         squares = self._squared_distances(points, centers)  # (b, r, k, n)
         near = two_nearest(squares)
-        tail = points.square().sum(dim=-1).square().mean(dim=-1).log()
-        # no gradient through the invariants: over many steps it would be a long product
-        z = invariants(near.first, near.second, near.own, tail, time).detach()
-        at = self.numbers.evaluate(theta, z)
+        at = self.numbers.evaluate(theta, invariants_of_points(near, points, time))
         # Distances in units of their mean: temperatures fall as the centers improve.
         unit = near.first.mean(dim=-1)[..., None, None] + FLOOR  # (b, r, 1, 1)
         served = (torch.stack([near.first, near.second], dim=2) / unit + NEAR).log()
@@ -117,23 +119,6 @@ class SymmetricLayer:
         scores = factors @ torch.cat([logs.exp(), logs, wide], dim=3)
         by_service = torch.stack([at["nearest"], at["second"]], dim=-1)  # (b, r, k, h, 2)
         return scores + (by_service.flatten(2, 3) @ served).view_as(scores)
-
-
-class NearestCenters(NamedTuple):
-    """Squared distances to the two nearest centers; `own`: 1 for the nearest center, else 0."""
-
-    first: Float[Tensor, "b r n"]
-    second: Float[Tensor, "b r n"]
-    own: Float[Tensor, "b r k n"]
-
-
-def two_nearest(squares: Float[Tensor, "b r k n"]) -> NearestCenters:
-    """Find the two nearest centers; with one center the second is the first."""
-    k = squares.shape[2]
-    first, which = squares.min(dim=2)
-    own = torch.arange(k, device=squares.device)[:, None] == which.unsqueeze(2)
-    second = squares.masked_fill(own, torch.inf).min(dim=2).values if k > 1 else first
-    return NearestCenters(first, second, own.to(squares.dtype))
 
 
 def distances(

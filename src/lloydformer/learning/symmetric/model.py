@@ -20,7 +20,7 @@ from lloydformer.learning.symmetric.invariants import (
     INVARIANTS,
     InvariantInputs,
     NumberLayout,
-    invariants_of,
+    invariants_of_means,
 )
 from lloydformer.learning.symmetric.layer import SymmetricLayer
 from lloydformer.learning.symmetric.settings import SymmetricRun, SymmetricSettings
@@ -245,7 +245,7 @@ class LearnedNumbers:
         ).view(4, 1, 1)
         members, costs = found.members[None, None], found.costs[None, None] * len(found.costs)
         inputs = InvariantInputs(nearest, second, gap, members, costs, tail[0])
-        z = invariants_of(inputs, found.time)
+        z = invariants_of_means(inputs, found.time)
         numbers, theta = self.model.numbers, self.model.theta.double()[None].to(z)
         heads = {name: part[0, 0] for name, part in numbers.evaluate(theta, z).items()}
         heads["belonging"] = heads["belonging"].view(-1, numbers.n_heads, numbers.n_heads)

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from lloydformer.learning.optimiser import TrainingState, adam_step
 from lloydformer.learning.random_numbers import stream_keys, uniform
-from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout
-from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances, two_nearest
+from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout, two_nearest
+from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
 from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
-from lloydformer.learning.symmetric.varied_tasks import SharedBatch, VariedTasks
+from lloydformer.learning.symmetric.varied_tasks import SharedBatch, draw_varied_tasks
 from lloydformer.learning.trainer import capture_graphs
 from lloydformer.numerics.clusters import means_or
 
@@ -170,7 +170,8 @@ class SymmetricTrainer:
     def step(self, shape: Shape) -> None:
         """Draw tasks of a shape, compute the gradient of the loss, and update the weights."""
         state, earlier = self.state, self.settings.earlier
-        batch = to_frame(VariedTasks(shape.n_features).draw(self.seed, state.step, shape[:3]))
+        tasks = draw_varied_tasks(self.seed, state.step, shape[:3], shape.n_features)
+        batch = to_frame(tasks)
         keys = stream_keys(self.seed, "starts", state.step)
         u = uniform(keys, shape.n_tasks, _STARTS, shape.n_points)[0]
         # the weight of each task for each run; they sum to 1 over the tasks
@@ -219,11 +220,14 @@ def train_symmetric(
     settings = settings or SymmetricSettings()
     device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     trainer = SymmetricTrainer(settings, tuple(runs), device)
-    state, steps = trainer.state, step_functions(trainer)
+    state, shapes = trainer.state, settings.shapes
+    steps: dict[Shape, Callable[[], None]] = {s: partial(trainer.step, s) for s in shapes}
+    if device.type == "cuda":
+        steps = dict(zip(steps, capture_graphs(state, *steps.values()), strict=True))
     began, history = perf_counter(), list[UpdateLosses]()
     for update in range(1, settings.n_updates + 1):
         state.rate.copy_(trainer.rates * settings.rate(update - 1))
-        steps[settings.shapes[(update - 1) % len(settings.shapes)]]()
+        steps[shapes[(update - 1) % len(shapes)]]()
         if update % settings.evaluate_every == 0 or update == settings.n_updates:
             since = (update - 1) % settings.evaluate_every + 1
             history.append(UpdateLosses(update, tuple((state.loss / since).tolist())))
@@ -238,15 +242,3 @@ def train_symmetric(
         tuple(history),
         perf_counter() - began,
     )
-
-
-def step_functions(trainer: SymmetricTrainer) -> dict[Shape, Callable[[], None]]:
-    """Return the step of each shape, as a CUDA graph on CUDA; the state is unchanged."""
-    steps: dict[Shape, Callable[[], None]] = {
-        shape: partial(trainer.step, shape) for shape in trainer.settings.shapes
-    }
-    if trainer.device.type == "cuda":
-        before = {name: t.clone() for name, t in trainer.state.tensors().items()}
-        steps = dict(zip(steps, capture_graphs(*steps.values()), strict=True))
-        trainer.state.assign(before)
-    return steps

@@ -4,7 +4,6 @@ A layer that serves every n, d and k must see more than the paper's mixtures. Al
 were made by hand; `benchmarks/symmetric.py` measures the trained layer on OpenML sets.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -25,9 +24,10 @@ class SharedBatch(NamedTuple):
     centers: Float[Tensor, "b k d"]
 
 
-@dataclass(frozen=True)
-class VariedTasks:
-    """Tasks of four kinds: task i of a batch is of kind i modulo 4.
+def draw_varied_tasks(
+    seed: Int[Tensor, " 1"], step: Int[Tensor, ""], shape: tuple[int, int, int], n_features: int
+) -> SharedBatch:
+    """Draw tasks of four kinds: task i of a batch is of kind i modulo 4.
 
     - paper: the paper's protocol, for any d and every family.
     - separated: components of different number, weight and shape.
@@ -35,43 +35,36 @@ class VariedTasks:
     - columns: overlapping, with columns that are skewed, binary, coarse, often zero or constant.
 
     Initial centers are random points; in every fourth group of four tasks they are drawn by
-    k-means++. `n_features`: largest number of columns. Columns that a task does not use are 0,
-    which changes no distance.
+    k-means++. `shape`: number of tasks, of points and of clusters. `n_features`: largest number of
+    columns. Columns that a task does not use are 0, which changes no distance.
     """
-
-    n_features: int = 64
-
-    def draw(
-        self, seed: Int[Tensor, " 1"], step: Int[Tensor, ""], shape: tuple[int, int, int]
-    ) -> SharedBatch:
-        """Draw the tasks of a step. `shape`: number of tasks, of points and of clusters."""
-        size, n, k = shape
-        m, d = 2 * k, self.n_features
-        # The order of the parts decides which numbers each of them gets.
-        shapes: dict[str, tuple[int, ...]] = {
-            "members": (n,),
-            "locations": (m, d),
-            "noise": (n, d),
-            "starts": (k, n),
-            "scales": (m, d),
-            "weights": (m,),
-            "features": (1,),
-            "task": (10,),
-            "map": (d, d),
-            "types": (d,),
-            "amounts": (d,),
-        }
-        parts = uniform_parts(stream_keys(seed, "tasks", step), size, shapes)
-        u = {name: part[0] for name, part in parts.items()}
-        number = torch.arange(size, device=step.device)
-        kind = number % len(KINDS)
-        points = _draw_points(u, kind, k)
-        least = torch.where(kind == 3, min(6.0, d), 2.0)
-        # The number of used columns is uniform on a logarithmic scale from `least` to d.
-        used = (least * (d / least) ** u["features"][:, 0]).round()[:, None, None]
-        points = points * (torch.arange(d, device=points.device) < used)
-        by_distance = (number // len(KINDS)) % 4 == 3
-        return SharedBatch(points, _draw_centers(points, u["starts"], k, by_distance))
+    size, n, k = shape
+    m, d = 2 * k, n_features
+    # The order of the parts decides which numbers each of them gets.
+    shapes: dict[str, tuple[int, ...]] = {
+        "members": (n,),
+        "locations": (m, d),
+        "noise": (n, d),
+        "starts": (k, n),
+        "scales": (m, d),
+        "weights": (m,),
+        "features": (1,),
+        "task": (10,),
+        "map": (d, d),
+        "types": (d,),
+        "amounts": (d,),
+    }
+    parts = uniform_parts(stream_keys(seed, "tasks", step), size, shapes)
+    u = {name: part[0] for name, part in parts.items()}
+    number = torch.arange(size, device=step.device)
+    kind = number % len(KINDS)
+    points = _draw_points(u, kind, k)
+    least = torch.where(kind == 3, min(6.0, d), 2.0)
+    # The number of used columns is uniform on a logarithmic scale from `least` to d.
+    used = (least * (d / least) ** u["features"][:, 0]).round()[:, None, None]
+    points = points * (torch.arange(d, device=points.device) < used)
+    by_distance = (number // len(KINDS)) % 4 == 3
+    return SharedBatch(points, _draw_centers(points, u["starts"], k, by_distance))
 
 
 def _draw_points(u: dict[str, Tensor], kind: Int[Tensor, " b"], k: int) -> Float[Tensor, "b n d"]:
