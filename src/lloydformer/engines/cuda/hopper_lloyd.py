@@ -18,7 +18,6 @@ from torch import Tensor
 
 from lloydformer.engines.cuda.launch import (
     SHARED_LIMIT,
-    Arguments,
     Grid,
     Launch,
     choose_row_tile,
@@ -114,6 +113,7 @@ class HopperLloyd:
         # Packed arguments refer to this object, so that a new `assigned` reaches all launches.
         self._state_argument = state.make_argument()
         self._last = ctypes.c_int()
+        self._final: tuple[Launch, Launch] | None = None
 
     def _empty(self, *shape: int, dtype: torch.dtype) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=self.device)
@@ -122,9 +122,9 @@ class HopperLloyd:
         self, file: str, name: str, grid: Grid, *arguments: Any, **macros: object
     ) -> Launch:
         """Prepare a kernel that takes `struct Points`, `struct LloydState` and these arguments."""
-        given = Arguments(self.points.argument, self._state_argument, *arguments)
-        compiled_for = (*self.points.macros, *macros.items())
-        return Launch(file, name, self.device, grid, given, compiled_for)
+        given = self.points.argument, self._state_argument, *arguments
+        all_macros = (*self.points.macros, *macros.items())
+        return Launch(file, name, self.device, grid, *given, macros=all_macros)
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
         centers = centers.double().contiguous()
@@ -142,6 +142,10 @@ class HopperLloyd:
         raise NotImplementedError
 
     def assign_final(self, *, last: bool) -> None:
+        if self._final is None:
+            blocks = min(-(-self.state.n_clusters * self.state.n_features // 256), self.processors)
+            begin = self._prepare("loop_control.cu", "begin_final", Grid(blocks, 256), self._last)
+            self._final = begin, self._prepare_measure(ctypes.c_void_p(), final=1)
         begin, measure = self._final
         self._last.value = last
         begin()
@@ -149,22 +153,13 @@ class HopperLloyd:
         self.assign()
         measure()
 
-    @cached_property
-    def _final(self) -> tuple[Launch, Launch]:
-        blocks = min(-(-self.state.n_clusters * self.state.n_features // 256), self.processors)
-        begin = self._prepare("loop_control.cu", "begin_final", Grid(blocks, 256), self._last)
-        return begin, self._prepare_measure(ctypes.c_void_p(), final=1)
-
     def measure(self, distances: Tensor) -> Tensor:
         self._prepare_measure(distances, final=0)()
         return self.state.total
 
     def _prepare_measure(self, distances: Any, final: int) -> Launch:
         row, lanes = choose_row_tile(self.points.n_features)
-        grid, given = (
-            Grid(_MEASURE_BLOCKS * self.processors, 256),
-            (distances, self._partial, final),
-        )
+        grid, given = Grid(len(self._partial), 256), (distances, self._partial, final)
         return self._prepare("measure.cu", "measure", grid, *given, ROW=row, LANES=lanes)
 
     @cached_property
@@ -198,9 +193,9 @@ class HopperLloyd:
         in_float32 = self.points.rows.dtype == torch.float32 and _in_range(self.points)
         macros = self.points.macros if in_float32 else (*self.points.macros, ("SCALED_DOUBLE", 1))
         written = self.copy, self.norms, self.state.largest
-        given = Arguments(self.points.argument, *written, self.padded, width, int(fragments))
+        given = self.points.argument, *written, self.padded, width, int(fragments)
         grid = Grid(8 * self.processors, 256)
-        Launch("prepare.cu", "prepare", self.device, grid, given, macros)()
+        Launch("prepare.cu", "prepare", self.device, grid, *given, macros=macros)()
 
 
 class TinyLloyd(HopperLloyd):

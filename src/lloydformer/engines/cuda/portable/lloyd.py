@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 import triton
 from torch import Tensor
 
-from lloydformer.engines.cuda.lloyd_state import RECORD_LENGTH, LloydState
+from lloydformer.engines.cuda.lloyd_state import RECORD_LENGTH, LloydKernels, LloydState
 from lloydformer.engines.cuda.points import DevicePoints
 from lloydformer.engines.cuda.portable import labels, sums
 from lloydformer.engines.cuda.portable.tiles import (
@@ -22,12 +21,13 @@ from lloydformer.engines.cuda.portable.tiles import (
 _INTERPRETED_PROCESSORS = 2
 
 
-class PortableLloyd:
+class PortableLloyd(LloydKernels):
     """Exact Lloyd iterations on any NVIDIA GPU since Ampere, with the same bits every time.
 
-    It implements `LloydKernels`, and the host does not wait for the device. Besides the points and
-    `state` it holds a copy of the points in float16, their features rounded up to a multiple of
-    16, and 20 bytes for each point.
+    The host does not wait for the device. Besides the points and `state` it holds a copy of the
+    points in float16, their features rounded up to a multiple of 16, and 20 bytes for each point.
+    Final labels and empty clusters are left to the host (`assign_final` and `fill_empty` of the
+    protocol do nothing).
 
     Parameters
     ----------
@@ -106,12 +106,6 @@ class PortableLloyd:
         tile = tiles.move_small or tiles.move
         kernel = sums.move_small if tiles.move_small else sums.move
         self._launch(kernel, tile, self._count_programs(tile), **own)
-
-    def assign_final(self, *, last: bool) -> None:
-        """Do nothing: the host asks for the final labels."""
-
-    def fill_empty(self, masses: np.ndarray, distances: Tensor) -> bool:
-        return False
 
     def measure(self, distances: Tensor) -> Tensor:
         return self.label_and_measure(distances)[1]
