@@ -1,4 +1,9 @@
 // Labels of a range of points, by comparing each block with all centers.
+//
+// Labels are exact: those of float64 arithmetic by differences, the first of equally near centers.
+// Scores in T decide where the two best differ by more than their rounding errors together
+// (`rounding`); the other points, few of them, are compared again in float64. A label depends on
+// its own row and the centers alone, so ranges and threads do not matter.
 #pragma once
 
 #include "tiled_search.hpp"

@@ -1,9 +1,15 @@
 // Bounds on distances that show which centers cannot be the nearest: labels stay exact.
 //
 // Each point has an upper bound on the distance to its own center, and for every group of centers
-// a lower bound on the distance to the nearest other one in it (Ding et al., Yinyang k-means, 2015;
-// with one group these are Hamerly's bounds). A center that moves by m loosens them by m. Bounds
-// are stored relative to the paths of the centers, so nothing is written for a skipped point.
+// a lower bound on the distance to the nearest other one in it (Ding et al., Yinyang k-means,
+// 2015; with one group these are Hamerly's bounds). A center that moves by m loosens them by m.
+// Bounds are stored relative to the paths of the centers, so nothing is written for a skipped
+// point.
+//
+// Invariant: for every point, upper + path of its center is at least the distance to it, and lower
+// - path of the group at most that to any other center of the group. All roundings go to the safe
+// side: paths are rounded up, bounds by 4e-7 (three units of float32) outwards, and `slack_`
+// covers the subtraction of paths.
 #pragma once
 
 #include <memory>
@@ -43,6 +49,8 @@ class Bounds {
         known_ = true;
         groups_->pack(centers);
         last_ = centers.rows;
+        // Distances are below reach, and each comparison rounds a few numbers of that size and of
+        // the paths: 16 units are more than all of them.
         slack_ =
             float(16 * std::numeric_limits<float>::epsilon() * (reach * per_unit_ + longest_path_));
     }
@@ -67,7 +75,8 @@ class Bounds {
   private:
     class GroupSearch;
 
-    /// So many groups that bounds take at most 64 bytes a point, or twice the size of its features.
+    /// Returns so many groups that bounds take at most 64 bytes per point, or twice the bytes of
+    /// its features: more would cost as much to read as the points.
     static int most_groups(int d) { return std::max<int>(16, 2 * d * sizeof(T) / sizeof(float)); }
 
     void begin(const PackedCenters<T>& centers, double reach) {
@@ -136,7 +145,8 @@ class Bounds {
             for (int l = 0; l < count; l++)
                 if (may[l]) open.push_back(i + l), ends[groups_->slot(labels[i + l]) + 1]++;
         }
-        if (first_) return open;  // all of them: in row order, bounds are written block by block
+        if (first_)
+            return open;  // all points, in row order: bounds are then written block by block
         std::partial_sum(ends.begin(), ends.end(), ends.begin());
         ordered.resize(open.size());
         for (int64_t i : open) ordered[ends[groups_->slot(labels[i])]++] = i;

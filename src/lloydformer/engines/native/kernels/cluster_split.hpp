@@ -1,4 +1,7 @@
-// Splits of a cluster in two, at points that are drawn with probabilities w d^2.
+// Splits of a cluster in two, at points that are drawn in proportion to w d^2.
+//
+// Draws are those of numerics/noise.py, a function of seed, layer and row, so every engine splits
+// at the same points. The members of a cluster are added in row order, by one thread.
 #pragma once
 
 #include "partition.hpp"
@@ -6,7 +9,7 @@
 
 namespace lloydformer::ISA {
 
-constexpr double TIE = 1e-9;        // gains and costs that differ by less are equal
+constexpr double TIE = 1e-9;  // gains that differ by less are equal: numerics/search_constants.py
 constexpr int GROW = 5, DRAWN = 6;  // places in noise.HEADS
 
 /// The numbers of a relocation.
@@ -20,7 +23,7 @@ struct Moves {
 struct Split {
     double gain = 0, mass = 0, count = 0;
     std::vector<double> sums;
-    std::vector<char> near;  // for each member: is it in this half?
+    std::vector<char> near;  // for each member: true if it is in this half
 };
 
 /// Finds splits of the clusters of a partition; `away`: squared distances to its centers.
@@ -49,7 +52,7 @@ struct BestSplit {
         }
         for (Split& split : splits) split.gain = gain(split, b);
         return *std::max_element(splits.begin(), splits.end(), [](const Split& x, const Split& y) {
-            return (1 + TIE) * x.gain < y.gain;  // both halves give the same gain, but for rounding
+            return (1 + TIE) * x.gain < y.gain;  // either half gives this gain, but for rounding
         });
     }
 

@@ -1,4 +1,7 @@
-// The smallest and the largest number of each column, and whether all numbers are finite.
+// The smallest and the largest number of each column, and if all numbers are finite.
+//
+// It runs before the first iteration, when nothing is known of the rows. Kernels are compiled for
+// finite numbers (-ffinite-math-only), so NaN and infinity are found by their bits, as integers.
 #pragma once
 
 #include <cmath>

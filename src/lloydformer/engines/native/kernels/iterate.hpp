@@ -1,5 +1,9 @@
-// Many iterations of Lloyd's algorithm in one call, with the stop rule and the refill of empty
-// clusters of lloydformer.solving.
+// Many iterations of Lloyd's algorithm in one call (task LloydIterations).
+//
+// The stop rule and the refill of empty clusters are those of solving/rules.py; change them
+// together (tests/solving/test_rules.py compares the two). Centers move in float64, and distances
+// are computed to centers that are rounded to the precision of the rows. After each iteration
+// labels, previous labels and sums belong together.
 #pragma once
 
 #include "lloyd.hpp"
@@ -12,7 +16,7 @@ struct StopRule {
     int64_t max_iter;
 };
 
-/// How many iterations ran, and whether the stop rule ended them: if not, max_iter did.
+/// The number of iterations that ran; settled: the stop rule ended them, and not max_iter.
 struct Iterated {
     int64_t count;
     bool settled;
@@ -134,7 +138,9 @@ class LloydLoop {
     /// Moves the centers to the means of `now`, or to their directions. `before`: the totals of the
     /// points.
     Moved move(ThreadPool& pool, const Totals& before, const Totals& now) {
-        constexpr int64_t small = 1 << 14;  // numbers: one thread is faster
+        // Numbers below which one thread is faster: waking the others takes longer than moving
+        // them.
+        constexpr int64_t small = 1 << 14;
         std::vector<Moved> found(k_);
         const auto one = [&](int j, int) { found[j] = move(j, before, now); };
         if (int64_t(k_) * d_ > small)
@@ -151,7 +157,8 @@ class LloydLoop {
         double* center = centers_ + int64_t(j) * d_;
         T* rounded = &rounded_[int64_t(j) * d_];
         const double length = steps_.rows.directions() ? norm(sum) : now.masses[j];
-        double cross[4]{}, square[4]{}, shift[4]{};  // several sums, as an addition takes cycles
+        // Four sums each, added in turns: the latency of an addition would limit a single one.
+        double cross[4]{}, square[4]{}, shift[4]{};
         for (int f = 0; f < d_; f++) {
             const double c = rounded[f];
             cross[f % 4] += own[f] * c, square[f % 4] += c * c;
@@ -195,11 +202,13 @@ struct IterateArguments {
 };
 
 /// Lloyd's iterations from centers (k, d) in float64, at most as many as `history` has places.
-/// fresh: `previous` holds no labels; if not, they go on from those of the last call. Returns the
-/// number of iterations and whether the stop rule ended them.
+/// fresh: `previous` holds no labels; otherwise they continue from those of the last call. Returns
+/// the number of iterations, and true if the stop rule ended them.
 template <class T>
 void run_iterate(Workspace<T>& work, Call& call) {
-    constexpr int64_t small = 1 << 18;  // numbers: bounds do not pay
+    // Numbers up to which bounds are not used: comparing all points is as fast as reading bounds,
+    // and fits of this size run in one thread (docs/speed.md).
+    constexpr int64_t small = 1 << 18;
     IterateArguments given(call, work.rows.d);
     int32_t *labels = work.labels(call), *previous = work.previous(call);
     Lloyd<T>& lloyd = lloyd_for(work, int(given.centers.shape[0]), given.fresh,

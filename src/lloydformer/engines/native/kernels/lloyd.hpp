@@ -1,4 +1,9 @@
 // Lloyd's iteration: labels, sums and masses, updated from one iteration to the next.
+//
+// Invariant: after a step `previous` equals `labels`, and the totals are their sums. Only points
+// whose label changes move, in row order within a leaf and along the tree between leaves, so
+// bounds, ranges and threads change no bit. Sums that cancellation has made imprecise are added up
+// again.
 #pragma once
 
 #include <atomic>
@@ -11,8 +16,7 @@
 
 namespace lloydformer::ISA {
 
-/// Lloyd's iterations over the same points. Only points that change their label move sums, in row
-/// order within a leaf: bounds change no bit.
+/// Lloyd's iterations over the same points.
 template <class T>
 class Lloyd {
   public:
@@ -80,7 +84,7 @@ class Lloyd {
 
     int k() const { return k_; }
     bool has_bounds() const { return bounds_.known(); }
-    /// How many points the last step compared with centers.
+    /// The number of points that the last step compared with centers.
     int64_t looked_at() const { return skipped_ ? effort_.looked_at : rows_.n; }
 
   private:
@@ -92,19 +96,19 @@ class Lloyd {
         }
         return tree_.run(pool, [&](Range unit) {
             rows_.prefetch_after(unit.start, unit.stop);
-            return [=, &centers, block = PointBlock<T>(rows_)](Totals& changes,
-                                                               Range leaf) mutable {
-                assign(rows_, block, leaf, centers,
-                       [=, &changes](int64_t i, PointBlock<T>& points, const int32_t* found) {
-                           std::copy_n(found, points.count, labels + i);
-                           int differ = fresh;  // few labels change: look at them together first
-                           for (int r = 0; r < points.count; r++)
-                               differ |= found[r] ^ previous[i + r];
-                           for (int r = 0; differ != 0 && r < points.count; r++)
-                               if (fresh || found[r] != previous[i + r])
-                                   move(changes, i + r, points.row(r), labels, previous, fresh);
-                       });
-            };
+            return
+                [=, &centers, block = PointBlock<T>(rows_)](Totals& changes, Range leaf) mutable {
+                    assign(rows_, block, leaf, centers,
+                           [=, &changes](int64_t i, PointBlock<T>& points, const int32_t* found) {
+                               std::copy_n(found, points.count, labels + i);
+                               int differ = fresh;  // few labels change: one test for the block
+                               for (int r = 0; r < points.count; r++)
+                                   differ |= found[r] ^ previous[i + r];
+                               for (int r = 0; differ != 0 && r < points.count; r++)
+                                   if (fresh || found[r] != previous[i + r])
+                                       move(changes, i + r, points.row(r), labels, previous, fresh);
+                           });
+                };
         });
     }
 
@@ -159,7 +163,8 @@ class Lloyd {
         }
 
       private:
-        static constexpr int64_t RUN = 64;
+        static constexpr int64_t RUN =
+            64;  // rows: 1/64 byte per row, and few unchanged ones are visited
         bool all_;
         std::vector<std::atomic<bool>> runs_;
     };
@@ -280,7 +285,7 @@ void run_label_sums(Workspace<T>& work, Call& call) {
     out.fill(sums);
 }
 
-/// Returns how many points the last `nearest` compared with centers.
+/// Returns the number of points that the last `nearest` compared with centers.
 template <class T>
 void run_looked_at(Workspace<T>& work, Call& call) {
     call.results = {work.lloyd == nullptr ? int64_t(0) : work.lloyd->looked_at()};

@@ -1,4 +1,8 @@
-// Labels and squared distances by nearest center.
+// The folds NearestDistances and NearestCosines: labels and squared distances to the nearest
+// center.
+//
+// Labels are exact, as in assign.hpp, whether bounds are used or not; distances are computed by
+// differences in the precision of the rows. Sums are added in row order within a leaf.
 #pragma once
 
 #include "assign.hpp"

@@ -1,4 +1,7 @@
-// What exchanges of medoids gain: a table of candidates and medoids.
+// By how much exchanges of medoids lower the loss: a table of candidates and medoids.
+//
+// Gains are added in float64 along the tree, in row order within a leaf. They are rounded, so the
+// search checks the loss after each exchange.
 #pragma once
 
 #include "medoid_partition.hpp"
@@ -12,8 +15,8 @@ struct Exchange {
     double gain = 0;
 };
 
-/// By how much the loss falls if a candidate takes the place of a medoid, for all pairs of a batch
-/// of candidates and the medoids at once.
+/// Gains: by how much the loss falls if a candidate takes the place of a medoid, for all pairs of a
+/// batch of candidates and the medoids at once.
 ///
 /// With a candidate at the distance a of a row, and the row's medoids at r <= s: where a < r the
 /// loss falls by r - a whichever medoid goes, and the row no longer misses its own medoid, s - r;

@@ -1,4 +1,7 @@
 // The search for medoids: exchanges among near candidates, relocations, exchanges with all rows.
+//
+// No move raises the loss: a move after which it is not lower, as gains are rounded, is undone. So
+// the search ends. plans/medoid_moves.py has the same moves.
 #pragma once
 
 #include <numeric>
@@ -17,7 +20,7 @@ struct Sweep {
     size_t idle = 0;     // candidates since the last exchange
 };
 
-/// The moves of the search, as in lloydformer.plans.medoid_moves. None raises the loss.
+/// The moves of the search, as in plans/medoid_moves.py.
 template <class T>
 class MedoidSearch {
   public:
@@ -54,7 +57,7 @@ class MedoidSearch {
 
     /// Exchanges over all rows with the `reach` rows of each cluster that are nearest to its mean,
     /// until a whole pass over these candidates finds none. Looks at about `most` candidates, then
-    /// returns false; the next call goes on there, unless another move was made. Returns true at
+    /// returns false; the next call continues there, unless another move was made. Returns true at
     /// the end.
     bool sweep(int64_t reach, int64_t most) {
         if (sweep_.reach != reach) sweep_ = {}, sweep_.reach = reach;
@@ -69,7 +72,8 @@ class MedoidSearch {
         return false;
     }
 
-    /// Splits some clusters and removes as many medoids; kept if the loss falls. Returns whether.
+    /// Splits some clusters and removes as many medoids. Returns true, and keeps the result, if the
+    /// loss falls.
     bool relocate(const Noise& grow, const Noise& draw, int moved, int draws, double slack) {
         sweep_ = {};
         MedoidTable<T> before = state;
@@ -84,9 +88,13 @@ class MedoidSearch {
     }
 
   private:
-    static constexpr int LOCAL = BATCH / 2;
-    static constexpr double KEPT = 1e-6;   // part of the loss that a relocation must gain
-    static constexpr double LEAST = 1e-9;  // the same for an exchange
+    static constexpr int LOCAL =
+        BATCH / 2;  // candidates of `descend`: half a batch, at half its time
+    // Parts of the loss that a relocation and an exchange must gain: RELOCATION_GAIN and
+    // EXCHANGE_GAIN of numerics/search_constants.py. Smaller gains are rounding, and would never
+    // end.
+    static constexpr double KEPT = 1e-6;
+    static constexpr double LEAST = 1e-9;
 
     bool exchange(const int32_t* rows, int count, const RowList* list = nullptr) {
         bool any = false;
@@ -98,8 +106,8 @@ class MedoidSearch {
         }
     }
 
-    /// Returns whether the loss fell. Where it did not, because gains are rounded, the table is as
-    /// it was: so the search ends.
+    /// Returns true if the loss fell. Where it did not, because gains are rounded, the table is
+    /// restored: so the search ends.
     bool swap_if_better(const Exchange& best) {
         const int32_t row = state.medoids[best.place];
         const std::vector<MedoidCluster> clusters = state.clusters;
@@ -195,7 +203,7 @@ class MedoidSearch {
 
 constexpr int SPLIT_HEAD = 5, DRAWN_HEAD = 6;  // places in noise.HEADS
 
-/// The search that was begun last.
+/// Returns the search that `medoid_begin` made.
 template <class T>
 MedoidSearch<T>& begun(Workspace<T>& work) {
     Call::require(work.medoid_search != nullptr, "kernel", "call medoid_begin first");

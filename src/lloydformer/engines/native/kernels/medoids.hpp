@@ -1,4 +1,8 @@
-// Randomised k-medoids: a row for each center, the one with the largest score plus Gumbel noise.
+// The folds MedoidDraw and NearestRows: a row for each center, the one with the largest score plus
+// Gumbel noise, or the nearest one.
+//
+// Noise is a function of seed, layer, cluster and row, and ties go to the lower row, so every
+// engine and any number of threads draw the same rows.
 #pragma once
 
 #include "assign.hpp"

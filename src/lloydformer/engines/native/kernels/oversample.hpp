@@ -1,4 +1,8 @@
-// k-means||: distances to the nearest candidate, when many candidates are new.
+// The fold Oversampling of k-means||: distances to the nearest candidate, when many candidates are
+// new.
+//
+// Before and after, `labels` and `distances` are those of the nearest candidate so far, the first
+// of equally near ones.
 #pragma once
 
 #include "assign.hpp"

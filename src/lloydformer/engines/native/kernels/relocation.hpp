@@ -1,5 +1,9 @@
 // Relocation: clusters with large errors are split, and as many of the least useful centers
 // removed.
+//
+// A trial works on a copy of the partition; the caller keeps its centers if the objective has
+// fallen. Draws are those of numerics/noise.py. Sums are added in row order within a leaf, members
+// of one cluster by one thread.
 #pragma once
 
 #include <numeric>
@@ -15,7 +19,7 @@ struct LloydStep {
     double objective, shift, less;
 };
 
-/// Relocations of centers among the same points, as in lloydformer.algorithms.relocating.
+/// Relocations of centers among the same points, as in algorithms/relocating.py.
 template <class T>
 class Relocation {
   public:
@@ -57,11 +61,13 @@ class Relocation {
     }
 
   private:
-    static constexpr int CANDIDATES = 64;               // for removal
-    static constexpr double TIE = 1e-9;                 // of the objective
+    static constexpr int CANDIDATES =
+        64;  // for removal: the least useful, whose exact cost is computed
+    static constexpr double TIE = 1e-9;  // of the objective, as in numerics/search_constants.py
     typedef std::vector<std::vector<int64_t>> Members;  // rows of some clusters
 
-    /// Labels, distances and errors for these centers; kept if they are those of the last call.
+    /// Computes labels, distances and errors for these centers, unless they are those of the last
+    /// call.
     void assign_kept(ThreadPool& pool, const double* centers, int k) {
         const bool same =
             kept_.k == k && std::equal(kept_.centers.begin(), kept_.centers.end(), centers);
@@ -134,7 +140,7 @@ class Relocation {
         pool.run(int(candidates.size()),
                  [&](int c, int) { costs[c] = cost(candidates[c], members[c]); });
         const double least = *std::min_element(costs.begin(), costs.end());
-        size_t best = 0;  // the first of those that cost the same but for rounding
+        size_t best = 0;  // the first of equal costs, so that rounding does not choose
         while (costs[best] > least + TIE * objective_) best++;
         std::vector<T> row(rows_.width);
         for (int64_t i : members[best]) {

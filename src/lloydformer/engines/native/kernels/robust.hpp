@@ -1,13 +1,17 @@
-// Robust k-means: best scores, thresholds and weighted sums. Scores are z = -gamma d^2.
+// The folds of robust k-means, HighestScores, SumsAboveThreshold and RobustSums: best scores,
+// thresholds and weighted sums. Scores are z = -gamma d^2.
+//
+// Points have labels and distances already. Sums are float64, in row order within a leaf. Only
+// RobustSums writes a column, `previous`.
 #pragma once
 
 #include "workspace.hpp"
 
 namespace lloydformer::ISA {
 
-/// -gamma d^2 - level. Scores are not below -1e300 (shares.LOWEST): infinity less infinity is no
-/// number. They are rounded before the difference, as levels are: in one fused operation that of
-/// the best point would not be 0.
+/// -gamma d^2 - level. Scores are not below -1e300 (LOWEST of numerics/clusters.py), as infinity
+/// less infinity is NaN. They are rounded before the difference, as levels are: in one fused
+/// operation that of the best point would not be 0.
 struct RobustScore {
     double gamma, farthest;
 

@@ -1,4 +1,9 @@
-// k-means++: distances to the nearest seed, and how much candidates would reduce them.
+// The folds NewSeed and Potential and the task PlusPlusSeeds of k-means++: distances to the
+// nearest seed, and by how much candidates would reduce them.
+//
+// Before and after, `distances` and `labels` are those of the nearest seed so far, the first of
+// equally near ones. Rows that the triangle inequality rules out are skipped; they would not have
+// changed.
 #pragma once
 
 #include "workspace.hpp"
@@ -115,7 +120,8 @@ class Seeding {
     }
 
     /// For each seed, a quarter of the squared distance to the nearest of m new ones: points
-    /// closer to the seed than that cannot be closer to a new one. Slightly less, for rounding.
+    /// closer to the seed than that cannot be closer to a new one. 0.2499 in place of 0.25 is a
+    /// margin for the rounding of distances in T.
     std::vector<T> reaches(const T* fresh, int m) const {
         std::vector<T> reach(seeds_.size() / rows_.d, HUGE_SCORE<T>);
         for (size_t s = 0; s < reach.size(); s++)

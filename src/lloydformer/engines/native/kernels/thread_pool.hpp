@@ -1,4 +1,5 @@
-// A pool of threads that share the items of a loop.
+// A pool of threads that share the items of a loop. Results must not depend on which thread takes
+// which item.
 #pragma once
 
 #include <atomic>

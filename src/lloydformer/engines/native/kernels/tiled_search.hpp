@@ -1,4 +1,8 @@
-// The nearest of many centers for several blocks of points at a time.
+// The nearest of many centers with many features, for several blocks of points at a time.
+//
+// Scores of a tile are added up slice by slice of the features. That order of additions differs
+// from that of centers.hpp, and with it the bound of the error (`terms`); labels are exact either
+// way.
 #pragma once
 
 #include "centers.hpp"
@@ -10,7 +14,7 @@ namespace lloydformer::ISA {
 template <class T>
 class TiledSearch {
   public:
-    static constexpr int BLOCKS = 4;
+    static constexpr int BLOCKS = 4;  // that share a tile while it is in the second cache
 
     explicit TiledSearch(const PackedCenters<T>& centers)
         : centers_(centers), tile_(std::min(centers.k, tile_of(centers.d))) {
@@ -18,7 +22,9 @@ class TiledSearch {
         least_.resize(int64_t(BLOCKS) * groups() * P<T>);
     }
 
-    /// Is it faster than to compare each block with all centers?
+    /// True if it is faster than to compare each block with all centers: where a block of all
+    /// features does not stay in the first cache. Beyond 192 features of float32 with AVX-512
+    /// (docs/speed.md).
     static bool pays(const PackedCenters<T>& centers) {
         return centers.k > TOGETHER && centers.d > SLICE * 3 / 2;
     }
@@ -57,8 +63,10 @@ class TiledSearch {
     }
 
   private:
-    static constexpr int SLICE = 16384 / (P<T> * sizeof(T));  // features of a block: 16 kB
-    static constexpr int64_t TILE = 1 << 18;                  // bytes of a slice of centers
+    // Features of a slice: 16 KiB of a block, half of a first-level cache of 32 KiB. Bytes of a
+    // slice of centers: a quarter of a second-level cache of 1 MiB.
+    static constexpr int SLICE = 16384 / (P<T> * sizeof(T));
+    static constexpr int64_t TILE = 1 << 18;
 
     /// Centers of a tile, in whole groups of eight.
     static int tile_of(int d) {

@@ -20,13 +20,16 @@ struct Range {
     int64_t start, stop;  // rows
 };
 
-/// Work for threads: aligned subtrees of the same number of leaves. Their size changes no bit.
+/// Work for threads: aligned subtrees of the same number of leaves. They are nodes of the tree, so
+/// their size changes no bit.
 struct Units {
     int64_t rows, leaf;
     int count = 1, height = 0;  // a unit has 2^height leaves
 
     /// `size`: numbers in a summary. It limits the number of units, each of which keeps a summary.
     Units(int64_t rows, int64_t leaf, int64_t size) : rows(rows), leaf(std::min(leaf, rows)) {
+        // 64 units keep a few threads busy to the end, though units differ in work; summaries of
+        // all units take at most 16 MiB together.
         constexpr int64_t most_units = 64, most_numbers = 1 << 21;
         const int64_t most = std::max<int64_t>(1, std::min(most_units, most_numbers / (size + 1)));
         while (number() > most) height++;
@@ -37,6 +40,8 @@ struct Units {
     /// them where they are so few that threads would wait for each other.
     Units without_sums() const {
         constexpr int enough = 8;
+        // A summary of so many numbers makes 16 units at most, of 1024 rows or more: fewer rows
+        // cost more to hand out than to label.
         constexpr int64_t fewest_rows = 1024, sixteen = (1 << 17) - 1;
         return count < enough ? Units(rows, fewest_rows, sixteen) : *this;
     }

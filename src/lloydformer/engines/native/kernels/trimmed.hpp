@@ -1,4 +1,8 @@
-// Trimmed k-means: the radius of each cluster digit by digit, and the sums within it.
+// The folds of trimmed k-means, DistanceHistogram and TrimmedSums: the radius of each cluster
+// digit by digit, and the sums within it.
+//
+// Distances are not negative, so their bits are ordered like integers and radii are exact. Points
+// at the radius are within. TrimmedSums writes the columns `previous` and `trimmed`.
 #pragma once
 
 #include "workspace.hpp"
