@@ -6,9 +6,9 @@
 // Bounds are stored relative to the paths of the centers, so nothing is written for a skipped
 // point.
 //
-// Invariant: for every point, upper + path of its center is at least the distance to it, and lower
-// - path of the group at most that to any other center of the group. All roundings go to the safe
-// side: paths are rounded up, bounds by 4e-7 (three units of float32) outwards, and `slack_`
+// Invariant: for every point, upper + path of its center is at least the distance to it, and
+// lower - path of the group at most that to any other center of the group. All roundings go to the
+// safe side: paths are rounded up, bounds by 4e-7 (three units of float32) outwards, and `slack_`
 // covers the subtraction of paths.
 #pragma once
 
@@ -145,8 +145,7 @@ class Bounds {
             for (int l = 0; l < count; l++)
                 if (may[l]) open.push_back(i + l), ends[groups_->slot(labels[i + l]) + 1]++;
         }
-        if (first_)
-            return open;  // all points, in row order: bounds are then written block by block
+        if (first_) return open;  // all of them: in row order, bounds are written block by block
         std::partial_sum(ends.begin(), ends.end(), ends.begin());
         ordered.resize(open.size());
         for (int64_t i : open) ordered[ends[groups_->slot(labels[i])]++] = i;

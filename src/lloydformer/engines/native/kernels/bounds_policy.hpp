@@ -5,9 +5,9 @@
 
 namespace lloydformer::ISA {
 
-/// Costs are vector instructions per point; the constants were fitted to measured times. Labels and
-/// sums are the same either way. The choice depends on counts alone, so it is the same for any
-/// number of threads and in every run.
+/// Costs are vector instructions per point, as measured. Labels and sums are the same either way.
+/// The choice depends on counts alone, so it is the same for any number of threads and in every
+/// run.
 class BoundsPolicy {
   public:
     BoundsPolicy(int64_t n, int d, int k, int width)

@@ -145,8 +145,8 @@ class CsrSearch {
 /// their length.
 template <class Work>
 void by_ranges(ThreadPool& pool, int64_t n, Work work) {
-    // 16 ranges for each thread, as rows differ in length; not so short that handing them out
-    // costs.
+    // 16 ranges for each thread, as rows differ in length, but none so short that handing it out
+    // takes longer.
     const int64_t length = std::clamp<int64_t>(n / (16 * pool.size()), 64, 4096);
     pool.run(int((n + length - 1) / length), [&](int number, int) {
         work(Range{number * length, std::min(n, (number + 1) * length)});

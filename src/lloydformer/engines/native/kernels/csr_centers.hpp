@@ -61,8 +61,8 @@ class CsrCenters {
     int width() const { return vectors_ * W<T>; }
 
   private:
-    static constexpr int TILE =
-        32;  // features of an item of work: two cache lines or more of each center
+    // Features of an item of work: two cache lines or more of each center.
+    static constexpr int TILE = 32;
 
     void transpose(int first, int from, int to) {
         const int count = std::min(each_, vectors_ - first) * W<T>, begin = first * W<T>;

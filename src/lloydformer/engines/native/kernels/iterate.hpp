@@ -186,7 +186,7 @@ class LloydLoop {
     std::vector<T> rounded_;  // the centers in T
 };
 
-/// The arguments of the kernel `iterate`.
+/// The arguments of the kernel `lloyd_iterations`.
 struct IterateArguments {
     View<double> centers, history;
     StopRule rule;
@@ -202,13 +202,11 @@ struct IterateArguments {
 };
 
 /// Lloyd's iterations from centers (k, d) in float64, at most as many as `history` has places.
-/// fresh: `previous` holds no labels; otherwise they continue from those of the last call. Returns
-/// the number of iterations, and true if the stop rule ended them.
+/// fresh: `previous` holds no labels; if not, they go on from those of the last call. Returns the
+/// number of iterations and whether the stop rule ended them.
 template <class T>
 void run_iterate(Workspace<T>& work, Call& call) {
-    // Numbers up to which bounds are not used: comparing all points is as fast as reading bounds,
-    // and fits of this size run in one thread (docs/speed.md).
-    constexpr int64_t small = 1 << 18;
+    constexpr int64_t small = 1 << 18;  // numbers: bounds do not pay
     IterateArguments given(call, work.rows.d);
     int32_t *labels = work.labels(call), *previous = work.previous(call);
     Lloyd<T>& lloyd = lloyd_for(work, int(given.centers.shape[0]), given.fresh,

@@ -96,19 +96,19 @@ class Lloyd {
         }
         return tree_.run(pool, [&](Range unit) {
             rows_.prefetch_after(unit.start, unit.stop);
-            return
-                [=, &centers, block = PointBlock<T>(rows_)](Totals& changes, Range leaf) mutable {
-                    assign(rows_, block, leaf, centers,
-                           [=, &changes](int64_t i, PointBlock<T>& points, const int32_t* found) {
-                               std::copy_n(found, points.count, labels + i);
-                               int differ = fresh;  // few labels change: one test for the block
-                               for (int r = 0; r < points.count; r++)
-                                   differ |= found[r] ^ previous[i + r];
-                               for (int r = 0; differ != 0 && r < points.count; r++)
-                                   if (fresh || found[r] != previous[i + r])
-                                       move(changes, i + r, points.row(r), labels, previous, fresh);
-                           });
-                };
+            return [=, &centers, block = PointBlock<T>(rows_)](Totals& changes,
+                                                               Range leaf) mutable {
+                assign(rows_, block, leaf, centers,
+                       [=, &changes](int64_t i, PointBlock<T>& points, const int32_t* found) {
+                           std::copy_n(found, points.count, labels + i);
+                           int differ = fresh;  // few labels change: look at them together first
+                           for (int r = 0; r < points.count; r++)
+                               differ |= found[r] ^ previous[i + r];
+                           for (int r = 0; differ != 0 && r < points.count; r++)
+                               if (fresh || found[r] != previous[i + r])
+                                   move(changes, i + r, points.row(r), labels, previous, fresh);
+                       });
+            };
         });
     }
 
@@ -163,8 +163,8 @@ class Lloyd {
         }
 
       private:
-        static constexpr int64_t RUN =
-            64;  // rows: 1/64 byte per row, and few unchanged ones are visited
+        // Rows of a run: a byte for 64 of them, and few unchanged ones are visited.
+        static constexpr int64_t RUN = 64;
         bool all_;
         std::vector<std::atomic<bool>> runs_;
     };
@@ -200,7 +200,8 @@ class Lloyd {
 };
 
 /// Returns the session's Lloyd for k clusters. If there is none, makes one and sets `fresh`.
-/// bounded: it may use bounds if there is memory for them.
+/// bounded: it may use bounds if there is memory for them. Fits of at most 2^18 numbers in
+/// one call use none: they end before bounds save what it takes to build them.
 template <class T>
 Lloyd<T>& lloyd_for(Workspace<T>& work, int k, bool& fresh, bool bounded = true) {
     if (work.lloyd == nullptr || work.lloyd->k() != k) {
@@ -211,7 +212,7 @@ Lloyd<T>& lloyd_for(Workspace<T>& work, int k, bool& fresh, bool bounded = true)
     return *work.lloyd;
 }
 
-/// The arguments of `nearest` and `changes`.
+/// The arguments of `nearest_sums` and `nearest_sum_changes`.
 template <class T>
 struct NearestArguments {
     View<const T> centers;
@@ -258,8 +259,8 @@ void run_nearest(Workspace<T>& work, Call& call) {
     call.results = {totals.changed};
 }
 
-/// `nearest` for a part of the data: by how much its labels change the sums, for the caller to add
-/// up. Returns the number of changed labels, and whether the sums start again.
+/// `nearest_sums` for a part of the data: by how much its labels change the sums, for the caller to
+/// add up. Returns the number of changed labels, and true if the sums start again.
 template <class T>
 void run_changes(Workspace<T>& work, Call& call) {
     NearestArguments<T> given(work, call);
@@ -273,7 +274,8 @@ void run_changes(Workspace<T>& work, Call& call) {
     call.results = {changes.changed, given.fresh};
 }
 
-/// The sums of all points by label (k clusters, those of the last `changes`), from the beginning.
+/// The sums of all points by label (k clusters, those of the last `nearest_sum_changes`), added up
+/// from the beginning.
 template <class T>
 void run_label_sums(Workspace<T>& work, Call& call) {
     const int32_t* labels = work.labels(call);
@@ -285,7 +287,7 @@ void run_label_sums(Workspace<T>& work, Call& call) {
     out.fill(sums);
 }
 
-/// Returns the number of points that the last `nearest` compared with centers.
+/// Returns the number of points that the last `nearest_sums` compared with centers.
 template <class T>
 void run_looked_at(Workspace<T>& work, Call& call) {
     call.results = {work.lloyd == nullptr ? int64_t(0) : work.lloyd->looked_at()};

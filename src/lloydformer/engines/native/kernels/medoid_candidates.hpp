@@ -1,7 +1,6 @@
 // Candidates for medoids: rows near the mean of a cluster, and rows that are drawn.
 //
-// Lists of rows ascend, and ties go to the lower row, so threads do not matter. Draws are those of
-// numerics/noise.py.
+// Ties go to the lower row, so threads do not matter. Draws are those of numerics/noise.py.
 #pragma once
 
 #include "medoid_partition.hpp"

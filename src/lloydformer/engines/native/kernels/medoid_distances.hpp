@@ -64,8 +64,8 @@ class MedoidRows {
     }
 
   private:
-    static constexpr int64_t CACHE = 1 << 24,
-                             LARGEST = 1 << 30;  // bytes: a third-level cache; 1 GiB
+    // Bytes: a third-level cache; 1 GiB.
+    static constexpr int64_t CACHE = 1 << 24, LARGEST = 1 << 30;
 
     const T* base_;
     const T* matrix_ = nullptr;

@@ -88,11 +88,10 @@ class MedoidSearch {
     }
 
   private:
-    static constexpr int LOCAL =
-        BATCH / 2;  // candidates of `descend`: half a batch, at half its time
+    static constexpr int LOCAL = BATCH / 2;  // candidates of `descend`: half the time of a batch
     // Parts of the loss that a relocation and an exchange must gain: RELOCATION_GAIN and
-    // EXCHANGE_GAIN of numerics/search_constants.py. Smaller gains are rounding, and would never
-    // end.
+    // EXCHANGE_GAIN of numerics/search_constants.py. Smaller gains may be rounding, with
+    // which the search would never end.
     static constexpr double KEPT = 1e-6;
     static constexpr double LEAST = 1e-9;
 

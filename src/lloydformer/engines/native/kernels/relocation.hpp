@@ -61,8 +61,8 @@ class Relocation {
     }
 
   private:
-    static constexpr int CANDIDATES =
-        64;  // for removal: the least useful, whose exact cost is computed
+    // For removal: the least useful centers, of which the exact cost is computed.
+    static constexpr int CANDIDATES = 64;
     static constexpr double TIE = 1e-9;  // of the objective, as in numerics/search_constants.py
     typedef std::vector<std::vector<int64_t>> Members;  // rows of some clusters
 

@@ -14,7 +14,7 @@ struct WalkRule {
 };
 
 /// One run of solving/relocations.py. A layer is an iteration; a relocation counts as `depth_` of
-/// them: one to grow, one for each center that goes, and one at either end.
+/// them, the layers of its circuit (docs/relocating-circuit.md).
 template <class T>
 class RelocationWalk {
   public:

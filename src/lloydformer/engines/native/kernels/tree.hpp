@@ -40,8 +40,8 @@ struct Units {
     /// them where they are so few that threads would wait for each other.
     Units without_sums() const {
         constexpr int enough = 8;
-        // A summary of so many numbers makes 16 units at most, of 1024 rows or more: fewer rows
-        // cost more to hand out than to label.
+        // A summary of so many numbers makes 16 units at most, of 1024 rows or more, so that
+        // handing them out costs little.
         constexpr int64_t fewest_rows = 1024, sixteen = (1 << 17) - 1;
         return count < enough ? Units(rows, fewest_rows, sixteen) : *this;
     }

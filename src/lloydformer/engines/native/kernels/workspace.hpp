@@ -25,8 +25,7 @@ class MedoidSearch;
 /// otherwise it is empty.
 template <class T>
 Aligned<T> few_directions(const Rows<T>& rows) {
-    constexpr int64_t most =
-        1 << 23;  // bytes: stays in the caches, and needs little memory besides
+    constexpr int64_t most = 1 << 23;  // bytes: little memory besides the data
     if (!rows.directions() || rows.n * rows.d * int64_t(sizeof(T)) > most) return {};
     Aligned<T> copy(rows.n * rows.d), row(rows.width);
     for (int64_t i = 0; i < rows.n; i++) {
@@ -47,7 +46,7 @@ struct Workspace {
     std::unique_ptr<Seeding<T>> seeding;
     std::unique_ptr<Relocation<T>> relocation;
     std::unique_ptr<MedoidSearch<T>> medoid_search;
-    bool labels_written = false;  // by a kernel other than `nearest` since its last call
+    bool labels_written = false;  // by a kernel other than `nearest_sums` since its last call
 
     Workspace(int n_threads, const Rows<T>& rows, int64_t bounds_bytes)
         : pool(n_threads),
