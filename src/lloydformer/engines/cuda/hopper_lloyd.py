@@ -101,10 +101,9 @@ class HopperLloyd:
 
     # Chosen by hand: an iteration after the stop costs its launch alone.
     first_batch = 32
-    # Can `fill_empty` end an iteration that left clusters empty?
-    fills_empty = True
-    # Do `sums` stay those of `assigned` between calls?
-    keeps_sums = True
+    # Iterations store labels: `sums` stay those of `assigned` between calls, and `fill_empty` can
+    # end an iteration that left clusters empty.
+    keeps_labels = True
 
     def __init__(self, points: DevicePoints, state: LloydState) -> None:
         self.points, self.state = points, state
@@ -131,7 +130,7 @@ class HopperLloyd:
         blocks = min(-(-centers.numel() // 256), self.processors)
         self.state.restart_reports()
         self._state_argument.assigned = self.state.assigned.data_ptr()
-        given = centers, tolerance, int(not self.keeps_sums)
+        given = centers, tolerance, int(not self.keeps_labels)
         self._prepare("loop_control.cu", "begin", Grid(blocks, 256), *given)()
         self._copy_centers()
 
@@ -139,6 +138,14 @@ class HopperLloyd:
         """Follow a change of `LloydState.rounded` outside of an iteration."""
 
     def assign(self) -> None:
+        self._assign()
+
+    @cached_property
+    def _assign(self) -> Launch:
+        return self._prepare_iteration(only_assign=1)
+
+    def _prepare_iteration(self, only_assign: int) -> Launch:
+        """Prepare an iteration of one launch; with `only_assign` the centers stay."""
         raise NotImplementedError
 
     def assign_final(self, *, last: bool) -> None:
@@ -169,7 +176,7 @@ class HopperLloyd:
 
     def fill_empty(self, masses: np.ndarray, distances: Tensor) -> bool:
         empty = np.flatnonzero(masses == 0)
-        if not self.fills_empty or len(empty) > _MOST_FILLED or self.state.directions:
+        if not self.keeps_labels or len(empty) > _MOST_FILLED or self.state.directions:
             return False
         self._prepare_measure(distances, final=0)()
         taken = self._empty(_MOST_FILLED, dtype=torch.int32)
@@ -201,25 +208,17 @@ class HopperLloyd:
 class TinyLloyd(HopperLloyd):
     """Few features, few centers: an iteration reads the rows and nothing else."""
 
-    fills_empty = False  # labels are not stored in each iteration
-    keeps_sums = False  # every iteration adds up all points
+    keeps_labels = False  # every iteration adds up all points
 
     def __init__(self, points: DevicePoints, state: LloydState) -> None:
         super().__init__(points, state)
-        self.step = self._prepare_iteration(labels=0)
+        self.step = self._prepare_iteration(only_assign=0)
 
-    def assign(self) -> None:
-        self._label()
-
-    @cached_property
-    def _label(self) -> Launch:
-        return self._prepare_iteration(labels=1)
-
-    def _prepare_iteration(self, labels: int) -> Launch:
+    def _prepare_iteration(self, only_assign: int) -> Launch:
         d, grid = self.points.n_features, Grid(2 * self.processors, 256)
         # |x| <= reach sqrt(d); 1.0001 covers the rounding to float32.
         farthest = ctypes.c_float(self.points.reach * d**0.5 * 1.0001)
-        macros = {"DIM": d, "K": self.state.n_clusters, "LABELS": labels}
+        macros = {"DIM": d, "K": self.state.n_clusters, "LABELS": only_assign}
         return self._prepare("tiny.cu", "iterate_tiny", grid, farthest, **macros)
 
 
@@ -230,13 +229,6 @@ class SmallLloyd(HopperLloyd):
         super().__init__(points, state)
         self._copy_points(32 if points.n_features <= 32 else 64, tile=16, fragments=False)
         self.step = self._prepare_iteration(only_assign=0)
-
-    def assign(self) -> None:
-        self._label()
-
-    @cached_property
-    def _label(self) -> Launch:
-        return self._prepare_iteration(only_assign=1)
 
     def _prepare_iteration(self, only_assign: int) -> Launch:
         wide, k, warps = self.width, 8 if self.state.n_clusters <= 8 else 16, 8
