@@ -77,7 +77,7 @@ void assign_in_tiles(const Rows<T>& rows, Range range, const PackedCenters<T>& c
 template <class T, class Each>
 inline void assign(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
                    const PackedCenters<T>& centers, Each each) {
-    if (TiledSearch<T>::pays(centers)) return assign_in_tiles(rows, range, centers, each);
+    if (TiledSearch<T>::is_faster(centers)) return assign_in_tiles(rows, range, centers, each);
     PointBlock<T> block = std::move(buffer);
     int32_t labels[P<T>];
     for (int64_t i = range.start; i < range.stop; i += P<T>) {

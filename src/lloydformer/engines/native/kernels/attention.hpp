@@ -29,7 +29,7 @@ struct Attention {
         : level(n_heads, -HUGE_SCORE<double>), masses(n_heads), sums(n_heads * d) {}
 
     /// Merges that of the rows that follow; `right` is empty afterwards.
-    void take(Attention& right) {
+    void merge(Attention& right) {
         const size_t d = sums.size() / level.size();
         for (size_t c = 0; c < level.size(); c++) {
             const double to = std::max(level[c], right.level[c]);

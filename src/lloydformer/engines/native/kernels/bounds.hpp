@@ -60,7 +60,7 @@ class Bounds {
     template <class Each>
     Effort search(const Rows<T>& rows, Range range, const PackedCenters<T>& centers,
                   const int32_t* labels, Each each) {
-        const std::vector<int64_t> open = undecided(range, labels);
+        const std::vector<int64_t> open = find_undecided(range, labels);
         GroupSearch search(*this, rows, centers);
         for (size_t o = 0; o < open.size(); o += P<T>) {
             for (size_t next = o + P<T>; next < std::min(o + 2 * P<T>, open.size()); next++) {
@@ -132,16 +132,16 @@ class Bounds {
 
     /// The points of a range that may have to change their center, ordered by the slots of their
     /// centers: points with near centers share a block.
-    std::vector<int64_t> undecided(Range range, const int32_t* labels) const {
+    std::vector<int64_t> find_undecided(Range range, const int32_t* labels) const {
         std::vector<int64_t> ends(path_.size() + 1), open, ordered;
         for (int64_t i = range.start, next; i < range.stop; i = next) {
             next = std::min(range.stop, (i / P<T> + 1) * P<T>);
             const int count = int(next - i);
             bool may[P<T>];
             if (count == P<T>)
-                doubtful(i, std::integral_constant<int, P<T>>{}, labels + i, may);
+                mark_undecided(i, std::integral_constant<int, P<T>>{}, labels + i, may);
             else
-                doubtful(i, count, labels + i, may);
+                mark_undecided(i, count, labels + i, may);
             for (int l = 0; l < count; l++)
                 if (may[l]) open.push_back(i + l), ends[groups_->slot(labels[i + l]) + 1]++;
         }
@@ -154,7 +154,7 @@ class Bounds {
 
     /// may[l]: point i + l may have to change its center. Lanes of other ranges are not read.
     template <class Count>
-    void doubtful(int64_t i, Count count, const int32_t* labels, bool (&may)[P<T>]) const {
+    void mark_undecided(int64_t i, Count count, const int32_t* labels, bool (&may)[P<T>]) const {
         if (first_) return void(std::fill_n(may, count, true));
         float nearest[P<T>], own[P<T>];
         std::fill_n(nearest, P<T>, std::numeric_limits<float>::max());

@@ -97,14 +97,15 @@ struct BestScores {
             for (int j = 0; j + 1 < J; j += 2) {
                 const V<T> a = s[j][h], b = s[j + 1][h];
                 second[h] = min<T>(second[h], max<T>(a, b));
-                take(h, min<T>(a, b), b < a ? (first + j + 1) - I<T>{} : (first + j) - I<T>{});
+                update_one(h, min<T>(a, b),
+                           b < a ? (first + j + 1) - I<T>{} : (first + j) - I<T>{});
             }
-            if (J % 2 == 1) take(h, s[J - 1][h], (first + J - 1) - I<T>{});
+            if (J % 2 == 1) update_one(h, s[J - 1][h], (first + J - 1) - I<T>{});
         }
     }
 
   private:
-    void take(int h, V<T> score, I<T> center) {
+    void update_one(int h, V<T> score, I<T> center) {
         index[h] = score < best[h] ? center : index[h];
         second[h] = min<T>(second[h], max<T>(best[h], score));
         best[h] = min<T>(best[h], score);

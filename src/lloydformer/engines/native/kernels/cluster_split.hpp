@@ -48,7 +48,7 @@ struct BestSplit {
             for (int h = 0; h < moves.draws && drawn[h] >= 0; h++)
                 if (squared_distance(row.data(), &at[h * points.width], points.width) <
                     away[rows[m]])
-                    take(splits[h], m, row.data(), points.weight(rows[m]));
+                    add_member(splits[h], m, row.data(), points.weight(rows[m]));
         }
         for (Split& split : splits) split.gain = gain(split, b);
         return *std::max_element(splits.begin(), splits.end(), [](const Split& x, const Split& y) {
@@ -74,7 +74,7 @@ struct BestSplit {
         return drawn;
     }
 
-    static void take(Split& split, size_t member, const T* row, double weight) {
+    static void add_member(Split& split, size_t member, const T* row, double weight) {
         for (size_t f = 0; f < split.sums.size(); f++) split.sums[f] += weight * row[f];
         split.mass += weight, split.count += weight > 0, split.near[member] = true;
     }

@@ -126,8 +126,8 @@ class CsrLloyd {
                   const int32_t* previous, CsrReader<T, Index>& reader) const {
         // Rows whose labels are compared before any is moved, without branches; and rows that are
         // prefetched before they are moved, as moved rows are scattered in memory. Chosen by hand.
-        constexpr int together = 256, ahead = 8;
-        int64_t moved[together + ahead];
+        constexpr int together = 256, prefetched = 8;
+        int64_t moved[together + prefetched];
         for (int64_t start = leaf.start; start < leaf.stop; start += together) {
             const int64_t stop = std::min(leaf.stop, start + together);
             int count = 0;
@@ -136,9 +136,9 @@ class CsrLloyd {
                 moved[count] = i;
                 count += (from != to) & (groups_.has(group, from) | groups_.has(group, to));
             }
-            std::fill_n(moved + count, ahead, start);
+            std::fill_n(moved + count, prefetched, start);
             for (int m = 0; m < count; m++) {
-                rows_.prefetch(moved[m + ahead]);
+                rows_.prefetch(moved[m + prefetched]);
                 const int64_t i = moved[m];
                 move(sum, i, group, previous == nullptr ? -1 : previous[i], labels[i], reader);
             }

@@ -15,7 +15,7 @@ typedef std::vector<double> Numbers;
 struct Sums {
     Numbers numbers;
 
-    void take(Sums& right) {
+    void merge(Sums& right) {
         for (size_t i = 0; i < numbers.size(); i++)
             numbers[i] += right.numbers[i], right.numbers[i] = 0;
     }

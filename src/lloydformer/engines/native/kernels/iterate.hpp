@@ -87,7 +87,7 @@ class LloydLoop {
             const bool empty =
                 std::find(totals.masses.begin(), totals.masses.end(), 0.0) != totals.masses.end();
             const Moved moved =
-                empty ? move(pool, totals, refilled(totals)) : move(pool, totals, totals);
+                empty ? move(pool, totals, refill(totals)) : move(pool, totals, totals);
             if (history != nullptr) history[step - 1] = moved.objective;
             const bool settled = moved.shift <= rule.tolerance || totals.changed == 0;
             if (settled || step == rule.max_iter) return {step, settled};
@@ -106,7 +106,7 @@ class LloydLoop {
     };
 
     /// Totals in which empty clusters have taken the farthest points, by (distance, row).
-    Totals refilled(Totals totals) {
+    Totals refill(Totals totals) {
         std::vector<int> empty;
         for (int j = 0; j < k_; j++)
             if (totals.masses[j] == 0) empty.push_back(j);
@@ -116,7 +116,7 @@ class LloydLoop {
             const double weight = steps_.rows.weight(far[l].row);
             steps_.add(change, far[l].row, labels_[far[l].row], -weight);
             steps_.add(change, far[l].row, empty[l], weight);
-            totals.take(change);
+            totals.merge(change);
         }
         return totals;
     }

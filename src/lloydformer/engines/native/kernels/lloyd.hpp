@@ -267,8 +267,8 @@ void run_changes(Workspace<T>& work, Call& call) {
     const SumArrays out(call, given.k, work.rows.d, true);
     Lloyd<T>& lloyd = lloyd_for(work, given.k, given.fresh);
     Totals changes(given.k, work.rows.d);
-    changes.take(lloyd.changes(work.pool, given.centers, given.labels, given.previous, given.fresh,
-                               work.labels_written));
+    changes.merge(lloyd.changes(work.pool, given.centers, given.labels, given.previous, given.fresh,
+                                work.labels_written));
     work.labels_written = false;
     out.fill(changes);
     call.results = {changes.changed, given.fresh};
@@ -283,7 +283,7 @@ void run_label_sums(Workspace<T>& work, Call& call) {
     const SumArrays out(call, k, work.rows.d, true);
     Call::require(work.lloyd != nullptr && work.lloyd->k() == k, "k", "run `changes` first");
     Totals sums(k, work.rows.d);
-    sums.take(work.lloyd->sums(work.pool, labels));
+    sums.merge(work.lloyd->sums(work.pool, labels));
     out.fill(sums);
 }
 

@@ -78,7 +78,7 @@ class MedoidSearch {
         sweep_ = {};
         MedoidTable<T> before = state;
         const int k = state.k();
-        for (int b : drawn_clusters(grow, moved)) split(b, draw, draws);
+        for (int b : draw_clusters(grow, moved)) split(b, draw, draws);
         descend(1, slack);
         while (state.k() > k) state.remove(cheapest());
         descend(1, slack);
@@ -140,7 +140,7 @@ class MedoidSearch {
     }
 
     /// Clusters with the largest 2 log e + Gumbel noise.
-    std::vector<int> drawn_clusters(const Noise& noise, int count) const {
+    std::vector<int> draw_clusters(const Noise& noise, int count) const {
         std::vector<std::pair<double, int>> order;
         for (int j = 0; j < state.k(); j++) {
             const double e = state.clusters[j].error, u = noise.uniform(j / 2, 0)[j % 2];
@@ -204,14 +204,14 @@ constexpr int SPLIT_HEAD = 5, DRAWN_HEAD = 6;  // places in noise.HEADS
 
 /// Returns the search that `medoid_begin` made.
 template <class T>
-MedoidSearch<T>& begun(Workspace<T>& work) {
+MedoidSearch<T>& current_search(Workspace<T>& work) {
     Call::require(work.medoid_search != nullptr, "kernel", "call medoid_begin first");
     return *work.medoid_search;
 }
 
 /// Writes the medoids (k); returns the loss, whether it fell, and whether the move is done.
 template <class T>
-void tell(MedoidSearch<T>& search, Call& call, bool fell, bool done = true) {
+void write_result(MedoidSearch<T>& search, Call& call, bool fell, bool done = true) {
     const int k = search.state.k();
     int64_t* rows = call.out<int64_t>("medoids", "(k)", {k});
     std::copy(search.state.medoids.begin(), search.state.medoids.end(), rows);
@@ -232,40 +232,40 @@ void run_medoid_begin(Workspace<T>& work, Call& call) {
         chosen.push_back(int32_t(rows[j]));
     }
     search->begin(chosen);
-    tell(*search, call, false);
+    write_result(*search, call, false);
 }
 
 template <class T>
 void run_medoid_descend(Workspace<T>& work, Call& call) {
-    MedoidSearch<T>& search = begun(work);
+    MedoidSearch<T>& search = current_search(work);
     const double before = search.state.loss;
     search.descend(call.integer("rounds"), call.number("slack"));
-    tell(search, call, search.state.loss < before);
+    write_result(search, call, search.state.loss < before);
 }
 
 template <class T>
 void run_medoid_exchange(Workspace<T>& work, Call& call) {
     const Noise noise{uint64_t(call.integer("seed")), call.integer("layer"), DRAWN_HEAD};
-    const bool fell = begun(work).exchange_drawn(noise);
-    tell(begun(work), call, fell);
+    const bool fell = current_search(work).exchange_drawn(noise);
+    write_result(current_search(work), call, fell);
 }
 
 template <class T>
 void run_medoid_relocate(Workspace<T>& work, Call& call) {
     const uint64_t seed = uint64_t(call.integer("seed"));
     const int64_t layer = call.integer("layer");
-    const bool fell = begun(work).relocate({seed, layer, SPLIT_HEAD}, {seed, layer, DRAWN_HEAD},
-                                           int(call.integer("moved")), int(call.integer("draws")),
-                                           call.number("slack"));
-    tell(begun(work), call, fell);
+    const bool fell = current_search(work).relocate(
+        {seed, layer, SPLIT_HEAD}, {seed, layer, DRAWN_HEAD}, int(call.integer("moved")),
+        int(call.integer("draws")), call.number("slack"));
+    write_result(current_search(work), call, fell);
 }
 
 template <class T>
 void run_medoid_sweep(Workspace<T>& work, Call& call) {
-    MedoidSearch<T>& search = begun(work);
+    MedoidSearch<T>& search = current_search(work);
     const double before = search.state.loss;
     const bool done = search.sweep(call.integer("reach"), call.integer("most"));
-    tell(search, call, search.state.loss < before, done);
+    write_result(search, call, search.state.loss < before, done);
 }
 
 }  // namespace lloydformer::ISA

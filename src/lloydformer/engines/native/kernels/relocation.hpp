@@ -34,7 +34,7 @@ class Relocation {
         tried_.assign(pool, rows_, 0, [](auto&&...) {});
         tried_.to_means();
         while (tried_.k > k) prune(pool);
-        const double after = settle(pool);
+        const double after = finish(pool);
         std::copy(tried_.centers.begin(), tried_.centers.end(), centers);
         return {objective_, after};
     }
@@ -87,7 +87,7 @@ class Relocation {
 
     /// Moves the centers to the means, and splits some clusters.
     void grow(ThreadPool& pool, const Moves& moves) {
-        const std::vector<int> chosen = drawn_clusters(moves);
+        const std::vector<int> chosen = draw_clusters(moves);
         const Members members = members_of(chosen, kept_.labels);
         std::vector<Split> splits(chosen.size());
         const BestSplit<T> best{rows_, kept_, away_, moves};
@@ -98,7 +98,7 @@ class Relocation {
     }
 
     /// Clusters with the largest 2 log e + g, in this order; g is Gumbel noise.
-    std::vector<int> drawn_clusters(const Moves& moves) const {
+    std::vector<int> draw_clusters(const Moves& moves) const {
         const Noise noise{moves.seed, moves.layer, GROW};
         std::vector<double> scores(kept_.k);
         for (int j = 0; j < kept_.k; j++)
@@ -186,7 +186,7 @@ class Relocation {
     }
 
     /// A last step. Returns the objective of its partition.
-    double settle(ThreadPool& pool) {
+    double finish(ThreadPool& pool) {
         const Numbers found = tried_.assign(
             pool, rows_, 1,
             [&](double* sum, int64_t i, PointBlock<T>& block, int r, const PackedCenters<T>& packed,

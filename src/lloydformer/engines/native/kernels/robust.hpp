@@ -28,7 +28,7 @@ template <class T>
 struct Minima {
     std::vector<T> values;
 
-    void take(Minima& right) {
+    void merge(Minima& right) {
         for (size_t j = 0; j < values.size(); j++)
             values[j] = std::min(values[j], right.values[j]), right.values[j] = HUGE_SCORE<T>;
     }
@@ -107,8 +107,8 @@ void run_above(Workspace<T>& work, Call& call) {
 /// Sums (k, d), masses (k), objective and changes; points count by their weight times
 /// weigh(distance, label).
 template <class T, class Weigh>
-Numbers weighted(ThreadPool& pool, const Rows<T>& rows, const int32_t* labels, int32_t* previous,
-                 const T* distances, int k, Weigh weigh) {
+Numbers weighted_sums(ThreadPool& pool, const Rows<T>& rows, const int32_t* labels,
+                      int32_t* previous, const T* distances, int k, Weigh weigh) {
     const int64_t objective = int64_t(k) * (rows.d + 1);
     return fold(pool, rows, objective + 2, [&](Range unit) {
         rows.prefetch_after(unit.start, unit.stop);
@@ -143,7 +143,7 @@ void run_weighted(Workspace<T>& work, Call& call) {
         call.has("radius") ? call.in<double>("radius", "(k)", {k}).data : nullptr;
     work.lloyd.reset();
     const auto sums = [&](auto weigh) {
-        return weighted(work.pool, work.rows, labels, previous, distances, k, weigh);
+        return weighted_sums(work.pool, work.rows, labels, previous, distances, k, weigh);
     };
     if (radius == nullptr)
         out.fill(sums([=](double d, int j) { return std::max(score(d, level[j]), 0.0); }), call);

@@ -33,8 +33,8 @@ class Seeding {
 
     /// Updates the distances to the nearest seed for a new seed; the sum of w d^2 in each range of
     /// `leaf` rows. first: there are no other seeds.
-    void closer(ThreadPool& pool, const T* seed, bool first, T* distances, int32_t* labels,
-                int64_t leaf, double* masses) {
+    void add_seed(ThreadPool& pool, const T* seed, bool first, T* distances, int32_t* labels,
+                  int64_t leaf, double* masses) {
         if (first) seeds_.clear();
         const std::vector<T> reach = reaches(seed, 1);
         seeds_.insert(seeds_.end(), seed, seed + rows_.d);
@@ -92,7 +92,7 @@ class Seeding {
         for (int j = 1; j < k; j++) {
             double mass;
             rows_.read(chosen[j - 1], row.data());
-            closer(pool, row.data(), j == 1, distances, labels, rows_.n, &mass);
+            add_seed(pool, row.data(), j == 1, distances, labels, rows_.n, &mass);
             if (mass <= 0) return j;
             draw(draws + (j - 1) * trials, trials, distances, drawn.data());
             for (int t = 0; t < trials; t++) {
@@ -202,7 +202,7 @@ void run_closer(Workspace<T>& work, Call& call) {
     double* masses = call.out<double>("masses", "(n_leaves)", {n_leaves});
     Call::require(first || !seeding_of(work).empty(), "first", "pass True: there is no seed yet");
     work.labels_written = true;
-    seeding_of(work).closer(work.pool, seed, first, distances, labels, rows.leaf, masses);
+    seeding_of(work).add_seed(work.pool, seed, first, distances, labels, rows.leaf, masses);
 }
 
 /// By how much the sum of w d^2 would shrink with each of the candidates (m, d) as a new seed, (m).

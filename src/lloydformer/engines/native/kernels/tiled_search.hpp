@@ -25,7 +25,7 @@ class TiledSearch {
     /// True if it is faster than to compare each block with all centers: where a block of all
     /// features does not stay in the first cache. Beyond 192 features of float32 with AVX-512
     /// (docs/speed.md).
-    static bool pays(const PackedCenters<T>& centers) {
+    static bool is_faster(const PackedCenters<T>& centers) {
         return centers.k > TOGETHER && centers.d > SLICE * 3 / 2;
     }
 
@@ -94,7 +94,7 @@ class TiledSearch {
                     s[j][h] += f == 0 ? splat(centers_.squares[first + j])
                                       : load(own + j * P<T> + h * W<T>);
             if (last) {
-                note_least<J>(s, &least_[(int64_t(b) * groups() + first / TOGETHER) * P<T>]);
+                store_least<J>(s, &least_[(int64_t(b) * groups() + first / TOGETHER) * P<T>]);
                 return found.update(s, first);
             }
             for (int j = 0; j < J; j++)
@@ -105,7 +105,7 @@ class TiledSearch {
 
     /// The least score of a group for each point of a block.
     template <int J>
-    static void note_least(const V<T> (&s)[J][2], T* out) {
+    static void store_least(const V<T> (&s)[J][2], T* out) {
         for (int h = 0; h < 2; h++) {
             V<T> least = s[0][h];
             for (int j = 1; j < J; j++) least = min<T>(least, s[j][h]);

@@ -40,7 +40,7 @@ struct Totals {
     }
 
     /// Merges the changes of the rows that follow; `right` is empty afterwards.
-    void take(Totals& right) {
+    void merge(Totals& right) {
         for (int j : right.touched_) touch(j);
         add_touched(right, nullptr, [](int) {});
         changed += std::exchange(right.changed, 0);

@@ -55,7 +55,7 @@ struct Units {
 
 /// Merges summaries along the tree, and keeps its buffers from one run to the next.
 ///
-/// `Summary` has take(Summary& right), which merges the summary of the rows that follow, and
+/// `Summary` has merge(Summary& right), which merges the summary of the rows that follow, and
 /// leaves `right` empty.
 template <class Summary>
 class Tree {
@@ -78,7 +78,7 @@ class Tree {
         });
         for (int apart = 1; apart < units_.count; apart *= 2)
             for (int u = 0; u + apart < units_.count; u += 2 * apart)
-                parts_[u].take(parts_[u + apart]);
+                parts_[u].merge(parts_[u + apart]);
         return parts_[0];
     }
 
@@ -92,9 +92,9 @@ class Tree {
         int top = -1;
         for (int64_t start = unit.start, leaves = 0; start < unit.stop; start += units_.leaf) {
             work(at(++top), Range{start, std::min(unit.stop, start + units_.leaf)});
-            for (int64_t ones = leaves++; ones & 1; ones >>= 1, top--) at(top - 1).take(at(top));
+            for (int64_t ones = leaves++; ones & 1; ones >>= 1, top--) at(top - 1).merge(at(top));
         }
-        for (; top > 0; top--) at(top - 1).take(at(top));
+        for (; top > 0; top--) at(top - 1).merge(at(top));
     }
 
     Units units_;

@@ -18,7 +18,7 @@ class Squares {
   public:
     /// `squares`: those of the first `count` rows of a block. The lanes behind them hold rows of
     /// earlier blocks, or zeros.
-    void see(const T (&squares)[P<T>], int count) {
+    void add(const T (&squares)[P<T>], int count) {
         constexpr Bits magnitude = std::numeric_limits<Bits>::max();
         for (int h = 0; h < 2; h++) {
             const I<T> found = (I<T>)load(squares + h * W<T>) & magnitude;
@@ -28,7 +28,7 @@ class Squares {
         for (int r = 0; count < P<T> && r < count; r++) zeros_[0] |= squares[r] == 0 ? -1 : 0;
     }
 
-    void take(const Squares& other) {
+    void merge(const Squares& other) {
         largest_ = other.largest_ > largest_ ? other.largest_ : largest_;
         zeros_ |= other.zeros_;
     }
@@ -60,7 +60,7 @@ inline void assign_unseen(const Rows<T>& rows, Range range, const PackedCenters<
     for (int64_t i = range.start; i < range.stop; i += P<T>) {
         block.read(i, range.stop);
         block.squares(squares);
-        seen.see(squares, block.count);
+        seen.add(squares, block.count);
         const BestScores<T> found = nearest(block.lanes(), centers);
         V<T> largest = max<T>(load(squares), load(squares + W<T>));
         for (int h = 0; h < 2; h++)
@@ -100,7 +100,7 @@ void run_labels(Workspace<T>& work, Call& call) {
         };
     });
     std::copy(found.begin(), found.end(), spread);
-    for (int u = 1; u < units.count; u++) seen[0].take(seen[u]);
+    for (int u = 1; u < units.count; u++) seen[0].merge(seen[u]);
     seen[0].report(call);
 }
 
@@ -121,7 +121,7 @@ class AllDistances {
         for (int64_t i = range.start; i < range.stop; i += P<T>) {
             block_.read(i, range.stop);
             block_.squares(squares);
-            seen.see(squares, block_.count);
+            seen.add(squares, block_.count);
             by_eights(0, centers_.k, [&](int first, auto count) {
                 V<T> s[count][2];
                 score<T, count>(block_.lanes(), centers_.d, centers_.eight(first),
@@ -194,7 +194,7 @@ void run_distances(Workspace<T>& work, Call& call) {
         rows.prefetch_after(unit.start, unit.stop);
         AllDistances<T>(rows, centers, halved).write(unit, seen[u], out);
     });
-    for (int u = 1; u < units.count; u++) seen[0].take(seen[u]);
+    for (int u = 1; u < units.count; u++) seen[0].merge(seen[u]);
     seen[0].report(call);
 }
 
