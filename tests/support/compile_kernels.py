@@ -65,7 +65,7 @@ def kernels(target: int, d: int, k: int) -> Iterator[tuple[Any, Tile, Sizes]]:
         yield move_small, tile, {"TILE": tile.rows, **registers}
     yield move_centers, tiles.update, {**sizes(tiles.update), "DIRECTIONS": k % 2 == 0}
     yield finish, Tile(1024), {"TILE": 1024, "RECORDS": 64}
-    yield measure, tiles.measure, {**sizes(tiles.measure), "CENTERS": tiles.measure.centers}
+    yield measure, tiles.measure, sizes(tiles.measure)
     yield add_parts, Tile(1024), {"TILE": 1024}
 
 

@@ -48,7 +48,7 @@ class Sizes:
 
     def state(self, points: DevicePoints, tolerance: float = 0.0) -> LloydState:
         """Starts from the first rows."""
-        state = LloydState.allocate(points, self.k, self.directions)
+        state = LloydState(points, self.k, self.directions)
         state.begin((points.rows - points.origin)[: self.k].double(), tolerance)
         return state
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.engines.cuda.backend import CUDA_CPP, choose_backend
-from lloydformer.engines.cuda.launch import SHARED_LIMIT, Arguments, Grid, Launch, ensure_context
+from lloydformer.engines.cuda.launch import SHARED_LIMIT, Grid, Launch, ensure_context
 from lloydformer.engines.cuda.nvrtc import Macros
 from lloydformer.engines.cuda.points import can_load_vectors, list_fields
 from lloydformer.numerics.checks import allowed_spans
@@ -134,8 +134,7 @@ def _launch(name: str, x: Tensor, starts: Tensor, argument: ctypes.Structure) ->
     of_processor, of_block = SHARED_LIMIT + _RESERVED, shared + _STATIC + _RESERVED
     blocks = min(_MOST_BLOCKS, of_processor // of_block)
     macros = (*list_batch_macros(x, k), ("BLOCKS", blocks))
-    grid = Grid(b, _N_THREADS, shared)
-    Launch("batch.cu", name, x.device, grid, Arguments(argument), macros)()
+    Launch("batch.cu", name, x.device, Grid(b, _N_THREADS, shared), argument, macros=macros)()
 
 
 def has_bad_values(n_iter: Tensor) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lloydformer.engines.cuda.launch import Arguments, Grid, Launch
+from lloydformer.engines.cuda.launch import Grid, Launch
 from lloydformer.engines.cuda.lloyd_state import EMPTY, PAUSED, RECORD_LENGTH, RUNNING, SETTLED
 from lloydformer.engines.cuda.point_arrays import CudaPointArrays
 from lloydformer.engines.cuda.points import list_fields, list_macros
@@ -72,11 +72,9 @@ class DeviceLoop:
         self._sums, self._certain = sums, certain  # kept alive for the kernel
         tensors = self.centers, self.rounded, self._record, self._status, certain
         pointers = (None if tensor is None else tensor.data_ptr() for tensor in tensors)
-        given = Arguments(MoveArgument(*pointers, task.tolerance, faint, k, d), sums)
-        macros = list_macros(arrays.points.rows)
-        self._move = Launch(
-            "move_centers.cu", "move_centers", sums.device, Grid(1, 512), given, macros
-        )
+        given = MoveArgument(*pointers, task.tolerance, faint, k, d), sums
+        kernel = "move_centers.cu", "move_centers", sums.device, Grid(1, 512)
+        self._move = Launch(*kernel, *given, macros=list_macros(arrays.points.rows))
 
     def run(
         self, iterate: Callable[[], None], prolong: Callable[[], None] | None = None

@@ -11,43 +11,15 @@ import torch
 
 from lloydformer.data.blocks import Blocks, TensorBlocks
 from lloydformer.engines.chunked import ChunkedSession
-from lloydformer.engines.cuda import (
-    gumbel_draws,
-    lloyd,
-    seeding,
-    soft,
-    trimmed_robust,
-    two_nearest,
-)
+from lloydformer.engines.cuda import gumbel_draws, lloyd, trimmed_robust, two_nearest
+from lloydformer.engines.cuda.group_sums import SharedMemoryError
 from lloydformer.engines.cuda.launch import ensure_context
 from lloydformer.engines.cuda.nvrtc import CompileError
 from lloydformer.engines.cuda.point_arrays import CudaPointArrays
-from lloydformer.plans.assign import (
-    Farthest,
-    Moments,
-    NearestCosines,
-    NearestDistances,
-    NearestSums,
-)
-from lloydformer.plans.means import LloydIterations
-from lloydformer.plans.medoids import MedoidDraw
-from lloydformer.plans.relocating import (
-    ClusterErrors,
-    Halves,
-    PointsByDistance,
-    SecondNearestSums,
-    TwoNearest,
-)
-from lloydformer.plans.robust import (
-    HighestScores,
-    RobustIterations,
-    RobustSums,
-    SumsAboveThreshold,
-    ThresholdSearch,
-)
-from lloydformer.plans.seeding import Oversampling, PlusPlusSeeds
+from lloydformer.engines.cuda.seeding import fold_oversampling, run_plus_plus_seeds
+from lloydformer.engines.cuda.soft import fold_soft_sums, run_soft_iterations
+from lloydformer.plans import assign, means, medoids, relocating, robust, seeding, soft
 from lloydformer.plans.session import Fold, Task
-from lloydformer.plans.soft import SoftIterations, SoftSums
 from lloydformer.plans.symmetric import NearestCosts
 from lloydformer.plans.trimmed import DistanceHistogram, TrimmedSums
 
@@ -56,39 +28,39 @@ KernelRunner = Callable[[CudaPointArrays, Any], Any | None]
 
 FOLDS: dict[type, KernelRunner] = {
     # k-means and spherical k-means
-    Moments: lloyd.fold_moments,
-    NearestSums: lloyd.fold_nearest,
-    NearestDistances: lloyd.fold_measure,
-    NearestCosines: lloyd.fold_measure,
-    Farthest: lloyd.fold_farthest,
+    assign.Moments: lloyd.fold_moments,
+    assign.NearestSums: lloyd.fold_nearest_sums,
+    assign.NearestDistances: lloyd.fold_nearest_distances,
+    assign.NearestCosines: lloyd.fold_nearest_distances,
+    assign.Farthest: lloyd.fold_farthest,
     # soft k-means
-    SoftSums: soft.fold_shares,
+    soft.SoftSums: fold_soft_sums,
     # trimmed and robust k-means
-    DistanceHistogram: trimmed_robust.fold_histogram,
-    TrimmedSums: trimmed_robust.fold_within,
-    HighestScores: trimmed_robust.fold_best,
-    SumsAboveThreshold: trimmed_robust.fold_above,
-    RobustSums: trimmed_robust.fold_weighted_sums,
+    DistanceHistogram: trimmed_robust.fold_distance_histogram,
+    TrimmedSums: trimmed_robust.fold_trimmed_sums,
+    robust.HighestScores: trimmed_robust.fold_highest_scores,
+    robust.SumsAboveThreshold: trimmed_robust.fold_sums_above_threshold,
+    robust.RobustSums: trimmed_robust.fold_robust_sums,
     # relocation: splitting clusters, then removing centers
-    ClusterErrors: gumbel_draws.fold_errors,
-    PointsByDistance: gumbel_draws.fold_split_draws,
-    Halves: gumbel_draws.fold_halves,
-    TwoNearest: two_nearest.fold_two_nearest,
-    SecondNearestSums: two_nearest.fold_parts,
+    relocating.ClusterErrors: gumbel_draws.fold_cluster_errors,
+    relocating.PointsByDistance: gumbel_draws.fold_points_by_distance,
+    relocating.Halves: gumbel_draws.fold_halves,
+    relocating.TwoNearest: two_nearest.fold_two_nearest,
+    relocating.SecondNearestSums: two_nearest.fold_second_nearest_sums,
     # the paper's medoids, the learned layer, k-means||
-    MedoidDraw: gumbel_draws.fold_draw,
+    medoids.MedoidDraw: gumbel_draws.fold_medoid_draw,
     NearestCosts: two_nearest.fold_nearest_costs,
-    Oversampling: seeding.fold_oversample,
+    seeding.Oversampling: fold_oversampling,
 }
 TASKS: dict[type, KernelRunner] = {
-    LloydIterations: lloyd.run_iterations,
-    PlusPlusSeeds: seeding.run_seeds,
-    SoftIterations: soft.run_soft_iterations,
-    RobustIterations: trimmed_robust.run_robust_iterations,
-    ThresholdSearch: trimmed_robust.run_thresholds,
+    means.LloydIterations: lloyd.run_lloyd_iterations,
+    seeding.PlusPlusSeeds: run_plus_plus_seeds,
+    soft.SoftIterations: run_soft_iterations,
+    robust.RobustIterations: trimmed_robust.run_robust_iterations,
+    robust.ThresholdSearch: trimmed_robust.run_threshold_search,
 }
-# The others run in CUDA C++ alone.
-_IN_TRITON = {Moments, NearestSums, NearestDistances, NearestCosines, Farthest, LloydIterations}
+# The kernels of lloyd.py exist in Triton too; the others run in CUDA C++ alone.
+_IN_TRITON = {kind for kind, run in (FOLDS | TASKS).items() if run.__module__ == lloyd.__name__}
 
 
 class Cuda:
@@ -149,6 +121,8 @@ class CudaSession(ChunkedSession):
             return None
         try:
             return kernel(self.arrays, work)
+        except SharedMemoryError:
+            return None
         except CompileError as error:
             self.arrays.disable_cpp(error)
             return self._run_kernel(table, work)  # in Triton, or by torch

@@ -11,13 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lloydformer.engines.cuda.launch import (
-    SHARED_LIMIT,
-    Arguments,
-    Grid,
-    Launch,
-    count_processors,
-)
+from lloydformer.engines.cuda.launch import SHARED_LIMIT, Grid, Launch, count_processors
 from lloydformer.engines.cuda.points import DevicePoints, list_fields
 
 # Bytes of shared memory of a block, so that three blocks of a multiprocessor fit: 3 x 73 KiB
@@ -27,6 +21,13 @@ _SHARED_OF_THREE = 72 * 1024
 _MOST_PARTIAL = 1 << 23
 # Left of the shared memory of a block for what kernels declare themselves.
 _STATIC_SHARED = 1024
+# Bytes of a block, so that two fit. Two blocks per multiprocessor are preferred to one with more
+# warps: one computes while the other waits for its block sum.
+SHARED_OF_TWO = SHARED_LIMIT // 2 - _STATIC_SHARED
+
+
+class SharedMemoryError(RuntimeError):
+    """The sums of so many clusters do not fit in the shared memory of a block."""
 
 
 class GroupsArgument(ctypes.Structure):
@@ -82,10 +83,10 @@ def sum_groups(
     partial = allocate_partial(device, blocks, n_groups * (wide + 2))
     pointers = groups.data_ptr(), None if extra is None else extra.data_ptr(), partial.data_ptr()
     stride = groups.stride(0) if lines > 1 else 0
-    argument = GroupsArgument(*pointers, stride, n_groups, chunk, wide)
-    given, grid = Arguments(points.argument, argument), Grid(blocks, 256, chunk * of_group, layers)
+    given = points.argument, GroupsArgument(*pointers, stride, n_groups, chunk, wide)
+    grid = Grid(blocks, 256, chunk * of_group, layers)
     macros = (*points.macros, ("D", pad_columns(max(1, wide))))
-    Launch("group_sums.cu", "group_sums", device, grid, given, macros)()
+    Launch("group_sums.cu", "group_sums", device, grid, *given, macros=macros)()
     found = reduce_blocks(partial).view(n_groups, wide + 2)
     return GroupSums(found[:, :wide], found[:, wide], found[:, wide + 1])
 
@@ -99,8 +100,8 @@ def prepare_reduction(partial: Tensor) -> tuple[Launch, Tensor]:
     """Return a kernel that adds the rows of `partial` in their order, and where it writes."""
     blocks, numbers = partial.shape
     sums = torch.empty(numbers, dtype=torch.float64, device=partial.device)
-    given, grid = Arguments(partial, blocks, numbers, sums), Grid(-(-numbers // 64), 64)
-    return Launch("reduce.cu", "add_rows", partial.device, grid, given), sums
+    given, grid = (partial, blocks, numbers, sums), Grid(-(-numbers // 64), 64)
+    return Launch("reduce.cu", "add_rows", partial.device, grid, *given), sums
 
 
 def reduce_blocks(partial: Tensor) -> Tensor:
@@ -115,14 +116,13 @@ def pad_columns(d: int) -> int:
     return next(width for width in (32, 64, 128, 256) if d <= width)
 
 
-def count_warps(bytes_of_warp: int, bytes_of_block: int = 0) -> int | None:
-    """Return the warps of a block, at most 8, whose shared memory fits; None if one does not.
+def count_warps(bytes_of_warp: int, bytes_of_block: int = 0) -> int:
+    """Return the warps of a block, at most 8, whose shared memory fits.
 
-    Two blocks per multiprocessor are preferred, even with fewer warps: one computes while the
-    other waits for its block sum.
+    Raises `SharedMemoryError` if one does not fit: then the engine runs the fold with torch.
     """
-    for limit in (SHARED_LIMIT // 2 - _STATIC_SHARED, SHARED_LIMIT - _STATIC_SHARED):
+    for limit in (SHARED_OF_TWO, SHARED_LIMIT - _STATIC_SHARED):
         for warps in (8, 4, 2, 1):
             if warps * bytes_of_warp + bytes_of_block <= limit:
                 return warps
-    return None
+    raise SharedMemoryError

@@ -54,14 +54,14 @@ def find_largest(
     for number in range(2):
         given = *arguments, best, rows, number
         prepare_row_kernel(points, "gumbel_draws.cu", kernel, _BLOCKS, *given)()
-    # Undo `ordered` of gumbel_draws.cu, which maps doubles to integers of the same order.
+    # Undo `to_ordered` of gumbel_draws.cu, which maps doubles to integers of the same order.
     negative = best >= 0  # the highest bit is not set
     bits = torch.where(negative, ~best, best ^ lowest)
     numbers = torch.where(best == 0, -torch.inf, bits.view(torch.float64))
     return numbers, torch.where(best == 0, 0, rows)
 
 
-def fold_errors(arrays: CudaPointArrays, fold: ClusterErrors) -> Any:
+def fold_cluster_errors(arrays: CudaPointArrays, fold: ClusterErrors) -> Any:
     """Label and measure the points; return sums, mass and error of each cluster."""
     kernels = arrays.assign_labels(fold.centers)
     if kernels is None:
@@ -72,12 +72,12 @@ def fold_errors(arrays: CudaPointArrays, fold: ClusterErrors) -> Any:
     return found.sums, found.masses, found.extras
 
 
-def fold_split_draws(arrays: CudaPointArrays, fold: PointsByDistance) -> Any:
+def fold_points_by_distance(arrays: CudaPointArrays, fold: PointsByDistance) -> Any:
     """Return for each chosen cluster and draw the largest score, its row and its point."""
     draws, state, start = fold.draws, arrays.state, arrays.blocks.first_row
     noise = make_noise(draws.seed, draws.layer, fold.head, draws.n_draws, start)
     given = state.column("labels"), state.column("distances"), fold.place.int().contiguous(), noise
-    best, rows = find_largest(arrays.points, "drawn", fold.count * draws.n_draws, *given)
+    best, rows = find_largest(arrays.points, "draw_points", fold.count * draws.n_draws, *given)
     shape = (fold.count, draws.n_draws)
     taken = arrays.blocks.take(rows).double()
     return best.view(shape), (rows + start).view(shape), taken.view(*shape, -1)
@@ -91,24 +91,16 @@ def fold_halves(arrays: CudaPointArrays, fold: Halves) -> Any:
     groups = torch.empty(draws, points.n_rows, dtype=torch.int32, device=points.rows.device)
     numbers = torch.zeros(count, draws, 2, dtype=torch.int32, device=points.rows.device)
     places, candidates = fold.place.int().contiguous(), fold.points.contiguous()
-    given = state.column("labels"), state.column("distances"), places, candidates, count, draws
-    prepare_row_kernel(
-        points,
-        "gumbel_draws.cu",
-        "halve",
-        _BLOCKS,
-        *given,
-        groups,
-        numbers,
-        shared=8 * count * draws,
-    )()
+    read = state.column("labels"), state.column("distances"), places, candidates, count, draws
+    kernel, shared = ("gumbel_draws.cu", "halve", _BLOCKS), 8 * count * draws
+    prepare_row_kernel(points, *kernel, *read, groups, numbers, shared=shared)()
     found = sum_groups(points, groups, count * draws)
     near = found.sums.view(draws, count, d).transpose(0, 1)
     masses, whole = found.masses.view(draws, count).T, numbers.double()
     return near, masses, whole[..., 0], whole[..., 1]
 
 
-def fold_draw(arrays: CudaPointArrays, fold: MedoidDraw) -> Any:
+def fold_medoid_draw(arrays: CudaPointArrays, fold: MedoidDraw) -> Any:
     """Return for each center the row with the largest perturbed score; objective and changes."""
     points, state, k = arrays.points, arrays.state, len(fold.centers)
     labels, previous = state.column("labels"), state.column("previous")

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from lloydformer.engines.cuda.launch import (
     SHARED_LIMIT,
-    Arguments,
     Grid,
     Launch,
     choose_row_tile,
@@ -102,10 +101,9 @@ class HopperLloyd:
 
     # Chosen by hand: an iteration after the stop costs its launch alone.
     first_batch = 32
-    # Can `fill_empty` end an iteration that left clusters empty?
-    fills_empty = True
-    # Do `sums` stay those of `assigned` between calls?
-    keeps_sums = True
+    # Iterations store labels: `sums` stay those of `assigned` between calls, and `fill_empty` can
+    # end an iteration that left clusters empty.
+    keeps_labels = True
 
     def __init__(self, points: DevicePoints, state: LloydState) -> None:
         self.points, self.state = points, state
@@ -114,6 +112,7 @@ class HopperLloyd:
         # Packed arguments refer to this object, so that a new `assigned` reaches all launches.
         self._state_argument = state.make_argument()
         self._last = ctypes.c_int()
+        self._final: tuple[Launch, Launch] | None = None
 
     def _empty(self, *shape: int, dtype: torch.dtype) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=self.device)
@@ -122,16 +121,16 @@ class HopperLloyd:
         self, file: str, name: str, grid: Grid, *arguments: Any, **macros: object
     ) -> Launch:
         """Prepare a kernel that takes `struct Points`, `struct LloydState` and these arguments."""
-        given = Arguments(self.points.argument, self._state_argument, *arguments)
-        compiled_for = (*self.points.macros, *macros.items())
-        return Launch(file, name, self.device, grid, given, compiled_for)
+        given = self.points.argument, self._state_argument, *arguments
+        all_macros = (*self.points.macros, *macros.items())
+        return Launch(file, name, self.device, grid, *given, macros=all_macros)
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
         centers = centers.double().contiguous()
         blocks = min(-(-centers.numel() // 256), self.processors)
         self.state.restart_reports()
         self._state_argument.assigned = self.state.assigned.data_ptr()
-        given = centers, tolerance, int(not self.keeps_sums)
+        given = centers, tolerance, int(not self.keeps_labels)
         self._prepare("loop_control.cu", "begin", Grid(blocks, 256), *given)()
         self._copy_centers()
 
@@ -139,9 +138,21 @@ class HopperLloyd:
         """Follow a change of `LloydState.rounded` outside of an iteration."""
 
     def assign(self) -> None:
+        self._assign()
+
+    @cached_property
+    def _assign(self) -> Launch:
+        return self._prepare_iteration(only_assign=1)
+
+    def _prepare_iteration(self, only_assign: int) -> Launch:
+        """Prepare an iteration of one launch; with `only_assign` the centers stay."""
         raise NotImplementedError
 
     def assign_final(self, *, last: bool) -> None:
+        if self._final is None:
+            blocks = min(-(-self.state.n_clusters * self.state.n_features // 256), self.processors)
+            begin = self._prepare("loop_control.cu", "begin_final", Grid(blocks, 256), self._last)
+            self._final = begin, self._prepare_measure(ctypes.c_void_p(), final=1)
         begin, measure = self._final
         self._last.value = last
         begin()
@@ -149,22 +160,13 @@ class HopperLloyd:
         self.assign()
         measure()
 
-    @cached_property
-    def _final(self) -> tuple[Launch, Launch]:
-        blocks = min(-(-self.state.n_clusters * self.state.n_features // 256), self.processors)
-        begin = self._prepare("loop_control.cu", "begin_final", Grid(blocks, 256), self._last)
-        return begin, self._prepare_measure(ctypes.c_void_p(), final=1)
-
     def measure(self, distances: Tensor) -> Tensor:
         self._prepare_measure(distances, final=0)()
         return self.state.total
 
     def _prepare_measure(self, distances: Any, final: int) -> Launch:
         row, lanes = choose_row_tile(self.points.n_features)
-        grid, given = (
-            Grid(_MEASURE_BLOCKS * self.processors, 256),
-            (distances, self._partial, final),
-        )
+        grid, given = Grid(len(self._partial), 256), (distances, self._partial, final)
         return self._prepare("measure.cu", "measure", grid, *given, ROW=row, LANES=lanes)
 
     @cached_property
@@ -174,7 +176,7 @@ class HopperLloyd:
 
     def fill_empty(self, masses: np.ndarray, distances: Tensor) -> bool:
         empty = np.flatnonzero(masses == 0)
-        if not self.fills_empty or len(empty) > _MOST_FILLED or self.state.directions:
+        if not self.keeps_labels or len(empty) > _MOST_FILLED or self.state.directions:
             return False
         self._prepare_measure(distances, final=0)()
         taken = self._empty(_MOST_FILLED, dtype=torch.int32)
@@ -198,33 +200,25 @@ class HopperLloyd:
         in_float32 = self.points.rows.dtype == torch.float32 and _in_range(self.points)
         macros = self.points.macros if in_float32 else (*self.points.macros, ("SCALED_DOUBLE", 1))
         written = self.copy, self.norms, self.state.largest
-        given = Arguments(self.points.argument, *written, self.padded, width, int(fragments))
+        given = self.points.argument, *written, self.padded, width, int(fragments)
         grid = Grid(8 * self.processors, 256)
-        Launch("prepare.cu", "prepare", self.device, grid, given, macros)()
+        Launch("prepare.cu", "prepare", self.device, grid, *given, macros=macros)()
 
 
 class TinyLloyd(HopperLloyd):
     """Few features, few centers: an iteration reads the rows and nothing else."""
 
-    fills_empty = False  # labels are not stored in each iteration
-    keeps_sums = False  # every iteration adds up all points
+    keeps_labels = False  # every iteration adds up all points
 
     def __init__(self, points: DevicePoints, state: LloydState) -> None:
         super().__init__(points, state)
-        self.step = self._prepare_iteration(labels=0)
+        self.step = self._prepare_iteration(only_assign=0)
 
-    def assign(self) -> None:
-        self._label()
-
-    @cached_property
-    def _label(self) -> Launch:
-        return self._prepare_iteration(labels=1)
-
-    def _prepare_iteration(self, labels: int) -> Launch:
+    def _prepare_iteration(self, only_assign: int) -> Launch:
         d, grid = self.points.n_features, Grid(2 * self.processors, 256)
         # |x| <= reach sqrt(d); 1.0001 covers the rounding to float32.
         farthest = ctypes.c_float(self.points.reach * d**0.5 * 1.0001)
-        macros = {"DIM": d, "K": self.state.n_clusters, "LABELS": labels}
+        macros = {"DIM": d, "K": self.state.n_clusters, "LABELS": only_assign}
         return self._prepare("tiny.cu", "iterate_tiny", grid, farthest, **macros)
 
 
@@ -235,13 +229,6 @@ class SmallLloyd(HopperLloyd):
         super().__init__(points, state)
         self._copy_points(32 if points.n_features <= 32 else 64, tile=16, fragments=False)
         self.step = self._prepare_iteration(only_assign=0)
-
-    def assign(self) -> None:
-        self._label()
-
-    @cached_property
-    def _label(self) -> Launch:
-        return self._prepare_iteration(only_assign=1)
 
     def _prepare_iteration(self, only_assign: int) -> Launch:
         wide, k, warps = self.width, 8 if self.state.n_clusters <= 8 else 16, 8

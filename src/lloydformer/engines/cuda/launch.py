@@ -38,30 +38,13 @@ class Grid:
     layers: int = 1
 
 
-class Arguments:
-    """Arguments of a kernel, packed once. The caller keeps the tensors alive.
+class Launch:
+    """A kernel with its arguments; calling it puts it on the current stream.
 
     Integers are passed as C's int, floats as double, tensors as pointers; other types are ctypes.
+    The caller keeps tensors alive, and may change ctypes objects between calls: kernels get the
+    values that they have when the launch is enqueued.
     """
-
-    def __init__(self, *arguments: Any) -> None:
-        self._values = [_to_ctypes(argument) for argument in arguments]
-        pointers = (ctypes.addressof(value) for value in self._values)
-        self.pointers = (ctypes.c_void_p * len(self._values))(*pointers)
-
-
-def _to_ctypes(argument: Any) -> Any:
-    if isinstance(argument, int):
-        return ctypes.c_int(argument)
-    if isinstance(argument, float):
-        return ctypes.c_double(argument)
-    # Not `isinstance` with Tensor: its metaclass makes that take a microsecond.
-    pointer = getattr(argument, "data_ptr", None)
-    return argument if pointer is None else ctypes.c_void_p(pointer())
-
-
-class Launch:
-    """A kernel with its arguments; calling it puts it on the current stream."""
 
     def __init__(
         self,
@@ -69,18 +52,28 @@ class Launch:
         name: str,
         device: torch.device,
         grid: Grid,
-        arguments: Arguments,
+        *arguments: Any,
         macros: Macros = (),
     ) -> None:
         function = load_kernel(file, name, device, macros, grid.shared)
         self._before = (function, grid.blocks, grid.layers, 1, grid.threads, 1, 1, grid.shared)
-        self._number, self._arguments = device.index or 0, arguments
+        self._number, self._values = device.index or 0, list(arguments)
+        for i, argument in enumerate(arguments):
+            if isinstance(argument, int):
+                self._values[i] = ctypes.c_int(argument)
+            elif isinstance(argument, float):
+                self._values[i] = ctypes.c_double(argument)
+            # Not `isinstance` with Tensor: its metaclass makes that take a microsecond.
+            elif hasattr(argument, "data_ptr"):
+                self._values[i] = ctypes.c_void_p(argument.data_ptr())
+        pointers = (ctypes.addressof(value) for value in self._values)
+        self._pointers = (ctypes.c_void_p * len(arguments))(*pointers)
         self._launch = driver().cuLaunchKernel
 
     def __call__(self) -> None:
         # A private function, but the only one that gives the stream without creating an object.
         stream = ctypes.c_void_p(torch._C._cuda_getCurrentRawStream(self._number))
-        status = self._launch(*self._before, stream, self._arguments.pointers, None)
+        status = self._launch(*self._before, stream, self._pointers, None)
         if status:
             check_status(status)
 
@@ -93,14 +86,9 @@ def prepare_row_kernel(
     Its first parameter is `struct Points`; macros ROW and LANES are those of `choose_row_tile`.
     """
     device, (row, lanes) = points.rows.device, choose_row_tile(points.n_features)
-    return Launch(
-        file,
-        name,
-        device,
-        Grid(blocks * count_processors(device), 256, shared),
-        Arguments(points.argument, *arguments),
-        (*points.macros, ("ROW", row), ("LANES", lanes)),
-    )
+    grid = Grid(blocks * count_processors(device), 256, shared)
+    macros = (*points.macros, ("ROW", row), ("LANES", lanes))
+    return Launch(file, name, device, grid, points.argument, *arguments, macros=macros)
 
 
 def choose_row_tile(d: int) -> tuple[int, int]:

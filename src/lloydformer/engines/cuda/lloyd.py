@@ -15,24 +15,17 @@ from lloydformer.engines.cuda.lloyd_state import (
     LloydReport,
 )
 from lloydformer.engines.cuda.point_arrays import CudaPointArrays
-from lloydformer.plans.assign import (
-    Farthest,
-    FarthestPoints,
-    Moments,
-    NearestCosines,
-    NearestDistances,
-    NearestSums,
-)
+from lloydformer.plans import assign
 from lloydformer.plans.contract import FinalAssignment, IterationsResult
 from lloydformer.plans.means import LloydIterations
 
 
-def fold_moments(arrays: CudaPointArrays, fold: Moments) -> Any:
+def fold_moments(arrays: CudaPointArrays, fold: assign.Moments) -> Any:
     """Return the moments, which are computed once per session."""
     return arrays.moments
 
 
-def fold_nearest(arrays: CudaPointArrays, fold: NearestSums) -> Any:
+def fold_nearest_sums(arrays: CudaPointArrays, fold: assign.NearestSums) -> Any:
     """Label the points; return sums, masses and the number of changed labels."""
     kernels = arrays.assign_labels(fold.centers) if arrays.sums_are_exact else None
     if kernels is None:
@@ -45,13 +38,13 @@ def fold_nearest(arrays: CudaPointArrays, fold: NearestSums) -> Any:
     return sums, masses, changed
 
 
-def fold_measure(arrays: CudaPointArrays, fold: NearestDistances) -> Any:
+def fold_nearest_distances(arrays: CudaPointArrays, fold: assign.NearestDistances) -> Any:
     """Label the points and measure distances; return the sum of w d^2 and the masses.
 
     Distances and masses need no fixed-point sums of points, so that outliers do not matter; for
     `NearestCosines` the mass of a cluster is the sum of w x c, which needs them.
     """
-    by_cosine = isinstance(fold, NearestCosines)
+    by_cosine = isinstance(fold, assign.NearestCosines)
     if by_cosine and not arrays.sums_are_exact:
         return None
     kernels = arrays.assign_labels(fold.centers)
@@ -64,7 +57,7 @@ def fold_measure(arrays: CudaPointArrays, fold: NearestDistances) -> Any:
     return total, state.masses.double() / points.mass_unit
 
 
-def fold_farthest(arrays: CudaPointArrays, fold: Farthest) -> FarthestPoints | None:
+def fold_farthest(arrays: CudaPointArrays, fold: assign.Farthest) -> assign.FarthestPoints | None:
     """Return the points that are farthest from their centers, by (distance, row)."""
     kernels = arrays.lloyd_kernels(len(fold.centers)) if arrays.labels_current else None
     if kernels is None or not torch.equal(kernels.state.rounded, fold.centers):
@@ -80,10 +73,10 @@ def fold_farthest(arrays: CudaPointArrays, fold: Farthest) -> FarthestPoints | N
     rows = (away >= least).nonzero()[:, 0]
     rows = rows[away[rows].sort(descending=True, stable=True).indices[: fold.m]]
     taken, labels = arrays.blocks.take(rows).double(), kernels.state.assigned[rows].long()
-    return FarthestPoints(away[rows], rows, labels, taken, weights[rows])
+    return assign.FarthestPoints(away[rows], rows, labels, taken, weights[rows])
 
 
-def run_iterations(arrays: CudaPointArrays, task: LloydIterations) -> IterationsResult | None:
+def run_lloyd_iterations(arrays: CudaPointArrays, task: LloydIterations) -> IterationsResult | None:
     """Run whole iterations; None if there are no kernels for them."""
     arrays.labels_current = False
     if arrays.known_inexact:
@@ -138,7 +131,15 @@ class LloydRun:
             centers = kernels.state.centers.clone()
             self.arrays.release_kernels()
             return IterationsResult(centers, self.history, settled=False, interrupted=True)
-        return self._make_result(report)
+        state, empty, final = kernels.state, report.status == EMPTY, None
+        self.arrays.pending_changes = state.changed[0].clone() if empty else None
+        if report.final_status != NOT_FINAL:
+            inertia = report.total * task.unit
+            masses = report.masses / self.arrays.points.mass_unit
+            final = FinalAssignment(inertia, inertia, tuple(masses.tolist()))
+            self.arrays.state.set_labels(state.release_labels())
+        settled = SETTLED in (report.status, report.final_status)
+        return IterationsResult(state.centers.clone(), self.history, settled, empty, final=final)
 
     def _read_report(self) -> LloydReport:
         report, self.n_filled = self.kernels.state.read_report(), 0
@@ -156,14 +157,3 @@ class LloydRun:
         if report.status == PAUSED:
             self.kernels.state.resume()
         return len(self.history) < self.task.max_iter
-
-    def _make_result(self, report: LloydReport) -> IterationsResult:
-        state, empty, final = self.kernels.state, report.status == EMPTY, None
-        self.arrays.pending_changes = state.changed[0].clone() if empty else None
-        if report.final_status != NOT_FINAL:
-            inertia = report.total * self.task.unit
-            masses = report.masses / self.arrays.points.mass_unit
-            final = FinalAssignment(inertia, inertia, tuple(masses.tolist()))
-            self.arrays.state.set_labels(state.release_labels())
-        settled = SETTLED in (report.status, report.final_status)
-        return IterationsResult(state.centers.clone(), self.history, settled, empty, final=final)

@@ -6,8 +6,7 @@ implement.
 """
 
 import ctypes
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -34,9 +33,8 @@ class LloydStateArgument(ctypes.Structure):
     _fields_ = list_fields(f"pointer {_POINTERS}", "int k directions")
 
 
-@dataclass
 class LloydState:
-    """The state of Lloyd's iterations for k centers.
+    """The state of Lloyd's iterations for k centers; no point is assigned at first.
 
     One iteration does nothing if `status[0]` is not `RUNNING`. Otherwise:
 
@@ -53,121 +51,92 @@ class LloydState:
     Small arrays are slices of one buffer: allocating takes longer than using them, and one copy
     brings all that the host reads.
 
+    Parameters
+    ----------
+    points : DevicePoints
+        The points.
+    n_clusters : int
+        k.
+    directions : bool
+        Centers move to the directions of the sums instead of the means; one whose sum is zero
+        stays.
+
     Attributes
     ----------
     n_clusters, n_features : int
         k and d.
-    buffer : Tensor
-        int64; the properties are views of its slices.
-    slices : dict
-        The slice of each small array in the buffer.
-    dtype : torch.dtype
-        Precision of the rows.
+    status : Tensor of shape (4,)
+        int32: status, number of iterations so far, status at the end, unused.
+    changed : Tensor of shape (1,)
+        int64.
+    tolerance : Tensor of shape (1,)
+        In float64.
+    record : Tensor of shape (`RECORD_LENGTH`, 4)
+        In float64.
+    masses : Tensor of shape (k,)
+        The sum of w, int64, in units of `DevicePoints.mass_unit`.
+    sums : Tensor of shape (k, d)
+        The sum of w x, int64, in units of `DevicePoints.sum_unit`.
+    centers : Tensor of shape (k, d)
+        In float64.
+    rounded : Tensor of shape (k, d)
+        The centers in the precision of the rows, to which distances are computed.
+    largest : Tensor of shape (2,)
+        In float32; the first number is an upper bound of the norms of the points, in the unit of
+        the float16 copy.
     assigned : Tensor of shape (n,)
         Labels that `sums` and `masses` belong to, int32; -1 if the point is in none of them.
-    directions : bool
-        Centers move to the directions of the sums instead of the means; one whose sum is zero
-        stays.
     labels_released : bool
         `assigned` belongs to the session now and must not be written any more.
     """
 
-    n_clusters: int
-    n_features: int
-    buffer: Tensor
-    slices: dict[str, slice]
-    dtype: torch.dtype
-    assigned: Tensor
-    directions: bool = False
-    labels_released: bool = field(default=False, init=False)
-    _n_read: int = field(default=0, init=False)
-
-    @staticmethod
-    def allocate(points: DevicePoints, n_clusters: int, directions: bool = False) -> "LloydState":
-        """Return a state for k centers in which no point is assigned yet."""
+    def __init__(self, points: DevicePoints, n_clusters: int, directions: bool = False) -> None:
         rows, k, d = points.rows, n_clusters, points.n_features
+        self.n_clusters, self.n_features, self.directions = k, d, directions
+        self.labels_released, self._n_read = False, 0
         # Lengths in numbers of 8 bytes. What the host reads comes first: `read_report` copies up
         # to the end of the masses.
         lengths = {"status": 2, "total": 1, "changed": 1, "record": 4 * RECORD_LENGTH, "masses": k}
         lengths |= {"tolerance": 1, "ticket": 1, "largest": 1, "sums": k * d, "centers": k * d}
         lengths |= {"rounded": -(-k * d * rows.dtype.itemsize // 8)}
-        slices, stop = {}, 0
+        self._slices, stop = dict[str, slice](), 0
         for name, length in lengths.items():
-            slices[name] = slice(stop, stop + length)
+            self._slices[name] = slice(stop, stop + length)
             stop += length + length % 2  # multiples of 16 bytes: kernels load four floats at once
-        buffer = torch.zeros(stop, dtype=torch.int64, device=rows.device)
-        assigned = torch.full((points.n_rows,), -1, dtype=torch.int32, device=rows.device)
-        return LloydState(k, d, buffer, slices, rows.dtype, assigned, directions)
+        self._buffer = torch.zeros(stop, dtype=torch.int64, device=rows.device)
+        parts = {name: self._buffer[part] for name, part in self._slices.items()}
+        self.status = parts["status"].view(torch.int32)
+        self.changed, self.masses = parts["changed"], parts["masses"]
+        self.sums = parts["sums"].view(k, d)
+        self.largest = parts["largest"].view(torch.float32)
+        self.tolerance = parts["tolerance"].view(torch.float64)
+        self._total = parts["total"].view(torch.float64)
+        self.record = parts["record"].view(torch.float64).view(RECORD_LENGTH, 4)
+        self.centers = parts["centers"].view(torch.float64).view(k, d)
+        # With an odd number of float32 the last 8 bytes are half used.
+        self.rounded = parts["rounded"].view(rows.dtype)[: k * d].view(k, d)
+        self.assigned = torch.full((points.n_rows,), -1, dtype=torch.int32, device=rows.device)
 
     def make_argument(self) -> LloydStateArgument:
         """Return the state as kernels take it; its `assigned` is set again by `begin`."""
-        start = self.buffer.data_ptr()
+        start = self._buffer.data_ptr()
         pointers = {
-            name: start + 8 * self.slices[name].start
+            name: start + 8 * self._slices[name].start
             for name in _POINTERS.split()
             if name != "assigned"
         }
         sizes = {"k": self.n_clusters, "directions": int(self.directions)}
         return LloydStateArgument(assigned=self.assigned.data_ptr(), **pointers, **sizes)
 
-    def _view(self, name: str, dtype: torch.dtype = torch.int64) -> Tensor:
-        return self.buffer[self.slices[name]].view(dtype)
-
-    @cached_property
-    def status(self) -> Tensor:
-        """Status, number of iterations so far, status at the end, unused; int32, (4,)."""
-        return self._view("status", torch.int32)
-
     @property
     def total(self) -> Tensor:
-        """The sum of w d^2 that was measured last, float64, (); a copy."""
-        return self._view("total", torch.float64)[0].clone()
-
-    @cached_property
-    def changed(self) -> Tensor:
-        """int64, (1,)."""
-        return self._view("changed")
-
-    @cached_property
-    def tolerance(self) -> Tensor:
-        """float64, (1,)."""
-        return self._view("tolerance", torch.float64)
-
-    @cached_property
-    def record(self) -> Tensor:
-        """float64, (`RECORD_LENGTH`, 4)."""
-        return self._view("record", torch.float64).view(RECORD_LENGTH, 4)
-
-    @cached_property
-    def masses(self) -> Tensor:
-        """The sum of w, int64, in units of `DevicePoints.mass_unit`; (k,)."""
-        return self._view("masses")
-
-    @cached_property
-    def largest(self) -> Tensor:
-        """Upper bound of the norms of the points in units of float16, float32."""
-        return self._view("largest", torch.float32)
-
-    @cached_property
-    def sums(self) -> Tensor:
-        """The sum of w x, int64, in units of `DevicePoints.sum_unit`; (k, d)."""
-        return self._view("sums").view(self.n_clusters, self.n_features)
-
-    @cached_property
-    def centers(self) -> Tensor:
-        """In float64, (k, d)."""
-        return self._view("centers", torch.float64).view(self.n_clusters, self.n_features)
-
-    @cached_property
-    def rounded(self) -> Tensor:
-        """The centers in the precision of the rows, to which distances are computed; (k, d)."""
-        numbers = self._view("rounded", self.dtype)[: self.n_clusters * self.n_features]
-        return numbers.view(self.n_clusters, self.n_features)
+        """A copy of the sum of w d^2 that was measured last, float64, ()."""
+        return self._total[0].clone()
 
     def read_report(self) -> "LloydReport":
         """Wait for the iterations, and return what has happened since the last report."""
-        slices = self.slices
-        numbers = self.buffer[: slices["masses"].stop].cpu().numpy()
+        slices = self._slices
+        numbers = self._buffer[: slices["masses"].stop].cpu().numpy()
         status = numbers[slices["status"]].view(np.int32)
         record = numbers[slices["record"]].view(np.float64).reshape(RECORD_LENGTH, 4)
         start, self._n_read = self._n_read, int(status[1])
@@ -250,15 +219,12 @@ class LloydKernels(Protocol):
 
     def begin(self, centers: Tensor, tolerance: float) -> None:
         """Start from these centers (k, d), in float64."""
-        ...
 
     def step(self) -> None:
         """Enqueue one iteration."""
-        ...
 
     def assign(self) -> None:
         """Enqueue labels, sums and masses alone, from the centers in `LloydState.rounded`."""
-        ...
 
     def assign_final(self, *, last: bool) -> None:
         """Enqueue the final labels, for use if the stop rule holds or after the `last` iteration.
@@ -267,7 +233,7 @@ class LloydKernels(Protocol):
         status of the iterations, and the sum of w d^2 is measured. If iterations have not ended,
         they pause. Kernels that cannot do it do nothing: then the host asks for the final labels.
         """
-        ...
+        return
 
     def fill_empty(self, masses: np.ndarray, distances: Tensor) -> bool:
         """End an iteration that left clusters empty: each gets the farthest point that is left.
@@ -281,8 +247,7 @@ class LloydKernels(Protocol):
         distances : Tensor of shape (n,)
             Overwritten.
         """
-        ...
+        return False
 
     def measure(self, distances: Tensor) -> Tensor:
         """Write squared distances (n,) to the assigned centers; return the sum of w d^2, ()."""
-        ...

@@ -168,19 +168,17 @@ class CudaPointArrays:
             del self._lloyd[other]
         if not self._can_run:
             return None
-        try:
-            return self._make_lloyd_kernels(n_clusters)
-        except torch.OutOfMemoryError:
-            self._lloyd.clear()  # the float16 copy for the other number of centers
-        try:
-            return self._make_lloyd_kernels(n_clusters)
-        except torch.OutOfMemoryError:
-            self._warn_of_memory()
-            return None
+        for _ in range(2):
+            try:
+                return self._make_lloyd_kernels(n_clusters)
+            except torch.OutOfMemoryError:
+                self._lloyd.clear()  # the float16 copy for the other number of centers: try again
+        self._warn_of_memory()
+        return None
 
     def _make_lloyd_kernels(self, n_clusters: int) -> LloydKernels | None:
         """Make and keep kernels in CUDA C++ if they know the problem, else in Triton."""
-        state = LloydState.allocate(self.points, n_clusters, self.blocks.directions)
+        state = LloydState(self.points, n_clusters, self.blocks.directions)
         kernels = make_hopper_kernels(self.points, state) if self.backend == CUDA_CPP else None
         if kernels is None:
             try:

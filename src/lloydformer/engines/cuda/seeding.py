@@ -9,7 +9,6 @@ from torch import Tensor
 
 from lloydformer.engines.cuda.group_sums import sum_groups
 from lloydformer.engines.cuda.launch import (
-    Arguments,
     Grid,
     Launch,
     choose_row_tile,
@@ -39,7 +38,7 @@ class SeedsArgument(ctypes.Structure):
     )
 
 
-def run_seeds(arrays: CudaPointArrays, task: PlusPlusSeeds) -> list[Tensor] | None:
+def run_plus_plus_seeds(arrays: CudaPointArrays, task: PlusPlusSeeds) -> list[Tensor] | None:
     """Return for each start the rows (k,) of the seeds; fewer, if every weighted point is one."""
     points, (n_starts, _, n_trials) = arrays.points, task.draws.shape
     if n_trials > _MOST_TRIALS:
@@ -88,21 +87,19 @@ def _draw_seeds(points: DevicePoints, firsts: np.ndarray, draws: np.ndarray) -> 
     pointers = {name: there.data_ptr() + 8 * at for name, at in in_sent.items()}
     pointers |= {name: scratch.data_ptr() + 8 * at for name, at in in_scratch.items()}
     argument = SeedsArgument(distances=distances.data_ptr(), **pointers, k=k, chunks=chunks)
-    given, (width, lanes) = Arguments(points.argument, argument), choose_row_tile(points.n_features)
-    macros = (
-        *points.macros,
-        ("D", width),
-        ("LANES", lanes),
-        ("STARTS", starts),
-        ("TRIALS", trials),
-    )
+    width, lanes = choose_row_tile(points.n_features)
+    tile = ("D", width), ("LANES", lanes), ("STARTS", starts), ("TRIALS", trials)
+    given, macros = (points.argument, argument), (*points.macros, *tile)
     grids = {
-        "approach": Grid(min(chunks, 16 * processors), 256),
+        "update_distances": Grid(min(chunks, 16 * processors), 256),
         "draw": Grid(starts * trials, 256),
-        "choose": Grid(blocks, 256, starts * trials * width * points.rows.dtype.itemsize),
+        "choose_candidates": Grid(
+            blocks, 256, starts * trials * width * points.rows.dtype.itemsize
+        ),
     }
     kernels = [
-        Launch("seeds.cu", name, device, grid, given, macros) for name, grid in grids.items()
+        Launch("seeds.cu", name, device, grid, *given, macros=macros)
+        for name, grid in grids.items()
     ]
     for kernel in kernels * others:
         kernel()
@@ -110,7 +107,7 @@ def _draw_seeds(points: DevicePoints, firsts: np.ndarray, draws: np.ndarray) -> 
     return [seeds[:count] for count, seeds in zip(counts, there[rows].view(starts, k), strict=True)]
 
 
-def fold_oversample(arrays: CudaPointArrays, fold: Oversampling) -> Any:
+def fold_oversampling(arrays: CudaPointArrays, fold: Oversampling) -> Any:
     """Return the sum of w d^2; ratios and rows of the points drawn; the mass of each candidate."""
     points, start, count = arrays.points, arrays.blocks.first_row, len(fold.fresh)
     labels, distances = (arrays.state.column(name) for name in ("labels", "distances"))
@@ -118,11 +115,11 @@ def fold_oversample(arrays: CudaPointArrays, fold: Oversampling) -> Any:
     fresh, file = fold.fresh.contiguous(), "oversample.cu"
     if count:
         given = fresh, count, fold.known, labels, distances
-        prepare_row_kernel(points, file, "approach_fresh", 8, *given)()
+        prepare_row_kernel(points, file, "update_nearest", 8, *given)()
     ratios = torch.empty(points.n_rows, dtype=torch.float64, device=labels.device)
     counters = (ctypes.c_int64(number) for number in (start, fold.seed, fold.number))
     numbers = distances, *counters, float(fold.most), ratios
-    prepare_row_kernel(points, file, "drawing_ratios", 8, *numbers)()
+    prepare_row_kernel(points, file, "draw_ratios", 8, *numbers)()
     mass = weighted_sum(distances, points.weights)
     # The ratio is most w d^2 / u without the mass, so that it can be compared again with the mass
     # of all parts when summaries are merged.

@@ -14,7 +14,7 @@ from lloydformer.engines.cuda.group_sums import (
     prepare_reduction,
     reduce_blocks,
 )
-from lloydformer.engines.cuda.launch import Arguments, Grid, Launch, count_processors
+from lloydformer.engines.cuda.launch import Grid, Launch, count_processors
 from lloydformer.engines.cuda.point_arrays import CudaPointArrays
 from lloydformer.engines.cuda.points import list_fields
 from lloydformer.plans.contract import IterationsResult
@@ -50,51 +50,36 @@ class SoftKernels:
         normaliser of each point's shares.
     """
 
-    def __init__(
-        self, arrays: CudaPointArrays, centers: Tensor, gamma: float, chunk: int, warps: int
-    ) -> None:
+    def __init__(self, arrays: CudaPointArrays, centers: Tensor, gamma: float) -> None:
         points, device, (k, d) = arrays.points, centers.device, centers.shape
         wide, blocks = pad_columns(d), _BLOCKS * count_processors(device)
+        chunk = min(k, _CENTERS[wide])
+        # `struct Shared` of soft.cu: shares and rows of each warp; the centers of a block.
+        of_warp = 32 * (8 * chunk + (wide + 1) * centers.dtype.itemsize)
+        of_block = 8 * wide * chunk
+        warps = count_warps(of_warp, of_block)
         self.partial = allocate_partial(device, blocks, 2 + k * (d + 1))
-        norms = torch.empty(
-            0 if k <= chunk else 2 * points.n_rows, dtype=torch.float64, device=device
-        )
+        n_norms = 0 if k <= chunk else 2 * points.n_rows
+        norms = torch.empty(n_norms, dtype=torch.float64, device=device)
         self._alive = centers, norms  # kernels have their addresses
         state = (arrays.state.column(name).data_ptr() for name in ("labels", "previous"))
         argument = SoftArgument(
             centers.data_ptr(), gamma, *state, norms.data_ptr(), self.partial.data_ptr(), k
         )
         macros = (*points.macros, ("D", wide), ("CHUNK", chunk), ("WARPS", warps))
-        of_warp, of_block = _count_bytes(chunk, wide, centers.dtype.itemsize)
-        grid = (blocks, 32 * warps, of_warp * warps + of_block)
+        size, given = (blocks, 32 * warps, of_warp * warps + of_block), (points.argument, argument)
         self.launches = []
         if k > chunk:
-            given = Arguments(points.argument, argument)
-            first = Launch("soft.cu", "normalise", device, Grid(*grid), given, macros)
+            first = Launch("soft.cu", "normalise", device, Grid(*size), *given, macros=macros)
             self.launches.append(first)
-        given = Arguments(points.argument, argument, int(k <= chunk))
-        layers = -(-k // chunk)
-        self.launches.append(Launch("soft.cu", "mix", device, Grid(*grid, layers), given, macros))
+        grid, whole = Grid(*size, -(-k // chunk)), int(k <= chunk)
+        last = Launch("soft.cu", "mix", device, grid, *given, whole, macros=macros)
+        self.launches.append(last)
 
 
-def _count_bytes(chunk: int, wide: int, itemsize: int) -> tuple[int, int]:
-    """Return the bytes of shared memory of each warp, and of a block besides."""
-    return 32 * (8 * chunk + (wide + 1) * itemsize), 8 * wide * chunk
-
-
-def _make_kernels(arrays: CudaPointArrays, centers: Tensor, gamma: float) -> SoftKernels | None:
-    """Return kernels for these centers; None if their shared memory does not fit."""
-    k, d = centers.shape
-    chunk = min(k, _CENTERS[pad_columns(d)])
-    warps = count_warps(*_count_bytes(chunk, pad_columns(d), centers.dtype.itemsize))
-    return None if warps is None else SoftKernels(arrays, centers, gamma, chunk, warps)
-
-
-def fold_shares(arrays: CudaPointArrays, fold: SoftSums) -> Any:
+def fold_soft_sums(arrays: CudaPointArrays, fold: SoftSums) -> Any:
     """Return level, sums, masses, free energy and changed labels; None if a mass is too small."""
-    kernels = _make_kernels(arrays, fold.centers.contiguous(), fold.inverse_temperature)
-    if kernels is None:
-        return None
+    kernels = SoftKernels(arrays, fold.centers.contiguous(), fold.inverse_temperature)
     for launch in kernels.launches:
         launch()
     arrays.labels_current = False
@@ -110,12 +95,10 @@ def fold_shares(arrays: CudaPointArrays, fold: SoftSums) -> Any:
     return summary
 
 
-def run_soft_iterations(arrays: CudaPointArrays, task: SoftIterations) -> IterationsResult | None:
-    """Run whole iterations; None if there are no kernels for them."""
+def run_soft_iterations(arrays: CudaPointArrays, task: SoftIterations) -> IterationsResult:
+    """Run whole iterations."""
     centers = task.centers.to(arrays.layout.dtype).clone(memory_format=torch.contiguous_format)
-    kernels = _make_kernels(arrays, centers, task.inverse_temperature)
-    if kernels is None:
-        return None
+    kernels = SoftKernels(arrays, centers, task.inverse_temperature)
     add, sums = prepare_reduction(kernels.partial)
     loop = DeviceLoop(task, arrays, sums, _FAINT)
     arrays.labels_current = False

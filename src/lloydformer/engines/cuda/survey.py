@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.data.column_statistics import SAMPLE, SAMPLE_GROUPS, ColumnStatistics
-from lloydformer.engines.cuda.launch import Arguments, Grid, Launch, count_processors
+from lloydformer.engines.cuda.launch import Grid, Launch, count_processors
 from lloydformer.engines.cuda.points import DevicePoints, can_load_vectors, list_macros
 
 # `compute_moments` keeps a 64-bit sum for each column in the shared memory of a block: 16 KiB of
@@ -24,10 +24,10 @@ def survey_rows(rows: Tensor) -> ColumnStatistics:
     step = max(1, n // SAMPLE)
     found = torch.empty(4 * stride + (5 + SAMPLE_GROUPS) * d, dtype=torch.float64, device=device)
     columns, length = found[4 * stride :], ctypes.c_int64(stride)
-    given = Arguments(rows, ctypes.c_int64(n * d), d, length, found)
-    Launch("prepare.cu", "survey", device, Grid(blocks, 256), given, macros)()
-    given = Arguments(rows, found, length, n, d, step, columns)
-    Launch("prepare.cu", "survey_columns", device, Grid(d, 1024), given, macros)()
+    read = rows, ctypes.c_int64(n * d), d, length, found
+    Launch("prepare.cu", "survey", device, Grid(blocks, 256), *read, macros=macros)()
+    merge = rows, found, length, n, d, step, columns
+    Launch("prepare.cu", "survey_columns", device, Grid(d, 1024), *merge, macros=macros)()
     known = columns.cpu().numpy().reshape(5 + SAMPLE_GROUPS, d)
     ends = known[:2].astype(np.float64 if rows.dtype == torch.float64 else np.float32)
     sums, squares, first, sizes = known[2], known[3].sum(), known[4], known[5:]
@@ -40,8 +40,8 @@ def compute_moments(points: DevicePoints) -> tuple[Tensor, Tensor, Tensor, Tenso
     blocks = _count_blocks(d, device)
     partial = torch.zeros(blocks, 4, dtype=torch.float64, device=device)
     columns = torch.zeros(d, dtype=torch.int64, device=device)
-    given, grid = Arguments(points.argument, partial, columns), Grid(blocks, 256, 8 * d)
-    Launch("prepare.cu", "moments", device, grid, given, points.macros)()
+    given, grid = (points.argument, partial, columns), Grid(blocks, 256, 8 * d)
+    Launch("prepare.cu", "moments", device, grid, *given, macros=points.macros)()
     weighted, count, plain, _ = partial.sum(dim=0).cpu()
     return weighted, count, plain, columns.cpu().double() / points.sum_unit
 

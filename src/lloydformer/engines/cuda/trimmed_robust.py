@@ -14,13 +14,14 @@ from torch import Tensor
 
 from lloydformer.engines.cuda.device_loop import DeviceLoop
 from lloydformer.engines.cuda.group_sums import (
+    SHARED_OF_TWO,
     allocate_partial,
     count_warps,
     pad_columns,
     prepare_reduction,
     reduce_blocks,
 )
-from lloydformer.engines.cuda.launch import Arguments, Grid, Launch, count_processors
+from lloydformer.engines.cuda.launch import Grid, Launch, count_processors
 from lloydformer.engines.cuda.point_arrays import CudaPointArrays
 from lloydformer.engines.cuda.points import list_fields
 from lloydformer.numerics.clusters import LOWEST
@@ -79,32 +80,29 @@ class WeighKernels:
         """Prepare a kernel that reads these columns of the session."""
         state = self.arrays.state
         pointers = {column: state.column(column).data_ptr() for column in columns.split()}
-        given = Arguments(self.points.argument, ColumnsArgument(**pointers), *arguments)
-        macros = ("D", pad_columns(self.d)), ("WARPS", warps), ("LOWEST", str(LOWEST))
-        all_macros = (*self.points.macros, *macros)
-        return Launch("trimmed_robust.cu", name, self.device, grid, given, all_macros)
+        given = self.points.argument, ColumnsArgument(**pointers), *arguments
+        sizes = ("D", pad_columns(self.d)), ("WARPS", warps), ("LOWEST", str(LOWEST))
+        macros = (*self.points.macros, *sizes)
+        return Launch("trimmed_robust.cu", name, self.device, grid, *given, macros=macros)
 
     def prepare_best(self, gamma: float, least: Tensor) -> Launch:
         """Prepare a kernel that lowers numbers (k,) to the least -score of each cluster."""
         grid = Grid(4 * self.blocks, 256)
-        return self.prepare("best_scores", grid, "labels distances", gamma, least)
+        return self.prepare("highest_scores", grid, "labels distances", gamma, least)
 
     def prepare_counts(
         self, gamma: float, limit: Tensor, *, equal: bool = False, status: Tensor | None = None
-    ) -> tuple[Launch, Tensor] | None:
+    ) -> tuple[Launch, Tensor]:
         """Prepare mass and weighted score of points above each cluster's limit.
 
         With `equal`, of points whose score is -limit. Returns the kernel and the numbers
-        (blocks, 2 k) that it writes; None if there are too many clusters. The kernel does nothing
-        if the status is not 0.
+        (blocks, 2 k) that it writes. The kernel does nothing if the status is not 0.
         """
         k = len(limit)
         # Sums for each lane, if eight warps of them fit: without conflicts between lanes.
-        by_lane = count_warps(16 * k * 32) == _MOST_WARPS
+        by_lane = _MOST_WARPS * 16 * k * 32 <= SHARED_OF_TWO
         of_warp = 16 * k * (32 if by_lane else 1)
         warps = count_warps(of_warp)
-        if warps is None:
-            return None
         partial = allocate_partial(self.device, self.blocks, 2 * k)
         pointer = None if status is None else status.data_ptr()
         clusters = ClustersArgument(limit.data_ptr(), None, gamma, pointer, k)
@@ -113,30 +111,24 @@ class WeighKernels:
         launch = self.prepare("count_scores", grid, "labels distances", *given, warps=warps)
         return launch, partial
 
-    def count(self, gamma: float, limit: Tensor, *, equal: bool) -> tuple[Tensor, Tensor] | None:
+    def count(self, gamma: float, limit: Tensor, *, equal: bool) -> tuple[Tensor, Tensor]:
         """Return mass and weighted score (k,) of the points of `prepare_counts`."""
         limit = limit.contiguous()
-        prepared = self.prepare_counts(gamma, limit, equal=equal)
-        if prepared is None:
-            return None
-        launch, partial = prepared
+        launch, partial = self.prepare_counts(gamma, limit, equal=equal)
         launch()
         mass, score = reduce_blocks(partial).view(len(limit), 2).T.contiguous()
         return mass, score
 
     def prepare_sums(
         self, mode: int, gamma: float, limit: Tensor, radius: Tensor
-    ) -> tuple[Launch, Tensor] | None:
+    ) -> tuple[Launch, Tensor]:
         """Prepare objective, changed points, sums and masses, with the weights of a mode.
 
-        Returns the kernel and the numbers (blocks, 2 + k (d + 1)) that it writes; None if there
-        are too many clusters.
+        Returns the kernel and the numbers (blocks, 2 + k (d + 1)) that it writes.
         """
         k = max(len(limit), len(radius))
         of_warp = 8 * k * (self.d + 1)
         warps = count_warps(of_warp)
-        if warps is None:
-            return None
         partial = allocate_partial(self.device, self.blocks, 2 + k * (self.d + 1))
         columns = "labels previous distances" + (" trimmed" if mode == _WITHIN else "")
         clusters = ClustersArgument(limit.data_ptr(), radius.data_ptr(), gamma, None, k)
@@ -146,47 +138,44 @@ class WeighKernels:
 
     def sum(self, mode: int, gamma: float, limit: Tensor, radius: Tensor) -> Any:
         """Return sums, masses, objective and the number of changed points."""
-        prepared = self.prepare_sums(mode, gamma, limit, radius)
-        if prepared is None:
-            return None
-        launch, partial = prepared
+        launch, partial = self.prepare_sums(mode, gamma, limit, radius)
         launch()
         sums = reduce_blocks(partial)
         by_cluster = sums[2:].view(-1, self.d + 1)
         return by_cluster[:, : self.d], by_cluster[:, self.d], sums[0], sums[1].long()
 
 
-def fold_histogram(arrays: CudaPointArrays, fold: DistanceHistogram) -> Any:
+def fold_distance_histogram(arrays: CudaPointArrays, fold: DistanceHistogram) -> Any:
     """Return masses by cluster and the next digit of the distance."""
     kernels = WeighKernels(arrays)
     counts = torch.zeros(len(fold.prefix), 256, dtype=torch.int64, device=kernels.device)
     given, grid = (fold.prefix.contiguous(), fold.shift, counts), Grid(4 * kernels.blocks, 256)
-    kernels.prepare("histogram", grid, "labels distances", *given)()
+    kernels.prepare("distance_histogram", grid, "labels distances", *given)()
     return (counts.double() / arrays.points.mass_unit,)
 
 
-def fold_best(arrays: CudaPointArrays, fold: HighestScores) -> Any:
+def fold_highest_scores(arrays: CudaPointArrays, fold: HighestScores) -> Any:
     """Return the best score of each cluster, and the mass that attains it."""
     kernels, gamma = WeighKernels(arrays), float(fold.inverse_temperature)
     least = torch.full((fold.n_clusters,), torch.inf, dtype=torch.float64, device=kernels.device)
     kernels.prepare_best(gamma, least)()
-    counted = kernels.count(gamma, least, equal=True)
-    return None if counted is None else (-least, counted[0])
+    mass, _ = kernels.count(gamma, least, equal=True)
+    return -least, mass
 
 
-def fold_above(arrays: CudaPointArrays, fold: SumsAboveThreshold) -> Any:
+def fold_sums_above_threshold(arrays: CudaPointArrays, fold: SumsAboveThreshold) -> Any:
     """Return mass and weighted score of each cluster's points above its threshold."""
     gamma = float(fold.inverse_temperature)
     return WeighKernels(arrays).count(gamma, fold.threshold, equal=False)
 
 
-def fold_within(arrays: CudaPointArrays, fold: TrimmedSums) -> Any:
+def fold_trimmed_sums(arrays: CudaPointArrays, fold: TrimmedSums) -> Any:
     """Return sums over the points within their cluster's radius."""
     radius = fold.radius.contiguous()
     return WeighKernels(arrays).sum(_WITHIN, 0.0, radius, radius)
 
 
-def fold_weighted_sums(arrays: CudaPointArrays, fold: RobustSums) -> Any:
+def fold_robust_sums(arrays: CudaPointArrays, fold: RobustSums) -> Any:
     """Return sums with the weights of robust k-means."""
     kernels, weigh = WeighKernels(arrays), fold.weigh
     gamma = float(weigh.inverse_temperature)
@@ -215,41 +204,35 @@ class SparsemaxThresholds:
     """
 
     def __init__(self, kernels: WeighKernels, gamma: float, k: int) -> None:
-        def fill(value: float) -> Tensor:
-            return torch.full((k,), value, dtype=torch.float64, device=kernels.device)
-
-        self.limits, self._masses = fill(0.0), fill(0.0)
-        self._least, self._lowest = fill(torch.inf), fill(-torch.inf)
+        fills = (0.0, 0.0, torch.inf, -torch.inf)
+        self.limits, self._masses, self._least, self._lowest = (
+            torch.full((k,), fill, dtype=torch.float64, device=kernels.device) for fill in fills
+        )
         self.status = torch.zeros(1, dtype=torch.int32, device=kernels.device)
-        best = kernels.prepare_counts(gamma, self._least, equal=True)
-        every = kernels.prepare_counts(gamma, self._lowest)
-        above = kernels.prepare_counts(gamma, self.limits, status=self.status)
-        self.has_kernels = best is not None and every is not None and above is not None
-        if best is None or every is None or above is None:
-            return
-        self._partial = best[1], every[1], above[1]
+        best, at_best = kernels.prepare_counts(gamma, self._least, equal=True)
+        every, of_every = kernels.prepare_counts(gamma, self._lowest)
+        above, of_above = kernels.prepare_counts(gamma, self.limits, status=self.status)
+        self._partial = at_best, of_every, of_above  # kernels have their addresses
 
         def prepare(name: str, counted: Tensor) -> Launch:
-            tensors = (self._least, self.limits, self._masses, best[1], counted, self.status)
+            tensors = (self._least, self.limits, self._masses, at_best, counted, self.status)
             pointers = (tensor.data_ptr() for tensor in tensors)
-            given = Arguments(MichelotArgument(*pointers, len(counted), k))
+            given = MichelotArgument(*pointers, len(counted), k)
             return Launch("trimmed_robust.cu", name, kernels.device, Grid(1, 512), given)
 
         first = kernels.prepare_best(gamma, self._least)
-        self.first = [first, best[0], every[0], prepare("first_limits", every[1])]
-        self.steps = [above[0], prepare("raise_limits", above[1])] * _N_STEPS
+        self.first = [first, best, every, prepare("first_limits", of_every)]
+        self.steps = [above, prepare("raise_limits", of_above)] * _N_STEPS
 
     def double_steps(self) -> None:
         """Take twice as many steps from now on."""
         self.steps *= 2
 
 
-def run_thresholds(arrays: CudaPointArrays, task: ThresholdSearch) -> Tensor | None:
+def run_threshold_search(arrays: CudaPointArrays, task: ThresholdSearch) -> Tensor:
     """Return the thresholds (k,); the host reads the status after every few steps."""
     gamma = float(task.inverse_temperature)
     thresholds = SparsemaxThresholds(WeighKernels(arrays), gamma, task.n_clusters)
-    if not thresholds.has_kernels:
-        return None
     for launch in thresholds.first:
         launch()
     while True:
@@ -269,10 +252,8 @@ def run_robust_iterations(
         return None
     kernels = WeighKernels(arrays)
     thresholds = SparsemaxThresholds(kernels, gamma, k)
-    prepared = kernels.prepare_sums(_SPARSE, gamma, thresholds.limits, thresholds.limits)
-    if not thresholds.has_kernels or prepared is None:
-        return None
-    weigh, partial = prepared
+    limits = thresholds.limits
+    weigh, partial = kernels.prepare_sums(_SPARSE, gamma, limits, limits)
     distances, labels = arrays.state.column("distances"), arrays.state.column("labels")
     add, sums = prepare_reduction(partial)
     # A cluster is empty if its mass is 0: any normal number is mass enough.

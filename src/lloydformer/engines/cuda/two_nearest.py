@@ -44,7 +44,7 @@ def fold_two_nearest(arrays: CudaPointArrays, fold: TwoNearest) -> Any:
     return found.sums, found.masses, found.extras
 
 
-def fold_parts(arrays: CudaPointArrays, fold: SecondNearestSums) -> Any:
+def fold_second_nearest_sums(arrays: CudaPointArrays, fold: SecondNearestSums) -> Any:
     """Return sums and masses of some clusters' points, by second nearest center."""
     k, q, state = fold.n_clusters, len(fold.candidates), arrays.state
     # A group for each pair of candidate and second nearest center; -1 for other clusters' points.

@@ -46,7 +46,7 @@ def queued(x: np.ndarray, centers: np.ndarray) -> tuple[int, int]:
     points = sizes.points()
     points.rows.copy_(torch.from_numpy(x))
     points = dataclasses.replace(points, reach=float(abs(x).max()))
-    state = LloydState.allocate(points, len(centers))
+    state = LloydState(points, len(centers))
     state.begin(torch.from_numpy(centers), 0.0)
     lloyd = PortableLloyd(points, state)
     lloyd.assign()

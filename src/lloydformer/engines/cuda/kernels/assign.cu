@@ -1,11 +1,17 @@
-// Labels by float16 tensor cores, with a certificate, for k above 16 on Hopper.
+// Labels by float16 tensor cores with a bound of their error, for more than 16 centers on Hopper.
+//
+// The score of a center is x c - |c|^2 / 2. With cm = max |c| and cr = max |c - copy|, a score is
+// wrong by at most |x - copy| (cm + cr) + |x| (cr + (D + 16) 2^-23 cm), and by 9e-6 of the largest
+// score for the lowest five bits, which hold a code, and the last additions. A row is certain if no
+// second score is within twice that; others are queued for `recheck` of update.cu. It reads the
+// copies and writes `word`, `best`, `list` and `queued`; labels and sums stay.
 //
 // Points lie in global memory in the order of wgmma's operand A, centers in that of its swizzled
 // operand B, and a part of the centers stays in shared memory: nothing is staged, and warpgroups
 // run on their own, 64 rows each. The columns of the scores are a grid u * 32 + q. The largest
-// score of every q over u, and of every u over q, take two operations a score. Any column but the
-// best differs from it in u or in q, so the runners-up of both kinds give the second best, and at
-// most four candidates if no third is near.
+// score of every q over u, and of every u over q, take two operations per score. Any column but the
+// best differs from it in u or in q, so the second best of both kinds give the second best of all,
+// and at most four candidates if no third is near.
 // Scores are shifted so that all are positive: then their bits order as integers do, and Hopper
 // has a maximum of three integers. The lowest five bits hold u or q.
 #ifndef D
@@ -37,23 +43,25 @@ __device__ __forceinline__ void load(uint4* a, const uint4* copy, int block, int
 
 // word, best: (parts, padded rows). list: rows with few candidates from its front, with many from
 // its back; only if there is one part.
-extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, Work w, Many m) {
-    if (!going(w)) return;
+extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, LloydState state,
+                                                                     Large large) {
+    if (!is_running(state)) return;
     extern __shared__ unsigned char raw[];
     const u32 start = (u32)__cvta_generic_to_shared(raw), base = (start + 1023) & ~1023u;
     unsigned char* centers = raw + (base - start);
     float* shifted = (float*)(centers + (size_t)PART * D * 2);
     const int thread = threadIdx.x, group = thread >> 7, lane = thread & 31,
               warp = (thread >> 5) & 3;
-    const int parts = m.parts, n = p.n, padded = m.padded;
+    const int parts = large.parts, n = p.n, padded = large.padded;
     const int g = lane >> 2, t4 = lane & 3, part = blockIdx.x % parts;
-    const float cm = m.facts[0], cr = m.facts[1];
-    const float size = (*m.largest * cm + m.facts[2]) * 1.01f + 1e-30f;
+    const float cm = large.facts[0], cr = large.facts[1];
+    const float size = (*large.largest * cm + large.facts[2]) * 1.01f + 1e-30f;
     const bool hopeless = !(size < 1e37f);  // a center is too far away for float32
     const float by_norm = cr + (D + 16) * 1.2e-7f * cm, always = 9e-6f * size;
     for (int i = thread; i < PART * D / 8; i += 128 * GROUPS)
-        ((uint4*)centers)[i] = ((const uint4*)m.tiles)[(size_t)part * (PART * D / 8) + i];
-    for (int i = thread; i < PART; i += 128 * GROUPS) shifted[i] = size - m.halves[part * PART + i];
+        ((uint4*)centers)[i] = ((const uint4*)large.tiles)[(size_t)part * (PART * D / 8) + i];
+    for (int i = thread; i < PART; i += 128 * GROUPS)
+        shifted[i] = size - large.halves[part * PART + i];
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
     const u64 descriptor =
@@ -61,10 +69,10 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
     const int n_blocks = padded / 64, stride = (gridDim.x / parts) * GROUPS;
     int block = (blockIdx.x / parts) * GROUPS + group;
     uint4 a[STEPS];
-    if (block < n_blocks) load(a, m.copy, block, warp, lane);
+    if (block < n_blocks) load(a, large.copy, block, warp, lane);
     for (; block < n_blocks; block += stride) {
         const int row = block * 64 + warp * 16 + g;
-        const float2 norm[2] = {m.norms[row], m.norms[row + 8]};
+        const float2 norm[2] = {large.norms[row], large.norms[row + 8]};
         int by_q[2][8], first[2], second[2], third[2];
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -87,7 +95,7 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
 #pragma unroll
             for (int i = 0; i < N / 2; i++) asm volatile("" : "+f"(c[i])::"memory");
             if (tile == TILES - 1 && block + stride < n_blocks)  // the next rows, while these end
-                load(a, m.copy, block + stride, warp, lane);
+                load(a, large.copy, block + stride, warp, lane);
             const float* shift = shifted + 2 * t4 + tile * N;
 #pragma unroll
             for (int pair = 0; pair < BLOCKS; pair += 2) {
@@ -177,15 +185,15 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, W
                     code |= ((part * PART + u2 * 32 + q2) << 15) | (few ? 1u << 30 : 2u << 30);
                 if (parts == 1 && close && t4 == 0) {
                     if (few)
-                        m.list[atomicAdd(m.queued, 1)] = row + 8 * h;
+                        large.list[atomicAdd(large.queued, 1)] = row + 8 * h;
                     else
-                        m.list[n - 1 - atomicAdd(m.queued + 1, 1)] = row + 8 * h;
+                        large.list[n - 1 - atomicAdd(large.queued + 1, 1)] = row + 8 * h;
                 }
             }
             if (t4 == 0) {
-                m.word[(size_t)part * padded + row + 8 * h] = code;
+                large.word[(size_t)part * padded + row + 8 * h] = code;
                 if (parts > 1)
-                    m.best[(size_t)part * padded + row + 8 * h] = __int_as_float(first[h]);
+                    large.best[(size_t)part * padded + row + 8 * h] = __int_as_float(first[h]);
             }
         }
     }

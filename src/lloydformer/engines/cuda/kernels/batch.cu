@@ -1,7 +1,13 @@
-// Many small problems: a block solves one, from its start to its end, in shared memory
-// (solve_batch), or does a number of iterations and tells the centers after each (lloyd_paths).
-// Scores in float32 with a bound of their error, close calls in float64. Sums are integers: the
-// points of each column in fixed point, added up by tensor cores, four bytes one by one.
+// Many small problems of Lloyd's algorithm: a block solves one, from its start to its end, in
+// shared memory (solve_batch), or does a number of iterations and writes the centers after each
+// (lloyd_paths).
+//
+// Labels are exact: scores in float32 have an error bound (see `assign`), and where it leaves two
+// centers, distances in float64 decide, the lower label on ties. Sums are exact integers: points
+// are rounded to a grid of their column when they are loaded, and tensor cores add up their four
+// bytes separately, multiplied with labels as unit vectors. So the result does not depend on the
+// order of threads. A block reads the rows once and owns its shared memory; blocks share nothing.
+// The rules of solving/rules.py (stop, empty clusters) are repeated here; tests compare them.
 #ifndef D
 #define D 32  // columns, padded: 8, 16, 32 or 64
 #endif
@@ -9,14 +15,14 @@
 #define K 10  // centers, at most 16
 #endif
 #ifndef BLOCKS
-#define BLOCKS 3  // of a multiprocessor
+#define BLOCKS 3  // per multiprocessor: _MOST_BLOCKS of batch.py
 #endif
 #define WARPS 8
 #define THREADS (32 * WARPS)
 #define TILES (D / 8)          // of 8 columns: one for each warp
 #define PARTS (WARPS / TILES)  // of the points, if there are fewer tiles than warps
-#define NOBODY 255             // the label of padding, and of points before the first iteration
-#define ROUNDER 12582912.f     // 1.5 2^23: a number up to 2^22 plus this is a whole number
+#define NO_LABEL 255           // the label of padding, and of points before the first iteration
+#define ROUNDER 12582912.f     // 1.5 2^23: a number up to 2^22 plus this has no fraction
 #define LARGEST 3.4028235e38f
 typedef unsigned char u8;
 
@@ -47,7 +53,7 @@ struct __align__(16) Problem {
     double centers[K * D];
     i64 sums[K * D];  // in units of 1 / (32768 unit) of their column
     double scratch[32];
-    __align__(16) float seen[K * D];       // centers, rounded
+    __align__(16) float rounded[K * D];    // centers, rounded
     float halves[16];                      // |c|^2 / 2
     float origin[D], unit[D], inverse[D];  // of the columns; unit: brings points to 2^14 at most
     int masses[16];
@@ -90,7 +96,7 @@ __device__ __forceinline__ void load(const Arrays& a, const float* rows, int d) 
         to[0] = in ? *from : 0.f;
 #endif
     }
-    for (int i = threadIdx.x; i < a.padded; i += THREADS) a.labels[i] = NOBODY;
+    for (int i = threadIdx.x; i < a.padded; i += THREADS) a.labels[i] = NO_LABEL;
 }
 
 // The power of two with the exponent of a number; 0 if that is too small.
@@ -114,21 +120,21 @@ __device__ __forceinline__ float on_grid(float x, float unit, float inverse) {
     return rintf(x * (unit * 32768.f)) * (inverse * (1.f / 32768.f));
 }
 
-struct Facts {
+struct ColumnChecks {
     float span;     // the largest half of a column's range, in this thread's warp
     double spread;  // the sum of variances, of this thread
     bool good;      // finite, and the grid of the sums is fine enough
 };
 
 // Subtracts the origin, a column by one warp.
-__device__ __forceinline__ Facts center_columns(Problem& s, const Arrays& a) {
+__device__ __forceinline__ ColumnChecks center_columns(Problem& s, const Arrays& a) {
     const int lane = threadIdx.x & 31;
-    Facts facts = {0.f, 0.0, true};
+    ColumnChecks checks = {0.f, 0.0, true};
     for (int f = threadIdx.x >> 5; f < D; f += WARPS) {
         float* x = a.points + f * a.stride;
         float low = LARGEST, high = -LARGEST;
         for (int i = lane; i < a.n; i += 32) {
-            facts.good &= fabsf(x[i]) <= LARGEST;
+            checks.good &= fabsf(x[i]) <= LARGEST;
             low = fminf(low, x[i]), high = fmaxf(high, x[i]);
         }
 #pragma unroll
@@ -145,19 +151,19 @@ __device__ __forceinline__ Facts center_columns(Problem& s, const Arrays& a) {
             coarse += v != exact && fabsf(exact) * unit < 4.f;
             x[i] = v, sum += v, square = fma((double)v, (double)v, square);
         }
-        facts.good &= 2 * __reduce_add_sync(~0u, coarse) <= a.n;
+        checks.good &= 2 * __reduce_add_sync(~0u, coarse) <= a.n;
         sum = warp_sum(sum) / a.n, square = warp_sum(square) / a.n;
-        facts.span = fmaxf(facts.span, high / 2 - low / 2);
+        checks.span = fmaxf(checks.span, high / 2 - low / 2);
         if (lane == 0) {
-            facts.spread += square - sum * sum;
+            checks.spread += square - sum * sum;
             s.origin[f] = origin, s.unit[f] = unit, s.inverse[f] = inverse;
         }
     }
-    return facts;
+    return checks;
 }
 
 // A number of a start less the origin; that of a row is rounded as the point.
-__device__ __forceinline__ double placed(const Problem& s, double start, int f) {
+__device__ __forceinline__ double place_start(const Problem& s, double start, int f) {
     const float single = (float)start, x = single - s.origin[f];
     if ((double)single == start && fabsf(x * s.unit[f]) < 16384.f)
         return on_grid(x, s.unit[f], s.inverse[f]);
@@ -174,10 +180,10 @@ __device__ __forceinline__ bool read_starts(Problem& s, const Batch& p) {
         if (f < p.d) {
             const size_t at = first + i / D * p.d + f;
             c = p.starts_are_single ? ((const float*)p.starts)[at] : ((const double*)p.starts)[at];
-            c = placed(s, c, f);
+            c = place_start(s, c, f);
         }
         good &= fabs(c) < p.most;
-        s.centers[i] = c, s.seen[i] = (float)c;
+        s.centers[i] = c, s.rounded[i] = (float)c;
     }
     return good;
 }
@@ -273,7 +279,7 @@ __device__ __forceinline__ int assign(Problem& s, const Arrays& a, float longest
             for (int i = 0; i < 4; i++) x[i] = *(float2*)(a.points + (f + i) * a.stride + point);
 #pragma unroll
             for (int j = 0; j < K; j++) {
-                const float4 c = *(float4*)(s.seen + j * D + f);
+                const float4 c = *(float4*)(s.rounded + j * D + f);
                 one[j] = fmaf(x[0].x, c.x, one[j]), two[j] = fmaf(x[0].y, c.x, two[j]);
                 one[j] = fmaf(x[1].x, c.y, one[j]), two[j] = fmaf(x[1].y, c.y, two[j]);
                 one[j] = fmaf(x[2].x, c.z, one[j]), two[j] = fmaf(x[2].y, c.z, two[j]);
@@ -317,7 +323,7 @@ __device__ __forceinline__ Limbs limbs(float x, float unit, float inverse) {
     return {__float_as_uint(high), __float_as_uint(low)};
 }
 
-__device__ __forceinline__ i64 whole(const Problem& s, const Arrays& a, int point, int f) {
+__device__ __forceinline__ i64 to_fixed_point(const Problem& s, const Arrays& a, int point, int f) {
     const Limbs l = limbs(a.points[f * a.stride + point], s.unit[f], s.inverse[f]);
     return (i64)(short)l.high * 32768 + (short)l.low;
 }
@@ -352,7 +358,7 @@ __device__ __forceinline__ void split_bytes(const u32* words, u32& lowest, u32& 
 }
 
 // Of 16 bits, whose bytes have been added up 128 times.
-__device__ __forceinline__ i64 joined(int above, int lowest) {
+__device__ __forceinline__ i64 join_bytes(int above, int lowest) {
     return (i64)(above >> 7) * 256 + (lowest >> 7);
 }
 
@@ -393,7 +399,7 @@ __device__ __forceinline__ void add_all(Problem& s, const Arrays& a) {
                 const int j = g + (i & 2 ? 8 : 0), f = tile * 8 + 2 * t + (i & 1);
                 if (j >= K) continue;
                 const i64 sum =
-                    joined(high_above[i], high[i]) * 32768 + joined(low_above[i], low[i]);
+                    join_bytes(high_above[i], high[i]) * 32768 + join_bytes(low_above[i], low[i]);
                 s.sums[j * D + f] = turn ? s.sums[j * D + f] + sum : sum;
                 if (f == 0) s.masses[j] = (turn ? s.masses[j] : 0) + (mass[i] >> 7);
             }
@@ -449,7 +455,7 @@ __device__ __noinline__ void fill_empty(int n) {
         if (!(far.away > 0)) break;
         const int to = __ffs(empty) - 1, from = a.labels[far.point];
         for (int f = threadIdx.x; f < D; f += THREADS) {
-            const i64 value = whole(s, a, far.point, f);
+            const i64 value = to_fixed_point(s, a, far.point, f);
             s.sums[from * D + f] -= value, s.sums[to * D + f] += value;
         }
         if (threadIdx.x == 0) s.masses[from]--, s.masses[to]++;
@@ -466,7 +472,7 @@ __device__ __forceinline__ double move_centers(Problem& s) {
         const double sum = (double)s.sums[i] * ((1.0 / 32768.0) * s.inverse[i % D]);
         const double now = sum / mass, by = now - s.centers[i];
         shift = fma(by, by, shift);
-        s.centers[i] = now, s.seen[i] = (float)now;
+        s.centers[i] = now, s.rounded[i] = (float)now;
     }
     return block_sum(shift, s.scratch);
 }
@@ -502,14 +508,14 @@ __device__ __forceinline__ void write(Problem& s, const Arrays& a, const Batch& 
 }
 
 // The points of a set of rows and the starts of this block's problem, in shared memory. Returns the
-// sum of the variances of the columns; negative, and DECLINED is told, if values cannot be used.
+// sum of the variances of the columns; negative, with n_iter DECLINED, if values cannot be used.
 __device__ __forceinline__ double begin(Problem& s, const Arrays& a, const Batch& p, int set) {
     load(a, p.rows + (size_t)set * p.n * p.d, p.d);
     __syncthreads();
-    const Facts facts = center_columns(s, a);
-    const bool usable = __syncthreads_and(facts.good);
-    const float span = block_max(facts.span, s.scratch);
-    const double spread = fmax(block_sum(facts.spread, s.scratch), 0.0);
+    const ColumnChecks checks = center_columns(s, a);
+    const bool usable = __syncthreads_and(checks.good);
+    const float span = block_max(checks.span, s.scratch);
+    const double spread = fmax(block_sum(checks.spread, s.scratch), 0.0);
     const bool good = read_starts(s, p) && (span == 0 || (span > p.least && span < p.most));
     if (__syncthreads_and(good && usable)) return spread;
     if (threadIdx.x == 0) p.n_iter[blockIdx.x] = DECLINED;
@@ -534,12 +540,13 @@ __device__ __forceinline__ void take_drawn(Problem& s, const Arrays& a, const i6
     for (int i = threadIdx.x; i < K * D; i += THREADS)
         if (s.masses[i / D] == 0) {
             const float x = a.points[i % D * a.stride + drawn[i / D]];
-            s.centers[i] = x, s.seen[i] = x;
+            s.centers[i] = x, s.rounded[i] = x;
         }
 }
 
 // Where labels stay and no cluster is empty, centers stay for good.
-__device__ __forceinline__ void walk(Problem& s, const Arrays& a, float longest, const Paths& p) {
+__device__ __forceinline__ void run_path(Problem& s, const Arrays& a, float longest,
+                                         const Paths& p) {
     bool settled = false, empty = false;
     for (int step = 0; step < p.batch.max_iter; step++) {
         const size_t first = ((size_t)step * gridDim.x + blockIdx.x) * K;
@@ -562,5 +569,5 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void lloyd_paths(Paths 
     Problem& s = problem();
     const Arrays a = arrays(p.batch.n);
     if (begin(s, a, p.batch, blockIdx.x % p.sets) < 0) return;
-    walk(s, a, longest_point(s, a), p);
+    run_path(s, a, longest_point(s, a), p);
 }

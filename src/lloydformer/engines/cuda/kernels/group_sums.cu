@@ -1,12 +1,16 @@
-// Sums over groups of points, and the two nearest centers of each point. Numbers are added in
-// float64 in a fixed order, so that the bits are the same every time.
+// Sums over groups of points: of w x, of w and of w times an extra number, in float64.
+//
+// The order of additions is fixed: in each block a group belongs to one warp, which adds the rows
+// of the block in their order; reduce.cu adds blocks in theirs. No atomics, so the bits are the
+// same every time. A block keeps the sums of `chunk` groups in shared memory; all warps read all
+// group numbers of the block's rows, and each reads only the rows of its own groups.
 #ifndef D
 #define D 32  // columns that a warp reads; a multiple of 32
 #endif
 #define EACH (D / 32)
 #define WARPS 8
-#define SPAN 4   // groups of rows that a thread reads at once
-#define AHEAD 4  // rows that a warp reads before it adds them
+#define SPAN 4      // group numbers that a thread reads at once, of rows 32 apart
+#define PREFETCH 4  // rows that a warp reads before it adds them, so that their loads overlap
 
 // Of `total` groups, `chunk` belong to a layer of blocks; a group belongs to one warp of each
 // block. of_row: (n,) numbers, -1 for rows that are in no group, from blockIdx.y * stride on.
@@ -23,10 +27,10 @@ __device__ __forceinline__ void add_some(const Points& p, const Groups& g, i64 a
                                          int own, double* sums) {
     const int lane = threadIdx.x & 31, width = g.columns + 2;
     while (left) {
-        int to[AHEAD];
-        double x[AHEAD][EACH], mass[AHEAD], extra[AHEAD];
+        int to[PREFETCH];
+        double x[PREFETCH][EACH], mass[PREFETCH], extra[PREFETCH];
 #pragma unroll
-        for (int a = 0; a < AHEAD; a++) {
+        for (int a = 0; a < PREFETCH; a++) {
             const int from = left ? __ffs(left) - 1 : 0;
             const i64 row = at + from;
             to[a] = left ? __shfl_sync(~0u, own, from) : -1;
@@ -40,7 +44,7 @@ __device__ __forceinline__ void add_some(const Points& p, const Groups& g, i64 a
             }
         }
 #pragma unroll
-        for (int a = 0; a < AHEAD; a++) {
+        for (int a = 0; a < PREFETCH; a++) {
             if (to[a] < 0) continue;
             double* sum = sums + (size_t)to[a] * width;
 #pragma unroll

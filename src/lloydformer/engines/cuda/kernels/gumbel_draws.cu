@@ -1,6 +1,8 @@
-// Rows with the largest score plus Gumbel noise, for each of some draws, and what they do to a
-// cluster. The noise is that of numerics/noise.py. A first pass finds the largest number, a second
-// one the lowest row that has it.
+// The folds PointsByDistance, Halves and MedoidDraw: rows with the largest score plus Gumbel noise,
+// for each of some draws, and how they split a cluster. The noise is that of numerics/noise.py,
+// Philox 4x32 of (seed, layer, head, cluster, row): so every engine draws the same rows.
+// A first pass finds the largest number by atomic maxima, a second one the lowest row that has it
+// by atomic minima. Both give the same bits in any order, and ties go to the lowest row.
 #ifndef ROW
 #define ROW 32  // columns of a row that LANES threads share
 #endif
@@ -34,17 +36,18 @@ __device__ double2 uniform(const Noise& noise, i64 row, int pair) {
 
 __device__ __forceinline__ double gumbel(double u) { return -log(-log(u)); }
 
-// Whole numbers in the order of the doubles; above 0.
-__device__ __forceinline__ u64 ordered(double x) {
+// Maps doubles to integers in the same order; above 0, which means that there is no number yet.
+__device__ __forceinline__ u64 to_ordered(double x) {
     const u64 bits = (u64)__double_as_longlong(x);
     return bits >> 63 ? ~bits : bits | 1ull << 63;
 }
 
-// For each place the largest number so far, and in the second pass the lowest row that has it.
-__device__ __forceinline__ void see(double score, i64 row, int place, u64* best, u64* rows,
-                                    int pass) {
+// Keeps for each place the largest number so far; in the second pass the lowest row that has it.
+// NaN and -inf (weight 0) are never kept.
+__device__ __forceinline__ void keep_largest(double score, i64 row, int place, u64* best, u64* rows,
+                                             int pass) {
     if (!(score >= -1.7976931348623157e308)) return;
-    const u64 now = ordered(score);
+    const u64 now = to_ordered(score);
     if (pass == 0) {
         if (now > *(volatile u64*)(best + place)) atomicMax(best + place, now);
     } else if (now == best[place]) {
@@ -53,8 +56,9 @@ __device__ __forceinline__ void see(double score, i64 row, int place, u64* best,
 }
 
 // Of clusters that have a place, for each draw the row with the largest log(w r) + g.
-extern "C" __global__ void drawn(Points p, const int* labels, const Real* distances,
-                                 const int* places, Noise noise, u64* best, u64* rows, int pass) {
+extern "C" __global__ void draw_points(Points p, const int* labels, const Real* distances,
+                                       const int* places, Noise noise, u64* best, u64* rows,
+                                       int pass) {
     for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < p.n;
          row += (i64)gridDim.x * blockDim.x) {
         const int place = places[labels[row]];
@@ -63,15 +67,16 @@ extern "C" __global__ void drawn(Points p, const int* labels, const Real* distan
         for (int draw = 0; draw < noise.draws; draw += 2) {
             const double2 u = uniform(noise, row, draw / 2);
             const int at = place * noise.draws + draw;
-            see(score + gumbel(u.x), row, at, best, rows, pass);
-            if (draw + 1 < noise.draws) see(score + gumbel(u.y), row, at + 1, best, rows, pass);
+            keep_largest(score + gumbel(u.x), row, at, best, rows, pass);
+            if (draw + 1 < noise.draws)
+                keep_largest(score + gumbel(u.y), row, at + 1, best, rows, pass);
         }
     }
 }
 
 // For each draw, the points of a cluster with a place that are nearer to the drawn point than to
-// their center: groups (draws, n) are place + draw * count or -1; how many points with weight are
-// nearer, and how many are not: numbers (count, draws, 2). points: (count, draws, d).
+// their center: groups (draws, n) are place + draw * count or -1; how many points with weight
+// are nearer, and how many are not: numbers (count, draws, 2). points: (count, draws, d).
 extern "C" __global__ __launch_bounds__(256) void halve(Points p, const int* labels,
                                                         const Real* distances, const int* places,
                                                         const Real* points, int count, int draws,
@@ -102,8 +107,8 @@ extern "C" __global__ __launch_bounds__(256) void halve(Points p, const int* lab
 }
 
 // For each center the row with the largest g - |x - c|^2 + log w. Points of other clusters score
-// 2 * separation less; or, if separation is negative, are looked at apart: best and rows of center
-// j's own points are at j, those of others at k + j. Labels and distances are there already.
+// 2 * separation less; or, if separation is negative, are kept apart: best and rows of center j's
+// own points are at j, those of others at k + j. Precondition: labels belong to these centers.
 extern "C" __global__ __launch_bounds__(256) void draw_medoids(Points p, const int* labels,
                                                                const Real* centers, int k,
                                                                double separation, Noise noise,
@@ -132,10 +137,11 @@ extern "C" __global__ __launch_bounds__(256) void draw_medoids(Points p, const i
             for (int o = 0; o < 2; o++) {
                 const int center = mine + o;
                 if (center >= k) continue;
-                const bool strange = center != label;
+                const bool foreign = center != label;
                 double score = gumbel(o ? u.y : u.x) - (double)away[o] + mass;
-                if (strange && separation >= 0) score -= 2 * separation;
-                see(score, row, strange && separation < 0 ? k + center : center, best, rows, pass);
+                if (foreign && separation >= 0) score -= 2 * separation;
+                keep_largest(score, row, foreign && separation < 0 ? k + center : center, best,
+                             rows, pass);
             }
         }
     }

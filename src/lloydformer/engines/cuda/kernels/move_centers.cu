@@ -1,11 +1,11 @@
-// New centers from sums that all blocks have added up, and the stop rule.
+// New centers of soft and robust k-means from sums that have been added up, and the stop rule.
 
-// What iterations change; record: (RECORDS, 2), the objective before each one, and the shift.
-struct Moving {
+// What iterations change; record: (RECORD_LENGTH, 2), objective before each one, and its shift.
+struct Move {
     double* centers;
-    Real* seen;
+    Real* rounded;
     double* record;
-    int* status;         // what goes on, and the number of iterations
+    int* status;         // RUNNING or why not, and the number of iterations
     const int* certain;  // null, or a number: 0 if thresholds are not found, and sums are not final
     double tolerance;
     double faint;  // a cluster with less mass is empty
@@ -13,19 +13,21 @@ struct Moving {
 };
 
 // numbers: the objective, changed labels, then of each center its sums and its mass. One block. If
-// the sums are not certain (PAUSED), or a cluster is empty, nothing changes but the status.
-extern "C" __global__ void move_centers(Moving m, const double* numbers) {
+// the sums are not certain (PAUSED), or a cluster is empty, nothing changes but the status: then
+// the host repeats the iteration from the same centers. The comparison with `faint` also finds NaN.
+extern "C" __global__ void move_centers(Move m, const double* numbers) {
     __shared__ double scratch[32];
-    if (*(volatile int*)m.status != GOING) return;
+    if (*(volatile int*)m.status != RUNNING) return;
     const double* sums = numbers + 2;
     const int d = m.d;
     if (m.certain && !*m.certain) {
         if (threadIdx.x == 0) m.status[0] = PAUSED;
         return;
     }
-    int lost = 0;
-    for (int j = threadIdx.x; j < m.k; j += blockDim.x) lost |= !(sums[j * (d + 1) + d] >= m.faint);
-    if (__syncthreads_or(lost)) {
+    int empty = 0;
+    for (int j = threadIdx.x; j < m.k; j += blockDim.x)
+        empty |= !(sums[j * (d + 1) + d] >= m.faint);
+    if (__syncthreads_or(empty)) {
         if (threadIdx.x == 0) m.status[0] = EMPTY;
         return;
     }
@@ -35,11 +37,11 @@ extern "C" __global__ void move_centers(Moving m, const double* numbers) {
         const double now = own[i % d] / own[d], old = m.centers[i];
         shift += (now - old) * (now - old);
         m.centers[i] = now;
-        m.seen[i] = (Real)now;
+        m.rounded[i] = (Real)now;
     }
     shift = block_sum(shift, scratch);
     if (threadIdx.x != 0) return;
-    double* row = m.record + 2 * (m.status[1] % RECORDS);
+    double* row = m.record + 2 * (m.status[1] % RECORD_LENGTH);
     row[0] = numbers[0];
     row[1] = shift;
     m.status[1]++;

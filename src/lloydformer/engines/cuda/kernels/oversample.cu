@@ -1,5 +1,6 @@
-// k-means||: distances to new candidates, and how likely each point is drawn. The random numbers
-// are those of `row_uniform` in numerics/noise.py: NumPy's Philox 4x64.
+// The fold Oversampling of k-means||: distances to new candidates, and the ratios by which points
+// are drawn. The random numbers are those of `row_uniform` in numerics/noise.py, NumPy's Philox
+// 4x64, a function of seed, round and row: so every engine draws the same points.
 #ifndef ROW
 #define ROW 32  // columns of a row that LANES threads share
 #endif
@@ -7,9 +8,9 @@
 #define LANES 8
 #endif
 
-// The nearest candidate of each point and its squared distance; `known` candidates were there
-// before the `count` new ones (count, d).
-extern "C" __global__ __launch_bounds__(256) void approach_fresh(Points p, const Real* fresh,
+// Updates the nearest candidate of each point and its squared distance with `count` new candidates
+// (count, d), after `known` earlier ones. The earlier of equally near ones stays.
+extern "C" __global__ __launch_bounds__(256) void update_nearest(Points p, const Real* fresh,
                                                                  int count, int known, int* labels,
                                                                  Real* distances) {
     const int lane = threadIdx.x % LANES, each = 256 / LANES, together = 32 / LANES;
@@ -45,9 +46,10 @@ __device__ void four_uniform(u64 block, u64 number, u64 seed, double* u) {
     for (int i = 0; i < 4; i++) u[i] = ((double)(words[i] >> 12) + 0.5) * 0x1p-52;
 }
 
-// most w d^2 / u of each point; `start` is the number of the first row.
-extern "C" __global__ void drawing_ratios(Points p, const Real* distances, i64 start, i64 seed,
-                                          i64 number, double most, double* ratios) {
+// Writes most w d^2 / u of each point; `start` is the number of the first row. One call of the
+// generator serves four rows.
+extern "C" __global__ void draw_ratios(Points p, const Real* distances, i64 start, i64 seed,
+                                       i64 number, double most, double* ratios) {
     const i64 blocks = (start + p.n + 3) / 4 - start / 4;
     for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < blocks;
          i += (i64)gridDim.x * blockDim.x) {

@@ -1,5 +1,15 @@
-// What all kernels share. Sizes and pointers travel in two structs, which Python fills
-// (engines/cuda/launch.py).
+// Structs, rounding and reductions that all kernels share; nvrtc.py puts this file before each of
+// them. Python fills the structs: a field that is added here is added there, in the same order.
+//
+// What holds everywhere:
+// - Sums of points are 64-bit integers in units of sum_unit (points.py), which have the same bits
+// in
+//   any order of additions: atomics may add them. Sums in float64 are added in an order that
+//   depends on the launch alone.
+// - Labels are those of float64: a faster score decides only where its error bound allows no other
+//   label, and equal distances go to the lower label.
+// - A kernel of Lloyd's iterations does nothing unless the status is RUNNING. The host enqueues
+//   iterations without waiting, and those behind the last one must leave the state alone.
 typedef long long i64;
 typedef unsigned long long u64;
 typedef unsigned int u32;
@@ -14,7 +24,7 @@ typedef REAL Real;
 #define WEIGHTED 0
 #endif
 #ifndef VECTOR
-#define VECTOR 0  // 1: rows of float32 that begin at multiples of 16 bytes
+#define VECTOR 0  // 1: rows of float32 that begin at multiples of 16 bytes, loaded as float4
 #endif
 
 // Rows (n, d) as the user gave them; a point is a row less the origin, rounded to Real.
@@ -26,10 +36,10 @@ struct Points {
     int n, d;
 };
 
-// The fields of engines/cuda/lloyd_state.py.
-struct Work {
+// What Lloyd's iterations keep: lloyd_state.py says what each field is, and what an iteration does.
+struct LloydState {
     double* centers;
-    Real* seen;
+    Real* rounded;
     int* assigned;
     i64* sums;
     i64* masses;
@@ -42,8 +52,8 @@ struct Work {
     int k, directions;
 };
 
-// What the kernels for many centers (assign.cu, update.cu) share.
-struct Many {
+// Memory of the kernels for many centers (assign.cu, update.cu), from one launch to the next.
+struct Large {
     const uint4* copy;     // the float16 copy of the points
     const float2* norms;   // of the points: |x|, |x - copy|
     const float* largest;  // upper bound of |x|
@@ -63,11 +73,13 @@ struct Many {
     int each;              // rows of a block when labels are counted
 };
 
-enum { GOING = 0, SETTLED = 1, EMPTY = 2, PAUSED = 3 };
-#define NOT_LANDED (-1)
-#define RECORDS 64
+enum { RUNNING = 0, SETTLED = 1, EMPTY = 2, PAUSED = 3 };
+#define NOT_FINAL (-1)
+#define RECORD_LENGTH 64
 
-__device__ __forceinline__ bool going(const Work& w) { return *(volatile int*)w.status == GOING; }
+__device__ __forceinline__ bool is_running(const LloydState& state) {
+    return *(volatile int*)state.status == RUNNING;
+}
 
 __device__ __forceinline__ Real coordinate(const Points& p, size_t row, int feature) {
     return p.rows[row * p.d + feature] - p.origin[feature];
@@ -77,13 +89,16 @@ __device__ __forceinline__ double weight(const Points& p, size_t row) {
     return WEIGHTED ? p.weights[row] : 1.0;
 }
 
-// Rounds x unit to a whole number; |x unit| < 2^51.
-__device__ __forceinline__ i64 fixed(double x, double unit) {
+// Rounds x unit to a whole number; |x unit| < 2^51. Adding 1.5 2^52 leaves no bits for fractions,
+// and then the lowest bits are the number itself: one fma and one subtraction of integers.
+__device__ __forceinline__ i64 to_fixed(double x, double unit) {
     return __double_as_longlong(fma(x, unit, 6755399441055744.0)) - 0x4338000000000000LL;
 }
 
 __device__ __forceinline__ void add(i64* to, i64 value) { atomicAdd((u64*)to, (u64)value); }
 
+// Writes the bits of x in float16, and returns their value. Beyond float16 it is clamped, so that
+// x - to_half(x) has all that is lost: error bounds need no infinities.
 template <class X>
 __device__ __forceinline__ float to_half(X x, u16& bits) {
     float y = fminf(fmaxf((float)x, -65504.f), 65504.f), back;
@@ -177,8 +192,9 @@ __device__ float block_max(float v, double* scratch) {
     return most;
 }
 
-// True in the block that arrives last; it sees what the others have written.
-__device__ bool last_block(int* ticket) {
+// True in the block that arrives last; it sees what the others have written, because each of them
+// fences before it takes its ticket. The ticket is 0 again afterwards, for the next launch.
+__device__ bool is_last_block(int* ticket) {
     __shared__ int last;
     __threadfence();
     __syncthreads();
@@ -191,56 +207,62 @@ __device__ bool last_block(int* ticket) {
     return last;
 }
 
-// Where a center goes, one coordinate: the mean of its points, or the direction of their sum.
-__device__ __forceinline__ double moved(const Work& w, double sum, double mass, double length,
-                                        double old) {
-    double by = w.directions ? length : mass;
+// The new coordinate of a center: of the mean of its points, or of the direction of their sum. A
+// center without mass, or whose sum is 0, stays.
+__device__ __forceinline__ double move_coordinate(const LloydState& state, double sum, double mass,
+                                                  double length, double old) {
+    double by = state.directions ? length : mass;
     return by > 0 ? sum / by : old;
 }
 
-// Ends an iteration: the row of the record, and the stop rule.
-__device__ void end_iteration(const Work& w, double change, double shift) {
-    double* row = w.record + 4 * (w.status[1] % RECORDS);
+// Ends an iteration: the row of the record, and the stop rule (settled in solving/rules.py). The
+// status is written last: what reads it as SETTLED finds the record complete.
+__device__ void end_iteration(const LloydState& state, double change, double shift) {
+    double* row = state.record + 4 * (state.status[1] % RECORD_LENGTH);
     row[0] = change;
     row[1] = shift;
-    row[2] = (double)*w.changed;
+    row[2] = (double)*state.changed;
     row[3] = 0;
-    bool settled = *w.changed == 0 || shift <= *w.tolerance;
-    *w.changed = 0;
-    w.status[1]++;
+    bool settled = *state.changed == 0 || shift <= *state.tolerance;
+    *state.changed = 0;
+    state.status[1]++;
     __threadfence();
-    w.status[0] = settled ? SETTLED : GOING;
+    state.status[0] = settled ? SETTLED : RUNNING;
 }
 
-// The new centers of a small problem, by one block.
-__device__ void new_centers(const Points& p, const Work& w, double* scratch) {
+// Moves the centers of a small problem, by one block, the last of its launch: sums and masses are
+// read past the L1 cache (__ldcg), where other blocks have added to them. If a cluster is empty,
+// nothing changes but the status.
+__device__ void update_centers(const Points& p, const LloydState& state, double* scratch) {
     int empty = 0;
-    for (int j = threadIdx.x; j < w.k; j += blockDim.x) empty |= __ldcg(w.masses + j) == 0;
+    for (int j = threadIdx.x; j < state.k; j += blockDim.x) empty |= __ldcg(state.masses + j) == 0;
     if (__syncthreads_or(empty)) {
-        if (threadIdx.x == 0) w.status[0] = EMPTY;
+        if (threadIdx.x == 0) state.status[0] = EMPTY;
         return;
     }
     double change = 0, shift = 0;
-    for (int j = 0; j < (w.directions ? w.k : 1); j++) {  // one center at a time, or all of them
-        const int first = w.directions ? j * p.d : 0, stop = w.directions ? first + p.d : w.k * p.d;
+    for (int j = 0; j < (state.directions ? state.k : 1);
+         j++) {  // one center at a time, or all of them
+        const int first = state.directions ? j * p.d : 0,
+                  stop = state.directions ? first + p.d : state.k * p.d;
         double square = 0;
-        for (int i = first + threadIdx.x; w.directions && i < stop; i += blockDim.x) {
-            const double sum = (double)__ldcg(w.sums + i) / p.sum_unit;
+        for (int i = first + threadIdx.x; state.directions && i < stop; i += blockDim.x) {
+            const double sum = (double)__ldcg(state.sums + i) / p.sum_unit;
             square += sum * sum;
         }
-        const double length = w.directions ? sqrt(block_sum(square, scratch)) : 0.0;
+        const double length = state.directions ? sqrt(block_sum(square, scratch)) : 0.0;
         for (int i = first + threadIdx.x; i < stop; i += blockDim.x) {
-            const double sum = (double)__ldcg(w.sums + i) / p.sum_unit;
-            const double mass = (double)__ldcg(w.masses + i / p.d) / p.mass_unit;
-            const double old = w.centers[i], seen = (double)w.seen[i];
-            const double now = moved(w, sum, mass, length, old);
-            change += mass * seen * seen - 2 * sum * seen;
+            const double sum = (double)__ldcg(state.sums + i) / p.sum_unit;
+            const double mass = (double)__ldcg(state.masses + i / p.d) / p.mass_unit;
+            const double old = state.centers[i], rounded = (double)state.rounded[i];
+            const double now = move_coordinate(state, sum, mass, length, old);
+            change += mass * rounded * rounded - 2 * sum * rounded;
             shift += (now - old) * (now - old);
-            w.centers[i] = now;
-            w.seen[i] = (Real)now;
+            state.centers[i] = now;
+            state.rounded[i] = (Real)now;
         }
     }
     change = block_sum(change, scratch);
     shift = block_sum(shift, scratch);
-    if (threadIdx.x == 0) end_iteration(w, change, shift);
+    if (threadIdx.x == 0) end_iteration(state, change, shift);
 }

@@ -1,9 +1,12 @@
-// Passes over the rows before the first iteration: what is known of the columns, moments of points
-// with weights, the float16 copy.
+// Passes over the rows before the first iteration: ranges and sums of the columns (survey,
+// survey_columns), moments of points with weights (moments), the float16 copy (prepare). They read
+// rows and origin, and own what they write. Sums in float64 have a fixed order, so that the bits
+// are the same every time.
 
-// For each thread, the smallest and the largest number that it has met, NaN if it met one, and the
+// For each thread, the smallest and the largest of its numbers, NaN if one of them is, and the
 // sums of x - first row and of its square: four arrays (stride,). A thread keeps to one column, or
-// to four with VECTOR: the stride is a multiple of d.
+// to four with VECTOR: the stride is a multiple of d. Subtracting the first row keeps the digits of
+// columns that are far from 0.
 extern "C" __global__ __launch_bounds__(256) void survey(const Real* rows, i64 size, int d,
                                                          i64 stride, double* found) {
 #if VECTOR
@@ -49,8 +52,8 @@ extern "C" __global__ __launch_bounds__(256) void survey(const Real* rows, i64 s
 }
 
 // For each column, (5 + GROUPS, d): the four numbers, the first row, and for groups of 32 rows of a
-// sample the sum of distances to the middle of the column. A block a column, always in the same
-// order. The sample is rows 0, step, 2 step and so on.
+// sample the sum of distances to the middle of the column. One block per column, always in the same
+// order. The sample is rows 0, step, 2 step and so on; SAMPLE_GROUPS of column_statistics.py.
 #define GROUPS 8
 extern "C" __global__ __launch_bounds__(1024) void survey_columns(const Real* rows,
                                                                   const double* found, i64 stride,
@@ -90,7 +93,7 @@ extern "C" __global__ __launch_bounds__(1024) void survey_columns(const Real* ro
 }
 
 // Partial sums of blocks, (blocks, 4): of w |x|^2; of points with weight, their number and |x|^2.
-// Column sums of points with weight go to `columns` (d,) in fixed point.
+// Column sums of points with weight go to `columns` (d,) in fixed point, in any order.
 extern "C" __global__ void moments(Points p, double* partial, i64* columns) {
     extern __shared__ i64 mine[];
     __shared__ double scratch[32];
@@ -109,7 +112,7 @@ extern "C" __global__ void moments(Points p, double* partial, i64* columns) {
             if (w > 0) {
                 squares += x * x;
                 weighted += w * (x * x);
-                sum += fixed(x, p.sum_unit);
+                sum += to_fixed(x, p.sum_unit);
                 count += f == 0;
             }
         }

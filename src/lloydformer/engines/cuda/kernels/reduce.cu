@@ -1,4 +1,5 @@
-// Rows of `partial` (blocks, numbers), in their order; a thread for each number.
+// Adds the rows of `partial` (blocks, numbers) in their order, a thread for each number: so sums in
+// float64 have the same bits every time.
 extern "C" __global__ void add_rows(const double* partial, int blocks, int numbers, double* sums) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= numbers) return;

@@ -1,5 +1,11 @@
-// Greedy k-means++ for several starts, which share every read of the points: three launches a seed,
-// and nothing waits for the host.
+// The task PlusPlusSeeds: greedy k-means++ for several starts, which share every read of the
+// points. Three launches per seed, which never wait for the host: update_distances, draw,
+// choose_candidates.
+//
+// Before each seed, `distances` are those to the seeds found so far but the last one. Random
+// numbers come from the host. Masses are added in float64 in a fixed order (rows of a thread,
+// threads of a warp, warps, chunks), so that a start draws the same rows every time. All squared
+// distances are in the precision of the rows; on ties the first candidate wins.
 #ifndef D
 #define D 32
 #endif
@@ -20,7 +26,7 @@
 #define EACH (D / LANES)                           // numbers of a row that one thread holds
 #define ROWS (EACH <= 8 ? 4 : EACH <= 16 ? 2 : 1)  // rows that a thread reads at once
 
-// Seeds of `starts`; rows[.][0] is given, and `found` says how many there are.
+// Seeds of all starts; rows[.][0] is given, and `found` is how many there are.
 struct Seeds {
     Real* distances;    // (n, starts), to the nearest seed
     i64* rows;          // (starts, k)
@@ -41,9 +47,9 @@ __device__ void read_centers(const Points& p, Real* centers, int count, Number r
     __syncthreads();
 }
 
-// The distance of each point to the nearest seed, now that the last one is there too; the sum of
+// Updates the distance of each point to the nearest seed with the last seed, and writes the sum of
 // w d^2 of each chunk of rows.
-extern "C" __global__ __launch_bounds__(THREADS) void approach(Points p, Seeds s) {
+extern "C" __global__ __launch_bounds__(THREADS) void update_distances(Points p, Seeds s) {
     __shared__ __align__(16) Real centers[STARTS * D];
     __shared__ double parts[THREADS / 32][STARTS];
     read_centers(p, centers, STARTS,
@@ -101,8 +107,8 @@ extern "C" __global__ __launch_bounds__(THREADS) void approach(Points p, Seeds s
     }
 }
 
-// The place of the first of `size` masses whose running sum exceeds `rest`, which is lowered by
-// those before it; the last one with a mass if rounding leaves none. One block.
+// Returns the index of the first of `size` masses whose running sum exceeds `rest`, which is
+// lowered by those before it; the last one with a mass if rounding leaves none. One block.
 template <class Mass>
 __device__ int find(Mass mass, int size, double& rest, double* sums, int* found) {
     const int each = (size + THREADS - 1) / THREADS, first = threadIdx.x * each;
@@ -170,8 +176,9 @@ extern "C" __global__ __launch_bounds__(THREADS) void draw(Points p, Seeds s) {
     if (threadIdx.x == 0) s.candidates[blockIdx.x] = first + row;
 }
 
-// What each candidate would leave of the sum of w d^2; the last block takes the best of them.
-extern "C" __global__ __launch_bounds__(THREADS) void choose(Points p, Seeds s) {
+// Computes the sum of w d^2 that each candidate would leave; the last block takes the best
+// candidate of each start as its next seed.
+extern "C" __global__ __launch_bounds__(THREADS) void choose_candidates(Points p, Seeds s) {
     extern __shared__ __align__(16) unsigned char raw[];
     Real* centers = (Real*)raw;  // (COUNT, D)
     __shared__ double parts[THREADS / 32][COUNT];
@@ -219,7 +226,7 @@ extern "C" __global__ __launch_bounds__(THREADS) void choose(Points p, Seeds s) 
         for (int v = 0; v < THREADS / 32; v++) sum += parts[v][t];
         s.partial[(size_t)blockIdx.x * COUNT + t] = sum;
     }
-    if (!last_block(s.ticket)) return;
+    if (!is_last_block(s.ticket)) return;
     for (int t = warp; t < COUNT; t += THREADS / 32) {
         double sum = 0;
         for (int i = lane; i < gridDim.x; i += 32) sum += __ldcg(s.partial + (size_t)i * COUNT + t);

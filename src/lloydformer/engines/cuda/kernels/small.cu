@@ -1,6 +1,13 @@
-// k up to 16, D 32 or 64: one launch an iteration. Scores from the float16 copy, close calls
-// in float64, gathered eight at a time; integer sums of the points that change. The last block
-// makes the new centers.
+// One iteration of Lloyd's algorithm for up to 16 centers and 64 features, in one launch. The last
+// block moves the centers.
+//
+// A warp multiplies 16 rows of the float16 copy with all centers on tensor cores. The error of a
+// score is at most |x - copy| (cm + cr) + |x| (cr + (D + 8) 2^-23 cm) + 4e-6 of the largest score,
+// with cm = max |c| and cr = max |c - copy|; the last part is for the four lowest bits, which hold
+// the number of the center. Rows whose two best scores differ by less than twice that wait in a
+// queue of their warp and are compared in float64, eight at a time: so labels are exact.
+// Points whose label changes move between integer sums of the warp in shared memory, which the
+// block adds to those of all blocks at the end: `sums` belong to `assigned` before and after.
 #ifndef D
 #define D 32
 #endif
@@ -8,7 +15,7 @@
 #define K 16  // 8 or 16
 #endif
 #ifndef BLOCKS
-#define BLOCKS 3  // of a multiprocessor
+#define BLOCKS 3  // per multiprocessor: see SmallLloyd in hopper_lloyd.py
 #endif
 #define WARPS 8
 #define CHUNKS (D / 32)  // pieces of 8 columns that one of four lanes holds of a row
@@ -29,23 +36,25 @@ struct Shared {
     __align__(16) Real centers[K * D];
     float halves[K], norms[K], lost[K];
     double scratch[32];
-    int queue[WARPS][48];
+    int queue[WARPS][48];  // rows to recheck: up to 31 are left over, and a tile adds up to 16
 };
 
 __device__ __forceinline__ int column(int t, int s, int i) {  // of lane t, in the order of the mma
     return (s / 2) * 32 + t * 8 + (s % 2) * 4 + 2 * i;
 }
 
+// What a lane holds of a tile: the next one is loaded while this one is multiplied.
 struct Rows {
     uint4 piece[2][CHUNKS];
     int old[2];
     float2 norm[2];
 };
 
-// fold: only labels and sums; the centers stay.
+// With only_assign labels and sums are computed, and the centers stay.
 extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
-    Points p, Work w, const uint4* copy, const float2* norms, const float* largest, int fold) {
-    if (!going(w)) return;
+    Points p, LloydState state, const uint4* copy, const float2* norms, const float* largest,
+    int only_assign) {
+    if (!is_running(state)) return;
     extern __shared__ __align__(16) unsigned char raw[];
     Shared& s = *(Shared*)raw;
     const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2,
@@ -55,7 +64,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
     for (int j = warp; j < K; j += WARPS) {
         double square = 0, lost = 0;
         for (int f = lane; f < D; f += 32) {
-            const Real c = j < w.k && f < p.d ? __ldcg(w.seen + (size_t)j * p.d + f) : (Real)0;
+            const Real c =
+                j < state.k && f < p.d ? __ldcg(state.rounded + (size_t)j * p.d + f) : (Real)0;
             u16 bits;
             const double x = (double)c * p.half_unit, rest = x - to_half(x, bits);
             s.centers[j * D + f] = c;
@@ -63,14 +73,14 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
         }
         square = warp_sum(square), lost = warp_sum(lost);
         if (lane == 0) {
-            s.halves[j] = j < w.k ? fminf((float)(0.5 * square), 5e37f) : 1e38f;
+            s.halves[j] = j < state.k ? fminf((float)(0.5 * square), 5e37f) : 1e38f;
             s.norms[j] = (float)(sqrt(square) * 1.000001),
             s.lost[j] = (float)(sqrt(lost) * 1.000001);
         }
     }
     __syncthreads();
     float cm = 0, cr = 0;
-    for (int j = 0; j < w.k; j++) cm = fmaxf(cm, s.norms[j]), cr = fmaxf(cr, s.lost[j]);
+    for (int j = 0; j < state.k; j++) cm = fmaxf(cm, s.norms[j]), cr = fmaxf(cr, s.lost[j]);
     const float by_norm = 2.f * (cr + (D + 8) * 1.2e-7f * cm), by_rest = 2.f * (cm + cr);
     const float always = 2.f * 4e-6f * (*largest * cm + 0.5f * cm * cm);
     u32 b[TILES][STEPS][2];
@@ -93,11 +103,11 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
     int* queue = s.queue[warp];
 
     // rows, one for each lane that speaks: store labels that changed, and move their points
-    auto settle = [&](int label, int old, int row, bool speaks) {
+    auto move_points = [&](int label, int old, int row, bool speaks) {
         const bool differs = speaks && label != old;
         u32 left = __ballot_sync(~0u, differs);
         if (!left) return;
-        if (differs) w.assigned[row] = label;
+        if (differs) state.assigned[row] = label;
 #if WEIGHTED
         const double mass = differs ? weight(p, row) : 0;
         left = __ballot_sync(~0u, mass > 0);
@@ -129,14 +139,14 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
                 if (i >= count) continue;
 #if WEIGHTED
                 const double by = heavy[i];
-                const i64 mass_of = fixed(by, p.mass_unit);
+                const i64 mass_of = to_fixed(by, p.mass_unit);
 #else
                 const double by = 1.0;
                 const i64 mass_of = 1;
 #endif
 #pragma unroll
                 for (int c = 0; c < CHUNKS; c++) {
-                    const i64 value = fixed((double)x[i][c] * by, p.sum_unit);
+                    const i64 value = to_fixed((double)x[i][c] * by, p.sum_unit);
                     s.sums[warp][to[i] * D + lane + 32 * c] += value;
                     if (from[i] >= 0) s.sums[warp][from[i] * D + lane + 32 * c] -= value;
                 }
@@ -148,19 +158,19 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
             }
         }
     };
-    auto decide = [&](int count) {  // the last rows of the queue, eight at most, in float64
+    auto recheck = [&](int count) {  // the last rows of the queue, eight at most, in float64
         const int eight = min(count, 8);
         const bool in = g < eight;
-        const int row = queue[in ? count - eight + g : 0], old = w.assigned[row];
+        const int row = queue[in ? count - eight + g : 0], old = state.assigned[row];
         double away = 1e308;
         int label = 0;
         Row<D, 4> x;
         x.read(p, row, t);
-        for (int j = 0; j < w.k; j++) {
+        for (int j = 0; j < state.k; j++) {
             const double sum = x.distance<double>(s.centers + j * D, D, t);
             if (sum < away) away = sum, label = j;
         }
-        settle(label, old, row, in && t == 0);
+        move_points(label, old, row, in && t == 0);
         return count - eight;
     };
     const int n_tiles = (p.n + 15) / 16, stride = gridDim.x * WARPS;
@@ -171,7 +181,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
 #pragma unroll
             for (int c = 0; c < CHUNKS; c++)
                 r.piece[h][c] = __ldcs(copy + (size_t)row * (D / 8) + c * 4 + t);
-            r.old[h] = w.assigned[min(row, p.n - 1)];
+            r.old[h] = state.assigned[min(row, p.n - 1)];
             r.norm[h] = norms[row];
         }
     };
@@ -218,34 +228,35 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
                     best[h] = fmaxf(best[h], x);
                 }
             }
-            const int row = tile * 16 + t * 8 + g;  // lanes 0 and 1 of four speak for one row each
+            const int row = tile * 16 + t * 8 + g;  // of four lanes, 0 and 1 decide on one row each
             const float most = t ? best[1] : best[0], next_best = t ? second[1] : second[0];
             const float2 norm = t ? now.norm[1] : now.norm[0];
             const bool in = t < 2 && row < p.n;
             const float error = fmaf(norm.x, by_norm, fmaf(norm.y, by_rest, always));
-            const bool sure = most - next_best > error && (int)(__float_as_uint(most) & 15) < w.k;
+            const bool sure =
+                most - next_best > error && (int)(__float_as_uint(most) & 15) < state.k;
             const bool close = in && !sure;
             const u32 votes = __ballot_sync(~0u, close);
             if (close) queue[queued + __popc(votes & ((1u << lane) - 1))] = row;
             queued += __popc(votes);
             __syncwarp();
-            settle(__float_as_uint(most) & 15, t ? now.old[1] : now.old[0], row, in && !close);
+            move_points(__float_as_uint(most) & 15, t ? now.old[1] : now.old[0], row, in && !close);
         }
-        while (queued >= (more ? 32 : 1)) queued = decide(queued);
+        while (queued >= (more ? 32 : 1)) queued = recheck(queued);
     }
-    if (lane == 0 && changed) add(w.changed, changed);
+    if (lane == 0 && changed) add(state.changed, changed);
     if (__syncthreads_or(changed != 0)) {
         for (int i = thread; i < K * D; i += 32 * WARPS) {
             i64 value = 0;
 #pragma unroll
             for (int v = 0; v < WARPS; v++) value += s.sums[v][i];
-            if (value && i % D < p.d) add(w.sums + (size_t)(i / D) * p.d + i % D, value);
+            if (value && i % D < p.d) add(state.sums + (size_t)(i / D) * p.d + i % D, value);
         }
-        for (int j = thread; j < w.k; j += 32 * WARPS) {
+        for (int j = thread; j < state.k; j += 32 * WARPS) {
             i64 value = 0;
             for (int v = 0; v < WARPS; v++) value += s.masses[v][j];
-            if (value) add(w.masses + j, value);
+            if (value) add(state.masses + j, value);
         }
     }
-    if (last_block(w.ticket) && !fold) new_centers(p, w, s.scratch);
+    if (is_last_block(state.ticket) && !only_assign) update_centers(p, state, s.scratch);
 }

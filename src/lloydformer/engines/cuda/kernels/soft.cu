@@ -1,6 +1,11 @@
-// Soft k-means: shares, and the sums of w p x and w p, in float64. A warp holds 32 rows in shared
-// memory. For scores and shares a lane has a row, for sums it has features: each adds up its own
-// numbers, always in the same order, so that the bits are the same every time.
+// The fold SoftSums: shares p of soft k-means, the sums of w p x and w p, the free energy and the
+// labels, all in float64 from squared distances by differences.
+//
+// A warp holds 32 rows in shared memory. For scores and shares a lane has a row, for sums it has
+// features: each adds up its own numbers in the order of the rows, warps and blocks are added in
+// theirs, so the bits are the same every time. Exponents are relative to the nearest center, so at
+// least one share of a point is not rounded to 0; a cluster whose mass is too small for that is
+// found by the host (_FAINT in soft.py). Of equal distances the lower label is taken.
 #ifndef D
 #define D 32  // columns of a tile; a multiple of 32
 #endif
@@ -38,8 +43,8 @@ __device__ __forceinline__ void distances(const Real* x, const double* centers, 
     }
 }
 
-// Centers [first, first + CHUNK) go to shared memory, feature by feature; those beyond k are 0.
-__device__ __forceinline__ void take_centers(const Points& p, const Soft& s, int first,
+// Loads centers [first, first + CHUNK) to shared memory, feature by feature; those beyond k are 0.
+__device__ __forceinline__ void load_centers(const Points& p, const Soft& s, int first,
                                              double* centers) {
     __syncthreads();
     for (int i = threadIdx.x; i < p.d * CHUNK; i += blockDim.x) {
@@ -49,7 +54,7 @@ __device__ __forceinline__ void take_centers(const Points& p, const Soft& s, int
     __syncthreads();
 }
 
-__device__ __forceinline__ void take_rows(const Points& p, i64 first, int lane, Real* tile) {
+__device__ __forceinline__ void load_rows(const Points& p, i64 first, int lane, Real* tile) {
     __syncwarp();
 #pragma unroll 8
     for (int r = 0; r < 32; r++)
@@ -74,11 +79,12 @@ struct Shared {
     }
 };
 
-// The logarithm of a sum of exp(-gamma d^2), one chunk after the other.
-struct Running {
+// The logarithm of a sum of exp(-gamma d^2), one chunk after the other: sum is relative to the
+// least distance so far, and scaled when a nearer center comes.
+struct LogSum {
     double least = 1e308, sum = 0;
     int label = 0;
-    __device__ __forceinline__ void see(const double* away, int first, const Soft& s) {
+    __device__ __forceinline__ void add_chunk(const double* away, int first, const Soft& s) {
         double near = least;
 #pragma unroll
         for (int j = 0; j < CHUNK; j++)
@@ -91,11 +97,11 @@ struct Running {
     }
 };
 
-// What a row tells: its label, the free energy, whether its label has changed.
-struct Told {
+// Sums over the rows of a thread: the free energy and the number of changed labels.
+struct RowTotals {
     double energy = 0, changed = 0;
-    __device__ __forceinline__ void tell(const Points& p, const Soft& s, i64 row, const Running& r,
-                                         double logarithm) {
+    __device__ __forceinline__ void add_row(const Points& p, const Soft& s, i64 row,
+                                            const LogSum& r, double logarithm) {
         const double w = weight(p, row);
         energy += w * (r.least - logarithm / s.gamma);
         changed += w > 0 && s.previous[row] != r.label;
@@ -108,38 +114,39 @@ struct Told {
     }
 };
 
-// For more centers than a chunk: labels and normalisers first.
+// A first pass for more centers than a chunk: labels, and the normalisers that `mix` needs.
 extern "C" __global__ __launch_bounds__(32 * WARPS) void normalise(Points p, Soft s) {
     extern __shared__ __align__(16) unsigned char raw[];
     Shared shared(raw);
     const int lane = threadIdx.x & 31;
-    Told told;
+    RowTotals totals;
     const i64 each = (i64)gridDim.x * WARPS * 32;
     for (i64 at = (i64)blockIdx.x * WARPS * 32; at < p.n; at += each) {
         const i64 first = at + threadIdx.x / 32 * 32, row = first + lane;
-        take_rows(p, first, lane, shared.tile);
-        Running running;
+        load_rows(p, first, lane, shared.tile);
+        LogSum running;
         for (int j = 0; j < s.k; j += CHUNK) {
             double away[CHUNK];
-            take_centers(p, s, j, shared.centers);
+            load_centers(p, s, j, shared.centers);
             distances(shared.tile + lane * (D + 1), shared.centers, p.d, away);
-            running.see(away, j, s);
+            running.add_chunk(away, j, s);
         }
         if (row >= p.n) continue;
         const double logarithm = log(running.sum);
         s.norms[row] = make_double2(running.least, logarithm);
-        told.tell(p, s, row, running, logarithm);
+        totals.add_row(p, s, row, running, logarithm);
     }
-    told.write(s.partial + (size_t)blockIdx.x * (2 + s.k * (p.d + 1)));
+    totals.write(s.partial + (size_t)blockIdx.x * (2 + s.k * (p.d + 1)));
 }
 
-// Sums over the points for one chunk of centers, blockIdx.y. `alone`: the chunk has all centers.
-extern "C" __global__ __launch_bounds__(32 * WARPS) void mix(Points p, Soft s, int alone) {
+// Sums over the points for one chunk of centers, blockIdx.y. With `only_chunk` the chunk has all
+// centers, and labels and normalisers are computed on the way.
+extern "C" __global__ __launch_bounds__(32 * WARPS) void mix(Points p, Soft s, int only_chunk) {
     extern __shared__ __align__(16) unsigned char raw[];
     Shared shared(raw);
     const int lane = threadIdx.x & 31, begin = blockIdx.y * CHUNK;
-    take_centers(p, s, begin, shared.centers);
-    Told told;
+    load_centers(p, s, begin, shared.centers);
+    RowTotals totals;
     double sums[CHUNK][EACH], mass = 0;
 #pragma unroll
     for (int j = 0; j < CHUNK; j++)
@@ -148,16 +155,16 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void mix(Points p, Soft s, i
     const i64 each = (i64)gridDim.x * WARPS * 32;
     for (i64 at = (i64)blockIdx.x * WARPS * 32; at < p.n; at += each) {
         const i64 first = at + threadIdx.x / 32 * 32, row = first + lane;
-        take_rows(p, first, lane, shared.tile);
+        load_rows(p, first, lane, shared.tile);
         double away[CHUNK];
         distances(shared.tile + lane * (D + 1), shared.centers, p.d, away);
         const bool in = row < p.n;
         double2 norm = make_double2(0, 0);
-        if (alone) {
-            Running running;
-            running.see(away, 0, s);
+        if (only_chunk) {
+            LogSum running;
+            running.add_chunk(away, 0, s);
             norm = make_double2(running.least, log(running.sum));
-            if (in) told.tell(p, s, row, running, norm.y);
+            if (in) totals.add_row(p, s, row, running, norm.y);
         } else if (in) {
             norm = s.norms[row];
         }
@@ -180,7 +187,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void mix(Points p, Soft s, i
             if (lane < CHUNK) mass += share[lane];
         }
     }
-    // the warps of the block, one after the other; then a row of the partial sums
+    // The warps of the block are added one after the other, for the same bits every time.
     __syncthreads();
     double* all = (double*)raw;  // (CHUNK, D + 1)
     for (int i = threadIdx.x; i < CHUNK * (D + 1); i += blockDim.x) all[i] = 0;
@@ -200,5 +207,5 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void mix(Points p, Soft s, i
         if (begin + j < s.k)
             out[2 + (begin + j) * (p.d + 1) + f] = all[j * (D + 1) + (f < p.d ? f : D)];
     }
-    if (alone) told.write(out);
+    if (only_chunk) totals.write(out);
 }

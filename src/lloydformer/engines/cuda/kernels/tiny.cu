@@ -1,6 +1,15 @@
-// d up to 4 and few centers: one read of the rows an iteration and nothing else. Scores in float32,
-// close calls in float64, sums in float64 registers on the grid of the fixed-point numbers, always
-// added in the same order, then integer atomics. The last block makes the new centers.
+// One iteration of Lloyd's algorithm for up to 4 features and few centers, in one launch that reads
+// the rows and nothing else. The last block moves the centers.
+//
+// Labels are exact. Scores x c - |c|^2 / 2 in float32 are wrong by at most
+// (DIM + 4) 2^-24 (|x||c| + |c|^2 / 2); where another score is within `limit`, twice that and half
+// as much again for safety, all centers are compared in float64.
+// Sums have the same bits every time: coordinates are rounded to the grid of the fixed-point
+// numbers, of which a thread's sums in float64 registers fit into 53 bits; threads and warps of a
+// block are added in a fixed order, and blocks as 64-bit integers by atomics, in any order.
+// Sums and masses are 0 at the start and at the end of an iteration: without stored labels there
+// is nothing to subtract from. `changed` is then not known and set to 1; centers that stand still
+// end the iterations by the shift.
 #ifndef DIM
 #define DIM 2
 #endif
@@ -11,11 +20,11 @@
 #define LABELS 0  // 1: store labels, and count those that changed; the centers stay
 #endif
 #ifndef BLOCKS
-#define BLOCKS 2  // of a multiprocessor
+#define BLOCKS 2  // per multiprocessor: 128 registers for a thread, which hold K DIM sums
 #endif
 #define THREADS 256
-#ifndef AHEAD
-#define AHEAD 8  // rows that a thread loads at once
+#ifndef PREFETCH
+#define PREFETCH 8  // rows that a thread loads at once, so that it waits for memory once
 #endif
 
 struct Point {
@@ -38,9 +47,10 @@ __device__ __forceinline__ Point read(const float* rows, int row) {
 }
 
 // reach: upper bound of |x|.
-extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Points p, Work w,
+extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Points p,
+                                                                           LloydState state,
                                                                            float reach) {
-    if (!going(w)) return;
+    if (!is_running(state)) return;
     __shared__ double parts[THREADS / 32][(DIM + 1) * K], scratch[32];
     const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
     const double grid = 6755399441055744.0 / p.sum_unit;  // 1.5 * 2^52 units
@@ -52,7 +62,7 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Point
         double square = 0;
 #pragma unroll
         for (int f = 0; f < DIM; f++) {
-            c[j][f] = __ldcg(w.seen + j * DIM + f);
+            c[j][f] = __ldcg(state.rounded + j * DIM + f);
             square += (double)c[j][f] * c[j][f];
         }
         half[j] = -(float)(0.5 * square);
@@ -69,7 +79,7 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Point
         for (int f = 0; f < DIM; f++) sums[j][f] = 0;
     }
     i64 changed = 0;
-    auto see = [&](Point r, int row, int old) {
+    auto assign_point = [&](Point r, int row, int old) {
 #pragma unroll
         for (int f = 0; f < DIM; f++) r.x[f] -= origin[f];
         float score[K], best;
@@ -121,23 +131,24 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Point
         for (int j = 0; j < K; j++)
             if (score[j] >= near) label = j;
         changed += old != label;
-        w.assigned[row] = label;
+        state.assigned[row] = label;
 #endif
     };
     const int stride = gridDim.x * THREADS;
     int row = blockIdx.x * THREADS + thread;
-    for (; (i64)row + (AHEAD - 1) * (i64)stride < p.n; row += AHEAD * stride) {
-        Point r[AHEAD];
-        int old[AHEAD];
+    for (; (i64)row + (PREFETCH - 1) * (i64)stride < p.n; row += PREFETCH * stride) {
+        Point r[PREFETCH];
+        int old[PREFETCH];
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++) {
+        for (int i = 0; i < PREFETCH; i++) {
             r[i] = read(p.rows, row + i * stride);
-            old[i] = LABELS ? w.assigned[row + i * stride] : 0;
+            old[i] = LABELS ? state.assigned[row + i * stride] : 0;
         }
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++) see(r[i], row + i * stride, old[i]);
+        for (int i = 0; i < PREFETCH; i++) assign_point(r[i], row + i * stride, old[i]);
     }
-    for (i64 i = row; i < p.n; i += stride) see(read(p.rows, (int)i), (int)i, w.assigned[i]);
+    for (i64 i = row; i < p.n; i += stride)
+        assign_point(read(p.rows, (int)i), (int)i, state.assigned[i]);
 #pragma unroll
     for (int j = 0; j < K; j++) {
 #pragma unroll
@@ -154,20 +165,20 @@ extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void iterate_tiny(Point
         for (int v = 0; v < THREADS / 32; v++) value += parts[v][thread];
         const int j = thread / (DIM + 1), f = thread % (DIM + 1);
         if (f == DIM)
-            add(w.masses + j, (i64)value);
+            add(state.masses + j, (i64)value);
         else
-            add(w.sums + j * DIM + f, __double2ll_rn(value * p.sum_unit));
+            add(state.sums + j * DIM + f, __double2ll_rn(value * p.sum_unit));
     }
     if (LABELS) {
         for (int o = 16; o; o >>= 1) changed += __shfl_xor_sync(~0u, changed, o);
-        if (lane == 0 && changed) add(w.changed, changed);
+        if (lane == 0 && changed) add(state.changed, changed);
     }
-    if (!last_block(w.ticket) || LABELS) return;
-    if (thread == 0) *w.changed = 1;  // unknown; without a change the centers stand still
+    if (!is_last_block(state.ticket) || LABELS) return;
+    if (thread == 0) *state.changed = 1;  // unknown: labels were not compared
     __syncthreads();
-    new_centers(p, w, scratch);
+    update_centers(p, state, scratch);
     __syncthreads();
-    if (*(volatile int*)w.status == EMPTY) return;
-    for (int i = thread; i < K * DIM; i += THREADS) w.sums[i] = 0;
-    for (int j = thread; j < K; j += THREADS) w.masses[j] = 0;
+    if (*(volatile int*)state.status == EMPTY) return;
+    for (int i = thread; i < K * DIM; i += THREADS) state.sums[i] = 0;
+    for (int j = thread; j < K; j += THREADS) state.masses[j] = 0;
 }

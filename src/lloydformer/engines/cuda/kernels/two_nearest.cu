@@ -1,4 +1,4 @@
-// The two nearest centers of each point.
+// The folds TwoNearest and NearestCosts: the two nearest centers of each point, by differences.
 #ifndef ROW
 #define ROW 32  // columns of a row that LANES threads share
 #endif
@@ -6,8 +6,8 @@
 #define LANES 8
 #endif
 
-// The nearest and the second nearest center of each point, with squared distances by differences;
-// the first one of equal ones. With one center the second is the first.
+// Squared distances are computed in the precision of the rows. Of equal ones the lower center is
+// nearer. With one center the second is the first.
 extern "C" __global__ __launch_bounds__(256) void two_nearest(Points p, const Real* centers, int k,
                                                               int* labels, int* seconds, Real* near,
                                                               Real* far) {

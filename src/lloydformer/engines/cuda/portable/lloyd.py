@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 import triton
 from torch import Tensor
 
-from lloydformer.engines.cuda.lloyd_state import RECORD_LENGTH, LloydState
+from lloydformer.engines.cuda.lloyd_state import RECORD_LENGTH, LloydKernels, LloydState
 from lloydformer.engines.cuda.points import DevicePoints
 from lloydformer.engines.cuda.portable import labels, sums
 from lloydformer.engines.cuda.portable.tiles import (
@@ -22,12 +21,13 @@ from lloydformer.engines.cuda.portable.tiles import (
 _INTERPRETED_PROCESSORS = 2
 
 
-class PortableLloyd:
+class PortableLloyd(LloydKernels):
     """Exact Lloyd iterations on any NVIDIA GPU since Ampere, with the same bits every time.
 
-    It implements `LloydKernels`, and the host does not wait for the device. Besides the points and
-    `state` it holds a copy of the points in float16, their features rounded up to a multiple of
-    16, and 20 bytes for each point.
+    The host does not wait for the device. Besides the points and `state` it holds a copy of the
+    points in float16, their features rounded up to a multiple of 16, and 20 bytes for each point.
+    Final labels and empty clusters are left to the host (`assign_final` and `fill_empty` of the
+    protocol do nothing).
 
     Parameters
     ----------
@@ -107,41 +107,16 @@ class PortableLloyd:
         kernel = sums.move_small if tiles.move_small else sums.move
         self._launch(kernel, tile, self._count_programs(tile), **own)
 
-    def assign_final(self, *, last: bool) -> None:
-        """Do nothing: the host asks for the final labels."""
-
-    def fill_empty(self, masses: np.ndarray, distances: Tensor) -> bool:
-        return False
-
     def measure(self, distances: Tensor) -> Tensor:
-        return self.label_and_measure(distances)[1]
-
-    def label_and_measure(self, distances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Compute labels and distances for the centers in `rounded`; the state does not change.
-
-        Parameters
-        ----------
-        distances : Tensor of shape (n,)
-            Filled with squared distances to the nearest centers; in the precision of the rows.
-
-        Returns
-        -------
-        labels : Tensor of shape (n,)
-            int32; the next call of any method overwrites them.
-        total : Tensor of shape ()
-            The sum of w d^2, in float64.
-        masses : Tensor of shape (k,)
-            The sum of w of each label, in float64.
-        """
+        # Labels again, in memory of their own: the host may ask while iterations have ended, and
+        # the state must not change.
         self._label(self._running, self._unused_count)
-        state, tile = self.state, self._tiles.measure
+        record, tile = self.state.record, self._tiles.measure
         n_tiles = self._count_tiles(tile)
-        masses = torch.zeros_like(state.masses)
-        parts, total = state.record.new_empty(n_tiles), state.record.new_empty(())
-        own = {"masses": masses, "parts": parts, "distances": distances}
-        self._launch(sums.measure, tile, n_tiles, **own)
+        parts, total = record.new_empty(n_tiles), record.new_empty(())
+        self._launch(sums.measure, tile, n_tiles, parts=parts, distances=distances)
         self._launch(sums.add_parts, None, 1, parts=parts, total=total, count=n_tiles, TILE=1024)
-        return self._arguments["labels"], total, masses.double() / self.points.mass_unit
+        return total
 
     def _label(self, status: Tensor, changed: Tensor) -> None:
         """Enqueue exact labels for `rounded`, if the status says so; set `changed` to 0."""

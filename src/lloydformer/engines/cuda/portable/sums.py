@@ -269,23 +269,16 @@ def measure(
     rows,
     origin,
     weights,
-    units,
     rounded,
     labels,
     distances,
-    masses,
     parts,
     n,
-    k,
     d,
     TILE: tl.constexpr,
     CHUNK: tl.constexpr,
-    CENTERS: tl.constexpr,
 ):
-    """Write squared distances to the labels' centers; add up masses, and w d^2 by program.
-
-    With CENTERS >= k above 0, masses are added up in the program first.
-    """
+    """Write squared distances to the labels' centers; add up w d^2 by program."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     inside = row < n
     label = tl.load(labels + row, mask=inside, other=0)
@@ -298,14 +291,6 @@ def measure(
     tl.store(distances + row, squares.to(distances.dtype.element_ty), mask=inside)
     weight = load_weights(weights, row, inside)
     tl.store(parts + tl.program_id(0), tl.sum(tl.where(inside, weight * squares, 0.0), 0))
-    mass = round_to_int(weight * tl.load(units + 2))
-    if CENTERS > 0:
-        center = tl.arange(0, CENTERS)
-        own = label[:, None] == center[None, :]
-        total = tl.sum(tl.where(own, mass[:, None], 0), 0)
-        tl.atomic_add(masses + center, total, mask=center < k, sem="relaxed")
-    else:
-        tl.atomic_add(masses + label, mass, mask=inside, sem="relaxed")
 
 
 @triton.jit(do_not_specialize=SIZES)

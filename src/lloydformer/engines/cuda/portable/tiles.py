@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 # Up to so many sums, clusters times features, a program adds up in registers; chosen by hand.
 _SMALL_SUMS = 128
-# Up to so many masses, `measure` adds up in the program first; chosen by hand.
-_FEW_CENTERS = 64
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,6 @@ def choose_tiles(d: int, k: int, table: str = "any") -> Tiles:
     cells = 2048 if table == "any" else 512
     small = round_to_power(k) * round_to_power(d)
     move_small = Tile(min(2 * cells // small, 128), round_to_power(k), round_to_power(d))
-    few_centers = round_to_power(k) if k <= _FEW_CENTERS else 0
     return Tiles(
         assign=assign,
         prepare=Tile(cells // max(wide, 16), features=max(wide, 16)),
@@ -103,7 +100,7 @@ def choose_tiles(d: int, k: int, table: str = "any") -> Tiles:
         move=Tile(min(cells // wide // 2, 128), features=wide, programs=8),
         move_small=move_small if small <= _SMALL_SUMS else None,
         update=Tile(4, features=wide),
-        measure=Tile(min(cells // wide, 128), few_centers, wide),
+        measure=Tile(min(cells // wide, 128), features=wide),
         collect=Tile(cells // 2),
     )
 

@@ -1,4 +1,9 @@
 // Labels of a range of points, by comparing each block with all centers.
+//
+// Labels are exact: those of float64 arithmetic by differences, the first of equally near centers.
+// Scores in T decide where the two best differ by more than their rounding errors together
+// (`rounding`); the other points, few of them, are compared again in float64. A label depends on
+// its own row and the centers alone, so ranges and threads do not matter.
 #pragma once
 
 #include "tiled_search.hpp"
@@ -72,7 +77,7 @@ void assign_in_tiles(const Rows<T>& rows, Range range, const PackedCenters<T>& c
 template <class T, class Each>
 inline void assign(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
                    const PackedCenters<T>& centers, Each each) {
-    if (TiledSearch<T>::pays(centers)) return assign_in_tiles(rows, range, centers, each);
+    if (TiledSearch<T>::is_faster(centers)) return assign_in_tiles(rows, range, centers, each);
     PointBlock<T> block = std::move(buffer);
     int32_t labels[P<T>];
     for (int64_t i = range.start; i < range.stop; i += P<T>) {

@@ -1,4 +1,8 @@
 // Labels of the nearest and the second nearest center.
+//
+// The nearest is exact, as in assign.hpp. The second is the one with the second best score in T:
+// it only says where the points of a removed cluster go. If rounding has swapped the two, they are
+// swapped back, so that they are never the same center, unless there is only one.
 #pragma once
 
 #include "assign.hpp"

@@ -1,8 +1,9 @@
-// Attention of the centers over all points, head by head: soft-max with a running maximum.
+// The fold AttentionSums: attention of the centers over all points, head by head, as soft-max with
+// a running maximum.
 //
 // Instruction sets differ in the number of points of a block. Sums do not depend on it: they are
-// added point by point, masses in lanes of a fixed number, and levels are whole numbers in base 2,
-// so that a level that is raised earlier or later scales everything exactly.
+// added point by point, masses in a fixed number of lanes, and levels are whole numbers in base 2,
+// so that raising a level earlier or later scales everything exactly, by a power of two.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +29,7 @@ struct Attention {
         : level(n_heads, -HUGE_SCORE<double>), masses(n_heads), sums(n_heads * d) {}
 
     /// Merges that of the rows that follow; `right` is empty afterwards.
-    void take(Attention& right) {
+    void merge(Attention& right) {
         const size_t d = sums.size() / level.size();
         for (size_t c = 0; c < level.size(); c++) {
             const double to = std::max(level[c], right.level[c]);
@@ -77,7 +78,9 @@ template <class T, int H>
 class AttentionPass {
     static constexpr int ways = AttentionNumbers<T, H>::ways;
     static constexpr int AT_ONCE = H > 2 ? 2 : 4;  // centers that are added up together
-    static constexpr int MARGIN = 4;  // of a level above the highest score: it rises less often
+    // Of a level above the highest score, in base 2: it rises less often, at the cost of four of
+    // the bits above FAINT.
+    static constexpr int MARGIN = 4;
     static constexpr int LANES = 32 / sizeof(T);  // in which masses are added up
 
   public:
@@ -95,7 +98,9 @@ class AttentionPass {
 
     /// Adds the points of a range to an empty `out`.
     void run(Attention& out, Range range) {
-        constexpr int held = 2048 / sizeof(T) / P<T>;  // blocks that are added up in T at first
+        // Blocks that are added up in T before they are added to float64: always 512 points of
+        // float or 256 of double, so that bits do not depend on the number of points in a block.
+        constexpr int held = 2048 / sizeof(T) / P<T>;
         int since = 0;
         out_ = &out;
         std::fill(level_.begin(), level_.end(), -HUGE_SCORE<T>);

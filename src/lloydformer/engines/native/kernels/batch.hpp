@@ -1,4 +1,7 @@
-// Many small problems: each is solved by one thread.
+// Many small problems at once, each solved by one thread from its start to its end.
+//
+// A problem is copied to float64 and centered. All its rows are one leaf: sums are added in row
+// order. The rules are those of iterate.hpp.
 #pragma once
 
 #include "iterate.hpp"

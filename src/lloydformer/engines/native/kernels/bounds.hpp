@@ -1,9 +1,15 @@
 // Bounds on distances that show which centers cannot be the nearest: labels stay exact.
 //
 // Each point has an upper bound on the distance to its own center, and for every group of centers
-// a lower bound on the distance to the nearest other one in it (Ding et al., Yinyang k-means, 2015;
-// with one group these are Hamerly's bounds). A center that moves by m loosens them by m. Bounds
-// are stored relative to the paths of the centers, so nothing is written for a skipped point.
+// a lower bound on the distance to the nearest other one in it (Ding et al., Yinyang k-means,
+// 2015; with one group these are Hamerly's bounds). A center that moves by m loosens them by m.
+// Bounds are stored relative to the paths of the centers, so nothing is written for a skipped
+// point.
+//
+// Invariant: for every point, upper + path of its center is at least the distance to it, and
+// lower - path of the group at most that to any other center of the group. All roundings go to the
+// safe side: paths are rounded up, bounds by 4e-7 (three units of float32) outwards, and `slack_`
+// covers the subtraction of paths.
 #pragma once
 
 #include <memory>
@@ -43,6 +49,8 @@ class Bounds {
         known_ = true;
         groups_->pack(centers);
         last_ = centers.rows;
+        // Distances are below reach, and each comparison rounds a few numbers of that size and of
+        // the paths: 16 units are more than all of them.
         slack_ =
             float(16 * std::numeric_limits<float>::epsilon() * (reach * per_unit_ + longest_path_));
     }
@@ -52,7 +60,7 @@ class Bounds {
     template <class Each>
     Effort search(const Rows<T>& rows, Range range, const PackedCenters<T>& centers,
                   const int32_t* labels, Each each) {
-        const std::vector<int64_t> open = undecided(range, labels);
+        const std::vector<int64_t> open = find_undecided(range, labels);
         GroupSearch search(*this, rows, centers);
         for (size_t o = 0; o < open.size(); o += P<T>) {
             for (size_t next = o + P<T>; next < std::min(o + 2 * P<T>, open.size()); next++) {
@@ -67,7 +75,8 @@ class Bounds {
   private:
     class GroupSearch;
 
-    /// So many groups that bounds take at most 64 bytes a point, or twice the size of its features.
+    /// Returns so many groups that bounds take at most 64 bytes per point, or twice the bytes of
+    /// its features: more would cost as much to read as the points.
     static int most_groups(int d) { return std::max<int>(16, 2 * d * sizeof(T) / sizeof(float)); }
 
     void begin(const PackedCenters<T>& centers, double reach) {
@@ -123,16 +132,16 @@ class Bounds {
 
     /// The points of a range that may have to change their center, ordered by the slots of their
     /// centers: points with near centers share a block.
-    std::vector<int64_t> undecided(Range range, const int32_t* labels) const {
+    std::vector<int64_t> find_undecided(Range range, const int32_t* labels) const {
         std::vector<int64_t> ends(path_.size() + 1), open, ordered;
         for (int64_t i = range.start, next; i < range.stop; i = next) {
             next = std::min(range.stop, (i / P<T> + 1) * P<T>);
             const int count = int(next - i);
             bool may[P<T>];
             if (count == P<T>)
-                doubtful(i, std::integral_constant<int, P<T>>{}, labels + i, may);
+                mark_undecided(i, std::integral_constant<int, P<T>>{}, labels + i, may);
             else
-                doubtful(i, count, labels + i, may);
+                mark_undecided(i, count, labels + i, may);
             for (int l = 0; l < count; l++)
                 if (may[l]) open.push_back(i + l), ends[groups_->slot(labels[i + l]) + 1]++;
         }
@@ -145,7 +154,7 @@ class Bounds {
 
     /// may[l]: point i + l may have to change its center. Lanes of other ranges are not read.
     template <class Count>
-    void doubtful(int64_t i, Count count, const int32_t* labels, bool (&may)[P<T>]) const {
+    void mark_undecided(int64_t i, Count count, const int32_t* labels, bool (&may)[P<T>]) const {
         if (first_) return void(std::fill_n(may, count, true));
         float nearest[P<T>], own[P<T>];
         std::fill_n(nearest, P<T>, std::numeric_limits<float>::max());

@@ -5,8 +5,9 @@
 
 namespace lloydformer::ISA {
 
-/// Costs are vector instructions for a point, as measured. Labels and sums are the same either way.
-/// The choice depends on counts alone, so it is the same for any number of threads.
+/// Costs are vector instructions per point, as measured. Labels and sums are the same either way.
+/// The choice depends on counts alone, so it is the same for any number of threads and in every
+/// run.
 class BoundsPolicy {
   public:
     BoundsPolicy(int64_t n, int d, int k, int width)
@@ -17,7 +18,8 @@ class BoundsPolicy {
           look_(130 + 5.0 * groups_) {}
 
     /// Where a comparison with all centers is cheap, bounds are never used: reading them would cost
-    /// as much.
+    /// as much. Otherwise they are built when at most one label in eight changes, fewer where a
+    /// point that bounds do not decide costs more than a comparison.
     void begin() { few_ = all_ < 40 ? -1 : n_ / 8 * all_ / (all_ + look_), changed_ = n_; }
 
     /// Use existing bounds; build them only if few labels changed.
@@ -25,8 +27,8 @@ class BoundsPolicy {
 
     void set_changed(int64_t changed) { changed_ = double(changed); }
 
-    /// Returns whether a pass with bounds was cheaper than one without. If not, bounds are built
-    /// again when half as many points change.
+    /// Returns true if a pass with bounds was cheaper than one without. If not, bounds are built
+    /// again when half as many points change, so that a fit does not alternate between the two.
     bool keep(const Effort& effort, int64_t changed) {
         const double comparing = double(effort.comparisons) * block_ * all_ / groups_;
         const double skipping =

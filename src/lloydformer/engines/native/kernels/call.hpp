@@ -1,4 +1,7 @@
 // The call of a kernel: its arguments by name, and the values that it returns.
+//
+// Kernels check name, type and shape of every argument before they start, so that a wrong call
+// raises an error and writes nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,7 @@
-// Groups of neighbouring centers.
+// Groups of neighbouring centers, for which bounds.hpp keeps one lower bound each.
+//
+// Groups are cut once, when bounds begin, and stay: bounds hold for any groups, only more loosely
+// the farther centers have moved. `pack` follows the centers.
 #pragma once
 
 #include <numeric>
@@ -7,7 +10,9 @@
 
 namespace lloydformer::ISA {
 
-constexpr int GROUP = 16;  // centers in a group, or a multiple of it
+// Centers in a group, or a multiple of it: two times eight, which are scored together. Smaller
+// groups would have tighter bounds, but more of them for each point to read.
+constexpr int GROUP = 16;
 
 /// Groups of centers that are near to each other. Centers are in slots, those of a group side by
 /// side; unused slots at the end have a huge score.

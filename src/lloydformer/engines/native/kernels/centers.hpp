@@ -1,4 +1,8 @@
 // Centers packed for blocks of points, and the nearest of them for each point of a block.
+//
+// The score of a center is |c|^2 - 2 x c, the squared distance less |x|^2: one multiplication and
+// addition per feature. On ties the first center is kept. `rounding` bounds the error of a score,
+// and decides where labels are computed again in float64.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +13,8 @@
 
 namespace lloydformer::ISA {
 
-/// Centers that are scored at a time: their scores fill half of the registers.
+/// Centers that are scored at a time: with two vectors of points their scores take 16 of AVX-512's
+/// 32 registers.
 constexpr int TOGETHER = 8;
 
 /// Centers (k, d) as -2 c, eight at a time, feature by feature; |c|^2; and padded rows.
@@ -92,14 +97,15 @@ struct BestScores {
             for (int j = 0; j + 1 < J; j += 2) {
                 const V<T> a = s[j][h], b = s[j + 1][h];
                 second[h] = min<T>(second[h], max<T>(a, b));
-                take(h, min<T>(a, b), b < a ? (first + j + 1) - I<T>{} : (first + j) - I<T>{});
+                update_one(h, min<T>(a, b),
+                           b < a ? (first + j + 1) - I<T>{} : (first + j) - I<T>{});
             }
-            if (J % 2 == 1) take(h, s[J - 1][h], (first + J - 1) - I<T>{});
+            if (J % 2 == 1) update_one(h, s[J - 1][h], (first + J - 1) - I<T>{});
         }
     }
 
   private:
-    void take(int h, V<T> score, I<T> center) {
+    void update_one(int h, V<T> score, I<T> center) {
         index[h] = score < best[h] ? center : index[h];
         second[h] = min<T>(second[h], max<T>(best[h], score));
         best[h] = min<T>(best[h], score);
@@ -159,8 +165,8 @@ inline T rounding(const PackedCenters<T>& centers, T square) {
 }
 
 /// Compares a row with centers in float64, in their order, so that the first of equals is found. By
-/// differences; but by scores for a row that is a billion times as far away as the centers:
-/// differences would be rounded to the same number.
+/// differences; but by scores for a row that is a billion times (2^30) as far from the origin as
+/// the centers: there differences to all centers would be rounded to the same number.
 template <class T>
 class ExactSearch {
   public:
@@ -186,7 +192,9 @@ class ExactSearch {
 /// rounding allows to be the best are compared.
 template <class T>
 int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
-    constexpr int CHUNK = 64;  // centers whose scores are computed before any is compared
+    // Centers whose scores are computed before any is compared: `least` is then near the final one,
+    // and few centers are compared in float64 that turn out to be too far.
+    constexpr int CHUNK = 64;
     const T square = dot(row, row, centers.width), slack = 2 * rounding(centers, square);
     ExactSearch<T> search(row, centers, square);
     T scores[CHUNK], least = HUGE_SCORE<T>;

@@ -1,4 +1,7 @@
-// Splits of a cluster in two, at points that are drawn with probabilities w d^2.
+// Splits of a cluster in two, at points that are drawn in proportion to w d^2.
+//
+// Draws are those of numerics/noise.py, a function of seed, layer and row, so every engine splits
+// at the same points. The members of a cluster are added in row order, by one thread.
 #pragma once
 
 #include "partition.hpp"
@@ -6,7 +9,7 @@
 
 namespace lloydformer::ISA {
 
-constexpr double TIE = 1e-9;        // gains and costs that differ by less are equal
+constexpr double TIE = 1e-9;  // gains that differ by less are equal: numerics/search_constants.py
 constexpr int GROW = 5, DRAWN = 6;  // places in noise.HEADS
 
 /// The numbers of a relocation.
@@ -20,7 +23,7 @@ struct Moves {
 struct Split {
     double gain = 0, mass = 0, count = 0;
     std::vector<double> sums;
-    std::vector<char> near;  // for each member: is it in this half?
+    std::vector<char> near;  // for each member: true if it is in this half
 };
 
 /// Finds splits of the clusters of a partition; `away`: squared distances to its centers.
@@ -45,11 +48,11 @@ struct BestSplit {
             for (int h = 0; h < moves.draws && drawn[h] >= 0; h++)
                 if (squared_distance(row.data(), &at[h * points.width], points.width) <
                     away[rows[m]])
-                    take(splits[h], m, row.data(), points.weight(rows[m]));
+                    add_member(splits[h], m, row.data(), points.weight(rows[m]));
         }
         for (Split& split : splits) split.gain = gain(split, b);
         return *std::max_element(splits.begin(), splits.end(), [](const Split& x, const Split& y) {
-            return (1 + TIE) * x.gain < y.gain;  // both halves give the same gain, but for rounding
+            return (1 + TIE) * x.gain < y.gain;  // either half gives this gain, but for rounding
         });
     }
 
@@ -71,7 +74,7 @@ struct BestSplit {
         return drawn;
     }
 
-    static void take(Split& split, size_t member, const T* row, double weight) {
+    static void add_member(Split& split, size_t member, const T* row, double weight) {
         for (size_t f = 0; f < split.sums.size(); f++) split.sums[f] += weight * row[f];
         split.mass += weight, split.count += weight > 0, split.near[member] = true;
     }

@@ -1,4 +1,7 @@
-// The smallest and the largest number of each column, and whether all numbers are finite.
+// The smallest and the largest number of each column, and if all numbers are finite.
+//
+// It runs before the first iteration, when nothing is known of the rows. Kernels are compiled for
+// finite numbers (-ffinite-math-only), so NaN and infinity are found by their bits, as integers.
 #pragma once
 
 #include <cmath>
@@ -15,7 +18,7 @@ class ColumnEnds {
     explicit ColumnEnds(int d)
         : d_(d), low_(W<T> * d, HUGE_SCORE<T>), high_(W<T> * d, -HUGE_SCORE<T>) {}
 
-    void see(const T* points, int64_t n) {
+    void add(const T* points, int64_t n) {
         const T* const stop = points + n * d_;
         const int64_t size = int64_t(W<T>) * d_;
         for (; stop - points >= size; points += size)
@@ -66,7 +69,7 @@ bool column_ends(const T* points, int64_t n, int d, T* out, int n_threads) {
     std::vector<ColumnEnds<T>> found(parts, ColumnEnds<T>(d));
     pool.run(int(parts), [&](int part, int) {
         const int64_t start = std::min(n, part * rows);
-        found[part].see(points + start * d, std::min(n, start + rows) - start);
+        found[part].add(points + start * d, std::min(n, start + rows) - start);
     });
     std::fill_n(out, d, HUGE_SCORE<T>), std::fill_n(out + d, d, -HUGE_SCORE<T>);
     bool finite = true;

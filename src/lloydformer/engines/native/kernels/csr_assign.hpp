@@ -1,4 +1,8 @@
 // The nearest center of a sparse row.
+//
+// Labels are exact wherever float64 can tell, the first of equally near centers: if several scores
+// in T are within rounding of the best, they are computed in float64, and if these are within
+// rounding as well, by differences. A label depends on its own row and the centers alone.
 #pragma once
 
 #include "csr_centers.hpp"
@@ -6,8 +10,7 @@
 
 namespace lloydformer::ISA {
 
-/// Finds nearest centers, for one thread. Labels are those of exact arithmetic wherever float64
-/// can tell: where the two best scores differ by less than rounding, they are computed again.
+/// Finds nearest centers, for one thread.
 template <class T, class Index>
 class CsrSearch {
   public:
@@ -83,8 +86,8 @@ class CsrSearch {
                       double(roundings + 5) * std::numeric_limits<Number>::min());
     }
 
-    /// The nearest center where several are almost as near: by scores in float64, and if they do
-    /// not tell, by differences.
+    /// The nearest center where several are almost as near: by scores in float64, and if these are
+    /// within rounding too, by differences.
     [[gnu::noinline]] int settle(const CsrRow<T, Index>& row, T least_score) {
         const double norm = std::sqrt(row.square());
         find_candidates(least_score + slack<T>(row.count, norm));
@@ -100,7 +103,7 @@ class CsrSearch {
         return by_differences(row);
     }
 
-    /// Those whose score is not above `most`.
+    /// Collects the centers whose score is not above `most`.
     void find_candidates(T most) {
         candidates_.clear();
         for (int j = 0; j < centers_.k; j++)
@@ -133,7 +136,7 @@ class CsrSearch {
 
     const CsrRows<T, Index>& rows_;
     const CsrCenters<T>& centers_;
-    Aligned<T> scores_;            // of the row at hand
+    Aligned<T> scores_;            // of the current row
     std::vector<int> candidates_;  // ascending
     std::vector<T> expanded_;      // (d), zeros between calls
 };
@@ -142,6 +145,8 @@ class CsrSearch {
 /// their length.
 template <class Work>
 void by_ranges(ThreadPool& pool, int64_t n, Work work) {
+    // 16 ranges for each thread, as rows differ in length, but none so short that handing it out
+    // takes longer.
     const int64_t length = std::clamp<int64_t>(n / (16 * pool.size()), 64, 4096);
     pool.run(int((n + length - 1) / length), [&](int number, int) {
         work(Range{number * length, std::min(n, (number + 1) * length)});

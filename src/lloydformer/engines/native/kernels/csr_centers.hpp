@@ -1,4 +1,7 @@
 // Centers packed for sparse rows: feature by feature, one center in each SIMD lane.
+//
+// A nonzero of a row then multiplies one stretch of memory, with all centers of a part. The order
+// of additions follows the nonzeros of a row, so scores are the same for any number of threads.
 #pragma once
 
 #include "centers.hpp"
@@ -58,7 +61,8 @@ class CsrCenters {
     int width() const { return vectors_ * W<T>; }
 
   private:
-    static constexpr int TILE = 32;  // features
+    // Features of an item of work: two cache lines or more of each center.
+    static constexpr int TILE = 32;
 
     void transpose(int first, int from, int to) {
         const int count = std::min(each_, vectors_ - first) * W<T>, begin = first * W<T>;

@@ -1,4 +1,5 @@
-// Many iterations of Lloyd's algorithm over sparse rows in one call.
+// Many iterations of Lloyd's algorithm over sparse rows in one call: the loop and the rules of
+// iterate.hpp.
 #pragma once
 
 #include "csr_measure.hpp"

@@ -1,4 +1,8 @@
 // Lloyd's iteration over sparse rows: labels, sums and masses.
+//
+// Invariant: after a step the totals are the sums of the labels in `previous`. The order of
+// additions depends on the leaves alone, not on threads or groups: a cluster belongs to one group
+// at a time, which adds its rows along the whole tree.
 #pragma once
 
 #include <mutex>
@@ -20,7 +24,8 @@ class ClusterGroups {
 
     const int count, largest;  // groups, and the clusters of one at most
 
-    /// Deals out the clusters by their work, in turns, to and fro.
+    /// Deals out the clusters by their work, largest first, to groups 0 to count - 1 and back, so
+    /// that groups differ little. Stable: the result depends on the work alone.
     void deal(const std::vector<int64_t>& work) {
         std::vector<int> order(work.size());
         std::iota(order.begin(), order.end(), 0);
@@ -81,7 +86,9 @@ class CsrLloyd {
     /// Writes labels. Returns the work of moving rows to and from each cluster.
     std::vector<int64_t> find(ThreadPool& pool, const CsrCenters<T>& centers, int32_t* labels,
                               const int32_t* previous) const {
-        constexpr int each_row = 16;  // a row takes about as long as so many numbers
+        // Work of a row besides its numbers, in numbers; chosen by hand. Only the balance between
+        // threads depends on it.
+        constexpr int each_row = 16;
         std::vector<int64_t> work(k_);
         std::mutex lock;
         by_ranges(pool, rows_.n, [&](Range range) {
@@ -117,8 +124,10 @@ class CsrLloyd {
     /// Moves rows of a leaf to and from the clusters of a group. previous: null if fresh.
     void add_leaf(Totals& sum, Range leaf, int group, const int32_t* labels,
                   const int32_t* previous, CsrReader<T, Index>& reader) const {
-        constexpr int together = 256, ahead = 8;
-        int64_t moved[together + ahead];
+        // Rows whose labels are compared before any is moved, without branches; and rows that are
+        // prefetched before they are moved, as moved rows are scattered in memory. Chosen by hand.
+        constexpr int together = 256, prefetched = 8;
+        int64_t moved[together + prefetched];
         for (int64_t start = leaf.start; start < leaf.stop; start += together) {
             const int64_t stop = std::min(leaf.stop, start + together);
             int count = 0;
@@ -127,9 +136,9 @@ class CsrLloyd {
                 moved[count] = i;
                 count += (from != to) & (groups_.has(group, from) | groups_.has(group, to));
             }
-            std::fill_n(moved + count, ahead, start);
+            std::fill_n(moved + count, prefetched, start);
             for (int m = 0; m < count; m++) {
-                rows_.prefetch(moved[m + ahead]);
+                rows_.prefetch(moved[m + prefetched]);
                 const int64_t i = moved[m];
                 move(sum, i, group, previous == nullptr ? -1 : previous[i], labels[i], reader);
             }

@@ -1,4 +1,6 @@
-// Rows of a CSR matrix: their nonzeros, divided by the row's norm where directions are compared.
+// Rows of a CSR matrix: their nonzeros, divided by the norm of the row for directions.
+//
+// The memory is the caller's and is never written; a reader keeps the last direction in its own.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +27,7 @@ struct CsrRow {
     }
 };
 
-/// A CSR matrix (n, d). Precondition: within a row features ascend, and none is there twice.
+/// A CSR matrix (n, d). Precondition: within a row features ascend, each once.
 template <class T, class Index>
 class CsrRows {
   public:

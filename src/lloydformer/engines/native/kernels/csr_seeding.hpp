@@ -1,5 +1,6 @@
-// k-means++ for sparse rows: distances to the nearest seed, and how much candidates would reduce
-// them. Without the dense kernels' test by triangles: in many dimensions it rules out no row.
+// k-means++ for sparse rows (folds NewSeed and Potential): distances to the nearest seed, and by
+// how much candidates would reduce them. The dense kernels skip rows by the triangle inequality;
+// in many dimensions it rules out no row, so every row is compared here.
 #pragma once
 
 #include "csr_measure.hpp"

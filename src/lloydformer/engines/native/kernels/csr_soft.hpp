@@ -1,5 +1,6 @@
-// Soft k-means for sparse rows: the shares of every row in every cluster, and the sums of shares
-// times rows.
+// Soft k-means for sparse rows (fold SoftSums): the shares of every row in every cluster, and the
+// sums of shares times rows, in float64 and in row order within a leaf. Exponents are relative to
+// the nearest center.
 #pragma once
 
 #include "csr_lloyd.hpp"
@@ -69,7 +70,7 @@ class CsrSoftPass {
     int32_t* labels_;
     const int32_t* previous_;
     CsrReader<T, Index> reader_;
-    Aligned<T> shares_;  // of the row at hand
+    Aligned<T> shares_;  // of the current row
 };
 
 /// Sums (k, d) and masses (k) of soft-max shares; energy. `previous` is only read: the caller

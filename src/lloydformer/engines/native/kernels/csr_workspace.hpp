@@ -1,4 +1,5 @@
-// What the kernels of a session over sparse rows share.
+// What the kernels of a session over sparse rows share: threads, rows, packed centers, running
+// sums.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@ namespace lloydformer::ISA {
 template <class T, class Index>
 class CsrLloyd;
 
-/// The rows, the threads, and what kernels remember from one call to the next.
+/// The rows, the threads, and what kernels keep from one call to the next.
 template <class T, class Index>
 struct CsrWorkspace {
     ThreadPool pool;

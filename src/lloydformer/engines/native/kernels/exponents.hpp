@@ -1,4 +1,6 @@
-// e^x and log x of vectors.
+// e^x, 2^x and log x of vectors.
+//
+// Written out, so that they are vectors of every instruction set and need no library.
 #pragma once
 
 #include <type_traits>
@@ -12,7 +14,8 @@ constexpr double inverse_factorial(int n) { return n < 2 ? 1.0 : inverse_factori
 
 constexpr double power(double x, int n) { return n == 0 ? 1.0 : x * power(x, n - 1); }
 
-/// Base-2 logarithm of a negligible share: the sum of a million of them is below rounding.
+/// Base-2 logarithm of a negligible share: the sum of a million (2^20) of them is below the
+/// rounding of 1, which is 2^-24 or 2^-53.
 template <class T>
 constexpr T FAINT = sizeof(T) == sizeof(float) ? T(-46) : T(-75);
 

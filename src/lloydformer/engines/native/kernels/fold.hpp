@@ -1,4 +1,7 @@
 // Folds whose summary is a list of numbers that are added up.
+//
+// Numbers are float64, added in row order within a leaf and along the tree of tree.hpp between
+// leaves, so the bits do not depend on the number of threads.
 #pragma once
 
 #include "rows.hpp"
@@ -12,15 +15,15 @@ typedef std::vector<double> Numbers;
 struct Sums {
     Numbers numbers;
 
-    void take(Sums& right) {
+    void merge(Sums& right) {
         for (size_t i = 0; i < numbers.size(); i++)
             numbers[i] += right.numbers[i], right.numbers[i] = 0;
     }
 };
 
 /// Adds up `size` numbers over all rows, dense or sparse. make(unit) is called once for each unit
-/// of work and returns work(numbers, leaf), which adds the rows of a leaf; buffers belong into
-/// `work`.
+/// of work and returns work(numbers, leaf), which adds the rows of a leaf. `work` owns its buffers,
+/// as units run in different threads.
 template <class Rows, class Make>
 Numbers fold(ThreadPool& pool, const Rows& rows, int64_t size, Make make) {
     Tree<Sums> tree(Units(rows.n, rows.leaf, size), pool.size(), Sums{Numbers(size)});

@@ -1,4 +1,7 @@
 // The search for the nearest centers of points that their bounds do not decide.
+//
+// Before and after, the invariant of bounds.hpp holds for every point of the block: groups that
+// are compared get new lower bounds, others keep theirs. The label is exact, as in assign.hpp.
 #pragma once
 
 #include "bounds.hpp"

@@ -1,4 +1,7 @@
 // Gumbel noise -log(-log u) of several rows at once, and an upper bound of it without logarithms.
+//
+// The bound lets a draw skip most rows: a logarithm is computed only where it could beat the best
+// score.
 #pragma once
 
 #include <cmath>

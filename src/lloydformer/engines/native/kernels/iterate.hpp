@@ -1,5 +1,9 @@
-// Many iterations of Lloyd's algorithm in one call, with the stop rule and the refill of empty
-// clusters of lloydformer.solving.
+// Many iterations of Lloyd's algorithm in one call (task LloydIterations).
+//
+// The stop rule and the refill of empty clusters are those of solving/rules.py; change them
+// together (tests/solving/test_rules.py compares the two). Centers move in float64, and distances
+// are computed to centers that are rounded to the precision of the rows. After each iteration
+// labels, previous labels and sums belong together.
 #pragma once
 
 #include "lloyd.hpp"
@@ -12,7 +16,7 @@ struct StopRule {
     int64_t max_iter;
 };
 
-/// How many iterations ran, and whether the stop rule ended them: if not, max_iter did.
+/// The number of iterations that ran; settled: the stop rule ended them, and not max_iter.
 struct Iterated {
     int64_t count;
     bool settled;
@@ -83,7 +87,7 @@ class LloydLoop {
             const bool empty =
                 std::find(totals.masses.begin(), totals.masses.end(), 0.0) != totals.masses.end();
             const Moved moved =
-                empty ? move(pool, totals, refilled(totals)) : move(pool, totals, totals);
+                empty ? move(pool, totals, refill(totals)) : move(pool, totals, totals);
             if (history != nullptr) history[step - 1] = moved.objective;
             const bool settled = moved.shift <= rule.tolerance || totals.changed == 0;
             if (settled || step == rule.max_iter) return {step, settled};
@@ -102,7 +106,7 @@ class LloydLoop {
     };
 
     /// Totals in which empty clusters have taken the farthest points, by (distance, row).
-    Totals refilled(Totals totals) {
+    Totals refill(Totals totals) {
         std::vector<int> empty;
         for (int j = 0; j < k_; j++)
             if (totals.masses[j] == 0) empty.push_back(j);
@@ -112,7 +116,7 @@ class LloydLoop {
             const double weight = steps_.rows.weight(far[l].row);
             steps_.add(change, far[l].row, labels_[far[l].row], -weight);
             steps_.add(change, far[l].row, empty[l], weight);
-            totals.take(change);
+            totals.merge(change);
         }
         return totals;
     }
@@ -134,7 +138,9 @@ class LloydLoop {
     /// Moves the centers to the means of `now`, or to their directions. `before`: the totals of the
     /// points.
     Moved move(ThreadPool& pool, const Totals& before, const Totals& now) {
-        constexpr int64_t small = 1 << 14;  // numbers: one thread is faster
+        // Numbers below which one thread is faster: waking the others takes longer than moving
+        // them.
+        constexpr int64_t small = 1 << 14;
         std::vector<Moved> found(k_);
         const auto one = [&](int j, int) { found[j] = move(j, before, now); };
         if (int64_t(k_) * d_ > small)
@@ -151,7 +157,8 @@ class LloydLoop {
         double* center = centers_ + int64_t(j) * d_;
         T* rounded = &rounded_[int64_t(j) * d_];
         const double length = steps_.rows.directions() ? norm(sum) : now.masses[j];
-        double cross[4]{}, square[4]{}, shift[4]{};  // several sums, as an addition takes cycles
+        // Four sums each, added in turns: the latency of an addition would limit a single one.
+        double cross[4]{}, square[4]{}, shift[4]{};
         for (int f = 0; f < d_; f++) {
             const double c = rounded[f];
             cross[f % 4] += own[f] * c, square[f % 4] += c * c;
@@ -179,7 +186,7 @@ class LloydLoop {
     std::vector<T> rounded_;  // the centers in T
 };
 
-/// The arguments of the kernel `iterate`.
+/// The arguments of the kernel `lloyd_iterations`.
 struct IterateArguments {
     View<double> centers, history;
     StopRule rule;

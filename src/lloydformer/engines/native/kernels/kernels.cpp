@@ -1,4 +1,4 @@
-// The kernels for one instruction set: this file is compiled once for each.
+// The register of all kernels, for one instruction set: this file is compiled once for each.
 #include <unordered_map>
 
 #include "attention.hpp"
@@ -152,7 +152,8 @@ std::unique_ptr<Session> csr_session(const CsrPoints& points, int n_threads) {
 
 void solve(const Batch& all, int n_threads) {
     ThreadPool pool(n_threads);
-    constexpr int64_t together = 16;  // problems of one item of work
+    // Problems of one item of work: a single one may take microseconds, as handing it out does.
+    constexpr int64_t together = 16;
     pool.run(int((all.b + together - 1) / together), [&](int group, int) {
         for (int64_t p = group * together; p < std::min(all.b, (group + 1) * together); p++)
             BatchProblem(all, p).solve(all.inertia[p], all.n_iter[p]);

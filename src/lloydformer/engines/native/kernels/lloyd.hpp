@@ -1,4 +1,9 @@
 // Lloyd's iteration: labels, sums and masses, updated from one iteration to the next.
+//
+// Invariant: after a step `previous` equals `labels`, and the totals are their sums. Only points
+// whose label changes move, in row order within a leaf and along the tree between leaves, so
+// bounds, ranges and threads change no bit. Sums that cancellation has made imprecise are added up
+// again.
 #pragma once
 
 #include <atomic>
@@ -11,8 +16,7 @@
 
 namespace lloydformer::ISA {
 
-/// Lloyd's iterations over the same points. Only points that change their label move sums, in row
-/// order within a leaf: bounds change no bit.
+/// Lloyd's iterations over the same points.
 template <class T>
 class Lloyd {
   public:
@@ -80,7 +84,7 @@ class Lloyd {
 
     int k() const { return k_; }
     bool has_bounds() const { return bounds_.known(); }
-    /// How many points the last step compared with centers.
+    /// The number of points that the last step compared with centers.
     int64_t looked_at() const { return skipped_ ? effort_.looked_at : rows_.n; }
 
   private:
@@ -159,6 +163,7 @@ class Lloyd {
         }
 
       private:
+        // Rows of a run: a byte for 64 of them, and few unchanged ones are visited.
         static constexpr int64_t RUN = 64;
         bool all_;
         std::vector<std::atomic<bool>> runs_;
@@ -195,7 +200,8 @@ class Lloyd {
 };
 
 /// Returns the session's Lloyd for k clusters. If there is none, makes one and sets `fresh`.
-/// bounded: it may use bounds if there is memory for them.
+/// bounded: it may use bounds if there is memory for them. Fits of at most 2^18 numbers in
+/// one call use none: they end before bounds save what it takes to build them.
 template <class T>
 Lloyd<T>& lloyd_for(Workspace<T>& work, int k, bool& fresh, bool bounded = true) {
     if (work.lloyd == nullptr || work.lloyd->k() != k) {
@@ -206,7 +212,7 @@ Lloyd<T>& lloyd_for(Workspace<T>& work, int k, bool& fresh, bool bounded = true)
     return *work.lloyd;
 }
 
-/// The arguments of `nearest` and `changes`.
+/// The arguments of `nearest_sums` and `nearest_sum_changes`.
 template <class T>
 struct NearestArguments {
     View<const T> centers;
@@ -253,22 +259,23 @@ void run_nearest(Workspace<T>& work, Call& call) {
     call.results = {totals.changed};
 }
 
-/// `nearest` for a part of the data: by how much its labels change the sums, for the caller to add
-/// up. Returns the number of changed labels, and whether the sums start again.
+/// `nearest_sums` for a part of the data: by how much its labels change the sums, for the caller to
+/// add up. Returns the number of changed labels, and true if the sums start again.
 template <class T>
 void run_changes(Workspace<T>& work, Call& call) {
     NearestArguments<T> given(work, call);
     const SumArrays out(call, given.k, work.rows.d, true);
     Lloyd<T>& lloyd = lloyd_for(work, given.k, given.fresh);
     Totals changes(given.k, work.rows.d);
-    changes.take(lloyd.changes(work.pool, given.centers, given.labels, given.previous, given.fresh,
-                               work.labels_written));
+    changes.merge(lloyd.changes(work.pool, given.centers, given.labels, given.previous, given.fresh,
+                                work.labels_written));
     work.labels_written = false;
     out.fill(changes);
     call.results = {changes.changed, given.fresh};
 }
 
-/// The sums of all points by label (k clusters, those of the last `changes`), from the beginning.
+/// The sums of all points by label (k clusters, those of the last `nearest_sum_changes`), added up
+/// from the beginning.
 template <class T>
 void run_label_sums(Workspace<T>& work, Call& call) {
     const int32_t* labels = work.labels(call);
@@ -276,11 +283,11 @@ void run_label_sums(Workspace<T>& work, Call& call) {
     const SumArrays out(call, k, work.rows.d, true);
     Call::require(work.lloyd != nullptr && work.lloyd->k() == k, "k", "run `changes` first");
     Totals sums(k, work.rows.d);
-    sums.take(work.lloyd->sums(work.pool, labels));
+    sums.merge(work.lloyd->sums(work.pool, labels));
     out.fill(sums);
 }
 
-/// Returns how many points the last `nearest` compared with centers.
+/// Returns the number of points that the last `nearest_sums` compared with centers.
 template <class T>
 void run_looked_at(Workspace<T>& work, Call& call) {
     call.results = {work.lloyd == nullptr ? int64_t(0) : work.lloyd->looked_at()};

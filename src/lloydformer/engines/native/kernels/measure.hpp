@@ -1,4 +1,8 @@
-// Labels and squared distances by nearest center.
+// The folds NearestDistances and NearestCosines: labels and squared distances to the nearest
+// center.
+//
+// Labels are exact, as in assign.hpp, whether bounds are used or not; distances are computed by
+// differences in the precision of the rows. Sums are added in row order within a leaf.
 #pragma once
 
 #include "assign.hpp"
@@ -39,7 +43,7 @@ Numbers measure(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& c
 }
 
 /// Labels and distances; the sum of w d^2 and the mass of each cluster, (k) each. Bounds of the
-/// last `nearest` are used, unless fresh: `previous` holds its labels.
+/// last `nearest_sums` are used, unless fresh: `previous` holds its labels.
 template <class T>
 void run_measure(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);

@@ -1,4 +1,6 @@
 // Candidates for medoids: rows near the mean of a cluster, and rows that are drawn.
+//
+// Ties go to the lower row, so threads do not matter. Draws are those of numerics/noise.py.
 #pragma once
 
 #include "medoid_partition.hpp"
@@ -125,13 +127,13 @@ class MedoidCandidates {
             std::memcpy(&a, first + i, sizeof a), std::memcpy(&b, second + i, sizeof b);
             const Places own = a == wanted, other = b == wanted;
             unsigned hits = bits(own) | (next ? bits(other) : 0u);
-            for (; hits != 0; hits &= hits - 1) take(i + __builtin_ctz(hits), found);
+            for (; hits != 0; hits &= hits - 1) add_row(i + __builtin_ctz(hits), found);
         }
         for (; i < range.stop; i++)
-            if (first[i] == place || (next && second[i] == place)) take(i, found);
+            if (first[i] == place || (next && second[i] == place)) add_row(i, found);
     }
 
-    void take(int64_t i, RowList& found) const {
+    void add_row(int64_t i, RowList& found) const {
         if (state_.weight(i) > 0) found.push_back(int32_t(i));
     }
 

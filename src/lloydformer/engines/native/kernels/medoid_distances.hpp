@@ -1,7 +1,7 @@
 // Distances between rows of the data, by the metric of k-medoids: one row to a batch of rows.
 //
-// Every distance adds up features in their order, whichever of the two rows is in the batch. So the
-// distance of two rows has the same bits wherever it is computed.
+// Every distance adds up features in their order, whichever of the two rows is in the batch. So
+// the distance of two rows has the same bits wherever it is computed, and the matrix is symmetric.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,9 @@ namespace lloydformer::ISA {
 
 enum class Metric { sqeuclidean, euclidean, manhattan, precomputed };
 
-constexpr int BATCH = 32;  // rows; the algorithm depends on it, so it is no multiple of a lane
+// Rows. Which exchanges are compared with each other depends on it, so it is the same for every
+// instruction set, and not a multiple of its width.
+constexpr int BATCH = 32;
 
 /// The rows as k-medoids compares them: where the caller has them, or a transformed copy.
 template <class T>
@@ -35,7 +37,8 @@ class MedoidRows {
     const T* operator[](int64_t i) const { return base_ + i * stride_; }
     int64_t stride() const { return stride_; }
 
-    /// May BATCH rows from `start` on be transposed in place? Reads up to 16 bytes behind them.
+    /// True if BATCH rows from `start` on may be transposed where they are, which reads up to 16
+    /// bytes behind them.
     bool transposable(int64_t start) const { return (start + BATCH) * stride_ + 4 <= n * stride_; }
 
     /// Row i of the matrix of distances; null if there is none.
@@ -61,7 +64,8 @@ class MedoidRows {
     }
 
   private:
-    static constexpr int64_t CACHE = 1 << 24, LARGEST = 1 << 30;  // bytes
+    // Bytes: a third-level cache; 1 GiB.
+    static constexpr int64_t CACHE = 1 << 24, LARGEST = 1 << 30;
 
     const T* base_;
     const T* matrix_ = nullptr;

@@ -1,4 +1,7 @@
-// What exchanges of medoids gain: a table of candidates and medoids.
+// By how much exchanges of medoids lower the loss: a table of candidates and medoids.
+//
+// Gains are added in float64 along the tree, in row order within a leaf. They are rounded, so the
+// search checks the loss after each exchange.
 #pragma once
 
 #include "medoid_partition.hpp"
@@ -12,8 +15,8 @@ struct Exchange {
     double gain = 0;
 };
 
-/// By how much the loss falls if a candidate takes the place of a medoid, for all pairs of a batch
-/// of candidates and the medoids at once.
+/// Gains: by how much the loss falls if a candidate takes the place of a medoid, for all pairs of a
+/// batch of candidates and the medoids at once.
 ///
 /// With a candidate at the distance a of a row, and the row's medoids at r <= s: where a < r the
 /// loss falls by r - a whichever medoid goes, and the row no longer misses its own medoid, s - r;
@@ -35,7 +38,7 @@ class MedoidGains {
                 return [&](Numbers& sums, Range leaf) {
                     DistanceTile<T> tile;
                     for (int64_t t = leaf.start; t < leaf.stop; t += BATCH)
-                        see(tile, list, t, int(std::min<int64_t>(BATCH, leaf.stop - t)), sums);
+                        add(tile, list, t, int(std::min<int64_t>(BATCH, leaf.stop - t)), sums);
                 };
             });
         return best_of(table);
@@ -43,17 +46,17 @@ class MedoidGains {
 
   private:
     /// Adds rows from `start` on, or these of a list.
-    void see(DistanceTile<T>& tile, const std::vector<int32_t>* list, int64_t start, int count,
+    void add(DistanceTile<T>& tile, const std::vector<int32_t>* list, int64_t start, int count,
              Numbers& table) const {
         if (list == nullptr)
             tile.read(state_.rows, batch_, start, count);
         else
             tile.gather(state_.rows, batch_, &(*list)[start], count);
         for (int t = 0; t < count; t++)
-            see(list == nullptr ? start + t : (*list)[start + t], tile[t], table.data());
+            add(list == nullptr ? start + t : (*list)[start + t], tile[t], table.data());
     }
 
-    void see(int64_t i, const T* away, double* table) const {
+    void add(int64_t i, const T* away, double* table) const {
         const double r = state_.near[i], s = state_.next[i], w = state_.weight(i);
         double* own = table + int64_t(state_.first[i] + 1) * BATCH;
         for (int part = 0; part < batch_.lanes_used(); part += W<T>) {

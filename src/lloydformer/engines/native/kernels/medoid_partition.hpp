@@ -1,4 +1,8 @@
 // Medoids, and for every row its two nearest ones.
+//
+// Invariant after each change: `first` and `second` are the nearest and the second nearest place
+// of every row, the lower place on ties, `near` and `next` the distances to them, and `clusters`
+// and `loss` the sums over all rows, added along the tree.
 #pragma once
 
 #include "fold.hpp"

@@ -1,4 +1,7 @@
 // The search for medoids: exchanges among near candidates, relocations, exchanges with all rows.
+//
+// No move raises the loss: a move after which it is not lower, as gains are rounded, is undone. So
+// the search ends. plans/medoid_moves.py has the same moves.
 #pragma once
 
 #include <numeric>
@@ -17,7 +20,7 @@ struct Sweep {
     size_t idle = 0;     // candidates since the last exchange
 };
 
-/// The moves of the search, as in lloydformer.plans.medoid_moves. None raises the loss.
+/// The moves of the search, as in plans/medoid_moves.py.
 template <class T>
 class MedoidSearch {
   public:
@@ -54,7 +57,7 @@ class MedoidSearch {
 
     /// Exchanges over all rows with the `reach` rows of each cluster that are nearest to its mean,
     /// until a whole pass over these candidates finds none. Looks at about `most` candidates, then
-    /// returns false; the next call goes on there, unless another move was made. Returns true at
+    /// returns false; the next call continues there, unless another move was made. Returns true at
     /// the end.
     bool sweep(int64_t reach, int64_t most) {
         if (sweep_.reach != reach) sweep_ = {}, sweep_.reach = reach;
@@ -69,12 +72,13 @@ class MedoidSearch {
         return false;
     }
 
-    /// Splits some clusters and removes as many medoids; kept if the loss falls. Returns whether.
+    /// Splits some clusters and removes as many medoids. Returns true, and keeps the result, if the
+    /// loss falls.
     bool relocate(const Noise& grow, const Noise& draw, int moved, int draws, double slack) {
         sweep_ = {};
         MedoidTable<T> before = state;
         const int k = state.k();
-        for (int b : drawn_clusters(grow, moved)) split(b, draw, draws);
+        for (int b : draw_clusters(grow, moved)) split(b, draw, draws);
         descend(1, slack);
         while (state.k() > k) state.remove(cheapest());
         descend(1, slack);
@@ -84,9 +88,12 @@ class MedoidSearch {
     }
 
   private:
-    static constexpr int LOCAL = BATCH / 2;
-    static constexpr double KEPT = 1e-6;   // part of the loss that a relocation must gain
-    static constexpr double LEAST = 1e-9;  // the same for an exchange
+    static constexpr int LOCAL = BATCH / 2;  // candidates of `descend`: half the time of a batch
+    // Parts of the loss that a relocation and an exchange must gain: RELOCATION_GAIN and
+    // EXCHANGE_GAIN of numerics/search_constants.py. Smaller gains may be rounding, with
+    // which the search would never end.
+    static constexpr double KEPT = 1e-6;
+    static constexpr double LEAST = 1e-9;
 
     bool exchange(const int32_t* rows, int count, const RowList* list = nullptr) {
         bool any = false;
@@ -98,8 +105,8 @@ class MedoidSearch {
         }
     }
 
-    /// Returns whether the loss fell. Where it did not, because gains are rounded, the table is as
-    /// it was: so the search ends.
+    /// Returns true if the loss fell. Where it did not, because gains are rounded, the table is
+    /// restored: so the search ends.
     bool swap_if_better(const Exchange& best) {
         const int32_t row = state.medoids[best.place];
         const std::vector<MedoidCluster> clusters = state.clusters;
@@ -133,7 +140,7 @@ class MedoidSearch {
     }
 
     /// Clusters with the largest 2 log e + Gumbel noise.
-    std::vector<int> drawn_clusters(const Noise& noise, int count) const {
+    std::vector<int> draw_clusters(const Noise& noise, int count) const {
         std::vector<std::pair<double, int>> order;
         for (int j = 0; j < state.k(); j++) {
             const double e = state.clusters[j].error, u = noise.uniform(j / 2, 0)[j % 2];
@@ -195,16 +202,16 @@ class MedoidSearch {
 
 constexpr int SPLIT_HEAD = 5, DRAWN_HEAD = 6;  // places in noise.HEADS
 
-/// The search that was begun last.
+/// Returns the search that `medoid_begin` made.
 template <class T>
-MedoidSearch<T>& begun(Workspace<T>& work) {
+MedoidSearch<T>& current_search(Workspace<T>& work) {
     Call::require(work.medoid_search != nullptr, "kernel", "call medoid_begin first");
     return *work.medoid_search;
 }
 
 /// Writes the medoids (k); returns the loss, whether it fell, and whether the move is done.
 template <class T>
-void tell(MedoidSearch<T>& search, Call& call, bool fell, bool done = true) {
+void write_result(MedoidSearch<T>& search, Call& call, bool fell, bool done = true) {
     const int k = search.state.k();
     int64_t* rows = call.out<int64_t>("medoids", "(k)", {k});
     std::copy(search.state.medoids.begin(), search.state.medoids.end(), rows);
@@ -225,40 +232,40 @@ void run_medoid_begin(Workspace<T>& work, Call& call) {
         chosen.push_back(int32_t(rows[j]));
     }
     search->begin(chosen);
-    tell(*search, call, false);
+    write_result(*search, call, false);
 }
 
 template <class T>
 void run_medoid_descend(Workspace<T>& work, Call& call) {
-    MedoidSearch<T>& search = begun(work);
+    MedoidSearch<T>& search = current_search(work);
     const double before = search.state.loss;
     search.descend(call.integer("rounds"), call.number("slack"));
-    tell(search, call, search.state.loss < before);
+    write_result(search, call, search.state.loss < before);
 }
 
 template <class T>
 void run_medoid_exchange(Workspace<T>& work, Call& call) {
     const Noise noise{uint64_t(call.integer("seed")), call.integer("layer"), DRAWN_HEAD};
-    const bool fell = begun(work).exchange_drawn(noise);
-    tell(begun(work), call, fell);
+    const bool fell = current_search(work).exchange_drawn(noise);
+    write_result(current_search(work), call, fell);
 }
 
 template <class T>
 void run_medoid_relocate(Workspace<T>& work, Call& call) {
     const uint64_t seed = uint64_t(call.integer("seed"));
     const int64_t layer = call.integer("layer");
-    const bool fell = begun(work).relocate({seed, layer, SPLIT_HEAD}, {seed, layer, DRAWN_HEAD},
-                                           int(call.integer("moved")), int(call.integer("draws")),
-                                           call.number("slack"));
-    tell(begun(work), call, fell);
+    const bool fell = current_search(work).relocate(
+        {seed, layer, SPLIT_HEAD}, {seed, layer, DRAWN_HEAD}, int(call.integer("moved")),
+        int(call.integer("draws")), call.number("slack"));
+    write_result(current_search(work), call, fell);
 }
 
 template <class T>
 void run_medoid_sweep(Workspace<T>& work, Call& call) {
-    MedoidSearch<T>& search = begun(work);
+    MedoidSearch<T>& search = current_search(work);
     const double before = search.state.loss;
     const bool done = search.sweep(call.integer("reach"), call.integer("most"));
-    tell(search, call, search.state.loss < before, done);
+    write_result(search, call, search.state.loss < before, done);
 }
 
 }  // namespace lloydformer::ISA

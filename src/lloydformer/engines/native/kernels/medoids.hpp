@@ -1,4 +1,8 @@
-// Randomised k-medoids: a row for each center, the one with the largest score plus Gumbel noise.
+// The folds MedoidDraw and NearestRows: a row for each center, the one with the largest score plus
+// Gumbel noise, or the nearest one.
+//
+// Noise is a function of seed, layer, cluster and row, and ties go to the lower row, so every
+// engine and any number of threads draw the same rows.
 #pragma once
 
 #include "assign.hpp"
@@ -17,15 +21,15 @@ struct BestRows {
 
     explicit BestRows(int k) : scores(k, -HUGE_SCORE<double>), rows(k, -1) {}
 
-    void see(int j, double score, int64_t row) {
+    void keep_best(int j, double score, int64_t row) {
         if (score > scores[j] || (score == scores[j] && row < rows[j]))
             scores[j] = score, rows[j] = row;
     }
 
     /// Merges the rows that follow; `right` is empty afterwards.
-    void take(BestRows& right) {
+    void merge(BestRows& right) {
         for (size_t j = 0; j < scores.size(); j++)
-            if (right.rows[j] >= 0) see(int(j), right.scores[j], right.rows[j]);
+            if (right.rows[j] >= 0) keep_best(int(j), right.scores[j], right.rows[j]);
         objective += right.objective, changed += right.changed;
         heaviest = std::max(heaviest, right.heaviest);
         right = BestRows(int(scores.size()));
@@ -80,7 +84,7 @@ class MedoidDraw {
             }
         });
         found.objective = found.changed = 0;
-        best.take(found);
+        best.merge(found);
     }
 
   private:
@@ -142,7 +146,8 @@ class MedoidDraw {
             const int l = __builtin_ctz(lanes);
             const double weight = rows_.weight(first + l);
             if (weight > 0)
-                best.see(int(clusters[l]), gumbel(u[l]) + scores[l] + std::log(weight), first + l);
+                best.keep_best(int(clusters[l]), gumbel(u[l]) + scores[l] + std::log(weight),
+                               first + l);
         }
     }
 
@@ -211,7 +216,7 @@ void run_closest(Workspace<T>& work, Call& call) {
                     distances_to(block.lanes(), centers.d, centers.row(j), away);
                     for (int r = 0; r < block.count; r++)
                         if (work.rows.weight(i + r) > 0)
-                            best.see(j, -double(away[r / W<T>][r % W<T>]), i + r);
+                            best.keep_best(j, -double(away[r / W<T>][r % W<T>]), i + r);
                 }
             }
         };

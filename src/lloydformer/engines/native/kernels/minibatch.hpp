@@ -1,4 +1,8 @@
-// Some rows by their numbers, each with its nearest center: one step of k-means over mini-batches.
+// Rows given by their numbers, each with its nearest center: one step of k-means over
+// mini-batches.
+//
+// Labels are exact, as in assign.hpp. Sums are added in the order of the numbers, in leaves of
+// their own, so they do not depend on threads.
 #pragma once
 
 #include <memory>
@@ -8,7 +12,9 @@
 
 namespace lloydformer::ISA {
 
-constexpr int64_t BATCH_LEAF = 512;  // rows of a batch whose sums a thread adds up
+// Rows of a batch whose sums a thread adds up. Batches are small, often 1024 rows: the leaves of a
+// fit, of 8192 or more, would leave all but one thread without work.
+constexpr int64_t BATCH_LEAF = 512;
 
 /// How many rows a batch has, and a leaf of its tree of sums.
 struct BatchRows {

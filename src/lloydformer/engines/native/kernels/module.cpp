@@ -1,4 +1,5 @@
-// The Python module. Arrays of the caller are read and written in place, without copies.
+// The Python module. Arrays of the caller are read and written in place, without copies, and stay
+// locked while a kernel runs, so that Python cannot free or resize them.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -103,7 +104,7 @@ nb::object as_python(const Call::Result& result) {
 /// Kernels by name over points that are open.
 class OpenSession {
   public:
-    /// Calls a kernel. None stands for an argument that is not given.
+    /// Calls a kernel. An argument that is None is not passed.
     nb::object run(const std::string& kernel, const nb::kwargs& arguments) {
         Call call;
         Buffers buffers;

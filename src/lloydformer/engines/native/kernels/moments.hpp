@@ -1,4 +1,7 @@
-// Count, sums and squares of all points.
+// The fold Moments: count, sums and squares of all points, in float64.
+//
+// Rows of a block are added by halves and blocks in their order, so the bits depend on the number
+// of points in a block, but not on threads.
 #pragma once
 
 #include "workspace.hpp"

@@ -1,4 +1,8 @@
-// k-means||: distances to the nearest candidate, when many candidates are new.
+// The fold Oversampling of k-means||: distances to the nearest candidate, when many candidates are
+// new.
+//
+// Before and after, `labels` and `distances` are those of the nearest candidate so far, the first
+// of equally near ones.
 #pragma once
 
 #include "assign.hpp"
@@ -10,8 +14,8 @@ namespace lloydformer::ISA {
 /// that are new. `known`: number of candidates before them. Returns the mass that each candidate
 /// attracts, and the sum of w d^2.
 template <class T>
-Numbers approach(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& fresh, int known,
-                 int32_t* labels, T* distances) {
+Numbers update_nearest(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& fresh,
+                       int known, int32_t* labels, T* distances) {
     const int n_candidates = known + fresh.k;
     const auto count = [&](Numbers& sum, int64_t i) {
         sum[labels[i]] += rows.weight(i);
@@ -48,7 +52,8 @@ void run_approach(Workspace<T>& work, Call& call) {
     double* mass = call.out<double>("mass", "(1)", {1});
     Call::require(known >= 0 && known + fresh.k > 0, "known", "pass the number of candidates");
     work.labels_written = true;
-    const Numbers found = approach(work.pool, work.rows, fresh, int(known), labels, distances);
+    const Numbers found =
+        update_nearest(work.pool, work.rows, fresh, int(known), labels, distances);
     std::copy_n(found.begin(), known + fresh.k, attracted);
     *mass = found.back();
 }

@@ -1,4 +1,7 @@
 // A partition of the points: labels, and the sums, masses and counts of its clusters.
+//
+// Invariant: sums, masses and counts are those of the labels, but for the rounding of additions
+// and subtractions; a cluster without points has exactly 0.
 #pragma once
 
 #include "assign_two.hpp"

@@ -1,4 +1,4 @@
-// The counter-based generator of lloydformer.numerics.noise: the same numbers.
+// The counter-based generator of numerics/noise.py; it gives the same numbers.
 #pragma once
 
 #include <array>

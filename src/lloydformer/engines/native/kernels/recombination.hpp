@@ -1,4 +1,7 @@
 // Recombination of two solutions: merging of centers, and the mutation of a child.
+//
+// Merging follows plans/recombining.py: always the cheapest pair, the first one of equal costs.
+// Draws are those of numerics/noise.py, and the lowest row wins ties, so threads do not matter.
 #pragma once
 
 #include "assign.hpp"
@@ -9,7 +12,7 @@ namespace lloydformer::ISA {
 
 constexpr int DROPPED = 8, PLANTED = 9;  // places in noise.HEADS
 
-/// Merges the cheapest pair of centers by Ward's cost, as in lloydformer.plans.merging: each center
+/// Merges the cheapest pair of centers by Ward's cost, as in plans/recombining.py: each center
 /// knows its cheapest partner among those after it.
 class Merging {
   public:

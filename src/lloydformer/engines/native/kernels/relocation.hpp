@@ -1,5 +1,9 @@
 // Relocation: clusters with large errors are split, and as many of the least useful centers
 // removed.
+//
+// A trial works on a copy of the partition; the caller keeps its centers if the objective has
+// fallen. Draws are those of numerics/noise.py. Sums are added in row order within a leaf, members
+// of one cluster by one thread.
 #pragma once
 
 #include <numeric>
@@ -15,7 +19,7 @@ struct LloydStep {
     double objective, shift, less;
 };
 
-/// Relocations of centers among the same points, as in lloydformer.algorithms.relocating.
+/// Relocations of centers among the same points, as in algorithms/relocating.py.
 template <class T>
 class Relocation {
   public:
@@ -30,7 +34,7 @@ class Relocation {
         tried_.assign(pool, rows_, 0, [](auto&&...) {});
         tried_.to_means();
         while (tried_.k > k) prune(pool);
-        const double after = settle(pool);
+        const double after = finish(pool);
         std::copy(tried_.centers.begin(), tried_.centers.end(), centers);
         return {objective_, after};
     }
@@ -57,11 +61,13 @@ class Relocation {
     }
 
   private:
-    static constexpr int CANDIDATES = 64;               // for removal
-    static constexpr double TIE = 1e-9;                 // of the objective
+    // For removal: the least useful centers, of which the exact cost is computed.
+    static constexpr int CANDIDATES = 64;
+    static constexpr double TIE = 1e-9;  // of the objective, as in numerics/search_constants.py
     typedef std::vector<std::vector<int64_t>> Members;  // rows of some clusters
 
-    /// Labels, distances and errors for these centers; kept if they are those of the last call.
+    /// Computes labels, distances and errors for these centers, unless they are those of the last
+    /// call.
     void assign_kept(ThreadPool& pool, const double* centers, int k) {
         const bool same =
             kept_.k == k && std::equal(kept_.centers.begin(), kept_.centers.end(), centers);
@@ -81,7 +87,7 @@ class Relocation {
 
     /// Moves the centers to the means, and splits some clusters.
     void grow(ThreadPool& pool, const Moves& moves) {
-        const std::vector<int> chosen = drawn_clusters(moves);
+        const std::vector<int> chosen = draw_clusters(moves);
         const Members members = members_of(chosen, kept_.labels);
         std::vector<Split> splits(chosen.size());
         const BestSplit<T> best{rows_, kept_, away_, moves};
@@ -92,7 +98,7 @@ class Relocation {
     }
 
     /// Clusters with the largest 2 log e + g, in this order; g is Gumbel noise.
-    std::vector<int> drawn_clusters(const Moves& moves) const {
+    std::vector<int> draw_clusters(const Moves& moves) const {
         const Noise noise{moves.seed, moves.layer, GROW};
         std::vector<double> scores(kept_.k);
         for (int j = 0; j < kept_.k; j++)
@@ -134,7 +140,7 @@ class Relocation {
         pool.run(int(candidates.size()),
                  [&](int c, int) { costs[c] = cost(candidates[c], members[c]); });
         const double least = *std::min_element(costs.begin(), costs.end());
-        size_t best = 0;  // the first of those that cost the same but for rounding
+        size_t best = 0;  // the first of equal costs, so that rounding does not choose
         while (costs[best] > least + TIE * objective_) best++;
         std::vector<T> row(rows_.width);
         for (int64_t i : members[best]) {
@@ -180,7 +186,7 @@ class Relocation {
     }
 
     /// A last step. Returns the objective of its partition.
-    double settle(ThreadPool& pool) {
+    double finish(ThreadPool& pool) {
         const Numbers found = tried_.assign(
             pool, rows_, 1,
             [&](double* sum, int64_t i, PointBlock<T>& block, int r, const PackedCenters<T>& packed,

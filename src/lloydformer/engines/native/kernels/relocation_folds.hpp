@@ -1,5 +1,5 @@
-// The folds of a relocation, for rows in parts: labels, distances and sums as `Relocation` has
-// them.
+// The folds of a relocation, TwoNearest, ClusterErrors and Halves, for data in parts: labels,
+// distances and sums with the bits of `Relocation`.
 #pragma once
 
 #include "assign_two.hpp"

@@ -1,18 +1,20 @@
-// Lloyd's iterations with relocations between them, for one start or many, in one call.
+// Lloyd's iterations with relocations between them, for one start or many, in one call. The rules
+// are those of solving/relocations.py; change them together.
 #pragma once
 
 #include "relocation.hpp"
 
 namespace lloydformer::ISA {
 
-/// When a walk relocates, and when it ends.
+/// When a run relocates, and when it ends.
 struct WalkRule {
     int64_t patience, rest;  // rest < 0: relocate when the centers have settled
     double tolerance;        // of the squared shift of all centers
     int64_t max_layers;
 };
 
-/// The walk of lloydformer.solving.relocations: the same rules, layer by layer.
+/// One run of solving/relocations.py. A layer is an iteration; a relocation counts as `depth_` of
+/// them, the layers of its circuit (docs/relocating-circuit.md).
 template <class T>
 class RelocationWalk {
   public:
@@ -39,7 +41,8 @@ class RelocationWalk {
     }
 
   private:
-    static constexpr double GAIN = 1e-6, STILL = 1e-12;  // as in numerics.search_constants
+    // RELOCATION_GAIN and SETTLED of numerics/search_constants.py.
+    static constexpr double GAIN = 1e-6, STILL = 1e-12;
 
     int64_t left() const { return rule_.max_layers - count_; }
 
@@ -78,10 +81,10 @@ class RelocationWalk {
     bool settled_ = false;
 };
 
-/// Walks from several starts (b, k, d), in place, each with its own seed. `history` (b, max_layers)
+/// Runs from several starts (b, k, d), in place, each with its own seed. `history` (b, max_layers)
 /// gets the objective before each layer, `counts` (b) the number of layers, `masses` (b, k) and
-/// `objectives` (b) are those of the last centers. One walk has all threads; of several, each has
-/// one thread.
+/// `objectives` (b) are those of the last centers. A single run has all threads; of several, each
+/// has one thread.
 template <class T>
 void run_walks(Workspace<T>& work, Call& call) {
     const int d = work.rows.d;

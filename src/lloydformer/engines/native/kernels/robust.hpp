@@ -1,13 +1,17 @@
-// Robust k-means: best scores, thresholds and weighted sums. Scores are z = -gamma d^2.
+// The folds of robust k-means, HighestScores, SumsAboveThreshold and RobustSums: best scores,
+// thresholds and weighted sums. Scores are z = -gamma d^2.
+//
+// Points have labels and distances already. Sums are float64, in row order within a leaf. Only
+// RobustSums writes a column, `previous`.
 #pragma once
 
 #include "workspace.hpp"
 
 namespace lloydformer::ISA {
 
-/// -gamma d^2 - level. Scores are not below -1e300 (shares.LOWEST): infinity less infinity is no
-/// number. They are rounded before the difference, as levels are: in one fused operation that of
-/// the best point would not be 0.
+/// -gamma d^2 - level. Scores are not below -1e300 (LOWEST of numerics/clusters.py), as infinity
+/// less infinity is NaN. They are rounded before the difference, as levels are: in one fused
+/// operation that of the best point would not be 0.
 struct RobustScore {
     double gamma, farthest;
 
@@ -24,7 +28,7 @@ template <class T>
 struct Minima {
     std::vector<T> values;
 
-    void take(Minima& right) {
+    void merge(Minima& right) {
         for (size_t j = 0; j < values.size(); j++)
             values[j] = std::min(values[j], right.values[j]), right.values[j] = HUGE_SCORE<T>;
     }
@@ -103,8 +107,8 @@ void run_above(Workspace<T>& work, Call& call) {
 /// Sums (k, d), masses (k), objective and changes; points count by their weight times
 /// weigh(distance, label).
 template <class T, class Weigh>
-Numbers weighted(ThreadPool& pool, const Rows<T>& rows, const int32_t* labels, int32_t* previous,
-                 const T* distances, int k, Weigh weigh) {
+Numbers weighted_sums(ThreadPool& pool, const Rows<T>& rows, const int32_t* labels,
+                      int32_t* previous, const T* distances, int k, Weigh weigh) {
     const int64_t objective = int64_t(k) * (rows.d + 1);
     return fold(pool, rows, objective + 2, [&](Range unit) {
         rows.prefetch_after(unit.start, unit.stop);
@@ -139,7 +143,7 @@ void run_weighted(Workspace<T>& work, Call& call) {
         call.has("radius") ? call.in<double>("radius", "(k)", {k}).data : nullptr;
     work.lloyd.reset();
     const auto sums = [&](auto weigh) {
-        return weighted(work.pool, work.rows, labels, previous, distances, k, weigh);
+        return weighted_sums(work.pool, work.rows, labels, previous, distances, k, weigh);
     };
     if (radius == nullptr)
         out.fill(sums([=](double d, int j) { return std::max(score(d, level[j]), 0.0); }), call);

@@ -1,4 +1,7 @@
 // Rows of points, transformed when they are read, and blocks with one point in each SIMD lane.
+//
+// The caller's memory is never written, and never read beyond its last row. A row has the same
+// bits however it is read: by itself, in a block or transposed.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +27,11 @@ class Prefetch {
     Prefetch() = default;
     Prefetch(const void* from, const void* to)
         : at_(static_cast<const char*>(from)), end_(static_cast<const char*>(to)) {
+        // Chosen by hand: up to 512 bytes the processor prefetches by itself, and more than 4 KiB
+        // would push other data out of the first cache, so that they go to the second one.
         const int64_t few = 8 * LINE, many = 64 * LINE;
-        if (end_ - at_ <= few) end_ = at_;  // the machine prefetches these itself
-        near_ = end_ - at_ <= many;         // leaves room for other data in the first cache
+        if (end_ - at_ <= few) end_ = at_;
+        near_ = end_ - at_ <= many;
         share_ = end_ - at_;
     }
 
@@ -102,7 +107,8 @@ class Rows {
         return rows;
     }
 
-    /// Asks the system to load the rows behind a range from disk, twice its length.
+    /// Asks the system to load the rows behind a range from disk, twice its length, as ranges are
+    /// handed out in order and the next one may begin before this one ends.
     void prefetch_after([[maybe_unused]] int64_t start, [[maybe_unused]] int64_t stop) const {
 #if defined(__unix__) || defined(__APPLE__)
         if (!mapped_ || stop >= n) return;

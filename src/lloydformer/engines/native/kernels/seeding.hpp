@@ -1,4 +1,9 @@
-// k-means++: distances to the nearest seed, and how much candidates would reduce them.
+// The folds NewSeed and Potential and the task PlusPlusSeeds of k-means++: distances to the
+// nearest seed, and by how much candidates would reduce them.
+//
+// Before and after, `distances` and `labels` are those of the nearest seed so far, the first of
+// equally near ones. Rows that the triangle inequality rules out are skipped; they would not have
+// changed.
 #pragma once
 
 #include "workspace.hpp"
@@ -28,8 +33,8 @@ class Seeding {
 
     /// Updates the distances to the nearest seed for a new seed; the sum of w d^2 in each range of
     /// `leaf` rows. first: there are no other seeds.
-    void closer(ThreadPool& pool, const T* seed, bool first, T* distances, int32_t* labels,
-                int64_t leaf, double* masses) {
+    void add_seed(ThreadPool& pool, const T* seed, bool first, T* distances, int32_t* labels,
+                  int64_t leaf, double* masses) {
         if (first) seeds_.clear();
         const std::vector<T> reach = reaches(seed, 1);
         seeds_.insert(seeds_.end(), seed, seed + rows_.d);
@@ -87,7 +92,7 @@ class Seeding {
         for (int j = 1; j < k; j++) {
             double mass;
             rows_.read(chosen[j - 1], row.data());
-            closer(pool, row.data(), j == 1, distances, labels, rows_.n, &mass);
+            add_seed(pool, row.data(), j == 1, distances, labels, rows_.n, &mass);
             if (mass <= 0) return j;
             draw(draws + (j - 1) * trials, trials, distances, drawn.data());
             for (int t = 0; t < trials; t++) {
@@ -115,7 +120,8 @@ class Seeding {
     }
 
     /// For each seed, a quarter of the squared distance to the nearest of m new ones: points
-    /// closer to the seed than that cannot be closer to a new one. Slightly less, for rounding.
+    /// closer to the seed than that cannot be closer to a new one. 0.2499 in place of 0.25 is a
+    /// margin for the rounding of distances in T.
     std::vector<T> reaches(const T* fresh, int m) const {
         std::vector<T> reach(seeds_.size() / rows_.d, HUGE_SCORE<T>);
         for (size_t s = 0; s < reach.size(); s++)
@@ -196,7 +202,7 @@ void run_closer(Workspace<T>& work, Call& call) {
     double* masses = call.out<double>("masses", "(n_leaves)", {n_leaves});
     Call::require(first || !seeding_of(work).empty(), "first", "pass True: there is no seed yet");
     work.labels_written = true;
-    seeding_of(work).closer(work.pool, seed, first, distances, labels, rows.leaf, masses);
+    seeding_of(work).add_seed(work.pool, seed, first, distances, labels, rows.leaf, masses);
 }
 
 /// By how much the sum of w d^2 would shrink with each of the candidates (m, d) as a new seed, (m).

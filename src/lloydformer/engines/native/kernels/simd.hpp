@@ -106,7 +106,7 @@ inline V<T> max(V<T> a, V<T> b) {
 
 /// Rotates the lanes.
 template <class T>
-inline V<T> rotated(V<T> v, int places) {
+inline V<T> rotate(V<T> v, int places) {
     V<T> out;
     for (int l = 0; l < W<T>; l++) out[l] = v[(l + places) % W<T>];
     return out;
@@ -115,7 +115,7 @@ inline V<T> rotated(V<T> v, int places) {
 template <class T>
 inline T sum(V<T> v) {
 #pragma GCC unroll 4
-    for (int apart = W<T> / 2; apart > 0; apart /= 2) v += rotated<T>(v, apart);
+    for (int apart = W<T> / 2; apart > 0; apart /= 2) v += rotate<T>(v, apart);
     return v[0];
 }
 
@@ -129,7 +129,7 @@ inline T least(V<T> v) {
         return _mm512_reduce_min_pd((__m512d)v);
 #endif
 #pragma GCC unroll 4
-    for (int apart = W<T> / 2; apart > 0; apart /= 2) v = min<T>(v, rotated<T>(v, apart));
+    for (int apart = W<T> / 2; apart > 0; apart /= 2) v = min<T>(v, rotate<T>(v, apart));
     return v[0];
 }
 

@@ -1,4 +1,10 @@
-// Soft k-means: the shares of every point in every cluster, and the sums of shares times points.
+// The fold SoftSums: the shares of every point in every cluster, and the sums of shares times
+// points.
+//
+// Exponents are relative to the nearest center, so the largest share of a point is not rounded to
+// 0. Sums of a few blocks are added in T and then in float64, in row order within a leaf; the
+// number of blocks bounds their rounding error. Labels are those of the best score in T: shares do
+// not depend on them.
 #pragma once
 
 #include "exponents.hpp"
@@ -27,7 +33,9 @@ class SoftPass {
 
     /// Adds sums (k, d), masses (k), energy and changes of a range.
     void run(Numbers& sum, Range range) {
-        constexpr int held = 8;  // blocks that are added up in T before they are in float64
+        // Blocks that are added up in T, at full width, before they are added to float64: few, so
+        // that the rounding of T stays near that of a single share.
+        constexpr int held = 8;
         int since = 0;
         for (int64_t i = range.start; i < range.stop; i += P<T>) {
             block_.read_rows(i, range.stop);

@@ -1,4 +1,5 @@
-// A pool of threads that share the items of a loop.
+// A pool of threads that share the items of a loop. Results must not depend on which thread takes
+// which item.
 #pragma once
 
 #include <atomic>
@@ -59,14 +60,14 @@ class ThreadPool {
             round_++;
         }
         wake_.notify_all();
-        take(work, count, 0);
+        run_items(work, count, 0);
         std::unique_lock<std::mutex> hold(lock_);
         done_.wait(hold, [this] { return busy_ == 0; });
         if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
   private:
-    void take(const Work& work, int count, int thread) {
+    void run_items(const Work& work, int count, int thread) {
         try {
             for (int i = next_++; i < count; i = next_++) work(i, thread);
         } catch (...) {
@@ -87,7 +88,7 @@ class ThreadPool {
             const Work& work = *work_;
             const int count = count_;
             hold.unlock();
-            take(work, count, thread);
+            run_items(work, count, thread);
             hold.lock();
             if (--busy_ == 0) done_.notify_one();
         }

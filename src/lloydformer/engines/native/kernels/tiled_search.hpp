@@ -1,4 +1,8 @@
-// The nearest of many centers for several blocks of points at a time.
+// The nearest of many centers with many features, for several blocks of points at a time.
+//
+// Scores of a tile are added up slice by slice of the features. That order of additions differs
+// from that of centers.hpp, and with it the bound of the error (`terms`); labels are exact either
+// way.
 #pragma once
 
 #include "centers.hpp"
@@ -10,7 +14,7 @@ namespace lloydformer::ISA {
 template <class T>
 class TiledSearch {
   public:
-    static constexpr int BLOCKS = 4;
+    static constexpr int BLOCKS = 4;  // that share a tile while it is in the second cache
 
     explicit TiledSearch(const PackedCenters<T>& centers)
         : centers_(centers), tile_(std::min(centers.k, tile_of(centers.d))) {
@@ -18,8 +22,10 @@ class TiledSearch {
         least_.resize(int64_t(BLOCKS) * groups() * P<T>);
     }
 
-    /// Is it faster than to compare each block with all centers?
-    static bool pays(const PackedCenters<T>& centers) {
+    /// True if it is faster than to compare each block with all centers: where a block of all
+    /// features does not stay in the first cache. Beyond 192 features of float32 with AVX-512
+    /// (docs/speed.md).
+    static bool is_faster(const PackedCenters<T>& centers) {
         return centers.k > TOGETHER && centers.d > SLICE * 3 / 2;
     }
 
@@ -57,8 +63,10 @@ class TiledSearch {
     }
 
   private:
-    static constexpr int SLICE = 16384 / (P<T> * sizeof(T));  // features of a block: 16 kB
-    static constexpr int64_t TILE = 1 << 18;                  // bytes of a slice of centers
+    // Features of a slice: 16 KiB of a block, half of a first-level cache of 32 KiB. Bytes of a
+    // slice of centers: a quarter of a second-level cache of 1 MiB.
+    static constexpr int SLICE = 16384 / (P<T> * sizeof(T));
+    static constexpr int64_t TILE = 1 << 18;
 
     /// Centers of a tile, in whole groups of eight.
     static int tile_of(int d) {
@@ -86,7 +94,7 @@ class TiledSearch {
                     s[j][h] += f == 0 ? splat(centers_.squares[first + j])
                                       : load(own + j * P<T> + h * W<T>);
             if (last) {
-                note_least<J>(s, &least_[(int64_t(b) * groups() + first / TOGETHER) * P<T>]);
+                store_least<J>(s, &least_[(int64_t(b) * groups() + first / TOGETHER) * P<T>]);
                 return found.update(s, first);
             }
             for (int j = 0; j < J; j++)
@@ -97,7 +105,7 @@ class TiledSearch {
 
     /// The least score of a group for each point of a block.
     template <int J>
-    static void note_least(const V<T> (&s)[J][2], T* out) {
+    static void store_least(const V<T> (&s)[J][2], T* out) {
         for (int h = 0; h < 2; h++) {
             V<T> least = s[0][h];
             for (int j = 1; j < J; j++) least = min<T>(least, s[j][h]);

@@ -1,4 +1,7 @@
 // Sums of points by label, or how they change.
+//
+// Adding and subtracting the same points leaves rounding errors, relative to the largest sum so
+// far: `imprecise` says when to add up again. A cluster without points is exactly 0.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +40,7 @@ struct Totals {
     }
 
     /// Merges the changes of the rows that follow; `right` is empty afterwards.
-    void take(Totals& right) {
+    void merge(Totals& right) {
         for (int j : right.touched_) touch(j);
         add_touched(right, nullptr, [](int) {});
         changed += std::exchange(right.changed, 0);
@@ -58,7 +61,8 @@ struct Totals {
         });
     }
 
-    /// A cluster had a million times its weight before: rounding has left too little of its sums.
+    /// True if a cluster had a million (2^20) times its weight before: subtracting has then cost 20
+    /// of the 53 bits of its sums.
     bool imprecise() const {
         for (size_t j = 0; j < counts.size(); j++)
             if (counts[j] > 0 && masses[j] < 0x1p-20 * peaks_[j]) return true;

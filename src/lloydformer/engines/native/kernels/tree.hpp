@@ -20,13 +20,16 @@ struct Range {
     int64_t start, stop;  // rows
 };
 
-/// Work for threads: aligned subtrees of the same number of leaves. Their size changes no bit.
+/// Work for threads: aligned subtrees of the same number of leaves. They are nodes of the tree, so
+/// their size changes no bit.
 struct Units {
     int64_t rows, leaf;
     int count = 1, height = 0;  // a unit has 2^height leaves
 
     /// `size`: numbers in a summary. It limits the number of units, each of which keeps a summary.
     Units(int64_t rows, int64_t leaf, int64_t size) : rows(rows), leaf(std::min(leaf, rows)) {
+        // 64 units keep a few threads busy to the end, though units differ in work; summaries of
+        // all units take at most 16 MiB together.
         constexpr int64_t most_units = 64, most_numbers = 1 << 21;
         const int64_t most = std::max<int64_t>(1, std::min(most_units, most_numbers / (size + 1)));
         while (number() > most) height++;
@@ -37,6 +40,8 @@ struct Units {
     /// them where they are so few that threads would wait for each other.
     Units without_sums() const {
         constexpr int enough = 8;
+        // A summary of so many numbers makes 16 units at most, of 1024 rows or more, so that
+        // handing them out costs little.
         constexpr int64_t fewest_rows = 1024, sixteen = (1 << 17) - 1;
         return count < enough ? Units(rows, fewest_rows, sixteen) : *this;
     }
@@ -50,7 +55,7 @@ struct Units {
 
 /// Merges summaries along the tree, and keeps its buffers from one run to the next.
 ///
-/// `Summary` has take(Summary& right), which merges the summary of the rows that follow, and
+/// `Summary` has merge(Summary& right), which merges the summary of the rows that follow, and
 /// leaves `right` empty.
 template <class Summary>
 class Tree {
@@ -73,7 +78,7 @@ class Tree {
         });
         for (int apart = 1; apart < units_.count; apart *= 2)
             for (int u = 0; u + apart < units_.count; u += 2 * apart)
-                parts_[u].take(parts_[u + apart]);
+                parts_[u].merge(parts_[u + apart]);
         return parts_[0];
     }
 
@@ -87,9 +92,9 @@ class Tree {
         int top = -1;
         for (int64_t start = unit.start, leaves = 0; start < unit.stop; start += units_.leaf) {
             work(at(++top), Range{start, std::min(unit.stop, start + units_.leaf)});
-            for (int64_t ones = leaves++; ones & 1; ones >>= 1, top--) at(top - 1).take(at(top));
+            for (int64_t ones = leaves++; ones & 1; ones >>= 1, top--) at(top - 1).merge(at(top));
         }
-        for (; top > 0; top--) at(top - 1).take(at(top));
+        for (; top > 0; top--) at(top - 1).merge(at(top));
     }
 
     Units units_;

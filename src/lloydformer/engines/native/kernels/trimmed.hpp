@@ -1,4 +1,8 @@
-// Trimmed k-means: the radius of each cluster digit by digit, and the sums within it.
+// The folds of trimmed k-means, DistanceHistogram and TrimmedSums: the radius of each cluster
+// digit by digit, and the sums within it.
+//
+// Distances are not negative, so their bits are ordered like integers and radii are exact. Points
+// at the radius are within. TrimmedSums writes the columns `previous` and `trimmed`.
 #pragma once
 
 #include "workspace.hpp"
@@ -39,8 +43,9 @@ void run_histogram(Workspace<T>& work, Call& call) {
 /// Sets trimmed[i] to 1 for the other points. A point has changed if its label or its place within
 /// or outside of the radius has.
 template <class T>
-Numbers within(ThreadPool& pool, const Rows<T>& rows, const int32_t* labels, int32_t* previous,
-               uint8_t* trimmed, const T* distances, const T* radius, int k) {
+Numbers trimmed_sums(ThreadPool& pool, const Rows<T>& rows, const int32_t* labels,
+                     int32_t* previous, uint8_t* trimmed, const T* distances, const T* radius,
+                     int k) {
     const int64_t objective = int64_t(k) * (rows.d + 1);
     return fold(pool, rows, objective + 2, [&](Range unit) {
         rows.prefetch_after(unit.start, unit.stop);
@@ -71,8 +76,9 @@ void run_within(Workspace<T>& work, Call& call) {
     const int k = int(radius.shape[0]);
     const StepArrays out(call, k, work.rows.d, "objective");
     work.lloyd.reset();
-    out.fill(within(work.pool, work.rows, labels, previous, trimmed, distances, radius.data, k),
-             call);
+    out.fill(
+        trimmed_sums(work.pool, work.rows, labels, previous, trimmed, distances, radius.data, k),
+        call);
 }
 
 }  // namespace lloydformer::ISA

@@ -1,4 +1,9 @@
-// Squared distances to the nearest and second nearest center.
+// The fold NearestCosts: squared distances to the nearest and second nearest center, from scores
+// in T.
+//
+// Sums are float64, point by point, so that the number of points in a block does not matter.
+// Labels are those of the best score: close calls are not decided in float64, as only sums of
+// distances are returned.
 #pragma once
 
 #include "workspace.hpp"

@@ -1,5 +1,8 @@
-// Labels and distances of rows that nobody has looked at before: one pass finds them, and whether
-// the rows hold NaN, infinity or numbers whose squares are too large.
+// Labels or distances of rows in one pass, for predict, transform and score: it also finds NaN,
+// infinity and numbers whose squares are too large, which a fit looks for before.
+//
+// Labels are exact, as in assign.hpp. If a square is not finite, labels and distances mean
+// nothing, and the caller checks the rows and raises the error.
 #pragma once
 
 #include "assign.hpp"
@@ -7,14 +10,15 @@
 
 namespace lloydformer::ISA {
 
-/// The largest |x|^2 of some rows, and whether one of them is 0. Bits are compared as integers: the
-/// kernels are compiled for finite numbers, and comparisons of others may give anything.
+/// The largest |x|^2 of some rows, and if one of them is 0. Bits are compared as integers: kernels
+/// are compiled for finite numbers (-ffinite-math-only), and comparisons of others may give
+/// anything.
 template <class T>
 class Squares {
   public:
     /// `squares`: those of the first `count` rows of a block. The lanes behind them hold rows of
     /// earlier blocks, or zeros.
-    void see(const T (&squares)[P<T>], int count) {
+    void add(const T (&squares)[P<T>], int count) {
         constexpr Bits magnitude = std::numeric_limits<Bits>::max();
         for (int h = 0; h < 2; h++) {
             const I<T> found = (I<T>)load(squares + h * W<T>) & magnitude;
@@ -24,12 +28,12 @@ class Squares {
         for (int r = 0; count < P<T> && r < count; r++) zeros_[0] |= squares[r] == 0 ? -1 : 0;
     }
 
-    void take(const Squares& other) {
+    void merge(const Squares& other) {
         largest_ = other.largest_ > largest_ ? other.largest_ : largest_;
         zeros_ |= other.zeros_;
     }
 
-    /// Results of a call: are all squares finite, the largest of them, and is one of them 0?
+    /// Results of a call: True if all squares are finite, the largest of them, True if one is 0.
     void report(Call& call) const {
         Bits most = 0;
         for (int l = 0; l < W<T>; l++) most = std::max<Bits>(most, largest_[l]);
@@ -56,13 +60,13 @@ inline void assign_unseen(const Rows<T>& rows, Range range, const PackedCenters<
     for (int64_t i = range.start; i < range.stop; i += P<T>) {
         block.read(i, range.stop);
         block.squares(squares);
-        seen.see(squares, block.count);
+        seen.add(squares, block.count);
         const BestScores<T> found = nearest(block.lanes(), centers);
         V<T> largest = max<T>(load(squares), load(squares + W<T>));
         for (int h = 0; h < 2; h++)
             for (int l = 0; l < W<T>; l++)
                 labels[h * W<T> + l] = static_cast<int32_t>(found.index[h][l]);
-        // a little more: `settle_ties` adds up each square in another order
+        // A little more, because `settle_ties` adds up each square in another order.
         settle_ties(block, centers, T(1.001) * -least<T>(-largest), found, labels);
         each(i, block, labels);
     }
@@ -96,7 +100,7 @@ void run_labels(Workspace<T>& work, Call& call) {
         };
     });
     std::copy(found.begin(), found.end(), spread);
-    for (int u = 1; u < units.count; u++) seen[0].take(seen[u]);
+    for (int u = 1; u < units.count; u++) seen[0].merge(seen[u]);
     seen[0].report(call);
 }
 
@@ -117,7 +121,7 @@ class AllDistances {
         for (int64_t i = range.start; i < range.stop; i += P<T>) {
             block_.read(i, range.stop);
             block_.squares(squares);
-            seen.see(squares, block_.count);
+            seen.add(squares, block_.count);
             by_eights(0, centers_.k, [&](int first, auto count) {
                 V<T> s[count][2];
                 score<T, count>(block_.lanes(), centers_.d, centers_.eight(first),
@@ -145,7 +149,8 @@ class AllDistances {
 
     /// Small ones are computed again from differences, so that equal rows have 0.
     void store_squares(int j, const V<T> (&scores)[2], const T (&squares)[P<T>]) {
-        constexpr T cancelled = T(0x1p-10);  // as in lloydformer.data.rows
+        // Below it more than ten bits are lost to cancellation, as in data/rows.py.
+        constexpr T cancelled = T(0x1p-10);
         T* to = &found_[int64_t(j) * P<T>];
         for (int h = 0; h < 2; h++) {
             const V<T> own = load(squares + h * W<T>), away = scores[h] + own;
@@ -189,7 +194,7 @@ void run_distances(Workspace<T>& work, Call& call) {
         rows.prefetch_after(unit.start, unit.stop);
         AllDistances<T>(rows, centers, halved).write(unit, seen[u], out);
     });
-    for (int u = 1; u < units.count; u++) seen[0].take(seen[u]);
+    for (int u = 1; u < units.count; u++) seen[0].merge(seen[u]);
     seen[0].report(call);
 }
 

@@ -1,4 +1,7 @@
-// What the kernels of a session share.
+// What the kernels of a session share: threads, rows, and the state that one call leaves for the
+// next.
+//
+// `lloyd` holds sums of the labels in `previous`; a kernel that writes `previous` resets it.
 #pragma once
 
 #include <memory>
@@ -18,11 +21,11 @@ class Relocation;
 template <class T>
 class MedoidSearch;
 
-/// Few rows that are divided by their norms, (n, d): a copy, so that this is done once. Otherwise
-/// empty.
+/// Returns a copy (n, d) of few rows that are divided by their norms, so that this is done once;
+/// otherwise it is empty.
 template <class T>
 Aligned<T> few_directions(const Rows<T>& rows) {
-    constexpr int64_t most = 1 << 23;  // bytes
+    constexpr int64_t most = 1 << 23;  // bytes: little memory besides the data
     if (!rows.directions() || rows.n * rows.d * int64_t(sizeof(T)) > most) return {};
     Aligned<T> copy(rows.n * rows.d), row(rows.width);
     for (int64_t i = 0; i < rows.n; i++) {
@@ -32,7 +35,7 @@ Aligned<T> few_directions(const Rows<T>& rows) {
     return copy;
 }
 
-/// The points, the threads, and what kernels remember from one call to the next.
+/// The points, the threads, and what kernels keep from one call to the next.
 template <class T>
 struct Workspace {
     ThreadPool pool;
@@ -43,7 +46,7 @@ struct Workspace {
     std::unique_ptr<Seeding<T>> seeding;
     std::unique_ptr<Relocation<T>> relocation;
     std::unique_ptr<MedoidSearch<T>> medoid_search;
-    bool labels_written = false;  // by a kernel other than `nearest` since its last call
+    bool labels_written = false;  // by a kernel other than `nearest_sums` since its last call
 
     Workspace(int n_threads, const Rows<T>& rows, int64_t bounds_bytes)
         : pool(n_threads),
