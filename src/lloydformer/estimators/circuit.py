@@ -12,20 +12,18 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import LimitingSoftmax
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.data.blocks import Blocks, leaf_ranges
+from lloydformer.data.blocks import leaf_ranges
 from lloydformer.data.shard import Shard
-from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.checkpoint import refuse_checkpoint
-from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.parameter_checks import checked_fit
 from lloydformer.estimators.source import Source
 from lloydformer.numerics.checks import check_zero_sum
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import LoweringError, lower
 from lloydformer.plans.means import MeansPlan
-from lloydformer.plans.session import Session
 from lloydformer.solving.driver import Restarts
-from lloydformer.solving.run import AlgorithmRun, FitAlgorithm, FitContext, HistoryRecorder, Outcome
+from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
 
 
 class CircuitClusterer(Clusterer):
@@ -192,8 +190,10 @@ class CircuitClusterer(Clusterer):
         return self._recipe().norm is not None
 
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
-        """The recipe's plan; for one that does not lower, the plan that labels as it does."""
+        """Return the recipe's plan; if it does not lower, the plan that labels as it does."""
         first = replace(self._recipe().encoder_cross, activation=LimitingSoftmax("first"))
+        # Not cached: parts of a user's recipe need not be hashable. A recipe that only its rule for
+        # ties keeps from lowering, as `lloyd(ties="average")`, labels as its "first" variant does.
         for recipe in (self._recipe(), replace(self._recipe(), encoder_cross=first)):
             try:
                 plan = lower(recipe)
@@ -280,21 +280,15 @@ class CircuitClusterer(Clusterer):
             return reason
         return None
 
-    def _prepare(
-        self,
-        initial: InitialCenters,
-        blocks: Blocks,
-        session: Session,
-        rng: np.random.RandomState,
-        deadline: float,
-    ) -> tuple[Plan, Restarts, FitAlgorithm]:
+    def _prepare(self, opened: Preparation) -> Prepared:
         if self._why_literal() is None:
-            return super()._prepare(initial, blocks, session, rng, deadline)
+            return super()._prepare(opened)
+        initial, session = opened.initial, opened.session
         layout = session.layout
         points = session.gather(torch.arange(layout.n_rows, device=layout.device))
         circuit = Circuit(self._recipe(), layout.n_features, int(self.n_clusters))
         restarts = Restarts(initial.n_restarts, initial.generate(session))
-        return self._plan(), restarts, LiteralCircuit(circuit, points, rng)
+        return self._plan(), restarts, LiteralCircuit(circuit, points, opened.rng)
 
 
 @dataclass(frozen=True)

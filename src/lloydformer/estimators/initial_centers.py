@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lloydformer.data.array_api import get_namespace, to_tensor
 from lloydformer.data.layout import Layout
-from lloydformer.estimators.source import is_checked_array
+from lloydformer.estimators.source import is_float_array
 from lloydformer.numerics.checks import largest_value
 from lloydformer.numerics.scaling import directions
 from lloydformer.plans.session import Session
@@ -125,7 +125,7 @@ class InitialCenters:
                 return self._check_range(self._layout.to_row_units(given))
         if isinstance(centers, Tensor):
             centers = centers.detach().cpu().numpy()
-        if is_checked_array(centers):  # scikit-learn's check takes longer than a small fit
+        if is_float_array(centers):  # scikit-learn's check takes longer than a small fit
             centers = centers.astype(np.float64, copy=False)
             if not np.isfinite(centers).all():
                 assert_all_finite(centers)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,15 +14,14 @@ from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.array_api import to_tensor
-from lloydformer.data.blocks import Blocks, TensorBlocks
+from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.rows import DenseRows, Rows
 from lloydformer.data.shard import Shard
 from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines.dask.chunks import is_collection
 from lloydformer.engines.partitioned import PartitionedBlocks
-from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.checkpoint import refuse_checkpoint
-from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.medoid_matrix import (
     InterruptedSwaps,
     MatrixFit,
@@ -49,14 +47,12 @@ from lloydformer.plans.medoid_search import (
     relocating_rounds,
     swapping_rounds,
 )
-from lloydformer.plans.session import Session
-from lloydformer.solving.driver import Restarts, Result
+from lloydformer.solving.driver import Result
 from lloydformer.solving.medoid_search import MedoidMoves
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.run import FitAlgorithm
 
+# Numbers of data in partitions that a search brings to one process, at most: 1 GB in float64.
 _MOST_HERE = 1 << 27
-"""Numbers of data in parts that a search brings to one process, at most."""
 
 
 class KMedoids(Clusterer):
@@ -270,7 +266,7 @@ class KMedoids(Clusterer):
 
     @property
     def _of_matrix(self) -> bool:
-        """Are all distances kept, given or computed by a callable?"""
+        """True if all distances are kept, given or computed by a callable."""
         return callable(self.metric) or self.metric == "precomputed"
 
     def __sklearn_tags__(self) -> Any:
@@ -287,33 +283,27 @@ class KMedoids(Clusterer):
             return super()._plan(rng)
         return MedoidSearchPlan("sqeuclidean" if self._of_matrix else self.metric)
 
-    def _prepare(
-        self,
-        initial: InitialCenters,
-        blocks: Blocks,
-        session: Session,
-        rng: np.random.RandomState,
-        deadline: float,
-    ) -> tuple[Plan, Restarts, FitAlgorithm]:
-        plan, restarts, algorithm = super()._prepare(initial, blocks, session, rng, deadline)
+    def _prepare(self, opened: Preparation) -> Prepared:
+        plan, restarts, algorithm = super()._prepare(opened)
         if self.algorithm == "paper":
             return plan, restarts, algorithm
+        blocks = opened.blocks
         n_rows, n_features = blocks.layout.n_rows, blocks.layout.n_features
         if isinstance(blocks, PartitionedBlocks) and n_rows * n_features > _MOST_HERE:
             raise ValueError(
                 f"algorithm: found {self.algorithm!r} for {n_rows:,} rows in parts; "
                 'it needs all rows in one process, so pass algorithm="paper", or a sample'
             )
-        seed = int(rng.randint(2**31 - 1))
-        return plan, restarts, MedoidMoves(self.metric, partial(self._moves, n_rows, seed))
-
-    def _moves(self, n_rows: int, seed: int, search: SearchMoves, first: int) -> Iterator[bool]:
-        if self.algorithm == "fasterpam":
-            return swapping_rounds(search, n_rows)
-        effort = EFFORTS[self.effort]
+        seed, effort = int(opened.rng.randint(2**31 - 1)), EFFORTS[self.effort]
         if self.patience is not None:
             effort = replace(effort, patience=int(self.patience), rows_each=0)
-        return relocating_rounds(search, effort, seed, n_rows, first)
+
+        def moves(search: SearchMoves, first: int) -> Iterator[bool]:
+            if self.algorithm == "fasterpam":
+                return swapping_rounds(search, n_rows)
+            return relocating_rounds(search, effort, seed, n_rows, first)
+
+        return plan, restarts, MedoidMoves(self.metric, moves)
 
     def _rules(self) -> Rules:
         return Rules(
@@ -359,7 +349,11 @@ class KMedoids(Clusterer):
         >>> lf.KMedoids(2, metric="precomputed", random_state=0).fit(distances).inertia_
         1.0
         """
-        self._check_together()
+        if self.algorithm == "paper" and self.metric != "sqeuclidean":
+            raise ValueError(
+                f'metric: found {self.metric!r} with algorithm="paper", which knows "sqeuclidean" '
+                'only; pass algorithm="relocate"'
+            )
         if self.algorithm != "paper":
             refuse_checkpoint(self, f'there is none for algorithm="{self.algorithm}"')
         if not self._of_matrix:
@@ -378,13 +372,6 @@ class KMedoids(Clusterer):
         self._keep_matrix(found, X)
         return self
 
-    def _check_together(self) -> None:
-        if self.algorithm == "paper" and self.metric != "sqeuclidean":
-            raise ValueError(
-                f'metric: found {self.metric!r} with algorithm="paper", which knows "sqeuclidean" '
-                'only; pass algorithm="relocate"'
-            )
-
     def _keep_matrix(self, found: MatrixFit, X: Any) -> None:
         self.medoid_indices_ = to_input_kind(X, found.medoids)
         self.labels_ = to_input_kind(X, found.labels)
@@ -401,8 +388,9 @@ class KMedoids(Clusterer):
         assert rows is not None
         assert isinstance(blocks, TensorBlocks | SparseBlocks | PartitionedBlocks)
         if not isinstance(blocks, SparseBlocks) and not self._directions:
-            self.cluster_centers_ = source.out(blocks.subset(rows).points)  # to the last bit
-        self.medoid_indices_ = source.out(rows)
+            # Rows of X to the last bit: the result's centers were shifted to the origin and back.
+            self.cluster_centers_ = source.to_input_kind(blocks.subset(rows).points)
+        self.medoid_indices_ = source.to_input_kind(rows)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)
 
     def predict(self, X: Any) -> Any:
@@ -432,10 +420,10 @@ class KMedoids(Clusterer):
         """
         check_is_fitted(self)
         if is_collection(X):
-            return self._lazily("predict", X, None, np.int32)
+            return self._map_chunks("predict", X, None, np.int32)
         if self._of_matrix:
             return to_input_kind(X, distances_to_medoids(self, X).argmin(axis=1).astype(np.int32))
-        return self._finish(X)[0] if self.metric == "manhattan" else super().predict(X)
+        return self._assign(X)[0] if self.metric == "manhattan" else super().predict(X)
 
     def transform(self, X: Any) -> Any:
         """Compute the distance of each row to each medoid.
@@ -463,7 +451,7 @@ class KMedoids(Clusterer):
         """
         check_is_fitted(self)
         if is_collection(X):
-            return self._lazily("transform", X, self.n_clusters)
+            return self._map_chunks("transform", X, self.n_clusters)
         if self._of_matrix:
             return to_input_kind(X, distances_to_medoids(self, X))
         if self.metric != "manhattan":
@@ -472,7 +460,7 @@ class KMedoids(Clusterer):
         def distances(rows: Rows, centers: Tensor) -> Tensor:
             return torch.cdist(_dense(rows), centers, p=1)
 
-        return self._by_leaf(X, distances)
+        return self._map_leaves(X, distances)
 
     def distances_to_centers(self, X: Any, labels: Any = None) -> Any:
         """Compute the distance of each row to the medoid of its cluster.

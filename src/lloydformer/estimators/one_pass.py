@@ -26,9 +26,9 @@ from lloydformer.engines.native import instruction_set
 from lloydformer.engines.native.engine import threads_for
 from lloydformer.engines.native.installed import kernels
 from lloydformer.estimators.source import (
-    checked_array,
-    checked_blocks,
-    checked_tensor,
+    validate_array,
+    validate_blocks,
+    validate_tensor,
     weights_in_units,
 )
 from lloydformer.numerics.checks import is_surely_in_range, largest_value
@@ -97,7 +97,7 @@ class OnePass:
         return torch.from_numpy(array) if self.tensors else array
 
 
-def one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass | None:
+def open_one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass | None:
     """X, checked but for the values of its rows, opened by the kernels; None if they cannot."""
     if is_collection(X):
         return None
@@ -135,11 +135,11 @@ def _points(estimator: Any, X: Any) -> np.ndarray | None:
     if sparse.issparse(X) or get_namespace(X) is not None:
         return None
     if not isinstance(X, Tensor | TensorBlocks):
-        return checked_array(estimator, X, reset=False)
-    points = X if isinstance(X, Tensor) else checked_blocks(estimator, X, reset=False)
+        return validate_array(estimator, X, reset=False)
+    points = X if isinstance(X, Tensor) else validate_blocks(estimator, X, reset=False)
     if points.device.type != "cpu" or not points.is_contiguous():
         return None
-    return checked_tensor(estimator, points, reset=False).numpy()
+    return validate_tensor(estimator, points, reset=False).numpy()
 
 
 def _array(values: Any) -> np.ndarray:

@@ -230,7 +230,7 @@ class SoftKMeans(Tempered):
         """
         if is_collection(X):
             check_is_fitted(self)
-            return self._lazily("predict_proba", X, self.n_clusters)
+            return self._map_chunks("predict_proba", X, self.n_clusters)
         gamma = self._gamma
 
         def shares(rows: Rows, centers: Tensor) -> Tensor:
@@ -240,7 +240,7 @@ class SoftKMeans(Tempered):
                 return found
             return log_shares(scores.double(), gamma)[0].exp().to(scores.dtype)
 
-        return self._by_leaf(X, shares)
+        return self._map_leaves(X, shares)
 
 
 register(
