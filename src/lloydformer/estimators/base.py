@@ -63,7 +63,7 @@ _lower_once = lru_cache(maxsize=64)(lower)
 
 @dataclass(frozen=True)
 class Preparation:
-    """What a fit has opened before it chooses its algorithm.
+    """The data and draws of a fit, from which an estimator prepares its algorithm.
 
     Attributes
     ----------
@@ -113,6 +113,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     _sparse_on_gpu: ClassVar[bool] = True  # False: sparse matrices stay on the CPU
     _directions: ClassVar[bool] = False
     _cosine_distances: ClassVar[bool] = False  # what `transform` returns; False: Euclidean ones
+    _has_kernels: ClassVar[bool] = True  # False: the kernels do not know the distance
     _n_pool: ClassVar[int] = 1  # starts whose solutions are combined to one result
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -348,7 +349,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         check_is_fitted(self)
         if is_collection(X):
             return self._map_chunks("predict", X, None, np.dtype(np.int32))
-        rows = open_one_pass(self, X)
+        rows = open_one_pass(self, X) if self._has_kernels else None
         return self._assign(X)[0] if rows is None else rows.labels()
 
     def _map_chunks(self, method: str, X: Any, width: int | None, dtype: Any = None) -> Any:
@@ -427,16 +428,16 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         check_is_fitted(self)
         if is_collection(X):
             return self._map_chunks("transform", X, self.n_clusters)
-        rows = open_one_pass(self, X)
+        rows = open_one_pass(self, X) if self._has_kernels else None
         if rows is not None:
             return rows.distances(cosine=self._cosine_distances)
+        return self._map_leaves(X, self._all_distances)
 
-        def distances(rows: Rows, centers: Tensor) -> Tensor:
-            squares = rows.distances_to_all(centers)
-            # |x - c|^2 = 2 - 2 cos for rows of length 1
-            return squares / 2 if self._cosine_distances else squares.sqrt_()
-
-        return self._map_leaves(X, distances)
+    def _all_distances(self, rows: Rows, centers: Tensor) -> Tensor:
+        """Return the distances (m, k) of rows to all centers."""
+        squares = rows.distances_to_all(centers)
+        # |x - c|^2 = 2 - 2 cos for rows of length 1
+        return squares / 2 if self._cosine_distances else squares.sqrt_()
 
     def _map_leaves(self, X: Any, function: Callable[[Rows, Tensor], Tensor]) -> Any:
         """Call a function of rows (m, d) and the fitted centers on each leaf of X."""

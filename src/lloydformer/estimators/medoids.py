@@ -261,6 +261,11 @@ class KMedoids(Clusterer):
     def _directions(self) -> bool:  # type: ignore[override]
         return isinstance(self.metric, str) and self.metric == "cosine"
 
+    @property
+    def _has_kernels(self) -> bool:  # type: ignore[override]
+        # The kernels for new rows compute Euclidean distances.
+        return not (isinstance(self.metric, str) and self.metric == "manhattan")
+
     _cosine_distances = _accepts_sparse = _directions
     _sparse_on_gpu: ClassVar[bool] = False  # the search reads sparse rows
 
@@ -418,12 +423,10 @@ class KMedoids(Clusterer):
         >>> bool(model.fit([[0.0], [1.0], [9.0]]).predict([[7.0]]) == model.predict([[9.0]]))
         True
         """
+        if not self._of_matrix or is_collection(X):
+            return super().predict(X)
         check_is_fitted(self)
-        if is_collection(X):
-            return self._map_chunks("predict", X, None, np.int32)
-        if self._of_matrix:
-            return to_input_kind(X, distances_to_medoids(self, X).argmin(axis=1).astype(np.int32))
-        return self._assign(X)[0] if self.metric == "manhattan" else super().predict(X)
+        return to_input_kind(X, distances_to_medoids(self, X).argmin(axis=1).astype(np.int32))
 
     def transform(self, X: Any) -> Any:
         """Compute the distance of each row to each medoid.
@@ -449,18 +452,16 @@ class KMedoids(Clusterer):
         >>> model.transform([[1.0, 2.0]])
         array([[3.]])
         """
-        check_is_fitted(self)
-        if is_collection(X):
-            return self._map_chunks("transform", X, self.n_clusters)
-        if self._of_matrix:
-            return to_input_kind(X, distances_to_medoids(self, X))
-        if self.metric != "manhattan":
+        if not self._of_matrix or is_collection(X):
             return super().transform(X)
+        check_is_fitted(self)
+        return to_input_kind(X, distances_to_medoids(self, X))
 
-        def distances(rows: Rows, centers: Tensor) -> Tensor:
-            return torch.cdist(_dense(rows), centers, p=1)
-
-        return self._map_leaves(X, distances)
+    def _all_distances(self, rows: Rows, centers: Tensor) -> Tensor:
+        if self.metric != "manhattan":
+            return super()._all_distances(rows, centers)
+        assert isinstance(rows, DenseRows)  # sparse ones are only compared by their cosine
+        return torch.cdist(rows.points, centers, p=1)
 
     def distances_to_centers(self, X: Any, labels: Any = None) -> Any:
         """Compute the distance of each row to the medoid of its cluster.
@@ -489,9 +490,9 @@ class KMedoids(Clusterer):
         >>> model.distances_to_centers([[1.0, 2.0]])
         array([3.])
         """
-        check_is_fitted(self)
         if not self._of_matrix or is_collection(X):
             return super().distances_to_centers(X, labels)
+        check_is_fitted(self)
         every = distances_to_medoids(self, X)
         own = every.argmin(axis=1) if labels is None else to_tensor(labels).cpu().numpy()
         return to_input_kind(X, every[np.arange(len(every)), own])
@@ -499,7 +500,8 @@ class KMedoids(Clusterer):
     def _own_distances(self, rows: Rows, centers: Tensor, own: Tensor) -> Tensor:
         if self.metric != "manhattan":
             return super()._own_distances(rows, centers, own)
-        return (_dense(rows) - centers[own]).abs().sum(dim=1)
+        assert isinstance(rows, DenseRows)
+        return (rows.points - centers[own]).abs().sum(dim=1)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute minus the loss of the rows of X with the fitted medoids.
@@ -535,12 +537,6 @@ class KMedoids(Clusterer):
         if sample_weight is None:
             return -float(least.sum())
         return -float(check_weights(sample_weight, len(least)) @ least)
-
-
-def _dense(rows: Rows) -> Tensor:
-    """The points (m, d); sparse ones are only compared by their cosine."""
-    assert isinstance(rows, DenseRows)
-    return rows.points
 
 
 register(

@@ -4,7 +4,8 @@ Lists elsewhere (the command line, benchmarks, tests, tables in the documentatio
 from it. The names are known without importing an algorithm, so this module imports little.
 """
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections import UserDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -58,34 +59,17 @@ class RegisteredAlgorithm:
     rule: "Rule | None" = None
 
 
-class Register(MutableMapping[str, RegisteredAlgorithm]):
+class Register(UserDict[str, RegisteredAlgorithm]):
     """Algorithms by name; a built-in one is imported when it is first looked up."""
 
     def __init__(self) -> None:
-        self._registered: dict[str, RegisteredAlgorithm] = {}
-        self._names = dict.fromkeys(BUILT_IN)  # an ordered set
+        # None until the module of the name is imported; `values` and `items` look names up, too.
+        self.data = dict.fromkeys(BUILT_IN)  # type: ignore[assignment]
 
     def __getitem__(self, name: str) -> RegisteredAlgorithm:
-        if name in self._names and name not in self._registered:
-            import_module(f"lloydformer.estimators.{name}")
-        return self._registered[name]
-
-    def __setitem__(self, name: str, algorithm: RegisteredAlgorithm) -> None:
-        self._names[name] = None
-        self._registered[name] = algorithm
-
-    def __delitem__(self, name: str) -> None:
-        del self._names[name]
-        self._registered.pop(name, None)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+        if name in self.data and self.data[name] is None:
+            import_module(f"lloydformer.estimators.{name}")  # calls `register`
+        return self.data[name]
 
 
 ALGORITHMS = Register()
