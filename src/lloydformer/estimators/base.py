@@ -39,6 +39,7 @@ from lloydformer.estimators.one_pass import open_one_pass
 from lloydformer.estimators.parameter_checks import (
     Interval,
     StrOptions,
+    check_enough_rows,
     checked_fit,
     find_invalid_parameter,
 )
@@ -200,10 +201,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             source = open_as_partition(self, source)
         blocks = source.blocks
         self._check_size(blocks)
-        earlier = self._earlier_centers(blocks.layout)
+        given = getattr(self, "match_to", None)  # read now, so that errors come before the work
+        earlier = None if given is None else read_match_to(given, blocks.layout)
         rng = source.generator(self.random_state)
         initial = InitialCenters(self, X, blocks.layout, rng)
-        self._n_init = initial.n_restarts
+        self._n_init = initial.n_restarts  # a name of scikit-learn
         stopped: Interrupted | None = None
         with ExitStack() as resources:
             session = resources.enter_context(choose(self.engine, blocks).open(blocks))
@@ -230,7 +232,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             try:
                 result = solve(context, restarts, algorithm, callback, checkpoint)
             except Interrupted as stop:
-                if stop.result is None:
+                if stop.result is None:  # Ctrl-C came before the first result
                     raise
                 stopped, result = stop, stop.result
             if earlier is not None:
@@ -241,17 +243,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                 raise stopped  # inside of the block, so that the checkpoint stays
         return self
 
-    def _earlier_centers(self, layout: Layout) -> Tensor | None:
-        """Return the centers of `match_to`; raise `ValueError` for those that do not fit."""
-        given = getattr(self, "match_to", None)
-        return None if given is None else read_match_to(given, layout)
-
     def _store(self, result: Result, source: Source) -> None:
         """Set the fitted attributes."""
         layout, labels = source.blocks.layout, result.labels
         self._view = View(layout.origin, layout.scaling)
         self.cluster_centers_ = source.to_input_kind(layout.to_data_units(result.centers))
-        if not all(result.outcome.masses or (0.0,)):  # a cluster may have no points
+        # Masses show clusters without points at no cost. Plans without masses need a pass over the
+        # labels.
+        if not all(result.outcome.masses or (0.0,)):
             if isinstance(labels, DistributedLabels):
                 count = labels.count_clusters(int(self.n_clusters))
             else:
@@ -280,7 +279,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         )
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
-        if isinstance(X, Shard):
+        if isinstance(X, Shard):  # not in `read`: `shards` imports `source`
             if reset:
                 return read_shard(self, X, sample_weight)
             X = X.rows  # ranks share a fit; each predicts its own rows
@@ -296,11 +295,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             count = blocks.n_weighted
         elif blocks.layout.weighted:
             count = count_positive_weights(blocks)
-        if count < self.n_clusters:
-            raise ValueError(
-                f"n_samples={count} should be >= n_clusters={self.n_clusters}."
-                + (" Rows of weight 0 do not count." if count < blocks.layout.n_rows else "")
-            )
+        check_enough_rows(self, count, blocks.layout.n_rows)
 
     def _centers(self, layout: Layout) -> Tensor:
         """Return the fitted centers in the coordinates and the precision of the rows.
@@ -356,11 +351,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Call a method on each block of a dask collection; a dask array in the chunks of X."""
         from lloydformer.engines.dask.collections import map_chunks
 
-        model = copy(self)
+        model = copy(self)  # a shallow one: the user's keeps its attributes
         for name in LAZY:  # as long as the data that were fitted: not sent to the workers
             model.__dict__.pop(name, None)
-        model.callback, model.verbose = None, 0
-        if dtype is None:
+        model.callback, model.verbose = None, 0  # may not be serialisable, and would run elsewhere
+        if dtype is None:  # dask wants to know it before it computes anything
             single = is_array(X) and X.dtype == np.float32
             dtype = np.float32 if single else np.float64
         return map_chunks(X, getattr(model, method), width, np.dtype(dtype))
@@ -515,6 +510,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         -2.0
         """
         check_is_fitted(self)
+        # The kernels for new rows add up squared distances to the nearest center, nothing else.
         rows = open_one_pass(self, X, sample_weight) if self._plan().has_plain_inertia else None
         inertia = None if rows is None else rows.inertia()
         return -(self._assign(X, sample_weight)[1] if inertia is None else inertia)
@@ -526,6 +522,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return tags
 
     def _validate_params(self) -> None:
+        # scikit-learn's own check takes longer than a small fit: it only words the error.
         if find_invalid_parameter(self) is not None:
             super()._validate_params()
 
@@ -602,6 +599,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             return self._map_chunks("distances_to_centers", X, None)
         source = self._read(X, reset=False)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
+        # A second pass over X for the labels: distances to all centers would take n k numbers.
         own = to_tensor(self.predict(X) if labels is None else labels).to(centers.device)
         parts = [
             self._own_distances(blocks.read(start, stop), centers, own[start:stop].long())

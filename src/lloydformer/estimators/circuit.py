@@ -211,7 +211,7 @@ class CircuitClusterer(Clusterer):
                 "that sum to zero"
             )
         source = super()._read(X, sample_weight, reset=reset)
-        if checks_rows:
+        if checks_rows:  # a leaf at a time bounds temporary memory
             for start, stop in leaf_ranges(source.blocks.layout):
                 rows = source.blocks.read(start, stop)
                 check_zero_sum("X", rows.take(torch.arange(stop - start)))
@@ -261,6 +261,7 @@ class CircuitClusterer(Clusterer):
                 f"recipe: {self._recipe().name} leaves its weights free, and here they would be "
                 "untrained; use LearnedKMeans, which has trained ones"
             )
+        # The folds know weights, ranks and checkpoints; the circuit has all points as equal tokens.
         reason = self._why_literal()
         if reason is not None:
             if sample_weight is not None:
@@ -285,6 +286,7 @@ class CircuitClusterer(Clusterer):
             return super()._prepare(opened)
         initial, session = opened.initial, opened.session
         layout = session.layout
+        # Self-attention takes memory for n^2 numbers, so all rows at once are no further limit.
         points = session.gather(torch.arange(layout.n_rows, device=layout.device))
         circuit = Circuit(self._recipe(), layout.n_features, int(self.n_clusters))
         restarts = Restarts(initial.n_restarts, initial.generate(session))
@@ -315,7 +317,7 @@ class LiteralRun:
 
     def __init__(self, how: LiteralCircuit, fit: FitContext, centers: Tensor, seed: int) -> None:
         self.how, self.fit, self.centers, self.seed = how, fit, centers, seed
-        self.done = self.can_finish = False
+        self.done = self.can_finish = False  # no centers before all layers have run
 
     def advance(self, recorder: HistoryRecorder) -> None:
         points = self.how.points
@@ -324,6 +326,8 @@ class LiteralRun:
         )
         self.centers = trace.centers[-1].double()
         self.done = self.can_finish = True
+        # One objective more than shifts: that of the last centers, which `finish` computes as the
+        # estimator of the recipe does.
         shifts = trace.centers.diff(dim=0).square().sum(dim=(1, 2))
         for objective, shift in zip(trace.objective.tolist(), shifts.tolist(), strict=False):
             recorder.record(objective, shift)
@@ -331,7 +335,7 @@ class LiteralRun:
     def finish(self, history: list[float]) -> Outcome:
         """Label the points as the estimator of the recipe does."""
         fit = self.fit
-        fit.session.forget()
+        fit.session.forget()  # what seeding has left in the state of the points
         final = fit.plan.finish(fit.session, self.centers.to(fit.session.layout.dtype))
         return Outcome(self.centers, final.inertia, (*history, final.objective))
 

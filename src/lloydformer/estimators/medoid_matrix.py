@@ -15,6 +15,7 @@ from lloydformer.data.array_api import tensor_from_numpy, to_tensor
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import choose
 from lloydformer.estimators.devices import require_device
+from lloydformer.estimators.parameter_checks import check_enough_rows
 from lloydformer.estimators.source import weights_in_units
 from lloydformer.numerics.search_constants import TIE
 from lloydformer.plans.medoid_search import FEW, begin_search, swapping_rounds
@@ -73,14 +74,9 @@ def fit_matrix(estimator: Any, X: Any, sample_weight: Any, rng: np.random.Random
         require_device(estimator.device)
     array = as_array(estimator, X, reset=True)
     matrix = all_distances(estimator, array)
-    n, k = len(matrix), int(estimator.n_clusters)
+    n = len(matrix)
     weights, unit = weights_in_units(sample_weight, n)
-    n_weighted = n if weights is None else int((weights > 0).sum())
-    if n_weighted < k:
-        raise ValueError(
-            f"n_samples={n_weighted} should be >= n_clusters={estimator.n_clusters}."
-            + (" Rows of weight 0 do not count." if n_weighted < n else "")
-        )
+    check_enough_rows(estimator, n if weights is None else int((weights > 0).sum()), n)
     points = tensor_from_numpy(matrix)
     mass = None if weights is None else torch.from_numpy(weights)
     # The rows are distances: another origin than zero would change them.

@@ -275,6 +275,7 @@ class KMedoids(Clusterer):
         return callable(self.metric) or self.metric == "precomputed"
 
     def __sklearn_tags__(self) -> Any:
+        # scikit-learn cuts a matrix of distances in both directions, if it knows that X is one.
         tags = super().__sklearn_tags__()
         given = isinstance(self.metric, str) and self.metric == "precomputed"
         tags.input_tags.pairwise = tags.input_tags.positive_only = given
@@ -286,7 +287,7 @@ class KMedoids(Clusterer):
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
         if self.algorithm == "paper":
             return super()._plan(rng)
-        return MedoidSearchPlan("sqeuclidean" if self._of_matrix else self.metric)
+        return MedoidSearchPlan(self.metric)
 
     def _prepare(self, opened: Preparation) -> Prepared:
         plan, restarts, algorithm = super()._prepare(opened)
@@ -301,6 +302,7 @@ class KMedoids(Clusterer):
             )
         seed, effort = int(opened.rng.randint(2**31 - 1)), EFFORTS[self.effort]
         if self.patience is not None:
+            # rows_each=0: a patience of the user holds for clusters of any size
             effort = replace(effort, patience=int(self.patience), rows_each=0)
 
         def moves(search: SearchMoves, first: int) -> Iterator[bool]:
@@ -311,6 +313,7 @@ class KMedoids(Clusterer):
         return plan, restarts, MedoidMoves(self.metric, moves)
 
     def _rules(self) -> Rules:
+        # Every move puts medoids on rows, so no cluster has to be filled.
         return Rules(
             int(self.max_iter),
             patience=self.patience,
@@ -384,6 +387,7 @@ class KMedoids(Clusterer):
         self.n_iter_ = len(found.history) - 1
         self.objective_history_ = np.array(found.history)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)
+        # Rows are compared by the metric as they are; the view only completes the saved model.
         self._view = View(torch.zeros(found.centers.shape[1], dtype=torch.float64), None)
         self._n_features_out, self._n_init = self.n_clusters, found.n_starts
 

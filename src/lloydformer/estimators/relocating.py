@@ -215,6 +215,7 @@ class RelocatingKMeans(Clusterer):
         self.match_to = match_to
         self.checkpoint = checkpoint
 
+    # Not lowered: the recipe has two stages, and its iterations between relocations are Lloyd's.
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
         return MeansPlan()
 
@@ -237,6 +238,7 @@ class RelocatingKMeans(Clusterer):
             rest=None if self.rest is None else int(self.rest),
             seed=int(opened.rng.randint(2**31 - 1)),
         )
+        # The seed is drawn before the initial centers, so that it does not depend on `init`.
         if effort.n_pool == 1:
             return self._plan(), Restarts(n, initial.generate(session)), relocations
         n_children = effort.n_children_for(k, session.layout.n_rows)
@@ -252,6 +254,7 @@ class RelocatingKMeans(Clusterer):
 
     def _rules(self) -> Rules:
         most = effort_of(self.effort).max_layers if self.max_iter is None else int(self.max_iter)
+        # A relocation removes centers without points first: their removal costs nothing.
         return Rules(most, float(self.tol), empty="keep")
 
 

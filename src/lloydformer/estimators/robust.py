@@ -192,6 +192,7 @@ class RobustKMeans(Tempered):
         return recipes.robust(self._gamma, self.activation)
 
     def _scale(self, session: Session, starts: list[Tensor]) -> float:
+        # Only the activation of this plan counts: `robust_scale` sets the temperature of each step.
         plan = self._plan()
         assert isinstance(plan, RobustPlan)
         return robust_scale(session, starts, plan)

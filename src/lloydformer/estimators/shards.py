@@ -126,7 +126,7 @@ class ShardReports:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The precision of all rows together."""
+        """The precision of all rows together, as `np.concatenate` would choose it."""
         wide = any(one.dtype == "float64" for _, one in self.with_rows)
         return torch.float64 if wide else torch.float32
 
@@ -151,9 +151,12 @@ class ShardReports:
 
     def check(self, zero_rows: str) -> None:
         """Raise `ValueError` unless the rows of all ranks can be one array."""
+        # Every rank sees the same reports in the same order, so all raise the same error. The width
+        # comes first, as the ends of columns can be compared only if it agrees.
         self._check_same("n_features", "X", "features", list(enumerate(self.reports)))
         if not self.with_rows:
             raise ValueError("X: found no rows on any rank; pass at least one sample")
+        # A rank without rows, whose file was empty, need not have names or weights.
         self._check_same("names", "X", "as names of the columns", self.with_rows)
         passed = "as whether it is passed"
         self._check_same("given_weights", "sample_weight", passed, self.with_rows)
@@ -172,6 +175,7 @@ class ShardReports:
         n_rows, n_zero = sum(self.lengths), sum(one.n_zero for one in self.reports)
         if n_zero and (zero_rows != "ignore" or n_zero == n_rows):
             rank = next(rank for rank, one in enumerate(self.reports) if one.n_zero)
+            # counted over all ranks, in their order
             row = sum(self.lengths[:rank]) + self.reports[rank].first_zero
             raise NoDirectionError(row, ignorable=zero_rows == "error" and n_zero < n_rows)
 
@@ -202,6 +206,7 @@ class ShardSource(Source):
     def generator(self, random_state: Any) -> np.random.RandomState:
         """Return a generator that draws the same on all ranks: that of rank 0."""
         state = self._transport.ranks.from_first(lambda: make_generator(random_state).get_state())
+        # A generator of its own on rank 0, too, so that no rank advances the user's alone.
         generator = np.random.RandomState()
         generator.set_state(state)
         return generator
@@ -286,6 +291,7 @@ def _check_rows(estimator: Any, X: Any, sample_weight: Any) -> _OwnRows:
     check_on_cpu(estimator, "a shard")
     points = _read_points(estimator, X)
     n_rows, n_features = points.shape
+    # The ends of the columns determine the origin of all ranks, and show NaN and infinity.
     ends = column_min_max(points).numpy() if n_rows else None
     if ends is not None and not np.isfinite(ends).all():
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
@@ -321,7 +327,7 @@ def _read_points(estimator: Any, X: Any) -> Tensor:
     if sparse.issparse(X):
         raise ValueError("X: found a sparse matrix; the rows of a shard are dense")
     if isinstance(X, TensorBlocks):
-        if X.scaling is not None:
+        if X.scaling is not None:  # ranks would scale by different means and spreads
             raise ValueError("X: found scaled columns, by the rows of one rank; open it unscaled")
         points = validate_blocks(estimator, X, reset=True)
     elif len(getattr(X, "shape", ())) == 2 and X.shape[0] == 0 and X.shape[1] > 0:

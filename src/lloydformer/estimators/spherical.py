@@ -141,7 +141,7 @@ class SphericalKMeans(Streaming):
     """
 
     _accepts_sparse = True
-    _directions = True
+    _directions = True  # rows are divided by their norms as they are read
     _cosine_distances = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Streaming._parameter_constraints,

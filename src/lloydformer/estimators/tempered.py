@@ -48,6 +48,7 @@ class Tempered(Clusterer):
         fitted = getattr(self, "inverse_temperature_", None)
         if fitted is not None:
             return fitted
+        # Before the fit has found the scale: for a plan of which only the rest is used.
         return 1.0 if isinstance(self.inverse_temperature, str) else float(self.inverse_temperature)
 
     def _prepare(self, opened: Preparation) -> Prepared:
@@ -63,6 +64,7 @@ class Tempered(Clusterer):
         return replace(plan, inverse_temperature=self.inverse_temperature_), restarts, algorithm
 
     def _describe_fewer_clusters(self, count: int) -> str | None:
+        # Centers that coincide may have points each, and yet they are one cluster.
         apart = min(count, int(self.n_clusters) - self._n_coinciding())
         if apart == self.n_clusters:
             return None

@@ -178,6 +178,7 @@ class TrimmedKMeans(Clusterer):
     def _recipe(self) -> Recipe:
         return recipes.trimmed(float(self.keep))
 
+    # On one core: OpenMP ends the process if it cannot start its threads for n labels.
     @one_core()
     def _store(self, result: Result, source: Source) -> None:
         super()._store(result, source)
