@@ -3,11 +3,9 @@
 import warnings
 from typing import Any, ClassVar
 
-from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.parameter_checks import StrOptions
-from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.streaming import Streaming
 
 
@@ -248,14 +246,3 @@ class KMeans(Streaming):
             )
         super().fit(X, sample_weight=sample_weight)
         return self
-
-
-register(
-    RegisteredAlgorithm(
-        name="kmeans",
-        estimator=KMeans,
-        recipe=recipes.lloyd,
-        oracle=algorithms.Lloyd,
-        summary="round clusters of similar size; the fastest",
-    )
-)

@@ -10,7 +10,6 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.array_api import to_tensor
@@ -36,7 +35,6 @@ from lloydformer.estimators.parameter_checks import (
     checked_fit,
     make_generator,
 )
-from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.source import Source, View
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.medoid_moves import METRICS
@@ -541,14 +539,3 @@ class KMedoids(Clusterer):
         if sample_weight is None:
             return -float(least.sum())
         return -float(check_weights(sample_weight, len(least)) @ least)
-
-
-register(
-    RegisteredAlgorithm(
-        name="medoids",
-        estimator=KMedoids,
-        recipe=recipes.medoids,
-        oracle=algorithms.Medoids,
-        summary="centers that are points of the data",
-    )
-)

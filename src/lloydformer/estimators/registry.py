@@ -1,4 +1,4 @@
-"""The register of algorithms: each is registered once, by the file of its estimator.
+"""The register of algorithms: the table of the built-in ones, and `register` for others.
 
 Lists elsewhere (the command line, benchmarks, tests, tables in the documentation) are derived
 from it. The names are known without importing an algorithm, so this module imports little.
@@ -8,7 +8,7 @@ from collections import UserDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lloydformer.algorithms import Algorithm, Relocating
@@ -16,9 +16,28 @@ if TYPE_CHECKING:
     from lloydformer.estimators.base import Clusterer
     from lloydformer.plans.lower import Rule
 
-# Names of the algorithms of this package; each is registered by the module of its name. They are
-# listed here, so that the command line can name them without importing torch.
-BUILT_IN = ("kmeans", "medoids", "relocating", "robust", "soft", "spherical", "trimmed")
+# The algorithms of this package: class of the estimator (in the module of the algorithm's name),
+# recipe, plain algorithm, purpose. By name, so that the command line can list them without
+# importing torch.
+BUILT_IN: dict[str, Any] = {
+    "kmeans": ("KMeans", "lloyd", "Lloyd", "round clusters of similar size; the fastest"),
+    "medoids": ("KMedoids", "medoids", "Medoids", "centers that are points of the data"),
+    "relocating": (
+        "RelocatingKMeans",
+        "relocating",
+        "Relocating",
+        "lower objectives than many starts, in less time",
+    ),
+    "robust": ("RobustKMeans", "robust", "Robust", "far points, which weigh less and less"),
+    "soft": ("SoftKMeans", "soft", "Soft", "clusters that overlap; `predict_proba` gives shares"),
+    "spherical": (
+        "SphericalKMeans",
+        "spherical",
+        "Spherical",
+        "only the direction of a row counts: text, embeddings",
+    ),
+    "trimmed": ("TrimmedKMeans", "trimmed", "Trimmed", "outliers, which it labels -1"),
+}
 
 
 @dataclass(frozen=True)
@@ -62,17 +81,24 @@ class RegisteredAlgorithm:
 class Register(UserDict[str, RegisteredAlgorithm]):
     """Algorithms by name; a built-in one is imported when it is first looked up."""
 
-    def __init__(self) -> None:
-        # None until the module of the name is imported; `values` and `items` look names up, too.
-        self.data = dict.fromkeys(BUILT_IN)  # type: ignore[assignment]
-
     def __getitem__(self, name: str) -> RegisteredAlgorithm:
-        if name in self.data and self.data[name] is None:
-            import_module(f"lloydformer.estimators.{name}")  # calls `register`
+        found: Any = self.data[name]
+        if isinstance(found, tuple):  # a row of `BUILT_IN`
+            from lloydformer import algorithms
+            from lloydformer.circuits import recipes
+
+            estimator, recipe, oracle, summary = found
+            self.data[name] = RegisteredAlgorithm(
+                name,
+                getattr(import_module(f"lloydformer.estimators.{name}"), estimator),
+                getattr(recipes, recipe),
+                getattr(algorithms, oracle),
+                summary,
+            )
         return self.data[name]
 
 
-ALGORITHMS = Register()
+ALGORITHMS = Register(BUILT_IN)
 
 
 def register(algorithm: RegisteredAlgorithm) -> None:

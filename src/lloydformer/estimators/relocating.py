@@ -5,12 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lloydformer import algorithms
-from lloydformer.circuits import recipes
 from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.parameter_checks import Interval, StrOptions, WholeNumbers
-from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
 from lloydformer.solving.driver import Restarts
@@ -256,14 +253,3 @@ class RelocatingKMeans(Clusterer):
         most = effort_of(self.effort).max_layers if self.max_iter is None else int(self.max_iter)
         # A relocation removes centers without points first: their removal costs nothing.
         return Rules(most, float(self.tol), empty="keep")
-
-
-register(
-    RegisteredAlgorithm(
-        name="relocating",
-        estimator=RelocatingKMeans,
-        recipe=recipes.relocating,
-        oracle=algorithms.Relocating,
-        summary="lower objectives than many starts, in less time",
-    )
-)

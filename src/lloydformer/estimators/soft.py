@@ -5,13 +5,11 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.array_api import to_tensor
 from lloydformer.data.rows import Rows
 from lloydformer.engines.dask.chunks import is_collection
-from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.tempered import Tempered
 from lloydformer.numerics.clusters import log_shares
 from lloydformer.plans.session import Session
@@ -248,14 +246,3 @@ class SoftKMeans(Tempered):
             return log_shares(scores.double(), gamma)[0].exp().to(scores.dtype)
 
         return self._map_leaves(X, shares)
-
-
-register(
-    RegisteredAlgorithm(
-        name="soft",
-        estimator=SoftKMeans,
-        recipe=recipes.soft,
-        oracle=algorithms.Soft,
-        summary="clusters that overlap; `predict_proba` gives shares",
-    )
-)

@@ -2,11 +2,9 @@
 
 from typing import Any, ClassVar
 
-from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.parameter_checks import StrOptions
-from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.streaming import Streaming
 
 
@@ -191,14 +189,3 @@ class SphericalKMeans(Streaming):
 
     def _recipe(self) -> Recipe:
         return recipes.spherical()
-
-
-register(
-    RegisteredAlgorithm(
-        name="spherical",
-        estimator=SphericalKMeans,
-        recipe=recipes.spherical,
-        oracle=algorithms.Spherical,
-        summary="only the direction of a row counts: text, embeddings",
-    )
-)
