@@ -297,6 +297,8 @@ def test_a_write_that_fails_in_the_middle_warns_and_hides_no_error(rows, tmp_pat
         write(self)
 
     monkeypatch.setattr(CheckpointFile, "_write", fail)
+    # Every iteration is written: on a slow disk the fit would end before the second write is due.
+    monkeypatch.setattr("lloydformer.solving.checkpoint._PAUSE", 0)
     settings = {"n_clusters": 60, "random_state": 7, "max_iter": 3, "checkpoint": tmp_path / "fit"}
     with pytest.warns(RuntimeWarning, match="disk full"):
         lf.KMeans(**settings).fit(rows)

@@ -39,7 +39,7 @@ def general(monkeypatch: pytest.MonkeyPatch) -> Callable[[Clusterer, str, Any], 
 
     def answer(model: Clusterer, method: str, *args: Any) -> Any:
         with monkeypatch.context() as without:
-            without.setattr(base, "one_pass", lambda *_: None)
+            without.setattr(base, "open_one_pass", lambda *_: None)
             return getattr(model, method)(*args)
 
     return answer

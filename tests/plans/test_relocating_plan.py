@@ -1,6 +1,5 @@
 """Relocating k-means on every engine is the plain algorithm, draw for draw."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +12,7 @@ import lloydformer as lf
 from lloydformer.algorithms import Relocating as Plain
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import ENGINES, Chunked, Native, instruction_set
+from lloydformer.estimators.base import Preparation
 from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.relocating import NoiseDraws, relocate, remove_cheapest_center
@@ -181,6 +181,6 @@ def test_the_seed_of_the_noise_is_drawn_from_the_random_state():
     with Chunked(1).open(data) as session:
         rng = np.random.RandomState(5)
         initial = InitialCenters(model, None, data.layout, rng)
-        _, _, algorithm = model._prepare(initial, data, session, rng, math.inf)
+        _, _, algorithm = model._prepare(Preparation(initial, data, session, rng))
     assert algorithm.seed == np.random.RandomState(5).randint(2**31 - 1)
     assert algorithm == replace(Relocations(), seed=algorithm.seed)

@@ -1,10 +1,11 @@
-"""What every estimator does; one of them only names its recipe and its attributes."""
+"""Base class of the estimators; each of them only names its recipe and its attributes."""
 
 import math
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from copy import copy
+from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
 from os import PathLike
@@ -34,14 +35,15 @@ from lloydformer.engines.partitioned import DistributedLabels, PartitionedBlocks
 from lloydformer.estimators.checkpoint import open_as_partition, open_checkpoint
 from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.matching import match_clusters, read_match_to, renumber
-from lloydformer.estimators.one_pass import one_pass
+from lloydformer.estimators.one_pass import open_one_pass
 from lloydformer.estimators.parameter_checks import (
     Interval,
     StrOptions,
+    check_enough_rows,
     checked_fit,
     find_invalid_parameter,
 )
-from lloydformer.estimators.saved import Saved
+from lloydformer.estimators.saved import LAZY, Saved
 from lloydformer.estimators.shards import read_shard
 from lloydformer.estimators.source import Source, View, read
 from lloydformer.plans.contract import Plan
@@ -50,25 +52,43 @@ from lloydformer.plans.session import Session
 from lloydformer.solving.driver import Interrupted, Restarts, Result, solve
 from lloydformer.solving.iterations import PlanIterations
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.run import Callback, FitAlgorithm, FitContext, Progress
+from lloydformer.solving.run import FitAlgorithm, FitContext, Progress
 
 # Chunk size of a pass over the labels; bounds temporary memory (labels are indices of 8 bytes).
 _CHUNK = 1 << 18
-
 
 # Recipes are values: equal ones are lowered to the same plan. Lowering takes 0.6 ms, as long as a
 # small fit.
 _lower_once = lru_cache(maxsize=64)(lower)
 
 
-def _count_clusters(labels: Tensor | DistributedLabels, n_clusters: int) -> int:
-    """Return the number of clusters that have points."""
-    if isinstance(labels, DistributedLabels):
-        return labels.count_clusters(n_clusters)
-    seen = torch.zeros(n_clusters, dtype=torch.bool, device=labels.device)
-    for part in torch.split(labels, _CHUNK):
-        seen[part.long()] = True
-    return int(seen.sum())
+@dataclass(frozen=True)
+class Preparation:
+    """The data and draws of a fit, from which an estimator prepares its algorithm.
+
+    Attributes
+    ----------
+    initial : InitialCenters
+        Makes initial centers.
+    blocks : Blocks
+        The data.
+    session : Session
+        The data, opened by an engine.
+    rng : RandomState
+        Source of the draws.
+    deadline : float
+        End of the fit by `perf_counter`, in seconds; infinity without a time limit.
+    """
+
+    initial: InitialCenters
+    blocks: Blocks
+    session: Session
+    rng: np.random.RandomState
+    deadline: float = math.inf
+
+
+# What a fit runs: the plan, initial centers for each restart, the algorithm.
+Prepared = tuple[Plan, Restarts, FitAlgorithm]
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Saved):
@@ -91,13 +111,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     """
 
     _accepts_sparse: ClassVar[bool] = False
-    _sparse_on_gpu: ClassVar[bool] = True
-    """Do sparse matrices go to the device that the user wants?"""
+    _sparse_on_gpu: ClassVar[bool] = True  # False: sparse matrices stay on the CPU
     _directions: ClassVar[bool] = False
-    _cosine_distances: ClassVar[bool] = False
-    """What `transform` returns: cosine distances or Euclidean ones."""
-    _n_pool: ClassVar[int] = 1
-    """Number of starts whose solutions are combined to one result."""
+    _cosine_distances: ClassVar[bool] = False  # what `transform` returns; False: Euclidean ones
+    _has_kernels: ClassVar[bool] = True  # False: the kernels do not know the distance
+    _n_pool: ClassVar[int] = 1  # starts whose solutions are combined to one result
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -123,7 +141,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     }
 
     def _recipe(self) -> Recipe:
-        """The recipe that this estimator runs, with its parameters."""
+        """Return the recipe that this estimator runs, with its parameters."""
         raise NotImplementedError
 
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
@@ -134,17 +152,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _rules(self) -> Rules:
         return Rules(int(self.max_iter), float(self.tol), self.empty)
 
-    def _prepare(
-        self,
-        initial: InitialCenters,
-        blocks: Blocks,
-        session: Session,
-        rng: np.random.RandomState,
-        deadline: float,
-    ) -> tuple[Plan, Restarts, FitAlgorithm]:
-        """Return what a fit runs: the plan, initial centers for each restart, the algorithm."""
-        restarts = Restarts(initial.n_restarts, initial.generate(session))
-        return self._plan(rng), restarts, PlanIterations()
+    def _prepare(self, opened: Preparation) -> Prepared:
+        """Return the plan, initial centers for each restart, and the algorithm of a fit."""
+        initial = opened.initial
+        # A generator: the driver draws initial centers when it needs them, and a resumed fit has
+        # those of its checkpoint.
+        restarts = Restarts(initial.n_restarts, initial.generate(opened.session))
+        return self._plan(opened.rng), restarts, PlanIterations()
 
     @checked_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Clusterer":
@@ -185,23 +199,32 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         has_checkpoint = getattr(self, "checkpoint", None) is not None
         if has_checkpoint:
             source = open_as_partition(self, source)
-        self._check_size(source.blocks)
-        earlier = self._earlier_centers(source.blocks.layout)
+        blocks = source.blocks
+        self._check_size(blocks)
+        given = getattr(self, "match_to", None)  # read now, so that errors come before the work
+        earlier = None if given is None else read_match_to(given, blocks.layout)
         rng = source.generator(self.random_state)
-        initial = InitialCenters(self, X, source.blocks.layout, rng)
-        self._n_init = initial.n_restarts
+        initial = InitialCenters(self, X, blocks.layout, rng)
+        self._n_init = initial.n_restarts  # a name of scikit-learn
         stopped: Interrupted | None = None
         with ExitStack() as resources:
-            session = resources.enter_context(self._open(source.blocks))
+            session = resources.enter_context(choose(self.engine, blocks).open(blocks))
             checkpoint = None
             if has_checkpoint:
                 opening = open_checkpoint(self, source, session, initial, rng)
                 checkpoint = resources.enter_context(opening)
-            limit, callback = getattr(self, "time_limit", None), self._callback()
+            limit, callback = getattr(self, "time_limit", None), self.callback
             deadline = math.inf if limit is None else perf_counter() + float(limit)
-            plan, restarts, algorithm = self._prepare(
-                initial, source.blocks, session, rng, deadline
-            )
+            opened = Preparation(initial, blocks, session, rng, deadline)
+            plan, restarts, algorithm = self._prepare(opened)
+            if self.verbose:
+
+                def print_line(progress: Progress) -> None:
+                    print(f"Iteration {progress.iteration}, objective {progress.objective}.")
+                    if self.callback is not None:
+                        self.callback(progress)
+
+                callback = print_line
             watched = callback is not None
             context = FitContext.create(
                 plan, session, self._rules(), watched=watched, deadline=deadline
@@ -209,38 +232,38 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             try:
                 result = solve(context, restarts, algorithm, callback, checkpoint)
             except Interrupted as stop:
-                if stop.result is None:
+                if stop.result is None:  # Ctrl-C came before the first result
                     raise
                 stopped, result = stop, stop.result
             if earlier is not None:
                 result = renumber(result, match_clusters(result.centers, earlier))
+            # Before the session closes: it lends its labels, and workers hold those of a cluster.
             self._store(result, source)
             if stopped is not None:
-                raise stopped
+                raise stopped  # inside of the block, so that the checkpoint stays
         return self
-
-    def _open(self, blocks: Blocks) -> AbstractContextManager[Session]:
-        """A session on the engine for these data."""
-        return choose(self.engine, blocks).open(blocks)
-
-    def _earlier_centers(self, layout: Layout) -> Tensor | None:
-        """Return the centers of `match_to`; raise `ValueError` for those that do not fit."""
-        given = getattr(self, "match_to", None)
-        return None if given is None else read_match_to(given, layout)
 
     def _store(self, result: Result, source: Source) -> None:
         """Set the fitted attributes."""
         layout, labels = source.blocks.layout, result.labels
         self._view = View(layout.origin, layout.scaling)
-        self.cluster_centers_ = source.out(layout.to_data_units(result.centers))
-        if not all(result.outcome.masses or (0.0,)):  # a cluster may have no points
-            count = _count_clusters(labels, int(self.n_clusters))
+        self.cluster_centers_ = source.to_input_kind(layout.to_data_units(result.centers))
+        # Masses show clusters without points at no cost. Plans without masses need a pass over the
+        # labels.
+        if not all(result.outcome.masses or (0.0,)):
+            if isinstance(labels, DistributedLabels):
+                count = labels.count_clusters(int(self.n_clusters))
+            else:
+                seen = torch.zeros(int(self.n_clusters), dtype=torch.bool, device=labels.device)
+                for part in torch.split(labels, _CHUNK):
+                    seen[part.long()] = True
+                count = int(seen.sum())
             message = self._describe_fewer_clusters(count)
             if message is not None:
                 warnings.warn(message, ConvergenceWarning, stacklevel=4)
         if result.trimmed is not None and isinstance(labels, Tensor):
             labels.masked_fill_(result.trimmed, -1)
-        self.labels_ = source.out(labels)
+        self.labels_ = source.to_input_kind(labels)
         self.inertia_ = result.inertia
         self.n_iter_ = result.n_iter
         self.objective_history_ = np.array(result.outcome.history)
@@ -256,55 +279,39 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         )
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
-        if isinstance(X, Shard):
+        if isinstance(X, Shard):  # not in `read`: `shards` imports `source`
             if reset:
-                return read_shard(self, X, sample_weight, directions=self._directions)
-            X = X.rows
-        view = None if reset else self._view
-        source = read(self, X, sample_weight, reset=reset, directions=self._directions, view=view)
+                return read_shard(self, X, sample_weight)
+            X = X.rows  # ranks share a fit; each predicts its own rows
+        source = read(self, X, sample_weight, reset=reset)
         if not self._directions:
             return source
         return source.without_zero_rows(getattr(self, "zero_rows", "refuse"))
 
     def _check_size(self, blocks: Blocks) -> None:
-        count = (
-            blocks.n_weighted
-            if isinstance(blocks, PartitionedBlocks)
-            else count_positive_weights(blocks)
-        )
-        if count < self.n_clusters:
-            raise ValueError(
-                f"n_samples={count} should be >= n_clusters={self.n_clusters}."
-                + (" Rows of weight 0 do not count." if count < blocks.layout.n_rows else "")
-            )
-
-    def _callback(self) -> Callback | None:
-        """Return the user's callback, which with `verbose` also prints a line."""
-        if not self.verbose:
-            return self.callback
-
-        def print_line(progress: Progress) -> None:
-            print(f"Iteration {progress.iteration}, objective {progress.objective}.")
-            if self.callback is not None:
-                self.callback(progress)
-
-        return print_line
+        """Raise `ValueError` if fewer rows than clusters have a weight above 0."""
+        count = blocks.layout.n_rows
+        if isinstance(blocks, PartitionedBlocks):
+            count = blocks.n_weighted
+        elif blocks.layout.weighted:
+            count = count_positive_weights(blocks)
+        check_enough_rows(self, count, blocks.layout.n_rows)
 
     def _centers(self, layout: Layout) -> Tensor:
-        """The fitted centers in the coordinates and the precision of the rows.
+        """Return the fitted centers in the coordinates and the precision of the rows.
 
         They are contiguous: the last bits of a product depend on the memory layout of its factors.
         """
         placed = layout.to_row_units(to_tensor(self.cluster_centers_)).to(layout.dtype)
         return placed.clone(memory_format=torch.contiguous_format)
 
-    def _finish(self, X: Any, sample_weight: Any = None) -> tuple[Any, float]:
-        """The last assignment of a fit, for other data: labels and inertia."""
+    def _assign(self, X: Any, sample_weight: Any = None) -> tuple[Any, float]:
+        """Return labels and inertia of other data, by the last assignment of a fit."""
         source = self._read(X, sample_weight, reset=False)
-        with self._open(source.blocks) as session:
+        with choose(self.engine, source.blocks).open(source.blocks) as session:
             final = self._plan().finish(session, self._centers(session.layout))
             (inertia,) = session.layout.apply_weight_unit(final.inertia)
-            return source.out(session.labels()), inertia
+            return source.to_input_kind(session.labels()), inertia
 
     def predict(self, X: Any) -> Any:
         """Find the nearest center of each row.
@@ -336,19 +343,19 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         check_is_fitted(self)
         if is_collection(X):
-            return self._lazily("predict", X, None, np.dtype(np.int32))
-        rows = one_pass(self, X)
-        return self._finish(X)[0] if rows is None else rows.labels()
+            return self._map_chunks("predict", X, None, np.dtype(np.int32))
+        rows = open_one_pass(self, X) if self._has_kernels else None
+        return self._assign(X)[0] if rows is None else rows.labels()
 
-    def _lazily(self, method: str, X: Any, width: int | None, dtype: Any = None) -> Any:
-        """A method for each block of a dask collection, as a dask array in the chunks of X."""
+    def _map_chunks(self, method: str, X: Any, width: int | None, dtype: Any = None) -> Any:
+        """Call a method on each block of a dask collection; a dask array in the chunks of X."""
         from lloydformer.engines.dask.collections import map_chunks
 
-        model = copy(self)
-        for name in ("labels_", "outliers_"):  # not sent to the workers
+        model = copy(self)  # a shallow one: the user's keeps its attributes
+        for name in LAZY:  # as long as the data that were fitted: not sent to the workers
             model.__dict__.pop(name, None)
-        model.callback, model.verbose = None, 0
-        if dtype is None:
+        model.callback, model.verbose = None, 0  # may not be serialisable, and would run elsewhere
+        if dtype is None:  # dask wants to know it before it computes anything
             single = is_array(X) and X.dtype == np.float32
             dtype = np.float32 if single else np.float64
         return map_chunks(X, getattr(model, method), width, np.dtype(dtype))
@@ -415,24 +422,26 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         check_is_fitted(self)
         if is_collection(X):
-            return self._lazily("transform", X, self.n_clusters)
-        rows = one_pass(self, X)
+            return self._map_chunks("transform", X, self.n_clusters)
+        rows = open_one_pass(self, X) if self._has_kernels else None
         if rows is not None:
             return rows.distances(cosine=self._cosine_distances)
-        return self._by_leaf(
-            X, lambda rows, centers: self._distance(rows.distances_to_all(centers))
-        )
+        return self._map_leaves(X, self._all_distances)
 
-    def _by_leaf(self, X: Any, function: Callable[[Rows, Tensor], Tensor]) -> Any:
-        """A function of rows (m, d) and the fitted centers, for all rows, a leaf at a time."""
+    def _all_distances(self, rows: Rows, centers: Tensor) -> Tensor:
+        """Return the distances (m, k) of rows to all centers."""
+        squares = rows.distances_to_all(centers)
+        # |x - c|^2 = 2 - 2 cos for rows of length 1
+        return squares / 2 if self._cosine_distances else squares.sqrt_()
+
+    def _map_leaves(self, X: Any, function: Callable[[Rows, Tensor], Tensor]) -> Any:
+        """Call a function of rows (m, d) and the fitted centers on each leaf of X."""
         check_is_fitted(self)
         source = self._read(X, reset=False)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
         leaves = leaf_ranges(blocks.layout)
-        return source.out(torch.cat([function(blocks.read(*leaf), centers) for leaf in leaves]))
-
-    def _distance(self, squares: Tensor) -> Tensor:
-        return squares / 2 if self._cosine_distances else squares.sqrt_()  # |x - c|^2 = 2 - 2 cos
+        parts = [function(blocks.read(*leaf), centers) for leaf in leaves]
+        return source.to_input_kind(torch.cat(parts))
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Cluster the rows of X and return their distances to the centers.
@@ -501,9 +510,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         -2.0
         """
         check_is_fitted(self)
-        rows = one_pass(self, X, sample_weight) if self._plan().has_plain_inertia else None
+        # The kernels for new rows add up squared distances to the nearest center, nothing else.
+        rows = open_one_pass(self, X, sample_weight) if self._plan().has_plain_inertia else None
         inertia = None if rows is None else rows.inertia()
-        return -(self._finish(X, sample_weight)[1] if inertia is None else inertia)
+        return -(self._assign(X, sample_weight)[1] if inertia is None else inertia)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -512,6 +522,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return tags
 
     def _validate_params(self) -> None:
+        # scikit-learn's own check takes longer than a small fit: it only words the error.
         if find_invalid_parameter(self) is not None:
             super()._validate_params()
 
@@ -536,7 +547,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     @property
     def compares_directions(self) -> bool:
-        """Whether rows are compared by their direction (cosine) instead of their position.
+        """True if rows are compared by their direction (cosine) instead of their position.
 
         See Also
         --------
@@ -585,17 +596,18 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         check_is_fitted(self)
         if is_collection(X) and labels is None:
-            return self._lazily("distances_to_centers", X, None)
+            return self._map_chunks("distances_to_centers", X, None)
         source = self._read(X, reset=False)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
+        # A second pass over X for the labels: distances to all centers would take n k numbers.
         own = to_tensor(self.predict(X) if labels is None else labels).to(centers.device)
         parts = [
             self._own_distances(blocks.read(start, stop), centers, own[start:stop].long())
             for start, stop in leaf_ranges(blocks.layout)
         ]
-        return source.out(torch.cat(parts))
+        return source.to_input_kind(torch.cat(parts))
 
     def _own_distances(self, rows: Rows, centers: Tensor, own: Tensor) -> Tensor:
-        """The distance of each row to its own center; own: numbers of centers, (m,)."""
+        """Return the distance of each row to its own center; own: numbers of centers, (m,)."""
         squares = rows.squared_distances(centers, own)
         return squares / 2 if self._directions else squares.sqrt()

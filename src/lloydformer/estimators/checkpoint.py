@@ -82,15 +82,25 @@ def open_checkpoint(
     With ranks the first one reads and writes the file, and all of them get its state.
     """
     assert isinstance(session, PartitionedSession)
+    # A checkpoint belongs to parameters and data; another fit must not resume from it.
     settings = shared_parameters(estimator)
-    settings.pop("checkpoint")
+    settings.pop("checkpoint")  # the file may have been moved
     if isinstance(estimator.random_state, Integral):
         settings["random_state"] = int(estimator.random_state)
     if initial.given is not None:  # also those of warm_start
         settings["init"] = initial.given.cpu().numpy()
-    identity = FitIdentity(
-        {name: _plain(value) for name, value in settings.items()}, _digest_data(session)
-    )
+    for name, value in settings.items():
+        if isinstance(value, np.ndarray):  # by a digest, so that the file stays small
+            # Lists of numbers arrive as objects; integers and floats of one value are one start.
+            kind = np.float64 if value.dtype.kind in "biufO" else value.dtype
+            settings[name] = f"array {_digest(np.asarray(value, dtype=kind).tobytes())}"
+    # The data: their layout, the ends of the columns, and all rows and weights.
+    layout = session.layout
+    shape = (layout.n_rows, layout.n_features, str(layout.dtype), layout.leaf, layout.weight_unit)
+    (rows,) = session.fold(RowHashes())
+    ends = session.spec.ends.double().numpy().tobytes()
+    data = _digest(repr((*shape, rows.item())).encode() + ends)
+    identity = FitIdentity(settings, data)
     file = CheckpointFile(Path(estimator.checkpoint).expanduser().absolute(), identity)
     state = source.on_first(file.read)
     written = file if source.is_first else None
@@ -106,22 +116,6 @@ def open_checkpoint(
         file.remove()
 
 
-def _plain(value: Any) -> Any:
-    """Return a parameter as a plain value; arrays by a digest."""
-    if not isinstance(value, np.ndarray):
-        return value
-    kind = np.float64 if value.dtype.kind in "biufO" else value.dtype
-    return f"array {_digest(np.asarray(value, dtype=kind).tobytes())}"
-
-
-def _digest_data(session: PartitionedSession) -> str:
-    """Return a digest of the layout, the ends of the columns, and all rows and weights."""
-    layout = session.layout
-    shape = (layout.n_rows, layout.n_features, str(layout.dtype), layout.leaf, layout.weight_unit)
-    (rows,) = session.fold(RowHashes())
-    ends = session.spec.ends.double().numpy().tobytes()
-    return _digest(repr((*shape, rows.item())).encode() + ends)
-
-
 def _digest(content: bytes) -> str:
+    # 64 bits: two fits with one digest by chance are out of the question.
     return hashlib.sha256(content).hexdigest()[:16]

@@ -12,20 +12,18 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import LimitingSoftmax
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.data.blocks import Blocks, leaf_ranges
+from lloydformer.data.blocks import leaf_ranges
 from lloydformer.data.shard import Shard
-from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.checkpoint import refuse_checkpoint
-from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.parameter_checks import checked_fit
 from lloydformer.estimators.source import Source
 from lloydformer.numerics.checks import check_zero_sum
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import LoweringError, lower
 from lloydformer.plans.means import MeansPlan
-from lloydformer.plans.session import Session
 from lloydformer.solving.driver import Restarts
-from lloydformer.solving.run import AlgorithmRun, FitAlgorithm, FitContext, HistoryRecorder, Outcome
+from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
 
 
 class CircuitClusterer(Clusterer):
@@ -192,8 +190,10 @@ class CircuitClusterer(Clusterer):
         return self._recipe().norm is not None
 
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
-        """The recipe's plan; for one that does not lower, the plan that labels as it does."""
+        """Return the recipe's plan; if it does not lower, the plan that labels as it does."""
         first = replace(self._recipe().encoder_cross, activation=LimitingSoftmax("first"))
+        # Not cached: parts of a user's recipe need not be hashable. A recipe that only its rule for
+        # ties keeps from lowering, as `lloyd(ties="average")`, labels as its "first" variant does.
         for recipe in (self._recipe(), replace(self._recipe(), encoder_cross=first)):
             try:
                 plan = lower(recipe)
@@ -211,7 +211,7 @@ class CircuitClusterer(Clusterer):
                 "that sum to zero"
             )
         source = super()._read(X, sample_weight, reset=reset)
-        if checks_rows:
+        if checks_rows:  # a leaf at a time bounds temporary memory
             for start, stop in leaf_ranges(source.blocks.layout):
                 rows = source.blocks.read(start, stop)
                 check_zero_sum("X", rows.take(torch.arange(stop - start)))
@@ -261,6 +261,7 @@ class CircuitClusterer(Clusterer):
                 f"recipe: {self._recipe().name} leaves its weights free, and here they would be "
                 "untrained; use LearnedKMeans, which has trained ones"
             )
+        # The folds know weights, ranks and checkpoints; the circuit has all points as equal tokens.
         reason = self._why_literal()
         if reason is not None:
             if sample_weight is not None:
@@ -280,21 +281,16 @@ class CircuitClusterer(Clusterer):
             return reason
         return None
 
-    def _prepare(
-        self,
-        initial: InitialCenters,
-        blocks: Blocks,
-        session: Session,
-        rng: np.random.RandomState,
-        deadline: float,
-    ) -> tuple[Plan, Restarts, FitAlgorithm]:
+    def _prepare(self, opened: Preparation) -> Prepared:
         if self._why_literal() is None:
-            return super()._prepare(initial, blocks, session, rng, deadline)
+            return super()._prepare(opened)
+        initial, session = opened.initial, opened.session
         layout = session.layout
+        # Self-attention takes memory for n^2 numbers, so all rows at once are no further limit.
         points = session.gather(torch.arange(layout.n_rows, device=layout.device))
         circuit = Circuit(self._recipe(), layout.n_features, int(self.n_clusters))
         restarts = Restarts(initial.n_restarts, initial.generate(session))
-        return self._plan(), restarts, LiteralCircuit(circuit, points, rng)
+        return self._plan(), restarts, LiteralCircuit(circuit, points, opened.rng)
 
 
 @dataclass(frozen=True)
@@ -321,7 +317,7 @@ class LiteralRun:
 
     def __init__(self, how: LiteralCircuit, fit: FitContext, centers: Tensor, seed: int) -> None:
         self.how, self.fit, self.centers, self.seed = how, fit, centers, seed
-        self.done = self.can_finish = False
+        self.done = self.can_finish = False  # no centers before all layers have run
 
     def advance(self, recorder: HistoryRecorder) -> None:
         points = self.how.points
@@ -330,6 +326,8 @@ class LiteralRun:
         )
         self.centers = trace.centers[-1].double()
         self.done = self.can_finish = True
+        # One objective more than shifts: that of the last centers, which `finish` computes as the
+        # estimator of the recipe does.
         shifts = trace.centers.diff(dim=0).square().sum(dim=(1, 2))
         for objective, shift in zip(trace.objective.tolist(), shifts.tolist(), strict=False):
             recorder.record(objective, shift)
@@ -337,7 +335,7 @@ class LiteralRun:
     def finish(self, history: list[float]) -> Outcome:
         """Label the points as the estimator of the recipe does."""
         fit = self.fit
-        fit.session.forget()
+        fit.session.forget()  # what seeding has left in the state of the points
         final = fit.plan.finish(fit.session, self.centers.to(fit.session.layout.dtype))
         return Outcome(self.centers, final.inertia, (*history, final.objective))
 

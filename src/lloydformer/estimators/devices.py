@@ -27,6 +27,7 @@ def move_to_device(points: Tensor, name: Any) -> Tensor:
     """Return the points on a device; the CPU tensor if the GPU has too little free memory."""
     device = require_device(name)
     needed = _ROWS_AND_COPY * points.nbytes + _BYTES_A_POINT * len(points)
+    # Rows that do not fit stay on the host, and are streamed to the GPU in blocks.
     if device.type == "cuda" and not points.is_cuda and needed > free_memory(device):
         return points
     return points.to(device)
@@ -42,6 +43,7 @@ def can_pin(points: Tensor) -> bool:
 
 def keep_on_host(points: Tensor, device: torch.device, n_clusters: int) -> Tensor:
     """Return points that a GPU reads from the host, if their float16 copy fits into the GPU."""
+    # The GPU screens by its copy in float16, and fetches only the rows that it cannot decide.
     free = free_memory(device) - _BYTES_A_POINT * len(points)
     readable = map_host_rows(points, device, n_clusters, free)
     return points if readable is None else readable
@@ -67,6 +69,7 @@ def check_on_cpu(estimator: Any, data: str) -> None:
 
 def requested_device(estimator: Any) -> Any:
     """Return the device that arrays are copied to; None if they stay where they are."""
+    # engine="cuda" alone asks for a GPU: the engine reads no rows of the CPU.
     if estimator.device is None and estimator.engine == "cuda":
         return "cuda"
     return estimator.device
@@ -88,7 +91,8 @@ def require_device(name: Any) -> torch.device:
     """Return the device; raises `ValueError` also for one that this machine does not have."""
     device = parse_device(name)
     try:
-        return torch.empty(0, device=device).device  # "cuda" is one with a number
-    except (RuntimeError, AssertionError) as error:
+        # Only an allocation shows that a device exists; and "cuda" becomes one with a number.
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError) as error:  # the latter from a torch without CUDA
         words = str(error).split("\n")[0]
         raise ValueError(f"device: found {name!r}, which is not here ({words})") from None

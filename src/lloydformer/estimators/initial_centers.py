@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lloydformer.data.array_api import get_namespace, to_tensor
 from lloydformer.data.layout import Layout
-from lloydformer.estimators.source import is_checked_array
+from lloydformer.estimators.source import is_float_array
 from lloydformer.numerics.checks import largest_value
 from lloydformer.numerics.scaling import directions
 from lloydformer.plans.session import Session
@@ -23,7 +23,7 @@ from lloydformer.solving.seeding import (
     seeds_of_starts,
 )
 
-# Methods that look for good centers, so that one restart is the default.
+# Methods that look for good centers, so that one restart is the default, as in scikit-learn.
 SEARCHED = ("k-means++", "k-means||", "robust")
 
 
@@ -59,9 +59,27 @@ class InitialCenters:
         self._shape = int(estimator.n_clusters), layout.n_features
         init, n_init = estimator.init, estimator.n_init
         if estimator.warm_start and hasattr(estimator, "cluster_centers_"):
-            init, n_init = self._last_centers(), 1
-        self._init, self.n_restarts = init, self._count_restarts(init, n_init)
-        self.given = self._check(init) if is_array(init) else None
+            init, n_init = estimator.cluster_centers_, 1
+            shape, wanted = tuple(init.shape), (estimator.n_clusters, estimator.n_features_in_)
+            if shape != wanted:
+                raise ValueError(
+                    f"warm_start: the last centers have the shape {shape}, and {wanted} is wanted "
+                    "now (clusters, features); pass warm_start=False to begin anew"
+                )
+        given = is_array(init)
+        if n_init == "auto":
+            # A search for good centers, or a pool of solutions, makes up for restarts.
+            n_init = 1 if given or init in SEARCHED or estimator._n_pool > 1 else 10
+        if given and n_init != 1:
+            warnings.warn(
+                "Explicit initial center position passed: performing only one init in "
+                f"{type(estimator).__name__} instead of n_init={n_init}.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+            n_init = 1
+        self._init, self.n_restarts = init, int(n_init)
+        self.given = self._check(init) if given else None
 
     def generate(self, session: Session, per_restart: int = 1) -> Iterator[Tensor]:
         """Yield `per_restart` initial centers (k, d) in float64 for each restart.
@@ -74,6 +92,7 @@ class InitialCenters:
             count -= 1
         if self.given is not None or (isinstance(init, str) and init == "k-means++"):
             if count > 0:
+                # All starts at once: an engine may seed several in one call.
                 for rows in seeds_of_starts(session, k, self._rng, count):
                     yield session.gather(rows).double()
             return
@@ -87,33 +106,6 @@ class InitialCenters:
             else:
                 yield kmeans_parallel(session, k, self._rng)
 
-    def _last_centers(self) -> Any:
-        """Return the centers of the last fit, for `warm_start`."""
-        estimator = self._estimator
-        centers = estimator.cluster_centers_
-        shape, wanted = tuple(centers.shape), (estimator.n_clusters, estimator.n_features_in_)
-        if shape != wanted:
-            raise ValueError(
-                f"warm_start: the last centers have the shape {shape}, and {wanted} is wanted now "
-                "(clusters, features); pass warm_start=False to begin anew"
-            )
-        return centers
-
-    def _count_restarts(self, init: Any, n_init: Any) -> int:
-        """Return `n_init`; "auto" is 1 with a searching method, an array or a pool, else 10."""
-        if n_init == "auto":
-            searched = is_array(init) or init in SEARCHED
-            n_init = 1 if searched or self._estimator._n_pool > 1 else 10
-        if is_array(init) and n_init != 1:
-            warnings.warn(
-                "Explicit initial center position passed: performing only one init in "
-                f"{type(self._estimator).__name__} instead of n_init={n_init}.",
-                RuntimeWarning,
-                stacklevel=5,
-            )
-            return 1
-        return int(n_init)
-
     def _check(self, centers: Any) -> Tensor:
         """Return an array of centers in the coordinates of the rows; wrong shapes raise."""
         if get_namespace(centers) is not None:
@@ -125,12 +117,13 @@ class InitialCenters:
                 return self._check_range(self._layout.to_row_units(given))
         if isinstance(centers, Tensor):
             centers = centers.detach().cpu().numpy()
-        if is_checked_array(centers):  # scikit-learn's check takes longer than a small fit
+        if is_float_array(centers):  # scikit-learn's check takes longer than a small fit
             centers = centers.astype(np.float64, copy=False)
             if not np.isfinite(centers).all():
                 assert_all_finite(centers)
         else:
             centers = check_array(centers, dtype=np.float64, accept_sparse="csr")
+        # Sparse centers are as dense as any after the first iteration.
         dense = centers if isinstance(centers, np.ndarray) else centers.toarray()
         if dense.shape != self._shape:
             raise ValueError(
@@ -146,6 +139,7 @@ class InitialCenters:
             raise ValueError("init: found NaN or infinity; pass finite centers")
         if self._estimator._directions:
             return directions("init", placed)
+        # Centers may lie outside of the rows, whose own check bounds only distances between rows.
         if far >= largest_value(layout.dtype, layout.n_features, layout.n_rows):
             raise ValueError(
                 f"init: found a value {far:.2g} from the middle of the data, whose square "

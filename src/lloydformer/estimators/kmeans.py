@@ -3,11 +3,9 @@
 import warnings
 from typing import Any, ClassVar
 
-from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.parameter_checks import StrOptions
-from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.streaming import Streaming
 
 
@@ -183,6 +181,7 @@ class KMeans(Streaming):
         max_no_improvement: int | Any | None = 10,
         reassignment_ratio: float | Any = 0.01,
     ) -> None:
+        # The parameters of scikit-learn's `KMeans`, in its order; from `empty` on those of ours.
         self.n_clusters = n_clusters
         self.init = init
         self.n_init = n_init
@@ -238,6 +237,7 @@ class KMeans(Streaming):
         >>> lf.KMeans(2, random_state=0).fit([[0.0], [1.0], [8.0], [9.0]]).inertia_
         1.0
         """
+        # As scikit-learn warns. Here the name changes nothing: kernels decide on bounds themselves.
         if self.algorithm == "elkan" and self.n_clusters == 1:
             warnings.warn(
                 "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
@@ -246,14 +246,3 @@ class KMeans(Streaming):
             )
         super().fit(X, sample_weight=sample_weight)
         return self
-
-
-register(
-    RegisteredAlgorithm(
-        name="kmeans",
-        estimator=KMeans,
-        recipe=recipes.lloyd,
-        oracle=algorithms.Lloyd,
-        summary="round clusters of similar size; the fastest",
-    )
-)

@@ -30,6 +30,7 @@ def read_match_to(match_to: Any, layout: Layout) -> Tensor:
         )
     if not bool(earlier.isfinite().all()):
         raise ValueError("match_to: found NaN or infinity; pass finite centers")
+    # Scaled as the rows are, so that columns count as in the fit; on the CPU, for scipy.
     return layout.to_row_units(earlier.to(layout.device)).cpu()
 
 
@@ -47,6 +48,7 @@ def match_clusters(centers: Tensor, earlier: Tensor) -> Tensor:
     for center, number in zip(*linear_sum_assignment(squares.numpy()), strict=True):
         if number < k:  # there may be more earlier centers than clusters
             order[number] = center
+    # Of fewer earlier centers than clusters, some numbers are left.
     order[order < 0] = np.setdiff1d(np.arange(k), order)
     return torch.from_numpy(order)
 

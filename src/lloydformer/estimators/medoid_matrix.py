@@ -15,6 +15,7 @@ from lloydformer.data.array_api import tensor_from_numpy, to_tensor
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import choose
 from lloydformer.estimators.devices import require_device
+from lloydformer.estimators.parameter_checks import check_enough_rows
 from lloydformer.estimators.source import weights_in_units
 from lloydformer.numerics.search_constants import TIE
 from lloydformer.plans.medoid_search import FEW, begin_search, swapping_rounds
@@ -68,23 +69,27 @@ def fit_matrix(estimator: Any, X: Any, sample_weight: Any, rng: np.random.Random
 
     Raises `InterruptedSwaps`, with the best start so far, on Ctrl-C.
     """
+    # The search runs on the CPU; a device that does not exist is an error all the same.
     if estimator.device is not None:
         require_device(estimator.device)
     array = as_array(estimator, X, reset=True)
     matrix = all_distances(estimator, array)
-    n, k = len(matrix), int(estimator.n_clusters)
+    n = len(matrix)
     weights, unit = weights_in_units(sample_weight, n)
-    n_weighted = n if weights is None else int((weights > 0).sum())
-    if n_weighted < k:
-        raise ValueError(
-            f"n_samples={n_weighted} should be >= n_clusters={estimator.n_clusters}."
-            + (" Rows of weight 0 do not count." if n_weighted < n else "")
-        )
+    check_enough_rows(estimator, n if weights is None else int((weights > 0).sum()), n)
     points = tensor_from_numpy(matrix)
     mass = None if weights is None else torch.from_numpy(weights)
     # The rows are distances: another origin than zero would change them.
     blocks = TensorBlocks(points, mass, given_origin=torch.zeros(n, dtype=points.dtype))
-    n_starts, runs = _count_starts(estimator, n), list[SwapRun]()
+    if not isinstance(estimator.init, str):
+        n_starts = 1
+    elif estimator.n_init != "auto":
+        n_starts = int(estimator.n_init)
+    else:
+        # Up to `FEW` rows ten starts take milliseconds.
+        few = estimator.algorithm == "relocate" and n <= FEW
+        n_starts = 10 if few or estimator.init == "random" else 1
+    runs = list[SwapRun]()
 
     def best() -> MatrixFit:
         # Of runs that differ by rounding alone the first one: engines agree on it.
@@ -111,16 +116,6 @@ def _run(session: Session, start: np.ndarray, runs: list[SwapRun]) -> None:
             pass
     finally:
         runs.append((search.medoids.copy(), [before, search.loss]))
-
-
-def _count_starts(estimator: Any, n_rows: int) -> int:
-    if not isinstance(estimator.init, str):
-        return 1
-    if estimator.n_init != "auto":
-        return int(estimator.n_init)
-    # Up to `FEW` rows ten starts take milliseconds.
-    few = estimator.algorithm == "relocate" and n_rows <= FEW
-    return 10 if few or estimator.init == "random" else 1
 
 
 def _draw_medoids(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,19 +10,17 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.array_api import to_tensor
-from lloydformer.data.blocks import Blocks, TensorBlocks
+from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.rows import DenseRows, Rows
 from lloydformer.data.shard import Shard
 from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines.dask.chunks import is_collection
 from lloydformer.engines.partitioned import PartitionedBlocks
-from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.checkpoint import refuse_checkpoint
-from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.medoid_matrix import (
     InterruptedSwaps,
     MatrixFit,
@@ -38,7 +35,6 @@ from lloydformer.estimators.parameter_checks import (
     checked_fit,
     make_generator,
 )
-from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.source import Source, View
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.medoid_moves import METRICS
@@ -49,14 +45,12 @@ from lloydformer.plans.medoid_search import (
     relocating_rounds,
     swapping_rounds,
 )
-from lloydformer.plans.session import Session
-from lloydformer.solving.driver import Restarts, Result
+from lloydformer.solving.driver import Result
 from lloydformer.solving.medoid_search import MedoidMoves
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.run import FitAlgorithm
 
+# Numbers of data in partitions that a search brings to one process, at most: 1 GB in float64.
 _MOST_HERE = 1 << 27
-"""Numbers of data in parts that a search brings to one process, at most."""
 
 
 class KMedoids(Clusterer):
@@ -265,15 +259,21 @@ class KMedoids(Clusterer):
     def _directions(self) -> bool:  # type: ignore[override]
         return isinstance(self.metric, str) and self.metric == "cosine"
 
+    @property
+    def _has_kernels(self) -> bool:  # type: ignore[override]
+        # The kernels for new rows compute Euclidean distances.
+        return not (isinstance(self.metric, str) and self.metric == "manhattan")
+
     _cosine_distances = _accepts_sparse = _directions
     _sparse_on_gpu: ClassVar[bool] = False  # the search reads sparse rows
 
     @property
     def _of_matrix(self) -> bool:
-        """Are all distances kept, given or computed by a callable?"""
+        """True if all distances are kept, given or computed by a callable."""
         return callable(self.metric) or self.metric == "precomputed"
 
     def __sklearn_tags__(self) -> Any:
+        # scikit-learn cuts a matrix of distances in both directions, if it knows that X is one.
         tags = super().__sklearn_tags__()
         given = isinstance(self.metric, str) and self.metric == "precomputed"
         tags.input_tags.pairwise = tags.input_tags.positive_only = given
@@ -285,37 +285,33 @@ class KMedoids(Clusterer):
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
         if self.algorithm == "paper":
             return super()._plan(rng)
-        return MedoidSearchPlan("sqeuclidean" if self._of_matrix else self.metric)
+        return MedoidSearchPlan(self.metric)
 
-    def _prepare(
-        self,
-        initial: InitialCenters,
-        blocks: Blocks,
-        session: Session,
-        rng: np.random.RandomState,
-        deadline: float,
-    ) -> tuple[Plan, Restarts, FitAlgorithm]:
-        plan, restarts, algorithm = super()._prepare(initial, blocks, session, rng, deadline)
+    def _prepare(self, opened: Preparation) -> Prepared:
+        plan, restarts, algorithm = super()._prepare(opened)
         if self.algorithm == "paper":
             return plan, restarts, algorithm
+        blocks = opened.blocks
         n_rows, n_features = blocks.layout.n_rows, blocks.layout.n_features
         if isinstance(blocks, PartitionedBlocks) and n_rows * n_features > _MOST_HERE:
             raise ValueError(
                 f"algorithm: found {self.algorithm!r} for {n_rows:,} rows in parts; "
                 'it needs all rows in one process, so pass algorithm="paper", or a sample'
             )
-        seed = int(rng.randint(2**31 - 1))
-        return plan, restarts, MedoidMoves(self.metric, partial(self._moves, n_rows, seed))
-
-    def _moves(self, n_rows: int, seed: int, search: SearchMoves, first: int) -> Iterator[bool]:
-        if self.algorithm == "fasterpam":
-            return swapping_rounds(search, n_rows)
-        effort = EFFORTS[self.effort]
+        seed, effort = int(opened.rng.randint(2**31 - 1)), EFFORTS[self.effort]
         if self.patience is not None:
+            # rows_each=0: a patience of the user holds for clusters of any size
             effort = replace(effort, patience=int(self.patience), rows_each=0)
-        return relocating_rounds(search, effort, seed, n_rows, first)
+
+        def moves(search: SearchMoves, first: int) -> Iterator[bool]:
+            if self.algorithm == "fasterpam":
+                return swapping_rounds(search, n_rows)
+            return relocating_rounds(search, effort, seed, n_rows, first)
+
+        return plan, restarts, MedoidMoves(self.metric, moves)
 
     def _rules(self) -> Rules:
+        # Every move puts medoids on rows, so no cluster has to be filled.
         return Rules(
             int(self.max_iter),
             patience=self.patience,
@@ -359,7 +355,11 @@ class KMedoids(Clusterer):
         >>> lf.KMedoids(2, metric="precomputed", random_state=0).fit(distances).inertia_
         1.0
         """
-        self._check_together()
+        if self.algorithm == "paper" and self.metric != "sqeuclidean":
+            raise ValueError(
+                f'metric: found {self.metric!r} with algorithm="paper", which knows "sqeuclidean" '
+                'only; pass algorithm="relocate"'
+            )
         if self.algorithm != "paper":
             refuse_checkpoint(self, f'there is none for algorithm="{self.algorithm}"')
         if not self._of_matrix:
@@ -378,13 +378,6 @@ class KMedoids(Clusterer):
         self._keep_matrix(found, X)
         return self
 
-    def _check_together(self) -> None:
-        if self.algorithm == "paper" and self.metric != "sqeuclidean":
-            raise ValueError(
-                f'metric: found {self.metric!r} with algorithm="paper", which knows "sqeuclidean" '
-                'only; pass algorithm="relocate"'
-            )
-
     def _keep_matrix(self, found: MatrixFit, X: Any) -> None:
         self.medoid_indices_ = to_input_kind(X, found.medoids)
         self.labels_ = to_input_kind(X, found.labels)
@@ -392,6 +385,7 @@ class KMedoids(Clusterer):
         self.n_iter_ = len(found.history) - 1
         self.objective_history_ = np.array(found.history)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)
+        # Rows are compared by the metric as they are; the view only completes the saved model.
         self._view = View(torch.zeros(found.centers.shape[1], dtype=torch.float64), None)
         self._n_features_out, self._n_init = self.n_clusters, found.n_starts
 
@@ -401,8 +395,9 @@ class KMedoids(Clusterer):
         assert rows is not None
         assert isinstance(blocks, TensorBlocks | SparseBlocks | PartitionedBlocks)
         if not isinstance(blocks, SparseBlocks) and not self._directions:
-            self.cluster_centers_ = source.out(blocks.subset(rows).points)  # to the last bit
-        self.medoid_indices_ = source.out(rows)
+            # Rows of X to the last bit: the result's centers were shifted to the origin and back.
+            self.cluster_centers_ = source.to_input_kind(blocks.subset(rows).points)
+        self.medoid_indices_ = source.to_input_kind(rows)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)
 
     def predict(self, X: Any) -> Any:
@@ -430,12 +425,10 @@ class KMedoids(Clusterer):
         >>> bool(model.fit([[0.0], [1.0], [9.0]]).predict([[7.0]]) == model.predict([[9.0]]))
         True
         """
+        if not self._of_matrix or is_collection(X):
+            return super().predict(X)
         check_is_fitted(self)
-        if is_collection(X):
-            return self._lazily("predict", X, None, np.int32)
-        if self._of_matrix:
-            return to_input_kind(X, distances_to_medoids(self, X).argmin(axis=1).astype(np.int32))
-        return self._finish(X)[0] if self.metric == "manhattan" else super().predict(X)
+        return to_input_kind(X, distances_to_medoids(self, X).argmin(axis=1).astype(np.int32))
 
     def transform(self, X: Any) -> Any:
         """Compute the distance of each row to each medoid.
@@ -461,18 +454,16 @@ class KMedoids(Clusterer):
         >>> model.transform([[1.0, 2.0]])
         array([[3.]])
         """
-        check_is_fitted(self)
-        if is_collection(X):
-            return self._lazily("transform", X, self.n_clusters)
-        if self._of_matrix:
-            return to_input_kind(X, distances_to_medoids(self, X))
-        if self.metric != "manhattan":
+        if not self._of_matrix or is_collection(X):
             return super().transform(X)
+        check_is_fitted(self)
+        return to_input_kind(X, distances_to_medoids(self, X))
 
-        def distances(rows: Rows, centers: Tensor) -> Tensor:
-            return torch.cdist(_dense(rows), centers, p=1)
-
-        return self._by_leaf(X, distances)
+    def _all_distances(self, rows: Rows, centers: Tensor) -> Tensor:
+        if self.metric != "manhattan":
+            return super()._all_distances(rows, centers)
+        assert isinstance(rows, DenseRows)  # sparse ones are only compared by their cosine
+        return torch.cdist(rows.points, centers, p=1)
 
     def distances_to_centers(self, X: Any, labels: Any = None) -> Any:
         """Compute the distance of each row to the medoid of its cluster.
@@ -501,9 +492,9 @@ class KMedoids(Clusterer):
         >>> model.distances_to_centers([[1.0, 2.0]])
         array([3.])
         """
-        check_is_fitted(self)
         if not self._of_matrix or is_collection(X):
             return super().distances_to_centers(X, labels)
+        check_is_fitted(self)
         every = distances_to_medoids(self, X)
         own = every.argmin(axis=1) if labels is None else to_tensor(labels).cpu().numpy()
         return to_input_kind(X, every[np.arange(len(every)), own])
@@ -511,7 +502,8 @@ class KMedoids(Clusterer):
     def _own_distances(self, rows: Rows, centers: Tensor, own: Tensor) -> Tensor:
         if self.metric != "manhattan":
             return super()._own_distances(rows, centers, own)
-        return (_dense(rows) - centers[own]).abs().sum(dim=1)
+        assert isinstance(rows, DenseRows)
+        return (rows.points - centers[own]).abs().sum(dim=1)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute minus the loss of the rows of X with the fitted medoids.
@@ -547,20 +539,3 @@ class KMedoids(Clusterer):
         if sample_weight is None:
             return -float(least.sum())
         return -float(check_weights(sample_weight, len(least)) @ least)
-
-
-def _dense(rows: Rows) -> Tensor:
-    """The points (m, d); sparse ones are only compared by their cosine."""
-    assert isinstance(rows, DenseRows)
-    return rows.points
-
-
-register(
-    RegisteredAlgorithm(
-        name="medoids",
-        estimator=KMedoids,
-        recipe=recipes.medoids,
-        oracle=algorithms.Medoids,
-        summary="centers that are points of the data",
-    )
-)

@@ -26,9 +26,9 @@ from lloydformer.engines.native import instruction_set
 from lloydformer.engines.native.engine import threads_for
 from lloydformer.engines.native.installed import kernels
 from lloydformer.estimators.source import (
-    checked_array,
-    checked_blocks,
-    checked_tensor,
+    validate_array,
+    validate_blocks,
+    validate_tensor,
     weights_in_units,
 )
 from lloydformer.numerics.checks import is_surely_in_range, largest_value
@@ -47,58 +47,61 @@ class OnePass:
     directions: bool
     weight_unit: float
     tensors: bool
-    """Did tensors come in? Then tensors go out."""
+    """True if X is a tensor; then results are tensors."""
     check: Callable[[], Any]
     """Checks the values of the rows; raises `ValueError`."""
 
     def labels(self) -> Any:
-        """The nearest center of each row, (n,) int32."""
-        labels = self._new_labels()
+        """Return the nearest center of each row, (n,) int32."""
+        labels = scratch_array(self.n_rows, dtype=np.int32)
         self._run("labels", labels=labels)
         return self._out(labels)
 
     def inertia(self) -> float | None:
-        """The sum of w d^2 to the nearest centers, half of it for directions.
+        """Return the sum of w d^2 to the nearest centers, half of it for directions.
 
-        None, if a session must compute it: rows of zeros count for nothing, or say what is too
-        large for float64.
+        None, if a session must compute it: to give rows of zeros weight 0, or to raise the error
+        for a sum that float64 cannot hold.
         """
-        spread = np.zeros(len(self.centers))
-        zero = self._run("labels", labels=self._new_labels(), spread=spread)
-        total = torch.from_numpy(spread).sum().item()  # added up as after a fit
+        labels, spread = scratch_array(self.n_rows, dtype=np.int32), np.zeros(len(self.centers))
+        zero = self._run("labels", labels=labels, spread=spread)
+        # By torch, as after a fit: NumPy adds in another order, and the last bits would differ.
+        total = torch.from_numpy(spread).sum().item()
         inertia = total * (0.5 if self.directions else 1.0) * self.weight_unit
         return None if (zero and self.directions) or not math.isfinite(inertia) else inertia
 
     def distances(self, *, cosine: bool) -> Any:
-        """Distances (n, k) to all centers."""
+        """Return the distances (n, k) to all centers."""
         out = np.empty((self.n_rows, len(self.centers)), self.centers.dtype)
         self._run("distances", out=out, halved=cosine)
         return self._out(out)
 
-    def _new_labels(self) -> np.ndarray:
-        return scratch_array(self.n_rows, dtype=np.int32)
-
     def _run(self, kernel: str, **arguments: Any) -> bool:
-        """Run a kernel, and check the rows if it found a reason to; is one of them zero?"""
+        """Run a kernel, check the rows if it found a reason to, and return if one of them is zero.
+
+        The kernel reports whether all values are finite, the largest squared norm, and rows of
+        zeros.
+        """
         finite, largest, zero = self.kernels.run(kernel, centers=self.centers, **arguments)
-        good = not zero if self.directions else self._in_range(largest**0.5)
+        if self.directions:
+            good = not zero
+        else:
+            # Sufficient for `numerics.checks.check_range`; 0.99 leaves room for the rounding of
+            # the norms. Rows in between are checked exactly by `check`.
+            n_features, dtype = self.centers.shape[1], _DTYPES[self.centers.dtype.char]
+            most = 0.99 * largest_value(dtype, n_features, self.n_rows)
+            end = max(largest**0.5, float(np.abs(self.centers).max()))
+            good = end < most and is_surely_in_range(self.centers, self.n_rows, n_features)
         if not (finite and good):
             self.check()
         return bool(zero)
-
-    def _in_range(self, largest: float) -> bool:
-        """Do the rows, with the centers, surely pass `numerics.checks.check_range`?"""
-        n_features, dtype = self.centers.shape[1], _DTYPES[self.centers.dtype.char]
-        most = 0.99 * largest_value(dtype, n_features, self.n_rows)
-        ends = max(largest, float(np.abs(self.centers).max()))
-        return ends < most and is_surely_in_range(self.centers, self.n_rows, n_features)
 
     def _out(self, array: np.ndarray) -> Any:
         return torch.from_numpy(array) if self.tensors else array
 
 
-def one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass | None:
-    """X, checked but for the values of its rows, opened by the kernels; None if they cannot."""
+def open_one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass | None:
+    """Open X with the kernels, checked but for the values of its rows; None if they cannot."""
     if is_collection(X):
         return None
     if isinstance(X, Shard):
@@ -107,9 +110,15 @@ def one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass | Non
         return None
     if not (estimator.device is None or str(estimator.device) == "cpu"):
         return None
-    points = _points(estimator, X)
-    if points is None:
+    if sparse.issparse(X) or get_namespace(X) is not None:
         return None
+    if isinstance(X, Tensor | TensorBlocks):
+        tensor = X if isinstance(X, Tensor) else validate_blocks(estimator, X, reset=False)
+        if tensor.device.type != "cpu" or not tensor.is_contiguous():
+            return None
+        points = validate_tensor(estimator, tensor, reset=False).numpy()
+    else:
+        points = validate_array(estimator, X, reset=False)
     weights, unit = weights_in_units(sample_weight, len(points))
     view, (n_rows, n_features), dtype = estimator._view, points.shape, points.dtype
     origin = _array(view.origin).astype(dtype)
@@ -119,27 +128,29 @@ def one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass | Non
         centers = (centers - shift) / scale
         shift, scale = shift.astype(dtype), scale.astype(dtype)
     opened = kernels().Folds(
-        points, origin, shift, scale, weights, estimator._directions, 0.0,
-        isinstance(X, TensorBlocks) and X.mapped, threads_for(points.size), 0,
+        points,
+        origin,
+        shift,
+        scale,
+        weights,
+        estimator._directions,
+        0.0,  # no bound of the norms: it would take a pass over the rows
+        isinstance(X, TensorBlocks) and X.mapped,
+        threads_for(points.size),
+        0,  # no memory for bounds of distances, which pay over several iterations only
         leaf_rows(_CPU, n_features, int(estimator.n_clusters)),
-    )  # fmt: skip
+    )
+    # Shifted in float64 and rounded once, as `Layout.to_row_units` does for a session.
     placed = np.ascontiguousarray((centers - origin.astype(np.float64)).astype(dtype))
     return OnePass(
-        opened, placed, n_rows, estimator._directions, unit, isinstance(X, Tensor),
+        opened,
+        placed,
+        n_rows,
+        estimator._directions,
+        unit,
+        isinstance(X, Tensor),
         lambda: estimator._read(X, sample_weight, reset=False),
-    )  # fmt: skip
-
-
-def _points(estimator: Any, X: Any) -> np.ndarray | None:
-    """The rows, without a copy if possible; None if the kernels cannot read them."""
-    if sparse.issparse(X) or get_namespace(X) is not None:
-        return None
-    if not isinstance(X, Tensor | TensorBlocks):
-        return checked_array(estimator, X, reset=False)
-    points = X if isinstance(X, Tensor) else checked_blocks(estimator, X, reset=False)
-    if points.device.type != "cpu" or not points.is_contiguous():
-        return None
-    return checked_tensor(estimator, points, reset=False).numpy()
+    )
 
 
 def _array(values: Any) -> np.ndarray:

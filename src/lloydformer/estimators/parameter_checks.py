@@ -46,6 +46,7 @@ def checked_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
 
     An error of one rank raises on all of them.
     """
+    # A fit that another one calls, as `KMedoids.fit` calls `Clusterer.fit`, is not checked again.
     checked = _fit_context(prefer_skip_nested_validation=True)(fit)
 
     @wraps(fit)
@@ -69,6 +70,7 @@ def find_invalid_parameter(estimator: Any) -> tuple[str, Any, list[Any]] | None:
     """
     for name, default, allowed in _constraints(estimator.__class__):
         value = getattr(estimator, name)
+        # Most parameters are the default itself; then there is nothing to check.
         if value is not default and not any(c.is_satisfied_by(value) for c in allowed):
             return name, value, allowed
     return None
@@ -102,7 +104,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
 
 def check_nonnegative_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     """Return one weight for each row, in float64; a number is the weight of all rows."""
-    if isinstance(sample_weight, Number):
+    if isinstance(sample_weight, Number):  # as scikit-learn allows
         sample_weight = np.full(n_rows, sample_weight)
     weights = check_array(
         sample_weight,
@@ -124,6 +126,15 @@ def check_nonnegative_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
             "pass weights of at least 0"
         )
     return weights
+
+
+def check_enough_rows(estimator: Any, n_weighted: int, n_rows: int) -> None:
+    """Raise `ValueError` if fewer rows than clusters have a weight above 0."""
+    if n_weighted < estimator.n_clusters:
+        raise ValueError(
+            f"n_samples={n_weighted} should be >= n_clusters={estimator.n_clusters}."
+            + (" Rows of weight 0 do not count." if n_weighted < n_rows else "")
+        )
 
 
 class _Zeros(ISeedSequence):

@@ -1,13 +1,14 @@
-"""The register of algorithms: each is registered once, by the file of its estimator.
+"""The register of algorithms: the table of the built-in ones, and `register` for others.
 
 Lists elsewhere (the command line, benchmarks, tests, tables in the documentation) are derived
 from it. The names are known without importing an algorithm, so this module imports little.
 """
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections import UserDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lloydformer.algorithms import Algorithm, Relocating
@@ -15,9 +16,28 @@ if TYPE_CHECKING:
     from lloydformer.estimators.base import Clusterer
     from lloydformer.plans.lower import Rule
 
-# Names of the algorithms of this package; each is registered by the module of its name. They are
-# listed here, so that the command line can name them without importing torch.
-BUILT_IN = ("kmeans", "medoids", "relocating", "robust", "soft", "spherical", "trimmed")
+# The algorithms of this package: class of the estimator (in the module of the algorithm's name),
+# recipe, plain algorithm, purpose. By name, so that the command line can list them without
+# importing torch.
+BUILT_IN: dict[str, Any] = {
+    "kmeans": ("KMeans", "lloyd", "Lloyd", "round clusters of similar size; the fastest"),
+    "medoids": ("KMedoids", "medoids", "Medoids", "centers that are points of the data"),
+    "relocating": (
+        "RelocatingKMeans",
+        "relocating",
+        "Relocating",
+        "lower objectives than many starts, in less time",
+    ),
+    "robust": ("RobustKMeans", "robust", "Robust", "far points, which weigh less and less"),
+    "soft": ("SoftKMeans", "soft", "Soft", "clusters that overlap; `predict_proba` gives shares"),
+    "spherical": (
+        "SphericalKMeans",
+        "spherical",
+        "Spherical",
+        "only the direction of a row counts: text, embeddings",
+    ),
+    "trimmed": ("TrimmedKMeans", "trimmed", "Trimmed", "outliers, which it labels -1"),
+}
 
 
 @dataclass(frozen=True)
@@ -58,37 +78,27 @@ class RegisteredAlgorithm:
     rule: "Rule | None" = None
 
 
-class Register(MutableMapping[str, RegisteredAlgorithm]):
+class Register(UserDict[str, RegisteredAlgorithm]):
     """Algorithms by name; a built-in one is imported when it is first looked up."""
 
-    def __init__(self) -> None:
-        self._registered: dict[str, RegisteredAlgorithm] = {}
-        self._names = dict.fromkeys(BUILT_IN)  # an ordered set
-
     def __getitem__(self, name: str) -> RegisteredAlgorithm:
-        if name in self._names and name not in self._registered:
-            import_module(f"lloydformer.estimators.{name}")
-        return self._registered[name]
+        found: Any = self.data[name]
+        if isinstance(found, tuple):  # a row of `BUILT_IN`
+            from lloydformer import algorithms
+            from lloydformer.circuits import recipes
 
-    def __setitem__(self, name: str, algorithm: RegisteredAlgorithm) -> None:
-        self._names[name] = None
-        self._registered[name] = algorithm
-
-    def __delitem__(self, name: str) -> None:
-        del self._names[name]
-        self._registered.pop(name, None)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+            estimator, recipe, oracle, summary = found
+            self.data[name] = RegisteredAlgorithm(
+                name,
+                getattr(import_module(f"lloydformer.estimators.{name}"), estimator),
+                getattr(recipes, recipe),
+                getattr(algorithms, oracle),
+                summary,
+            )
+        return self.data[name]
 
 
-ALGORITHMS = Register()
+ALGORITHMS = Register(BUILT_IN)
 
 
 def register(algorithm: RegisteredAlgorithm) -> None:

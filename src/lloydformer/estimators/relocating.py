@@ -5,23 +5,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lloydformer import algorithms
-from lloydformer.circuits import recipes
-from lloydformer.data.blocks import Blocks
 from lloydformer.data.sparse_blocks import SparseBlocks
-from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.initial_centers import InitialCenters
+from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.parameter_checks import Interval, StrOptions, WholeNumbers
-from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
-from lloydformer.plans.session import Session
 from lloydformer.solving.driver import Restarts
 from lloydformer.solving.effort import EFFORTS, Effort, effort_of
 from lloydformer.solving.recombinations import Recombinations
 from lloydformer.solving.relocations import Relocations
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.run import FitAlgorithm
 from lloydformer.solving.sampling import add_sampled_starts, after_sampling, sample_rows
 
 
@@ -219,6 +212,7 @@ class RelocatingKMeans(Clusterer):
         self.match_to = match_to
         self.checkpoint = checkpoint
 
+    # Not lowered: the recipe has two stages, and its iterations between relocations are Lloyd's.
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
         return MeansPlan()
 
@@ -230,45 +224,32 @@ class RelocatingKMeans(Clusterer):
     def _n_pool(self) -> int:  # type: ignore[override]
         return self._search_effort.n_pool
 
-    def _prepare(
-        self,
-        initial: InitialCenters,
-        blocks: Blocks,
-        session: Session,
-        rng: np.random.RandomState,
-        deadline: float,
-    ) -> tuple[Plan, Restarts, FitAlgorithm]:
-        effort, k, n = self._search_effort, int(self.n_clusters), initial.n_restarts
+    def _prepare(self, opened: Preparation) -> Prepared:
+        effort, k = self._search_effort, int(self.n_clusters)
+        initial, session = opened.initial, opened.session
+        n = initial.n_restarts
         relocations = Relocations(
             n_moved=effort.n_moved(k) if self.n_moved is None else int(self.n_moved),
             n_draws=int(self.n_draws),
             patience=effort.patience if self.patience is None else int(self.patience),
             rest=None if self.rest is None else int(self.rest),
-            seed=int(rng.randint(2**31 - 1)),
+            seed=int(opened.rng.randint(2**31 - 1)),
         )
+        # The seed is drawn before the initial centers, so that it does not depend on `init`.
         if effort.n_pool == 1:
             return self._plan(), Restarts(n, initial.generate(session)), relocations
         n_children = effort.n_children_for(k, session.layout.n_rows)
         pool = Recombinations(relocations, effort.n_pool, n_children, effort.child_patience(k))
         is_large = sample_rows(session.layout, k) is not None
-        if not is_large or isinstance(blocks, SparseBlocks):
+        # A sample is gathered as dense rows, which may take more memory than the sparse matrix.
+        if not is_large or isinstance(opened.blocks, SparseBlocks):
             return self._plan(), Restarts(n, initial.generate(session, pool.n_starts)), pool
         starts = add_sampled_starts(
-            initial.generate(session), session, k, pool, self._rules(), rng, deadline
+            initial.generate(session), session, k, pool, self._rules(), opened.rng, opened.deadline
         )
-        return self._plan(), Restarts(n, starts), after_sampling(pool, deadline)
+        return self._plan(), Restarts(n, starts), after_sampling(pool, opened.deadline)
 
     def _rules(self) -> Rules:
         most = effort_of(self.effort).max_layers if self.max_iter is None else int(self.max_iter)
+        # A relocation removes centers without points first: their removal costs nothing.
         return Rules(most, float(self.tol), empty="keep")
-
-
-register(
-    RegisteredAlgorithm(
-        name="relocating",
-        estimator=RelocatingKMeans,
-        recipe=recipes.relocating,
-        oracle=algorithms.Relocating,
-        summary="lower objectives than many starts, in less time",
-    )
-)

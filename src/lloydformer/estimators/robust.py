@@ -4,12 +4,10 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.parameter_checks import StrOptions
-from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.tempered import Tempered
 from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.session import Session
@@ -192,17 +190,7 @@ class RobustKMeans(Tempered):
         return recipes.robust(self._gamma, self.activation)
 
     def _scale(self, session: Session, starts: list[Tensor]) -> float:
+        # Only the activation of this plan counts: `robust_scale` sets the temperature of each step.
         plan = self._plan()
         assert isinstance(plan, RobustPlan)
         return robust_scale(session, starts, plan)
-
-
-register(
-    RegisteredAlgorithm(
-        name="robust",
-        estimator=RobustKMeans,
-        recipe=recipes.robust,
-        oracle=algorithms.Robust,
-        summary="far points, which weigh less and less",
-    )
-)

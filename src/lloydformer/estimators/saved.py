@@ -9,6 +9,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral, Real
 from pathlib import Path
@@ -55,6 +56,7 @@ _ARRAYS = {
 }
 _KINDS = {"f": "floats", "i": "whole numbers", "O": "names"}
 _VIEW = dict.fromkeys(("origin", "shift", "scale"), ("f", ("d",)))
+# Attributes of every fitted model, also after `partial_fit` alone.
 _ALWAYS = {"cluster_centers_", "inertia_", "n_features_in_", "_n_features_out"}
 
 # Packages whose versions are noted in a model folder, for people; reading does not depend on them.
@@ -145,19 +147,34 @@ class Saved(DocLinked):
         self._validate_params()
         _check_consistent(self)
         tensors: Arrays = {}
+        versions = dict.fromkeys(_PACKAGES, "unknown")  # run from a source tree, not installed
+        for name in _PACKAGES:
+            with suppress(PackageNotFoundError):
+                versions[name] = version(name)
         config: Config = {
             "class": type(self).__name__,
-            "versions": {name: _find_version(name) for name in _PACKAGES},
+            "versions": versions,
             "parameters": {},
             "attributes": {},
             "view": {},
         }
         for name, value in self.get_params(deep=False).items():
-            config["parameters"][name] = serialise_parameter(name, value, tensors)
+            if name in ("callback", "checkpoint"):  # of a process, not of a model
+                value = None
+            is_code = callable(value) and not isinstance(value, TopK)
+            if is_code or isinstance(value, np.random.RandomState):
+                raise ValueError(
+                    f"{name}: found {value!r}, which cannot be saved; call set_params({name}=...) "
+                    "before"
+                )
+            config["parameters"][name] = serialise_value(name, value, tensors)
         for name, value in fitted_attributes(self).items():
             config["attributes"][name] = serialise_value(name, value, tensors)
-        for name, value in view_arrays(self).items():
-            config["view"][name] = serialise_value(f"view.{name}", value, tensors)
+        if hasattr(self, "cluster_centers_"):
+            scaling = self._view.scaling
+            scales = {} if scaling is None else {"shift": scaling.shift, "scale": scaling.scale}
+            for name, value in {"origin": self._view.origin, **scales}.items():
+                config["view"][name] = serialise_value(f"view.{name}", value, tensors)
         write_folder(Path(folder), config, tensors, force=force)
 
     @classmethod
@@ -195,28 +212,25 @@ class Saved(DocLinked):
         """
         config, tensors = read_folder(Path(folder))
         try:
-            return _build_model(_find_class(cls, config.get("class")), config, tensors)
+            name: Any = config.get("class")
+            # Classes are found among the subclasses of `Saved`, so their modules must be imported:
+            # that of the name, or all of them for the error that lists them.
+            package = sys.modules["lloydformer"]  # imports its names when they are used
+            for public in (name,) if name in package.__all__ else package.__all__:
+                getattr(package, public)
+            kinds = (*_subclasses(Saved), cls)
+            known = {kind.__name__: kind for kind in kinds if kind._get_param_names()}
+            if not isinstance(name, str) or name not in known:
+                raise ValueError(f"found class {name!r}; there are {', '.join(sorted(known))}")
+            if not issubclass(known[name], cls):
+                raise ValueError(
+                    f"holds a {name}, not a {cls.__name__}; use {name}.from_pretrained, or "
+                    "Clusterer.from_pretrained for any"
+                )
+            return _build_model(known[name], config, tensors)
         except ValueError as error:
-            words = " ".join(str(error).split())
+            words = " ".join(str(error).split())  # on one line, for the command line
             raise ValueError(f"{Path(folder) / CONFIG}: {words}") from None
-
-
-def _find_class(cls: type[S], name: Any) -> type[S]:
-    """Return the class of this name, if it is `cls` or a subclass of it."""
-    # Classes are found among the subclasses of `Saved`, so their modules must be imported: that
-    # of the name, or all of them for the error that lists them.
-    package = sys.modules["lloydformer"]  # imports its names when they are used
-    for public in (name,) if name in package.__all__ else package.__all__:
-        getattr(package, public)
-    known = {kind.__name__: kind for kind in (*_subclasses(Saved), cls) if kind._get_param_names()}
-    if not isinstance(name, str) or name not in known:
-        raise ValueError(f"found class {name!r}; there are {', '.join(sorted(known))}")
-    if not issubclass(known[name], cls):
-        raise ValueError(
-            f"holds a {name}, not a {cls.__name__}; use {name}.from_pretrained, or "
-            "Clusterer.from_pretrained for any"
-        )
-    return known[name]
 
 
 def _subclasses(kind: type[Any]) -> Iterator[type[Any]]:
@@ -240,6 +254,7 @@ def _build_model(kind: type[S], config: Config, tensors: Arrays) -> S:
     parameters, attributes = sections["parameters"], sections["attributes"]
     if unknown := sorted(parameters.keys() - set(kind._get_param_names())):
         raise ValueError(f"found parameters {unknown}, which {kind.__name__} does not have")
+    # A parameter that is newer than the folder has its default; models of 0.1 lack some.
     model = kind(**parameters)
     model._validate_params()
     if attributes:
@@ -263,28 +278,6 @@ def _check_consistent(model: Any) -> None:
         )
 
 
-def _find_version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        return "unknown"
-
-
-def serialise_parameter(name: str, value: Any, tensors: Arrays) -> Any:
-    """Return a parameter as JSON; raises `ValueError` for code and for streams of random numbers.
-
-    `callback` and `checkpoint` belong to a process, not to a model, and are left out.
-    """
-    if name in ("callback", "checkpoint"):
-        return None
-    is_code = callable(value) and not isinstance(value, TopK)
-    if is_code or isinstance(value, np.random.RandomState):
-        raise ValueError(
-            f"{name}: found {value!r}, which cannot be saved; call set_params({name}=...) before"
-        )
-    return serialise_value(name, value, tensors)
-
-
 def serialise_value(name: str, value: Any, tensors: Arrays) -> Any:
     """Return a value as JSON; arrays and tensors go to `tensors` under its name."""
     if value is None or isinstance(value, str):
@@ -303,6 +296,7 @@ def serialise_value(name: str, value: Any, tensors: Arrays) -> Any:
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     if isinstance(value, Tensor) or get_namespace(value) is not None:
+        # Read back as a tensor on the CPU: the machine that reads it may have no GPU.
         tensors[name] = to_tensor(value).detach().cpu().numpy()
         return {"tensor": name}
     array = value.toarray() if sparse.issparse(value) else np.asarray(value)
@@ -310,7 +304,7 @@ def serialise_value(name: str, value: Any, tensors: Arrays) -> Any:
         return {"names": array.tolist()}
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name}: found {value!r}, which cannot be saved; pass numbers")
-    tensors[name] = array.astype(array.dtype.newbyteorder("="))
+    tensors[name] = array.astype(array.dtype.newbyteorder("="))  # safetensors has one byte order
     return {"array": name}
 
 
@@ -339,6 +333,7 @@ def fitted_attributes(model: Any) -> dict[str, Any]:
         return {}
     others = {*model.get_params(deep=False), *_OF_A_SESSION}
     found = {n: v for n, v in drop_lazy_labels(vars(model)).items() if n not in others}
+    # Refused now: reading refuses what it does not know, and the model would be lost.
     if unknown := [n for n in found if n not in _NUMBERS and n not in _ARRAYS]:
         raise ValueError(
             f"{', '.join(unknown)}: no attribute of a fitted {type(model).__name__}, and cannot "
@@ -353,21 +348,13 @@ def drop_lazy_labels(state: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in state.items() if name not in lazy}
 
 
-def view_arrays(model: Any) -> dict[str, Tensor]:
-    """Return origin and scales of the rows; nothing if the model is not fitted."""
-    if not hasattr(model, "cluster_centers_"):
-        return {}
-    scaling = model._view.scaling
-    scales = {} if scaling is None else {"shift": scaling.shift, "scale": scaling.scale}
-    return {"origin": model._view.origin, **scales}
-
-
 def check_attributes(attributes: dict[str, Any], view: dict[str, Any]) -> None:
     """Raise `ValueError` unless these are the attributes of one fitted model."""
     if missing := sorted(_ALWAYS - attributes.keys()):
         raise ValueError(f"lacks {', '.join(missing)}")
     for name, value in attributes.items():
         if name in _NUMBERS:
+            # `type`, as JSON's true is an int to `isinstance`
             if type(value) is not _NUMBERS[name] or (type(value) is int and value < 1):
                 raise ValueError(f"{name}: found {value!r}; it is a {_NUMBERS[name].__name__}")
         elif name not in _ARRAYS:

@@ -29,10 +29,10 @@ from lloydformer.estimators.source import (
     NoDirectionError,
     Source,
     V,
-    checked_array,
-    checked_blocks,
-    checked_tensor,
-    zero_rows_of,
+    find_zero_rows,
+    validate_array,
+    validate_blocks,
+    validate_tensor,
 )
 from lloydformer.numerics.checks import check_range
 from lloydformer.numerics.scaling import in_units
@@ -126,7 +126,7 @@ class ShardReports:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The precision of all rows together."""
+        """The precision of all rows together, as `np.concatenate` would choose it."""
         wide = any(one.dtype == "float64" for _, one in self.with_rows)
         return torch.float64 if wide else torch.float32
 
@@ -151,9 +151,12 @@ class ShardReports:
 
     def check(self, zero_rows: str) -> None:
         """Raise `ValueError` unless the rows of all ranks can be one array."""
+        # Every rank sees the same reports in the same order, so all raise the same error. The width
+        # comes first, as the ends of columns can be compared only if it agrees.
         self._check_same("n_features", "X", "features", list(enumerate(self.reports)))
         if not self.with_rows:
             raise ValueError("X: found no rows on any rank; pass at least one sample")
+        # A rank without rows, whose file was empty, need not have names or weights.
         self._check_same("names", "X", "as names of the columns", self.with_rows)
         passed = "as whether it is passed"
         self._check_same("given_weights", "sample_weight", passed, self.with_rows)
@@ -172,6 +175,7 @@ class ShardReports:
         n_rows, n_zero = sum(self.lengths), sum(one.n_zero for one in self.reports)
         if n_zero and (zero_rows != "ignore" or n_zero == n_rows):
             rank = next(rank for rank, one in enumerate(self.reports) if one.n_zero)
+            # counted over all ranks, in their order
             row = sum(self.lengths[:rank]) + self.reports[rank].first_zero
             raise NoDirectionError(row, ignorable=zero_rows == "error" and n_zero < n_rows)
 
@@ -202,6 +206,7 @@ class ShardSource(Source):
     def generator(self, random_state: Any) -> np.random.RandomState:
         """Return a generator that draws the same on all ranks: that of rank 0."""
         state = self._transport.ranks.from_first(lambda: make_generator(random_state).get_state())
+        # A generator of its own on rank 0, too, so that no rank advances the user's alone.
         generator = np.random.RandomState()
         generator.set_state(state)
         return generator
@@ -217,11 +222,11 @@ class ShardSource(Source):
         """Return the source itself: such rows were refused, or got weight 0, when it was read."""
         return self
 
-    def out(self, values: Tensor | DistributedLabels) -> Any:
+    def to_input_kind(self, values: Tensor | DistributedLabels) -> Any:
         """Return values as the user gets them; of labels those of this rank's own rows."""
         if isinstance(values, DistributedLabels):
             values = self._transport.own_labels(values)
-        return super().out(values)
+        return super().to_input_kind(values)
 
     @property
     def _transport(self) -> AllGather:
@@ -239,9 +244,7 @@ class _OwnRows:
     report: ShardReport
 
 
-def read_shard(
-    estimator: Any, shard: Shard, sample_weight: Any, *, directions: bool
-) -> ShardSource:
+def read_shard(estimator: Any, shard: Shard, sample_weight: Any) -> ShardSource:
     """Check the rows of this rank, and agree with the others on what the rows of all are.
 
     Errors of one rank are raised on all of them. Rows move to the ranks that hold their leaves.
@@ -249,26 +252,32 @@ def read_shard(
     ranks, checked = join_ranks(), list[_OwnRows]()
 
     def check_own_rows() -> ShardReport:
-        checked.append(_check_rows(estimator, shard.rows, sample_weight, directions))
+        checked.append(_check_rows(estimator, shard.rows, sample_weight))
         return checked[0].report
 
     everyone = ShardReports(ranks.gather_results(check_own_rows))
     everyone.check(getattr(estimator, "zero_rows", "refuse"))
-    own, weights = checked[0], list[Tensor | None]()
-    spec = _make_spec(estimator, everyone, directions)
-    # This may refuse the weights of one rank, so it is gathered: then all ranks raise. The weights
-    # themselves stay here; None is sent.
-    ranks.gather_results(lambda: weights.append(_scale_weights(own, everyone)))
-    layout, lengths = spec.layout, everyone.lengths
-    small = in_one_call(layout.n_rows, layout.n_features, int(estimator.n_clusters))
-    placements = place_on_ranks(lengths, layout.leaf, single=small)
-    spec, points = replace(spec, single=small), own.points.to(everyone.dtype)
-    transport = hold_partitions(points, weights[0], spec, placements, ranks)
+    own, weights = checked[0], list[Tensor]()
+    spec = _make_spec(estimator, everyone)
+
+    def scale_weights() -> None:
+        given = np.ones(len(own.points)) if own.weights is None else own.weights
+        # The unit depends on the largest weight, which may be on another rank: it is appended.
+        scaled, _ = in_units("sample_weight", np.append(given, everyone.heaviest))
+        weights.append(torch.from_numpy(scaled[:-1]))
+
+    if everyone.weighted:
+        # This may refuse the weights of one rank, so it is gathered: then all ranks raise. The
+        # weights themselves stay here; None is sent.
+        ranks.gather_results(scale_weights)
+    placements = place_on_ranks(everyone.lengths, spec.layout.leaf, single=spec.single)
+    mass = weights[0] if weights else None
+    transport = hold_partitions(own.points.to(everyone.dtype), mass, spec, placements, ranks)
     blocks = PartitionedBlocks(spec, transport, everyone.n_weighted)
     return ShardSource(blocks, _CPU if isinstance(shard.rows, Tensor) else None)
 
 
-def _check_rows(estimator: Any, X: Any, sample_weight: Any, directions: bool) -> _OwnRows:
+def _check_rows(estimator: Any, X: Any, sample_weight: Any) -> _OwnRows:
     """Check the rows of this rank, and describe them."""
     if callable(estimator.init):
         raise ValueError(
@@ -282,13 +291,14 @@ def _check_rows(estimator: Any, X: Any, sample_weight: Any, directions: bool) ->
     check_on_cpu(estimator, "a shard")
     points = _read_points(estimator, X)
     n_rows, n_features = points.shape
+    # The ends of the columns determine the origin of all ranks, and show NaN and infinity.
     ends = column_min_max(points).numpy() if n_rows else None
     if ends is not None and not np.isfinite(ends).all():
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
     weights = None if sample_weight is None else check_nonnegative_weights(sample_weight, n_rows)
     zero = torch.empty(0, dtype=torch.int64)
-    if directions and n_rows:
-        zero = zero_rows_of(TensorBlocks(points, directions=True, known_ends=torch.tensor(ends)))
+    if estimator._directions and n_rows:
+        zero = find_zero_rows(TensorBlocks(points, directions=True, known_ends=torch.tensor(ends)))
     if len(zero):
         weights = np.ones(n_rows) if weights is None else weights.copy()
         weights[zero.numpy()] = 0
@@ -317,55 +327,44 @@ def _read_points(estimator: Any, X: Any) -> Tensor:
     if sparse.issparse(X):
         raise ValueError("X: found a sparse matrix; the rows of a shard are dense")
     if isinstance(X, TensorBlocks):
-        if X.scaling is not None:
+        if X.scaling is not None:  # ranks would scale by different means and spreads
             raise ValueError("X: found scaled columns, by the rows of one rank; open it unscaled")
-        points = checked_blocks(estimator, X, reset=True)
+        points = validate_blocks(estimator, X, reset=True)
     elif len(getattr(X, "shape", ())) == 2 and X.shape[0] == 0 and X.shape[1] > 0:
         # scikit-learn's check refuses arrays without rows
         estimator.n_features_in_ = X.shape[1]
         return torch.empty(0, X.shape[1])
     elif isinstance(X, Tensor):
-        points = checked_tensor(estimator, X, reset=True)
+        points = validate_tensor(estimator, X, reset=True)
     else:
-        points = torch.as_tensor(checked_array(estimator, X, reset=True))
+        points = torch.as_tensor(validate_array(estimator, X, reset=True))
     if points.device.type != "cpu":
         raise ValueError(f"X: found rows on {points.device}; pass those of a shard on the CPU")
     return points.contiguous()
 
 
-def _scale_weights(own: _OwnRows, everyone: ShardReports) -> Tensor | None:
-    """Return the weights of this rank in the unit of all ranks; None if no rank has weights."""
-    if not everyone.weighted:
-        return None
-    weights = np.ones(len(own.points)) if own.weights is None else own.weights
-    # The unit depends on the largest weight, which may be on another rank: it is appended.
-    with_heaviest = np.append(weights, everyone.heaviest)
-    return torch.from_numpy(in_units("sample_weight", with_heaviest)[0][:-1])
-
-
-def _make_spec(estimator: Any, everyone: ShardReports, directions: bool) -> PartitionSpec:
+def _make_spec(estimator: Any, everyone: ShardReports) -> PartitionSpec:
     """Return how the rows of all ranks are opened."""
     engine = default_engine() if estimator.engine == "auto" else estimator.engine
     ends = torch.from_numpy(everyone.ends).to(everyone.dtype)
-    d, k = ends.shape[1], int(estimator.n_clusters)
+    n_rows, d, k = sum(everyone.lengths), ends.shape[1], int(estimator.n_clusters)
     unit = in_units("sample_weight", np.array([everyone.heaviest]))[1] if everyone.weighted else 1.0
     # Two rows, the ends of the columns: their origin is that of all rows.
     stand_in = TensorBlocks(
         ends,
-        None,
-        leaf_rows(_CPU, d, k),
-        None,
-        directions,
+        leaf=leaf_rows(_CPU, d, k),
+        directions=estimator._directions,
         part=part_rows(_CPU, d, k),
         known_ends=ends,
         weight_unit=float(unit),
     )
-    n_rows = sum(everyone.lengths)
-    if not directions:
+    if not estimator._directions:
         check_range("X", ends, n_rows, d)
     if engine not in ("native", "chunked"):
         raise ValueError(
             f'engine: found {engine!r} for a shard; pass "auto", "native" or "chunked"'
         )
     layout = replace(stand_in.layout, n_rows=n_rows, weighted=everyone.weighted)
-    return PartitionSpec(layout, ends, directions, engine)
+    # Small data go to one rank as a whole, so that one kernel call runs all iterations.
+    single = in_one_call(n_rows, d, k)
+    return PartitionSpec(layout, ends, estimator._directions, engine, single)

@@ -1,4 +1,7 @@
-"""From what users pass (arrays, frames, CSR matrices, tensors) to blocks, and back again."""
+"""From what users pass (arrays, frames, CSR matrices, tensors) to blocks, and back again.
+
+`read` is the way in, `Source.to_input_kind` the way out.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,7 +16,7 @@ from torch import Tensor
 
 from lloydformer.data.array_api import get_namespace, tensor_from_numpy, to_tensor
 from lloydformer.data.blocks import TensorBlocks, leaf_ranges
-from lloydformer.data.column_statistics import ColumnStatistics, Scaling
+from lloydformer.data.column_statistics import Scaling
 from lloydformer.data.layout import Layout, leaf_rows, part_rows
 from lloydformer.data.mapped_files import scratch_array
 from lloydformer.data.shard import Shard
@@ -41,8 +44,6 @@ from lloydformer.numerics.scaling import in_units
 
 V = TypeVar("V")
 
-_HALVES = (torch.float16, torch.bfloat16)
-
 
 @dataclass(frozen=True)
 class Source:
@@ -55,27 +56,27 @@ class Source:
     """The library of the arrays, if it is neither NumPy nor torch."""
 
     def generator(self, random_state: Any) -> np.random.RandomState:
-        """The random numbers of a fit."""
+        """Return the generator of a fit; with ranks, one that draws the same on all of them."""
         return make_generator(random_state)
 
     @property
     def is_first(self) -> bool:
-        """Does this process write the files of a fit? With ranks, only the first one does."""
+        """True if this process writes the files of a fit; with ranks, only the first one does."""
         return True
 
     def on_first(self, function: Callable[[], V]) -> V:
-        """The result of a function, called where files are written."""
+        """Call a function where files are written, and return its result on all ranks."""
         return function()
 
     @one_core()
     def without_zero_rows(self, policy: str) -> "Source":
-        """Rows of zeros have no direction: refuse them, or let them count for nothing.
+        """Refuse rows of zeros, which have no direction, or give them weight 0.
 
         policy: the parameter `zero_rows`; "refuse" if the estimator has none.
         """
         blocks = self.blocks
         assert not isinstance(blocks, PartitionedBlocks)
-        zero = zero_rows_of(blocks)
+        zero = find_zero_rows(blocks)
         if len(zero) == 0:
             return self
         some = len(zero) < blocks.layout.n_rows
@@ -86,13 +87,15 @@ class Source:
             ones = torch.from_numpy(scratch_array(blocks.layout.n_rows, dtype=np.float64)).fill_(1)
             kept = ones.to(zero.device)
         else:
-            kept = weights.clone()
+            kept = weights.clone()  # the user's own
         kept[zero] = 0
+        # The unit follows the largest weight, which may have been that of a row of zeros.
         scaled, unit = in_units("sample_weight", kept.cpu().numpy())
         kept, unit = torch.from_numpy(scaled).to(kept), float(unit) * blocks.weight_unit
         return replace(self, blocks=replace(blocks, sample_weight=kept, weight_unit=unit))
 
-    def out(self, values: Tensor | DistributedLabels) -> Any:
+    def to_input_kind(self, values: Tensor | DistributedLabels) -> Any:
+        """Return values as the library and the device of X have them."""
         if isinstance(values, DistributedLabels):
             values = values.gather()
         if self.namespace is not None:
@@ -100,8 +103,8 @@ class Source:
         return values.cpu().numpy() if self.device is None else values.to(self.device)
 
     def rows_with(self, labels: Any, label: int) -> Any:
-        """The numbers of the rows with this label; `labels`: from `out`."""
-        return self.out((to_tensor(labels) == label).nonzero()[:, 0])
+        """Return the numbers of the rows with this label; `labels`: from `to_input_kind`."""
+        return self.to_input_kind((to_tensor(labels) == label).nonzero()[:, 0])
 
 
 @dataclass(frozen=True)
@@ -111,12 +114,12 @@ class ClusterSource(Source):
     collection: Any
 
     def without_zero_rows(self, policy: str) -> "Source":
-        """They have been refused, or count for nothing, since the data were read."""
+        """Return the source itself: such rows were refused, or got weight 0, when it was read."""
         return self
 
-    def out(self, values: Tensor | DistributedLabels) -> Any:
+    def to_input_kind(self, values: Tensor | DistributedLabels) -> Any:
         if not isinstance(values, DistributedLabels):
-            return super().out(values)
+            return super().to_input_kind(values)
         from lloydformer.engines.dask.collections import lazy_labels
 
         assert isinstance(self.blocks, PartitionedBlocks)
@@ -140,19 +143,16 @@ class NoDirectionError(ArgumentError):
         )
 
 
-def zero_rows_of(blocks: TensorBlocks | SparseBlocks | StreamedBlocks) -> Tensor:
-    """The rows that have no direction, by their numbers."""
-    leaves = (_zero_rows(blocks, *leaf) for leaf in leaf_ranges(blocks.layout))
-    return torch.cat([rows for rows in leaves if len(rows)] or [torch.empty(0)])
-
-
-def _zero_rows(
-    blocks: TensorBlocks | SparseBlocks | StreamedBlocks, start: int, stop: int
-) -> Tensor:
-    """The rows of a leaf that have no direction, by their global numbers."""
-    if isinstance(blocks, SparseBlocks):
-        return blocks.zero_rows(start, stop)
-    return (blocks.read(start, stop).squared_norms() == 0).nonzero()[:, 0] + start
+def find_zero_rows(blocks: TensorBlocks | SparseBlocks | StreamedBlocks) -> Tensor:
+    """Return the numbers of the rows that have no direction."""
+    found = []
+    for start, stop in leaf_ranges(blocks.layout):  # bounds temporary memory
+        if isinstance(blocks, SparseBlocks):
+            found.append(blocks.zero_rows(start, stop))
+        else:
+            norms = blocks.read(start, stop).squared_norms()
+            found.append((norms == 0).nonzero()[:, 0] + start)
+    return torch.cat(found)
 
 
 @dataclass(frozen=True)
@@ -163,60 +163,78 @@ class View:
     scaling: Scaling | None
 
 
-def read(
-    estimator: Any,
-    X: Any,
-    sample_weight: Any = None,
-    *,
-    reset: bool,
-    directions: bool,
-    view: View | None = None,
-) -> Source:
-    """Check the data as scikit-learn does, and look at them as blocks."""
+def read(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
+    """Check the data as scikit-learn does, and return them as blocks.
+
+    reset: True for a fit; False for rows that are compared with fitted centers.
+    """
     if is_collection(X):
-        return read_collection(
-            estimator, X, sample_weight, reset=reset, directions=directions, view=view
-        )
+        return read_collection(estimator, X, sample_weight, reset=reset)
     namespace = get_namespace(X)
     if namespace is not None:
-        rows = _of_floats(to_tensor(X))
-        found = read(estimator, rows, sample_weight, reset=reset, directions=directions, view=view)
-        return replace(found, namespace=namespace)
+        points = to_tensor(X)
+        # Integers become floats, as scikit-learn makes them; complex numbers are refused below.
+        if not (points.is_floating_point() or points.is_complex()):
+            points = points.double()
+        return replace(read(estimator, points, sample_weight, reset=reset), namespace=namespace)
     if not isinstance(X, Tensor | TensorBlocks):
-        X = checked_array(estimator, X, reset)
+        X = validate_array(estimator, X, reset)
     blocks = (
-        _sparse_blocks(estimator, X, sample_weight, directions)
+        _sparse_blocks(estimator, X, sample_weight)
         if sparse.issparse(X)
-        else _dense_blocks(estimator, X, sample_weight, reset, directions, view)
+        else _dense_blocks(estimator, X, sample_weight, reset)
     )
-    if not directions:
-        _check_squares(blocks, None if view is None else to_tensor(estimator.cluster_centers_))
+    if not estimator._directions:
+        _check_squares(estimator, blocks.layout, blocks.ends, reset)
     return Source(blocks, X.device if isinstance(X, Tensor) else None)
 
 
-def _of_floats(points: Tensor) -> Tensor:
-    return points if points.is_floating_point() or points.is_complex() else points.double()
-
-
 def _dense_blocks(
-    estimator: Any, X: Any, sample_weight: Any, reset: bool, directions: bool, view: View | None
+    estimator: Any, X: Any, sample_weight: Any, reset: bool
 ) -> TensorBlocks | StreamedBlocks:
-    """Dense rows, their numbers checked, where they are or on the device that the user wants."""
-    points, own = _points_of(estimator, X, reset), X if isinstance(X, TensorBlocks) else None
+    """Return dense rows with finite values, where they are or on the device that the user wants."""
+    own = X if isinstance(X, TensorBlocks) else None
+    if own is not None:
+        points = validate_blocks(estimator, own, reset)
+    elif isinstance(X, Tensor):
+        points = validate_tensor(estimator, X, reset)
+    else:
+        # torch warns of read-only arrays. `tensor_from_numpy` silences that, which changes the
+        # process-wide filters of warnings: only where it must be.
+        points = torch.from_numpy(X) if X.flags.writeable else tensor_from_numpy(X)
+        wanted = requested_device(estimator)
+        points = points if wanted is None else move_to_device(points, wanted)
     device, k = get_compute_device(estimator, points), int(estimator.n_clusters)
+    view = None if reset else estimator._view
     seen = own if view is None else view
     scaling = None if seen is None else seen.scaling
-    pinnable = view is None and device != points.device and can_pin(points)
-    if pinnable and scaling is None and not directions:
+    # Rows that do not fit into the GPU are read many times by a fit: pinning them pays there, and
+    # not for the single pass of `predict`.
+    pinnable = reset and device != points.device and can_pin(points)
+    if pinnable and scaling is None and not estimator._directions:
         points = keep_on_host(points, device, k)
-    ends, survey = _checked_ends(estimator, X, points)
-    weights, unit = _weights(sample_weight, len(points), device)
+    # The ends of the columns come with a pass that is needed anyway, and show NaN and infinity.
+    survey = survey_on_gpu(points) if points.device.type == "cuda" else None
+    ends: Tensor | None = None
+    if survey is not None:
+        ends = torch.from_numpy(survey.ends)
+    elif own is not None:
+        ends = own.ends.to(points.device)
+    elif points.device.type == "cpu" and points.is_contiguous():
+        found = column_ends(points.numpy())
+        ends = None if found is None else torch.from_numpy(found)
+    doubtful = ends is None or (survey is not None and not np.isfinite(survey.ends).all())
+    if doubtful and isinstance(X, np.ndarray):
+        # Arrays get scikit-learn's error. It raises nothing if only the kernel is missing.
+        assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
+    weights, unit = weights_in_units(sample_weight, len(points))
+    mass = None if weights is None else torch.from_numpy(weights).to(device)
     blocks = TensorBlocks(
         points,
-        weights,
+        mass,
         leaf_rows(device, points.shape[1], k),
         None if view is None else view.origin.to(points),
-        directions,
+        estimator._directions,
         scaling,
         None if own is None else own.names,
         own is not None and own.mapped and points.device.type == "cpu",
@@ -230,79 +248,44 @@ def _dense_blocks(
     if device == points.device:
         return blocks
     memory = pin_rows(points, device) if pinnable else None
-    return StreamedBlocks(replace(blocks, sample_weight=None), device, weights, unit, memory)
+    return StreamedBlocks(replace(blocks, sample_weight=None), device, mass, unit, memory)
 
 
-def _points_of(estimator: Any, X: Any, reset: bool) -> Tensor:
-    """Dense rows as a tensor, on the device that the user wants if they fit there."""
-    if isinstance(X, TensorBlocks):
-        return checked_blocks(estimator, X, reset)
-    if isinstance(X, Tensor):
-        return checked_tensor(estimator, X, reset)
-    return _as_tensor(X, requested_device(estimator))
-
-
-def _checked_ends(
-    estimator: Any, X: Any, points: Tensor
-) -> tuple[Tensor | None, ColumnStatistics | None]:
-    """The ends of the columns, and sums over them, as far as they are known by now.
-
-    Arrays with numbers that are not finite raise the error of scikit-learn.
-    """
-    survey = survey_on_gpu(points) if points.device.type == "cuda" else None
-    if survey is not None:
-        ends: Tensor | None = torch.from_numpy(survey.ends)
-    else:
-        ends = X.ends.to(points.device) if isinstance(X, TensorBlocks) else _ends(points)
-    doubtful = ends is None or (survey is not None and not np.isfinite(survey.ends).all())
-    if doubtful and not isinstance(X, Tensor | TensorBlocks):
-        _check_finite(estimator, X)
-    return ends, survey
-
-
-def _sparse_blocks(estimator: Any, X: Any, sample_weight: Any, directions: bool) -> SparseBlocks:
-    """A sparse matrix, checked, as blocks."""
-    _check_finite(estimator, X)
+def _sparse_blocks(estimator: Any, X: Any, sample_weight: Any) -> SparseBlocks:
+    """Return a sparse matrix with finite values as blocks."""
+    assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
     wanted, k, d = requested_device(estimator), int(estimator.n_clusters), X.shape[1]
     here = wanted is None or not estimator._sparse_on_gpu
     device = torch.device("cpu") if here else require_device(wanted)
-    weights, unit = _weights(sample_weight, X.shape[0], device)
+    weights, unit = weights_in_units(sample_weight, X.shape[0])
+    mass = None if weights is None else torch.from_numpy(weights).to(device)
     leaf, matrix = leaf_rows(device, d, k), canonicalise_csr(X)
     if device.type == "cpu":
+        # Parts bound the scores (rows, k); a sparse row itself takes little, whatever d is.
         part = part_rows(device, 1, k)
-        return SparseBlocks(matrix, weights, leaf, directions, part, unit)
+        return SparseBlocks(matrix, mass, leaf, estimator._directions, part, unit)
     needed, free = SparseOnGpu.bytes_for(matrix, leaf), free_memory(device)
     if needed > free:
         raise ValueError(
             f"device: X needs {needed / 1e9:.1f} GB on the GPU, and {free / 1e9:.1f} GB are free; "
             "pass device=None to use the CPU"
         )
-    return SparseOnGpu(matrix, weights, leaf, directions, None, unit, device=device)
+    return SparseOnGpu(matrix, mass, leaf, estimator._directions, None, unit, device=device)
 
 
 def read_collection(
-    estimator: Any,
-    X: Any,
-    sample_weight: Any = None,
-    *,
-    reset: bool,
-    directions: bool,
-    view: View | None = None,
+    estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool
 ) -> "ClusterSource":
-    """The same for a dask collection, which is computed and kept where dask computes it."""
+    """Check a dask collection, and return it as blocks that stay where dask computes them."""
+    # Dask is an extra, and takes longer to import than the rest of the package.
     from lloydformer.engines.dask.collections import Opener, Weights
 
     check_on_cpu(estimator, "a dask collection")
+    directions = estimator._directions
     opener = Opener(X)
     found = opener.collection
     found.check()
-    if reset:
-        estimator.n_features_in_ = found.n_features
-    elif found.n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {found.n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input"
-        )
+    _note_features(estimator, found.n_features, reset)
     _note_names(estimator, found.chunks.names, reset)
     zero = found.first_zero_row() if directions else None
     n_zero = sum(survey.n_zero for survey in found.surveys)
@@ -317,32 +300,20 @@ def read_collection(
     engine = default_engine() if estimator.engine == "auto" else estimator.engine
     if engine not in ("native", "chunked"):
         raise ValueError(f'engine: found {engine!r} for a dask collection; leave it at "auto"')
+    view = None if reset else estimator._view
     blocks = opener.open(int(estimator.n_clusters), weights, directions, engine, view)
     if not directions:
-        fitted = None if view is None else to_tensor(estimator.cluster_centers_)
-        _check_range_of(blocks.layout, found.ends, fitted)
+        _check_squares(estimator, blocks.layout, found.ends, reset)
     return ClusterSource(blocks, None, found)
 
 
-def _ends(points: Tensor) -> Tensor | None:
-    """The smallest and the largest value of each column; None unless the kernels find them."""
-    if points.device.type != "cpu" or not points.is_contiguous():
-        return None
-    ends = column_ends(points.numpy())
-    return None if ends is None else torch.from_numpy(ends)
+def validate_array(estimator: Any, X: Any, reset: bool) -> Any:
+    """Return X as scikit-learn's checks do: an array of floats row by row, or a CSR matrix.
 
-
-def _check_finite(estimator: Any, X: Any) -> None:
-    assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
-
-
-def checked_array(estimator: Any, X: Any, reset: bool) -> Any:
-    """X as scikit-learn's checks return it: an array of floats row by row, or a CSR matrix.
-
-    Its values are not looked at. An array that is so already, and whose width is known, skips the
+    Values are not checked. An array that is so already, and whose width is known, skips the
     checks: they take longer than to find the nearest centers of a few rows.
     """
-    if is_checked_array(X) and not hasattr(estimator, "feature_names_in_"):
+    if is_float_array(X) and not hasattr(estimator, "feature_names_in_"):
         if reset:
             estimator.n_features_in_ = X.shape[1]
         if X.shape[1] == estimator.n_features_in_:
@@ -350,14 +321,19 @@ def checked_array(estimator: Any, X: Any, reset: bool) -> Any:
     if isinstance(X, list | tuple) and len(X) and isinstance(X[0], Shard):
         raise ValueError("X: found a list of shards; each rank passes one, lf.Shard(rows)")
     return validate_data(
-        estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C",
-        accept_sparse="csr" if estimator._accepts_sparse else False, accept_large_sparse=True,
-        ensure_all_finite=False,
-    )  # fmt: skip
+        estimator,
+        X,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        order="C",
+        accept_sparse="csr" if estimator._accepts_sparse else False,
+        accept_large_sparse=True,
+        ensure_all_finite=False,  # the pass that finds the ends of the columns checks the values
+    )
 
 
-def is_checked_array(X: Any) -> bool:
-    """Is X an array of floats row by row, as scikit-learn's checks return it?"""
+def is_float_array(X: Any) -> bool:
+    """Return True for an array of floats row by row, as scikit-learn's checks return it."""
     return (
         type(X) is np.ndarray
         and X.dtype in (np.float64, np.float32)
@@ -367,24 +343,22 @@ def is_checked_array(X: Any) -> bool:
     )
 
 
-def _check_squares(
-    blocks: TensorBlocks | SparseBlocks | StreamedBlocks, fitted: Tensor | None
-) -> None:
-    """Refuse rows whose squared distances, to each other or to fitted centers, overflow."""
-    _check_range_of(blocks.layout, blocks.ends, fitted)
+def _check_squares(estimator: Any, layout: Layout, ends: Tensor, reset: bool) -> None:
+    """Raise `ValueError` for rows whose squared distances overflow.
 
-
-def _check_range_of(layout: Layout, rows: Tensor, fitted: Tensor | None) -> None:
-    """The same for rows with these ends."""
-    if fitted is not None:
-        rows = torch.cat([rows, fitted.to(rows).reshape(-1, rows.shape[1])])
-    scaled = rows if layout.scaling is None else layout.scaling.apply(rows)
+    Distances to each other; if `reset` is False, also those to the fitted centers.
+    """
+    if not reset:
+        fitted = to_tensor(estimator.cluster_centers_)
+        ends = torch.cat([ends, fitted.to(ends).reshape(-1, ends.shape[1])])
+    scaled = ends if layout.scaling is None else layout.scaling.apply(ends)
+    # The quick test on the host decides for nearly all data.
     if not is_surely_in_range(scaled.cpu().numpy(), layout.n_rows, layout.n_features):
         check_range("X", scaled, layout.n_rows, layout.n_features)
 
 
 def _note_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> None:
-    """Column names, as scikit-learn keeps and compares them."""
+    """Keep or compare the names of the columns, as scikit-learn does."""
     if reset:
         vars(estimator).pop("feature_names_in_", None)
         if names is not None:
@@ -397,25 +371,31 @@ def _note_names(estimator: Any, names: tuple[str, ...] | None, reset: bool) -> N
         )
 
 
-def _as_tensor(X: np.ndarray, device: Any) -> Tensor:
-    points = torch.from_numpy(X) if X.flags.writeable else tensor_from_numpy(X)
-    return points if device is None else move_to_device(points, device)
+def _note_features(estimator: Any, n_features: int, reset: bool) -> None:
+    """Keep or compare the number of columns, with the words of scikit-learn."""
+    if reset:
+        estimator.n_features_in_ = n_features
+    elif n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
 
 
-def checked_blocks(estimator: Any, X: TensorBlocks, reset: bool) -> Tensor:
-    """The points of blocks; other columns than before raise."""
-    points = checked_tensor(estimator, X.points, reset)
+def validate_blocks(estimator: Any, X: TensorBlocks, reset: bool) -> Tensor:
+    """Return the points of blocks; raise `ValueError` for other columns than before."""
+    points = validate_tensor(estimator, X.points, reset)
     _note_names(estimator, X.names, reset)
     return points
 
 
-def checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
-    """A tensor as the folds read it; wrong shapes and dtypes raise. Values are not looked at.
+def validate_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
+    """Return a tensor as the folds read it, on the device that the user wants if it fits there.
 
-    Half precision becomes float32, in which all its numbers are exact.
+    Raises `ValueError` for wrong shapes and dtypes. Values are not checked.
     """
-    if X.dtype in _HALVES:
-        X = X.float()
+    if X.dtype in (torch.float16, torch.bfloat16):
+        X = X.float()  # exact
     if X.ndim != 2 or X.dtype not in FLOATS:
         raise ValueError(
             f"X: found a tensor of shape {tuple(X.shape)} and dtype {X.dtype}; "
@@ -425,25 +405,15 @@ def checked_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
         raise ValueError(
             f"X: found a tensor of shape {tuple(X.shape)}; pass at least one sample and one feature"
         )
-    if reset:
-        estimator.n_features_in_ = X.shape[1]
-    elif X.shape[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input"
-        )
+    _note_features(estimator, X.shape[1], reset)
     device = requested_device(estimator)
+    # engine="cuda" without a device leaves a tensor on the GPU that it is on.
     there = device is None or (estimator.device is None and X.device.type == "cuda")
     return X.detach() if there else move_to_device(X.detach(), device)
 
 
-def _weights(sample_weight: Any, n_rows: int, device: torch.device) -> tuple[Tensor | None, float]:
-    weights, unit = weights_in_units(sample_weight, n_rows)
-    return None if weights is None else torch.from_numpy(weights).to(device), unit
-
-
 def weights_in_units(sample_weight: Any, n_rows: int) -> tuple[np.ndarray | None, float]:
-    """Weights in units of a power of two, and that unit."""
+    """Return weights in units of a power of two, and that unit; None if there are no weights."""
     if sample_weight is None:
         return None, 1.0
     if get_namespace(sample_weight) is not None:
@@ -451,4 +421,4 @@ def weights_in_units(sample_weight: Any, n_rows: int) -> tuple[np.ndarray | None
     if isinstance(sample_weight, Tensor):
         sample_weight = sample_weight.detach().cpu().numpy()
     weights, unit = in_units("sample_weight", check_weights(sample_weight, n_rows))
-    return np.require(weights, requirements="W"), float(unit)  # pandas gives arrays to read only
+    return np.require(weights, requirements="W"), float(unit)  # pandas gives read-only arrays

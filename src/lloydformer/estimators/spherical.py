@@ -2,11 +2,9 @@
 
 from typing import Any, ClassVar
 
-from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.parameter_checks import StrOptions
-from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.streaming import Streaming
 
 
@@ -141,7 +139,7 @@ class SphericalKMeans(Streaming):
     """
 
     _accepts_sparse = True
-    _directions = True
+    _directions = True  # rows are divided by their norms as they are read
     _cosine_distances = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Streaming._parameter_constraints,
@@ -191,14 +189,3 @@ class SphericalKMeans(Streaming):
 
     def _recipe(self) -> Recipe:
         return recipes.spherical()
-
-
-register(
-    RegisteredAlgorithm(
-        name="spherical",
-        estimator=SphericalKMeans,
-        recipe=recipes.spherical,
-        oracle=algorithms.Spherical,
-        summary="only the direction of a row counts: text, embeddings",
-    )
-)

@@ -1,7 +1,6 @@
 """Batch after batch: centers that are running means of all the rows so far."""
 
 from contextlib import AbstractContextManager
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,23 +9,23 @@ import torch
 from torch import Tensor
 
 from lloydformer.data.array_api import to_tensor
-from lloydformer.data.blocks import Blocks, TensorBlocks
+from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.data.shard import Shard
 from lloydformer.data.sparse_blocks import SparseBlocks
+from lloydformer.engines import choose
 from lloydformer.engines.partitioned import PartitionedBlocks
-from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.checkpoint import refuse_checkpoint
 from lloydformer.estimators.initial_centers import InitialCenters, is_array
-from lloydformer.estimators.matching import match_clusters
+from lloydformer.estimators.matching import match_clusters, read_match_to
 from lloydformer.estimators.parameter_checks import Interval, checked_fit, make_generator
 from lloydformer.estimators.source import Source, View
 from lloydformer.plans.assign import NearestSums
-from lloydformer.plans.contract import Plan, Sums
+from lloydformer.plans.contract import Sums
 from lloydformer.plans.session import Session
 from lloydformer.solving.driver import Restarts, Result
 from lloydformer.solving.minibatches import DrawnRows, MiniBatches, best_on_sample, merge_batch
-from lloydformer.solving.run import FitAlgorithm
 
 
 class Streaming(Clusterer):
@@ -54,6 +53,7 @@ class Streaming(Clusterer):
     batch_size: int | Any | None
     max_no_improvement: int | Any | None
     reassignment_ratio: float | Any
+    _counts: np.ndarray  # weight of each cluster so far, (k,)
 
     @checked_fit
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Streaming":
@@ -117,25 +117,38 @@ class Streaming(Clusterer):
             self._check_size(source.blocks)
         else:
             self._check_like_before(layout)
-        plan = self._plan()
-        with self._open(source.blocks) as session:
-            before = self._first_centers(X, session) if first else self._last_centers(layout)
-            session.forget()
-            sums, masses, _ = session.fold(NearestSums(before[0].to(layout.dtype)))
+        with choose(self.engine, source.blocks).open(source.blocks) as session:
+            if first:
+                initial = InitialCenters(self, X, layout, make_generator(self.random_state))
+                before = next(initial.generate(session))
+                given = getattr(self, "match_to", None)
+                if given is not None:
+                    order = match_clusters(before, read_match_to(given, layout))
+                    before = before[order.to(before.device)]
+                # Initial centers have no weight: the first batch alone determines the means.
+                counts = before.new_zeros(len(before))
+            else:
+                before = layout.to_row_units(to_tensor(self.cluster_centers_)).contiguous()
+                counts = torch.as_tensor(self._counts).to(before)
+            session.forget()  # what seeding has left in the state of the points
+            sums, masses, _ = session.fold(NearestSums(before.to(layout.dtype)))
             new, counts = merge_batch(
                 Sums(sums, masses),
-                *before,
+                before,
+                counts,
                 directions=self._directions,
                 unit=layout.weight_unit,
             )
             centers = layout.to_data_units(new)
-            final = plan.finish(session, layout.to_row_units(centers).to(layout.dtype))
+            # Centers as the user gets them, rounded: labels belong to those.
+            rounded = layout.to_row_units(centers).to(layout.dtype)
+            final = self._plan().finish(session, rounded)
             (inertia,) = layout.apply_weight_unit(final.inertia)
             labels = session.labels()
-        self.labels_ = source.out(labels)
+        self.labels_ = source.to_input_kind(labels)
         if first:
             self._view = View(layout.origin, layout.scaling)
-        self.cluster_centers_, self._counts = source.out(centers), counts.cpu().numpy()
+        self.cluster_centers_, self._counts = source.to_input_kind(centers), counts.cpu().numpy()
         self.inertia_ = inertia
         self.n_steps_ = getattr(self, "n_steps_", 0) + 1
         self._n_features_out = len(centers)
@@ -145,29 +158,23 @@ class Streaming(Clusterer):
         super()._store(result, source)
         assert result.outcome.masses is not None
         self._counts = np.array(result.outcome.masses)
-        self.__dict__.pop("n_steps_", None)
+        self.__dict__.pop("n_steps_", None)  # of an earlier `partial_fit`
         if result.outcome.n_steps is not None:
             self.n_steps_ = result.outcome.n_steps
 
-    def _prepare(
-        self,
-        initial: InitialCenters,
-        blocks: Blocks,
-        session: Session,
-        rng: np.random.RandomState,
-        deadline: float,
-    ) -> tuple[Plan, Restarts, FitAlgorithm]:
-        plan, restarts, algorithm = super()._prepare(initial, blocks, session, rng, deadline)
+    def _prepare(self, opened: Preparation) -> Prepared:
+        prepared = super()._prepare(opened)
         if self.batch_size is None:
-            return plan, restarts, algorithm
+            return prepared
         if self.empty != "farthest":
             raise ValueError(
                 f"empty: found {self.empty!r} with batch_size={self.batch_size}; leave it at "
                 '"farthest", and set reassignment_ratio instead (0 keeps every center)'
             )
+        plan, blocks = prepared[0], opened.blocks
         assert isinstance(blocks, TensorBlocks | SparseBlocks | PartitionedBlocks)
-        n_rows = blocks.layout.n_rows
-        rows = DrawnRows.by_weight(blocks.weights(0, n_rows), n_rows, rng.randint(2**31 - 1))
+        n_rows, seed = blocks.layout.n_rows, opened.rng.randint(2**31 - 1)
+        rows = DrawnRows.by_weight(blocks.weights(0, n_rows), n_rows, seed)
         batches = MiniBatches(
             rows,
             min(int(self.batch_size), n_rows),
@@ -175,33 +182,19 @@ class Streaming(Clusterer):
             float(self.reassignment_ratio),
             not is_array(self.init),
         )
+
+        def open_rows(some: Tensor) -> AbstractContextManager[Session]:
+            if isinstance(blocks, PartitionedBlocks):
+                return blocks.open_subset(some)
+            subset = blocks.subset(some)
+            return choose(self.engine, subset).open(subset)
+
         sample = rows.sample(batches.sample_size(int(self.n_clusters)))
-        centers = best_on_sample(initial.generate, partial(self._open_rows, blocks), plan, sample)
+        centers = best_on_sample(opened.initial.generate, open_rows, plan, sample)
         return plan, Restarts(1, centers), batches
 
-    def _open_rows(
-        self, blocks: TensorBlocks | SparseBlocks | PartitionedBlocks, rows: Tensor
-    ) -> AbstractContextManager[Session]:
-        """Open some rows as a session."""
-        if isinstance(blocks, PartitionedBlocks):
-            return blocks.open_subset(rows)
-        return self._open(blocks.subset(rows))
-
-    def _first_centers(self, X: Any, session: Session) -> tuple[Tensor, Tensor]:
-        """Return initial centers, with weight 0."""
-        initial = InitialCenters(self, X, session.layout, make_generator(self.random_state))
-        centers = next(initial.generate(session))
-        earlier = self._earlier_centers(session.layout)
-        if earlier is not None:
-            centers = centers[match_clusters(centers, earlier).to(centers.device)]
-        return centers, centers.new_zeros(len(centers))
-
-    def _last_centers(self, layout: Layout) -> tuple[Tensor, Tensor]:
-        """Return the centers in the coordinates of the rows, and the weights behind them."""
-        placed = layout.to_row_units(to_tensor(self.cluster_centers_)).contiguous()
-        return placed, torch.as_tensor(self._counts).to(placed)
-
     def _check_like_before(self, layout: Layout) -> None:
+        """Raise `ValueError` for a batch that cannot follow the ones before it."""
         if self.n_clusters != self.cluster_centers_.shape[0]:
             raise ValueError(
                 f"n_clusters: found {self.n_clusters}, and {self.cluster_centers_.shape[0]} "

@@ -4,19 +4,13 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from torch import Tensor
 
-from lloydformer.data.blocks import Blocks
-from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.initial_centers import InitialCenters
+from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.parameter_checks import Interval, StrOptions
-from lloydformer.plans.contract import Plan
 from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.session import Session
 from lloydformer.plans.soft import SoftPlan
-from lloydformer.solving.driver import Restarts
-from lloydformer.solving.run import FitAlgorithm
 
 
 class Tempered(Clusterer):
@@ -45,7 +39,7 @@ class Tempered(Clusterer):
     inverse_temperature: float | str | Any
 
     def _scale(self, session: Session, starts: list[Tensor]) -> float:
-        """The inverse temperature that suits the spread of the data."""
+        """Return the inverse temperature that suits the spread of the data."""
         raise NotImplementedError
 
     @property
@@ -54,28 +48,23 @@ class Tempered(Clusterer):
         fitted = getattr(self, "inverse_temperature_", None)
         if fitted is not None:
             return fitted
+        # Before the fit has found the scale: for a plan of which only the rest is used.
         return 1.0 if isinstance(self.inverse_temperature, str) else float(self.inverse_temperature)
 
-    def _prepare(
-        self,
-        initial: InitialCenters,
-        blocks: Blocks,
-        session: Session,
-        rng: np.random.RandomState,
-        deadline: float,
-    ) -> tuple[Plan, Restarts, FitAlgorithm]:
-        plan, restarts, algorithm = super()._prepare(initial, blocks, session, rng, deadline)
+    def _prepare(self, opened: Preparation) -> Prepared:
+        plan, restarts, algorithm = super()._prepare(opened)
         if isinstance(self.inverse_temperature, str):
+            # The scale is measured around the initial centers, so all of them are drawn now.
             starts = list(restarts.centers)
-            self.inverse_temperature_ = self._scale(session, starts)
+            self.inverse_temperature_ = self._scale(opened.session, starts)
             restarts = replace(restarts, centers=iter(starts))
         else:
             self.inverse_temperature_ = float(self.inverse_temperature)
         assert isinstance(plan, SoftPlan | RobustPlan)
-        plan = replace(plan, inverse_temperature=self.inverse_temperature_)
-        return plan, restarts, algorithm
+        return replace(plan, inverse_temperature=self.inverse_temperature_), restarts, algorithm
 
     def _describe_fewer_clusters(self, count: int) -> str | None:
+        # Centers that coincide may have points each, and yet they are one cluster.
         apart = min(count, int(self.n_clusters) - self._n_coinciding())
         if apart == self.n_clusters:
             return None
@@ -89,5 +78,5 @@ class Tempered(Clusterer):
         )
 
     def _n_coinciding(self) -> int:
-        """Number of centers that lie on one before them, as far as the algorithm can tell."""
+        """Return the number of centers that lie on one before them."""
         return 0

@@ -3,13 +3,11 @@
 from numbers import Real
 from typing import Any, ClassVar
 
-from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval
-from lloydformer.estimators.registry import RegisteredAlgorithm, register
 from lloydformer.estimators.source import Source
 from lloydformer.solving.driver import Result
 
@@ -178,18 +176,8 @@ class TrimmedKMeans(Clusterer):
     def _recipe(self) -> Recipe:
         return recipes.trimmed(float(self.keep))
 
+    # On one core: OpenMP ends the process if it cannot start its threads for n labels.
     @one_core()
     def _store(self, result: Result, source: Source) -> None:
         super()._store(result, source)
         self.outliers_ = source.rows_with(self.labels_, -1)
-
-
-register(
-    RegisteredAlgorithm(
-        name="trimmed",
-        estimator=TrimmedKMeans,
-        recipe=recipes.trimmed,
-        oracle=algorithms.Trimmed,
-        summary="outliers, which it labels -1",
-    )
-)

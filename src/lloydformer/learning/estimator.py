@@ -4,11 +4,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
-from lloydformer.data.blocks import Blocks
-from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.initial_centers import InitialCenters
+from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.learning.learned_run import LearnedIterations, dense_run, symmetric_run
 from lloydformer.learning.pretrained import (
@@ -22,10 +18,7 @@ from lloydformer.learning.pretrained import (
 from lloydformer.learning.symmetric.model import symmetric_from_card
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
-from lloydformer.plans.session import Session
-from lloydformer.solving.driver import Restarts
 from lloydformer.solving.rules import Rules
-from lloydformer.solving.run import FitAlgorithm
 
 
 class LearnedKMeans(Clusterer):
@@ -203,16 +196,10 @@ class LearnedKMeans(Clusterer):
     def _rules(self) -> Rules:
         return Rules(int(self.polish), float(self.tol), self.empty)
 
-    def _prepare(
-        self,
-        initial: InitialCenters,
-        blocks: Blocks,
-        session: Session,
-        rng: np.random.RandomState,
-        deadline: float,
-    ) -> tuple[Plan, Restarts, FitAlgorithm]:
-        plan, restarts, _ = super()._prepare(initial, blocks, session, rng, deadline)
+    def _prepare(self, opened: Preparation) -> Prepared:
+        plan, restarts, _ = super()._prepare(opened)
         n_steps, polish = int(self.n_steps), int(self.polish)
+        session = opened.session
         card = None if self.pretrained == "auto" else read_card(self.pretrained)
         if card is not None and card.is_symmetric:
             make_run = symmetric_run(symmetric_from_card(card), n_steps, session)
