@@ -56,10 +56,7 @@ def _accept_version(
     version: Annotated[
         bool,
         typer.Option(
-            "--version",
-            help="Print the version and exit.",
-            is_eager=True,
-            callback=_print_version,
+            "--version", help="Print the version and exit.", is_eager=True, callback=_print_version
         ),
     ] = False,
 ) -> None:

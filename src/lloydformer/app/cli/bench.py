@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lloydformer.app.cli.options import LARGEST_SEED, integer
 from lloydformer.app.cli.terminal import print_json, print_table, progress, stderr, stdout
 from lloydformer.app.jobs.bench import QUESTION_NAMES, check_question
+from lloydformer.app.options import LARGEST_SEED, integer
 
 if TYPE_CHECKING:
     from lloydformer.app.jobs.bench.questions import BenchJob
@@ -20,8 +20,7 @@ def bench(
         str, typer.Option(metavar="NAME", help=f"What to measure: {', '.join(QUESTION_NAMES)}.")
     ] = "iteration",
     threads: Annotated[
-        int | None,
-        integer(most=1024, help="Threads of each contender.  [default: all cores]"),
+        int | None, integer(most=1024, help="Threads of each contender.  [default: all cores]")
     ] = None,
     repeats: Annotated[
         int, integer(least=2, help="Samples of each contender, taken in turns.")

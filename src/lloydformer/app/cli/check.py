@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from lloydformer.app.cli.options import Json, integer, seed_option
 from lloydformer.app.cli.terminal import print_json, progress, stdout, working
 from lloydformer.app.jobs.text_values import parse_names
+from lloydformer.app.options import Json, integer, seed_option
 
 
 def check(

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lloydformer.app.cli.options import LARGEST_SEED, integer
 from lloydformer.app.cli.terminal import print_json, print_table, progress, stderr, stdout
+from lloydformer.app.options import LARGEST_SEED, integer
 from lloydformer.data.storage.atomic_files import refuse_to_overwrite
 
 if TYPE_CHECKING:

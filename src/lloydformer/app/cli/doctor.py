@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from lloydformer.app.cli.options import Json
 from lloydformer.app.cli.terminal import print_json, print_table, stdout
 from lloydformer.app.jobs.doctor import examine_hardware, examine_packages
+from lloydformer.app.options import Json
 
 
 def doctor(json: Json = False) -> None:

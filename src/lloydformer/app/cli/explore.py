@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lloydformer.app.cli.options import integer
 from lloydformer.app.cli.terminal import print_json, stderr
+from lloydformer.app.options import integer
 from lloydformer.data.paths import check_source
 from lloydformer.data.storage.atomic_files import refuse_to_overwrite
 

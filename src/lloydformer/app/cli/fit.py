@@ -6,109 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from lloydformer.app.cli.options import (
-    TABLE_OPTIONS,
-    Json,
-    choice,
-    command_of,
-    integer,
-    seed_option,
-)
-from lloydformer.app.cli.terminal import (
-    print_json,
-    print_table,
-    progress,
-    stderr,
-    stdout,
-    working,
-)
-from lloydformer.app.jobs.fit.settings import CRITERIA, FitSettings, algorithm_names
+from lloydformer.app.cli.terminal import print_json, print_table, progress, stderr, stdout, working
+from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.app.jobs.text_values import format_count, format_number
+from lloydformer.app.options import Json, command_of
 
 if TYPE_CHECKING:
     from lloydformer.app.jobs.fit.result import FitResult, FitRun
 
-# The options, by the field of `FitSettings` that each sets.
-OPTIONS: dict[str, Any] = {
-    "data": typer.Argument(
-        metavar="DATA",
-        help="A .csv, .tsv, .xlsx, .parquet, .npy or .npz file, a text compressed as .gz or "
-        ".zst, a folder of them, - for standard input, or openml:NAME.",
-    ),
-    "clusters": typer.Option(
-        "-k",
-        "--clusters",
-        metavar="K",
-        help="Number of clusters: 10. Or a range, 2:20, or 2:20:2 with a step: each is fitted, "
-        "and --select says which is written.",
-    ),
-    "select": choice(
-        among=CRITERIA,
-        metavar="|".join(CRITERIA),
-        help="How the number of clusters is chosen from a range.",
-    ),
-    "algorithm": choice(among=algorithm_names(), help=f"One of {', '.join(algorithm_names())}."),
-    "output": typer.Option(
-        "-o", "--output", metavar="FOLDER", help="Output folder.  [default: NAME-clusters]"
-    ),
-    "report": typer.Option("--report", help="Also write an HTML page."),
-    "labels": choice(among=("csv", "parquet"), metavar="csv|parquet", help="Format of the labels."),
-    "columns": typer.Option(
-        metavar="a,b,c", help="Columns by name; without names, by number from 1."
-    ),
-    "exclude": typer.Option(metavar="a,b,c", help="Columns to leave out."),
-    "numeric_only": typer.Option("--numeric-only", help="Leave out columns that hold no numbers."),
-    "one_hot": typer.Option(
-        metavar="a,b,c", help="Columns of words: a column of 0 and 1 for each word."
-    ),
-    "missing": choice(
-        among=("error", "drop", "median"),
-        metavar="error|drop|median",
-        help="Rows with missing values: an error, left out, or filled with medians.",
-    ),
-    "scale": choice(
-        among=("minmax", "standard"),
-        metavar="minmax|standard",
-        help="Scale columns before the fit.",
-    ),
-    "init": typer.Option(
-        help="k-means++, k-means|| (for large data), robust (with outliers) or random."
-    ),
-    "n_init": integer(help="Number of starts; the best is kept."),
-    "max_iter": integer(help="Maximum number of iterations of a start."),
-    "tol": typer.Option(min=0, help="Stop when the centers move less than this."),
-    "seed": seed_option(help="Seed of all random numbers."),
-    "keep": typer.Option(help="trimmed: fraction of each cluster that is kept."),
-    "inverse_temperature": typer.Option(help="soft: large is nearly k-means; robust: small is."),
-    "patience": integer(help="relocating, medoids: stop after this many tries without gain."),
-    "effort": typer.Option(
-        metavar="NAME",
-        help="relocating: low, medium, high, best or a number of recombinations; "
-        "medoids: quick, balanced or thorough.",
-    ),
-    "time_limit": typer.Option(
-        help="relocating: stop after this many seconds; seeding is completed first."
-    ),
-    "start_from": typer.Option(metavar="MODEL", help="Start from the centers of this model."),
-    "checkpoint": typer.Option(
-        metavar="FILE",
-        help="Write the state of the fit to FILE every few iterations; the same command goes "
-        "on from there after a break.",
-    ),
-    "cluster": typer.Option(
-        metavar="ADDRESS",
-        help="Fit on a Dask cluster, as tcp://scheduler:8786. Its workers read DATA: .parquet, "
-        ".npy and .csv files, folders, and patterns in quotes such as 's3://b/*.parquet'.",
-    ),
-    "workers": integer(help="The same with this number of processes on this machine."),
-    **TABLE_OPTIONS,
-    "force": typer.Option("--force", help="Replace files that exist."),
-}
 
-
-@command_of(FitSettings, OPTIONS)
+@command_of(FitSettings)
 def fit(settings: FitSettings, json: Json = False) -> None:
     """Cluster the rows of DATA.
 

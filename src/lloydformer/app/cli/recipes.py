@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lloydformer.app.cli.options import Json
 from lloydformer.app.cli.terminal import print_json, print_table, stderr, stdout
+from lloydformer.app.options import Json
 from lloydformer.data.storage.atomic_files import atomic_write_text, refuse_to_overwrite
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lloydformer.app.cli.options import Json, integer, seed_option
 from lloydformer.app.cli.terminal import (
     print_json,
     print_records,
@@ -14,6 +13,7 @@ from lloydformer.app.cli.terminal import (
     stderr,
     stdout,
 )
+from lloydformer.app.options import Json, integer, seed_option
 from lloydformer.data.storage.atomic_files import check_writable
 from lloydformer.paper.artefact import LABELS, Scope, load_artefact
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lloydformer.app.cli.options import Json, seed_option
 from lloydformer.app.cli.terminal import print_json, print_table, progress, stdout
+from lloydformer.app.options import Json, seed_option
 
 if TYPE_CHECKING:
     from lloydformer.paper.verify.finding import Finding

@@ -102,9 +102,7 @@ def to_directions(problem: Problem) -> Problem:
 
 
 def run_circuits(
-    cases: Sequence[Case],
-    n_layers: int,
-    after: Callable[[CircuitRun], None] = lambda run: None,
+    cases: Sequence[Case], n_layers: int, after: Callable[[CircuitRun], None] = lambda run: None
 ) -> list[CircuitRun]:
     """Run each circuit and its algorithm; `after` is called after each."""
     runs: list[CircuitRun] = []

@@ -66,7 +66,8 @@ class PredictJob:
         Raises ValueError if the number of columns is not the model's.
         """
         columns = load_columns(self.settings.model, model)
-        data, options = self.settings.data, self.settings.table(columns.missing)
+        data = self.settings.data
+        options = self.settings.table_options(missing=self.settings.missing or columns.missing)
         if options.columns is not None:
             table = open_table(data, options)
             blocks = to_blocks(table)

@@ -96,10 +96,7 @@ QUESTIONS = {
         _stopping_contenders,
     ),
     "minibatch": Question(
-        "Batches of rows: partial_fit, and a fit",
-        "call",
-        cases.minibatch,
-        lambda: [OURS, LLOYD],
+        "Batches of rows: partial_fit, and a fit", "call", cases.minibatch, lambda: [OURS, LLOYD]
     ),
     "algorithms": Question(
         "An iteration of each algorithm, compared with one of KMeans",

@@ -215,7 +215,7 @@ class ClusterFitJob:
     ) -> tuple[Clusterer, ClusterTotals, dict[str, Any]]:
         """Read, fit, write; returns the model, sizes and distances, and the summary."""
         settings = self.settings
-        rows = RowsOnCluster.read(client, settings.data, settings.table)
+        rows = RowsOnCluster.read(client, settings.data, settings.table_options())
         model, began = settings.model(self.n_clusters, callback=callback), time.perf_counter()
         with rows.name_data():
             model.fit(rows.blocks)

@@ -77,7 +77,7 @@ class FitJob:
     def read(self) -> tuple[OpenedTable, TensorBlocks]:
         """Open the data; raises ValueError if they have too few rows or other columns."""
         settings, model, conversion = self.settings, self.start_model, None
-        options = settings.table
+        options = settings.table_options()
         if model is not None and not (options.columns or options.exclude or options.one_hot):
             assert settings.start_from is not None
             conversion = load_columns(settings.start_from, model).conversion
