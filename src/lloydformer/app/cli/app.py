@@ -39,28 +39,29 @@ def application(wanted: Sequence[str]) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_accept_version)
+
+    def print_version(wanted: bool) -> None:
+        if wanted:
+            print(__version__)
+            raise typer.Exit
+
+    @app.callback()
+    def accept_version(
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version",
+                help="Print the version and exit.",
+                is_eager=True,
+                callback=print_version,
+            ),
+        ] = False,
+    ) -> None:
+        """Declare the options before a command; the callback of --version does its work."""
+
     for name in wanted:
         app.command()(getattr(import_module(f"lloydformer.app.cli.{name}"), name))
     return app
-
-
-def _print_version(wanted: bool) -> bool:
-    if wanted:
-        print(__version__)
-        raise typer.Exit
-    return wanted
-
-
-def _accept_version(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Print the version and exit.", is_eager=True, callback=_print_version
-        ),
-    ] = False,
-) -> None:
-    """Declare the options before a command; the callback of --version does its work."""
 
 
 def main() -> None:

@@ -48,18 +48,12 @@ def check(
 
     plain = None if algorithm is None else load_algorithm(algorithm)
     job = CheckJob(load_recipe(recipe), plain, problems, layers, seed, dtype, parse_names(families))
-    compared = 0
 
-    def after(done: int, total: int) -> None:
-        nonlocal compared
-        compared = done
-        bar.reach(done, "check")
+    def describe_stop(done: int) -> str:
+        return f"stopped: {done} of {job.total} problems were compared"
 
-    def stop_message() -> str:
-        return f"stopped: {compared} of {job.total} problems were compared"
-
-    with progress("check", job.total, stop_message) as bar:
-        result = job.run(after)
+    with progress("check", job.total, describe_stop) as bar:
+        result = job.run(lambda done, total: bar.reach(done, "check"))
     # The text looks for the smallest problem that shows a difference, which takes a while.
     with working("looking for a small problem"):
         text, values = repr(result), result.as_dict()

@@ -1,9 +1,8 @@
 """`lloydformer doctor`: print what is installed, what is missing, and how to get it."""
 
-from typing import Any
-
 from lloydformer.app.cli.terminal import print_json, print_table, stdout
 from lloydformer.app.jobs.doctor import examine_hardware, examine_packages
+from lloydformer.app.jobs.text_values import format_count
 from lloydformer.app.options import Json
 
 
@@ -23,19 +22,11 @@ def doctor(json: Json = False) -> None:
     machine = examine_hardware()
     repairs = packages.pop("repairs") + machine.pop("repairs")
     if json:
-        print_json({**packages, **machine, "repairs": repairs})
-    else:
-        _print_report(packages, machine, repairs)
-
-
-def _print_report(packages: dict[str, Any], machine: dict[str, Any], repairs: list[str]) -> None:
-    engine, threads = machine["engine"], machine["threads"]
+        return print_json({**packages, **machine, "repairs": repairs})
+    engine = machine["engine"]
     stdout.print(
-        f'\nengine in use: engine="auto" is {engine} ({machine["engines"][engine]})', markup=False
-    )
-    stdout.print(
-        f"devices: {', '.join(machine['devices'])}; "
-        f"{threads} {'thread' if threads == 1 else 'threads'}\n",
+        f'\nengine in use: engine="auto" is {engine} ({machine["engines"][engine]})\n'
+        f"devices: {', '.join(machine['devices'])}; {format_count(machine['threads'], 'thread')}\n",
         markup=False,
     )
     has_gpu = any(device.startswith("cuda") for device in machine["devices"])
@@ -50,3 +41,4 @@ def _print_report(packages: dict[str, Any], machine: dict[str, Any], repairs: li
     stdout.print()
     for line in repairs or ["nothing is missing"]:
         stdout.print(line, markup=False)
+    return None

@@ -78,7 +78,7 @@ def fit_progress(
 
             def after(run: "FitRun") -> None:
                 done.append(run)
-                bar.advance(f"k {run.k} done")
+                bar.step(f"k {run.k} done")
 
             yield None, after
     elif stderr.is_terminal:

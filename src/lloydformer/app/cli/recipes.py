@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lloydformer.app.cli.terminal import print_json, print_table, stderr, stdout
-from lloydformer.app.options import Json
+from lloydformer.app.options import Json, force_option
 from lloydformer.data.storage.atomic_files import atomic_write_text, refuse_to_overwrite
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def recipes(
     diagram: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the recipe's layer: an SVG file.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    force: Annotated[bool, force_option(help="Replace the file if it exists.")] = False,
     json: Json = False,
 ) -> None:
     """Print the table of recipes, or one recipe in detail.
@@ -48,7 +48,13 @@ def recipes(
     if diagram:
         if name is None:
             raise ValueError("--diagram: found no recipe; name one, as in: recipes lloyd --diagram")
-        _write_diagram(chosen[0], diagram, force)
+        if diagram.suffix.lower() != ".svg":
+            raise ValueError(f"--diagram: found {str(diagram)!r}; pass a name that ends in .svg")
+        refuse_to_overwrite(diagram, force, "--diagram")
+        from lloydformer.plots import diagrams
+
+        atomic_write_text(diagram, diagrams.diagram(chosen[0]))
+        stderr.print(f"diagram: {diagram}", markup=False, soft_wrap=True)
     if json:
         rows_by_name = {
             r.name: {**r.row(), "equation": r.equation(), "derivation": _derivation(r)}
@@ -82,13 +88,3 @@ def _derivation(recipe: "AnyRecipe") -> tuple[str, ...]:
         return derive(recipe).steps
     except LoweringError as refusal:
         return (str(refusal),)
-
-
-def _write_diagram(recipe: "AnyRecipe", path: Path, force: bool) -> None:
-    if path.suffix.lower() != ".svg":
-        raise ValueError(f"--diagram: found {str(path)!r}; pass a name that ends in .svg")
-    refuse_to_overwrite(path, force, "--diagram")
-    from lloydformer.plots.diagrams import diagram
-
-    atomic_write_text(path, diagram(recipe))
-    stderr.print(f"diagram: {path}", markup=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from lloydformer.app.cli.terminal import (
     stderr,
     stdout,
 )
-from lloydformer.app.options import Json, integer, seed_option
+from lloydformer.app.options import Json, force_option, integer, seed_option
 from lloydformer.data.storage.atomic_files import check_writable
 from lloydformer.paper.artefact import LABELS, Scope, load_artefact
 
@@ -36,7 +36,7 @@ def reproduce(
     output: Annotated[Path, typer.Option("--output", "-o", help="Output folder.")] = Path(
         "paper-again"
     ),
-    force: Annotated[bool, typer.Option("--force", help="Make results again that exist.")] = False,
+    force: Annotated[bool, force_option(help="Make results again that exist.")] = False,
     json: Json = False,
 ) -> None:
     """Make the paper's tables and figures again, with verdicts.
@@ -61,8 +61,8 @@ def reproduce(
         raise ValueError(str(error)) from None
     check_writable(output / PAGE)
     words = "stopped: finished parts are kept; run the same command to continue"
-    with progress("reproduce", count_pieces(wanted, scope), lambda: words) as bar:
-        results, failed = reproduce_all(wanted, scope, output, force, bar.advance)
+    with progress("reproduce", count_pieces(wanted, scope), lambda done: words) as bar:
+        results, failed = reproduce_all(wanted, scope, output, force, bar.step)
     if page and results:
         write_page(results, output)
     if json:

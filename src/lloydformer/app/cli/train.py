@@ -176,8 +176,12 @@ def _train_like(options: TrainOptions, card: str, json: bool) -> None:
     if is_symmetric(card):
         folder = options.output or Path("learned-symmetric")
         job = SymmetricTraining(card, folder, options.force)
-        with update_progress(job.n_updates) as callback:
-            row = job.run(device, callback)
+
+        def describe_stop(done: int) -> str:
+            return f"stopped after update {done} of {job.n_updates}; nothing was written"
+
+        with progress("train", job.n_updates, describe_stop) as bar:
+            row = job.run(device, lambda update, loss: bar.reach(update, f"train: loss {loss:.4f}"))
         # All digits: a difference of 1e-8 from the card's numbers is to be seen.
         return _print_rows(job.model.settings.written(), [row], json, digits=None)
     model = load(card)
@@ -216,11 +220,11 @@ def training_progress(
         if plot is not None:
             plot(evaluation)
 
-    def stop_message() -> str:
+    def describe_stop(step: int) -> str:
         if last is None:
             return "stopped before the first evaluation"
         words = (
-            f"stopped after step {last.step} of {last.n_steps}, at "
+            f"stopped after step {step} of {last.n_steps}, at "
             f"{min(last.relative):.4f} of a Lloyd step"
         )
         if not is_resumable:
@@ -229,24 +233,7 @@ def training_progress(
 
         return f"{words}; go on from {folder / CHECKPOINT} with --resume"
 
-    with progress("train", n_steps, stop_message) as bar:
-        yield after
-
-
-@contextmanager
-def update_progress(n_updates: int) -> Iterator[Callable[[int, float], None]]:
-    """Show a progress bar for a symmetric layer; on Ctrl-C, print the last update."""
-    done = 0
-
-    def after(update: int, loss: float) -> None:
-        nonlocal done
-        done = update
-        bar.reach(update, f"train: loss {loss:.4f}")
-
-    def stop_message() -> str:
-        return f"stopped after update {done} of {n_updates}; nothing was written"
-
-    with progress("train", n_updates, stop_message) as bar:
+    with progress("train", n_steps, describe_stop) as bar:
         yield after
 
 

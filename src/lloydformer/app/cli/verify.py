@@ -31,13 +31,13 @@ def verify(
 
     def after(finding: "Finding") -> None:
         done.append(finding)
-        bar.advance(finding.label)
+        bar.step(finding.label)
 
-    def stop_message() -> str:
+    def describe_stop(count: int) -> str:
         held = sum(finding.holds for finding in done)
-        return f"stopped: {held} of {len(done)} statements measured so far hold"
+        return f"stopped: {held} of {count} statements measured so far hold"
 
-    with progress("verify", N_STATEMENTS, stop_message) as bar:
+    with progress("verify", N_STATEMENTS, describe_stop) as bar:
         findings = measure_statements(seed, after)
     good = all(finding.holds for finding in findings)
     if json:

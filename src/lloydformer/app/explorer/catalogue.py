@@ -236,19 +236,16 @@ def list_parameters(part: Any, path: str = "") -> Iterator[dict[str, Any]]:
     """
     if not isinstance(part, dict):
         return
+    # A block with a power of the separation is scaled by it.
+    sides = [part[side] for side in ("query", "key", "value")] if part["part"] == "Head" else []
+    separates = any(block["power"] for side in sides for block in side.get("blocks", []))
     for field, value in part.items():
         here = f"{path}{field}"
-        if field in PARAMETERS and (value is not None or _uses_separation(part, field)):
+        if field in PARAMETERS and (value is not None or (field == "separation" and separates)):
             yield {"path": here, **PARAMETERS[field]}
         # Further heads of a slot, and sharpness, which the layer computes, have no controls.
         elif field not in ("beside", "sharpness"):
             yield from list_parameters(value, f"{here}.")
-
-
-def _uses_separation(part: dict[str, Any], field: str) -> bool:
-    sides = [part[side] for side in ("query", "key", "value")] if part["part"] == "Head" else []
-    blocks = [block for side in sides for block in side.get("blocks", [])]
-    return field == "separation" and any(block["power"] for block in blocks)
 
 
 def to_javascript(exports: dict[str, Any]) -> str:

@@ -43,36 +43,28 @@ class FitJob:
 
     def __init__(self, settings: FitSettings, command: str = "") -> None:
         settings.check()
-        self.command = command
+        asked = settings.clusters
+        if asked is None and settings.start_from is None:
+            raise ValueError("-k: missing; pass a number such as -k 8, or a range such as -k 2:20")
         self.start_model = None
         if settings.start_from is not None:
             self.start_model = load_model(settings.start_from)
-            settings = replace(settings, start_centers=self.start_model.cluster_centers_)
-        self.settings = settings
-        self.numbers = self._numbers_of_clusters()
+            own = len(self.start_model.cluster_centers_)
+            if asked is not None and parse_clusters(asked) != range(own, own + 1):
+                raise ValueError(
+                    f"-k: found {asked}, but the model of --start-from has {own} clusters; "
+                    "leave one of the two out"
+                )
+            centers = self.start_model.cluster_centers_
+            settings = replace(settings, clusters=str(own), start_centers=centers)
+        self.settings, self.command = settings, command
+        self.numbers = parse_clusters(str(settings.clusters))
         if len(self.numbers) > 1 and settings.checkpoint is not None:
             raise ValueError(
                 f"--checkpoint: found together with -k {settings.clusters}; pass one number of "
                 "clusters"
             )
         check_outputs(settings)
-
-    def _numbers_of_clusters(self) -> range:
-        """Return the numbers of clusters to fit; with --start-from, the number of that model."""
-        asked = self.settings.clusters
-        if self.start_model is None:
-            if asked is None:
-                raise ValueError(
-                    "-k: missing; pass a number such as -k 8, or a range such as -k 2:20"
-                )
-            return parse_clusters(asked)
-        own = len(self.start_model.cluster_centers_)
-        if asked is not None and parse_clusters(asked) != range(own, own + 1):
-            raise ValueError(
-                f"-k: found {asked}, but the model of --start-from has {own} clusters; "
-                "leave one of the two out"
-            )
-        return range(own, own + 1)
 
     def read(self) -> tuple[OpenedTable, TensorBlocks]:
         """Open the data; raises ValueError if they have too few rows or other columns."""
@@ -104,8 +96,7 @@ class FitJob:
     ) -> FitResult:
         """Fit each number of clusters; see `fit_numbers`."""
         with name_data(self.settings.data, table):
-            result = fit_numbers(self.settings, blocks, self.numbers, callback, after)
-        result = replace(result, table=table)
+            result = fit_numbers(self.settings, table, blocks, self.numbers, callback, after)
         notes = (*table.notes, *result.notes, *notes_on_names(result.columns))
         return replace(result, notes=notes, advice=tuple(give_advice(result)))
 

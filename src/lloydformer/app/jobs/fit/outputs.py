@@ -17,7 +17,6 @@ from lloydformer.app.jobs.fit.result import FitResult
 from lloydformer.app.jobs.fit.settings import FitSettings, model_folder
 from lloydformer.data.conversion import Conversion, Feature
 from lloydformer.data.csv_format import escape_formula
-from lloydformer.data.sources import OpenedTable
 from lloydformer.data.storage.atomic_files import check_apart, check_writable
 from lloydformer.data.storage.atomic_folders import atomic_folder
 from lloydformer.data.storage.bounded_read import read_json
@@ -83,8 +82,11 @@ def write_outputs(
         write_centers(folder / "centers.csv", result.columns, result.sizes, result.model)
         write_json(folder / "summary.json", summary)
         result.model.save_pretrained(folder / "model")
-        if result.table is not None:
-            write_columns(folder / "model", result.table, settings.missing)
+        conversion = result.table.conversion
+        # columns.json is left out where the names of the columns say everything.
+        if not conversion.plain or settings.missing != "error":
+            content = {"format": _FORMAT, "missing": settings.missing, **conversion.to_json()}
+            write_json(folder / "model" / COLUMNS, content)
         if page is not None:
             (folder / "report.html").write_text(page, encoding="utf-8")
 
@@ -152,7 +154,7 @@ def summarize(settings: FitSettings, command: str, result: FitResult) -> dict[st
         "versions": versions(),
         "data": settings.data,
         "n": result.blocks.n_rows,
-        "n_dropped": 0 if result.table is None else len(result.table.dropped),
+        "n_dropped": len(result.table.dropped),
         "d": result.blocks.n_features,
         "columns": list(result.columns),
         "scale": settings.scale,
@@ -187,13 +189,6 @@ class ModelColumns:
 
     conversion: Conversion
     missing: str = "error"
-
-
-def write_columns(folder: Path, table: OpenedTable, missing: str) -> None:
-    """Write columns.json beside a model, unless the names of the columns say everything."""
-    if not table.conversion.plain or missing != "error":
-        content = {"format": _FORMAT, "missing": missing, **table.conversion.to_json()}
-        write_json(folder / COLUMNS, content)
 
 
 def load_model(path: Path) -> Clusterer:

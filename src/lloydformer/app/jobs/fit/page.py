@@ -8,7 +8,7 @@ import torch
 from markupsafe import Markup, escape
 
 from lloydformer.app.jobs.fit.outputs import versions
-from lloydformer.app.jobs.fit.profiles import Profiles, ShownRows
+from lloydformer.app.jobs.fit.profiles import profile_clusters, show_rows
 from lloydformer.app.jobs.fit.result import FitResult
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.app.jobs.text_values import format_count, format_number
@@ -37,11 +37,34 @@ _RULES = {
 
 def fit_page(settings: FitSettings, command: str, result: FitResult) -> str:
     """Return a self-contained HTML page; its text is in report.html."""
-    profiles = Profiles(result)
-    shown = [profiles.profile(j) for j in largest_clusters(result)]
-    typical = {p.typical: [str(p.number)] for p in shown if p.typical is not None}
-    far = _far_rows(result)
+    profiles = profile_clusters(result, largest_clusters(result))
+    typical = {p.typical: [str(p.number)] for p in profiles if p.typical is not None}
+    # The rows farthest from their centers; if rows were left out, the farthest of those.
+    assignment, out = result.assignment, result.assignment.left_out
+    distances = assignment.distances
+    ranked = distances if out is None else torch.where(out, distances, -1.0)
+    count = min(MAX_FAR, len(distances) if out is None else int(out.sum()))
+    far = {
+        row: [str(int(assignment.clusters[row])), format_number(distances[row].item())]
+        for row in ranked.topk(count).indices.tolist()
+    }
     measure = "1 - cosine" if result.model.compares_directions else "distance"
+    centers = np.asarray(result.model.cluster_centers_)[:, :MAX_COLUMNS]
+    is_rounding = np.abs(centers) < _ROUNDING * np.abs(centers).max(axis=0)
+    center_rows = [
+        [str(j), f"{result.sizes[j]:,}", *map(format_number, center)]
+        for j, center in enumerate(np.where(is_rounding, 0.0, centers).tolist())
+    ]
+    defaults = result.model.get_params()
+    parameters = {
+        "data": escape(settings.data),
+        "algorithm": settings.algorithm,
+        "k": result.n_clusters,
+        "scale": settings.scale or "none",
+        "missing values": settings.missing,
+        **{name: defaults[name] for name in ("n_init", "max_iter", "tol") if name in defaults},
+        **settings.printable_parameters,
+    }
     return render(
         Path(__file__).with_name("report.html"),
         title=f"{format_count(result.n_clusters, 'cluster')} of {settings.data}",
@@ -50,15 +73,16 @@ def fit_page(settings: FitSettings, command: str, result: FitResult) -> str:
         result=result,
         runs=draw_runs(settings.select, result) if len(result.runs) > 1 else [],
         pictures=draw_clusters(result),
-        profiles=shown,
+        profiles=profiles,
         max_traits=MAX_TRAITS,
         typical_rows=_rows_table(result, typical, ["cluster"]),
         max_columns=MAX_COLUMNS,
-        centers=_centers_table(result),
+        centers=(["cluster", "size", *map(escape, result.columns[:MAX_COLUMNS])], center_rows),
         n_far=len(far),
         far_rows=_rows_table(result, far, ["cluster", measure]) if far else None,
         versions=versions(),
-        parameters=_parameter_rows(settings, result),
+        # str() would turn the escaped name of the data into plain text.
+        parameters=[[n, v if isinstance(v, str) else str(v)] for n, v in parameters.items()],
         format_count=format_count,
         format_number=format_number,
         cluster_colour=cluster_colour,
@@ -176,49 +200,7 @@ def _rows_table(
     Names and values of the data are escaped here, so that they are shown as they are: signs in
     other cells would be marks.
     """
-    shown = ShownRows(result, list(before))
-    columns = shown.columns[: MAX_COLUMNS + 2]
-    rows = [
-        [*cells, *map(escape, shown.cells(row)[: len(columns)])] for row, cells in before.items()
-    ]
-    return [*names, *map(escape, columns)], rows
-
-
-def _centers_table(result: FitResult) -> tuple[list[str], list[list[str]]]:
-    """Return columns and rows of the table of centers."""
-    centers = np.asarray(result.model.cluster_centers_)[:, :MAX_COLUMNS]
-    is_rounding = np.abs(centers) < _ROUNDING * np.abs(centers).max(axis=0)
-    rows = [
-        [str(j), f"{result.sizes[j]:,}", *map(format_number, center)]
-        for j, center in enumerate(np.where(is_rounding, 0.0, centers).tolist())
-    ]
-    return ["cluster", "size", *map(escape, result.columns[:MAX_COLUMNS])], rows
-
-
-def _far_rows(result: FitResult) -> dict[int, list[str]]:
-    """Return cluster and distance of the rows farthest from their centers.
-
-    If rows were left out, these are the farthest of those.
-    """
-    assignment, out = result.assignment, result.assignment.left_out
-    distances = assignment.distances
-    ranked = distances if out is None else torch.where(out, distances, -1.0)
-    count = min(MAX_FAR, len(distances) if out is None else int(out.sum()))
-    return {
-        row: [str(int(assignment.clusters[row])), format_number(distances[row].item())]
-        for row in ranked.topk(count).indices.tolist()
-    }
-
-
-def _parameter_rows(settings: FitSettings, result: FitResult) -> list[list[str]]:
-    parameters = result.model.get_params()
-    rows = {
-        "data": escape(settings.data),
-        "algorithm": settings.algorithm,
-        "k": result.n_clusters,
-        "scale": settings.scale or "none",
-        "missing values": settings.missing,
-        **{name: parameters[name] for name in ("n_init", "max_iter", "tol") if name in parameters},
-        **settings.printable_parameters,
-    }
-    return [[name, value if isinstance(value, str) else str(value)] for name, value in rows.items()]
+    columns, rows = show_rows(result, list(before))
+    count = MAX_COLUMNS + 2
+    shown = [[*b, *map(escape, r[:count])] for b, r in zip(before.values(), rows, strict=True)]
+    return [*names, *map(escape, columns[:count])], shown

@@ -151,6 +151,8 @@ class FitResult:
     ----------
     model : Clusterer
         The fitted model.
+    table : OpenedTable
+        The table that the data come from.
     blocks : TensorBlocks
         The data as the model compares rows: scaled, as directions if it compares those.
     assignment : Assignment
@@ -163,11 +165,10 @@ class FitResult:
         The fits of all numbers of clusters that were tried.
     notes, advice : tuple of str
         What was recognised, left out or warned of; what may mislead.
-    table : OpenedTable, optional
-        The table that the data come from.
     """
 
     model: Clusterer
+    table: OpenedTable
     blocks: TensorBlocks
     assignment: Assignment
     sample: Sample
@@ -175,7 +176,6 @@ class FitResult:
     runs: tuple[FitRun, ...] = ()
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
-    table: OpenedTable | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -240,19 +240,13 @@ class FitResult:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns; x1, x2, ... by their numbers if they have none."""
-        if self.table is not None:
-            return self.table.conversion.labels
-        return self.blocks.names or tuple(f"x{i + 1}" for i in range(self.blocks.n_features))
+        return self.table.conversion.labels
 
     @property
     def categories(self) -> list[str | None]:
         """The word that each column of the points encodes; None for columns of numbers."""
-        if self.table is None:
-            return [None] * len(self.columns)
         return [word for f in self.table.conversion.features for word in f.categories or (None,)]
 
     def table_rows(self, rows: Sequence[int]) -> list[int]:
         """Return the rows of the table, from 0, that became these rows of points."""
-        if self.table is None:
-            return list(rows)
         return rows_in_table(np.array(rows, dtype=np.int64), self.table.dropped).tolist()

@@ -15,6 +15,7 @@ from torch import Tensor
 from lloydformer.app.jobs.fit.result import FitResult, FitRun, Sample, assign_rows, draw_sample
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.sources import OpenedTable
 
 # `gap` and `stability` fit a part of the sample again and again: the rows of it, the references or
 # pairs of subsets, and the starts of each fit. Chosen by hand; docs/commands.md names them.
@@ -28,6 +29,7 @@ _NEAR = 0.01
 
 def fit_numbers(
     settings: FitSettings,
+    table: OpenedTable,
     blocks: TensorBlocks,
     numbers: Sequence[int],
     callback: Any = None,
@@ -56,7 +58,7 @@ def fit_numbers(
         seconds = time.perf_counter() - began
         notes += [f"k {k}: {' '.join(str(w.message).split())}" for w in caught]
         assignment = assign_rows(model, blocks, model.labels_)
-        result = FitResult(model, blocks, assignment, sample, seconds)
+        result = FitResult(model, table, blocks, assignment, sample, seconds)
         selected = None
         if settings.select != "silhouette":
             selected = _score(settings.select, result) if curve is None else curve.values[k]
