@@ -58,11 +58,7 @@ def option(default: Any, **how: Any) -> Any:
 
 
 def _declare(
-    name: str,
-    default: Any,
-    flag: str | None = None,
-    among: Sequence[str] = (),
-    **how: Any,
+    name: str, default: Any, flag: str | None = None, among: Sequence[str] = (), **how: Any
 ) -> Any:
     """Return the declaration of a field for typer."""
     if default is MISSING:

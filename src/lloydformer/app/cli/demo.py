@@ -61,6 +61,6 @@ def demo(
         )
         stdout.print(f"\n{LEGEND}")
     words = f"no page: {missing}" if missing else f"page: {output}"
-    stderr.print(words, markup=False, soft_wrap=True)
+    stderr.print(words, soft_wrap=True)
     if not all(run.equal for run in done):
         raise typer.Exit(1)

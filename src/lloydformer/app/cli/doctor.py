@@ -12,8 +12,7 @@ def doctor(json: Json = False) -> None:
     if not json:  # the versions are needed most where torch cannot be imported
         stdout.print(
             f"lloydformer {packages['lloydformer']}, Python {packages['python']}\n"
-            f"{packages['platform']}",
-            markup=False,
+            f"{packages['platform']}"
         )
     try:
         import torch  # noqa: F401
@@ -26,8 +25,7 @@ def doctor(json: Json = False) -> None:
     engine = machine["engine"]
     stdout.print(
         f'\nengine in use: engine="auto" is {engine} ({machine["engines"][engine]})\n'
-        f"devices: {', '.join(machine['devices'])}; {format_count(machine['threads'], 'thread')}\n",
-        markup=False,
+        f"devices: {', '.join(machine['devices'])}; {format_count(machine['threads'], 'thread')}\n"
     )
     has_gpu = any(device.startswith("cuda") for device in machine["devices"])
     rows = [[name, version or "missing"] for name, version in packages["core"].items()]
@@ -37,8 +35,8 @@ def doctor(json: Json = False) -> None:
     print_table(["package", "version"], rows)
     stdout.print("\nall engines:")
     for name, words in machine["engines"].items():
-        stdout.print(f"  {name} ({words})", markup=False)
+        stdout.print(f"  {name} ({words})")
     stdout.print()
     for line in repairs or ["nothing is missing"]:
-        stdout.print(line, markup=False)
+        stdout.print(line)
     return None

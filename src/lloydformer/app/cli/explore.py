@@ -90,4 +90,4 @@ def _print_place(page: str, json: bool, more: str = "") -> None:
     if json:
         print_json({"page": page})
     else:
-        stderr.print(f"page: {page}{more}", markup=False, soft_wrap=True)
+        stderr.print(f"page: {page}{more}", soft_wrap=True)

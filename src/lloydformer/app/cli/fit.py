@@ -177,14 +177,14 @@ def print_clusters(
 def print_notes(notes: Sequence[str], advice: Sequence[str] = ()) -> None:
     """Print what was recognised or left out, and advice, a line each on standard error."""
     for line in (*(f"note: {note}" for note in notes), *(f"advice: {a}" for a in advice)):
-        stderr.print(line, markup=False, soft_wrap=True)
+        stderr.print(line, soft_wrap=True)
 
 
 def _print_files(settings: FitSettings) -> None:
     from lloydformer.app.jobs.fit.outputs import output_names
 
     names = ", ".join(output_names(settings))
-    stdout.print(f"\nin {settings.folder}: {names}", markup=False, soft_wrap=True)
+    stdout.print(f"\nin {settings.folder}: {names}", soft_wrap=True)
 
 
 def _three_digits(value: float | None) -> str:

@@ -31,5 +31,5 @@ def predict(settings: PredictSettings, json: Json = False) -> None:
         )
     print_clusters(prediction.sizes, prediction.mean_distances, prediction.n_rows)
     print_notes(prediction.notes)
-    stdout.print(f"\nlabels: {settings.path}", markup=False, soft_wrap=True)
+    stdout.print(f"\nlabels: {settings.path}", soft_wrap=True)
     return None

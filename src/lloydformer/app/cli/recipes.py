@@ -54,7 +54,7 @@ def recipes(
         from lloydformer.plots import diagrams
 
         atomic_write_text(diagram, diagrams.diagram(chosen[0]))
-        stderr.print(f"diagram: {diagram}", markup=False, soft_wrap=True)
+        stderr.print(f"diagram: {diagram}", soft_wrap=True)
     if json:
         rows_by_name = {
             r.name: {**r.row(), "equation": r.equation(), "derivation": _derivation(r)}
@@ -69,14 +69,14 @@ def recipes(
     rows = [[r.name, *(r.row()[c] for c in columns)] for r in chosen]
     print_table(["recipe", *columns], rows, fold="Algorithm")
     if stdout.is_terminal:
-        stdout.print(f"\n{LEGEND}", markup=False)
+        stdout.print(f"\n{LEGEND}")
     if "Enc-SA" not in columns:
         stdout.print("A terminal of 110 columns also shows self-attention (Enc-SA, Dec-SA).")
     if name:
-        stdout.print(f"\n{chosen[0].equation()}", markup=False, soft_wrap=True)
+        stdout.print(f"\n{chosen[0].equation()}", soft_wrap=True)
     if explain:
         for number, step in enumerate(_derivation(chosen[0]), start=1):
-            stdout.print(f"\n{number}. {step}", markup=False)
+            stdout.print(f"\n{number}. {step}")
     return None
 
 

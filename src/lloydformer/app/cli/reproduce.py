@@ -71,7 +71,7 @@ def reproduce(
         _print_results(results, with_tables=label != "all")
     stderr.print(f"written: {output}{f' ({PAGE})' if page and results else ''}", soft_wrap=True)
     for name, reason in failed.items():
-        stderr.print(f"lloydformer: {name}: {reason}", markup=False, soft_wrap=True)
+        stderr.print(f"lloydformer: {name}: {reason}", soft_wrap=True)
     if failed:
         raise typer.Exit(2)
 
@@ -89,9 +89,9 @@ def _print_results(results: dict[str, dict[str, Any]], with_tables: bool) -> Non
             print_table(table.columns, table.rows, title=table.caption)
             stdout.print()
         heading = f"{made.title} ({', '.join(made.cites)}): {summarise(verdicts)}"
-        stdout.print(heading, markup=False, soft_wrap=True)
+        stdout.print(heading, soft_wrap=True)
         for table in verdict_tables(verdicts):
             print_records(table.columns, table.rows, table.caption)
         stdout.print()
     if len(results) > 1:
-        stdout.print(f"all: {summarise(every)}", markup=False, soft_wrap=True)
+        stdout.print(f"all: {summarise(every)}", soft_wrap=True)

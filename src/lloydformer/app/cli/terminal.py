@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -16,16 +17,19 @@ from rich.text import Text
 
 
 class Terminal(Console):
-    """A console that ignores a closed pipe (`| head`)."""
+    """A console that prints text as it is, and ignores a closed pipe (`| head`)."""
+
+    def __init__(self, **settings: Any) -> None:
+        # rich would colour every number, and take [words] of a file for marks.
+        super().__init__(**{"highlight": False, "markup": False, **settings})
 
     def on_broken_pipe(self) -> None:
         # Python flushes standard output once more at exit, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-# Without highlighting: rich would colour every number.
-stdout = Terminal(highlight=False)
-stderr = Terminal(stderr=True, highlight=False)
+stdout = Terminal()
+stderr = Terminal(stderr=True)
 
 
 def print_json(value: object) -> None:
@@ -124,5 +128,5 @@ def progress(
             yield bar
         except KeyboardInterrupt:
             if describe_stop is not None:
-                stderr.print(describe_stop(bar.completed), markup=False, soft_wrap=True)
+                stderr.print(describe_stop(bar.completed), soft_wrap=True)
             raise

@@ -164,16 +164,11 @@ def train(options: TrainOptions, json: Json = False) -> None:
 
 def _train_like(options: TrainOptions, card: str, json: bool) -> None:
     """Train with the settings of a card."""
-    from lloydformer.app.jobs.train import (
-        SymmetricTraining,
-        choose_device,
-        is_symmetric,
-        train_and_export,
-    )
-    from lloydformer.learning.pretrained import load
+    from lloydformer.app.jobs.train import SymmetricTraining, choose_device, train_and_export
+    from lloydformer.learning.pretrained import load, read_card
 
     device = choose_device(options.device)
-    if is_symmetric(card):
+    if read_card(card).is_symmetric:
         folder = options.output or Path("learned-symmetric")
         job = SymmetricTraining(card, folder, options.force)
 

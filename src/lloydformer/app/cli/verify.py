@@ -46,8 +46,8 @@ def verify(
     if details:
         for finding in findings:
             verdict = "holds" if finding.holds else "BAD"
-            stdout.print(f"{verdict:5} {finding.label}: {finding.statement}", markup=False)
-            stdout.print(f"      {_describe_measurement(finding)}", style="dim", markup=False)
+            stdout.print(f"{verdict:5} {finding.label}: {finding.statement}")
+            stdout.print(f"      {_describe_measurement(finding)}", style="dim")
         stdout.print()
     _print_groups(findings)
     return 0 if good else 1
@@ -78,12 +78,11 @@ def _print_groups(findings: "list[Finding]") -> None:
         "in spreads of the points.\n"
         f"Errata: {', '.join(f'{count} {kind}' for kind, count in kinds)}. Each "
         "was measured as docs/errata.md says.\n"
-        f"For example {worst.label} ({worst.statement}): {worst.measured}.",
-        markup=False,
+        f"For example {worst.label} ({worst.statement}): {worst.measured}."
     )
     for bad in (f for f in findings if not f.holds):
-        stdout.print(f"BAD   {bad.label}: {bad.statement}", style="bold red", markup=False)
-        stdout.print(f"      {_describe_measurement(bad)}", markup=False)
+        stdout.print(f"BAD   {bad.label}: {bad.statement}", style="bold red")
+        stdout.print(f"      {_describe_measurement(bad)}")
     held = sum(f.holds for f in findings)
     stdout.print(
         f"{held} of {len(findings)} hold. --details prints each of them, --json a note on each too."

@@ -1,9 +1,8 @@
-"""`lloydformer check`: find recipe and algorithm by name, and compare them."""
+"""`lloydformer check`: find the recipe and the algorithm by name."""
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -11,50 +10,10 @@ from pkgutil import resolve_name
 from traceback import extract_tb
 from typing import Any
 
-import torch
-
 from lloydformer.circuits import recipes
 from lloydformer.circuits.serialise import deserialise
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.data.storage.bounded_read import read_json
-from lloydformer.paper.verify.cases import families_for
-from lloydformer.paper.verify.checking.check import check
-from lloydformer.paper.verify.checking.result import CheckResult
-
-DTYPES = {"float64": torch.float64, "float32": torch.float32}
-
-
-@dataclass(frozen=True)
-class CheckJob:
-    """What to compare, and on which problems; see `lloydformer.check`."""
-
-    recipe: AnyRecipe
-    algorithm: Any
-    n_problems: int
-    n_layers: int
-    seed: int
-    dtype: str
-    families: Sequence[str] | None
-
-    @property
-    def total(self) -> int:
-        """The number of problems."""
-        return self.n_problems * len(self.families or families_for(self.recipe))
-
-    def run(self, callback: Callable[[int, int], None]) -> CheckResult:
-        """Compare; `callback(done, total)` is called after each problem."""
-        if self.dtype not in DTYPES:
-            raise ValueError(f"--dtype: found {self.dtype!r}; pass float64 or float32")
-        return check(
-            self.recipe,
-            self.algorithm,
-            n_problems=self.n_problems,
-            n_layers=self.n_layers,
-            seed=self.seed,
-            dtype=DTYPES[self.dtype],
-            families=self.families,
-            callback=callback,
-        )
 
 
 def load_recipe(text: str) -> AnyRecipe:

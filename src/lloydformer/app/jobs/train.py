@@ -10,7 +10,6 @@ import torch
 from lloydformer.data.storage.atomic_files import atomic_write
 from lloydformer.engines.ranks import Ranks
 from lloydformer.learning.export import compare_runs, export_runs, export_symmetric
-from lloydformer.learning.pretrained import read_card
 from lloydformer.learning.settings import Run, Settings
 from lloydformer.learning.symmetric.model import load_symmetric
 from lloydformer.learning.symmetric.training import train_symmetric
@@ -98,11 +97,6 @@ class TrainingPlot:
         with atomic_write(self.path) as file:
             figure.savefig(file, format=self.path.suffix.lstrip(".") or "png")
         plt.close(figure)
-
-
-def is_symmetric(card: str) -> bool:
-    """Return True if a card, by name or path, is that of a symmetric layer."""
-    return read_card(card).is_symmetric
 
 
 class SymmetricTraining:

@@ -22,28 +22,19 @@ def give_advice(result: FitResult) -> list[str]:
     """Return lines of advice about the data, then about the clusters."""
     if result.blocks.n_rows < _ROWS:
         return []
-    return [
-        *_advise_on_variance(result),
-        *_advise_on_columns(result),
-        *_advise_on_copies(result),
-        *_advise_on_clusters(result),
-    ]
-
-
-def _advise_on_variance(result: FitResult) -> Iterator[str]:
-    shares = result.sample.points.var(dim=0, correction=0).numpy()
-    total = shares.sum()
-    if len(shares) < 2 or total == 0 or shares.max() < _MOST * total:
-        return
-    yield (
-        f"column {result.columns[int(shares.argmax())]} carries "
-        f"{_format_share(shares.max() / total)} of the variance, so the others "
-        "hardly matter; --scale standard gives all columns the same weight"
-    )
+    return [*_advise_on_columns(result), *_advise_on_copies(result), *_advise_on_clusters(result)]
 
 
 def _advise_on_columns(result: FitResult) -> Iterator[str]:
-    """Name columns that look like names of rows, and columns of nearly one value."""
+    """Name a column with most of the variance, names of rows, and columns of nearly one value."""
+    variances = result.sample.points.var(dim=0, correction=0).numpy()
+    largest, total = variances.max(), variances.sum()
+    if len(variances) > 1 and total > 0 and largest >= _MOST * total:
+        yield (
+            f"column {result.columns[int(variances.argmax())]} carries "
+            f"{_format_share(largest / total)} of the variance, so the others "
+            "hardly matter; --scale standard gives all columns the same weight"
+        )
     points = result.blocks.points[result.sample.rows].numpy()
     numeric = [i for i, word in enumerate(result.categories) if word is None]
     ids = [result.columns[i] for i in numeric if _names_rows(points[:, i], result.columns[i])]

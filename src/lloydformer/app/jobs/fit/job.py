@@ -7,15 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from lloydformer.app.jobs.fit import outputs
 from lloydformer.app.jobs.fit.advice import give_advice
-from lloydformer.app.jobs.fit.outputs import (
-    check_outputs,
-    load_columns,
-    load_model,
-    notes_on_names,
-    summarize,
-    write_outputs,
-)
 from lloydformer.app.jobs.fit.result import FitResult, FitRun
 from lloydformer.app.jobs.fit.selection import fit_numbers
 from lloydformer.app.jobs.fit.settings import FitSettings
@@ -48,7 +41,7 @@ class FitJob:
             raise ValueError("-k: missing; pass a number such as -k 8, or a range such as -k 2:20")
         self.start_model = None
         if settings.start_from is not None:
-            self.start_model = load_model(settings.start_from)
+            self.start_model = outputs.load_model(settings.start_from)
             own = len(self.start_model.cluster_centers_)
             if asked is not None and parse_clusters(asked) != range(own, own + 1):
                 raise ValueError(
@@ -64,7 +57,7 @@ class FitJob:
                 f"--checkpoint: found together with -k {settings.clusters}; pass one number of "
                 "clusters"
             )
-        check_outputs(settings)
+        outputs.check_outputs(settings)
 
     def read(self) -> tuple[OpenedTable, TensorBlocks]:
         """Open the data; raises ValueError if they have too few rows or other columns."""
@@ -72,7 +65,7 @@ class FitJob:
         options = settings.table_options()
         if model is not None and not (options.columns or options.exclude or options.one_hot):
             assert settings.start_from is not None
-            conversion = load_columns(settings.start_from, model).conversion
+            conversion = outputs.load_columns(settings.start_from, model).conversion
         table = open_table(settings.data, options, conversion)
         blocks = to_blocks(table, cast("Scale | None", settings.scale))
         if self.numbers[-1] > blocks.n_rows:
@@ -97,18 +90,18 @@ class FitJob:
         """Fit each number of clusters; see `fit_numbers`."""
         with name_data(self.settings.data, table):
             result = fit_numbers(self.settings, table, blocks, self.numbers, callback, after)
-        notes = (*table.notes, *result.notes, *notes_on_names(result.columns))
+        notes = (*table.notes, *result.notes, *outputs.notes_on_names(result.columns))
         return replace(result, notes=notes, advice=tuple(give_advice(result)))
 
     def write(self, result: FitResult) -> dict[str, Any]:
         """Write the files; returns the content of summary.json."""
-        summary = summarize(self.settings, self.command, result)
+        summary = outputs.summarize(self.settings, self.command, result)
         page = None
         if self.settings.report:
             from lloydformer.app.jobs.fit.page import fit_page  # matplotlib takes a second
 
             page = fit_page(self.settings, self.command, result)
-        write_outputs(self.settings, result, summary, page)
+        outputs.write_outputs(self.settings, result, summary, page)
         return summary
 
 

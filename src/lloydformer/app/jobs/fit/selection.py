@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.app.jobs.fit.result import FitResult, FitRun, Sample, assign_rows, draw_sample
+from lloydformer.app.jobs.fit.result import FitResult, FitRun, assign_rows, draw_sample
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.sources import OpenedTable
@@ -45,15 +45,19 @@ def fit_numbers(
     sample = draw_sample(blocks, settings.seed)
     curve = None
     if len(numbers) > 1 and settings.select in ("gap", "stability"):
-        curve = _resample(settings, sample, numbers)
+        rng = np.random.default_rng(settings.seed)
+        chosen = np.sort(rng.permutation(len(sample.points))[:_ROWS])
+        part = sample.points[torch.from_numpy(chosen)]
+        compute_curve = _gap_curve if settings.select == "gap" else _stability_curve
+        with warnings.catch_warnings(action="ignore"):  # of fits that the user did not ask for
+            curve = compute_curve(part, numbers, settings, rng)
     best: FitResult | None = None
     runs: list[FitRun] = []
     notes: list[str] = []
     for k in numbers:
         model = settings.model(k, callback=callback)
         began = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             model.fit(blocks)
         seconds = time.perf_counter() - began
         notes += [f"k {k}: {' '.join(str(w.message).split())}" for w in caught]
@@ -113,17 +117,6 @@ class SelectionCurve:
     chosen: int
 
 
-def _resample(settings: FitSettings, sample: Sample, numbers: Sequence[int]) -> SelectionCurve:
-    """Return the curve of `gap` or `stability`, from fits to a part of the sample."""
-    rng = np.random.default_rng(settings.seed)
-    chosen = np.sort(rng.permutation(len(sample.points))[:_ROWS])
-    points = sample.points[torch.from_numpy(chosen)]
-    curve = _gap_curve if settings.select == "gap" else _stability_curve
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of fits that the user did not ask for
-        return curve(points, numbers, settings, rng)
-
-
 def _gap_curve(
     points: Tensor, numbers: Sequence[int], settings: FitSettings, rng: np.random.Generator
 ) -> SelectionCurve:
@@ -133,7 +126,12 @@ def _gap_curve(
     box of the principal axes. Chosen is the smallest k whose gap is within a standard error of the
     largest.
     """
-    references = [_draw_reference(points, rng) for _ in range(_REPEATS)]
+    middle = points.mean(dim=0)
+    _, _, axes = torch.linalg.svd(points - middle, full_matrices=False)
+    turned = (points - middle) @ axes.T
+    low, high = turned.amin(dim=0), turned.amax(dim=0)
+    uniform = [torch.from_numpy(rng.random(turned.shape)) for _ in range(_REPEATS)]
+    references = [(low + each * (high - low)) @ axes + middle for each in uniform]
     gaps: dict[int, float | None] = {}
     errors: dict[int, float] = {}
     for k in numbers:
@@ -150,16 +148,6 @@ def _gap_curve(
 
 def _score_or_lowest(score: float | None) -> float:
     return -math.inf if score is None else score
-
-
-def _draw_reference(points: Tensor, rng: np.random.Generator) -> Tensor:
-    """Draw as many points, uniform in the box of the principal axes."""
-    middle = points.mean(dim=0)
-    _, _, axes = torch.linalg.svd(points - middle, full_matrices=False)
-    turned = (points - middle) @ axes.T
-    low, high = turned.amin(dim=0), turned.amax(dim=0)
-    uniform = torch.from_numpy(rng.random(turned.shape))
-    return (low + uniform * (high - low)) @ axes + middle
 
 
 def _log_dispersion(points: Tensor, k: int, settings: FitSettings) -> float:

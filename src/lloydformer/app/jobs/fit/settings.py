@@ -100,9 +100,7 @@ class FitSettings(TableSettings):
         "--select says which is written.",
     )
     select: str = option(
-        CRITERIA[0],
-        among=CRITERIA,
-        help="How the number of clusters is chosen from a range.",
+        CRITERIA[0], among=CRITERIA, help="How the number of clusters is chosen from a range."
     )
     algorithm: str = option(
         "kmeans",
@@ -130,9 +128,7 @@ class FitSettings(TableSettings):
         help="Rows with missing values: an error, left out, or filled with medians.",
     )
     scale: str | None = option(
-        None,
-        among=("minmax", "standard"),
-        help="Scale columns before the fit.",
+        None, among=("minmax", "standard"), help="Scale columns before the fit."
     )
     init: str | None = option(
         None, help="k-means++, k-means|| (for large data), robust (with outliers) or random."
