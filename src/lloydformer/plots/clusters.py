@@ -45,18 +45,9 @@ def cluster_map(
         ax.scatter(x[own], y[own], s=13, **style)
     for cluster, (across, up) in centers.items():
         colour = cluster_colour(cluster)
-        ax.text(
-            across,
-            up,
-            str(cluster),
-            color=ink_on(colour),
-            fontsize=8,
-            weight="bold",
-            ha="center",
-            va="center",
-            zorder=5,
-            bbox={"boxstyle": "circle,pad=0.25", "edgecolor": "white", "facecolor": colour},
-        )
+        words: dict[str, Any] = {"color": ink_on(colour), "fontsize": 8, "weight": "bold"}
+        box = {"boxstyle": "circle,pad=0.25", "edgecolor": "white", "facecolor": colour}
+        ax.text(across, up, str(cluster), ha="center", va="center", zorder=5, bbox=box, **words)
     # One far outlier would squeeze all other points into a corner, so the outermost 1 % at each
     # end of an axis may lie outside of the frame.
     ends = torch.quantile(points, torch.tensor([0.01, 0.99], dtype=points.dtype), dim=0)

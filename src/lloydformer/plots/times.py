@@ -102,15 +102,9 @@ def _draw_row(ax: "Axes", place: int, row: Mapping[str, Any], names: list[str]) 
             label=None if name in ax.get_legend_handles_labels()[1] else name,
         )
         if row["ahead"] is None and number > 0:
-            ax.annotate(
-                f"{time['times']:.2f}×",
-                (time["slowest"], height),
-                (8, 0),
-                textcoords="offset points",
-                color=INK,
-                fontsize="small",
-                va="center",
-            )
+            words, end = f"{time['times']:.2f}×", (time["slowest"], height)
+            style: dict[str, Any] = {"color": INK, "fontsize": "small", "va": "center"}
+            ax.annotate(words, end, (8, 0), textcoords="offset points", **style)
     if row["ahead"] is not None:
         right = ax.get_yaxis_transform()  # x as a fraction of the width, y in rows
         ax.text(1.01, place, f"{row['ahead']:.2f}×", transform=right, color=INK, va="center")

@@ -37,7 +37,7 @@ def fit(settings: FitSettings, json: Json = False) -> None:
         summary = job.write(result)
     if json:
         return print_json(summary)
-    _print_result(settings, result)
+    _print_result(settings, result, summary)
     print_notes(result.notes, result.advice)
     return _print_files(settings)
 
@@ -56,8 +56,7 @@ def _fit_on_cluster(settings: FitSettings, command: str, json: bool) -> None:
     left_out = None if totals.left_out is None else totals.left_out.tolist()
     print_clusters(totals.sizes.tolist(), totals.mean_distances, totals.n_rows, left_out)
     stdout.print(f"\nobjective {format_number(model.inertia_, 6)}")
-    seconds, speed = summary["seconds"], summary["points_per_second"]
-    stdout.print(f"{format_count(model.n_iter_, 'iteration')}, {_format_speed(seconds, speed)}")
+    stdout.print(f"{format_count(model.n_iter_, 'iteration')}, {_format_speed(summary)}")
     return _print_files(settings)
 
 
@@ -122,7 +121,7 @@ def describe_stop(done: "Sequence[FitRun]", stop: KeyboardInterrupt) -> str:
     )
 
 
-def _print_result(settings: FitSettings, result: "FitResult") -> None:
+def _print_result(settings: FitSettings, result: "FitResult", summary: dict[str, Any]) -> None:
     """Print the numbers of clusters if there are several, the clusters, and the fit."""
     select = settings.select
     if len(result.runs) > 1:
@@ -150,10 +149,7 @@ def _print_result(settings: FitSettings, result: "FitResult") -> None:
         f"(sample of {len(result.sample_silhouettes[0]):,} rows)"
     )
     most = ", the most allowed" if result.reached_max_iter else ""
-    stdout.print(
-        f"{format_count(model.n_iter_, 'iteration')}{most}, "
-        f"{_format_speed(result.seconds, result.points_per_second)}"
-    )
+    stdout.print(f"{format_count(model.n_iter_, 'iteration')}{most}, {_format_speed(summary)}")
 
 
 def print_clusters(
@@ -191,5 +187,6 @@ def _three_digits(value: float | None) -> str:
     return "-" if value is None else f"{value:,.3f}"
 
 
-def _format_speed(seconds: float, points_per_second: float) -> str:
-    return f"{seconds:.2f} s, {float(f'{points_per_second:.3g}'):,.0f} points/s"
+def _format_speed(summary: dict[str, Any]) -> str:
+    speed = float(f"{summary['points_per_second']:.3g}")
+    return f"{summary['seconds']:.2f} s, {speed:,.0f} points/s"

@@ -149,14 +149,9 @@ def train(options: TrainOptions, json: Json = False) -> None:
     plot = None if options.plot is None else TrainingPlot(options.plot)
     is_first = ranks.rank == 0
     with training_progress(settings.n_steps, folder, plot, is_shown=is_first) as callback:
-        rows = train_and_export(
-            *(settings, runs, folder, choose_device(options.device)),
-            resume=options.resume,
-            force=options.force,
-            callback=callback,
-            together=options.together,
-            ranks=ranks,
-        )
+        how = {name: getattr(options, name) for name in ("resume", "force", "together")}
+        device = choose_device(options.device)
+        rows = train_and_export(settings, runs, folder, device, ranks, callback=callback, **how)
     if rows:  # rank 0 has them
         _print_rows(settings.written(), rows, json)
     return None

@@ -33,33 +33,19 @@ def train_and_export(
     runs: Sequence[Run],
     folder: Path,
     device: str,
-    *,
-    resume: bool = False,
-    force: bool = False,
-    callback: Callable[[Evaluation], None] | None = None,
-    together: int | None = None,
     ranks: Ranks | None = None,
+    **how: Any,
 ) -> list[dict[str, Any]]:
     """Train the runs together, and write the weights and the card of each to `folder`.
 
-    Returns a row for each run: its card, its settings, the mean log objectives of Lloyd's
-    algorithm and of the trained layer on new tasks. `callback` is called after each evaluation.
+    `how` are other parameters of `learning.train`. Returns a row for each run: its card, its
+    settings, the mean log objectives of Lloyd's algorithm and of the trained layer on new tasks.
     Of several ranks, rank 0 compares and writes; the others return no rows.
     """
     ranks = ranks or Ranks()
     if device == "cuda" and ranks.size > 1:  # each rank of a machine has a GPU of its own
         device = f"cuda:{int(os.environ.get('LOCAL_RANK', '0')) % torch.cuda.device_count()}"
-    trained = train(
-        settings,
-        runs,
-        device=device,
-        folder=folder,
-        resume=resume,
-        force=force,
-        callback=callback,
-        together=together,
-        ranks=ranks,
-    )
+    trained = train(settings, runs, device=device, folder=folder, ranks=ranks, **how)
     if ranks.rank > 0:
         return []
     comparison = compare_runs(trained, device)

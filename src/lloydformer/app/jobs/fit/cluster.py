@@ -216,25 +216,14 @@ class ClusterFitJob:
             with rows.name_data(), (folder / f"labels.{settings.labels}").open("wb") as file:
                 totals = self._write_labels(client, rows, model, file)
             outputs.write_centers(folder / "centers.csv", columns, totals.sizes.tolist(), model)
-            summary = {
-                "command": self.command,
-                "versions": outputs.versions(),
-                "data": settings.data,
-                "n": totals.n_rows,
-                "d": len(columns),
-                "columns": list(columns),
-                "ranges": len(rows.ranges),
-                "algorithm": settings.algorithm,
-                "options": settings.printable_parameters,
-                "k": self.n_clusters,
-                "inertia": model.inertia_,
-                "n_iter": model.n_iter_,
-                "seconds": seconds,
-                "points_per_second": totals.n_rows * max(model.n_iter_, 1) / max(seconds, 1e-9),
-                "sizes": totals.sizes.tolist(),
-                "history": model.objective_history_.tolist(),
-                "files": outputs.output_files(settings),
-            }
+            summary = outputs.describe_fit(
+                *(settings, self.command, model),
+                n_rows=totals.n_rows,
+                columns=columns,
+                sizes=totals.sizes.tolist(),
+                seconds=seconds,
+            )
+            summary["ranges"] = len(rows.ranges)
             outputs.write_json(folder / "summary.json", summary)
             model.save_pretrained(folder / "model")
         return model, totals, summary

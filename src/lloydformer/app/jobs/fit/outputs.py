@@ -134,6 +134,38 @@ def versions() -> dict[str, str]:
     }
 
 
+def describe_fit(
+    settings: FitSettings,
+    command: str,
+    model: Clusterer,
+    *,
+    n_rows: int,
+    columns: Sequence[str],
+    sizes: Sequence[int],
+    seconds: float,
+) -> dict[str, Any]:
+    """Return what summary.json says of every fit, in this process or on a cluster."""
+    return {
+        "command": command,
+        "versions": versions(),
+        "data": settings.data,
+        "n": n_rows,
+        "d": len(columns),
+        "columns": list(columns),
+        "algorithm": settings.algorithm,
+        "options": settings.printable_parameters,
+        "k": len(model.cluster_centers_),
+        "inertia": model.inertia_,
+        "n_iter": model.n_iter_,
+        "seconds": seconds,
+        # Iterations of the best start, but the seconds of the whole fit.
+        "points_per_second": n_rows * max(model.n_iter_, 1) / max(seconds, 1e-9),
+        "sizes": list(sizes),
+        "history": model.objective_history_.tolist(),
+        "files": {Path(name).stem: str(settings.folder / name) for name in output_names(settings)},
+    }
+
+
 def summarize(settings: FitSettings, command: str, result: FitResult) -> dict[str, Any]:
     """Return the content of summary.json.
 
@@ -149,38 +181,24 @@ def summarize(settings: FitSettings, command: str, result: FitResult) -> dict[st
         }
         if result.left_out is not None:
             clusters[str(number)]["left_out"] = result.left_out[number]
-    return {
-        "command": command,
-        "versions": versions(),
-        "data": settings.data,
-        "n": result.blocks.n_rows,
+    every = describe_fit(
+        *(settings, command, model),
+        n_rows=result.blocks.n_rows,
+        columns=result.columns,
+        sizes=result.sizes,
+        seconds=result.seconds,
+    )
+    return every | {
         "n_dropped": len(result.table.dropped),
-        "d": result.blocks.n_features,
-        "columns": list(result.columns),
         "scale": settings.scale,
-        "algorithm": settings.algorithm,
-        "options": settings.printable_parameters,
-        "k": result.n_clusters,
-        "inertia": model.inertia_,
-        "n_iter": model.n_iter_,
         "silhouette": result.silhouette,
         "silhouette_sample": len(result.sample_silhouettes[0]),
-        "seconds": result.seconds,
-        "points_per_second": result.points_per_second,
-        "sizes": result.sizes,
-        "history": model.objective_history_.tolist(),
         "notes": list(result.notes),
         "advice": list(result.advice),
         "select": settings.select,
         "clusters": clusters,
         "rows": {str(run.k): run.as_dict() for run in result.runs},
-        "files": output_files(settings),
     }
-
-
-def output_files(settings: FitSettings) -> dict[str, str]:
-    """Return the paths of the files by name, for summary.json."""
-    return {Path(name).stem: str(settings.folder / name) for name in output_names(settings)}
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The HTML page of a fit: pictures, profiles, centers, far rows, settings."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ MAX_TRAITS = 6  # columns in the profile of a cluster
 # sums in float64, and shown as 0.
 _ROUNDING = 1e-12
 _RULES = {
+    "silhouette": "has the best",
     "calinski-harabasz": "has the largest index",
     "gap": "is the smallest within a standard error of the largest gap",
     "stability": "is the largest with nearly the best agreement between random subsets",
@@ -116,29 +118,20 @@ def _figure(ax: "Axes", caption: str, alt: str) -> Markup:
 def draw_runs(select: str, result: FitResult) -> list[Markup]:
     """Draw objective, silhouette and the criterion over the numbers of clusters."""
     runs, chosen = result.runs, result.n_clusters
-    ks = [run.k for run in runs]
-    figures = [
-        _figure(
-            criterion_curve(ks, [run.objective for run in runs], "objective", chosen, _axes()),
-            "Objective: it falls as k grows; after a bend, more clusters help less.",
-            "Objective for each number of clusters",
-        ),
-        _figure(
-            criterion_curve(
-                ks, [run.silhouette for run in runs], "mean silhouette", chosen, _axes()
-            ),
-            f"Silhouette: k = {chosen} has the best and is shown on this page."
-            if select == "silhouette"
-            else "Silhouette.",
-            "Silhouette for each number of clusters",
-        ),
+    falls = "Objective: it falls as k grows; after a bend, more clusters help less."
+    curves: list[tuple[str, str, Sequence[float | None], str]] = [
+        ("Objective", "objective", [run.objective for run in runs], falls),
+        ("Silhouette", "mean silhouette", [run.silhouette for run in runs], "Silhouette."),
     ]
-    if select == "silhouette":
-        return figures
-    name = select.capitalize()
-    curve = criterion_curve(ks, [run.value for run in runs], select, chosen, _axes())
-    words = f"{name}: k = {chosen} {_RULES[select]} and is shown on this page."
-    return [_figure(curve, words, f"{name} for each number of clusters"), *figures]
+    if select != "silhouette":
+        curves.insert(0, (select.capitalize(), select, [run.value for run in runs], ""))
+    figures = []
+    for name, label, values, words in curves:
+        if name == select.capitalize():
+            words = f"{name}: k = {chosen} {_RULES[select]} and is shown on this page."
+        curve = criterion_curve([run.k for run in runs], values, label, chosen, _axes())
+        figures.append(_figure(curve, words, f"{name} for each number of clusters"))
+    return figures
 
 
 def largest_clusters(result: FitResult) -> list[int]:

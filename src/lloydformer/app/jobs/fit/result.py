@@ -192,11 +192,6 @@ class FitResult:
         draws = hasattr(self.model, "best_objective_history_")
         return most is not None and self.model.n_iter_ >= most and not draws
 
-    @property
-    def points_per_second(self) -> float:
-        """Rows times iterations of the best start, divided by the seconds of the whole fit."""
-        return self.blocks.n_rows * max(self.model.n_iter_, 1) / max(self.seconds, 1e-9)
-
     @cached_property
     def sizes(self) -> list[int]:
         """The number of rows of each cluster, without rows left out."""
