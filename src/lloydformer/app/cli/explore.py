@@ -53,7 +53,7 @@ def explore(
         raise ValueError("--clusters: found no --data; centers are added on the page otherwise")
     state: dict[str, Any] = {}  # torch is imported only for a recipe or for data
     if data is not None:
-        check_source(data)
+        check_source(data)  # a wrong path must not wait for torch
     if recipe is not None:
         from lloydformer.app.jobs.explore import recipe_state
 
@@ -79,7 +79,8 @@ def explore(
             _print_place(server.address, json, " (Ctrl-C ends it)")
             if not no_browser and not webbrowser.open(server.address):
                 stderr.print("no browser was found; open the address in one")
-            while True:  # the server has a thread of its own
+            # The server has a thread of its own; Python delivers Ctrl-C to this one.
+            while True:
                 sleep(3600)
     except KeyboardInterrupt:
         stderr.print("closed")

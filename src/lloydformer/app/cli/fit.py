@@ -72,6 +72,7 @@ def fit_progress(
     from lloydformer.solving.progress import ProgressBar
 
     done = [] if done is None else done
+    # With several fits, a bar of iterations would start over and over.
     if len(numbers) > 1:
         with progress("fitting", len(numbers)) as bar:
 

@@ -13,23 +13,14 @@ def predict(settings: PredictSettings, json: Json = False) -> None:
     Columns are found by the names that the model was fitted on, and scaled as in the fit. The
     file, .csv or .parquet, has the columns row (from 1), cluster, and distance to the center.
     """
-    from lloydformer.app.jobs.predict import PredictJob
+    from lloydformer.app.jobs.predict import label_rows
 
-    job = PredictJob(settings)
     with report_interrupt(), working("labelling"):
-        prediction = job.run()
+        found = label_rows(settings)
     if json:
-        return print_json(
-            {
-                "model": str(settings.model),
-                "data": settings.data,
-                "n": prediction.n_rows,
-                "labels": str(settings.path),
-                "notes": prediction.notes,
-                "clusters": prediction.clusters(),
-            }
-        )
-    print_clusters(prediction.sizes, prediction.mean_distances, prediction.n_rows)
-    print_notes(prediction.notes)
-    stdout.print(f"\nlabels: {settings.path}", soft_wrap=True)
-    return None
+        return print_json(found)
+    clusters = found["clusters"].values()
+    distances = [cluster["mean_distance"] for cluster in clusters]
+    print_clusters([cluster["size"] for cluster in clusters], distances, found["n"])
+    print_notes(found["notes"])
+    return stdout.print(f"\nlabels: {settings.path}", soft_wrap=True)

@@ -96,6 +96,7 @@ class Bar(Progress):
     """One progress bar on standard error, if that is a terminal."""
 
     def __init__(self, title: str, total: int) -> None:
+        # Transient: of a finished command, only its result stays on the screen.
         words, count = TextColumn("{task.description}"), MofNCompleteColumn()
         columns = (words, BarColumn(), count, TimeElapsedColumn())
         super().__init__(*columns, console=stderr, transient=True, disable=not stderr.is_terminal)

@@ -159,21 +159,27 @@ def train(options: TrainOptions, json: Json = False) -> None:
 
 def _train_like(options: TrainOptions, card: str, json: bool) -> None:
     """Train with the settings of a card."""
-    from lloydformer.app.jobs.train import SymmetricTraining, choose_device, train_and_export
+    from lloydformer.app.jobs.train import choose_device, train_and_export, train_symmetric_again
     from lloydformer.learning.pretrained import load, read_card
+    from lloydformer.learning.symmetric.model import load_symmetric
 
     device = choose_device(options.device)
     if read_card(card).is_symmetric:
         folder = options.output or Path("learned-symmetric")
-        job = SymmetricTraining(card, folder, options.force)
+        symmetric = load_symmetric(card)
+        total = symmetric.settings.n_updates
 
         def describe_stop(done: int) -> str:
-            return f"stopped after update {done} of {job.n_updates}; nothing was written"
+            return f"stopped after update {done} of {total}; nothing was written"
 
-        with progress("train", job.n_updates, describe_stop) as bar:
-            row = job.run(device, lambda update, loss: bar.reach(update, f"train: loss {loss:.4f}"))
+        with progress("train", total, describe_stop) as bar:
+
+            def after(update: int, loss: float) -> None:
+                bar.reach(update, f"train: loss {loss:.4f}")
+
+            row = train_symmetric_again(symmetric, folder, device, after, options.force)
         # All digits: a difference of 1e-8 from the card's numbers is to be seen.
-        return _print_rows(job.model.settings.written(), [row], json, digits=None)
+        return _print_rows(symmetric.settings.written(), [row], json, digits=None)
     model = load(card)
     folder = options.output or Path(f"learned-{model.settings.name}")
     with training_progress(model.settings.n_steps, folder, is_resumable=False) as callback:

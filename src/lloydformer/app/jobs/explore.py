@@ -10,7 +10,8 @@ from lloydformer.circuits.recipes import MAKERS
 from lloydformer.circuits.serialise import serialise
 from lloydformer.data.sources import open
 
-# Rows that the page shows; self-attention takes time in proportion to their square. Chosen by hand.
+# Rows that the page shows. Chosen by hand: the browser computes self-attention, which takes time in
+# proportion to their square, after every change of a part.
 MOST_POINTS = 500
 
 

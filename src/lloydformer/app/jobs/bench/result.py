@@ -38,6 +38,7 @@ def check_output(path: Path, force: bool) -> None:
     if path.suffix not in (".json", *PICTURES):
         kinds = ", ".join((".json", *PICTURES))
         raise ValueError(f"--output: found {path}; pass a name that ends with one of {kinds}")
+    # Before minutes of samples: a chart could not be drawn without matplotlib.
     if path.suffix in PICTURES:
         try:
             require_matplotlib()

@@ -22,7 +22,18 @@ def give_advice(result: FitResult) -> list[str]:
     """Return lines of advice about the data, then about the clusters."""
     if result.blocks.n_rows < _ROWS:
         return []
-    return [*_advise_on_columns(result), *_advise_on_copies(result), *_advise_on_clusters(result)]
+    advice = list(_advise_on_columns(result))
+    rows = np.ascontiguousarray(result.blocks.points[:_COMPARED].numpy()) + 0.0  # -0 is 0
+    # Rows as single values of bytes: np.unique(axis=0) would sort them column by column.
+    whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0]
+    copies = len(rows) - len(np.unique(whole))
+    if copies > _COPIES * len(rows):
+        first = "the first " if len(rows) < result.blocks.n_rows else ""
+        advice.append(
+            f"{copies:,} of {first}{len(rows):,} rows are copies of other rows; remove them if "
+            "they are a mistake, since each counts"
+        )
+    return [*advice, *_advise_on_clusters(result)]
 
 
 def _advise_on_columns(result: FitResult) -> Iterator[str]:
@@ -65,19 +76,6 @@ def _names_rows(column: np.ndarray, name: str) -> bool:
         return False
     steps = np.diff(column)
     return bool((steps > 0).all() or (steps < 0).all() or _ID.search(name))
-
-
-def _advise_on_copies(result: FitResult) -> Iterator[str]:
-    rows = np.ascontiguousarray(result.blocks.points[:_COMPARED].numpy()) + 0.0  # -0 is 0
-    # Rows as single values of bytes: np.unique(axis=0) would sort them column by column.
-    whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0]
-    copies = len(rows) - len(np.unique(whole))
-    if copies > _COPIES * len(rows):
-        first = "the first " if len(rows) < result.blocks.n_rows else ""
-        yield (
-            f"{copies:,} of {first}{len(rows):,} rows are copies of other rows; remove them if "
-            "they are a mistake, since each counts"
-        )
 
 
 def _advise_on_clusters(result: FitResult) -> Iterator[str]:

@@ -22,7 +22,8 @@ from lloydformer.engines.dask.transport import ClusterError, Waiting
 from lloydformer.estimators.base import Clusterer
 from lloydformer.numerics.checks import ArgumentError
 
-# To wait for a scheduler, and for a worker; chosen by hand.
+# To wait for a scheduler, and for its first worker. Chosen by hand: longer than a busy cluster
+# takes to respond, shorter than a user waits before doubting the address.
 _SECONDS = 30
 
 
@@ -39,6 +40,8 @@ def connect(address: str | None, n_workers: int | None) -> Iterator[Any]:
     except ImportError:
         raise ValueError(f'{option}: needs dask: pip install "lloydformer[dask]"') from None
     if address is None:
+        # A dashboard at any free port: two fits at once would compete for the usual one. Warnings
+        # of workers, as of much unmanaged memory, would be printed between our lines.
         with (
             LocalCluster(
                 n_workers=n_workers, processes=True, dashboard_address=":0", silence_logs="ERROR"
@@ -53,7 +56,7 @@ def connect(address: str | None, n_workers: int | None) -> Iterator[Any]:
         # not as default: a client that gets no answer would stay the scheduler that dask uses
         client = Client(address, timeout=_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        words = " ".join(str(error).split())[:150]
+        words = " ".join(str(error).split())[:150]  # one readable line
         raise ValueError(
             f"--cluster: no scheduler answers at {address} ({words}); start one with dask "
             "scheduler, or pass --workers"
@@ -212,6 +215,7 @@ class ClusterFitJob:
         if rows.names is not None:
             model.feature_names_in_ = np.array(rows.names, dtype=object)
         columns = rows.names or tuple(f"x{i + 1}" for i in range(model.n_features_in_))
+        # Labels first: they need the cluster, which may fail; nothing is kept if it does.
         with atomic_folder(settings.folder, outputs.FILES, force=settings.force) as folder:
             with rows.name_data(), (folder / f"labels.{settings.labels}").open("wb") as file:
                 totals = self._write_labels(client, rows, model, file)

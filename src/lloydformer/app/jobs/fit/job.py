@@ -35,6 +35,7 @@ class FitJob:
     """
 
     def __init__(self, settings: FitSettings, command: str = "") -> None:
+        # Everything that can be refused is refused here, before minutes of reading and fitting.
         settings.check()
         asked = settings.clusters
         if asked is None and settings.start_from is None:
@@ -63,6 +64,7 @@ class FitJob:
         """Open the data; raises ValueError if they have too few rows or other columns."""
         settings, model, conversion = self.settings, self.start_model, None
         options = settings.table_options()
+        # A model that the fit starts from knows its columns, unless the user chooses others.
         if model is not None and not (options.columns or options.exclude or options.one_hot):
             assert settings.start_from is not None
             conversion = outputs.load_columns(settings.start_from, model).conversion

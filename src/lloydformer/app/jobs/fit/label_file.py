@@ -15,6 +15,7 @@ from lloydformer.data.sources import OpenedTable
 KINDS = ("csv", "parquet")
 # Rows written at a time; bounds temporary memory.
 _CHUNK = 1 << 20
+# Columns that the file has itself; a column of the data with such a name is renamed.
 _RESERVED = ("row", "cluster", "distance", "outlier")
 Columns = dict[str, "np.ndarray | np.ma.MaskedArray"]
 
@@ -175,6 +176,8 @@ def _arrow_table(columns: Columns) -> Any:
 
 def _distance_dtype(largest: float) -> type[np.floating[Any]]:
     """Return float32, or float64 for distances that float32 cannot hold."""
+    # float32 ends at 3e38, and loses digits below 1e-38: with a largest distance above 1e-30, those
+    # of 1e-8 of it still have all their digits.
     return np.float32 if largest == 0 or 1e-30 < largest < 1e38 else np.float64
 
 

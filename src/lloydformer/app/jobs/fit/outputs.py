@@ -56,6 +56,8 @@ def check_outputs(settings: FitSettings) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; pass the name of a folder with --output")
     names = sorted({Path(file).parts[0] for file in FILES})
+    # --force must not replace the data; and files in a folder of data would be read as data by the
+    # next fit.
     for name in names:
         check_apart(folder / name, settings.data)
     existing = [folder / name for name in names if (folder / name).exists()]
@@ -93,6 +95,7 @@ def write_outputs(
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write one JSON object, for reading."""
+    # Names of columns in any script stay readable.
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8")
 
