@@ -17,12 +17,7 @@ import numpy as np
 import torch
 from javascript import NODE, PAGE, dumped, run_node
 
-from lloydformer.app.explorer.catalogue import (
-    build_menu,
-    describe_recipe,
-    list_parameters,
-    recipe_variants,
-)
+from explorer_catalogue import build_menu, describe_recipe, list_parameters, recipe_variants
 from lloydformer.app.explorer.server import serve_page
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.norms import zero_sum

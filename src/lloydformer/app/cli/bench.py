@@ -64,6 +64,7 @@ def bench(
     else:
         threads = threads or allowed_threads()
         job = BenchJob(question, only or [], without or [], data, threads, repeats, seed)
+        # Both raise errors of wrong options, before the bar is shown.
         total, skipped = job.n_samples, job.skipped
         if skipped:
             stderr.print(f"skipped, not in --data: {', '.join(skipped)}", soft_wrap=True)

@@ -51,6 +51,7 @@ def check(
     from lloydformer.paper.verify.checking.check import check as compare
 
     plain = None if algorithm is None else load_algorithm(algorithm)
+    # All that can be wrong with the options is found before the bar is shown.
     checked, named = load_recipe(recipe), parse_names(families)
     if dtype not in ("float64", "float32"):
         raise ValueError(f"--dtype: found {dtype!r}; pass float64 or float32")

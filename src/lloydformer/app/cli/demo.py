@@ -36,7 +36,7 @@ def demo(
     centers and the attention maps. Takes about ten seconds; status 1 if a circuit differs from its
     algorithm.
     """
-    refuse_to_overwrite(output, force)
+    refuse_to_overwrite(output, force)  # before torch is imported
     from lloydformer.app.jobs.demo import as_rows, demo_cases, run_circuits
     from lloydformer.app.jobs.demo_page import write_page
 
@@ -60,6 +60,7 @@ def demo(
             COLUMNS, [[r.name, r.algorithm.split(" / ")[-1].lstrip("*"), *c] for r, c in pairs]
         )
         stdout.print(f"\n{LEGEND}")
+    # On standard error: with --json, standard output has the object and nothing else.
     words = f"no page: {missing}" if missing else f"page: {output}"
     stderr.print(words, soft_wrap=True)
     if not all(run.equal for run in done):

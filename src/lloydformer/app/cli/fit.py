@@ -24,6 +24,7 @@ def fit(settings: FitSettings, json: Json = False) -> None:
     self-contained page report.html.
     """
     command = shlex.join(["lloydformer", *sys.argv[1:]])
+    # No row comes to this process then, so there is no silhouette, no advice and no page.
     if settings.is_on_cluster:
         return _fit_on_cluster(settings, command, json)
     from lloydformer.app.jobs.fit.job import FitJob
@@ -139,6 +140,7 @@ def _print_result(settings: FitSettings, result: "FitResult", summary: dict[str,
             for row, run in zip(rows, result.runs, strict=True):
                 row.insert(3, _three_digits(run.value))
         print_table(columns, rows)
+        # The gap and the stability choose by a rule, not by the largest value.
         by_rule = select in ("gap", "stability")
         why = f"was chosen by {select}" if by_rule else f"has the best {select}"
         stdout.print(f"\nk {result.n_clusters} {why}, and was written.\n")

@@ -37,6 +37,7 @@ def recipes(
     One recipe is printed with its equation, and with --explain the derivation of its plan.
     --diagram draws its layer: the streams of tokens, and each head with its parts.
     """
+    # `recipes lloyd --explain lloyd` is fine, `recipes soft --explain lloyd` is a slip.
     if explain and name and explain != name:
         raise ValueError(f"--explain: found {explain!r} together with {name!r}; name one recipe")
     from lloydformer.circuits import recipes as library

@@ -70,6 +70,7 @@ def reproduce(
     else:
         _print_results(results, with_tables=label != "all")
     stderr.print(f"written: {output}{f' ({PAGE})' if page and results else ''}", soft_wrap=True)
+    # A label that failed (no network, no data) does not keep the others from being written.
     for name, reason in failed.items():
         stderr.print(f"lloydformer: {name}: {reason}", soft_wrap=True)
     if failed:

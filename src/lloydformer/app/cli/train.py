@@ -103,6 +103,7 @@ class TrainOptions:
             self.weights,
             self.scales,
         )
+        # Options with the names of settings are passed on; four have shorter names.
         shared = [each.name for each in fields(Settings) if hasattr(self, each.name)]
         values = {name: getattr(self, name) for name in shared}
         values["codes"] = None if self.codes == "none" else self.codes
@@ -152,7 +153,7 @@ def train(options: TrainOptions, json: Json = False) -> None:
         how = {name: getattr(options, name) for name in ("resume", "force", "together")}
         device = choose_device(options.device)
         rows = train_and_export(settings, runs, folder, device, ranks, callback=callback, **how)
-    if rows:  # rank 0 has them
+    if rows:  # only rank 0 has them: one table is printed
         _print_rows(settings.written(), rows, json)
     return None
 

@@ -39,6 +39,7 @@ def verify(
 
     with progress("verify", N_STATEMENTS, describe_stop) as bar:
         findings = measure_statements(seed, after)
+    # The status tells scripts the verdict, in every form of output.
     good = all(finding.holds for finding in findings)
     if json:
         print_json({"seed": seed, "holds": good, "rows": [f.as_dict() for f in findings]})
@@ -71,6 +72,7 @@ def _print_groups(findings: "list[Finding]") -> None:
         deviation = median(f.deviation for f in members)
         rows.append([name, f"{held} of {len(members)}", f"{problems:,}", f"{deviation:.0e}"])
     print_table(["the paper's", "hold", "problems", "median deviation"], rows)
+    # One error is quoted, so that readers see what an item looks like.
     kinds = Counter(finding.kind for finding in groups["errata"]).most_common()
     worst = next(f for f in groups["errata"] if f.kind == "error")
     stdout.print(

@@ -23,6 +23,7 @@ def parse_names(text: str | None) -> tuple[str, ...] | None:
     """
     if text is None:
         return None
+    # csv reads an empty text as a row without names, and it is one empty name.
     (names,) = csv.reader([text], skipinitialspace=True) if text else [[""]]
     return tuple(name.strip() for name in names)
 

@@ -48,6 +48,7 @@ def train_and_export(
     trained = train(settings, runs, device=device, folder=folder, ranks=ranks, **how)
     if ranks.rank > 0:
         return []
+    # On new tasks: those of the validation have steered the learning rate.
     comparison = compare_runs(trained, device)
     cards = export_runs(folder, trained, comparison)
     return [

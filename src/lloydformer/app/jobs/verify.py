@@ -26,7 +26,7 @@ def measure_statements(
 ) -> list[Finding]:
     """Measure each statement on problems drawn with this seed; `after` is called after each."""
     findings: list[Finding] = []
-    with one_thread():
+    with one_thread():  # thousands of small problems
         for statement in statements.STATEMENTS:
             findings.append(statement(statements.generator_for(statement, seed)))
             after(findings[-1])

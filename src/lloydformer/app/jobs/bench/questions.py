@@ -44,6 +44,7 @@ class Question:
     data_sets: Mapping[Size, str] = field(default_factory=dict)
 
 
+# faiss has no tol, so it has no place in fits until convergence.
 def _stopping_contenders() -> list[Contender]:
     return [OURS, LLOYD, ELKAN, *contenders.optional_contenders(with_tol=True)]
 
@@ -192,6 +193,7 @@ class BenchJob:
                 case.name: measure(case, self.contenders, question.per, self.repeats, after)
                 for case in self.cases
             }
+        # A time means nothing without the versions of all contenders.
         packages = {c.package for c in self.contenders} - {"lloydformer"}
         settings = {"threads": self.threads, "repeats": self.repeats, "seed": self.seed}
         return {

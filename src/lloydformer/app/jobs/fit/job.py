@@ -98,6 +98,7 @@ class FitJob:
     def write(self, result: FitResult) -> dict[str, Any]:
         """Write the files; returns the content of summary.json."""
         summary = outputs.summarize(self.settings, self.command, result)
+        # Drawn before the folder is opened: nothing is written if it fails.
         page = None
         if self.settings.report:
             from lloydformer.app.jobs.fit.page import fit_page  # matplotlib takes a second
@@ -120,6 +121,7 @@ def name_data(data: str, table: OpenedTable) -> Iterator[None]:
 
 def describe_error(error: ArgumentError, data: str, table: OpenedTable | None = None) -> str:
     """Return an estimator's error in the words of the command line."""
+    # The estimator counts points; the user sees rows of the table, of which some were dropped.
     if isinstance(error, NoDirectionError) and table is not None:
         row = rows_in_table(np.array([error.row]), table.dropped)[0]
         return (

@@ -159,6 +159,7 @@ def draw_map(result: FitResult) -> Markup:
     """Draw the sample and the centers on the first two principal components of the sample."""
     sample, kept = result.sample, result.kept_sample
     middle, components = principal_plane(sample.points[kept])  # outliers would turn the plane
+    # Centers are in the units of the data, points as the fit compared them.
     centers = result.blocks.layout.to_row_units(torch.as_tensor(result.model.cluster_centers_))
     points, centers = ((rows - middle) @ components.T for rows in (sample.points, centers))
     labels = torch.where(kept, result.assignment.clusters[sample.rows].long(), -1)

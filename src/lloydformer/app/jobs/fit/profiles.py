@@ -96,6 +96,7 @@ def _compute_moments(result: FitResult) -> tuple[np.ndarray, np.ndarray, np.ndar
     """Return means of the clusters (k, d), means of all rows (d,), and standard deviations (d,)."""
     points, assignment = result.blocks.points, result.assignment
     first = points[0].double()  # makes the moments of constant columns exact
+    # Not the centers, which are no means of their rows for medoids and soft k-means.
     sums = torch.zeros(result.n_clusters, points.shape[1], dtype=torch.float64)
     squares = torch.zeros(points.shape[1], dtype=torch.float64)
     for start in range(0, len(points), _CHUNK):

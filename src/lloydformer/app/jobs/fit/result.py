@@ -52,10 +52,12 @@ def assign_rows(model: Clusterer, blocks: TensorBlocks, labels: Any = None) -> A
     prediction, and tell which rows the fit left out (label -1).
     """
     clusters, left_out = labels, None
+    # Rows left out have the label -1, but they too have a nearest center.
     if labels is not None and hasattr(model, "outliers_"):
         clusters, left_out = None, torch.as_tensor(labels) == -1
     if clusters is None:
         clusters = model.predict(blocks)
+    # Not `transform`: of n x k distances, n are needed.
     distances = model.distances_to_centers(blocks, clusters)
     return Assignment(torch.as_tensor(clusters), torch.as_tensor(distances), left_out)
 

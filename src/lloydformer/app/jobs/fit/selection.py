@@ -63,6 +63,7 @@ def fit_numbers(
         notes += [f"k {k}: {' '.join(str(w.message).split())}" for w in caught]
         assignment = assign_rows(model, blocks, model.labels_)
         result = FitResult(model, table, blocks, assignment, sample, seconds)
+        # The silhouette is computed for every fit; other criteria only if they choose.
         selected = None
         if settings.select != "silhouette":
             selected = _score(settings.select, result) if curve is None else curve.values[k]
@@ -71,6 +72,7 @@ def fit_numbers(
             criterion=settings.select,
             selected=selected,
         )
+        # Strictly better: of equal scores the smaller number of clusters is chosen.
         is_better = run.score > max((other.score for other in runs), default=-math.inf)
         if best is None or (is_better if curve is None else k == curve.chosen):
             best = result
@@ -126,6 +128,7 @@ def _gap_curve(
     box of the principal axes. Chosen is the smallest k whose gap is within a standard error of the
     largest.
     """
+    # In the box of the principal axes, references have the shape of the data, but no clusters.
     middle = points.mean(dim=0)
     _, _, axes = torch.linalg.svd(points - middle, full_matrices=False)
     turned = (points - middle) @ axes.T
@@ -173,6 +176,7 @@ def _stability_curve(
     def draw_subset() -> np.ndarray:
         return rows[np.sort(rng.permutation(len(rows))[:count])]
 
+    # The same subsets for all numbers: their scores differ by the number alone.
     pairs = [(draw_subset(), draw_subset()) for _ in range(_REPEATS)]
     values: dict[int, float | None] = dict.fromkeys(numbers)
     for k in (k for k in numbers if 1 < k < count):

@@ -68,6 +68,7 @@ class TableSettings:
 
     def table_options(self, **changes: Any) -> TableOptions:
         """Return how to read the table; raises ValueError for values that no file can have."""
+        # Fields of both have the same names; lists of columns are one text on the command line.
         names = [each.name for each in fields(TableOptions) if hasattr(self, each.name)]
         values = {name: getattr(self, name) for name in names} | changes
         for name in ("columns", "exclude", "one_hot"):
@@ -196,6 +197,7 @@ class FitSettings(TableSettings):
                 raise ValueError(
                     f"{option_of(name)}: not with {by}, whose workers read the data; leave it out"
                 )
+        # If they are given, `check` refuses them together, whatever the model is.
         if self.start_from is not None and self.init is None and self.n_init is None:
             check_model(self.start_from)
 
@@ -241,6 +243,7 @@ class FitSettings(TableSettings):
         from lloydformer.data.column_statistics import Scale
         from lloydformer.estimators.parameter_checks import find_invalid_parameter
 
+        # Before a model is made, which would raise a TypeError for a parameter that it lacks.
         for name in self.parameters:
             having = [a for a in algorithm_names() if name in estimator_of(a)().get_params()]
             if self.algorithm not in having:

@@ -11,6 +11,7 @@ from inspect import signature
 from itertools import product
 from typing import Any, get_args, get_type_hints
 
+from lloydformer.app.jobs.explore import is_live
 from lloydformer.circuits import activations, recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.feedforward import Quadratic
@@ -146,11 +147,6 @@ def render_recipes_module() -> str:
     shipped = [describe_recipe(make()) for make in MAKERS.values()]
     known = [{"name": name, "recipe": serialise(recipe)} for name, recipe in recipe_variants()]
     return _NOTE + to_javascript({"RECIPES": shipped, "KNOWN": known, "MENU": build_menu()})
-
-
-def is_live(recipe: AnyRecipe) -> bool:
-    """Return whether the page can run the recipe; others are shown as recorded traces."""
-    return isinstance(recipe, Recipe) and not recipe.free
 
 
 def describe_recipe(recipe: AnyRecipe) -> dict[str, Any]:
