@@ -145,10 +145,9 @@ def contenders() -> list[Contender]:
         raise ValueError("--question: found gpu on a machine without an NVIDIA GPU; ask another")
     found = []
     for name, engine in (("lloydformer", "cuda"), ("lloydformer, chunked", "chunked")):
+        make = partial(make_kmeans, engine)
         # Kernels run on after the call that launched them.
-        fit = partial(
-            prepare_fit, partial(make_kmeans, engine), finish=lambda model: torch.cuda.synchronize()
-        )
+        fit = partial(prepare_fit, make, finish=lambda model: torch.cuda.synchronize())
         prepare: dict[str, Prepare] = {"fit": fit, "seeded": fit}
         if engine == "cuda":  # fit_batch chooses its kernels by the device alone
             prepare["batch"] = prepare_batch
