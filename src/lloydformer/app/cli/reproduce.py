@@ -1,7 +1,7 @@
 """`lloydformer reproduce`: make tables and figures of the paper again, with verdicts."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -52,6 +52,7 @@ def reproduce(
     """
     wanted = [load_artefact(name) for name in (LABELS if label == "all" else [label])]
     from lloydformer.paper.reproduce import PAGE, count_pieces, reproduce_all, write_page
+    from lloydformer.paper.verdict_tables import summarise, verdict_tables
     from lloydformer.plots.axes import require_matplotlib
 
     scope = Scope(full, trials, device, seed)
@@ -68,31 +69,25 @@ def reproduce(
     if json:
         print_json({"labels": results} if label == "all" else next(iter(results.values()), {}))
     else:
-        _print_results(results, with_tables=label != "all")
+        every: list[Verdict] = []
+        for name, result in results.items():
+            made = load_artefact(name)
+            verdicts = made.verdicts(result)
+            every += verdicts
+            # All tables of all labels would hide the verdicts.
+            for table in made.tables(result) if label != "all" else []:
+                print_table(table.columns, table.rows, title=table.caption)
+                stdout.print()
+            heading = f"{made.title} ({', '.join(made.cites)}): {summarise(verdicts)}"
+            stdout.print(heading, soft_wrap=True)
+            for table in verdict_tables(verdicts):
+                print_records(table.columns, table.rows, table.caption)
+            stdout.print()
+        if len(results) > 1:
+            stdout.print(f"all: {summarise(every)}", soft_wrap=True)
     stderr.print(f"written: {output}{f' ({PAGE})' if page and results else ''}", soft_wrap=True)
     # A label that failed (no network, no data) does not keep the others from being written.
     for name, reason in failed.items():
         stderr.print(f"lloydformer: {name}: {reason}", soft_wrap=True)
     if failed:
         raise typer.Exit(2)
-
-
-def _print_results(results: dict[str, dict[str, Any]], with_tables: bool) -> None:
-    """Print the tables and verdicts of each label, then a summary if there are several."""
-    from lloydformer.paper.verdict_tables import summarise, verdict_tables
-
-    every: list[Verdict] = []
-    for name, result in results.items():
-        made = load_artefact(name)
-        verdicts = made.verdicts(result)
-        every += verdicts
-        for table in made.tables(result) if with_tables else []:
-            print_table(table.columns, table.rows, title=table.caption)
-            stdout.print()
-        heading = f"{made.title} ({', '.join(made.cites)}): {summarise(verdicts)}"
-        stdout.print(heading, soft_wrap=True)
-        for table in verdict_tables(verdicts):
-            print_records(table.columns, table.rows, table.caption)
-        stdout.print()
-    if len(results) > 1:
-        stdout.print(f"all: {summarise(every)}", soft_wrap=True)

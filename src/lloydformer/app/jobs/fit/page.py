@@ -41,15 +41,7 @@ def fit_page(settings: FitSettings, command: str, result: FitResult) -> str:
     """Return a self-contained HTML page; its text is in report.html."""
     profiles = profile_clusters(result, largest_clusters(result))
     typical = {p.typical: [str(p.number)] for p in profiles if p.typical is not None}
-    # The rows farthest from their centers; if rows were left out, the farthest of those.
-    assignment, out = result.assignment, result.assignment.left_out
-    distances = assignment.distances
-    ranked = distances if out is None else torch.where(out, distances, -1.0)
-    count = min(MAX_FAR, len(distances) if out is None else int(out.sum()))
-    far = {
-        row: [str(int(assignment.clusters[row])), format_number(distances[row].item())]
-        for row in ranked.topk(count).indices.tolist()
-    }
+    far = _far_rows(result)
     measure = "1 - cosine" if result.model.compares_directions else "distance"
     centers = np.asarray(result.model.cluster_centers_)[:, :MAX_COLUMNS]
     is_rounding = np.abs(centers) < _ROUNDING * np.abs(centers).max(axis=0)
@@ -89,6 +81,21 @@ def fit_page(settings: FitSettings, command: str, result: FitResult) -> str:
         format_number=format_number,
         cluster_colour=cluster_colour,
     )
+
+
+def _far_rows(result: FitResult) -> dict[int, list[str]]:
+    """Return cluster and distance of the rows farthest from their centers.
+
+    If rows were left out, these are the farthest of those.
+    """
+    assignment, out = result.assignment, result.assignment.left_out
+    distances = assignment.distances
+    ranked = distances if out is None else torch.where(out, distances, -1.0)
+    count = min(MAX_FAR, len(distances) if out is None else int(out.sum()))
+    return {
+        row: [str(int(assignment.clusters[row])), format_number(distances[row].item())]
+        for row in ranked.topk(count).indices.tolist()
+    }
 
 
 def draw_clusters(result: FitResult) -> list[Markup]:
