@@ -92,7 +92,7 @@ def command_of(
             ],
         )
         for each in sorted(fields(settings), key=lambda each: each.name in inherited)  # type: ignore[arg-type]  # a type variable is no dataclass
-        if "help" in each.metadata
+        if "help" in each.metadata  # other fields are set by jobs, not by users
     ]
 
     def decorate(run: Callable[..., Returned]) -> Callable[..., Returned]:

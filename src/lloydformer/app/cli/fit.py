@@ -57,7 +57,7 @@ def _fit_on_cluster(settings: FitSettings, command: str, json: bool) -> None:
     left_out = None if totals.left_out is None else totals.left_out.tolist()
     print_clusters(totals.sizes.tolist(), totals.mean_distances, totals.n_rows, left_out)
     stdout.print(f"\nobjective {format_number(model.inertia_, 6)}")
-    stdout.print(f"{format_count(model.n_iter_, 'iteration')}, {_format_speed(summary)}")
+    stdout.print(f"{format_count(model.n_iter_, 'iteration')}, {_format_rate(summary)}")
     return _print_files(settings)
 
 
@@ -152,7 +152,7 @@ def _print_result(settings: FitSettings, result: "FitResult", summary: dict[str,
         f"(sample of {len(result.sample_silhouettes[0]):,} rows)"
     )
     most = ", the most allowed" if result.reached_max_iter else ""
-    stdout.print(f"{format_count(model.n_iter_, 'iteration')}{most}, {_format_speed(summary)}")
+    stdout.print(f"{format_count(model.n_iter_, 'iteration')}{most}, {_format_rate(summary)}")
 
 
 def print_clusters(
@@ -190,6 +190,6 @@ def _three_digits(value: float | None) -> str:
     return "-" if value is None else f"{value:,.3f}"
 
 
-def _format_speed(summary: dict[str, Any]) -> str:
+def _format_rate(summary: dict[str, Any]) -> str:
     speed = float(f"{summary['points_per_second']:.3g}")
     return f"{summary['seconds']:.2f} s, {speed:,.0f} points/s"

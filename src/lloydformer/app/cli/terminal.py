@@ -48,6 +48,7 @@ def print_table(
     If a terminal is too narrow for the table, each row is printed as a record, one value a line.
     If the output is not a terminal, the table is as wide as needed.
     """
+    # rich takes 80 columns where there is no terminal, and would cut the cells of a file.
     console = stdout if stdout.is_terminal else Terminal(width=1000)
     table = Table(
         title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold"

@@ -57,7 +57,7 @@ def _call(argument: str, make: Callable[[], object]) -> object:
     """Call a class or function of the user without arguments."""
     try:
         return make()
-    except Exception as error:
+    except Exception as error:  # code of the user may raise anything
         name = getattr(make, "__name__", repr(make))
         raise ValueError(
             f"{argument}: {name}() raised {type(error).__name__}: {error}; "

@@ -53,6 +53,7 @@ def _read(settings: PredictSettings, model: Clusterer) -> tuple[OpenedTable, Ten
 
     Raises ValueError if the number of columns is not the model's.
     """
+    # As in the fit: columns by name, words by the same columns of 0 and 1, the same medians.
     columns = load_columns(settings.model, model)
     data, missing = settings.data, settings.missing or columns.missing
     options = settings.table_options(missing=missing)

@@ -164,6 +164,7 @@ class ClusterTotals:
         k, kept = len(self.sizes), np.ones(len(clusters), bool) if out is None else ~out
         self.n_rows += len(clusters)
         self.sizes += np.bincount(clusters[kept], minlength=k)
+        # In float64: a float32 sum of millions of distances would lose digits.
         self.sums += np.bincount(clusters[kept], distances[kept].astype(np.float64), minlength=k)
         if out is not None and self.left_out is not None:
             self.left_out += np.bincount(clusters[out], minlength=k)

@@ -38,7 +38,7 @@ class Assignment:
 
     def mean_distances(self, n_clusters: int) -> Float[Tensor, " k"]:
         """Return the mean distance in each cluster, without rows left out; 0 for an empty one."""
-        distances = self.distances.double()
+        distances = self.distances.double()  # a float32 sum of millions would lose digits
         if self.left_out is not None:
             distances = distances * ~self.left_out
         sums = torch.bincount(self.clusters, distances, minlength=n_clusters)

@@ -222,6 +222,7 @@ class FitSettings(TableSettings):
             values["effort"] = int(self.effort)
         values["random_state"] = self.seed
         values["checkpoint"] = None if self.checkpoint is None else str(self.checkpoint)
+        # Given centers are one start; more would repeat it.
         if self.start_centers is not None:
             values |= {"init": self.start_centers, "n_init": 1}
         return {name: value for name, value in values.items() if value is not None}
@@ -254,7 +255,7 @@ class FitSettings(TableSettings):
         if (invalid := find_invalid_parameter(self.model(1))) is not None:
             name, value, allowed = invalid
             raise ValueError(
-                f"{option_of(name)}: found {value!r}; pass {_describe_allowed(value, allowed)}"
+                f"{option_of(name)}: found {value!r}; pass {_describe_constraints(value, allowed)}"
             )
         scales = get_args(Scale)
         if self.scale is not None and self.scale not in scales:
@@ -316,14 +317,14 @@ def option_of(parameter: str) -> str:
     return "--seed" if parameter == "random_state" else f"--{parameter.replace('_', '-')}"
 
 
-def _describe_allowed(value: object, allowed: list[Any]) -> str:
+def _describe_constraints(value: object, allowed: list[Any]) -> str:
     """Describe the constraints of a parameter for a user who passed `value`.
 
     >>> from numbers import Integral, Real
     >>> from lloydformer.estimators.parameter_checks import Interval, StrOptions
-    >>> _describe_allowed(3.0, [Interval(Real, 0, 1, closed="right")])
+    >>> _describe_constraints(3.0, [Interval(Real, 0, 1, closed="right")])
     'a number above 0 and at most 1'
-    >>> _describe_allowed("x", [StrOptions({"low", "high"}), Interval(Integral, 0, 9, closed="both")])
+    >>> _describe_constraints("x", [StrOptions({"low", "high"}), Interval(Integral, 0, 9, closed="both")])
     'high or low or a whole number'
     """  # noqa: E501 (a doctest is one line)
     from lloydformer.estimators.parameter_checks import Interval, StrOptions
@@ -359,6 +360,7 @@ def last_name(pattern: str) -> str:
     >>> last_name("s3://place/data/*.parquet"), last_name("points.csv")
     ('data', 'points')
     """
+    # fsspec chains protocols by "::", and the file is named by the last one.
     names = [name for name in pattern.rpartition("::")[2].split("/") if name]
     plain = [name for name in names if not any(sign in name for sign in "*?[:")]
     return Path(plain[-1]).stem if plain else "data"
