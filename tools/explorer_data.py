@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from lloydformer.app.explorer.catalogue import render_parts_module, render_recipes_module
+from explorer_catalogue import render_parts_module, render_recipes_module
 
 PAGE = Path(__file__).parents[1] / "src" / "lloydformer" / "app" / "explorer" / "page"
 GENERATED: dict[str, Callable[[], str]] = {

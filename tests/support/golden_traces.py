@@ -1,6 +1,7 @@
 """Traces of circuits in Python, in files that tests/app/explorer/golden.mjs compares."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -17,12 +18,7 @@ import numpy as np
 import torch
 from javascript import NODE, PAGE, dumped, run_node
 
-from lloydformer.app.explorer.catalogue import (
-    build_menu,
-    describe_recipe,
-    list_parameters,
-    recipe_variants,
-)
+from explorer_catalogue import build_menu, describe_recipe, list_parameters, recipe_variants
 from lloydformer.app.explorer.server import serve_page
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.norms import zero_sum
@@ -308,7 +304,11 @@ def compared(
     """`compare` in a process of its own: shapes of every call are not checked there, for speed."""
     command = [sys.executable, __file__, str(folder), str(n_problems), str(n_random),
                str(int(browser))]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    # The parts of the page are listed in tools/explorer_catalogue.py.
+    paths = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "tools")}
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, env=paths
+    )
     assert done.returncode == 0, done.stderr
     return json.loads((folder / "found.json").read_text(encoding="utf-8"))
 

@@ -4,7 +4,7 @@ matplotlib is an extra, and `import matplotlib.pyplot` takes more than a second.
 this room imports it inside of the functions that draw.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,12 +47,5 @@ def open_frame(ax: "Axes") -> "Axes":
 def mark_value(ax: "Axes", value: float | int, words: str) -> None:
     """Draw a dashed vertical line at a value, with words above the frame."""
     ax.axvline(value, color="black", linestyle="--", linewidth=1)
-    ax.annotate(
-        words,
-        (value, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(0, 3),
-        textcoords="offset points",
-        ha="center",
-        fontsize=9,
-    )
+    place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    ax.annotate(words, (value, 1.0), xytext=(0, 3), ha="center", fontsize=9, **place)

@@ -45,18 +45,9 @@ def cluster_map(
         ax.scatter(x[own], y[own], s=13, **style)
     for cluster, (across, up) in centers.items():
         colour = cluster_colour(cluster)
-        ax.text(
-            across,
-            up,
-            str(cluster),
-            color=ink_on(colour),
-            fontsize=8,
-            weight="bold",
-            ha="center",
-            va="center",
-            zorder=5,
-            bbox={"boxstyle": "circle,pad=0.25", "edgecolor": "white", "facecolor": colour},
-        )
+        words: dict[str, Any] = {"color": ink_on(colour), "fontsize": 8, "weight": "bold"}
+        box = {"boxstyle": "circle,pad=0.25", "edgecolor": "white", "facecolor": colour}
+        ax.text(across, up, str(cluster), ha="center", va="center", zorder=5, bbox=box, **words)
     # One far outlier would squeeze all other points into a corner, so the outermost 1 % at each
     # end of an axis may lie outside of the frame.
     ends = torch.quantile(points, torch.tensor([0.01, 0.99], dtype=points.dtype), dim=0)
@@ -160,23 +151,20 @@ def trajectories(
     ax.scatter(x, y, s=14, c=colours, alpha=0.5, linewidths=0)
     centers = project_to_plane(trace.centers, dims, trace.points)
     for cluster, path in enumerate(centers.unbind(dim=1)):
-        _draw_path(ax, path, cluster_colour(cluster))
+        x, y = path.T.numpy()
+        colour = cluster_colour(cluster)
+        edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8, "color": colour}
+        # A white line below the coloured one keeps paths apart where they cross.
+        ax.plot(x, y, color="white", linewidth=3.2, zorder=3, solid_joinstyle="round")
+        ax.plot(x, y, color=colour, linewidth=1.6, zorder=4, solid_joinstyle="round")
+        ax.plot(x[1:-1], y[1:-1], "^", markersize=6, zorder=5, **edge)
+        ax.plot(x[:1], y[:1], "o", markersize=8, zorder=6, **edge)
+        ax.plot(x[-1:], y[-1:], "^", markersize=12, zorder=7, **edge)
     ax.set_aspect("equal", adjustable="datalim")
     name = "component" if dims is None and trace.points.shape[-1] > 2 else "feature"
     first, second = dims or (0, 1)
     ax.set(xlabel=f"{name} {first}", ylabel=f"{name} {second}")
     return ax
-
-
-def _draw_path(ax: "Axes", path: Float[Tensor, "s 2"], colour: str) -> None:
-    """Draw the path of a center: a line with a white edge, and a marker for each layer."""
-    x, y = path.T.numpy()
-    edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8, "color": colour}
-    ax.plot(x, y, color="white", linewidth=3.2, zorder=3, solid_joinstyle="round")
-    ax.plot(x, y, color=colour, linewidth=1.6, zorder=4, solid_joinstyle="round")
-    ax.plot(x[1:-1], y[1:-1], "^", markersize=6, zorder=5, **edge)
-    ax.plot(x[:1], y[:1], "o", markersize=8, zorder=6, **edge)
-    ax.plot(x[-1:], y[-1:], "^", markersize=12, zorder=7, **edge)
 
 
 def project_to_plane(

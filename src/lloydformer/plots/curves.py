@@ -1,7 +1,7 @@
 """Curves over layers, iterations, training steps, numbers of clusters and levels of a parameter."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -63,16 +63,11 @@ def objective_curve(
         mean = values.reshape(-1, values.shape[-1]).mean(dim=0)
         # Later curves are thinner and every other one dashed: where curves coincide, as those of
         # lloyd and lloyd_dot do, all of them are seen.
-        ax.plot(
-            range(len(mean)),
-            mean.numpy(),
-            label=name or None,
-            color=cluster_colour(number),
-            linestyle=("-", "--")[number % 2],
-            linewidth=max(3.5 - 0.4 * number, 1.2),
-            marker=_MARKERS[number % len(_MARKERS)],
-            markersize=max(7 - 0.6 * number, 3),
-        )
+        style: dict[str, Any] = {"color": cluster_colour(number), "label": name or None}
+        style |= {"linestyle": ("-", "--")[number % 2], "linewidth": max(3.5 - 0.4 * number, 1.2)}
+        marker = _MARKERS[number % len(_MARKERS)]
+        size = max(7 - 0.6 * number, 3)
+        ax.plot(range(len(mean)), mean.numpy(), marker=marker, markersize=size, **style)
     ax.set_xlabel("layers")
     ax.set_ylabel("objective / objective at the start" if relative else "k-means objective")
     ax.locator_params(axis="x", integer=True)
@@ -178,18 +173,10 @@ def level_curves(
     for number, (name, values) in enumerate(means.items()):
         # Lines are slightly offset, so that error bars at the same level do not cover each other.
         offset = 0.16 * (number - (len(means) - 1) / 2)
-        ax.errorbar(
-            np.arange(len(levels)) + offset,
-            values,
-            deviations[name],
-            label=name,
-            color=cluster_colour(number),
-            marker=_MARKERS[number % 4],
-            markersize=4,
-            linewidth=1.4,
-            elinewidth=0.8,
-            capsize=2,
-        )
+        places = np.arange(len(levels)) + offset
+        style: dict[str, Any] = {"color": cluster_colour(number), "linewidth": 1.4}
+        style |= {"marker": _MARKERS[number % 4], "markersize": 4, "elinewidth": 0.8, "capsize": 2}
+        ax.errorbar(places, values, deviations[name], label=name, **style)
     ax.set_xticks(range(len(levels)), levels)
     ax.axhline(0, color="black", linewidth=0.6, linestyle=":")
     return open_frame(ax)

@@ -1,7 +1,7 @@
 """Matrices as images: attention, weights with the names of their subspaces, means of pairs."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -71,14 +71,7 @@ def attention_map(
     if key_labels is not None:
         matrix = matrix[:, key_labels.cpu().argsort(stable=True)]
     top = max(matrix.max().item(), torch.finfo(matrix.dtype).tiny)  # a map of zeros is white
-    ax.imshow(
-        matrix.numpy(),
-        cmap=colormap(WEIGHT),
-        vmin=0.0,
-        vmax=top,
-        aspect="auto",
-        interpolation="nearest",
-    )
+    _draw_weights(ax, matrix.numpy(), top)
     sides = zip(names, matrix.shape, (query_labels, key_labels), strict=True)
     rows, columns = (
         f"{count} {name}" + ("" if labels is None else ", by label")
@@ -86,6 +79,12 @@ def attention_map(
     )
     ax.set(xlabel=columns, ylabel=rows, xticks=[], yticks=[])
     return ax
+
+
+def _draw_weights(ax: "Axes", matrix: np.ndarray, top: float, **how: Any) -> "AxesImage":
+    """Draw a matrix from white at 0 to the darkest blue at `top`."""
+    how |= {"cmap": colormap(WEIGHT), "vmin": 0.0, "vmax": top}
+    return ax.imshow(matrix, aspect="auto", interpolation="nearest", **how)
 
 
 def weights(
@@ -178,15 +177,8 @@ def pair_matrix(
     Returns the image, from which a colour bar can be made.
     """
     ax = axes_or_new(ax)
-    image = ax.imshow(
-        np.asarray(values, float),  # None becomes NaN, which matplotlib leaves blank
-        cmap=colormap(WEIGHT),
-        vmin=0.0,
-        vmax=top,
-        origin="lower",
-        aspect="auto",
-        interpolation="nearest",
-    )
+    # None becomes NaN, which matplotlib leaves blank.
+    image = _draw_weights(ax, np.asarray(values, float), top, origin="lower")
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     return image

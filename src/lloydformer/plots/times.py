@@ -58,6 +58,8 @@ def times(result: Mapping[str, Any], ax: "Axes | None" = None) -> "Axes":
     'time per iteration'
     """
     ax = axes_or_new(ax)
+    from matplotlib.ticker import EngFormatter, LogLocator
+
     rows = result["rows"]
     # A row may lack contenders, so places, colours and markers follow the names of all rows.
     names = list(dict.fromkeys(name for row in rows.values() for name in row["contenders"]))
@@ -69,7 +71,17 @@ def times(result: Mapping[str, Any], ax: "Axes | None" = None) -> "Axes":
     if result["ahead"] is not None:
         title += f"\nright: the best peer, in times of ours; on average {result['ahead']:.2f}"
     ax.set_title(title, loc="left", fontsize="medium")
-    _format_axes(ax)
+    low, high = ax.get_xlim()
+    between = (1, 2, 5) if high < _NARROW * low else (1,)
+    ax.xaxis.set_major_locator(LogLocator(subs=between))
+    ax.xaxis.set_major_formatter(EngFormatter(unit="s"))
+    ax.xaxis.set_minor_locator(LogLocator(subs=range(1, 10)))
+    ax.xaxis.set_minor_formatter("")
+    ax.grid(axis="x", color=_GRID, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.figure.legend(loc="outside lower center", ncols=3, frameon=False)
     return ax
 
 
@@ -90,32 +102,9 @@ def _draw_row(ax: "Axes", place: int, row: Mapping[str, Any], names: list[str]) 
             label=None if name in ax.get_legend_handles_labels()[1] else name,
         )
         if row["ahead"] is None and number > 0:
-            ax.annotate(
-                f"{time['times']:.2f}×",
-                (time["slowest"], height),
-                (8, 0),
-                textcoords="offset points",
-                color=INK,
-                fontsize="small",
-                va="center",
-            )
+            words, end = f"{time['times']:.2f}×", (time["slowest"], height)
+            style: dict[str, Any] = {"color": INK, "fontsize": "small", "va": "center"}
+            ax.annotate(words, end, (8, 0), textcoords="offset points", **style)
     if row["ahead"] is not None:
         right = ax.get_yaxis_transform()  # x as a fraction of the width, y in rows
         ax.text(1.01, place, f"{row['ahead']:.2f}×", transform=right, color=INK, va="center")
-
-
-def _format_axes(ax: "Axes") -> None:
-    """Choose the ticks, write times with units, and put the legend below the chart."""
-    from matplotlib.ticker import EngFormatter, LogLocator
-
-    low, high = ax.get_xlim()
-    between = (1, 2, 5) if high < _NARROW * low else (1,)
-    ax.xaxis.set_major_locator(LogLocator(subs=between))
-    ax.xaxis.set_major_formatter(EngFormatter(unit="s"))
-    ax.xaxis.set_minor_locator(LogLocator(subs=range(1, 10)))
-    ax.xaxis.set_minor_formatter("")
-    ax.grid(axis="x", color=_GRID, linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(axis="y", length=0)
-    ax.figure.legend(loc="outside lower center", ncols=3, frameon=False)

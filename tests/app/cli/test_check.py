@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from lloydformer.app.jobs import check as job
 from lloydformer.circuits import recipes
 from lloydformer.circuits.serialise import serialise
 
@@ -146,7 +145,7 @@ def test_ctrl_c_prints_how_many_problems_are_done(command, monkeypatch):
         callback(1, 2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(job, "check", stopped)
+    monkeypatch.setattr("lloydformer.paper.verify.checking.check.check", stopped)
     status, out, err = command("check", "lloyd", *FEW)
     assert (status, out) == (130, "")
     assert err == "stopped: 1 of 2 problems were compared\n"

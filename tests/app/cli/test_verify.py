@@ -62,14 +62,14 @@ def test_what_does_not_hold_is_named(command, monkeypatch, screen):
 def test_groups_hold_every_statement_once():
     groups = job.group_findings(findings())
     assert sum(map(len, groups.values())) == job.N_STATEMENTS
-    assert tuple(s for group in job.GROUPS.values() for s in group) == job.STATEMENTS
+    assert tuple(s for group in job.GROUPS.values() for s in group) == job.statements.STATEMENTS
 
 
 def test_it_runs_on_one_thread(monkeypatch):
     def statement(rng):
         return Finding("thm:x", "", torch.get_num_threads(), 0.0, 0, holds=True)
 
-    monkeypatch.setattr(job, "STATEMENTS", (statement,))
+    monkeypatch.setattr(job.statements, "STATEMENTS", (statement,))
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

@@ -6,7 +6,7 @@ import torch
 from javascript import PAGE, evaluate, needs_node
 
 import lloydformer as lf
-from lloydformer.app.explorer.catalogue import build_menu
+from explorer_catalogue import build_menu
 from lloydformer.circuits.serialise import PARTS, serialise
 from lloydformer.circuits.subspaces import ASSIGNMENT
 from lloydformer.numerics import noise

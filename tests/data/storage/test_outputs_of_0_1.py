@@ -10,7 +10,7 @@ import torch
 
 import lloydformer as lf
 from lloydformer.app.jobs.fit.settings import PredictSettings
-from lloydformer.app.jobs.predict import PredictJob
+from lloydformer.app.jobs.predict import label_rows
 from lloydformer.circuits.serialise import deserialise
 from lloydformer.learning import Run, Settings, Tasks, load, train
 
@@ -23,7 +23,7 @@ RECIPES = json.loads((FOLDER / "recipes.json").read_text(encoding="utf-8"))["rec
 
 def test_a_fit_predicts_its_labels(tmp_path):
     data, path = str(FOLDER / "points.csv"), tmp_path / "labels.csv"
-    PredictJob(PredictSettings(model=FOLDER / "fit", data=data, output=path)).run()
+    label_rows(PredictSettings(model=FOLDER / "fit", data=data, output=path))
     before, now = (
         np.loadtxt(p, delimiter=",", skiprows=1) for p in (FOLDER / "fit/labels.csv", path)
     )

@@ -36,34 +36,33 @@ def application(wanted: Sequence[str]) -> typer.Typer:
     app = typer.Typer(
         name="lloydformer",
         help="Clustering algorithms as transformers with hand-set weights.",
-        rich_markup_mode=None,
+        rich_markup_mode=None,  # help has words in brackets, which are not marks
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_accept_version)
+
+    def print_version(wanted: bool) -> None:
+        if wanted:
+            print(__version__)
+            raise typer.Exit
+
+    @app.callback()
+    def accept_version(
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version",
+                help="Print the version and exit.",
+                is_eager=True,
+                callback=print_version,
+            ),
+        ] = False,
+    ) -> None:
+        """Declare the options before a command; the callback of --version does its work."""
+
+    # `lloydformer fit` must not wait for the imports of the other commands.
     for name in wanted:
         app.command()(getattr(import_module(f"lloydformer.app.cli.{name}"), name))
     return app
-
-
-def _print_version(wanted: bool) -> bool:
-    if wanted:
-        print(__version__)
-        raise typer.Exit
-    return wanted
-
-
-def _accept_version(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            help="Print the version and exit.",
-            is_eager=True,
-            callback=_print_version,
-        ),
-    ] = False,
-) -> None:
-    """Declare the options before a command; the callback of --version does its work."""
 
 
 def main() -> None:
@@ -82,6 +81,7 @@ def main() -> None:
         return
     wanted = [name for name in sys.argv[1:2] if name in COMMANDS] or COMMANDS
     try:
+        # Not standalone: typer would print errors in several lines, and exit by itself.
         status = application(wanted)(
             sys.argv[1:] or ["--help"], prog_name="lloydformer", standalone_mode=False
         )
@@ -98,7 +98,7 @@ def main() -> None:
         signs = ("can't allocate memory", "Storage size calculation overflowed")
         if not isinstance(error, MemoryError) and not any(sign in str(error) for sign in signs):
             raise
-        words = " ".join(str(error).split())[:200]
+        words = " ".join(str(error).split())[:200]  # torch may add a backtrace
         status = _print_error(f"not enough memory ({words}); use smaller data or numbers")
     except KeyboardInterrupt:
         status = 130
@@ -106,6 +106,7 @@ def main() -> None:
 
 
 def _print_error(message: str) -> int:
+    # One line, whatever a library has put into its message: scripts read it by line.
     print(f"lloydformer: {' '.join(message.split())}", file=sys.stderr)
     return 2
 

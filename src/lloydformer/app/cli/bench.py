@@ -1,16 +1,13 @@
 """`lloydformer bench`: print the times and objectives of this package and of others."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from lloydformer.app.cli.options import LARGEST_SEED, integer
 from lloydformer.app.cli.terminal import print_json, print_table, progress, stderr, stdout
 from lloydformer.app.jobs.bench import QUESTION_NAMES, check_question
-
-if TYPE_CHECKING:
-    from lloydformer.app.jobs.bench.questions import BenchJob
+from lloydformer.app.options import Json, force_option, integer, seed_option
 
 COLUMNS = ("data", "contender", "median", "fastest", "slowest", "iterations", "objective", "times")
 
@@ -20,8 +17,7 @@ def bench(
         str, typer.Option(metavar="NAME", help=f"What to measure: {', '.join(QUESTION_NAMES)}.")
     ] = "iteration",
     threads: Annotated[
-        int | None,
-        integer(most=1024, help="Threads of each contender.  [default: all cores]"),
+        int | None, integer(most=1024, help="Threads of each contender.  [default: all cores]")
     ] = None,
     repeats: Annotated[
         int, integer(least=2, help="Samples of each contender, taken in turns.")
@@ -37,9 +33,7 @@ def bench(
         Path | None,
         typer.Option(envvar="LLOYDFORMER_DATA", help="Folder of .npz sets, for convergence."),
     ] = None,
-    seed: Annotated[
-        int, integer(least=0, most=LARGEST_SEED, help="Seed of the points and the starts.")
-    ] = 0,
+    seed: Annotated[int, seed_option(help="Seed of the points and the starts.")] = 0,
     result: Annotated[
         Path | None, typer.Option(help="Show a result from a file; measure nothing.")
     ] = None,
@@ -47,8 +41,8 @@ def bench(
         list[Path] | None,
         typer.Option("--output", "-o", help="A .json file, or a chart: .png, .svg; repeatable."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    force: Annotated[bool, force_option(help="Replace files that exist.")] = False,
+    json: Json = False,
 ) -> None:
     """Time fits of this package and of others.
 
@@ -69,33 +63,22 @@ def bench(
         answer = load_result(result)
     else:
         threads = threads or allowed_threads()
-        answer = _measure(
-            BenchJob(question, only or [], without or [], data, threads, repeats, seed)
-        )
+        job = BenchJob(question, only or [], without or [], data, threads, repeats, seed)
+        # Both raise errors of wrong options, before the bar is shown.
+        total, skipped = job.n_samples, job.skipped
+        if skipped:
+            stderr.print(f"skipped, not in --data: {', '.join(skipped)}", soft_wrap=True)
+
+        def describe_stop(done: int) -> str:
+            return f"stopped: {done} of {total} samples were taken, none is kept"
+
+        with progress(question, total, describe_stop) as bar:
+            answer = job.run(bar.step)
     for path in output or []:
         write_output(answer, path)
     if json:
         return print_json(answer)
     return _print(answer)
-
-
-def _measure(job: "BenchJob") -> dict[str, Any]:
-    """Measure with a progress bar; on Ctrl-C, print how many samples were taken."""
-    done: list[str] = []
-    total, skipped = job.n_samples, job.skipped
-    if skipped:
-        stderr.print(f"skipped, not in --data: {', '.join(skipped)}", soft_wrap=True)
-    with progress(job.name, total) as bar:
-
-        def after(sample: str) -> None:
-            done.append(sample)
-            bar.advance(sample)
-
-        try:
-            return job.run(after)
-        except KeyboardInterrupt:
-            stderr.print(f"stopped: {len(done)} of {total} samples were taken, none is kept")
-            raise
 
 
 def _print(answer: dict[str, Any]) -> None:

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from lloydformer.app.cli.options import Json, integer, seed_option
 from lloydformer.app.cli.terminal import print_json, progress, stdout, working
 from lloydformer.app.jobs.text_values import parse_names
+from lloydformer.app.options import Json, integer, seed_option
 
 
 def check(
@@ -44,27 +44,38 @@ def check(
     first difference, and a small problem that shows it. Status 1 if they differ. Takes a few
     seconds. RECIPE and WHERE are run as Python code if they name some.
     """
-    from lloydformer.app.jobs.check import CheckJob, load_algorithm, load_recipe
+    import torch
+
+    from lloydformer.app.jobs.check import load_algorithm, load_recipe
+    from lloydformer.paper.verify.cases import families_for
+    from lloydformer.paper.verify.checking.check import check as compare
 
     plain = None if algorithm is None else load_algorithm(algorithm)
-    job = CheckJob(load_recipe(recipe), plain, problems, layers, seed, dtype, parse_names(families))
-    compared = 0
+    # All that can be wrong with the options is found before the bar is shown.
+    checked, named = load_recipe(recipe), parse_names(families)
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f"--dtype: found {dtype!r}; pass float64 or float32")
+    total = problems * len(named or families_for(checked))
 
-    def after(done: int, total: int) -> None:
-        nonlocal compared
-        compared = done
-        bar.reach(done, "check")
+    def describe_stop(done: int) -> str:
+        return f"stopped: {done} of {total} problems were compared"
 
-    def stop_message() -> str:
-        return f"stopped: {compared} of {job.total} problems were compared"
-
-    with progress("check", job.total, stop_message) as bar:
-        result = job.run(after)
+    with progress("check", total, describe_stop) as bar:
+        result = compare(
+            checked,
+            plain,
+            n_problems=problems,
+            n_layers=layers,
+            seed=seed,
+            dtype=getattr(torch, dtype),
+            families=named,
+            callback=lambda done, total: bar.reach(done, "check"),
+        )
     # The text looks for the smallest problem that shows a difference, which takes a while.
     with working("looking for a small problem"):
         text, values = repr(result), result.as_dict()
     if json:
         print_json({"seed": seed, "layers": layers, "dtype": dtype, **values})
     else:
-        stdout.print(text, markup=False, soft_wrap=True)
+        stdout.print(text, soft_wrap=True)
     return 0 if result.agrees else 1

@@ -1,17 +1,13 @@
 """`lloydformer demo`: every circuit of the table on built-in data, checked, and a page."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from lloydformer.app.cli.options import LARGEST_SEED, integer
 from lloydformer.app.cli.terminal import print_json, print_table, progress, stderr, stdout
+from lloydformer.app.options import Json, force_option, seed_option
 from lloydformer.data.storage.atomic_files import refuse_to_overwrite
-
-if TYPE_CHECKING:
-    from lloydformer.app.jobs.demo import CircuitRun
-    from lloydformer.paper.verify.cases import Case
 
 N_LAYERS = 10
 COLUMNS = ("recipe", "algorithm", "data", "start", "end", "labels", "centers", "verdict")
@@ -28,13 +24,10 @@ def demo(
         typer.Option("-o", "--output", help="The page to write: one HTML file, for a browser."),
     ] = Path("lloydformer-demo.html"),
     seed: Annotated[
-        int,
-        integer(
-            least=0, most=LARGEST_SEED, help="Seed of the points, the first centers and the noise."
-        ),
+        int, seed_option(help="Seed of the points, the first centers and the noise.")
     ] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    force: Annotated[bool, force_option(help="Replace the page if it exists.")] = False,
+    json: Json = False,
 ) -> None:
     """Run the paper's circuits on built-in data, and write a page.
 
@@ -43,41 +36,32 @@ def demo(
     centers and the attention maps. Takes about ten seconds; status 1 if a circuit differs from its
     algorithm.
     """
-    refuse_to_overwrite(output, force)
-    from lloydformer.app.jobs.demo import as_rows, demo_cases
+    refuse_to_overwrite(output, force)  # before torch is imported
+    from lloydformer.app.jobs.demo import as_rows, demo_cases, run_circuits
     from lloydformer.app.jobs.demo_page import write_page
 
-    done = _run(demo_cases(seed))
+    cases = demo_cases(seed)
+
+    def describe_stop(done: int) -> str:
+        return f"stopped: {done} of {len(cases)} runs were done; no page written"
+
+    with progress("clustering", len(cases), describe_stop) as bar:
+        done = run_circuits(
+            cases,
+            N_LAYERS,
+            lambda run: bar.step(f"{run.case.recipe.name} on {run.case.problem.family}"),
+        )
     missing = write_page(output, done, seed)
     if json:
         print_json({"seed": seed, "page": None if missing else str(output), "rows": as_rows(done)})
     else:
-        print_table(COLUMNS, [_cells(run) for run in done])
+        pairs = [(run.case.recipe, run.cells) for run in done]
+        print_table(
+            COLUMNS, [[r.name, r.algorithm.split(" / ")[-1].lstrip("*"), *c] for r, c in pairs]
+        )
         stdout.print(f"\n{LEGEND}")
+    # On standard error: with --json, standard output has the object and nothing else.
     words = f"no page: {missing}" if missing else f"page: {output}"
-    stderr.print(words, markup=False, soft_wrap=True)
+    stderr.print(words, soft_wrap=True)
     if not all(run.equal for run in done):
         raise typer.Exit(1)
-
-
-def _run(tried: "list[Case]") -> "list[CircuitRun]":
-    """Run the circuits with a progress bar; on Ctrl-C, print how many are done."""
-    from lloydformer.app.jobs.demo import run_circuits
-
-    done: list[CircuitRun] = []
-    with progress("clustering", len(tried)) as bar:
-
-        def after(run: "CircuitRun") -> None:
-            done.append(run)
-            bar.advance(f"{run.case.recipe.name} on {run.case.problem.family}")
-
-        try:
-            return run_circuits(tried, N_LAYERS, after)
-        except KeyboardInterrupt:
-            stderr.print(f"stopped: {len(done)} of {len(tried)} runs were done; no page written")
-            raise
-
-
-def _cells(run: "CircuitRun") -> list[str]:
-    recipe = run.case.recipe
-    return [recipe.name, recipe.algorithm.split(" / ")[-1].lstrip("*"), *run.cells]

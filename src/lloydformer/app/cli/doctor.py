@@ -1,10 +1,9 @@
 """`lloydformer doctor`: print what is installed, what is missing, and how to get it."""
 
-from typing import Any
-
-from lloydformer.app.cli.options import Json
 from lloydformer.app.cli.terminal import print_json, print_table, stdout
 from lloydformer.app.jobs.doctor import examine_hardware, examine_packages
+from lloydformer.app.jobs.text_values import format_count
+from lloydformer.app.options import Json
 
 
 def doctor(json: Json = False) -> None:
@@ -13,8 +12,7 @@ def doctor(json: Json = False) -> None:
     if not json:  # the versions are needed most where torch cannot be imported
         stdout.print(
             f"lloydformer {packages['lloydformer']}, Python {packages['python']}\n"
-            f"{packages['platform']}",
-            markup=False,
+            f"{packages['platform']}"
         )
     try:
         import torch  # noqa: F401
@@ -23,20 +21,11 @@ def doctor(json: Json = False) -> None:
     machine = examine_hardware()
     repairs = packages.pop("repairs") + machine.pop("repairs")
     if json:
-        print_json({**packages, **machine, "repairs": repairs})
-    else:
-        _print_report(packages, machine, repairs)
-
-
-def _print_report(packages: dict[str, Any], machine: dict[str, Any], repairs: list[str]) -> None:
-    engine, threads = machine["engine"], machine["threads"]
+        return print_json({**packages, **machine, "repairs": repairs})
+    engine = machine["engine"]
     stdout.print(
-        f'\nengine in use: engine="auto" is {engine} ({machine["engines"][engine]})', markup=False
-    )
-    stdout.print(
-        f"devices: {', '.join(machine['devices'])}; "
-        f"{threads} {'thread' if threads == 1 else 'threads'}\n",
-        markup=False,
+        f'\nengine in use: engine="auto" is {engine} ({machine["engines"][engine]})\n'
+        f"devices: {', '.join(machine['devices'])}; {format_count(machine['threads'], 'thread')}\n"
     )
     has_gpu = any(device.startswith("cuda") for device in machine["devices"])
     rows = [[name, version or "missing"] for name, version in packages["core"].items()]
@@ -46,7 +35,8 @@ def _print_report(packages: dict[str, Any], machine: dict[str, Any], repairs: li
     print_table(["package", "version"], rows)
     stdout.print("\nall engines:")
     for name, words in machine["engines"].items():
-        stdout.print(f"  {name} ({words})", markup=False)
+        stdout.print(f"  {name} ({words})")
     stdout.print()
     for line in repairs or ["nothing is missing"]:
-        stdout.print(line, markup=False)
+        stdout.print(line)
+    return None

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from lloydformer.app.cli.options import integer
 from lloydformer.app.cli.terminal import print_json, stderr
+from lloydformer.app.options import force_option, integer
 from lloydformer.data.paths import check_source
-from lloydformer.data.storage.atomic_files import refuse_to_overwrite
+from lloydformer.data.storage.atomic_files import atomic_write_text, refuse_to_overwrite
 
 
 def explore(
@@ -37,7 +37,7 @@ def explore(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
+    force: Annotated[bool, force_option(help="Replace the page if it exists.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object: the address or the file.")
     ] = False,
@@ -53,7 +53,7 @@ def explore(
         raise ValueError("--clusters: found no --data; centers are added on the page otherwise")
     state: dict[str, Any] = {}  # torch is imported only for a recipe or for data
     if data is not None:
-        check_source(data)
+        check_source(data)  # a wrong path must not wait for torch
     if recipe is not None:
         from lloydformer.app.jobs.explore import recipe_state
 
@@ -65,17 +65,11 @@ def explore(
         state |= points
         if (shown := len(points["points"])) < n_rows:
             stderr.print(f"the page shows {shown} of {n_rows:,} rows, drawn at random")
-    if output is None:
-        return _serve(state, port, no_browser, json)
-    from lloydformer.app.explorer.page_files import build_single_file
-    from lloydformer.data.storage.atomic_files import atomic_write_text
+    if output is not None:
+        from lloydformer.app.explorer.page_files import build_single_file
 
-    atomic_write_text(output, build_single_file(state))
-    return _print_place(str(output), json)
-
-
-def _serve(state: dict[str, Any], port: int, no_browser: bool, json: bool) -> None:
-    """Serve the page until Ctrl-C."""
+        atomic_write_text(output, build_single_file(state))
+        return _print_place(str(output), json)
     import webbrowser
 
     from lloydformer.app.explorer.server import serve_page
@@ -85,7 +79,8 @@ def _serve(state: dict[str, Any], port: int, no_browser: bool, json: bool) -> No
             _print_place(server.address, json, " (Ctrl-C ends it)")
             if not no_browser and not webbrowser.open(server.address):
                 stderr.print("no browser was found; open the address in one")
-            while True:  # the server has a thread of its own
+            # The server has a thread of its own; Python delivers Ctrl-C to this one.
+            while True:
                 sleep(3600)
     except KeyboardInterrupt:
         stderr.print("closed")
@@ -96,4 +91,4 @@ def _print_place(page: str, json: bool, more: str = "") -> None:
     if json:
         print_json({"page": page})
     else:
-        stderr.print(f"page: {page}{more}", markup=False, soft_wrap=True)
+        stderr.print(f"page: {page}{more}", soft_wrap=True)

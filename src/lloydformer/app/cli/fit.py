@@ -6,109 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from lloydformer.app.cli.options import (
-    TABLE_OPTIONS,
-    Json,
-    choice,
-    command_of,
-    integer,
-    seed_option,
-)
-from lloydformer.app.cli.terminal import (
-    print_json,
-    print_table,
-    progress,
-    stderr,
-    stdout,
-    working,
-)
-from lloydformer.app.jobs.fit.settings import CRITERIA, FitSettings, algorithm_names
+from lloydformer.app.cli.terminal import print_json, print_table, progress, stderr, stdout, working
+from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.app.jobs.text_values import format_count, format_number
+from lloydformer.app.options import Json, command_of
 
 if TYPE_CHECKING:
     from lloydformer.app.jobs.fit.result import FitResult, FitRun
 
-# The options, by the field of `FitSettings` that each sets.
-OPTIONS: dict[str, Any] = {
-    "data": typer.Argument(
-        metavar="DATA",
-        help="A .csv, .tsv, .xlsx, .parquet, .npy or .npz file, a text compressed as .gz or "
-        ".zst, a folder of them, - for standard input, or openml:NAME.",
-    ),
-    "clusters": typer.Option(
-        "-k",
-        "--clusters",
-        metavar="K",
-        help="Number of clusters: 10. Or a range, 2:20, or 2:20:2 with a step: each is fitted, "
-        "and --select says which is written.",
-    ),
-    "select": choice(
-        among=CRITERIA,
-        metavar="|".join(CRITERIA),
-        help="How the number of clusters is chosen from a range.",
-    ),
-    "algorithm": choice(among=algorithm_names(), help=f"One of {', '.join(algorithm_names())}."),
-    "output": typer.Option(
-        "-o", "--output", metavar="FOLDER", help="Output folder.  [default: NAME-clusters]"
-    ),
-    "report": typer.Option("--report", help="Also write an HTML page."),
-    "labels": choice(among=("csv", "parquet"), metavar="csv|parquet", help="Format of the labels."),
-    "columns": typer.Option(
-        metavar="a,b,c", help="Columns by name; without names, by number from 1."
-    ),
-    "exclude": typer.Option(metavar="a,b,c", help="Columns to leave out."),
-    "numeric_only": typer.Option("--numeric-only", help="Leave out columns that hold no numbers."),
-    "one_hot": typer.Option(
-        metavar="a,b,c", help="Columns of words: a column of 0 and 1 for each word."
-    ),
-    "missing": choice(
-        among=("error", "drop", "median"),
-        metavar="error|drop|median",
-        help="Rows with missing values: an error, left out, or filled with medians.",
-    ),
-    "scale": choice(
-        among=("minmax", "standard"),
-        metavar="minmax|standard",
-        help="Scale columns before the fit.",
-    ),
-    "init": typer.Option(
-        help="k-means++, k-means|| (for large data), robust (with outliers) or random."
-    ),
-    "n_init": integer(help="Number of starts; the best is kept."),
-    "max_iter": integer(help="Maximum number of iterations of a start."),
-    "tol": typer.Option(min=0, help="Stop when the centers move less than this."),
-    "seed": seed_option(help="Seed of all random numbers."),
-    "keep": typer.Option(help="trimmed: fraction of each cluster that is kept."),
-    "inverse_temperature": typer.Option(help="soft: large is nearly k-means; robust: small is."),
-    "patience": integer(help="relocating, medoids: stop after this many tries without gain."),
-    "effort": typer.Option(
-        metavar="NAME",
-        help="relocating: low, medium, high, best or a number of recombinations; "
-        "medoids: quick, balanced or thorough.",
-    ),
-    "time_limit": typer.Option(
-        help="relocating: stop after this many seconds; seeding is completed first."
-    ),
-    "start_from": typer.Option(metavar="MODEL", help="Start from the centers of this model."),
-    "checkpoint": typer.Option(
-        metavar="FILE",
-        help="Write the state of the fit to FILE every few iterations; the same command goes "
-        "on from there after a break.",
-    ),
-    "cluster": typer.Option(
-        metavar="ADDRESS",
-        help="Fit on a Dask cluster, as tcp://scheduler:8786. Its workers read DATA: .parquet, "
-        ".npy and .csv files, folders, and patterns in quotes such as 's3://b/*.parquet'.",
-    ),
-    "workers": integer(help="The same with this number of processes on this machine."),
-    **TABLE_OPTIONS,
-    "force": typer.Option("--force", help="Replace files that exist."),
-}
 
-
-@command_of(FitSettings, OPTIONS)
+@command_of(FitSettings)
 def fit(settings: FitSettings, json: Json = False) -> None:
     """Cluster the rows of DATA.
 
@@ -117,6 +24,7 @@ def fit(settings: FitSettings, json: Json = False) -> None:
     self-contained page report.html.
     """
     command = shlex.join(["lloydformer", *sys.argv[1:]])
+    # No row comes to this process then, so there is no silhouette, no advice and no page.
     if settings.is_on_cluster:
         return _fit_on_cluster(settings, command, json)
     from lloydformer.app.jobs.fit.job import FitJob
@@ -130,7 +38,7 @@ def fit(settings: FitSettings, json: Json = False) -> None:
         summary = job.write(result)
     if json:
         return print_json(summary)
-    _print_result(settings, result)
+    _print_result(settings, result, summary)
     print_notes(result.notes, result.advice)
     return _print_files(settings)
 
@@ -149,8 +57,7 @@ def _fit_on_cluster(settings: FitSettings, command: str, json: bool) -> None:
     left_out = None if totals.left_out is None else totals.left_out.tolist()
     print_clusters(totals.sizes.tolist(), totals.mean_distances, totals.n_rows, left_out)
     stdout.print(f"\nobjective {format_number(model.inertia_, 6)}")
-    seconds, speed = summary["seconds"], summary["points_per_second"]
-    stdout.print(f"{format_count(model.n_iter_, 'iteration')}, {_format_speed(seconds, speed)}")
+    stdout.print(f"{format_count(model.n_iter_, 'iteration')}, {_format_rate(summary)}")
     return _print_files(settings)
 
 
@@ -166,12 +73,13 @@ def fit_progress(
     from lloydformer.solving.progress import ProgressBar
 
     done = [] if done is None else done
+    # With several fits, a bar of iterations would start over and over.
     if len(numbers) > 1:
         with progress("fitting", len(numbers)) as bar:
 
             def after(run: "FitRun") -> None:
                 done.append(run)
-                bar.advance(f"k {run.k} done")
+                bar.step(f"k {run.k} done")
 
             yield None, after
     elif stderr.is_terminal:
@@ -215,7 +123,7 @@ def describe_stop(done: "Sequence[FitRun]", stop: KeyboardInterrupt) -> str:
     )
 
 
-def _print_result(settings: FitSettings, result: "FitResult") -> None:
+def _print_result(settings: FitSettings, result: "FitResult", summary: dict[str, Any]) -> None:
     """Print the numbers of clusters if there are several, the clusters, and the fit."""
     select = settings.select
     if len(result.runs) > 1:
@@ -232,6 +140,7 @@ def _print_result(settings: FitSettings, result: "FitResult") -> None:
             for row, run in zip(rows, result.runs, strict=True):
                 row.insert(3, _three_digits(run.value))
         print_table(columns, rows)
+        # The gap and the stability choose by a rule, not by the largest value.
         by_rule = select in ("gap", "stability")
         why = f"was chosen by {select}" if by_rule else f"has the best {select}"
         stdout.print(f"\nk {result.n_clusters} {why}, and was written.\n")
@@ -243,10 +152,7 @@ def _print_result(settings: FitSettings, result: "FitResult") -> None:
         f"(sample of {len(result.sample_silhouettes[0]):,} rows)"
     )
     most = ", the most allowed" if result.reached_max_iter else ""
-    stdout.print(
-        f"{format_count(model.n_iter_, 'iteration')}{most}, "
-        f"{_format_speed(result.seconds, result.points_per_second)}"
-    )
+    stdout.print(f"{format_count(model.n_iter_, 'iteration')}{most}, {_format_rate(summary)}")
 
 
 def print_clusters(
@@ -270,19 +176,20 @@ def print_clusters(
 def print_notes(notes: Sequence[str], advice: Sequence[str] = ()) -> None:
     """Print what was recognised or left out, and advice, a line each on standard error."""
     for line in (*(f"note: {note}" for note in notes), *(f"advice: {a}" for a in advice)):
-        stderr.print(line, markup=False, soft_wrap=True)
+        stderr.print(line, soft_wrap=True)
 
 
 def _print_files(settings: FitSettings) -> None:
     from lloydformer.app.jobs.fit.outputs import output_names
 
     names = ", ".join(output_names(settings))
-    stdout.print(f"\nin {settings.folder}: {names}", markup=False, soft_wrap=True)
+    stdout.print(f"\nin {settings.folder}: {names}", soft_wrap=True)
 
 
 def _three_digits(value: float | None) -> str:
     return "-" if value is None else f"{value:,.3f}"
 
 
-def _format_speed(seconds: float, points_per_second: float) -> str:
-    return f"{seconds:.2f} s, {float(f'{points_per_second:.3g}'):,.0f} points/s"
+def _format_rate(summary: dict[str, Any]) -> str:
+    speed = float(f"{summary['points_per_second']:.3g}")
+    return f"{summary['seconds']:.2f} s, {speed:,.0f} points/s"

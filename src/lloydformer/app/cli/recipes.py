@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lloydformer.app.cli.options import Json
 from lloydformer.app.cli.terminal import print_json, print_table, stderr, stdout
+from lloydformer.app.options import Json, force_option
 from lloydformer.data.storage.atomic_files import atomic_write_text, refuse_to_overwrite
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def recipes(
     diagram: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the recipe's layer: an SVG file.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    force: Annotated[bool, force_option(help="Replace the file if it exists.")] = False,
     json: Json = False,
 ) -> None:
     """Print the table of recipes, or one recipe in detail.
@@ -37,6 +37,7 @@ def recipes(
     One recipe is printed with its equation, and with --explain the derivation of its plan.
     --diagram draws its layer: the streams of tokens, and each head with its parts.
     """
+    # `recipes lloyd --explain lloyd` is fine, `recipes soft --explain lloyd` is a slip.
     if explain and name and explain != name:
         raise ValueError(f"--explain: found {explain!r} together with {name!r}; name one recipe")
     from lloydformer.circuits import recipes as library
@@ -48,7 +49,13 @@ def recipes(
     if diagram:
         if name is None:
             raise ValueError("--diagram: found no recipe; name one, as in: recipes lloyd --diagram")
-        _write_diagram(chosen[0], diagram, force)
+        if diagram.suffix.lower() != ".svg":
+            raise ValueError(f"--diagram: found {str(diagram)!r}; pass a name that ends in .svg")
+        refuse_to_overwrite(diagram, force, "--diagram")
+        from lloydformer.plots import diagrams
+
+        atomic_write_text(diagram, diagrams.diagram(chosen[0]))
+        stderr.print(f"diagram: {diagram}", soft_wrap=True)
     if json:
         rows_by_name = {
             r.name: {**r.row(), "equation": r.equation(), "derivation": _derivation(r)}
@@ -63,14 +70,14 @@ def recipes(
     rows = [[r.name, *(r.row()[c] for c in columns)] for r in chosen]
     print_table(["recipe", *columns], rows, fold="Algorithm")
     if stdout.is_terminal:
-        stdout.print(f"\n{LEGEND}", markup=False)
+        stdout.print(f"\n{LEGEND}")
     if "Enc-SA" not in columns:
         stdout.print("A terminal of 110 columns also shows self-attention (Enc-SA, Dec-SA).")
     if name:
-        stdout.print(f"\n{chosen[0].equation()}", markup=False, soft_wrap=True)
+        stdout.print(f"\n{chosen[0].equation()}", soft_wrap=True)
     if explain:
         for number, step in enumerate(_derivation(chosen[0]), start=1):
-            stdout.print(f"\n{number}. {step}", markup=False)
+            stdout.print(f"\n{number}. {step}")
     return None
 
 
@@ -82,13 +89,3 @@ def _derivation(recipe: "AnyRecipe") -> tuple[str, ...]:
         return derive(recipe).steps
     except LoweringError as refusal:
         return (str(refusal),)
-
-
-def _write_diagram(recipe: "AnyRecipe", path: Path, force: bool) -> None:
-    if path.suffix.lower() != ".svg":
-        raise ValueError(f"--diagram: found {str(path)!r}; pass a name that ends in .svg")
-    refuse_to_overwrite(path, force, "--diagram")
-    from lloydformer.plots.diagrams import diagram
-
-    atomic_write_text(path, diagram(recipe))
-    stderr.print(f"diagram: {path}", markup=False, soft_wrap=True)

@@ -1,11 +1,10 @@
 """`lloydformer reproduce`: make tables and figures of the paper again, with verdicts."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lloydformer.app.cli.options import Json, integer, seed_option
 from lloydformer.app.cli.terminal import (
     print_json,
     print_records,
@@ -14,6 +13,7 @@ from lloydformer.app.cli.terminal import (
     stderr,
     stdout,
 )
+from lloydformer.app.options import Json, force_option, integer, seed_option
 from lloydformer.data.storage.atomic_files import check_writable
 from lloydformer.paper.artefact import LABELS, Scope, load_artefact
 
@@ -36,7 +36,7 @@ def reproduce(
     output: Annotated[Path, typer.Option("--output", "-o", help="Output folder.")] = Path(
         "paper-again"
     ),
-    force: Annotated[bool, typer.Option("--force", help="Make results again that exist.")] = False,
+    force: Annotated[bool, force_option(help="Make results again that exist.")] = False,
     json: Json = False,
 ) -> None:
     """Make the paper's tables and figures again, with verdicts.
@@ -52,6 +52,7 @@ def reproduce(
     """
     wanted = [load_artefact(name) for name in (LABELS if label == "all" else [label])]
     from lloydformer.paper.reproduce import PAGE, count_pieces, reproduce_all, write_page
+    from lloydformer.paper.verdict_tables import summarise, verdict_tables
     from lloydformer.plots.axes import require_matplotlib
 
     scope = Scope(full, trials, device, seed)
@@ -61,37 +62,32 @@ def reproduce(
         raise ValueError(str(error)) from None
     check_writable(output / PAGE)
     words = "stopped: finished parts are kept; run the same command to continue"
-    with progress("reproduce", count_pieces(wanted, scope), lambda: words) as bar:
-        results, failed = reproduce_all(wanted, scope, output, force, bar.advance)
+    with progress("reproduce", count_pieces(wanted, scope), lambda done: words) as bar:
+        results, failed = reproduce_all(wanted, scope, output, force, bar.step)
     if page and results:
         write_page(results, output)
     if json:
         print_json({"labels": results} if label == "all" else next(iter(results.values()), {}))
     else:
-        _print_results(results, with_tables=label != "all")
+        every: list[Verdict] = []
+        for name, result in results.items():
+            made = load_artefact(name)
+            verdicts = made.verdicts(result)
+            every += verdicts
+            # All tables of all labels would hide the verdicts.
+            for table in made.tables(result) if label != "all" else []:
+                print_table(table.columns, table.rows, title=table.caption)
+                stdout.print()
+            heading = f"{made.title} ({', '.join(made.cites)}): {summarise(verdicts)}"
+            stdout.print(heading, soft_wrap=True)
+            for table in verdict_tables(verdicts):
+                print_records(table.columns, table.rows, table.caption)
+            stdout.print()
+        if len(results) > 1:
+            stdout.print(f"all: {summarise(every)}", soft_wrap=True)
     stderr.print(f"written: {output}{f' ({PAGE})' if page and results else ''}", soft_wrap=True)
+    # A label that failed (no network, no data) does not keep the others from being written.
     for name, reason in failed.items():
-        stderr.print(f"lloydformer: {name}: {reason}", markup=False, soft_wrap=True)
+        stderr.print(f"lloydformer: {name}: {reason}", soft_wrap=True)
     if failed:
         raise typer.Exit(2)
-
-
-def _print_results(results: dict[str, dict[str, Any]], with_tables: bool) -> None:
-    """Print the tables and verdicts of each label, then a summary if there are several."""
-    from lloydformer.paper.verdict_tables import summarise, verdict_tables
-
-    every: list[Verdict] = []
-    for name, result in results.items():
-        made = load_artefact(name)
-        verdicts = made.verdicts(result)
-        every += verdicts
-        for table in made.tables(result) if with_tables else []:
-            print_table(table.columns, table.rows, title=table.caption)
-            stdout.print()
-        heading = f"{made.title} ({', '.join(made.cites)}): {summarise(verdicts)}"
-        stdout.print(heading, markup=False, soft_wrap=True)
-        for table in verdict_tables(verdicts):
-            print_records(table.columns, table.rows, table.caption)
-        stdout.print()
-    if len(results) > 1:
-        stdout.print(f"all: {summarise(every)}", markup=False, soft_wrap=True)

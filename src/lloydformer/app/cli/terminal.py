@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -16,16 +17,19 @@ from rich.text import Text
 
 
 class Terminal(Console):
-    """A console that ignores a closed pipe (`| head`)."""
+    """A console that prints text as it is, and ignores a closed pipe (`| head`)."""
+
+    def __init__(self, **settings: Any) -> None:
+        # rich would colour every number, and take [words] of a file for marks.
+        super().__init__(**{"highlight": False, "markup": False, **settings})
 
     def on_broken_pipe(self) -> None:
         # Python flushes standard output once more at exit, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-# Without highlighting: rich would colour every number.
-stdout = Terminal(highlight=False)
-stderr = Terminal(stderr=True, highlight=False)
+stdout = Terminal()
+stderr = Terminal(stderr=True)
 
 
 def print_json(value: object) -> None:
@@ -44,6 +48,7 @@ def print_table(
     If a terminal is too narrow for the table, each row is printed as a record, one value a line.
     If the output is not a terminal, the table is as wide as needed.
     """
+    # rich takes 80 columns where there is no terminal, and would cut the cells of a file.
     console = stdout if stdout.is_terminal else Terminal(width=1000)
     table = Table(
         title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold"
@@ -88,40 +93,42 @@ def working(words: str) -> Iterator[None]:
         yield
 
 
-class Bar:
-    """One progress bar; the description says what was just done."""
+class Bar(Progress):
+    """One progress bar on standard error, if that is a terminal."""
 
-    def __init__(self, bars: Progress, title: str, total: int) -> None:
-        self.bars = bars
-        self.task = bars.add_task(title, total=total)
+    def __init__(self, title: str, total: int) -> None:
+        # Transient: of a finished command, only its result stays on the screen.
+        words, count = TextColumn("{task.description}"), MofNCompleteColumn()
+        columns = (words, BarColumn(), count, TimeElapsedColumn())
+        super().__init__(*columns, console=stderr, transient=True, disable=not stderr.is_terminal)
+        self.bar = self.add_task(title, total=total)
+
+    @property
+    def completed(self) -> int:
+        """The number of completed steps."""
+        return int(self.tasks[0].completed)
 
     def reach(self, completed: int, description: str) -> None:
-        """Set the number of completed steps."""
-        self.bars.update(self.task, completed=completed, description=description)
+        """Set the number of completed steps; the description says what was just done."""
+        self.update(self.bar, completed=completed, description=description)
 
-    def advance(self, description: str | None = None) -> None:
+    def step(self, description: str | None = None) -> None:
         """Count one more completed step."""
-        self.bars.update(self.task, advance=1, description=description)
+        self.update(self.bar, advance=1, description=description)
 
 
 @contextmanager
 def progress(
-    title: str, total: int, stop_message: Callable[[], str] | None = None
+    title: str, total: int, describe_stop: Callable[[int], str] | None = None
 ) -> Iterator[Bar]:
-    """Show a progress bar on standard error, if that is a terminal.
+    """Show a progress bar.
 
-    On Ctrl-C, the line that `stop_message` returns is printed: what is done so far.
+    On Ctrl-C, print the line that `describe_stop` returns for the number of completed steps.
     """
-    columns = (
-        *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
-        TimeElapsedColumn(),
-    )
-    try:
-        with Progress(
-            *columns, console=stderr, transient=True, disable=not stderr.is_terminal
-        ) as bars:
-            yield Bar(bars, title, total)
-    except KeyboardInterrupt:
-        if stop_message is not None:
-            stderr.print(stop_message(), markup=False, soft_wrap=True)
-        raise
+    with Bar(title, total) as bar:
+        try:
+            yield bar
+        except KeyboardInterrupt:
+            if describe_stop is not None:
+                stderr.print(describe_stop(bar.completed), soft_wrap=True)
+            raise

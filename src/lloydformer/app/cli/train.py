@@ -7,11 +7,9 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from lloydformer.app.cli.options import Json, command_of, integer
 from lloydformer.app.cli.terminal import print_json, print_table, progress
 from lloydformer.app.jobs.text_values import parse_count, parse_numbers
+from lloydformer.app.options import Json, command_of, option
 from lloydformer.learning.families import FAMILIES
 
 if TYPE_CHECKING:
@@ -24,44 +22,62 @@ WITH_LIKE = ("like", "device", "output", "force")
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """What the user asks `lloydformer train` to do: each field is an option of the command.
+    """The options of `lloydformer train`; their defaults are the paper's protocol.
 
-    The defaults are the paper's protocol. `runs` and `settings` have what training takes; the
-    other fields say where it runs and what it writes.
+    `runs` and `settings` return what training takes; the other fields say where it runs and what
+    it writes.
     """
 
-    like: str | None = None
-    features: str = "32"
-    clusters: str = "10"
-    points: str = "512"
-    components: str | None = None
-    family: str = "normal"
-    weights: str = "equal"
-    scales: str = "equal"
-    codes: str = "onehot"
-    activation: str = "softmax"
-    bias: bool = True
-    scaled: bool = True
-    dropout: float = 0.01
-    smoothing: str = "softmax"
-    loss_temperature: str = "0.1"
-    seed: str = "0"
-    start: str = "random"
-    start_noise: float = 0.0
-    steps: int = 10_000
-    batch: int = 32
-    unrolled: int = 1
-    learning_rate: float = 0.01
-    schedule: str = "plateau"
-    clip: float | None = None
-    evaluate_every: int = 50
-    validation: int = 320
-    device: str | None = None
-    output: Path | None = None
-    plot: Path | None = None
-    together: int | None = None
-    resume: bool = False
-    force: bool = False
+    like: str | None = option(
+        None, metavar="CARD", help="Train again as this card says: a name (symmetric) or a path."
+    )
+    features: str = option(
+        "32", flag="-d", metavar="D", help="Number of features, or a range 4:32."
+    )
+    clusters: str = option("10", flag="-k", metavar="K", help="Clusters of a task, or a range.")
+    points: str = option("512", metavar="N", help="Points of a task, or a range 128:1024.")
+    components: str | None = option(
+        None, metavar="M", help="Components of the mixture.  [default: K]"
+    )
+    family: str = option("normal", help=f"Distribution: {', '.join(FAMILIES)}; or several: a,b.")
+    weights: str = option("equal", help="Weights of the components: equal or random.")
+    scales: str = option("equal", help="Scales of the components: equal or random.")
+    codes: str = option("onehot", help="Codes of the clusters: onehot, binary or none.")
+    activation: str = option("softmax", help="Attention: softmax or sparsemax.")
+    bias: bool = option(True, help="Linear maps with a bias.")
+    scaled: bool = option(True, help="Divide scores by the root of d_emb.")
+    dropout: float = option(0.01, help="Dropout of attention weights.")
+    smoothing: str = option("softmax", help="Smoothing of the loss: softmax, sparsemax or exact.")
+    loss_temperature: str = option(
+        "0.1", metavar="L", help="A temperature, or several: 1,0.25,0.1."
+    )
+    seed: str = option("0", metavar="S", help="A seed, or several: 0,1,2.")
+    start: str = option(
+        "random", help="Weights before training: random, or constructed (a Lloyd step)."
+    )
+    start_noise: float = option(0.0, help="Noise added to constructed weights.")
+    steps: int = option(10_000, least=1, help="Training steps.")
+    batch: int = option(32, least=1, help="Tasks in a step.")
+    unrolled: int = option(1, least=1, help="Layers before the loss.")
+    learning_rate: float = option(0.01, help="Learning rate of Adam.")
+    schedule: str = option(
+        "plateau", help="Schedule of the learning rate: plateau, cosine or constant."
+    )
+    clip: float | None = option(None, help="Maximum norm of a gradient.")
+    evaluate_every: int = option(50, least=1, help="Steps between evaluations.")
+    validation: int = option(320, least=1, help="Validation tasks.")
+    device: str | None = option(None, help="cpu or cuda.  [default: cuda if available]")
+    output: Path | None = option(
+        None, flag="-o", metavar="FOLDER", help="Output folder.  [default: learned-dD-kK]"
+    )
+    plot: Path | None = option(
+        None, metavar="FILE", help="A picture, written again after each evaluation."
+    )
+    together: int | None = option(
+        None, least=1, help="Runs in one batch.  [default: all, or each rank's share]"
+    )
+    resume: bool = option(False, help="Continue from the checkpoint.")
+    force: bool = option(False, help="Start over, and replace a checkpoint.")
 
     def __post_init__(self) -> None:
         """Raise ValueError if an option is given that the card of --like already sets."""
@@ -87,24 +103,17 @@ class TrainOptions:
             self.weights,
             self.scales,
         )
+        # Options with the names of settings are passed on; four have shorter names.
+        shared = [each.name for each in fields(Settings) if hasattr(self, each.name)]
+        values = {name: getattr(self, name) for name in shared}
+        values["codes"] = None if self.codes == "none" else self.codes
         return Settings(
             tasks,
-            codes=None if self.codes == "none" else self.codes,
-            bias=self.bias,
-            scaled=self.scaled,
-            activation=self.activation,
-            dropout=self.dropout,
-            smoothing=self.smoothing,
             n_unrolled=self.unrolled,
             n_steps=self.steps,
             batch_size=self.batch,
-            learning_rate=self.learning_rate,
-            schedule=self.schedule,
-            clip=self.clip,
-            evaluate_every=self.evaluate_every,
             n_validation=self.validation,
-            start=self.start,
-            start_noise=self.start_noise,
+            **values,
         )
 
     def runs(self) -> "list[Run]":
@@ -116,51 +125,7 @@ class TrainOptions:
         return [Run(*each) for each in product(seeds, temperatures, self.family.split(","))]
 
 
-OPTIONS: dict[str, Any] = {
-    "like": typer.Option(
-        metavar="CARD", help="Train again as this card says: a name (symmetric) or a path."
-    ),
-    "features": typer.Option(
-        "-d", "--features", metavar="D", help="Number of features, or a range 4:32."
-    ),
-    "clusters": typer.Option(
-        "-k", "--clusters", metavar="K", help="Clusters of a task, or a range."
-    ),
-    "points": typer.Option(metavar="N", help="Points of a task, or a range 128:1024."),
-    "components": typer.Option(metavar="M", help="Components of the mixture.  [default: K]"),
-    "family": typer.Option(help=f"Distribution: {', '.join(FAMILIES)}; or several: a,b."),
-    "weights": typer.Option(help="Weights of the components: equal or random."),
-    "scales": typer.Option(help="Scales of the components: equal or random."),
-    "codes": typer.Option(help="Codes of the clusters: onehot, binary or none."),
-    "activation": typer.Option(help="Attention: softmax or sparsemax."),
-    "bias": typer.Option(help="Linear maps with a bias."),
-    "scaled": typer.Option(help="Divide scores by the root of d_emb."),
-    "dropout": typer.Option(help="Dropout of attention weights."),
-    "smoothing": typer.Option(help="Smoothing of the loss: softmax, sparsemax or exact."),
-    "loss_temperature": typer.Option(metavar="L", help="A temperature, or several: 1,0.25,0.1."),
-    "seed": typer.Option(metavar="S", help="A seed, or several: 0,1,2."),
-    "start": typer.Option(help="Weights before training: random, or constructed (a Lloyd step)."),
-    "start_noise": typer.Option(help="Noise added to constructed weights."),
-    "steps": integer(help="Training steps."),
-    "batch": integer(help="Tasks in a step."),
-    "unrolled": integer(help="Layers before the loss."),
-    "learning_rate": typer.Option(help="Learning rate of Adam."),
-    "schedule": typer.Option(help="Schedule of the learning rate: plateau, cosine or constant."),
-    "clip": typer.Option(help="Maximum norm of a gradient."),
-    "evaluate_every": integer(help="Steps between evaluations."),
-    "validation": integer(help="Validation tasks."),
-    "device": typer.Option(help="cpu or cuda.  [default: cuda if available]"),
-    "output": typer.Option(
-        "-o", "--output", metavar="FOLDER", help="Output folder.  [default: learned-dD-kK]"
-    ),
-    "plot": typer.Option(metavar="FILE", help="A picture, written again after each evaluation."),
-    "together": integer(help="Runs in one batch.  [default: all, or each rank's share]"),
-    "resume": typer.Option("--resume", help="Continue from the checkpoint."),
-    "force": typer.Option("--force", help="Start over, and replace a checkpoint."),
-}
-
-
-@command_of(TrainOptions, OPTIONS)
+@command_of(TrainOptions)
 def train(options: TrainOptions, json: Json = False) -> None:
     """Train the transformer's layer to cluster.
 
@@ -185,37 +150,37 @@ def train(options: TrainOptions, json: Json = False) -> None:
     plot = None if options.plot is None else TrainingPlot(options.plot)
     is_first = ranks.rank == 0
     with training_progress(settings.n_steps, folder, plot, is_shown=is_first) as callback:
-        rows = train_and_export(
-            *(settings, runs, folder, choose_device(options.device)),
-            resume=options.resume,
-            force=options.force,
-            callback=callback,
-            together=options.together,
-            ranks=ranks,
-        )
-    if rows:  # rank 0 has them
+        how = {name: getattr(options, name) for name in ("resume", "force", "together")}
+        device = choose_device(options.device)
+        rows = train_and_export(settings, runs, folder, device, ranks, callback=callback, **how)
+    if rows:  # only rank 0 has them: one table is printed
         _print_rows(settings.written(), rows, json)
     return None
 
 
 def _train_like(options: TrainOptions, card: str, json: bool) -> None:
     """Train with the settings of a card."""
-    from lloydformer.app.jobs.train import (
-        SymmetricTraining,
-        choose_device,
-        is_symmetric,
-        train_and_export,
-    )
-    from lloydformer.learning.pretrained import load
+    from lloydformer.app.jobs.train import choose_device, train_and_export, train_symmetric_again
+    from lloydformer.learning.pretrained import load, read_card
+    from lloydformer.learning.symmetric.model import load_symmetric
 
     device = choose_device(options.device)
-    if is_symmetric(card):
+    if read_card(card).is_symmetric:
         folder = options.output or Path("learned-symmetric")
-        job = SymmetricTraining(card, folder, options.force)
-        with update_progress(job.n_updates) as callback:
-            row = job.run(device, callback)
+        symmetric = load_symmetric(card)
+        total = symmetric.settings.n_updates
+
+        def describe_stop(done: int) -> str:
+            return f"stopped after update {done} of {total}; nothing was written"
+
+        with progress("train", total, describe_stop) as bar:
+
+            def after(update: int, loss: float) -> None:
+                bar.reach(update, f"train: loss {loss:.4f}")
+
+            row = train_symmetric_again(symmetric, folder, device, after, options.force)
         # All digits: a difference of 1e-8 from the card's numbers is to be seen.
-        return _print_rows(job.model.settings.written(), [row], json, digits=None)
+        return _print_rows(symmetric.settings.written(), [row], json, digits=None)
     model = load(card)
     folder = options.output or Path(f"learned-{model.settings.name}")
     with training_progress(model.settings.n_steps, folder, is_resumable=False) as callback:
@@ -252,11 +217,11 @@ def training_progress(
         if plot is not None:
             plot(evaluation)
 
-    def stop_message() -> str:
+    def describe_stop(step: int) -> str:
         if last is None:
             return "stopped before the first evaluation"
         words = (
-            f"stopped after step {last.step} of {last.n_steps}, at "
+            f"stopped after step {step} of {last.n_steps}, at "
             f"{min(last.relative):.4f} of a Lloyd step"
         )
         if not is_resumable:
@@ -265,24 +230,7 @@ def training_progress(
 
         return f"{words}; go on from {folder / CHECKPOINT} with --resume"
 
-    with progress("train", n_steps, stop_message) as bar:
-        yield after
-
-
-@contextmanager
-def update_progress(n_updates: int) -> Iterator[Callable[[int, float], None]]:
-    """Show a progress bar for a symmetric layer; on Ctrl-C, print the last update."""
-    done = 0
-
-    def after(update: int, loss: float) -> None:
-        nonlocal done
-        done = update
-        bar.reach(update, f"train: loss {loss:.4f}")
-
-    def stop_message() -> str:
-        return f"stopped after update {done} of {n_updates}; nothing was written"
-
-    with progress("train", n_updates, stop_message) as bar:
+    with progress("train", n_steps, describe_stop) as bar:
         yield after
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lloydformer.app.cli.options import Json, seed_option
 from lloydformer.app.cli.terminal import print_json, print_table, progress, stdout
+from lloydformer.app.options import Json, seed_option
 
 if TYPE_CHECKING:
     from lloydformer.paper.verify.finding import Finding
@@ -31,14 +31,15 @@ def verify(
 
     def after(finding: "Finding") -> None:
         done.append(finding)
-        bar.advance(finding.label)
+        bar.step(finding.label)
 
-    def stop_message() -> str:
+    def describe_stop(count: int) -> str:
         held = sum(finding.holds for finding in done)
-        return f"stopped: {held} of {len(done)} statements measured so far hold"
+        return f"stopped: {held} of {count} statements measured so far hold"
 
-    with progress("verify", N_STATEMENTS, stop_message) as bar:
+    with progress("verify", N_STATEMENTS, describe_stop) as bar:
         findings = measure_statements(seed, after)
+    # The status tells scripts the verdict, in every form of output.
     good = all(finding.holds for finding in findings)
     if json:
         print_json({"seed": seed, "holds": good, "rows": [f.as_dict() for f in findings]})
@@ -46,8 +47,8 @@ def verify(
     if details:
         for finding in findings:
             verdict = "holds" if finding.holds else "BAD"
-            stdout.print(f"{verdict:5} {finding.label}: {finding.statement}", markup=False)
-            stdout.print(f"      {_describe_measurement(finding)}", style="dim", markup=False)
+            stdout.print(f"{verdict:5} {finding.label}: {finding.statement}")
+            stdout.print(f"      {_describe_measurement(finding)}", style="dim")
         stdout.print()
     _print_groups(findings)
     return 0 if good else 1
@@ -71,6 +72,7 @@ def _print_groups(findings: "list[Finding]") -> None:
         deviation = median(f.deviation for f in members)
         rows.append([name, f"{held} of {len(members)}", f"{problems:,}", f"{deviation:.0e}"])
     print_table(["the paper's", "hold", "problems", "median deviation"], rows)
+    # One error is quoted, so that readers see what an item looks like.
     kinds = Counter(finding.kind for finding in groups["errata"]).most_common()
     worst = next(f for f in groups["errata"] if f.kind == "error")
     stdout.print(
@@ -78,12 +80,11 @@ def _print_groups(findings: "list[Finding]") -> None:
         "in spreads of the points.\n"
         f"Errata: {', '.join(f'{count} {kind}' for kind, count in kinds)}. Each "
         "was measured as docs/errata.md says.\n"
-        f"For example {worst.label} ({worst.statement}): {worst.measured}.",
-        markup=False,
+        f"For example {worst.label} ({worst.statement}): {worst.measured}."
     )
     for bad in (f for f in findings if not f.holds):
-        stdout.print(f"BAD   {bad.label}: {bad.statement}", style="bold red", markup=False)
-        stdout.print(f"      {_describe_measurement(bad)}", markup=False)
+        stdout.print(f"BAD   {bad.label}: {bad.statement}", style="bold red")
+        stdout.print(f"      {_describe_measurement(bad)}")
     held = sum(f.holds for f in findings)
     stdout.print(
         f"{held} of {len(findings)} hold. --details prints each of them, --json a note on each too."

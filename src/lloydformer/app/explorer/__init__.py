@@ -1,6 +1,6 @@
 """The explorer: a static page that runs recipes in the browser, and what Python adds to it.
 
-The page is in `page/`, plain JavaScript without a build step. `catalogue.py` writes its generated
-files (tools/explorer_data.py), `page_files.py` puts a first state into it, `server.py` and
-`embedded.py` show it. May import `circuits`, and the public names.
+The page is in `page/`, plain JavaScript without a build step; tools/explorer_data.py writes its
+generated files. `page_files.py` puts a first state into it, `server.py` and `embedded.py` show it.
+May import `circuits`, and the public names.
 """

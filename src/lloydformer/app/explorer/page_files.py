@@ -3,7 +3,8 @@
 import json
 import re
 from base64 import b64encode
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from posixpath import dirname, join, normpath
 from typing import Any
 
 # The folder of static files, which any web server can serve as it is.
@@ -41,7 +42,7 @@ def build_single_file(state: dict[str, Any], folder: Path = PAGE) -> str:
     modules: dict[str, str] = {}
 
     def inline_module(found: re.Match[str]) -> str:
-        first = _collect_modules(folder, _resolve(PurePosixPath(found[1])), modules)
+        first = _collect_modules(folder, normpath(found[1]), modules)
         urls = {
             name: f"data:text/javascript;base64,{b64encode(source.encode()).decode()}"
             for name, source in modules.items()
@@ -65,19 +66,8 @@ def _collect_modules(folder: Path, path: str, modules: dict[str, str]) -> str:
         source = (folder / path).read_text(encoding="utf-8")
 
         def rewrite(found: re.Match[str]) -> str:
-            imported = _resolve(PurePosixPath(path).parent / found[2])
+            imported = normpath(join(dirname(path), found[2]))
             return found[1] + _collect_modules(folder, imported, modules)
 
         modules[name] = _IMPORT.sub(rewrite, source)
     return name
-
-
-def _resolve(path: PurePosixPath) -> str:
-    """Return the path without `..`."""
-    parts: list[str] = []
-    for part in path.parts:
-        if part == "..":
-            parts.pop()
-        else:
-            parts.append(part)
-    return "/".join(parts)

@@ -28,7 +28,10 @@ class PageHandler(SimpleHTTPRequestHandler):
     server: "PageServer"
 
     def do_GET(self) -> None:
-        if not self._is_for_this_server():
+        # Another site could let its own name lead to this address, and read the user's points (DNS
+        # rebinding): the request must name this computer.
+        name = (self.headers.get("Host") or "").rpartition(":")[0]
+        if name not in (HOST, "localhost"):
             self.send_error(403, "Open the address that lloydformer explore printed")
         elif self.path.partition("?")[0] in ("/", "/index.html"):
             body = self.server.page.encode()
@@ -39,15 +42,6 @@ class PageHandler(SimpleHTTPRequestHandler):
             self.wfile.write(body)
         else:
             super().do_GET()
-
-    def _is_for_this_server(self) -> bool:
-        """Return whether the request names this computer.
-
-        Another site could let its own name lead to this address, and read the user's points (DNS
-        rebinding).
-        """
-        name = (self.headers.get("Host") or "").rpartition(":")[0]
-        return name in (HOST, "localhost")
 
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-store")  # another run may use the same port

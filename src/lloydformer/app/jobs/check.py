@@ -1,61 +1,19 @@
-"""`lloydformer check`: find recipe and algorithm by name, and compare them."""
+"""`lloydformer check`: find the recipe and the algorithm by name."""
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import resolve_name
 from traceback import extract_tb
-from types import ModuleType
 from typing import Any
-
-import torch
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.serialise import deserialise
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.data.storage.bounded_read import read_json
-from lloydformer.paper.verify.cases import families_for
-from lloydformer.paper.verify.checking.check import check
-from lloydformer.paper.verify.checking.result import CheckResult
-
-DTYPES = {"float64": torch.float64, "float32": torch.float32}
-
-
-@dataclass(frozen=True)
-class CheckJob:
-    """What to compare, and on which problems; see `lloydformer.check`."""
-
-    recipe: AnyRecipe
-    algorithm: Any
-    n_problems: int
-    n_layers: int
-    seed: int
-    dtype: str
-    families: Sequence[str] | None
-
-    @property
-    def total(self) -> int:
-        """The number of problems."""
-        return self.n_problems * len(self.families or families_for(self.recipe))
-
-    def run(self, callback: Callable[[int, int], None]) -> CheckResult:
-        """Compare; `callback(done, total)` is called after each problem."""
-        if self.dtype not in DTYPES:
-            raise ValueError(f"--dtype: found {self.dtype!r}; pass float64 or float32")
-        return check(
-            self.recipe,
-            self.algorithm,
-            n_problems=self.n_problems,
-            n_layers=self.n_layers,
-            seed=self.seed,
-            dtype=DTYPES[self.dtype],
-            families=self.families,
-            callback=callback,
-        )
 
 
 def load_recipe(text: str) -> AnyRecipe:
@@ -63,7 +21,12 @@ def load_recipe(text: str) -> AnyRecipe:
     if text in recipes.MAKERS:
         return recipes.MAKERS[text]()
     if text.endswith(".json"):
-        loaded = _read_json_part(text)
+        try:
+            loaded = deserialise(read_json(Path(text)))
+        except FileNotFoundError:
+            raise ValueError(f"RECIPE: there is no file {text!r}") from None
+        except ValueError as error:  # not JSON, or not a part
+            raise ValueError(f"RECIPE: {text}: {str(error).removeprefix(f'{text}: ')}") from None
     elif ":" in text:
         loaded = load_object("RECIPE", text)
         if not isinstance(loaded, AnyRecipe) and callable(loaded):
@@ -90,21 +53,11 @@ def load_algorithm(text: str) -> object:
     return loaded
 
 
-def _read_json_part(text: str) -> object:
-    """Return the part that a JSON file describes."""
-    try:
-        return deserialise(read_json(Path(text)))
-    except FileNotFoundError:
-        raise ValueError(f"RECIPE: there is no file {text!r}") from None
-    except ValueError as error:  # not JSON, or not a part
-        raise ValueError(f"RECIPE: {text}: {str(error).removeprefix(f'{text}: ')}") from None
-
-
 def _call(argument: str, make: Callable[[], object]) -> object:
     """Call a class or function of the user without arguments."""
     try:
         return make()
-    except Exception as error:
+    except Exception as error:  # code of the user may raise anything
         name = getattr(make, "__name__", repr(make))
         raise ValueError(
             f"{argument}: {name}() raised {type(error).__name__}: {error}; "
@@ -120,7 +73,32 @@ def load_object(argument: str, text: str) -> object:
     where, _, name = text.rpartition(":")
     if not where or not name.isidentifier():
         raise ValueError(f"{argument}: found {text!r}; pass file.py:name or package.module:name")
-    module = (_run_file if where.endswith(".py") else _import_name)(argument, where)
+    is_file, path = where.endswith(".py"), Path(where).resolve()
+    if is_file and not path.is_file():
+        raise ValueError(f"{argument}: there is no file {where!r}")
+    # Modules beside the file, or in the current folder, are found first.
+    folder = str(path.parent if is_file else Path.cwd())
+    sys.path.insert(0, folder)
+    try:
+        if is_file:
+            spec = spec_from_file_location(f"_checked_{path.stem}", path)
+            assert spec is not None, "a name that ends in .py has a loader"
+            assert spec.loader is not None
+            module = module_from_spec(spec)
+            sys.modules[spec.name] = module  # dataclasses look for their module there
+            spec.loader.exec_module(module)
+        else:
+            module = resolve_name(where)
+    except (Exception, SystemExit) as error:
+        lines = [f.lineno for f in extract_tb(error.__traceback__) if f.filename == str(path)]
+        if is_file and isinstance(error, SyntaxError):  # its traceback ends in the importer
+            lines = [error.lineno]
+        line = f" in line {lines[-1]}" if lines else ""
+        raise ValueError(
+            f"{argument}: {where} raised {type(error).__name__}{line}: {error}"
+        ) from error
+    finally:
+        sys.path.remove(folder)
     if not hasattr(module, name):
         names = [n for n in dir(module) if not n.startswith("_")]
         near = get_close_matches(name, names, n=1)
@@ -128,40 +106,3 @@ def load_object(argument: str, text: str) -> object:
         raise ValueError(f"{argument}: {where} has no {name!r}{hint}")
     loaded: object = getattr(module, name)
     return loaded
-
-
-def _run_file(argument: str, where: str) -> ModuleType:
-    """Run a file as a module; modules in its folder can be imported."""
-    path = Path(where).resolve()
-    if not path.is_file():
-        raise ValueError(f"{argument}: there is no file {where!r}")
-    name = f"_checked_{path.stem}"
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{argument}: {where!r} is not a Python file")
-    module = sys.modules[name] = module_from_spec(spec)  # dataclasses look for their module there
-    sys.path.insert(0, str(path.parent))
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        lines = [f.lineno for f in extract_tb(error.__traceback__) if f.filename == str(path)]
-        if isinstance(error, SyntaxError):  # its traceback ends in the importer
-            lines = [error.lineno]
-        line = f" in line {lines[-1]}" if lines else ""
-        raise ValueError(
-            f"{argument}: {where} raised {type(error).__name__}{line}: {error}"
-        ) from error
-    finally:
-        sys.path.remove(str(path.parent))
-    return module
-
-
-def _import_name(argument: str, where: str) -> object:
-    """Import a module, or an object in one; modules of the current folder are found first."""
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        return resolve_name(where)
-    except Exception as error:
-        raise ValueError(f"{argument}: {where} raised {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.remove(str(Path.cwd()))

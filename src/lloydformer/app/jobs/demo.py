@@ -75,7 +75,7 @@ def make_plane(seed: int, n_points: int = 120) -> Problem:
 
 def load_images(seed: int, n_points: int = 500) -> Problem:
     """Return the first images of scikit-learn's digits, 8 by 8 with values from 0 to 1; k = 10."""
-    points = load_digits().data[:n_points] / 16
+    points = load_digits().data[:n_points] / 16  # grey values are from 0 to 16
     return with_centers(np.random.default_rng(seed), points, 10, DIGITS)
 
 
@@ -102,9 +102,7 @@ def to_directions(problem: Problem) -> Problem:
 
 
 def run_circuits(
-    cases: Sequence[Case],
-    n_layers: int,
-    after: Callable[[CircuitRun], None] = lambda run: None,
+    cases: Sequence[Case], n_layers: int, after: Callable[[CircuitRun], None] = lambda run: None
 ) -> list[CircuitRun]:
     """Run each circuit and its algorithm; `after` is called after each."""
     runs: list[CircuitRun] = []

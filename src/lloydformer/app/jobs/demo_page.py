@@ -30,34 +30,41 @@ def write_page(path: Path, runs: Sequence[CircuitRun], seed: int) -> str | None:
 
 def demo_page(runs: Sequence[CircuitRun], seed: int) -> str:
     """Return the page of these runs, the same recipes on both data sets."""
+    from matplotlib.figure import Figure
+
     by_data = {
         family: [run for run in runs if run.case.problem.family == family]
         for family in (PLANE, DIGITS)
     }
+    cards = []
+    for flat, images in zip(by_data[PLANE], by_data[DIGITS], strict=True):
+        worst, shown = flat.deviation + images.deviation, Images(images.trace, (8, 8))
+        card = {
+            **circuit_values(flat.case.recipe, flat.trace, recipes.lloyd(), shown),
+            "equal": flat.equal and images.equal,
+            "n_labels": worst.labels,
+            "deviation": format_deviation(worst.centers),
+            "n_digits": images.trace.points.shape[-2],
+        }
+        cards.append(card)
+    objectives = []
+    for family, own in by_data.items():
+        drawing = Figure(figsize=(5.2, 3.6), layout="constrained")
+        traces = {run.case.recipe.name: run.trace for run in own}
+        plots.objective_curve(traces, drawing.subplots(), relative=True)
+        words = f"The k-means objective on the {family}, divided by its value at the start."
+        objectives.append(report.figure(drawing, words))
     return report.render(
         Path(__file__).with_name("demo.html"),
         n_layers=runs[0].trace.n_layers,
-        cards=[_card_values(*pair) for pair in zip(by_data[PLANE], by_data[DIGITS], strict=True)],
+        cards=cards,
         checks=[[f"`{run.case.recipe.name}`", *run.cells] for run in runs],
         outside=list(_outside_rows(by_data[PLANE])),
-        objectives=[_objective_figure(family, runs) for family, runs in by_data.items()],
+        objectives=objectives,
         weights=list(_weight_figures(by_data[PLANE][0])),
         seed=seed,
         version=__version__,
     )
-
-
-def _card_values(flat: CircuitRun, images: CircuitRun) -> dict[str, object]:
-    """Return the values of a recipe's card: its run in the plane, and its centers of the digits."""
-    worst = flat.deviation + images.deviation
-    shown = Images(images.trace, (8, 8))
-    return {
-        **circuit_values(flat.case.recipe, flat.trace, recipes.lloyd(), shown),
-        "equal": flat.equal and images.equal,
-        "n_labels": worst.labels,
-        "deviation": format_deviation(worst.centers),
-        "n_digits": images.trace.points.shape[-2],
-    }
 
 
 def _outside_rows(runs: Sequence[CircuitRun]) -> Iterator[list[str]]:
@@ -70,16 +77,6 @@ def _outside_rows(runs: Sequence[CircuitRun]) -> Iterator[list[str]]:
         if len(values) > 2 and len(set(values.values())) == 1:
             words = f"all: {next(iter(values.values()))}"
         yield [f"`{name}`", what, without, words or "not used"]
-
-
-def _objective_figure(family: str, runs: Sequence[CircuitRun]) -> Markup:
-    from matplotlib.figure import Figure
-
-    drawing = Figure(figsize=(5.2, 3.6), layout="constrained")
-    traces = {run.case.recipe.name: run.trace for run in runs}
-    plots.objective_curve(traces, drawing.subplots(), relative=True)
-    caption = f"The k-means objective on the {family}, divided by its value at the start."
-    return report.figure(drawing, caption)
 
 
 def _weight_figures(run: CircuitRun) -> Iterator[Markup]:

@@ -5,13 +5,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from lloydformer.app.explorer.catalogue import is_live
+from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes import MAKERS
 from lloydformer.circuits.serialise import serialise
+from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.data.sources import open
 
-# Rows that the page shows; self-attention takes time in proportion to their square. Chosen by hand.
+# Rows that the page shows. Chosen by hand: the browser computes self-attention, which takes time in
+# proportion to their square, after every change of a part.
 MOST_POINTS = 500
+
+
+def is_live(recipe: AnyRecipe) -> bool:
+    """Return True if the page can run the recipe; others are shown as recorded traces."""
+    return isinstance(recipe, Recipe) and not recipe.free
 
 
 def recipe_state(name: str) -> dict[str, Any]:

@@ -8,7 +8,8 @@ import torch
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """On small problems a second thread costs time, on a busy machine many times as much."""
+    """Run the `with` block on one thread of torch."""
+    # On small problems a second thread costs time, on a busy machine many times as much.
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

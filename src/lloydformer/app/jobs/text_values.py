@@ -23,6 +23,7 @@ def parse_names(text: str | None) -> tuple[str, ...] | None:
     """
     if text is None:
         return None
+    # csv reads an empty text as a row without names, and it is one empty name.
     (names,) = csv.reader([text], skipinitialspace=True) if text else [[""]]
     return tuple(name.strip() for name in names)
 
@@ -105,6 +106,7 @@ def format_number(value: float | int, digits: int = 4) -> str:
     """
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
+    # Outside of this range zeros would fill the cell of a table, and float64 has 15 digits.
     if not 1e-6 <= abs(value) < 1e15:
         return f"{value:.{digits}g}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))

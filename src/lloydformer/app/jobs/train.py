@@ -10,9 +10,8 @@ import torch
 from lloydformer.data.storage.atomic_files import atomic_write
 from lloydformer.engines.ranks import Ranks
 from lloydformer.learning.export import compare_runs, export_runs, export_symmetric
-from lloydformer.learning.pretrained import read_card
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.learning.symmetric.model import load_symmetric
+from lloydformer.learning.symmetric.model import SymmetricModel, load_symmetric
 from lloydformer.learning.symmetric.training import train_symmetric
 from lloydformer.learning.trainer import Evaluation
 from lloydformer.learning.training import train
@@ -34,35 +33,22 @@ def train_and_export(
     runs: Sequence[Run],
     folder: Path,
     device: str,
-    *,
-    resume: bool = False,
-    force: bool = False,
-    callback: Callable[[Evaluation], None] | None = None,
-    together: int | None = None,
     ranks: Ranks | None = None,
+    **how: Any,
 ) -> list[dict[str, Any]]:
     """Train the runs together, and write the weights and the card of each to `folder`.
 
-    Returns a row for each run: its card, its settings, the mean log objectives of Lloyd's
-    algorithm and of the trained layer on new tasks. `callback` is called after each evaluation.
+    `how` are other parameters of `learning.train`. Returns a row for each run: its card, its
+    settings, the mean log objectives of Lloyd's algorithm and of the trained layer on new tasks.
     Of several ranks, rank 0 compares and writes; the others return no rows.
     """
     ranks = ranks or Ranks()
     if device == "cuda" and ranks.size > 1:  # each rank of a machine has a GPU of its own
         device = f"cuda:{int(os.environ.get('LOCAL_RANK', '0')) % torch.cuda.device_count()}"
-    trained = train(
-        settings,
-        runs,
-        device=device,
-        folder=folder,
-        resume=resume,
-        force=force,
-        callback=callback,
-        together=together,
-        ranks=ranks,
-    )
+    trained = train(settings, runs, device=device, folder=folder, ranks=ranks, **how)
     if ranks.rank > 0:
         return []
+    # On new tasks: those of the validation have steered the learning rate.
     comparison = compare_runs(trained, device)
     cards = export_runs(folder, trained, comparison)
     return [
@@ -97,52 +83,41 @@ class TrainingPlot:
         convergence(self.history, ax=ax)
         with atomic_write(self.path) as file:
             figure.savefig(file, format=self.path.suffix.lstrip(".") or "png")
-        plt.close(figure)
+        plt.close(figure)  # pyplot keeps figures in memory until they are closed
 
 
-def is_symmetric(card: str) -> bool:
-    """Return True if a card, by name or path, is that of a symmetric layer."""
-    return read_card(card).is_symmetric
-
-
-class SymmetricTraining:
+def train_symmetric_again(
+    model: SymmetricModel,
+    folder: Path,
+    device: str,
+    callback: Callable[[int, float], None],
+    force: bool = False,
+) -> dict[str, Any]:
     """Train a symmetric layer again with the settings of its card (`--like`).
 
     All runs of the card are trained together, and the chosen one is written to FOLDER/NAME.json.
-    The constructor raises ValueError if that file exists and `force` is not set.
+    `callback` gets the number of updates done, and the loss of the chosen run. Returns a row: the
+    new card, its scores, and whether its numbers equal the old ones. Raises ValueError, before
+    training, if the file exists and `force` is not set.
     """
-
-    def __init__(self, card: str, folder: Path, force: bool) -> None:
-        self.model = load_symmetric(card)
-        self.path = folder / self.model.name
-        if self.path.with_suffix(".json").exists() and not force:
-            raise ValueError(f"{self.path}.json: exists; pass --force, or another --output")
-
-    @property
-    def n_updates(self) -> int:
-        """The number of updates of the weights."""
-        return self.model.settings.n_updates
-
-    def run(self, device: str, callback: Callable[[int, float], None]) -> dict[str, Any]:
-        """Train; `callback` gets the number of updates done, and the loss of the chosen run.
-
-        Returns a row: the new card, its scores, and whether its numbers equal the old ones.
-        """
-        model = self.model
-        trained = train_symmetric(
-            model.settings,
-            model.runs,
-            device=device,
-            callback=lambda progress: callback(progress[0], progress[1][model.chosen]),
-        )
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        written = export_symmetric(self.path, trained, model.chosen)
-        again = load_symmetric(written)
-        return {
-            "card": str(written),
-            "updates": again.settings.n_updates,
-            "loss": again.card["log"]["rows"][-1][1],
-            "mean_log_objective": again.card["scores"]["mean_log_objective"]["normal"]["20"],
-            "same_numbers": bool(torch.equal(model.weights, again.weights)),
-            "largest_difference": (model.weights - again.weights).abs().max().item(),
-        }
+    path = folder / model.name
+    if path.with_suffix(".json").exists() and not force:
+        raise ValueError(f"{path}.json: exists; pass --force, or another --output")
+    trained = train_symmetric(
+        model.settings,
+        model.runs,
+        device=device,
+        callback=lambda progress: callback(progress[0], progress[1][model.chosen]),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    written = export_symmetric(path, trained, model.chosen)
+    # Read back, so that the row describes the file and not what was to be written.
+    again = load_symmetric(written)
+    return {
+        "card": str(written),
+        "updates": again.settings.n_updates,
+        "loss": again.card["log"]["rows"][-1][1],
+        "mean_log_objective": again.card["scores"]["mean_log_objective"]["normal"]["20"],
+        "same_numbers": bool(torch.equal(model.weights, again.weights)),
+        "largest_difference": (model.weights - again.weights).abs().max().item(),
+    }

@@ -3,27 +3,20 @@
 from collections.abc import Callable
 
 from lloydformer.app.jobs.one_thread import one_thread
+from lloydformer.paper.verify import statements
 from lloydformer.paper.verify.errata import ERRATA
 from lloydformer.paper.verify.finding import Finding, Statement
-from lloydformer.paper.verify.statements import (
-    DEFINITIONS,
-    LEMMAS,
-    REMARKS,
-    STATEMENTS,
-    THEOREMS,
-    generator_for,
-)
 from lloydformer.paper.verify.worked_example import WORKED_EXAMPLE
 
-N_STATEMENTS = len(STATEMENTS)
+N_STATEMENTS = len(statements.STATEMENTS)
 
 # The statements by what they are, in the order of `STATEMENTS`, which `group_findings` relies on.
 GROUPS: dict[str, tuple[Statement, ...]] = {
-    "theorems": THEOREMS,
+    "theorems": statements.THEOREMS,
     "worked example": WORKED_EXAMPLE,
-    "definitions": DEFINITIONS,
-    "lemmas": LEMMAS,
-    "remarks": REMARKS,
+    "definitions": statements.DEFINITIONS,
+    "lemmas": statements.LEMMAS,
+    "remarks": statements.REMARKS,
     "errata": ERRATA,
 }
 
@@ -33,9 +26,9 @@ def measure_statements(
 ) -> list[Finding]:
     """Measure each statement on problems drawn with this seed; `after` is called after each."""
     findings: list[Finding] = []
-    with one_thread():
-        for statement in STATEMENTS:
-            findings.append(statement(generator_for(statement, seed)))
+    with one_thread():  # thousands of small problems
+        for statement in statements.STATEMENTS:
+            findings.append(statement(statements.generator_for(statement, seed)))
             after(findings[-1])
     return findings
 

@@ -4,14 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from lloydformer.plots.diagrams.svg import (
-    FONT_SIZES,
-    group,
-    rectangle,
-    text,
-    text_width,
-    wrap_text,
-)
+from lloydformer.plots.diagrams.svg import FONT_SIZES, group, rectangle, text, text_width, wrap_text
 
 # Pixels inside of a card's edge, from line to line, and between cards or a label and its words.
 PADDING, LINE, GAP = 12.0, 18.0, 10.0

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from lloydformer.circuits.feedforward import Difference, Product
-from lloydformer.circuits.projections import Block, Dense, Number, Projection
+from lloydformer.circuits.projections import Block, Dense, Projection
 from lloydformer.circuits.scores import DotProduct, Euclidean, Scaled, Score
 from lloydformer.circuits.subspaces import Subspace
 from lloydformer.plots.diagrams.svg import NO_BREAK
@@ -71,25 +71,22 @@ def describe_projection(projection: Projection | Dense) -> str:
     """Return the subspaces that a matrix reads: "position + √δ assignment", "− position"."""
     if isinstance(projection, Dense):
         return "learned matrix" + (" and bias" if projection.bias else "")
+    terms = []
     # Neighbouring blocks with one factor are one term: "− (position, squared norm)".
     same = groupby(projection.blocks, lambda b: (b.coefficient, b.power, b.number, b.letter))
-    terms = [_describe_term(*key, list(blocks)) for key, blocks in same]
+    for (coefficient, power, number, letter), group in same:
+        blocks = list(group)
+        size = "" if abs(coefficient) == 1 else f"{abs(coefficient):g}"
+        root = {0.0: "", 0.5: "√δ", 1.0: "δ"}.get(power, f"δ^{power:g}")
+        times = f"{number}{NO_BREAK}·" if number else ""
+        # A block of another letter than the identity's takes a mean, and its class says of what.
+        mean = "" if letter == Block.letter else f"{_spell(type(blocks[0]).__name__)} of"
+        factor = " ".join(filter(None, [size + root, times, mean]))
+        minus, names = "−" if coefficient < 0 else "", _spell_blocks(blocks)
+        alone = len(names) == 1 or not (minus or factor)
+        listed = ", ".join(names) if alone else f"({', '.join(names)})"
+        terms.append(NO_BREAK.join(filter(None, [minus, factor, listed])))
     return " + ".join(terms).replace("+ −", "−") or "nothing"
-
-
-def _describe_term(
-    coefficient: float, power: float, number: Number | None, letter: str, blocks: list[Block]
-) -> str:
-    """Return a factor with the subspaces that it multiplies."""
-    size = "" if abs(coefficient) == 1 else f"{abs(coefficient):g}"
-    root = {0.0: "", 0.5: "√δ", 1.0: "δ"}.get(power, f"δ^{power:g}")
-    # A block of another letter than the identity's takes a mean, and its class says of what.
-    mean = "" if letter == Block.letter else f"{_spell(type(blocks[0]).__name__)} of"
-    factor = " ".join(filter(None, [size + root, f"{number}{NO_BREAK}·" if number else "", mean]))
-    minus, names = "−" if coefficient < 0 else "", _spell_blocks(blocks)
-    alone = len(names) == 1 or not (minus or factor)
-    listed = ", ".join(names) if alone else f"({', '.join(names)})"
-    return NO_BREAK.join(filter(None, [minus, factor, listed]))
 
 
 def _spell_blocks(blocks: Iterable[Block]) -> list[str]:

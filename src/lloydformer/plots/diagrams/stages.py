@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from lloydformer.circuits.stages import Read, Stage, Staged, Sublayer
+from lloydformer.circuits.stages import Staged, Sublayer
 from lloydformer.plots.diagrams.cards import GAP, LINE, Card, CardRow
 from lloydformer.plots.diagrams.descriptions import describe_product, spell_subspace
 from lloydformer.plots.diagrams.layer import describe_head
@@ -87,51 +87,42 @@ def draw_stages(recipe: Staged, left: float, top: float) -> tuple[list[str], flo
         if sublayer.repeated:
             begin = left + text_width(sublayer.name, "title") + GAP
             lines.append(text(f"runs once for each of {sublayer.counted}", begin, top, "note"))
-        panels, bottom = _draw_panels(list(_panels(sublayer)), left, top + LINE)
-        lines.append(group(panels, data_part=sublayer.name))
+        drawing: list[str] = []
+        bottom = top + LINE
+        for row in _wrap_boxes(list(_panels(sublayer)), _WIDTH, _BETWEEN):
+            x, height = left, _max_height(row)
+            for panel in row:
+                if x > left:  # an arrow from the panel before
+                    y = bottom + 16
+                    drawing.append(wire([(x - _BETWEEN + 3, y), (x - 3, y)], "order"))
+                drawing.append(panel.draw(x, bottom, height))
+                x += panel.width + _BETWEEN
+            bottom += height + GAP + 4
+        lines.append(group(drawing, data_part=sublayer.name))
         top = bottom + 2 * LINE  # the title of the next sublayer
     return lines, left + _WIDTH, bottom
 
 
-def _draw_panels(panels: list[Panel], left: float, top: float) -> tuple[list[str], float]:
-    """Return the panels in lines, with arrows between them, and where the last line ends."""
-    drawing: list[str] = []
-    for row in _wrap_boxes(panels, _WIDTH, _BETWEEN):
-        x = left
-        for panel in row:
-            if x > left:
-                arrow = [(x - _BETWEEN + 3, top + 16), (x - 3, top + 16)]
-                drawing.append(wire(arrow, "order"))
-            drawing.append(panel.draw(x, top, _max_height(row)))
-            x += panel.width + _BETWEEN
-        top += _max_height(row) + GAP + 4
-    return drawing, top
-
-
 def _panels(sublayer: Sublayer) -> Iterator[Panel]:
     for number, stage in enumerate(sublayer.stages, start=1):
-        part = f"{sublayer.name}.{stage.name}"
-        cards = [_read_card(part, stage, read) for read in stage.reads]
+        part, cards = f"{sublayer.name}.{stage.name}", []
+        for read in stage.reads:
+            rows = list(describe_head(read.head))
+            if read.across:
+                rows.append(CardRow("keys", "the same token in every proposal", "across"))
+            if read.lots:
+                rows.append(CardRow("noise", read.lots, "lots"))
+            kind = "self" if stage.target in read.sources else "cross"
+            note = f"{stage.target} attend to {' and '.join(read.sources)}"
+            cards.append(Card(f"{part}.{read.name}", read.name, tuple(rows), kind, note))
         if stage.networks:
-            rows = (
+            adds = (
                 CardRow(spell_subspace(network.target), describe_product(network))
                 for network in stage.networks
             )
-            cards.append(Card(f"{part}.network", "network", tuple(rows), "network", "adds to"))
+            cards.append(Card(f"{part}.network", "network", tuple(adds), "network", "adds to"))
         # The tokens that the stage changes, or those that it makes, and of which.
         start = f"made of {' and '.join(stage.of)}" if stage.of else "changed"
         along = f", once for each of {stage.along}" if stage.along else ""
         note = f"{stage.target}: {start}{along}"
         yield Panel(part, f"{number} {stage.name}", note, tuple(cards))
-
-
-def _read_card(part: str, stage: Stage, read: Read) -> Card:
-    """Return the card of one attention of a stage."""
-    kind = "self" if stage.target in read.sources else "cross"
-    rows = list(describe_head(read.head))
-    if read.across:
-        rows.append(CardRow("keys", "the same token in every proposal", "across"))
-    if read.lots:
-        rows.append(CardRow("noise", read.lots, "lots"))
-    note = f"{stage.target} attend to {' and '.join(read.sources)}"
-    return Card(f"{part}.{read.name}", read.name, tuple(rows), kind, note)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
+from math import copysign
 from xml.sax.saxutils import escape, quoteattr
 
 Length = int | float
@@ -85,15 +86,14 @@ def group(lines: Iterable[str], **attributes: object) -> str:
 
 def text(words: str, x: Length, y: Length, kind: str, **attributes: object) -> str:
     """Return a text whose baseline begins at (x, y)."""
-    return element("text", escape(words), class_=kind, x=float(x), y=float(y), **attributes)
+    return element("text", escape(words), class_=kind, x=x, y=y, **attributes)
 
 
 def rectangle(
     x: Length, y: Length, width: Length, height: Length, kind: str, radius: Length = 8
 ) -> str:
     """Return a rectangle with round corners."""
-    size = {"width": float(width), "height": float(height), "rx": float(radius)}
-    return element("rect", class_=kind, x=float(x), y=float(y), **size)
+    return element("rect", class_=kind, x=x, y=y, width=width, height=height, rx=radius)
 
 
 def wire(points: Sequence[Point], kind: str, tip: bool = True) -> str:
@@ -109,27 +109,25 @@ def arrow_tip(start: Point, end: Point, kind: str) -> str:
     SVG's own arrow heads are markers that are referred to by id, and ids of several diagrams on one
     page would clash.
     """
-    x, y = end
-    across = abs(end[0] - start[0]) > abs(end[1] - start[1])
-    sign = 1 if (end[0] - start[0] if across else end[1] - start[1]) > 0 else -1
-    back, half = sign * 9, 5
-    if across:
-        corners = [(x, y), (x - back, y - half), (x - back, y + half)]
-    else:
-        corners = [(x, y), (x - half, y - back), (x + half, y - back)]
+    (x, y), along, down = end, end[0] - start[0], end[1] - start[1]
+    # Wires are horizontal or vertical, so the tip points along one axis.
+    back = (copysign(9, along), 0) if abs(along) > abs(down) else (0, copysign(9, down))
+    half = (0, 5) if back[0] else (5, 0)
+    left, top = x - back[0], y - back[1]
+    corners = [end, (left - half[0], top - half[1]), (left + half[0], top + half[1])]
     points = " ".join(f"{_format(float(a))},{_format(float(b))}" for a, b in corners)
     return element("polygon", class_=f"tip {kind}", points=points)
 
 
 def dot(x: Length, y: Length, kind: str) -> str:
     """Return the dot where a wire leaves a stream."""
-    return element("circle", class_=f"dot {kind}", cx=float(x), cy=float(y), r=4.5)
+    return element("circle", class_=f"dot {kind}", cx=x, cy=y, r=4.5)
 
 
 def plus(x: Length, y: Length, part: str) -> str:
     """Return the sign ⊕ of a residual addition."""
     lines = [
-        element("circle", class_="plus", cx=float(x), cy=float(y), r=10),
+        element("circle", class_="plus", cx=x, cy=y, r=10),
         wire([(x - 6, y), (x + 6, y)], "plus-line", tip=False),
         wire([(x, y - 6), (x, y + 6)], "plus-line", tip=False),
     ]

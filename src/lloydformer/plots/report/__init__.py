@@ -15,13 +15,4 @@ from lloydformer.plots.report.pages import (
     text,
 )
 
-__all__ = [
-    "details",
-    "figure",
-    "heading",
-    "page",
-    "render",
-    "section",
-    "table",
-    "text",
-]
+__all__ = ["details", "figure", "heading", "page", "render", "section", "table", "text"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 from pathlib import Path
 from statistics import geometric_mean
 
@@ -9,10 +10,8 @@ import pytest
 
 from lloydformer.app.jobs.bench.questions import QUESTIONS, mean_ahead
 from lloydformer.app.jobs.bench.result import (
-    fill_tables,
     format_seconds,
     load_result,
-    markdown_table,
     relative_excess,
 )
 from lloydformer.app.jobs.doctor import SLOWER
@@ -20,6 +19,8 @@ from lloydformer.app.jobs.doctor import SLOWER
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8")
 RESULTS = ROOT / "benchmarks" / "results"
+SCRIPT = runpy.run_path(str(ROOT / "benchmarks" / "tables.py"))
+fill_tables, markdown_table = SCRIPT["fill_tables"], SCRIPT["markdown_table"]
 
 
 def test_every_table_of_the_page_is_the_one_of_its_result():

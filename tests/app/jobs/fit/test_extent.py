@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from array_table import open_array
 
 import lloydformer as lf
 from lloydformer.app.jobs.fit.selection import fit_numbers
@@ -27,7 +28,7 @@ def calls(monkeypatch):
 @pytest.mark.parametrize("algorithm", ["kmeans", "trimmed", "spherical", "medoids"])
 def test_the_extent_is_computed_once_for_all_k(calls, algorithm):
     settings = FitSettings(data="-", algorithm=algorithm, max_iter=3)
-    result = fit_numbers(settings, lf.data.open(X), range(2, 21))
+    result = fit_numbers(settings, *open_array(X), range(2, 21))
     assert [run.k for run in result.runs] == list(range(2, 21))
     assert len(calls) == 1
 

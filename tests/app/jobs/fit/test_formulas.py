@@ -14,7 +14,7 @@ import lloydformer as lf
 from lloydformer.app.jobs.fit.job import FitJob
 from lloydformer.app.jobs.fit.outputs import notes_on_names, write_centers
 from lloydformer.app.jobs.fit.settings import FitSettings, PredictSettings
-from lloydformer.app.jobs.predict import PredictJob
+from lloydformer.app.jobs.predict import label_rows
 from lloydformer.data.csv_format import escape_formula, unescape_formula
 from lloydformer.data.sources import open_file
 from lloydformer.data.table_options import TableOptions
@@ -84,7 +84,8 @@ def test_a_fit_with_formulas_as_names(tmp_path, monkeypatch):
         lf.KMeans.from_pretrained("out/model").cluster_centers_[:, [2, 0]],
     )
     settings = PredictSettings(model=tmp_path / "out", data="out/centers.csv")
-    assert PredictJob(settings).run().sizes == [1, 1]
+    clusters = label_rows(settings)["clusters"].values()
+    assert [cluster["size"] for cluster in clusters] == [1, 1]
 
 
 def test_nothing_is_noted_of_ordinary_names():

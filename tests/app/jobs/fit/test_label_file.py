@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from array_table import open_array
 
 from lloydformer.app.jobs.fit.label_file import write_labels
 from lloydformer.app.jobs.fit.result import Assignment
@@ -10,8 +11,9 @@ from lloydformer.app.jobs.fit.result import Assignment
 
 def written(distances, path):
     clusters = torch.zeros(len(distances), dtype=torch.long)
+    table, _ = open_array(np.zeros((len(distances), 1)))
     with path.open("wb") as file:
-        write_labels(file, "csv", Assignment(clusters, torch.tensor(distances), None))
+        write_labels(file, "csv", Assignment(clusters, torch.tensor(distances), None), table)
     return [float(line.split(",")[2]) for line in path.read_text().splitlines()[1:]]
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import sklearn.metrics
 import torch
+from array_table import open_array
 
-import lloydformer as lf
 from lloydformer.app.jobs.fit.selection import calinski_harabasz, fit_numbers
 from lloydformer.app.jobs.fit.settings import CRITERIA, FitSettings
 
@@ -28,7 +28,7 @@ CASES = [
 def test_planted_clusters_are_counted(algorithm, criterion):
     points = X if algorithm != "spherical" else np.hstack([np.cos(ANGLES), np.sin(ANGLES)])
     settings = FitSettings(data="-", algorithm=algorithm, n_init=3, select=criterion)
-    result = fit_numbers(settings, lf.data.open(points), range(2, 7))
+    result = fit_numbers(settings, *open_array(points), range(2, 7))
     assert result.n_clusters == 4
     assert [run.k for run in result.runs] == [2, 3, 4, 5, 6]
     assert all(run.criterion == criterion and run.value is not None for run in result.runs)
@@ -36,8 +36,8 @@ def test_planted_clusters_are_counted(algorithm, criterion):
 
 
 def test_the_gap_finds_no_clusters_in_noise():
-    noise = lf.data.open(RNG.random(size=(300, 3)))
-    assert fit_numbers(FitSettings(data="-", select="gap"), noise, range(1, 6)).n_clusters == 1
+    noise = open_array(RNG.random(size=(300, 3)))
+    assert fit_numbers(FitSettings(data="-", select="gap"), *noise, range(1, 6)).n_clusters == 1
 
 
 def test_calinski_harabasz_equals_that_of_scikit_learn():
@@ -49,6 +49,6 @@ def test_calinski_harabasz_equals_that_of_scikit_learn():
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_more_clusters_than_distinct_points(criterion):
-    same = lf.data.open(np.repeat(MIDDLES, 3, axis=0))
+    same = open_array(np.repeat(MIDDLES, 3, axis=0))
     settings = FitSettings(data="-", select=criterion)
-    assert fit_numbers(settings, same, range(1, 13)).n_clusters >= 1
+    assert fit_numbers(settings, *same, range(1, 13)).n_clusters >= 1

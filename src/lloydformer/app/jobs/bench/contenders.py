@@ -46,13 +46,13 @@ def _build(make: EstimatorMaker, problem: BenchProblem, seed: int) -> Any:
 
 
 def prepare_fit(
-    make: EstimatorMaker, problem: BenchProblem, check: Callable[[Any], None] = lambda model: None
+    make: EstimatorMaker, problem: BenchProblem, finish: Callable[[Any], None] = lambda model: None
 ) -> TimedCall:
-    """Return one whole fit; `check` looks at the fitted model."""
+    """Return one whole fit; `finish` is called with the fitted model, as a part of the call."""
 
     def fit(seed: int) -> Fitted:
         model = _build(make, problem, seed).fit(problem.points)
-        check(model)
+        finish(model)
         return Fitted(model.cluster_centers_, int(model.n_iter_))
 
     return fit
@@ -86,14 +86,7 @@ def prepare_partial_fit(make: EstimatorMaker, problem: BenchProblem) -> TimedCal
 
 def prepare_minibatch(make: EstimatorMaker, problem: BenchProblem) -> TimedCall:
     """Return a fit in batches, which chooses its start itself."""
-
-    def fit(seed: int) -> Fitted:
-        stop = {"max_iter": problem.max_iter, "tol": problem.tol}
-        how = {"n_init": 1, "random_state": seed, "batch_size": problem.batch, **stop}
-        model = make(problem.n_clusters, **how).fit(problem.points)
-        return Fitted(model.cluster_centers_, int(model.n_iter_))
-
-    return fit
+    return prepare_fit(partial(make, batch_size=problem.batch), replace(problem, start=None))
 
 
 def check_onedal(model: Any) -> None:
@@ -205,7 +198,7 @@ def optional_contenders(with_tol: bool = False) -> list[Contender]:
     if (name := "scikit-learn-intelex") not in missing:
         make = import_module("sklearnex.cluster").KMeans
         # Other works of its estimator are scikit-learn's own.
-        fit = partial(prepare_fit, make, check=check_onedal)
+        fit = partial(prepare_fit, make, finish=check_onedal)
         predict = partial(prepare_model_call, make)
         contenders.append(Contender(name, name, {"fit": fit, "predict": predict}))
     if (name := "faiss-cpu") not in missing and not with_tol:

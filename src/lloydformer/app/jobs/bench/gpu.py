@@ -16,6 +16,7 @@ from torch import Tensor
 
 import lloydformer as lf
 from lloydformer.app.jobs.bench.cases import BOX
+from lloydformer.app.jobs.bench.contenders import prepare_fit
 from lloydformer.app.jobs.bench.measure import (
     BenchCase,
     BenchProblem,
@@ -84,22 +85,12 @@ def _make_problem(
     return BenchProblem(points, k, points[..., :k, :].clone(), 20, 0.0, work)
 
 
-def _build(engine: str, problem: BenchProblem) -> lf.KMeans:
-    init = "k-means++" if problem.start is None else problem.start
-    stop = {"max_iter": problem.max_iter, "tol": problem.tol}
-    # One seed for all samples: only k-means++ uses it, and every sample does the same work.
-    return lf.KMeans(problem.n_clusters, init=init, n_init=1, random_state=0, engine=engine, **stop)
+def make_kmeans(engine: str, **settings: Any) -> lf.KMeans:
+    """Return this package's estimator on an engine, with the same seed in all samples.
 
-
-def prepare_fit(engine: str, problem: BenchProblem) -> TimedCall:
-    """Return a fit of this package on an engine."""
-
-    def fit(seed: int) -> Fitted:
-        model = _build(engine, problem).fit(problem.points)
-        torch.cuda.synchronize()  # kernels run on after the call that launched them
-        return Fitted(model.cluster_centers_, model.n_iter_)
-
-    return fit
+    Only k-means++ uses the seed; so every sample does the same work.
+    """
+    return lf.KMeans(**{**settings, "engine": engine, "random_state": 0})
 
 
 def prepare_batch(problem: BenchProblem) -> TimedCall:
@@ -116,7 +107,9 @@ def prepare_batch(problem: BenchProblem) -> TimedCall:
 
 def own_agreement(engine: str, problem: BenchProblem) -> float:
     """Return the share of labels after one iteration that are correct."""
-    model = _build(engine, replace(problem, max_iter=1)).fit(problem.points)
+    start = {"init": problem.start, "n_init": 1}
+    model = make_kmeans(engine, n_clusters=problem.n_clusters, max_iter=1, tol=problem.tol, **start)
+    model.fit(problem.points)
     return label_agreement(problem.points, model.cluster_centers_, model.labels_)
 
 
@@ -152,7 +145,9 @@ def contenders() -> list[Contender]:
         raise ValueError("--question: found gpu on a machine without an NVIDIA GPU; ask another")
     found = []
     for name, engine in (("lloydformer", "cuda"), ("lloydformer, chunked", "chunked")):
-        fit = partial(prepare_fit, engine)
+        make = partial(make_kmeans, engine)
+        # Kernels run on after the call that launched them.
+        fit = partial(prepare_fit, make, finish=lambda model: torch.cuda.synchronize())
         prepare: dict[str, Prepare] = {"fit": fit, "seeded": fit}
         if engine == "cuda":  # fit_batch chooses its kernels by the device alone
             prepare["batch"] = prepare_batch

@@ -196,7 +196,15 @@ def measure(
     and `ahead`, the least `times` of another package.
     """
     problem, able = case.make(), case.select(contenders)
-    taken = [Samples(c.name, c.prepare[case.work](problem), _count_calls(c, problem)) for c in able]
+    taken = []
+    for contender in able:
+        prepare = contender.prepare[case.work]
+        call, short = prepare(problem), prepare(replace(problem, max_iter=2))
+        _time(short, 0)  # imports, compiles kernels, starts threads
+        seconds, _ = _time(short, 0)
+        # A whole fit is longer than the two iterations measured here: 20 ms of them are enough.
+        calls = 1 if seconds > _MIN_SECONDS / 5 else ceil(_MIN_SECONDS / seconds)
+        taken.append(Samples(contender.name, call, calls))
     for repeat in range(repeats):
         # In turns, so that a slow minute of the machine hits all; and no contender always goes
         # first, into the caches that the last one has left.
@@ -214,15 +222,6 @@ def measure(
         if case.work == "fit" and contender.agreement is not None:
             row[contender.name]["agreement"] = contender.agreement(problem)
     return {"contenders": row, "ahead": min(peers, default=None)}
-
-
-def _count_calls(contender: Contender, problem: BenchProblem) -> int:
-    """Return the number of calls that fill a sample; two short ones warm up and measure."""
-    call = contender.prepare[problem.work](replace(problem, max_iter=2))
-    _time(call, 0)  # imports, compiles kernels, starts threads
-    seconds, _ = _time(call, 0)
-    # A whole fit is longer than the two iterations measured here: 20 ms of them are enough.
-    return 1 if seconds > _MIN_SECONDS / 5 else ceil(_MIN_SECONDS / seconds)
 
 
 def _time(call: TimedCall, seed: int) -> tuple[float, Fitted]:

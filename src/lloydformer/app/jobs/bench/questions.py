@@ -7,20 +7,9 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
-from lloydformer.app.jobs.bench import cases, gpu
+from lloydformer.app.jobs.bench import cases, contenders, gpu
 from lloydformer.app.jobs.bench.cases import Size
-from lloydformer.app.jobs.bench.contenders import (
-    CHUNKED,
-    ELKAN,
-    LLOYD,
-    OURS,
-    PASS,
-    PRODUCTS,
-    limit_threads,
-    missing_packages,
-    optional_contenders,
-    our_algorithms,
-)
+from lloydformer.app.jobs.bench.contenders import CHUNKED, ELKAN, LLOYD, OURS, PASS, PRODUCTS
 from lloydformer.app.jobs.bench.measure import BenchCase, Contender, measure
 from lloydformer.engines.thread_pool import allowed_threads
 from lloydformer.paper.provenance import provenance
@@ -55,8 +44,9 @@ class Question:
     data_sets: Mapping[Size, str] = field(default_factory=dict)
 
 
+# faiss has no tol, so it has no place in fits until convergence.
 def _stopping_contenders() -> list[Contender]:
-    return [OURS, LLOYD, ELKAN, *optional_contenders(with_tol=True)]
+    return [OURS, LLOYD, ELKAN, *contenders.optional_contenders(with_tol=True)]
 
 
 QUESTIONS = {
@@ -64,7 +54,7 @@ QUESTIONS = {
         "A fit of 20 iterations from the same rows, tol 0, divided by its iterations",
         "iteration",
         cases.iteration,
-        lambda: [OURS, CHUNKED, LLOYD, ELKAN, *optional_contenders()],
+        lambda: [OURS, CHUNKED, LLOYD, ELKAN, *contenders.optional_contenders()],
     ),
     "convergence": Question(
         "A fit until it stops, tol 1e-4, from the same rows",
@@ -80,14 +70,14 @@ QUESTIONS = {
         "without bounds beside the matrix product of points and centers",
         "iteration",
         cases.large_k,
-        lambda: [OURS, PASS, LLOYD, *optional_contenders(), *PRODUCTS],
+        lambda: [OURS, PASS, LLOYD, *contenders.optional_contenders(), *PRODUCTS],
         ("the products compute no minimum, no label and no sum",),
     ),
     "predict": Question(
         "A call of a fitted model",
         "call",
         cases.predict,
-        lambda: [OURS, LLOYD, *optional_contenders()],
+        lambda: [OURS, LLOYD, *contenders.optional_contenders()],
     ),
     "sparse": Question(
         "A fit of 20 iterations on a CSR matrix, divided by its iterations",
@@ -96,16 +86,13 @@ QUESTIONS = {
         _stopping_contenders,
     ),
     "minibatch": Question(
-        "Batches of rows: partial_fit, and a fit",
-        "call",
-        cases.minibatch,
-        lambda: [OURS, LLOYD],
+        "Batches of rows: partial_fit, and a fit", "call", cases.minibatch, lambda: [OURS, LLOYD]
     ),
     "algorithms": Question(
         "An iteration of each algorithm, compared with one of KMeans",
         "iteration",
         cases.algorithms,
-        our_algorithms,
+        contenders.our_algorithms,
         ("objectives are those of k-means, which only KMeans minimises",),
     ),
     "growth": Question(
@@ -157,12 +144,12 @@ class BenchJob:
 
     @cached_property
     def contenders(self) -> list[Contender]:
-        contenders = self.question.contenders()
-        names = [c.name for c in contenders if c.name != contenders[0].name]
+        available = self.question.contenders()
+        names = [c.name for c in available if c.name != available[0].name]
         for name in self.without:
             if name not in names:
                 raise ValueError(f"--without: found {name!r}; the peers are {'; '.join(names)}")
-        return [c for c in contenders if c.name not in self.without]
+        return [c for c in available if c.name not in self.without]
 
     @cached_property
     def cases(self) -> list[BenchCase]:
@@ -201,11 +188,12 @@ class BenchJob:
         `after` is called after each sample, with its case and contender.
         """
         question = self.question
-        with limit_threads(self.threads):
+        with contenders.limit_threads(self.threads):
             rows = {
                 case.name: measure(case, self.contenders, question.per, self.repeats, after)
                 for case in self.cases
             }
+        # A time means nothing without the versions of all contenders.
         packages = {c.package for c in self.contenders} - {"lloydformer"}
         settings = {"threads": self.threads, "repeats": self.repeats, "seed": self.seed}
         return {
@@ -214,7 +202,7 @@ class BenchJob:
             "per": question.per,
             "settings": {**settings, "dtype": "float32"},
             "provenance": provenance(*sorted(packages)),
-            "missing": missing_packages(),
+            "missing": contenders.missing_packages(),
             "notes": list(question.notes),
             "rows": rows,
             "ahead": mean_ahead(rows),

@@ -1,7 +1,6 @@
-"""Results of the benchmark: their files, tables and charts, and the tables of docs/speed.md."""
+"""Results of the benchmark: their files and charts."""
 
 import json
-import re
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,6 @@ from lloydformer.plots.axes import require_matplotlib
 PICTURES = (".png", ".svg", ".pdf")
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-
-# A comment in a Markdown page that names a result file, the table below it, and its end.
-_TABLE = re.compile(r"(<!-- table of (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 def load_result(path: Path) -> dict[str, Any]:
@@ -38,6 +34,7 @@ def check_output(path: Path, force: bool) -> None:
     if path.suffix not in (".json", *PICTURES):
         kinds = ", ".join((".json", *PICTURES))
         raise ValueError(f"--output: found {path}; pass a name that ends with one of {kinds}")
+    # Before minutes of samples: a chart could not be drawn without matplotlib.
     if path.suffix in PICTURES:
         try:
             require_matplotlib()
@@ -74,31 +71,3 @@ def relative_excess(row: dict[str, Any], name: str) -> float:
     """Return how far an objective is above the lowest of its row, relative to that."""
     least = min(m["objective"] for m in row["contenders"].values())
     return row["contenders"][name]["objective"] / least - 1 if least > 0 else 0.0
-
-
-def markdown_table(result: dict[str, Any]) -> str:
-    """Return a Markdown table: a row for each case, the median of each contender."""
-    rows = result["rows"]
-    names = list(dict.fromkeys(name for row in rows.values() for name in row["contenders"]))
-    versions = result["provenance"]["versions"]
-    # A time of a peer means nothing without its version; ours is that of the page.
-    heads = [f"{n} {versions[n]}" if n != "lloydformer" and n in versions else n for n in names]
-    table = [["data", *heads, "ahead"], ["---"] * (len(names) + 2)]
-    for case, row in rows.items():
-        times = {name: format_seconds(m["median"]) for name, m in row["contenders"].items()}
-        ahead = "" if row["ahead"] is None else f"{row['ahead']:.2f}"
-        table.append([case, *(times.get(name, "") for name in names), ahead])
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in table) + "\n"
-
-
-def fill_tables(page: str, results: Path) -> str:
-    """Return a Markdown page with the table of each result file that its comments name.
-
-    A table is empty where the file does not exist.
-    """
-
-    def fill(mark: re.Match[str]) -> str:
-        path = results / f"{mark[2]}.json"
-        return mark[1] + (markdown_table(load_result(path)) if path.exists() else "") + mark[4]
-
-    return _TABLE.sub(fill, page)

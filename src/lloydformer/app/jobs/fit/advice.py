@@ -22,28 +22,30 @@ def give_advice(result: FitResult) -> list[str]:
     """Return lines of advice about the data, then about the clusters."""
     if result.blocks.n_rows < _ROWS:
         return []
-    return [
-        *_advise_on_variance(result),
-        *_advise_on_columns(result),
-        *_advise_on_copies(result),
-        *_advise_on_clusters(result),
-    ]
-
-
-def _advise_on_variance(result: FitResult) -> Iterator[str]:
-    shares = result.sample.points.var(dim=0, correction=0).numpy()
-    total = shares.sum()
-    if len(shares) < 2 or total == 0 or shares.max() < _MOST * total:
-        return
-    yield (
-        f"column {result.columns[int(shares.argmax())]} carries "
-        f"{_format_share(shares.max() / total)} of the variance, so the others "
-        "hardly matter; --scale standard gives all columns the same weight"
-    )
+    advice = list(_advise_on_columns(result))
+    rows = np.ascontiguousarray(result.blocks.points[:_COMPARED].numpy()) + 0.0  # -0 is 0
+    # Rows as single values of bytes: np.unique(axis=0) would sort them column by column.
+    whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0]
+    copies = len(rows) - len(np.unique(whole))
+    if copies > _COPIES * len(rows):
+        first = "the first " if len(rows) < result.blocks.n_rows else ""
+        advice.append(
+            f"{copies:,} of {first}{len(rows):,} rows are copies of other rows; remove them if "
+            "they are a mistake, since each counts"
+        )
+    return [*advice, *_advise_on_clusters(result)]
 
 
 def _advise_on_columns(result: FitResult) -> Iterator[str]:
-    """Name columns that look like names of rows, and columns of nearly one value."""
+    """Name a column with most of the variance, names of rows, and columns of nearly one value."""
+    variances = result.sample.points.var(dim=0, correction=0).numpy()
+    largest, total = variances.max(), variances.sum()
+    if len(variances) > 1 and total > 0 and largest >= _MOST * total:
+        yield (
+            f"column {result.columns[int(variances.argmax())]} carries "
+            f"{_format_share(largest / total)} of the variance, so the others "
+            "hardly matter; --scale standard gives all columns the same weight"
+        )
     points = result.blocks.points[result.sample.rows].numpy()
     numeric = [i for i, word in enumerate(result.categories) if word is None]
     ids = [result.columns[i] for i in numeric if _names_rows(points[:, i], result.columns[i])]
@@ -74,19 +76,6 @@ def _names_rows(column: np.ndarray, name: str) -> bool:
         return False
     steps = np.diff(column)
     return bool((steps > 0).all() or (steps < 0).all() or _ID.search(name))
-
-
-def _advise_on_copies(result: FitResult) -> Iterator[str]:
-    rows = np.ascontiguousarray(result.blocks.points[:_COMPARED].numpy()) + 0.0  # -0 is 0
-    # Rows as single values of bytes: np.unique(axis=0) would sort them column by column.
-    whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0]
-    copies = len(rows) - len(np.unique(whole))
-    if copies > _COPIES * len(rows):
-        first = "the first " if len(rows) < result.blocks.n_rows else ""
-        yield (
-            f"{copies:,} of {first}{len(rows):,} rows are copies of other rows; remove them if "
-            "they are a mistake, since each counts"
-        )
 
 
 def _advise_on_clusters(result: FitResult) -> Iterator[str]:

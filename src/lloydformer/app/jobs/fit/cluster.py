@@ -3,21 +3,15 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from lloydformer.app.jobs.fit import outputs
 from lloydformer.app.jobs.fit.job import describe_error
 from lloydformer.app.jobs.fit.label_file import write_label_chunks
-from lloydformer.app.jobs.fit.outputs import (
-    FILES,
-    check_outputs,
-    output_files,
-    versions,
-    write_centers,
-    write_json,
-)
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.app.jobs.text_values import parse_clusters
 from lloydformer.data.conversion import choose_by_name
@@ -28,7 +22,8 @@ from lloydformer.engines.dask.transport import ClusterError, Waiting
 from lloydformer.estimators.base import Clusterer
 from lloydformer.numerics.checks import ArgumentError
 
-# To wait for a scheduler, and for a worker; chosen by hand.
+# To wait for a scheduler, and for its first worker. Chosen by hand: longer than a busy cluster
+# takes to respond, shorter than a user waits before doubting the address.
 _SECONDS = 30
 
 
@@ -45,6 +40,8 @@ def connect(address: str | None, n_workers: int | None) -> Iterator[Any]:
     except ImportError:
         raise ValueError(f'{option}: needs dask: pip install "lloydformer[dask]"') from None
     if address is None:
+        # A dashboard at any free port: two fits at once would compete for the usual one. Warnings
+        # of workers, as of much unmanaged memory, would be printed between our lines.
         with (
             LocalCluster(
                 n_workers=n_workers, processes=True, dashboard_address=":0", silence_logs="ERROR"
@@ -59,7 +56,7 @@ def connect(address: str | None, n_workers: int | None) -> Iterator[Any]:
         # not as default: a client that gets no answer would stay the scheduler that dask uses
         client = Client(address, timeout=_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        words = " ".join(str(error).split())[:150]
+        words = " ".join(str(error).split())[:150]  # one readable line
         raise ValueError(
             f"--cluster: no scheduler answers at {address} ({words}); start one with dask "
             "scheduler, or pass --workers"
@@ -83,8 +80,8 @@ class RowsOnCluster:
     ----------
     data : str
         The files, as the user named them.
-    ranges : list of FileRange
-        Where they are.
+    ranges : list of str
+        The names of the ranges in errors.
     blocks : list of Delayed
         Arrays (m, d), kept on the workers.
     names : tuple of str or None
@@ -92,7 +89,7 @@ class RowsOnCluster:
     """
 
     data: str
-    ranges: list[FileRange]
+    ranges: list[str]
     blocks: list[Any]
     names: tuple[str, ...] | None
 
@@ -118,21 +115,16 @@ class RowsOnCluster:
                 )
             header.check_types(columns)
         names = None if first.names is None else tuple(first.names[i] for i in columns)
-        ranges = [part for ranges in of_files for part in ranges]
-        tasks = [delayed(_read_finite)(data, part, columns) for part in ranges]
-        rows = cls(data, ranges, list(client.persist(tasks)), names)
+        parts = [part for ranges in of_files for part in ranges]
+        tasks = [delayed(_read_finite)(data, part, columns) for part in parts]
+        rows = cls(data, [part.words for part in parts], list(client.persist(tasks)), names)
         with rows.name_data():
             futures = [future for block in rows.blocks for future in futures_of(block)]
             # Errors name the files here; the estimator knows partitions by their numbers only.
-            Waiting(client).done(futures, rows.words)
-            if not any(Waiting(client).results(client.map(len, futures), rows.words)):
+            Waiting(client).done(futures, rows.ranges)
+            if not any(Waiting(client).results(client.map(len, futures), rows.ranges)):
                 raise ValueError(f"{data}: found no rows; points are rows of numbers")
         return rows
-
-    @property
-    def words(self) -> list[str]:
-        """The names of the ranges in errors."""
-        return [part.words for part in self.ranges]
 
     @contextmanager
     def name_data(self) -> Iterator[None]:
@@ -172,6 +164,7 @@ class ClusterTotals:
         k, kept = len(self.sizes), np.ones(len(clusters), bool) if out is None else ~out
         self.n_rows += len(clusters)
         self.sizes += np.bincount(clusters[kept], minlength=k)
+        # In float64: a float32 sum of millions of distances would lose digits.
         self.sums += np.bincount(clusters[kept], distances[kept].astype(np.float64), minlength=k)
         if out is not None and self.left_out is not None:
             self.left_out += np.bincount(clusters[out], minlength=k)
@@ -208,14 +201,14 @@ class ClusterFitJob:
                 f"-k: found {settings.clusters}; with a cluster pass one number; choose k on a "
                 "sample first, without --cluster and --workers"
             )
-        check_outputs(settings)
+        outputs.check_outputs(settings)
 
     def run(
         self, client: Any, callback: Any = None
     ) -> tuple[Clusterer, ClusterTotals, dict[str, Any]]:
         """Read, fit, write; returns the model, sizes and distances, and the summary."""
         settings = self.settings
-        rows = RowsOnCluster.read(client, settings.data, settings.table)
+        rows = RowsOnCluster.read(client, settings.data, settings.table_options())
         model, began = settings.model(self.n_clusters, callback=callback), time.perf_counter()
         with rows.name_data():
             model.fit(rows.blocks)
@@ -223,30 +216,20 @@ class ClusterFitJob:
         if rows.names is not None:
             model.feature_names_in_ = np.array(rows.names, dtype=object)
         columns = rows.names or tuple(f"x{i + 1}" for i in range(model.n_features_in_))
-        with atomic_folder(settings.folder, FILES, force=settings.force) as folder:
+        # Labels first: they need the cluster, which may fail; nothing is kept if it does.
+        with atomic_folder(settings.folder, outputs.FILES, force=settings.force) as folder:
             with rows.name_data(), (folder / f"labels.{settings.labels}").open("wb") as file:
                 totals = self._write_labels(client, rows, model, file)
-            write_centers(folder / "centers.csv", columns, totals.sizes.tolist(), model)
-            summary = {
-                "command": self.command,
-                "versions": versions(),
-                "data": settings.data,
-                "n": totals.n_rows,
-                "d": len(columns),
-                "columns": list(columns),
-                "ranges": len(rows.ranges),
-                "algorithm": settings.algorithm,
-                "options": settings.printable_parameters,
-                "k": self.n_clusters,
-                "inertia": model.inertia_,
-                "n_iter": model.n_iter_,
-                "seconds": seconds,
-                "points_per_second": totals.n_rows * max(model.n_iter_, 1) / max(seconds, 1e-9),
-                "sizes": totals.sizes.tolist(),
-                "history": model.objective_history_.tolist(),
-                "files": output_files(settings),
-            }
-            write_json(folder / "summary.json", summary)
+            outputs.write_centers(folder / "centers.csv", columns, totals.sizes.tolist(), model)
+            summary = outputs.describe_fit(
+                *(settings, self.command, model),
+                n_rows=totals.n_rows,
+                columns=columns,
+                sizes=totals.sizes.tolist(),
+                seconds=seconds,
+            )
+            summary["ranges"] = len(rows.ranges)
+            outputs.write_json(folder / "summary.json", summary)
             model.save_pretrained(folder / "model")
         return model, totals, summary
 
@@ -254,14 +237,24 @@ class ClusterFitJob:
         self, client: Any, rows: RowsOnCluster, model: Any, file: BinaryIO
     ) -> ClusterTotals:
         """Write labels, which workers compute, range by range; returns what was counted."""
+        from dask import delayed
+
         k, leaves_out = len(model.cluster_centers_), hasattr(model, "outliers_")
         sizes = np.zeros(k, dtype=np.int64)
         totals = ClusterTotals(sizes, np.zeros(k), sizes.copy() if leaves_out else None)
-        waiting, names = Waiting(client), rows.words
-        futures = client.compute(_delay_assignments(model, rows.blocks))
+        labels = model.labels_.to_delayed() if leaves_out else [None] * len(rows.blocks)
+        # Workers need the centers only: labels are large, blocks are arrays without names, and a
+        # callback may not be picklable.
+        light, assign = copy(model), delayed(_assign_block)
+        light.callback = None
+        for name in ("labels_", "outliers_", "feature_names_in_"):
+            vars(light).pop(name, None)
+        tasks = [assign(light, *pair) for pair in zip(rows.blocks, labels, strict=True)]
+        waiting, names, futures = Waiting(client), rows.ranges, client.compute(tasks)
         waiting.done(futures, names)
         # The precision of the file depends on the largest distance of all ranges.
-        largest = max(waiting.results(client.map(_largest_distance, futures), names))
+        largest_of = client.map(lambda part: float(part[1].max(initial=0.0)), futures)
+        largest = max(waiting.results(largest_of, names))
 
         def parts() -> Iterator[Any]:
             for name in names:  # each result is released on the cluster after use
@@ -273,23 +266,6 @@ class ClusterFitJob:
         return totals
 
 
-def _delay_assignments(model: Any, blocks: list[Any]) -> list[Any]:
-    """Return for each block a task: clusters, distances, and which rows are left out."""
-    from copy import copy
-
-    from dask import delayed
-
-    light, labels = copy(model), [None] * len(blocks)
-    if hasattr(model, "outliers_"):
-        labels = list(model.labels_.to_delayed())
-    # Workers need the centers only: labels are large, blocks are arrays without names, and a
-    # callback may not be picklable.
-    for name in ("labels_", "outliers_", "feature_names_in_"):
-        vars(light).pop(name, None)
-    light.callback, task = None, delayed(_assign_block)
-    return [task(light, block, label) for block, label in zip(blocks, labels, strict=True)]
-
-
 def _assign_block(model: Any, rows: np.ndarray, labels: Any) -> tuple[np.ndarray, Any, Any]:
     # In the precision of the fit: files of float32 and float64 were fitted together in float64.
     rows = rows.astype(model.cluster_centers_.dtype, copy=False)
@@ -298,7 +274,3 @@ def _assign_block(model: Any, rows: np.ndarray, labels: Any) -> tuple[np.ndarray
         return np.zeros(0, np.int32), np.zeros(0, rows.dtype), out
     clusters = model.predict(rows)
     return clusters, model.distances_to_centers(rows, clusters), out
-
-
-def _largest_distance(assignment: tuple[np.ndarray, np.ndarray, Any]) -> float:
-    return float(assignment[1].max()) if len(assignment[1]) else 0.0

@@ -7,15 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from lloydformer.app.jobs.fit import outputs
 from lloydformer.app.jobs.fit.advice import give_advice
-from lloydformer.app.jobs.fit.outputs import (
-    check_outputs,
-    load_columns,
-    load_model,
-    notes_on_names,
-    summarize,
-    write_outputs,
-)
 from lloydformer.app.jobs.fit.result import FitResult, FitRun
 from lloydformer.app.jobs.fit.selection import fit_numbers
 from lloydformer.app.jobs.fit.settings import FitSettings
@@ -42,45 +35,39 @@ class FitJob:
     """
 
     def __init__(self, settings: FitSettings, command: str = "") -> None:
+        # Everything that can be refused is refused here, before minutes of reading and fitting.
         settings.check()
-        self.command = command
+        asked = settings.clusters
+        if asked is None and settings.start_from is None:
+            raise ValueError("-k: missing; pass a number such as -k 8, or a range such as -k 2:20")
         self.start_model = None
         if settings.start_from is not None:
-            self.start_model = load_model(settings.start_from)
-            settings = replace(settings, start_centers=self.start_model.cluster_centers_)
-        self.settings = settings
-        self.numbers = self._numbers_of_clusters()
+            self.start_model = outputs.load_model(settings.start_from)
+            own = len(self.start_model.cluster_centers_)
+            if asked is not None and parse_clusters(asked) != range(own, own + 1):
+                raise ValueError(
+                    f"-k: found {asked}, but the model of --start-from has {own} clusters; "
+                    "leave one of the two out"
+                )
+            centers = self.start_model.cluster_centers_
+            settings = replace(settings, clusters=str(own), start_centers=centers)
+        self.settings, self.command = settings, command
+        self.numbers = parse_clusters(str(settings.clusters))
         if len(self.numbers) > 1 and settings.checkpoint is not None:
             raise ValueError(
                 f"--checkpoint: found together with -k {settings.clusters}; pass one number of "
                 "clusters"
             )
-        check_outputs(settings)
-
-    def _numbers_of_clusters(self) -> range:
-        """Return the numbers of clusters to fit; with --start-from, the number of that model."""
-        asked = self.settings.clusters
-        if self.start_model is None:
-            if asked is None:
-                raise ValueError(
-                    "-k: missing; pass a number such as -k 8, or a range such as -k 2:20"
-                )
-            return parse_clusters(asked)
-        own = len(self.start_model.cluster_centers_)
-        if asked is not None and parse_clusters(asked) != range(own, own + 1):
-            raise ValueError(
-                f"-k: found {asked}, but the model of --start-from has {own} clusters; "
-                "leave one of the two out"
-            )
-        return range(own, own + 1)
+        outputs.check_outputs(settings)
 
     def read(self) -> tuple[OpenedTable, TensorBlocks]:
         """Open the data; raises ValueError if they have too few rows or other columns."""
         settings, model, conversion = self.settings, self.start_model, None
-        options = settings.table
+        options = settings.table_options()
+        # A model that the fit starts from knows its columns, unless the user chooses others.
         if model is not None and not (options.columns or options.exclude or options.one_hot):
             assert settings.start_from is not None
-            conversion = load_columns(settings.start_from, model).conversion
+            conversion = outputs.load_columns(settings.start_from, model).conversion
         table = open_table(settings.data, options, conversion)
         blocks = to_blocks(table, cast("Scale | None", settings.scale))
         if self.numbers[-1] > blocks.n_rows:
@@ -104,20 +91,20 @@ class FitJob:
     ) -> FitResult:
         """Fit each number of clusters; see `fit_numbers`."""
         with name_data(self.settings.data, table):
-            result = fit_numbers(self.settings, blocks, self.numbers, callback, after)
-        result = replace(result, table=table)
-        notes = (*table.notes, *result.notes, *notes_on_names(result.columns))
+            result = fit_numbers(self.settings, table, blocks, self.numbers, callback, after)
+        notes = (*table.notes, *result.notes, *outputs.notes_on_names(result.columns))
         return replace(result, notes=notes, advice=tuple(give_advice(result)))
 
     def write(self, result: FitResult) -> dict[str, Any]:
         """Write the files; returns the content of summary.json."""
-        summary = summarize(self.settings, self.command, result)
+        summary = outputs.summarize(self.settings, self.command, result)
+        # Drawn before the folder is opened: nothing is written if it fails.
         page = None
         if self.settings.report:
             from lloydformer.app.jobs.fit.page import fit_page  # matplotlib takes a second
 
             page = fit_page(self.settings, self.command, result)
-        write_outputs(self.settings, result, summary, page)
+        outputs.write_outputs(self.settings, result, summary, page)
         return summary
 
 
@@ -134,6 +121,7 @@ def name_data(data: str, table: OpenedTable) -> Iterator[None]:
 
 def describe_error(error: ArgumentError, data: str, table: OpenedTable | None = None) -> str:
     """Return an estimator's error in the words of the command line."""
+    # The estimator counts points; the user sees rows of the table, of which some were dropped.
     if isinstance(error, NoDirectionError) and table is not None:
         row = rows_in_table(np.array([error.row]), table.dropped)[0]
         return (

@@ -2,8 +2,8 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -15,6 +15,7 @@ from lloydformer.data.sources import OpenedTable
 KINDS = ("csv", "parquet")
 # Rows written at a time; bounds temporary memory.
 _CHUNK = 1 << 20
+# Columns that the file has itself; a column of the data with such a name is renamed.
 _RESERVED = ("row", "cluster", "distance", "outlier")
 Columns = dict[str, "np.ndarray | np.ma.MaskedArray"]
 
@@ -32,17 +33,37 @@ def check_kind(kind: str, option: str) -> None:
         )
 
 
-def write_labels(
-    file: BinaryIO, kind: str, assignment: Assignment, table: OpenedTable | None = None
-) -> None:
+def write_labels(file: BinaryIO, kind: str, assignment: Assignment, table: OpenedTable) -> None:
     """Write the columns row (from 1), cluster (from 0), distance.
 
     If the table has a column that names its rows, that comes after `row`. Rows that were dropped
     for missing values have an empty cluster and distance. If the algorithm leaves rows out, the
     column `outlier` is 1 for those rows, else 0.
     """
-    has_ids = table is not None and table.id_column is not None
-    _write_chunks(file, kind, _table_chunks(assignment, table), has_ids)
+    distances, dropped = assignment.distances, table.dropped
+    n_rows, has_ids = len(distances) + len(dropped), table.id_column is not None
+    precision = _distance_dtype(float(distances.max()) if len(distances) else 0.0)
+
+    def chunks() -> Iterator[Columns]:
+        names = _row_names(table, n_rows) if has_ids else None
+        for start in range(0, max(n_rows, 1), _CHUNK):
+            count = min(_CHUNK, n_rows - start)
+            first, last = np.searchsorted(dropped, (start, start + count))
+            gaps = np.zeros(count, dtype=bool)
+            gaps[dropped[first:last] - start] = True
+            points = slice(start - int(first), start + count - int(last))
+            columns: Columns = {"row": np.arange(start + 1, start + 1 + count)}
+            if names is not None:
+                columns[id_name(str(table.id_column))] = next(names)
+            clusters = assignment.clusters[points].numpy().astype(np.int32)
+            columns["cluster"] = _insert_gaps(clusters, gaps)
+            columns["distance"] = _insert_gaps(distances[points].numpy().astype(precision), gaps)
+            if assignment.left_out is not None:
+                outliers = assignment.left_out[points].numpy().astype(np.int8)
+                columns["outlier"] = _insert_gaps(outliers, gaps)
+            yield columns
+
+    _write_chunks(file, kind, chunks(), has_ids)
 
 
 def write_label_chunks(
@@ -68,31 +89,6 @@ def write_label_chunks(
             yield columns
 
     _write_chunks(file, kind, chunks(), has_ids=False)
-
-
-def _table_chunks(assignment: Assignment, table: OpenedTable | None) -> Iterator[Columns]:
-    dropped = np.empty(0, dtype=np.int64) if table is None else table.dropped
-    n_rows = len(assignment.clusters) + len(dropped)
-    distances = assignment.distances
-    precision = _distance_dtype(float(distances.max()) if len(distances) else 0.0)
-    names = None if table is None or table.id_column is None else _row_names(table, n_rows)
-    for start in range(0, max(n_rows, 1), _CHUNK):
-        count = min(_CHUNK, n_rows - start)
-        first, last = np.searchsorted(dropped, (start, start + count))
-        gaps = np.zeros(count, dtype=bool)
-        gaps[dropped[first:last] - start] = True
-        points = slice(start - int(first), start + count - int(last))
-        columns: Columns = {"row": np.arange(start + 1, start + 1 + count)}
-        if names is not None:
-            assert table is not None
-            columns[id_name(str(table.id_column))] = next(names)
-        clusters = assignment.clusters[points].numpy().astype(np.int32)
-        columns["cluster"] = _insert_gaps(clusters, gaps)
-        columns["distance"] = _insert_gaps(distances[points].numpy().astype(precision), gaps)
-        if assignment.left_out is not None:
-            outliers = assignment.left_out[points].numpy().astype(np.int8)
-            columns["outlier"] = _insert_gaps(outliers, gaps)
-        yield columns
 
 
 def id_name(column: str) -> str:
@@ -134,36 +130,27 @@ def _row_names(table: OpenedTable, n_rows: int) -> Iterator[np.ndarray]:
 
 
 def _write_chunks(file: BinaryIO, kind: str, chunks: Iterator[Columns], has_ids: bool) -> None:
-    first = next(chunks)
-    with _open_writer(file, kind, first, has_ids) as write:
-        write(first)
-        for columns in chunks:
-            write(columns)
-
-
-@contextmanager
-def _open_writer(
-    file: BinaryIO, kind: str, first: Columns, has_ids: bool
-) -> Iterator[Callable[[Columns], None]]:
-    """Yield a function that writes chunks; `first` has the names and types of the columns."""
+    first = next(chunks)  # has the names and types of the columns
     # pyarrow quotes every text of a CSV file, and csv only where it must: names of rows are
     # written as they were.
     if _import_arrow() is None or (kind == "csv" and has_ids):
         _write_rows(file, [list(first)])
-        yield lambda columns: _write_rows(file, zip(*map(_texts, columns.values()), strict=True))
+        for columns in chain([first], chunks):
+            _write_rows(file, zip(*map(_texts, columns.values()), strict=True))
         return
     schema = _arrow_table(first).schema
     if kind == "parquet":
         from pyarrow.parquet import ParquetWriter
 
-        with ParquetWriter(file, schema) as writer:
-            yield lambda columns: writer.write_table(_arrow_table(columns))
-        return
-    from pyarrow.csv import CSVWriter, WriteOptions
+        writer = ParquetWriter(file, schema)
+    else:
+        from pyarrow.csv import CSVWriter, WriteOptions
 
-    file.write(f"{','.join(first)}\n".encode())  # pyarrow would quote the names
-    with CSVWriter(file, schema, write_options=WriteOptions(include_header=False)) as writer:
-        yield lambda columns: writer.write_table(_arrow_table(columns))
+        file.write(f"{','.join(first)}\n".encode())  # pyarrow would quote the names
+        writer = CSVWriter(file, schema, write_options=WriteOptions(include_header=False))
+    with writer:
+        for columns in chain([first], chunks):
+            writer.write_table(_arrow_table(columns))
 
 
 def _write_rows(file: BinaryIO, rows: Iterable[Iterable[str]]) -> None:
@@ -189,6 +176,8 @@ def _arrow_table(columns: Columns) -> Any:
 
 def _distance_dtype(largest: float) -> type[np.floating[Any]]:
     """Return float32, or float64 for distances that float32 cannot hold."""
+    # float32 ends at 3e38, and loses digits below 1e-38: with a largest distance above 1e-30, those
+    # of 1e-8 of it still have all their digits.
     return np.float32 if largest == 0 or 1e-30 < largest < 1e38 else np.float64
 
 

@@ -17,7 +17,6 @@ from lloydformer.app.jobs.fit.result import FitResult
 from lloydformer.app.jobs.fit.settings import FitSettings, model_folder
 from lloydformer.data.conversion import Conversion, Feature
 from lloydformer.data.csv_format import escape_formula
-from lloydformer.data.sources import OpenedTable
 from lloydformer.data.storage.atomic_files import check_apart, check_writable
 from lloydformer.data.storage.atomic_folders import atomic_folder
 from lloydformer.data.storage.bounded_read import read_json
@@ -57,6 +56,8 @@ def check_outputs(settings: FitSettings) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; pass the name of a folder with --output")
     names = sorted({Path(file).parts[0] for file in FILES})
+    # --force must not replace the data; and files in a folder of data would be read as data by the
+    # next fit.
     for name in names:
         check_apart(folder / name, settings.data)
     existing = [folder / name for name in names if (folder / name).exists()]
@@ -83,14 +84,18 @@ def write_outputs(
         write_centers(folder / "centers.csv", result.columns, result.sizes, result.model)
         write_json(folder / "summary.json", summary)
         result.model.save_pretrained(folder / "model")
-        if result.table is not None:
-            write_columns(folder / "model", result.table, settings.missing)
+        conversion = result.table.conversion
+        # columns.json is left out where the names of the columns say everything.
+        if not conversion.is_plain or settings.missing != "error":
+            content = {"format": _FORMAT, "missing": settings.missing, **conversion.to_json()}
+            write_json(folder / "model" / COLUMNS, content)
         if page is not None:
             (folder / "report.html").write_text(page, encoding="utf-8")
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write one JSON object, for reading."""
+    # Names of columns in any script stay readable.
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8")
 
@@ -132,6 +137,38 @@ def versions() -> dict[str, str]:
     }
 
 
+def describe_fit(
+    settings: FitSettings,
+    command: str,
+    model: Clusterer,
+    *,
+    n_rows: int,
+    columns: Sequence[str],
+    sizes: Sequence[int],
+    seconds: float,
+) -> dict[str, Any]:
+    """Return what summary.json says of every fit, in this process or on a cluster."""
+    return {
+        "command": command,
+        "versions": versions(),
+        "data": settings.data,
+        "n": n_rows,
+        "d": len(columns),
+        "columns": list(columns),
+        "algorithm": settings.algorithm,
+        "options": settings.printable_parameters,
+        "k": len(model.cluster_centers_),
+        "inertia": model.inertia_,
+        "n_iter": model.n_iter_,
+        "seconds": seconds,
+        # Iterations of the best start, but the seconds of the whole fit.
+        "points_per_second": n_rows * max(model.n_iter_, 1) / max(seconds, 1e-9),
+        "sizes": list(sizes),
+        "history": model.objective_history_.tolist(),
+        "files": {Path(name).stem: str(settings.folder / name) for name in output_names(settings)},
+    }
+
+
 def summarize(settings: FitSettings, command: str, result: FitResult) -> dict[str, Any]:
     """Return the content of summary.json.
 
@@ -147,38 +184,24 @@ def summarize(settings: FitSettings, command: str, result: FitResult) -> dict[st
         }
         if result.left_out is not None:
             clusters[str(number)]["left_out"] = result.left_out[number]
-    return {
-        "command": command,
-        "versions": versions(),
-        "data": settings.data,
-        "n": result.blocks.n_rows,
-        "n_dropped": 0 if result.table is None else len(result.table.dropped),
-        "d": result.blocks.n_features,
-        "columns": list(result.columns),
+    every = describe_fit(
+        *(settings, command, model),
+        n_rows=result.blocks.n_rows,
+        columns=result.columns,
+        sizes=result.sizes,
+        seconds=result.seconds,
+    )
+    return every | {
+        "n_dropped": len(result.table.dropped),
         "scale": settings.scale,
-        "algorithm": settings.algorithm,
-        "options": settings.printable_parameters,
-        "k": result.n_clusters,
-        "inertia": model.inertia_,
-        "n_iter": model.n_iter_,
         "silhouette": result.silhouette,
         "silhouette_sample": len(result.sample_silhouettes[0]),
-        "seconds": result.seconds,
-        "points_per_second": result.points_per_second,
-        "sizes": result.sizes,
-        "history": model.objective_history_.tolist(),
         "notes": list(result.notes),
         "advice": list(result.advice),
         "select": settings.select,
         "clusters": clusters,
         "rows": {str(run.k): run.as_dict() for run in result.runs},
-        "files": output_files(settings),
     }
-
-
-def output_files(settings: FitSettings) -> dict[str, str]:
-    """Return the paths of the files by name, for summary.json."""
-    return {Path(name).stem: str(settings.folder / name) for name in output_names(settings)}
 
 
 @dataclass(frozen=True)
@@ -187,13 +210,6 @@ class ModelColumns:
 
     conversion: Conversion
     missing: str = "error"
-
-
-def write_columns(folder: Path, table: OpenedTable, missing: str) -> None:
-    """Write columns.json beside a model, unless the names of the columns say everything."""
-    if not table.conversion.is_plain or missing != "error":
-        content = {"format": _FORMAT, "missing": missing, **table.conversion.to_json()}
-        write_json(folder / COLUMNS, content)
 
 
 def load_model(path: Path) -> Clusterer:

@@ -1,5 +1,6 @@
 """The HTML page of a fit: pictures, profiles, centers, far rows, settings."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +9,7 @@ import torch
 from markupsafe import Markup, escape
 
 from lloydformer.app.jobs.fit.outputs import versions
-from lloydformer.app.jobs.fit.profiles import Profiles, ShownRows
+from lloydformer.app.jobs.fit.profiles import profile_clusters, show_rows
 from lloydformer.app.jobs.fit.result import FitResult
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.app.jobs.text_values import format_count, format_number
@@ -29,6 +30,7 @@ MAX_TRAITS = 6  # columns in the profile of a cluster
 # sums in float64, and shown as 0.
 _ROUNDING = 1e-12
 _RULES = {
+    "silhouette": "has the best",
     "calinski-harabasz": "has the largest index",
     "gap": "is the smallest within a standard error of the largest gap",
     "stability": "is the largest with nearly the best agreement between random subsets",
@@ -37,11 +39,26 @@ _RULES = {
 
 def fit_page(settings: FitSettings, command: str, result: FitResult) -> str:
     """Return a self-contained HTML page; its text is in report.html."""
-    profiles = Profiles(result)
-    shown = [profiles.profile(j) for j in largest_clusters(result)]
-    typical = {p.typical: [str(p.number)] for p in shown if p.typical is not None}
+    profiles = profile_clusters(result, largest_clusters(result))
+    typical = {p.typical: [str(p.number)] for p in profiles if p.typical is not None}
     far = _far_rows(result)
     measure = "1 - cosine" if result.model.compares_directions else "distance"
+    centers = np.asarray(result.model.cluster_centers_)[:, :MAX_COLUMNS]
+    is_rounding = np.abs(centers) < _ROUNDING * np.abs(centers).max(axis=0)
+    center_rows = [
+        [str(j), f"{result.sizes[j]:,}", *map(format_number, center)]
+        for j, center in enumerate(np.where(is_rounding, 0.0, centers).tolist())
+    ]
+    defaults = result.model.get_params()
+    parameters = {
+        "data": escape(settings.data),
+        "algorithm": settings.algorithm,
+        "k": result.n_clusters,
+        "scale": settings.scale or "none",
+        "missing values": settings.missing,
+        **{name: defaults[name] for name in ("n_init", "max_iter", "tol") if name in defaults},
+        **settings.printable_parameters,
+    }
     return render(
         Path(__file__).with_name("report.html"),
         title=f"{format_count(result.n_clusters, 'cluster')} of {settings.data}",
@@ -50,19 +67,35 @@ def fit_page(settings: FitSettings, command: str, result: FitResult) -> str:
         result=result,
         runs=draw_runs(settings.select, result) if len(result.runs) > 1 else [],
         pictures=draw_clusters(result),
-        profiles=shown,
+        profiles=profiles,
         max_traits=MAX_TRAITS,
         typical_rows=_rows_table(result, typical, ["cluster"]),
         max_columns=MAX_COLUMNS,
-        centers=_centers_table(result),
+        centers=(["cluster", "size", *map(escape, result.columns[:MAX_COLUMNS])], center_rows),
         n_far=len(far),
         far_rows=_rows_table(result, far, ["cluster", measure]) if far else None,
         versions=versions(),
-        parameters=_parameter_rows(settings, result),
+        # str() would turn the escaped name of the data into plain text.
+        parameters=[[n, v if isinstance(v, str) else str(v)] for n, v in parameters.items()],
         format_count=format_count,
         format_number=format_number,
         cluster_colour=cluster_colour,
     )
+
+
+def _far_rows(result: FitResult) -> dict[int, list[str]]:
+    """Return cluster and distance of the rows farthest from their centers.
+
+    If rows were left out, these are the farthest of those.
+    """
+    assignment, out = result.assignment, result.assignment.left_out
+    distances = assignment.distances
+    ranked = distances if out is None else torch.where(out, distances, -1.0)
+    count = min(MAX_FAR, len(distances) if out is None else int(out.sum()))
+    return {
+        row: [str(int(assignment.clusters[row])), format_number(distances[row].item())]
+        for row in ranked.topk(count).indices.tolist()
+    }
 
 
 def draw_clusters(result: FitResult) -> list[Markup]:
@@ -92,29 +125,20 @@ def _figure(ax: "Axes", caption: str, alt: str) -> Markup:
 def draw_runs(select: str, result: FitResult) -> list[Markup]:
     """Draw objective, silhouette and the criterion over the numbers of clusters."""
     runs, chosen = result.runs, result.n_clusters
-    ks = [run.k for run in runs]
-    figures = [
-        _figure(
-            criterion_curve(ks, [run.objective for run in runs], "objective", chosen, _axes()),
-            "Objective: it falls as k grows; after a bend, more clusters help less.",
-            "Objective for each number of clusters",
-        ),
-        _figure(
-            criterion_curve(
-                ks, [run.silhouette for run in runs], "mean silhouette", chosen, _axes()
-            ),
-            f"Silhouette: k = {chosen} has the best and is shown on this page."
-            if select == "silhouette"
-            else "Silhouette.",
-            "Silhouette for each number of clusters",
-        ),
+    falls = "Objective: it falls as k grows; after a bend, more clusters help less."
+    curves: list[tuple[str, str, Sequence[float | None], str]] = [
+        ("Objective", "objective", [run.objective for run in runs], falls),
+        ("Silhouette", "mean silhouette", [run.silhouette for run in runs], "Silhouette."),
     ]
-    if select == "silhouette":
-        return figures
-    name = select.capitalize()
-    curve = criterion_curve(ks, [run.value for run in runs], select, chosen, _axes())
-    words = f"{name}: k = {chosen} {_RULES[select]} and is shown on this page."
-    return [_figure(curve, words, f"{name} for each number of clusters"), *figures]
+    if select != "silhouette":
+        curves.insert(0, (select.capitalize(), select, [run.value for run in runs], ""))
+    figures = []
+    for name, label, values, words in curves:
+        if name == select.capitalize():
+            words = f"{name}: k = {chosen} {_RULES[select]} and is shown on this page."
+        curve = criterion_curve([run.k for run in runs], values, label, chosen, _axes())
+        figures.append(_figure(curve, words, f"{name} for each number of clusters"))
+    return figures
 
 
 def largest_clusters(result: FitResult) -> list[int]:
@@ -142,6 +166,7 @@ def draw_map(result: FitResult) -> Markup:
     """Draw the sample and the centers on the first two principal components of the sample."""
     sample, kept = result.sample, result.kept_sample
     middle, components = principal_plane(sample.points[kept])  # outliers would turn the plane
+    # Centers are in the units of the data, points as the fit compared them.
     centers = result.blocks.layout.to_row_units(torch.as_tensor(result.model.cluster_centers_))
     points, centers = ((rows - middle) @ components.T for rows in (sample.points, centers))
     labels = torch.where(kept, result.assignment.clusters[sample.rows].long(), -1)
@@ -176,49 +201,7 @@ def _rows_table(
     Names and values of the data are escaped here, so that they are shown as they are: signs in
     other cells would be marks.
     """
-    shown = ShownRows(result, list(before))
-    columns = shown.columns[: MAX_COLUMNS + 2]
-    rows = [
-        [*cells, *map(escape, shown.cells(row)[: len(columns)])] for row, cells in before.items()
-    ]
-    return [*names, *map(escape, columns)], rows
-
-
-def _centers_table(result: FitResult) -> tuple[list[str], list[list[str]]]:
-    """Return columns and rows of the table of centers."""
-    centers = np.asarray(result.model.cluster_centers_)[:, :MAX_COLUMNS]
-    is_rounding = np.abs(centers) < _ROUNDING * np.abs(centers).max(axis=0)
-    rows = [
-        [str(j), f"{result.sizes[j]:,}", *map(format_number, center)]
-        for j, center in enumerate(np.where(is_rounding, 0.0, centers).tolist())
-    ]
-    return ["cluster", "size", *map(escape, result.columns[:MAX_COLUMNS])], rows
-
-
-def _far_rows(result: FitResult) -> dict[int, list[str]]:
-    """Return cluster and distance of the rows farthest from their centers.
-
-    If rows were left out, these are the farthest of those.
-    """
-    assignment, out = result.assignment, result.assignment.left_out
-    distances = assignment.distances
-    ranked = distances if out is None else torch.where(out, distances, -1.0)
-    count = min(MAX_FAR, len(distances) if out is None else int(out.sum()))
-    return {
-        row: [str(int(assignment.clusters[row])), format_number(distances[row].item())]
-        for row in ranked.topk(count).indices.tolist()
-    }
-
-
-def _parameter_rows(settings: FitSettings, result: FitResult) -> list[list[str]]:
-    parameters = result.model.get_params()
-    rows = {
-        "data": escape(settings.data),
-        "algorithm": settings.algorithm,
-        "k": result.n_clusters,
-        "scale": settings.scale or "none",
-        "missing values": settings.missing,
-        **{name: parameters[name] for name in ("n_init", "max_iter", "tol") if name in parameters},
-        **settings.printable_parameters,
-    }
-    return [[name, value if isinstance(value, str) else str(value)] for name, value in rows.items()]
+    columns, rows = show_rows(result, list(before))
+    count = MAX_COLUMNS + 2
+    shown = [[*b, *map(escape, r[:count])] for b, r in zip(before.values(), rows, strict=True)]
+    return [*names, *map(escape, columns[:count])], shown

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -71,114 +70,76 @@ class ClusterProfile:
         return f"{start}: {join_words(striking)}."
 
 
-class Profiles:
-    """The profiles of all clusters, from one pass over the rows.
-
-    Parameters
-    ----------
-    result : FitResult
-        The fit.
-    """
-
-    def __init__(self, result: FitResult) -> None:
-        self.result = result
-
-    @cached_property
-    def _moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Means of the clusters (k, d), means of all rows (d,), and their standard deviations."""
-        points, assignment = self.result.blocks.points, self.result.assignment
-        first = points[0].double()  # makes the moments of constant columns exact
-        sums = torch.zeros(self.result.n_clusters, points.shape[1], dtype=torch.float64)
-        squares = torch.zeros(points.shape[1], dtype=torch.float64)
-        for start in range(0, len(points), _CHUNK):
-            chunk = slice(start, start + _CHUNK)
-            part, clusters = points[chunk].double() - first, assignment.clusters[chunk].long()
-            if assignment.left_out is not None:
-                kept = ~assignment.left_out[chunk]
-                part, clusters = part[kept], clusters[kept]
-            sums.index_add_(0, clusters, part)
-            squares += part.square().sum(dim=0)
-        counts = torch.tensor(self.result.sizes, dtype=torch.float64)
-        mean = sums.sum(dim=0) / counts.sum().clamp(min=1)
-        spread = (squares / counts.sum().clamp(min=1) - mean.square()).clamp(min=0).sqrt()
-        means = sums / counts.clamp(min=1)[:, None]
-        return (means + first).numpy(), (mean + first).numpy(), spread.numpy()
-
-    @cached_property
-    def typical(self) -> dict[int, int]:
-        """The row nearest to the center of each cluster."""
-        clusters = self.result.assignment.clusters.long()
-        distances = self.result.assignment.distances
-        nearest = torch.full((self.result.n_clusters,), torch.inf, dtype=distances.dtype)
-        nearest.scatter_reduce_(0, clusters, distances, reduce="amin")
-        rows = torch.nonzero(distances == nearest[clusters])[:, 0]
-        numbers, places = np.unique(clusters[rows].numpy(), return_index=True)
-        return {int(j): int(rows[i]) for j, i in zip(numbers, places, strict=True)}
-
-    def profile(self, number: int) -> ClusterProfile:
-        """Return the profile of a cluster."""
-        means, overall, spread = self._moments
-        size = self.result.sizes[number]
-        scores = (means[number] - overall) / np.where(spread > 0, spread, 1.0)
-        scores[spread <= 1e-12 * np.abs(overall)] = 0.0  # a constant column, but for rounding
-        names, words = self.result.columns, self.result.categories
-        traits = tuple(
-            Trait(names[i], float(means[number, i]), float(overall[i]), float(scores[i]), words[i])
-            for i in np.argsort(-np.abs(scores), kind="stable")
+def profile_clusters(result: FitResult, numbers: Sequence[int]) -> list[ClusterProfile]:
+    """Return the profiles of some clusters, from one pass over the rows."""
+    means, overall, spread = _compute_moments(result)
+    scores = (means - overall) / np.where(spread > 0, spread, 1.0)
+    scores[:, spread <= 1e-12 * np.abs(overall)] = 0.0  # a constant column, but for rounding
+    # The first row of each cluster in the order of distances is the nearest to its center.
+    order = result.assignment.distances.argsort(stable=True)
+    present, first = np.unique(result.assignment.clusters[order].numpy(), return_index=True)
+    typical = dict(zip(present.tolist(), order[torch.from_numpy(first)].tolist(), strict=True))
+    names, words = result.columns, result.categories
+    profiles = []
+    for j in numbers:
+        size, columns = result.sizes[j], np.argsort(-np.abs(scores[j]), kind="stable")
+        traits = (
+            Trait(names[i], float(means[j, i]), float(overall[i]), float(scores[j, i]), words[i])
+            for i in columns
         )
-        share = size / max(self.result.blocks.n_rows, 1)
-        typical = self.typical.get(number) if size else None
-        return ClusterProfile(number, size, share, traits, typical)
+        share, nearest = size / max(result.blocks.n_rows, 1), typical.get(j) if size else None
+        profiles.append(ClusterProfile(j, size, share, tuple(traits), nearest))
+    return profiles
 
 
-class ShownRows:
-    """Some rows as the table has them, with their numbers and names.
+def _compute_moments(result: FitResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return means of the clusters (k, d), means of all rows (d,), and standard deviations (d,)."""
+    points, assignment = result.blocks.points, result.assignment
+    first = points[0].double()  # makes the moments of constant columns exact
+    # Not the centers, which are no means of their rows for medoids and soft k-means.
+    sums = torch.zeros(result.n_clusters, points.shape[1], dtype=torch.float64)
+    squares = torch.zeros(points.shape[1], dtype=torch.float64)
+    for start in range(0, len(points), _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        part, clusters = points[chunk].double() - first, assignment.clusters[chunk].long()
+        if assignment.left_out is not None:
+            kept = ~assignment.left_out[chunk]
+            part, clusters = part[kept], clusters[kept]
+        sums.index_add_(0, clusters, part)
+        squares += part.square().sum(dim=0)
+    counts = torch.tensor(result.sizes, dtype=torch.float64)
+    mean = sums.sum(dim=0) / counts.sum().clamp(min=1)
+    spread = (squares / counts.sum().clamp(min=1) - mean.square()).clamp(min=0).sqrt()
+    means = sums / counts.clamp(min=1)[:, None]
+    return (means + first).numpy(), (mean + first).numpy(), spread.numpy()
 
-    Parameters
-    ----------
-    result : FitResult
-        The fit.
-    rows : sequence of int
-        Rows of the points.
+
+def show_rows(result: FitResult, rows: Sequence[int]) -> tuple[list[str], list[list[str]]]:
+    """Return columns and cells of some rows of points, as the table has them.
+
+    The first cells are the number of a row, from 1, and its name if a column has names of rows.
     """
-
-    def __init__(self, result: FitResult, rows: Sequence[int]) -> None:
-        self.result, self.rows = result, list(rows)
-        self._places = dict(zip(self.rows, result.table_rows(self.rows), strict=True))
-        self._names = self._read_names()
-
-    def _read_names(self) -> dict[int, str] | None:
-        """Read the names of the rows; None if no column has them."""
-        table = self.result.table
-        if table is None or table.id_column is None:
-            return None
-        wanted, names, start = np.unique(list(self._places.values())), dict[int, str](), 0
+    table, features, names = result.table, result.table.conversion.features, dict[int, str]()
+    places = result.table_rows(rows)
+    columns = ["row"]
+    if table.id_column is not None:
+        columns.append(table.id_column)
+        wanted, start = np.unique(places), 0
         for part in table.ids():
             for place in wanted[(wanted >= start) & (wanted < start + len(part))]:
                 names[int(place)] = str(part[place - start])
             start += len(part)
-        return names
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the cells."""
-        table = self.result.table
-        names = [] if self._names is None or table is None else [str(table.id_column)]
-        if table is None or all(f.categories is None for f in table.conversion.features):
-            return ["row", *names, *self.result.columns]
-        return ["row", *names, *(f.column for f in table.conversion.features)]
-
-    def cells(self, row: int) -> list[str]:
-        """Return the number of a row from 1, its name if it has one, and its values."""
-        place, table = self._places[row], self.result.table
-        cells = [str(place + 1), *([] if self._names is None else [self._names[place]])]
-        values = iter(self.result.blocks.points[row].tolist())
-        if table is None:
-            return cells + [format_number(value) for value in values]
-        for feature in table.conversion.features:
+    has_words = any(feature.categories is not None for feature in features)
+    columns += [feature.column for feature in features] if has_words else result.columns
+    table_cells = []
+    for row, place in zip(rows, places, strict=True):
+        cells = [str(place + 1), *([names[place]] if names else [])]
+        values = iter(result.blocks.points[row].tolist())
+        for feature in features:
             if feature.categories is None:
                 cells.append(format_number(next(values)))
             else:  # its columns of 0 and 1 become the word again
                 ones = [next(values) for _ in feature.categories]
                 cells.append(feature.categories[int(np.argmax(ones))])
-        return cells
+        table_cells.append(cells)
+    return columns, table_cells

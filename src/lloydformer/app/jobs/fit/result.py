@@ -38,7 +38,7 @@ class Assignment:
 
     def mean_distances(self, n_clusters: int) -> Float[Tensor, " k"]:
         """Return the mean distance in each cluster, without rows left out; 0 for an empty one."""
-        distances = self.distances.double()
+        distances = self.distances.double()  # a float32 sum of millions would lose digits
         if self.left_out is not None:
             distances = distances * ~self.left_out
         sums = torch.bincount(self.clusters, distances, minlength=n_clusters)
@@ -52,10 +52,12 @@ def assign_rows(model: Clusterer, blocks: TensorBlocks, labels: Any = None) -> A
     prediction, and tell which rows the fit left out (label -1).
     """
     clusters, left_out = labels, None
+    # Rows left out have the label -1, but they too have a nearest center.
     if labels is not None and hasattr(model, "outliers_"):
         clusters, left_out = None, torch.as_tensor(labels) == -1
     if clusters is None:
         clusters = model.predict(blocks)
+    # Not `transform`: of n x k distances, n are needed.
     distances = model.distances_to_centers(blocks, clusters)
     return Assignment(torch.as_tensor(clusters), torch.as_tensor(distances), left_out)
 
@@ -151,6 +153,8 @@ class FitResult:
     ----------
     model : Clusterer
         The fitted model.
+    table : OpenedTable
+        The table that the data come from.
     blocks : TensorBlocks
         The data as the model compares rows: scaled, as directions if it compares those.
     assignment : Assignment
@@ -163,11 +167,10 @@ class FitResult:
         The fits of all numbers of clusters that were tried.
     notes, advice : tuple of str
         What was recognised, left out or warned of; what may mislead.
-    table : OpenedTable, optional
-        The table that the data come from.
     """
 
     model: Clusterer
+    table: OpenedTable
     blocks: TensorBlocks
     assignment: Assignment
     sample: Sample
@@ -175,7 +178,6 @@ class FitResult:
     runs: tuple[FitRun, ...] = ()
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
-    table: OpenedTable | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -191,11 +193,6 @@ class FitResult:
         most = getattr(self.model, "max_iter", None)
         draws = hasattr(self.model, "best_objective_history_")
         return most is not None and self.model.n_iter_ >= most and not draws
-
-    @property
-    def points_per_second(self) -> float:
-        """Rows times iterations of the best start, divided by the seconds of the whole fit."""
-        return self.blocks.n_rows * max(self.model.n_iter_, 1) / max(self.seconds, 1e-9)
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -240,19 +237,13 @@ class FitResult:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns; x1, x2, ... by their numbers if they have none."""
-        if self.table is not None:
-            return self.table.conversion.labels
-        return self.blocks.names or tuple(f"x{i + 1}" for i in range(self.blocks.n_features))
+        return self.table.conversion.labels
 
     @property
     def categories(self) -> list[str | None]:
         """The word that each column of the points encodes; None for columns of numbers."""
-        if self.table is None:
-            return [None] * len(self.columns)
         return [word for f in self.table.conversion.features for word in f.categories or (None,)]
 
     def table_rows(self, rows: Sequence[int]) -> list[int]:
         """Return the rows of the table, from 0, that became these rows of points."""
-        if self.table is None:
-            return list(rows)
         return rows_in_table(np.array(rows, dtype=np.int64), self.table.dropped).tolist()

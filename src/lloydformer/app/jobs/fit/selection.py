@@ -12,9 +12,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.app.jobs.fit.result import FitResult, FitRun, Sample, assign_rows, draw_sample
+from lloydformer.app.jobs.fit.result import FitResult, FitRun, assign_rows, draw_sample
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.sources import OpenedTable
 
 # `gap` and `stability` fit a part of the sample again and again: the rows of it, the references or
 # pairs of subsets, and the starts of each fit. Chosen by hand; docs/commands.md names them.
@@ -28,6 +29,7 @@ _NEAR = 0.01
 
 def fit_numbers(
     settings: FitSettings,
+    table: OpenedTable,
     blocks: TensorBlocks,
     numbers: Sequence[int],
     callback: Any = None,
@@ -43,20 +45,25 @@ def fit_numbers(
     sample = draw_sample(blocks, settings.seed)
     curve = None
     if len(numbers) > 1 and settings.select in ("gap", "stability"):
-        curve = _resample(settings, sample, numbers)
+        rng = np.random.default_rng(settings.seed)
+        chosen = np.sort(rng.permutation(len(sample.points))[:_ROWS])
+        part = sample.points[torch.from_numpy(chosen)]
+        compute_curve = _gap_curve if settings.select == "gap" else _stability_curve
+        with warnings.catch_warnings(action="ignore"):  # of fits that the user did not ask for
+            curve = compute_curve(part, numbers, settings, rng)
     best: FitResult | None = None
     runs: list[FitRun] = []
     notes: list[str] = []
     for k in numbers:
         model = settings.model(k, callback=callback)
         began = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             model.fit(blocks)
         seconds = time.perf_counter() - began
         notes += [f"k {k}: {' '.join(str(w.message).split())}" for w in caught]
         assignment = assign_rows(model, blocks, model.labels_)
-        result = FitResult(model, blocks, assignment, sample, seconds)
+        result = FitResult(model, table, blocks, assignment, sample, seconds)
+        # The silhouette is computed for every fit; other criteria only if they choose.
         selected = None
         if settings.select != "silhouette":
             selected = _score(settings.select, result) if curve is None else curve.values[k]
@@ -65,6 +72,7 @@ def fit_numbers(
             criterion=settings.select,
             selected=selected,
         )
+        # Strictly better: of equal scores the smaller number of clusters is chosen.
         is_better = run.score > max((other.score for other in runs), default=-math.inf)
         if best is None or (is_better if curve is None else k == curve.chosen):
             best = result
@@ -111,17 +119,6 @@ class SelectionCurve:
     chosen: int
 
 
-def _resample(settings: FitSettings, sample: Sample, numbers: Sequence[int]) -> SelectionCurve:
-    """Return the curve of `gap` or `stability`, from fits to a part of the sample."""
-    rng = np.random.default_rng(settings.seed)
-    chosen = np.sort(rng.permutation(len(sample.points))[:_ROWS])
-    points = sample.points[torch.from_numpy(chosen)]
-    curve = _gap_curve if settings.select == "gap" else _stability_curve
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of fits that the user did not ask for
-        return curve(points, numbers, settings, rng)
-
-
 def _gap_curve(
     points: Tensor, numbers: Sequence[int], settings: FitSettings, rng: np.random.Generator
 ) -> SelectionCurve:
@@ -131,7 +128,13 @@ def _gap_curve(
     box of the principal axes. Chosen is the smallest k whose gap is within a standard error of the
     largest.
     """
-    references = [_draw_reference(points, rng) for _ in range(_REPEATS)]
+    # In the box of the principal axes, references have the shape of the data, but no clusters.
+    middle = points.mean(dim=0)
+    _, _, axes = torch.linalg.svd(points - middle, full_matrices=False)
+    turned = (points - middle) @ axes.T
+    low, high = turned.amin(dim=0), turned.amax(dim=0)
+    uniform = [torch.from_numpy(rng.random(turned.shape)) for _ in range(_REPEATS)]
+    references = [(low + each * (high - low)) @ axes + middle for each in uniform]
     gaps: dict[int, float | None] = {}
     errors: dict[int, float] = {}
     for k in numbers:
@@ -148,16 +151,6 @@ def _gap_curve(
 
 def _score_or_lowest(score: float | None) -> float:
     return -math.inf if score is None else score
-
-
-def _draw_reference(points: Tensor, rng: np.random.Generator) -> Tensor:
-    """Draw as many points, uniform in the box of the principal axes."""
-    middle = points.mean(dim=0)
-    _, _, axes = torch.linalg.svd(points - middle, full_matrices=False)
-    turned = (points - middle) @ axes.T
-    low, high = turned.amin(dim=0), turned.amax(dim=0)
-    uniform = torch.from_numpy(rng.random(turned.shape))
-    return (low + uniform * (high - low)) @ axes + middle
 
 
 def _log_dispersion(points: Tensor, k: int, settings: FitSettings) -> float:
@@ -183,6 +176,7 @@ def _stability_curve(
     def draw_subset() -> np.ndarray:
         return rows[np.sort(rng.permutation(len(rows))[:count])]
 
+    # The same subsets for all numbers: their scores differ by the number alone.
     pairs = [(draw_subset(), draw_subset()) for _ in range(_REPEATS)]
     values: dict[int, float | None] = dict.fromkeys(numbers)
     for k in (k for k in numbers if 1 < k < count):

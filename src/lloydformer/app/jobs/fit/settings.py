@@ -1,12 +1,12 @@
 """The settings of `fit` and `predict`, checked before any work. Imports little."""
 
 import re
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from lloydformer.app.jobs.text_values import data_name, parse_clusters, parse_names
+from lloydformer.app.options import LARGEST_SEED, option
 from lloydformer.data.paths import check_source
 from lloydformer.data.storage.model_folder import read_config
 from lloydformer.data.table_options import TableOptions
@@ -19,81 +19,163 @@ if TYPE_CHECKING:
 CRITERIA = ("silhouette", "calinski-harabasz", "gap", "stability")
 # k-means by a trained layer. It is not registered: it has no recipe of the paper's table.
 LEARNED = "learned"
+# Fields of `FitSettings` that are parameters of the estimator, under the same names.
+_PARAMETERS = (
+    *("init", "n_init", "max_iter", "tol", "keep", "inverse_temperature", "patience", "effort"),
+    "time_limit",
+)
+# Options that need all rows in this process, or a reader of tables that workers do not use.
+_NOT_ON_CLUSTER = (
+    *("report", "scale", "numeric_only", "one_hot", "id_column", "missing", "start_from", "sheet"),
+    *("encoding", "time_limit"),
+)
+_ID_COLUMN = "Column that names the rows: not clustered, but copied to the labels."
+
+
+def algorithm_names() -> tuple[str, ...]:
+    """Return the names of all algorithms; imports none of them."""
+    return (*ALGORITHMS, LEARNED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitSettings:
-    """What the user asks `lloydformer fit` to do: each field is an option of the command.
+class TableSettings:
+    """How the data are written: the options that `fit` and `predict` share."""
+
+    sep: str | None = option(
+        None,
+        among=("comma", "semicolon", "tab", "bar", "space"),
+        metavar="SIGN",
+        help="Separator of values.  [default: recognised]",
+    )
+    decimal: str | None = option(
+        None, among=(".", ","), help="Decimal point.  [default: recognised]"
+    )
+    encoding: str | None = option(
+        None,
+        among=("utf-8", "cp1252", "latin-1", "utf-16"),
+        metavar="NAME",
+        help="Encoding of the text.  [default: recognised]",
+    )
+    header: bool | None = option(
+        None,
+        show_default=False,
+        help="Whether the first line has column names.  [default: recognised]",
+    )
+    sheet: str | None = option(
+        None, metavar="NAME", help="Sheet of an Excel file.  [default: the first]"
+    )
+    force: bool = option(False, help="Replace files that exist.")
+
+    def table_options(self, **changes: Any) -> TableOptions:
+        """Return how to read the table; raises ValueError for values that no file can have."""
+        # Fields of both have the same names; lists of columns are one text on the command line.
+        names = [each.name for each in fields(TableOptions) if hasattr(self, each.name)]
+        values = {name: getattr(self, name) for name in names} | changes
+        for name in ("columns", "exclude", "one_hot"):
+            if values.get(name) is not None:
+                values[name] = parse_names(values[name])
+        given = {name: value for name, value in values.items() if value is not None}
+        return TableOptions(**given, shell=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitSettings(TableSettings):
+    """The settings of `lloydformer fit`: each field is an option of the command.
 
     Values are as typed on the command line; None is an option that was not given. The constructor
     raises ValueError for what can be refused at once, without importing torch; `check` does the
-    other checks.
+    other checks. `start_centers` are those of the model `start_from`, once it is loaded.
+    """
 
-    Attributes
-    ----------
-    data : str
-        A file, a folder, "-" for standard input, or openml:NAME; with a cluster, also a pattern.
-    clusters, select : str
-        The number of clusters or a range of it, and the criterion that chooses from a range.
-    algorithm : str
-        One of `algorithm_names()`.
-    output, labels, report, force
-        The folder to write, the format of the labels, whether to write a page, and whether to
-        replace files that exist.
-    columns, exclude, one_hot, numeric_only, id_column, missing, sep, decimal, encoding, header, sheet
-        How to read the table; see `TableOptions`.
-    scale : str
-        "minmax" or "standard".
-    init, n_init, max_iter, tol, keep, inverse_temperature, patience, effort, time_limit, checkpoint
-        Parameters of the estimator.
-    seed : int
-        Its `random_state`, and the seed of samples.
-    start_from : Path
-        A model whose centers the fit starts from.
-    cluster, workers
-        The address of a Dask scheduler, or the number of processes to start.
-    start_centers : ndarray
-        The centers of `start_from`, once it is loaded.
-    """  # noqa: E501 (names of fields)
-
-    data: str
-    clusters: str | None = None
-    select: str = CRITERIA[0]
-    algorithm: str = "kmeans"
-    output: Path | None = None
-    report: bool = False
-    labels: str = "csv"
-    columns: str | None = None
-    exclude: str | None = None
-    numeric_only: bool = False
-    one_hot: str | None = None
-    id_column: str | None = None
-    missing: str = "error"
-    scale: str | None = None
-    init: str | None = None
-    n_init: int | None = None
-    max_iter: int | None = None
-    tol: float | None = None
-    seed: int = 0
-    keep: float | None = None
-    inverse_temperature: float | None = None
-    patience: int | None = None
-    effort: str | None = None
-    time_limit: float | None = None
-    start_from: Path | None = None
-    checkpoint: Path | None = None
-    cluster: str | None = None
-    workers: int | None = None
-    sep: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    header: bool | None = None
-    sheet: str | None = None
-    force: bool = False
+    data: str = option(
+        MISSING,
+        metavar="DATA",
+        help="A .csv, .tsv, .xlsx, .parquet, .npy or .npz file, a text compressed as .gz or .zst, "
+        "a folder of them, - for standard input, or openml:NAME.",
+    )
+    clusters: str | None = option(
+        None,
+        flag="-k",
+        metavar="K",
+        help="Number of clusters: 10. Or a range, 2:20, or 2:20:2 with a step: each is fitted, and "
+        "--select says which is written.",
+    )
+    select: str = option(
+        CRITERIA[0], among=CRITERIA, help="How the number of clusters is chosen from a range."
+    )
+    algorithm: str = option(
+        "kmeans",
+        among=algorithm_names(),
+        metavar=None,
+        help=f"One of {', '.join(algorithm_names())}.",
+    )
+    output: Path | None = option(
+        None, flag="-o", metavar="FOLDER", help="Output folder.  [default: NAME-clusters]"
+    )
+    report: bool = option(False, help="Also write an HTML page.")
+    labels: str = option("csv", among=("csv", "parquet"), help="Format of the labels.")
+    columns: str | None = option(
+        None, metavar="a,b,c", help="Columns by name; without names, by number from 1."
+    )
+    exclude: str | None = option(None, metavar="a,b,c", help="Columns to leave out.")
+    numeric_only: bool = option(False, help="Leave out columns that hold no numbers.")
+    one_hot: str | None = option(
+        None, metavar="a,b,c", help="Columns of words: a column of 0 and 1 for each word."
+    )
+    id_column: str | None = option(None, metavar="NAME", help=_ID_COLUMN)
+    missing: str = option(
+        "error",
+        among=("error", "drop", "median"),
+        help="Rows with missing values: an error, left out, or filled with medians.",
+    )
+    scale: str | None = option(
+        None, among=("minmax", "standard"), help="Scale columns before the fit."
+    )
+    init: str | None = option(
+        None, help="k-means++, k-means|| (for large data), robust (with outliers) or random."
+    )
+    n_init: int | None = option(None, least=1, help="Number of starts; the best is kept.")
+    max_iter: int | None = option(None, least=1, help="Maximum number of iterations of a start.")
+    tol: float | None = option(None, min=0, help="Stop when the centers move less than this.")
+    seed: int = option(0, least=0, most=LARGEST_SEED, help="Seed of all random numbers.")
+    keep: float | None = option(None, help="trimmed: fraction of each cluster that is kept.")
+    inverse_temperature: float | None = option(
+        None, help="soft: large is nearly k-means; robust: small is."
+    )
+    patience: int | None = option(
+        None, least=1, help="relocating, medoids: stop after this many tries without gain."
+    )
+    effort: str | None = option(
+        None,
+        metavar="NAME",
+        help="relocating: low, medium, high, best or a number of recombinations; "
+        "medoids: quick, balanced or thorough.",
+    )
+    time_limit: float | None = option(
+        None, help="relocating: stop after this many seconds; seeding is completed first."
+    )
+    start_from: Path | None = option(
+        None, metavar="MODEL", help="Start from the centers of this model."
+    )
+    checkpoint: Path | None = option(
+        None,
+        metavar="FILE",
+        help="Write the state of the fit to FILE every few iterations; the same command goes on "
+        "from there after a break.",
+    )
+    cluster: str | None = option(
+        None,
+        metavar="ADDRESS",
+        help="Fit on a Dask cluster, as tcp://scheduler:8786. Its workers read DATA: .parquet, "
+        ".npy and .csv files, folders, and patterns in quotes such as 's3://b/*.parquet'.",
+    )
+    workers: int | None = option(
+        None, least=1, help="The same with this number of processes on this machine."
+    )
     start_centers: Any = None
 
     def __post_init__(self) -> None:
-        assert self.table  # its constructor checks the options of the table
+        self.table_options()
         if self.select not in CRITERIA:
             raise ValueError(f"--select: found {self.select!r}; pass one of {', '.join(CRITERIA)}")
         if self.algorithm not in algorithm_names():
@@ -102,55 +184,22 @@ class FitSettings:
             )
         if self.clusters is not None:
             parse_clusters(self.clusters)
-        if self.is_on_cluster:
-            self._check_for_cluster()
-        else:
-            check_source(self.data)
-        if self.start_from is not None and self.init is None and self.n_init is None:
-            check_model(self.start_from)
-
-    def _check_for_cluster(self) -> None:
-        """Raise ValueError for options that do not go together with a cluster."""
         if self.cluster is not None and self.workers is not None:
             raise ValueError(
                 "--workers: found together with --cluster; the workers of a cluster are its own"
             )
-        option = "--workers" if self.cluster is None else "--cluster"
-        refused = {
-            "--report": self.report,
-            "--scale": self.scale,
-            "--numeric-only": self.numeric_only,
-            "--one-hot": self.one_hot,
-            "--id-column": self.id_column,
-            "--missing": self.missing != "error",
-            "--start-from": self.start_from,
-            "--sheet": self.sheet,
-            "--encoding": self.encoding,
-            "--time-limit": self.time_limit,
-        }
-        for name, value in refused.items():
-            if value:
+        if not self.is_on_cluster:
+            check_source(self.data)
+        for name in _NOT_ON_CLUSTER if self.is_on_cluster else ():
+            value = getattr(self, name)
+            if value and (name, value) != ("missing", "error"):
+                by = "--workers" if self.cluster is None else "--cluster"
                 raise ValueError(
-                    f"{name}: not with {option}, whose workers read the data; leave it out"
+                    f"{option_of(name)}: not with {by}, whose workers read the data; leave it out"
                 )
-
-    @cached_property
-    def table(self) -> TableOptions:
-        """How to read the table."""
-        return TableOptions(
-            columns=parse_names(self.columns),
-            exclude=parse_names(self.exclude) or (),
-            one_hot=parse_names(self.one_hot) or (),
-            numeric_only=self.numeric_only,
-            id_column=self.id_column,
-            missing=self.missing,
-            sep=self.sep,
-            decimal=self.decimal,
-            encoding=self.encoding,
-            header=self.header,
-            sheet=self.sheet,
-            shell=True,
-        )
+        # If they are given, `check` refuses them together, whatever the model is.
+        if self.start_from is not None and self.init is None and self.n_init is None:
+            check_model(self.start_from)
 
     @property
     def is_on_cluster(self) -> bool:
@@ -168,21 +217,12 @@ class FitSettings:
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters of the estimator that the user gave, by name."""
-        effort = self.effort
-        is_number = effort is not None and re.fullmatch(r"-?\d{1,19}", effort, re.ASCII)
-        values = {
-            "init": self.init,
-            "n_init": self.n_init,
-            "max_iter": self.max_iter,
-            "tol": self.tol,
-            "keep": self.keep,
-            "inverse_temperature": self.inverse_temperature,
-            "patience": self.patience,
-            "effort": int(str(effort)) if is_number else effort,
-            "time_limit": self.time_limit,
-            "random_state": self.seed,
-            "checkpoint": None if self.checkpoint is None else str(self.checkpoint),
-        }
+        values = {name: getattr(self, name) for name in _PARAMETERS}
+        if self.effort is not None and re.fullmatch(r"-?\d{1,19}", self.effort, re.ASCII):
+            values["effort"] = int(self.effort)
+        values["random_state"] = self.seed
+        values["checkpoint"] = None if self.checkpoint is None else str(self.checkpoint)
+        # Given centers are one start; more would repeat it.
         if self.start_centers is not None:
             values |= {"init": self.start_centers, "n_init": 1}
         return {name: value for name, value in values.items() if value is not None}
@@ -204,6 +244,7 @@ class FitSettings:
         from lloydformer.data.column_statistics import Scale
         from lloydformer.estimators.parameter_checks import find_invalid_parameter
 
+        # Before a model is made, which would raise a TypeError for a parameter that it lacks.
         for name in self.parameters:
             having = [a for a in algorithm_names() if name in estimator_of(a)().get_params()]
             if self.algorithm not in having:
@@ -214,7 +255,7 @@ class FitSettings:
         if (invalid := find_invalid_parameter(self.model(1))) is not None:
             name, value, allowed = invalid
             raise ValueError(
-                f"{option_of(name)}: found {value!r}; pass {_describe_allowed(value, allowed)}"
+                f"{option_of(name)}: found {value!r}; pass {_describe_constraints(value, allowed)}"
             )
         scales = get_args(Scale)
         if self.scale is not None and self.scale not in scales:
@@ -226,28 +267,33 @@ class FitSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictSettings:
-    """What the user asks `lloydformer predict` to do: each field is an option of the command.
+class PredictSettings(TableSettings):
+    """The settings of `lloydformer predict`: each field is an option of the command.
 
-    `missing` is None for what the fit did. The other fields are those of `FitSettings`; `model` is
-    the folder of a model, or the output folder of a fit.
+    `missing` is None for what the fit did.
     """
 
-    model: Path
-    data: str
-    output: Path | None = None
-    columns: str | None = None
-    id_column: str | None = None
-    missing: str | None = None
-    sep: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    header: bool | None = None
-    sheet: str | None = None
-    force: bool = False
+    model: Path = option(
+        MISSING, metavar="MODEL", help="A folder that fit wrote, or a saved model."
+    )
+    data: str = option(MISSING, metavar="DATA", help="New rows; formats as for fit.")
+    output: Path | None = option(
+        None, flag="-o", metavar="FILE", help="Output file.  [default: NAME-labels.csv]"
+    )
+    columns: str | None = option(
+        None, metavar="a,b,c", help="Columns to use, if the data have no column names."
+    )
+    id_column: str | None = option(None, metavar="NAME", help=_ID_COLUMN)
+    missing: str | None = option(
+        None,
+        among=("error", "drop", "median"),
+        help="Rows with missing values, or words that the fit did not see.  "
+        "[default: as in the fit]",
+    )
+    force: bool = option(False, help="Replace the file if it exists.")
 
     def __post_init__(self) -> None:
-        self.table("error")  # its constructor checks the options of the table
+        self.table_options()
         check_model(self.model)
         check_source(self.data)
 
@@ -255,25 +301,6 @@ class PredictSettings:
     def path(self) -> Path:
         """The file of labels; by default it has the name of the data."""
         return self.output or Path(f"{data_name(self.data)}-labels.csv")
-
-    def table(self, missing: str) -> TableOptions:
-        """Return how to read the table; `missing` is what the fit did with missing values."""
-        return TableOptions(
-            columns=parse_names(self.columns),
-            id_column=self.id_column,
-            missing=self.missing or missing,
-            sep=self.sep,
-            decimal=self.decimal,
-            encoding=self.encoding,
-            header=self.header,
-            sheet=self.sheet,
-            shell=True,
-        )
-
-
-def algorithm_names() -> tuple[str, ...]:
-    """Return the names of all algorithms; imports none of them."""
-    return (*ALGORITHMS, LEARNED)
 
 
 def estimator_of(algorithm: str) -> "type[Clusterer]":
@@ -290,14 +317,14 @@ def option_of(parameter: str) -> str:
     return "--seed" if parameter == "random_state" else f"--{parameter.replace('_', '-')}"
 
 
-def _describe_allowed(value: object, allowed: list[Any]) -> str:
+def _describe_constraints(value: object, allowed: list[Any]) -> str:
     """Describe the constraints of a parameter for a user who passed `value`.
 
     >>> from numbers import Integral, Real
     >>> from lloydformer.estimators.parameter_checks import Interval, StrOptions
-    >>> _describe_allowed(3.0, [Interval(Real, 0, 1, closed="right")])
+    >>> _describe_constraints(3.0, [Interval(Real, 0, 1, closed="right")])
     'a number above 0 and at most 1'
-    >>> _describe_allowed("x", [StrOptions({"low", "high"}), Interval(Integral, 0, 9, closed="both")])
+    >>> _describe_constraints("x", [StrOptions({"low", "high"}), Interval(Integral, 0, 9, closed="both")])
     'high or low or a whole number'
     """  # noqa: E501 (a doctest is one line)
     from lloydformer.estimators.parameter_checks import Interval, StrOptions
@@ -333,6 +360,7 @@ def last_name(pattern: str) -> str:
     >>> last_name("s3://place/data/*.parquet"), last_name("points.csv")
     ('data', 'points')
     """
+    # fsspec chains protocols by "::", and the file is named by the last one.
     names = [name for name in pattern.rpartition("::")[2].split("/") if name]
     plain = [name for name in names if not any(sign in name for sign in "*?[:")]
     return Path(plain[-1]).stem if plain else "data"

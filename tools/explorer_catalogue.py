@@ -11,6 +11,7 @@ from inspect import signature
 from itertools import product
 from typing import Any, get_args, get_type_hints
 
+from lloydformer.app.jobs.explore import is_live
 from lloydformer.circuits import activations, recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.feedforward import Quadratic
@@ -148,11 +149,6 @@ def render_recipes_module() -> str:
     return _NOTE + to_javascript({"RECIPES": shipped, "KNOWN": known, "MENU": build_menu()})
 
 
-def is_live(recipe: AnyRecipe) -> bool:
-    """Return whether the page can run the recipe; others are shown as recorded traces."""
-    return isinstance(recipe, Recipe) and not recipe.free
-
-
 def describe_recipe(recipe: AnyRecipe) -> dict[str, Any]:
     """Return a recipe for the page: JSON, title, row of the table, what it needs."""
     written = serialise(recipe)
@@ -236,19 +232,16 @@ def list_parameters(part: Any, path: str = "") -> Iterator[dict[str, Any]]:
     """
     if not isinstance(part, dict):
         return
+    # A block with a power of the separation is scaled by it.
+    sides = [part[side] for side in ("query", "key", "value")] if part["part"] == "Head" else []
+    separates = any(block["power"] for side in sides for block in side.get("blocks", []))
     for field, value in part.items():
         here = f"{path}{field}"
-        if field in PARAMETERS and (value is not None or _uses_separation(part, field)):
+        if field in PARAMETERS and (value is not None or (field == "separation" and separates)):
             yield {"path": here, **PARAMETERS[field]}
         # Further heads of a slot, and sharpness, which the layer computes, have no controls.
         elif field not in ("beside", "sharpness"):
             yield from list_parameters(value, f"{here}.")
-
-
-def _uses_separation(part: dict[str, Any], field: str) -> bool:
-    sides = [part[side] for side in ("query", "key", "value")] if part["part"] == "Head" else []
-    blocks = [block for side in sides for block in side.get("blocks", [])]
-    return field == "separation" and any(block["power"] for block in blocks)
 
 
 def to_javascript(exports: dict[str, Any]) -> str:
