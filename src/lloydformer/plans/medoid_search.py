@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lloydformer.data.rows import SparseRows
 from lloydformer.plans.assign import NearestDistances
-from lloydformer.plans.contract import Empties, FinalAssignment, Plan, StopsOn
+from lloydformer.plans.contract import FinalAssignment, Plan
 from lloydformer.plans.medoid_moves import (
     BATCH,
     InMemorySearch,
@@ -283,8 +283,8 @@ class MedoidSearchPlan(Plan):
     """
 
     metric: str = "sqeuclidean"
-    stops_on: ClassVar[StopsOn] = "never"
-    empties: ClassVar[Empties] = "keep"
+    stops_on = "never"
+    empties = "keep"
 
     @property
     def directions(self) -> bool:  # type: ignore[override]

@@ -8,13 +8,7 @@ from torch import Tensor
 
 from lloydformer.numerics.noise import gumbel
 from lloydformer.plans.assign import count_label_changes
-from lloydformer.plans.contract import (
-    Empties,
-    NewCenters,
-    Plan,
-    Step,
-    StopsOn,
-)
+from lloydformer.plans.contract import NewCenters, Plan, Step
 from lloydformer.plans.session import Columns, PointBlock, Session, weighted_sum
 
 
@@ -95,9 +89,7 @@ class NearestRows:
         least = away.min(dim=0)
         return least.values, least.indices + block.start
 
-    def merge(
-        self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
-    ) -> tuple[Tensor, Tensor]:
+    def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         # Strictly closer, so that the lower row stays on ties.
         closer = second[0] < first[0]
         return torch.where(closer, second[0], first[0]), torch.where(closer, second[1], first[1])
@@ -116,9 +108,9 @@ class MedoidsPlan(Plan):
 
     separation: float | None = 100.0
     seed: int = 0
-    stops_on: ClassVar[StopsOn] = "never"
-    empties: ClassVar[Empties] = "keep"
-    draws_centers: ClassVar[bool] = True
+    stops_on = "never"
+    empties = "keep"
+    draws_centers = True
 
     def with_seed(self, seed: int) -> "MedoidsPlan":
         return replace(self, seed=seed)

@@ -10,14 +10,7 @@ from torch import Tensor
 
 from lloydformer.numerics.clusters import LOWEST
 from lloydformer.plans.assign import NearestDistances, cluster_masses, count_label_changes
-from lloydformer.plans.contract import (
-    Empties,
-    IterationsResult,
-    Plan,
-    Step,
-    StopsOn,
-    Sums,
-)
+from lloydformer.plans.contract import IterationsResult, Plan, Step, Sums
 from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, Task, weighted_sum
 from lloydformer.plans.trimmed import find_radii, target_masses
 
@@ -49,9 +42,7 @@ class HighestScores:
         best.scatter_reduce_(0, labels, torch.where(weights > 0, z, -math.inf), "amax")
         return best, cluster_masses(labels, weights * (z == best[labels]), self.n_clusters)
 
-    def merge(
-        self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
-    ) -> tuple[Tensor, Tensor]:
+    def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         best = torch.maximum(first[0], second[0])
         # Masses count only where a block attains the common maximum.
         return best, (first[0] == best) * first[1] + (second[0] == best) * second[1]
@@ -192,8 +183,8 @@ class RobustPlan(Plan):
     inverse_temperature: float = 0.01
     activation: str = "sparsemax"
     m: int | None = None
-    stops_on: ClassVar[StopsOn] = "shift"
-    empties: ClassVar[Empties] = "copy"
+    stops_on = "shift"
+    empties = "copy"
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         _, masses = session.fold(NearestDistances(centers))

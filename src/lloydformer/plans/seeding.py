@@ -69,9 +69,7 @@ class RowsByWeight:
             keys, rows = keys[has] / block.weights[has], rows[has]
         return self._smallest(keys, rows)
 
-    def merge(
-        self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
-    ) -> tuple[Tensor, Tensor]:
+    def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return self._smallest(torch.cat([first[0], second[0]]), torch.cat([first[1], second[1]]))
 
     def _smallest(self, keys: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,15 +8,7 @@ from torch import Tensor
 
 from lloydformer.numerics.clusters import log_shares, scaled_shares
 from lloydformer.plans.assign import NearestDistances, count_label_changes
-from lloydformer.plans.contract import (
-    Empties,
-    FinalAssignment,
-    IterationsResult,
-    Plan,
-    Step,
-    StopsOn,
-    Sums,
-)
+from lloydformer.plans.contract import FinalAssignment, IterationsResult, Plan, Step, Sums
 from lloydformer.plans.session import Columns, PointBlock, Session, Task, weighted_sum
 
 
@@ -89,9 +81,9 @@ class SoftPlan(Plan):
     """
 
     inverse_temperature: float = 1.0
-    stops_on: ClassVar[StopsOn] = "shift"
-    empties: ClassVar[Empties] = "keep"
-    has_plain_inertia: ClassVar[bool] = False
+    stops_on = "shift"
+    empties = "keep"
+    has_plain_inertia = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         _, sums, masses, energy, changed = session.fold(SoftSums(centers, self.inverse_temperature))

@@ -13,14 +13,7 @@ from lloydformer.circuits.symmetric import NEAR
 from lloydformer.data.rows import Rows
 from lloydformer.numerics.clusters import add_by_label
 from lloydformer.plans.assign import NearestDistances, cluster_masses
-from lloydformer.plans.contract import (
-    Empties,
-    FinalAssignment,
-    NewCenters,
-    Plan,
-    Step,
-    StopsOn,
-)
+from lloydformer.plans.contract import FinalAssignment, NewCenters, Plan, Step
 from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, weighted_sum
 
 # Added to a mean squared distance, in units of the spread; that mean is 0 if every point is a
@@ -266,8 +259,8 @@ class SymmetricPlan(Plan):
     numbers: Callable[[Invariants], Heads]
     n_steps: int
     spread: Spread | None = None
-    stops_on: ClassVar[StopsOn] = "never"
-    empties: ClassVar[Empties] = "keep"
+    stops_on = "never"
+    empties = "keep"
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         spread = self.spread or measure_spread(session)

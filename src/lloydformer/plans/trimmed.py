@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lloydformer.numerics.clusters import add_by_label
 from lloydformer.plans.assign import NearestDistances, cluster_masses, count_label_changes
-from lloydformer.plans.contract import Empties, FinalAssignment, Plan, Step, StopsOn, Sums
+from lloydformer.plans.contract import FinalAssignment, Plan, Step, Sums
 from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, weighted_sum
 
 # Bits of a squared distance that one fold counts: its histogram has 2^8 numbers for each cluster,
@@ -97,9 +97,9 @@ class TrimmedPlan(Plan):
     """Each center moves to the mean of its nearest points, `keep` of them (alg:trim-kmeans)."""
 
     keep: float = 0.95
-    stops_on: ClassVar[StopsOn] = "labels"
-    empties: ClassVar[Empties] = "copy"
-    has_plain_inertia: ClassVar[bool] = False
+    stops_on = "labels"
+    empties = "copy"
+    has_plain_inertia = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         _, masses = session.fold(NearestDistances(centers))

@@ -32,6 +32,8 @@ _HEAD = b"lloydformer checkpoint 3\n"
 # Write only if at least this many times the duration of the last write has passed since then, so
 # that writing takes at most 5 % of the time of a fit.
 _PAUSE = 20
+# Errors of reading a file that is not a checkpoint, and of unpickling values of another version.
+_UNREADABLE = OSError, ValueError, TypeError, EOFError, AttributeError, pickle.UnpicklingError
 
 
 @dataclass(frozen=True)
@@ -209,14 +211,7 @@ class CheckpointFile:
                 raise ValueError("it is no checkpoint")
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-            EOFError,
-            AttributeError,
-            pickle.UnpicklingError,
-        ) as error:
+        except _UNREADABLE as error:
             raise ArgumentError(
                 "checkpoint", f"cannot read {self.path} ({error}); remove it, or pass another path"
             ) from None

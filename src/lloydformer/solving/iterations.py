@@ -6,7 +6,7 @@ the rules that it follows.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -196,6 +196,15 @@ def _to_host(numbers: list[Tensor]) -> list[np.ndarray]:
     return list(torch.stack([number.double() for number in numbers]).cpu().numpy())
 
 
+T = TypeVar("T")
+
+
+def _as_batch(one: T) -> T:
+    """Return the tensors of one problem as those of a batch of one."""
+    make: Any = type(one)
+    return make(*(None if value is None else value[None] for value in vars(one).values()))
+
+
 @dataclass(frozen=True)
 class SessionProblem:
     """The data of a session as a batch of one problem."""
@@ -205,19 +214,11 @@ class SessionProblem:
 
     def step(self, centers: Tensor, iteration: int) -> Step:
         step = self.plan.step(self.session, self._in_precision(centers), iteration)
-        update = step.update
-        if isinstance(update, Sums):
-            batch: Sums | NewCenters = Sums(update.sums[None], update.masses[None])
-        else:
-            batch = NewCenters(
-                update.centers[None], None if update.rows is None else update.rows[None]
-            )
         changed = None if step.changed is None else step.changed[None]
-        return Step(batch, step.objective[None], changed)
+        return Step(_as_batch(step.update), step.objective[None], changed)
 
     def farthest(self, centers: Tensor, count: int) -> FarthestPoints:
-        points = self.session.fold(Farthest(self._in_precision(centers), count))
-        return FarthestPoints(*(value[None] for value in vars(points).values()))
+        return _as_batch(self.session.fold(Farthest(self._in_precision(centers), count)))
 
     def only(self, active: Tensor) -> "SessionProblem":
         return self
@@ -240,15 +241,9 @@ class PlanRun:
             rows = match_rows(session, centers)
             best = BestCenters(centers[None], None if rows is None else rows[None])
         # Noise is a function of restart and iteration: a restart takes max_iter numbers of it.
-        self._loop = PlanLoop(
-            plan,
-            SessionProblem(plan, session),
-            rules,
-            np.array([fit.tolerance]),
-            centers[None],
-            first=restart * rules.max_iter,
-            best=best,
-        )
+        first, tolerance = restart * rules.max_iter, np.array([fit.tolerance])
+        problem = SessionProblem(plan, session)
+        self._loop = PlanLoop(plan, problem, rules, tolerance, centers[None], first, best)
         # Engines that run many iterations in one call fill empty clusters by the farthest points.
         fills = rules.empty == "farthest" or plan.empties == "keep"
         self._by_engine = fills and not fit.watched
