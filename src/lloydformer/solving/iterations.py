@@ -16,7 +16,7 @@ from lloydformer.plans.assign import Farthest, FarthestPoints
 from lloydformer.plans.contract import FinalAssignment, NewCenters, Plan, Step, Sums, apply_update
 from lloydformer.plans.medoids import match_rows
 from lloydformer.plans.session import Session
-from lloydformer.solving.rules import Rules, fill_empty, is_better, settled
+from lloydformer.solving.rules import Rules, fill_empty, is_better, is_settled
 from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
 
 
@@ -145,7 +145,7 @@ class PlanLoop:
         self.number += 1
         if self.best is not None and isinstance(step.update, NewCenters):
             self.best.see(active, objective, step.update)
-        ended = settled(self.plan.stops_on, changed, shift, self.tolerance[chosen])
+        ended = is_settled(self.plan.stops_on, changed, shift, self.tolerance[chosen])
         if self.best is not None and self.rules.patience is not None:
             ended = ended | (self.best.n_waited[chosen] > self.rules.patience)
         self.done = bool(ended.all()) or self.number >= self.rules.max_iter

@@ -17,7 +17,7 @@ from lloydformer.data.rows import DenseRows
 from lloydformer.plans.contract import Plan, Sums
 from lloydformer.plans.minibatch import sum_minibatch
 from lloydformer.plans.session import Session
-from lloydformer.solving.rules import settled
+from lloydformer.solving.rules import is_settled
 from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
 
 # Batches in the sample that initial centers are taken from, as in scikit-learn.
@@ -83,8 +83,8 @@ def merge_batch(
 ) -> tuple[Tensor, Tensor]:
     """Return centers (k, d) and the weight of the rows that each has seen (k,), after a batch.
 
-    Centers are running means. Where the batch weighs nothing beside the rows before it, the center
-    stays. `unit`: that of the masses in `update`; `counts` are in units of 1.
+    Centers are running means. A center stays if the batch weighs nothing compared with the rows
+    before it. `unit`: that of the masses in `update`; `counts` are in units of 1.
     """
     parts = (update.sums, update.masses, centers, counts)
     sums, masses, old, so_far = (part.cpu().numpy() for part in parts)  # faster than torch on k d
@@ -154,7 +154,7 @@ class MiniBatches:
         Centers that have seen fewer rows than this fraction of the largest number move to rows of
         the batch, where that lowers the objective.
     from_rows : bool
-        Initial centers are rows, so each of them stands for one row at least.
+        Initial centers are rows, so each of them has seen one row at least.
     """
 
     rows: DrawnRows
@@ -222,7 +222,7 @@ class MiniBatchRun:
             # The centers are compared once per pass: a single batch moves them by noise alone.
             moved = (self.centers - self._at_pass).square().sum()[None].cpu().numpy()
             self._at_pass = self.centers
-            self._stopped = settled("shift", moved, moved, np.array([self.fit.tolerance])).item()
+            self._stopped = is_settled("shift", moved, moved, np.array([self.fit.tolerance])).item()
         if recorder.callback is not None:
             shift = float((new - old).square().sum())
             recorder.notify(number, objective, shift, size, perf_counter() - began)

@@ -210,8 +210,8 @@ class PoolRun:
     def _end_generation(self, generation: Generation) -> None:
         """Let the solutions enter the pool."""
         new = [self.pool.enter(solution) for solution in generation.solutions]
-        # Mutation of every child was worse for k = 50 (0.20 %), so it is left to pools that stand
-        # still, as in HG-means (docs/recombining.md). A pool of one has no pairs to merge.
+        # Mutation of every child was worse for k = 50 (0.20 %), so it is left to pools that no
+        # longer improve (docs/recombining.md). A pool of one has no pairs to merge.
         alone = len(self.pool.members) < 2
         self._mutate = alone or (self._n_born > 0 and not any(new))
         self._generation = None

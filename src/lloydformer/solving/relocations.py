@@ -16,7 +16,7 @@ from lloydformer.plans.relocating import (
     RelocatingResult,
     relocate,
 )
-from lloydformer.solving.rules import settled
+from lloydformer.solving.rules import is_settled
 from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
 
 
@@ -186,7 +186,7 @@ class RelocationRun:
         gain = (step.update.masses * squares).sum()
         numbers = torch.stack([step.objective, squares.sum(), gain]).cpu().numpy()
         objective, shift, less = numbers[:, None]  # (1,) each, as the rules take them
-        still = settled("shift", shift, shift, np.array([fit.tolerance]))
+        still = is_settled("shift", shift, shift, np.array([fit.tolerance]))
         self._settled = bool(still) or less.item() <= SETTLED * objective.item()
         self.centers, self._n_layers = new, self._n_layers + 1
         ends_phase = self._settled or self._layers_left == 0

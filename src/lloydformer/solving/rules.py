@@ -43,7 +43,7 @@ class Rules:
     return_last: bool = False
 
 
-def settled(stops_on: StopsOn, changed: Numbers, shift: Numbers, tolerance: Numbers) -> Numbers:
+def is_settled(stops_on: StopsOn, changed: Numbers, shift: Numbers, tolerance: Numbers) -> Numbers:
     """Apply the stop rule: no label changed, or the centers moved by no more than the tolerance.
 
     Parameters
@@ -61,8 +61,8 @@ def settled(stops_on: StopsOn, changed: Numbers, shift: Numbers, tolerance: Numb
     -------
     array of bool, shape (b,)
     """
-    # Labels that stay give the same means again, so the fit is at a fixed point; soft shares have
-    # none, hence "shift". Random draws may stay by chance: "never".
+    # Labels that stay give the same means again, so the fit is at a fixed point. Soft shares change
+    # without labels, so they stop by "shift"; random draws may stay by chance, so they "never" do.
     still = shift <= tolerance
     if stops_on == "never":
         return still & False
