@@ -140,7 +140,7 @@ def test_a_sweep_has_the_same_bits_in_any_number_of_calls(metric, dtype, monkeyp
             search = begin_search(session, metric, np.arange(7))
             assert search.sweep(40)
             first = search.medoids.tolist(), search.loss
-            search.begin(np.arange(7, 14))
+            search = begin_search(session, metric, np.arange(7, 14))
             found.append((first, search.sweep(1000), search.medoids.tolist(), search.loss))
         assert (calls.count("sweep") == 2) == (call == 2**31)
     assert found[0] == found[1] == found[2]
@@ -151,7 +151,7 @@ def test_another_move_ends_a_sweep(monkeypatch):
     X = mixture(400, 5)
     monkeypatch.setattr(medoid_search, "CALL", 1)
     for move in (
-        lambda search: search.begin(np.arange(7)),
+        lambda search: search._run("begin", metric="manhattan"),
         lambda search: search.descend(5, 0.02),
         lambda search: search.exchange(1, 0),
         lambda search: search.relocate(1, 0, 3, 3, 0.1),

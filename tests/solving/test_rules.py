@@ -17,7 +17,7 @@ from lloydformer.plans.means import MeansPlan
 from lloydformer.solving.batch.by_kernels import ByKernels
 from lloydformer.solving.batch.by_tensors import ByTensors
 from lloydformer.solving.iterations import PlanRun
-from lloydformer.solving.rules import Rules, fill_empty, is_better, same_labelling, settled
+from lloydformer.solving.rules import Rules, fill_empty, is_better, is_settled, same_labelling
 from lloydformer.solving.run import FitContext, HistoryRecorder
 
 NATIVE = pytest.mark.skipif(
@@ -37,7 +37,7 @@ NATIVE = pytest.mark.skipif(
 def test_settled(stops_on, expected, kind):
     """Labels stay but centers move; both; neither; the shift is exactly the tolerance."""
     changed, shift = kind([0, 3, 3, 3]), kind([5.0, 0.5, 5.0, 1.0])
-    assert settled(stops_on, changed, shift, kind([1.0] * 4)).tolist() == expected
+    assert is_settled(stops_on, changed, shift, kind([1.0] * 4)).tolist() == expected
 
 
 def test_only_a_lower_inertia_is_better():

@@ -229,7 +229,7 @@ class RelocatingKMeans(Clusterer):
         initial, session = opened.initial, opened.session
         n = initial.n_restarts
         relocations = Relocations(
-            n_moved=effort.n_moved(k) if self.n_moved is None else int(self.n_moved),
+            n_moved=effort.relocation_size(k) if self.n_moved is None else int(self.n_moved),
             n_draws=int(self.n_draws),
             patience=effort.patience if self.patience is None else int(self.patience),
             rest=None if self.rest is None else int(self.rest),

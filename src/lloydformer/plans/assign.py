@@ -11,7 +11,8 @@ from lloydformer.plans.session import Columns, PointBlock, SumFold, weighted_sum
 
 
 def cluster_masses(labels: Tensor, weights: Tensor | None, n_clusters: int) -> Tensor:
-    """The weight in each cluster, in float64."""
+    """Return the weight in each cluster, in float64."""
+    # Without weights bincount counts in integers, which is faster and does not depend on order.
     if weights is None:
         return torch.bincount(labels, minlength=n_clusters).double()
     return add_by_label(weights.double(), labels, n_clusters)
@@ -22,6 +23,7 @@ def count_label_changes(block: PointBlock, also: Tensor | None = None) -> Tensor
 
     also: points (m,) that count as changed for another reason.
     """
+    # Points without weight cannot move a center, so they do not keep a fit from stopping.
     changed = block.labels != block.previous
     if also is not None:
         changed |= also
@@ -61,6 +63,7 @@ class NearestDistances(SumFold):
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         labels = block.rows.scores(self.centers).min(dim=1).indices
         block.labels.copy_(labels)
+        # By differences, not from the scores |c|^2 - 2 x c, which cancel for points near a center.
         block.distances.copy_(block.rows.squared_distances(self.centers, labels))
         masses = cluster_masses(labels, block.weights, len(self.centers))
         return weighted_sum(block.distances, block.weights), masses
@@ -125,7 +128,7 @@ class FarthestPoints:
     weights: Tensor
 
     def take(self, order: Tensor) -> "FarthestPoints":
-        """Some of one problem's points."""
+        """Return some of one problem's points."""
         return FarthestPoints(*(value[order] for value in vars(self).values()))
 
 
@@ -146,6 +149,7 @@ class Farthest:
         away = block.rows.squared_distances(self.centers, labels).double()
         weights = torch.ones_like(away) if block.weights is None else block.weights.double()
         away = away.masked_fill(weights <= 0, -1.0)
+        # Stable, so that equal distances keep the order of their rows on every engine.
         order = away.sort(descending=True, stable=True).indices[: self.m]
         points = block.rows.take(order).double()
         return FarthestPoints(

@@ -1,11 +1,12 @@
-"""What a plan is: a recipe lowered to folds, and what one iteration returns."""
+"""The contract of a plan: a recipe lowered to folds, and the values that its iterations return."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, TypeVar, runtime_checkable
+from typing import ClassVar, Literal, TypeVar
 
 from torch import Tensor
 
 from lloydformer.numerics.clusters import means_or
+from lloydformer.plans.assign import NearestDistances
 from lloydformer.plans.session import Session
 
 StopsOn = Literal["labels", "shift", "never"]
@@ -45,6 +46,8 @@ class Step:
         Points with weight whose label (or trimming) changed; None if labels are not compared.
     """
 
+    # Tensors: on a GPU each number that is looked at waits for all work before it, so the loop
+    # fetches all of them at once.
     update: Sums | NewCenters
     objective: Tensor
     changed: Tensor | None
@@ -52,9 +55,9 @@ class Step:
 
 @dataclass(frozen=True)
 class FinalAssignment:
-    """The last assignment: what users compare, and what the plan descends.
+    """The last assignment: the inertia, which users compare, and the objective of the plan.
 
-    masses: the weight that each center stands for when `partial_fit` goes on from it; None in
+    masses: the weight of the points in each center, from which `partial_fit` continues; None in
     plans whose centers are no running means.
     """
 
@@ -65,7 +68,7 @@ class FinalAssignment:
 
 @dataclass(frozen=True)
 class IterationsResult:
-    """Iterations that an engine ran in one call.
+    """The result of iterations that an engine ran in one call.
 
     Attributes
     ----------
@@ -74,14 +77,14 @@ class IterationsResult:
     history : list of float
         For each iteration, the objective of the centers that it began with.
     settled : bool
-        Did the stop rule end it? If not, it may go on from these centers.
+        The stop rule holds. If not, the iterations may continue from these centers.
     empty : bool
         The next iteration leaves a cluster without points, and the engine does not fill it: the
         loop in Python must run it.
     interrupted : bool
         Ctrl-C ended it.
-    final : Final or None
-        What `Plan.finish` would return, if the engine has done that as well: then the centers are
+    final : FinalAssignment or None
+        The result of `Plan.finish`, if the engine has computed that as well: then the centers are
         rounded as users get them, and the session has the labels.
     """
 
@@ -93,9 +96,11 @@ class IterationsResult:
     final: FinalAssignment | None = None
 
 
-@runtime_checkable
-class Plan(Protocol):
-    """A recipe, lowered to folds.
+P = TypeVar("P", bound="Plan")
+
+
+class Plan:
+    """A recipe, lowered to folds; the base of all plans.
 
     Attributes
     ----------
@@ -106,81 +111,52 @@ class Plan(Protocol):
         The point that fills an empty cluster leaves the sums of its own cluster ("move") or not
         ("copy"); "keep" leaves an empty cluster where it is.
     directions : bool
-        Are points read as unit vectors?
+        Points are read as unit vectors.
     draws_centers : bool
-        Does each iteration draw new centers, so that the best ones must be remembered?
+        Each iteration draws new centers, so that the best ones must be remembered.
     has_plain_inertia : bool
-        Is the inertia the sum of w d^2 of all points (half of it for directions)? Then it can be
-        found without the plan.
+        The inertia is the sum of w d^2 of all points (half of it for directions), so that it can
+        be computed without the plan.
     """
 
-    @property
-    def stops_on(self) -> StopsOn: ...
-
-    @property
-    def empties(self) -> Empties: ...
-
-    @property
-    def directions(self) -> bool: ...
-
-    @property
-    def draws_centers(self) -> bool: ...
-
-    @property
-    def has_plain_inertia(self) -> bool: ...
-
-    def with_square_sum(self, square: float) -> "Plan":
-        """The plan, told the sum of w |x|^2."""
-        ...
-
-    def with_seed(self, seed: int) -> "Plan":
-        """The plan with this seed for its noise, if it draws."""
-        ...
-
-    def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
-        """One iteration from centers (k, d), in the precision of the data."""
-        ...
-
-    def iterate(
-        self, session: Session, centers: Tensor, tolerance: float, max_iter: int
-    ) -> IterationsResult | None:
-        """One to `max_iter` iterations in one engine call; None if the engine has no such task."""
-        ...
-
-    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
-        """Label the points for the last time and measure the result."""
-        ...
-
-
-P = TypeVar("P", bound="PlanDefaults")
-
-
-class PlanDefaults:
-    """Defaults of a plan: no knowledge beforehand, no noise, no task for the whole loop."""
-
+    # Class variables where a plan has no choice; `directions` is a field of `MeansPlan`.
+    stops_on: ClassVar[StopsOn]
+    empties: ClassVar[Empties]
+    directions: bool = False
     draws_centers: ClassVar[bool] = False
     has_plain_inertia: ClassVar[bool] = True
 
     def with_square_sum(self: P, square: float) -> P:
+        """Return the plan with the sum of w |x|^2, if its objective is computed from that."""
         return self
 
     def with_seed(self: P, seed: int) -> P:
+        """Return the plan with this seed for its noise, if it draws."""
         return self
+
+    def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
+        """Run one iteration from centers (k, d), in the precision of the data."""
+        raise NotImplementedError(f"{type(self).__name__} has no iterations")
 
     def iterate(
         self, session: Session, centers: Tensor, tolerance: float, max_iter: int
     ) -> IterationsResult | None:
+        """Run up to `max_iter` iterations in one engine call; None if it has no such task."""
         return None
+
+    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
+        """Label the points by these centers for the last time and measure the result."""
+        inertia = session.fold(NearestDistances(centers))[0].item()
+        return FinalAssignment(inertia, inertia)
 
 
 def apply_update(update: Sums | NewCenters, centers: Tensor, directions: bool = False) -> Tensor:
-    """The new centers (*b, k, d); a cluster without mass keeps its old one.
+    """Return the new centers (*b, k, d); a cluster without mass keeps its old one.
 
     With `directions`, centers are the directions of the sums.
     """
     if isinstance(update, NewCenters):
         return update.centers
-    if directions:
-        lengths = update.sums.norm(dim=-1)
-        return means_or(update.sums, lengths, centers)
-    return means_or(update.sums, update.masses, centers)
+    # alg:lloyds-sphere divides by the length of the sum; its mass does not enter.
+    masses = update.sums.norm(dim=-1) if directions else update.masses
+    return means_or(update.sums, masses, centers)

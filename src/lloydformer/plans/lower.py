@@ -40,10 +40,8 @@ from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.soft import SoftPlan
 from lloydformer.plans.trimmed import TrimmedPlan
 
-_NEVER = 1e9
-"""A separation beyond which no point of another cluster is drawn."""
-
 _LIFTED = (POSITION, SQUARED_NORM, HALF)
+# The encoder's attention that writes -|x - c|^2 + 2 delta y (eq rob update).
 _AFFINITY = Head(
     DotProduct(),
     Identity(),
@@ -51,11 +49,10 @@ _AFFINITY = Head(
     on(*_LIFTED, ASSIGNMENT),
     on(AFFINITY),
 )
-"""The encoder's attention that writes -|x - c|^2 + 2 delta y (eq rob update)."""
 
 
 class LoweringError(ValueError):
-    """Names the head that stands in the way."""
+    """A recipe that cannot be lowered; the message names the head and the reason."""
 
     def __init__(self, slot: str, reason: str) -> None:
         super().__init__(f"{slot} stands in the way of lowering: {reason}; run the literal circuit")
@@ -71,22 +68,22 @@ class Lowering:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What encoder and decoder cross-attention do together, in words, and as a plan."""
+    """The meaning of encoder and decoder cross-attention together, in words and as a plan."""
 
     assigning: str
     summarising: str
     plan: Plan
 
 
+# Recognises the cross-attention of a recipe; None if it is not the one that the rule knows.
 Rule = Callable[[Recipe], Meaning | None]
-"""Recognises the cross-attention of a recipe; None if it is not the one that the rule knows."""
 
+# Rules of registered algorithms, tried before those of the paper; see docs/new-algorithm.md.
 RULES: list[Rule] = []
-"""Rules of registered algorithms, tried before those of the paper; see docs/new-algorithm.md."""
 
 
 def differs_in_cross_attention_only(recipe: Recipe, known: Recipe) -> bool:
-    """Is the recipe `known`, except for the activations of its two cross-attentions?
+    """True if the recipe is `known`, except for the activations of its two cross-attentions.
 
     A rule that has checked this has to judge the two activations alone.
     """
@@ -103,24 +100,32 @@ def differs_in_cross_attention_only(recipe: Recipe, known: Recipe) -> bool:
 
 
 def lower(recipe: AnyRecipe) -> Plan:
-    """The plan that computes what the recipe's circuit does, in folds over blocks of points."""
+    """Return the plan that computes what the recipe's circuit does, in folds over blocks."""
     return derive(recipe).plan
 
 
 def derive(recipe: AnyRecipe) -> Lowering:
-    """The same, step by step."""
+    """Lower a recipe, and state the steps of the proof.
+
+    Raises
+    ------
+    LoweringError
+        If a head is not one that the proofs of the paper know.
+    """
     if isinstance(recipe, Staged):
         raise LoweringError(
             recipe.name,
             "one plan has no folds for its proposals; the estimator is RelocatingKMeans",
         )
     recipe = forward_only(recipe)
-    _constructed(recipe)
+    # The order of the proof of thm:l2-clus-eu. Both self-attentions must cancel first: only then
+    # is the meaning of the layer that of its two cross-attentions.
+    _check_constructed(recipe)
     _measure(recipe, "encoder_self")
-    _cancels(recipe, "encoder_self", _written(recipe.encoder_cross, recipe))
-    _names(recipe)
-    _cancels(recipe, "decoder_self", _written(recipe.decoder_cross, recipe))
-    meaning = _meaning(recipe)
+    _check_cancels(recipe, "encoder_self", _find_written_subspaces(recipe.encoder_cross, recipe))
+    _check_names(recipe)
+    _check_cancels(recipe, "decoder_self", _find_written_subspaces(recipe.decoder_cross, recipe))
+    meaning = _find_meaning(recipe)
     return Lowering(
         meaning.plan,
         (
@@ -130,13 +135,13 @@ def derive(recipe: AnyRecipe) -> Lowering:
             "decoder_self: a center's best score is with itself; with the residual its old "
             "position cancels: C ← 0.",
             meaning.summarising,
-            *_rest(recipe),
+            *_explain_rest(recipe),
             f"What is left is {meaning.plan}.",
         ),
     )
 
 
-def _meaning(recipe: Recipe) -> Meaning:
+def _find_meaning(recipe: Recipe) -> Meaning:
     for rule in RULES:
         if (meaning := rule(recipe)) is not None:
             return meaning
@@ -145,8 +150,9 @@ def _meaning(recipe: Recipe) -> Meaning:
     return Meaning(assigning, summarising, plan)
 
 
-def _constructed(recipe: Recipe) -> None:
-    """The proofs speak of matrices that are written by hand, one head a slot."""
+def _check_constructed(recipe: Recipe) -> None:
+    """Raise `LoweringError` unless all matrices are written by hand, with one head per slot."""
+    # The proofs of the paper are about such matrices alone.
     if recipe.numbers:
         raise LoweringError("numbers", "they change with the state, and no proof says how")
     for slot, head in recipe.heads.items():
@@ -158,15 +164,16 @@ def _constructed(recipe: Recipe) -> None:
             )
 
 
-def _names(recipe: Recipe) -> None:
-    """A center finds itself by its name, which no other center has."""
+def _check_names(recipe: Recipe) -> None:
+    """Raise `LoweringError` unless each center finds itself by its name, which no other has."""
+    # By position alone, coincident centers would be averaged by decoder_self and never part.
     head = recipe.decoder_self
     if not (head.query == head.key and head.key in (on(ASSIGNMENT), on(AFFINITY))):
         raise LoweringError("decoder_self", "centers do not find themselves by their names")
 
 
-def _written(cross: Head, recipe: Recipe) -> frozenset[Subspace]:
-    """What cross-attention writes anew, with what a network or a later head writes after it."""
+def _find_written_subspaces(cross: Head, recipe: Recipe) -> frozenset[Subspace]:
+    """Return the subspaces that cross-attention, and a network or head after it, write again."""
     written = set(cross.value.subspaces)
     if cross is recipe.encoder_cross and recipe.affinity:
         written |= recipe.affinity.value.subspaces
@@ -175,36 +182,38 @@ def _written(cross: Head, recipe: Recipe) -> frozenset[Subspace]:
     return frozenset(written)
 
 
-def _cancels(recipe: Recipe, slot: str, written: frozenset[Subspace]) -> None:
-    """Self-attention that is the identity must take away what the residual keeps."""
+def _check_cancels(recipe: Recipe, slot: str, written: frozenset[Subspace]) -> None:
+    """Raise `LoweringError` unless self-attention removes what the residual keeps."""
+    # With attention I and value -1 on the written subspaces, residual + self-attention is 0 there.
     head: Head = getattr(recipe, slot)
     if not isinstance(head.activation, LimitingSoftmax):
         raise LoweringError(slot, "its attention is the identity only in the limit of soft-max")
-    if not _is(head.value, dict.fromkeys(written, -1.0)):
+    if not _is_scaled_identity(head.value, dict.fromkeys(written, -1.0)):
         raise LoweringError(slot, f"its value {head.value} does not cancel what is written anew")
 
 
-def _is(projection: Projection | Dense, factors: dict[Subspace, float]) -> bool:
-    """Is it this multiple of the identity on these subspaces, and zero elsewhere?"""
+def _is_scaled_identity(projection: Projection | Dense, factors: dict[Subspace, float]) -> bool:
+    """True if it is this multiple of the identity on these subspaces, and zero elsewhere."""
     blocks = _blocks(projection)
     plain = all(b.source == b.target and not b.power for b in blocks)
     return plain and {b.source: b.coefficient for b in blocks} == factors
 
 
 def _blocks(projection: Projection | Dense) -> tuple[Block, ...]:
-    assert isinstance(projection, Projection)  # `_constructed` has seen to that
+    assert isinstance(projection, Projection)  # `_check_constructed` ensures it
     return projection.blocks
 
 
 def _assign(recipe: Recipe) -> tuple[str, float | None]:
-    """How points are assigned: to the nearest center (None), or softly with this gamma."""
+    """Return how points are assigned: to the nearest center (None), or softly with this gamma."""
     head = recipe.encoder_cross
-    if head.separated or not _is(head.value, {ASSIGNMENT: 1.0}):
+    if head.separated or not _is_scaled_identity(head.value, {ASSIGNMENT: 1.0}):
         raise LoweringError("encoder_cross", "it does not write an assignment by position alone")
     by = _measure(recipe, "encoder_cross")
     match head.activation:
         case LimitingSoftmax(ties="first"):
             return f"encoder_cross: each point goes to the center with the best {by}.", None
+        # Averaged ties share a point between several centers, which no sum by label can do.
         case LimitingSoftmax():
             raise LoweringError("encoder_cross", 'tied points are shared; use ties="first"')
         case Softmax(inverse_temperature) if recipe.norm is None:
@@ -219,26 +228,30 @@ def _assign(recipe: Recipe) -> tuple[str, float | None]:
 
 
 def _measure(recipe: Recipe, slot: str) -> str:
-    """Positions must be compared as they are: by distance, lifted distance, or on the sphere."""
+    """Return how a head compares positions: by distance, lifted distance, or on the sphere."""
     head: Head = getattr(recipe, slot)
     plainly = head.query == head.key == on(POSITION)
     if isinstance(head.score, Euclidean) and plainly:
         return "minus squared distance"
-    if isinstance(head.score, DotProduct) and _lifted(head):
+    if isinstance(head.score, DotProduct) and _is_lifted_distance(head):
         return "dot product of lifted tokens, which is minus the squared distance"
     if isinstance(head.score, DotProduct) and recipe.norm and plainly:
         return "dot product of unit vectors"
     raise LoweringError(slot, "its score is not a distance of positions")
 
 
-def _lifted(head: Head) -> bool:
-    """Is the score -|x - c|^2 by lem perm? What the key does not hold does not count."""
+def _is_lifted_distance(head: Head) -> bool:
+    """True if the score is -|x - c|^2 by lem perm."""
+    # Subspaces that the key does not hold multiply zeros: they do not change the score.
     seen = Projection(tuple(b for b in _blocks(head.query) if b.target in _LIFTED))
     return head.key == on(*_LIFTED) and seen == lifting(POSITION)
 
 
-def _own_points(recipe: Recipe) -> bool:
-    """Decoder cross-attention finds a center's own points; are they weighed by distance too?"""
+def _weighs_by_distance(recipe: Recipe) -> bool:
+    """True if decoder cross-attention weighs a center's own points by distance as well.
+
+    Raises `LoweringError` if it does not find a center's own points.
+    """
     head, apart = recipe.decoder_cross, on(POSITION) + separated(ASSIGNMENT)
     if recipe.affinity and replace(recipe.affinity, separation=None) != _AFFINITY:
         raise LoweringError("affinity", "it does not write separated scores for decoder_cross")
@@ -252,16 +265,18 @@ def _own_points(recipe: Recipe) -> bool:
 
 
 def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
+    """Return how centers summarise their points, in words and as a plan."""
     head = recipe.decoder_cross
-    if not _is(head.value, {POSITION: 1.0}):
+    if not _is_scaled_identity(head.value, {POSITION: 1.0}):
         raise LoweringError("decoder_cross", f"its value {head.value} is not the points' position")
-    apart = _own_points(recipe)
+    apart = _weighs_by_distance(recipe)
     if recipe.norm not in (None, RMSNorm(), LayerNorm()):
         raise LoweringError("norm", f"{recipe.norm} does not make unit vectors")
     if recipe.norm and apart:
         raise LoweringError("decoder_cross", "no fold is known for a norm with weighted points")
     if apart and not isinstance(head.activation, Gumbel):
-        _own_points_only(recipe)
+        _check_separation(recipe)
+    # One case for each fold; a pair of activations that is not listed has no proof here.
     match head.activation, gamma:
         case LimitingSoftmax(ties="average"), None if not apart:
             return "decoder_cross: a center weighs its own points equally.", MeansPlan(
@@ -282,7 +297,7 @@ def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
             return (
                 "decoder_cross: the separation leaves a center its own points, weighted by "
                 f"{weighting.symbol}."
-            ), _robust(weighting)
+            ), _make_robust_plan(weighting)
         case Gumbel(temperature=0.0), None if apart:
             less = "0" if head.separation is None else f"exp(-2 * {head.separation:g})"
             return (
@@ -294,21 +309,22 @@ def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
     )
 
 
-def _own_points_only(recipe: Recipe) -> None:
-    """A separation that the circuit chooses keeps clusters apart; one given by hand may not."""
+def _check_separation(recipe: Recipe) -> None:
+    """Raise `LoweringError` if a separation is given by hand: it may not keep clusters apart."""
+    # One that the circuit chooses from the data is above the bound of each activation.
     for slot, head in recipe.heads.items():
         if head.separated and head.separation is not None:
             raise LoweringError(slot, "a separation given by hand may mix clusters; use None")
 
 
-def _robust(weighting: Sparsemax | Softmax | TopK) -> RobustPlan:
+def _make_robust_plan(weighting: Sparsemax | Softmax | TopK) -> RobustPlan:
     plan = RobustPlan(weighting.inverse_temperature, "softmax")
     if isinstance(weighting, Sparsemax):
         return replace(plan, activation="sparsemax")
     return replace(plan, m=weighting.m) if isinstance(weighting, TopK) else plan
 
 
-def _rest(recipe: Recipe) -> list[str]:
+def _explain_rest(recipe: Recipe) -> list[str]:
     norm = f"norm: {recipe.norm.symbol} divides each center by its length." if recipe.norm else ""
     network = (
         "feedforward: it renews the squared norm, which a plan computes when it needs it."

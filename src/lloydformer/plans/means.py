@@ -11,7 +11,7 @@ from lloydformer.plans.contract import (
     Empties,
     FinalAssignment,
     IterationsResult,
-    PlanDefaults,
+    Plan,
     Step,
     StopsOn,
     Sums,
@@ -46,21 +46,23 @@ class LloydIterations(Task):
     writes_from: ClassVar[Columns] = ("previous",)
 
     def objective(self, change: float) -> float:
-        """The objective, from the sum of w (|c|^2 - 2 x c)."""
+        """Return the objective, from the sum of w (|c|^2 - 2 x c)."""
+        # Kernels compare distances without |x|^2, which does not change the nearest center.
+        # Rounding may take the sum just below 0.
         return max(self.square + change, 0.0) * self.unit
 
 
 @dataclass(frozen=True)
-class MeansPlan(PlanDefaults):
-    """Each center moves to the mean of its points.
+class MeansPlan(Plan):
+    """Each center moves to the mean of its points (alg:lloyds, alg:lloyds-sphere).
 
     With `directions` the points are unit vectors and so are the means: spherical k-means, whose
     objective, the sum of w (1 - cosine), is half the sum of squared distances.
     """
 
     directions: bool = False
+    # The sum of w |x|^2, from which the objective is computed without another fold.
     square: float = field(default=0.0, repr=False)
-    """The sum of w |x|^2, from which the objective is computed without another fold."""
     stops_on: ClassVar[StopsOn] = "labels"
     empties: ClassVar[Empties] = "move"
 
@@ -68,6 +70,8 @@ class MeansPlan(PlanDefaults):
         return replace(self, square=square)
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
+        # sum w |x - c|^2 = sum w |x|^2 - 2 sum_j s_j c_j + sum_j m_j |c_j|^2, s_j and m_j being the
+        # sums and masses that the new centers need anyway.
         sums, masses, changed = session.fold(NearestSums(centers))
         exact = centers.double()
         squares = (masses * torch.linalg.vecdot(exact, exact)).sum()
@@ -80,6 +84,8 @@ class MeansPlan(PlanDefaults):
         return session.run(LloydIterations(centers, tolerance, max_iter, self.square, self._unit))
 
     def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
+        # By differences here, not by the identity of `step`: it cancels where points lie far from
+        # the origin, and this number is the one that users compare.
         squares, masses = session.fold(
             NearestCosines(centers) if self.directions else NearestDistances(centers)
         )

@@ -7,8 +7,7 @@ keeps k distances of every row; the kernels of the native engine keep two.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from numpy import ndarray
 from scipy import sparse
 
 from lloydformer.numerics.noise import gumbel
-from lloydformer.numerics.search_constants import EXCHANGE_GAIN, RELOCATION_GAIN
+from lloydformer.numerics.search_constants import EXCHANGE_GAIN, RELOCATION_GAIN, SPLIT_SHARPNESS
 
 METRICS = ("sqeuclidean", "euclidean", "manhattan", "cosine")  # of rows of numbers
 
@@ -29,51 +28,42 @@ BATCH = 32
 NEAR = 16
 
 
-@runtime_checkable
-class RowDistances(Protocol):
-    """Distances between rows, and to means of rows where there are any."""
+class RowDistances:
+    """Distances between rows, and to means of rows if `has_means`; the base of three kinds."""
 
-    @property
-    def n_rows(self) -> int: ...
+    has_means: ClassVar[bool] = True
 
-    @property
-    def has_means(self) -> bool: ...
+    def __init__(self, data: Any) -> None:
+        self.data = data
+        self.n_rows = int(data.shape[0])
 
     def of_row(self, row: int) -> ndarray:
         """Return the distances of a row to all rows, (n,)."""
-        ...
+        raise NotImplementedError
 
     def to_mean(self, rows: ndarray, weights: ndarray) -> ndarray:
         """Return the distances of some rows to their weighted mean."""
-        ...
+        raise NotImplementedError("a matrix of distances has no means")
 
     def bound(self, r: ndarray) -> float:
         """Return an upper bound of all distances, from those of one row to all rows, (n,)."""
-        ...
-
-
-@dataclass(frozen=True)
-class PointDistances:
-    """Distances of points (n, d) by a metric; for "cosine" they are unit vectors."""
-
-    points: ndarray
-    metric: str = "sqeuclidean"
-    has_means = True
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.points)
-
-    def of_row(self, row: int) -> ndarray:
-        return self._distances(self.points, self.points[row])
-
-    def to_mean(self, rows: ndarray, weights: ndarray) -> ndarray:
-        points = self.points[rows]
-        return self._distances(points, weights @ points / (weights.sum() or 1.0))
-
-    def bound(self, r: ndarray) -> float:
         # (2 sqrt(r))^2 by the triangle inequality, if distances are squared; otherwise 2 r suffices
         return 4 * float(r.max())
+
+
+class PointDistances(RowDistances):
+    """Distances of points (n, d) by a metric; for "cosine" they are unit vectors."""
+
+    def __init__(self, points: ndarray, metric: str = "sqeuclidean") -> None:
+        super().__init__(points)
+        self.metric = metric
+
+    def of_row(self, row: int) -> ndarray:
+        return self._distances(self.data, self.data[row])
+
+    def to_mean(self, rows: ndarray, weights: ndarray) -> ndarray:
+        points = self.data[rows]
+        return self._distances(points, weights @ points / (weights.sum() or 1.0))
 
     def _distances(self, points: ndarray, target: ndarray) -> ndarray:
         difference = points - target
@@ -82,30 +72,20 @@ class PointDistances:
         squares = np.einsum("id,id->i", difference, difference)
         if self.metric == "euclidean":
             return np.sqrt(squares)
+        # |x - y|^2 / 2 is 1 - cos for unit vectors, and has no cancellation for close ones.
         return squares / 2 if self.metric == "cosine" else squares
 
 
-@dataclass(frozen=True)
-class SparseCosines:
+class SparseCosines(RowDistances):
     """Cosine distances of sparse unit vectors, a CSR matrix (n, d)."""
 
-    directions: Any
-    has_means = True
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.directions.shape[0])
-
     def of_row(self, row: int) -> ndarray:
-        return self._distances(self.directions, self.directions[[row]])
+        return self._distances(self.data, self.data[[row]])
 
     def to_mean(self, rows: ndarray, weights: ndarray) -> ndarray:
-        points = self.directions[rows]
+        points = self.data[rows]
         mean = sparse.csr_array(weights[None] / (weights.sum() or 1.0)) @ points
         return self._distances(points, mean)
-
-    def bound(self, r: ndarray) -> float:
-        return 4 * float(r.max())  # see PointDistances
 
     def _distances(self, points: Any, target: Any) -> ndarray:
         """Return |x - y|^2 / 2, which is 1 - cos for unit vectors; a mean is shorter."""
@@ -114,30 +94,21 @@ class SparseCosines:
         return np.maximum((1 + squares) / 2 - products, 0.0)
 
 
-@dataclass(frozen=True)
-class MatrixDistances:
+class MatrixDistances(RowDistances):
     """A symmetric matrix (n, n) of distances."""
 
-    matrix: ndarray
-    has_means = False
+    has_means: ClassVar[bool] = False
 
-    @property
-    def n_rows(self) -> int:
-        return len(self.matrix)
+    def __init__(self, matrix: ndarray) -> None:
+        super().__init__(matrix)
+        # Over all pairs: the triangle inequality may not hold for a given matrix.
+        self._bound = 2 * float(matrix.max())
 
     def of_row(self, row: int) -> ndarray:
-        return np.asarray(self.matrix[row], float)
-
-    def to_mean(self, rows: ndarray, weights: ndarray) -> ndarray:
-        raise NotImplementedError("a matrix of distances has no means")
+        return np.asarray(self.data[row], float)
 
     def bound(self, r: ndarray) -> float:
-        return self._twice_the_largest
-
-    @cached_property
-    def _twice_the_largest(self) -> float:
-        # over all pairs: the triangle inequality may not hold for a given matrix
-        return 2 * float(self.matrix.max())
+        return self._bound
 
 
 @dataclass
@@ -175,7 +146,8 @@ class MedoidTable:
             self.second = order[1]
             self.s = np.take_along_axis(self.distances, order[1:2], axis=0)[0]
         else:
-            # farther than any row can be from another medoid: s cancels in the gains of exchanges
+            # Farther than any row can be from another medoid, so that s cancels in the gains of
+            # exchanges: a single medoid then needs no case of its own.
             self.second = np.full_like(self.first, -1)
             self.s = np.full_like(self.r, self.bound(self.r))
 
@@ -186,6 +158,7 @@ class MedoidTable:
 
         previous: the cluster of each row before, by the new places; -1 if it no longer exists.
         """
+        # Rows without weight cost nothing wherever they are, so their moves do not count.
         new = MedoidTable(medoids, distances, self.changed, self.counted, self.bound)
         k, moved = len(medoids), self.counted & (new.first != previous)
         left = np.bincount(previous[moved & (previous >= 0)], minlength=k)
@@ -206,6 +179,7 @@ class InMemorySearch:
     """
 
     def __init__(self, distances: RowDistances, weights: ndarray | None = None) -> None:
+        # float64 also where the rows are float32: gains are small differences of large sums.
         self.distances = distances
         self.weights = np.ones(distances.n_rows) if weights is None else np.asarray(weights, float)
 
@@ -235,6 +209,8 @@ class InMemorySearch:
         nearest, may use the candidate: the others can only lower the loss further. At most
         `rounds` rounds over all clusters.
         """
+        # A cluster whose rows have hardly changed would give the same answer again, so it is passed
+        # over until enough rows have joined or left it.
         before, any_swap = self.loss, True
         while any_swap and rounds > 0:
             any_swap, rounds = False, rounds - 1
@@ -248,6 +224,7 @@ class InMemorySearch:
 
     def exchange(self, seed: int, layer: int) -> bool:
         """Exchange medoids with drawn rows, as long as one of these lowers the loss."""
+        # Rows far from their medoids are drawn more often: there a new medoid gains the most.
         everywhere = np.arange(self.distances.n_rows)
         return self._exchange_all(self._draw(seed, layer, 0, everywhere, BATCH))
 
@@ -258,6 +235,7 @@ class InMemorySearch:
         """
         fell, idle = False, 0
         while True:
+            # Exchanges move the means, so each round takes new candidates.
             near = [self._candidates(j, reach) for j in range(len(self.medoids))]
             candidates = np.concatenate(near)
             for at in range(0, len(candidates), BATCH):
@@ -270,22 +248,32 @@ class InMemorySearch:
     def relocate(self, seed: int, layer: int, n_moved: int, n_draws: int, slack: float) -> bool:
         r"""Split clusters and remove as many medoids; keep the result if the loss is lower.
 
-        Clusters are drawn by $2 \log e_j + g$, $e_j$ being their part of the loss.
+        Clusters are drawn by $2 \log e_j + g$, $e_j$ being their part of the loss (Gumbel's trick:
+        the largest sums are draws in proportion to $e_j^2$).
         """
         before, loss, k = self.table, self.loss, len(self.medoids)
-        changed_before = before.changed.copy()  # descents write into the array of the table
+        # Only `changed` needs a copy: descents write into it, and every other array of a table is
+        # replaced, never written.
+        changed_before = before.changed.copy()
         errors = np.bincount(before.first, self.weights * before.r, minlength=k)
         noise = gumbel(seed, layer, "grow", k, torch.zeros(1, dtype=torch.long))[:, 0].numpy()
         with np.errstate(divide="ignore"):
-            order = np.argsort(-(2 * np.log(errors) + noise), kind="stable")
+            order = np.argsort(-(SPLIT_SHARPNESS * np.log(errors) + noise), kind="stable")
         for j in [j for j in order if errors[j] > 0][:n_moved]:
             self._split(int(j), seed, layer, n_draws)
+        # Removals are judged after a descent, when the medoids have settled around the new ones.
         self.descend(1, slack)
         while len(self.medoids) > k:
-            self._remove(int(np.argmin(self._removal_costs())))
+            place, first = int(np.argmin(self._removal_costs())), self.table.first
+            # Medoids behind the removed one move up by one place.
+            previous = np.where(first == place, -1, first - (first > place))
+            self.table.changed = np.delete(self.table.changed, place)
+            distances = np.delete(self.table.distances, place, axis=0)
+            medoids = np.delete(self.medoids, place)
+            self.table = self.table.with_medoids(medoids, distances, previous)
         self.descend(1, slack)
         if self.loss < (1 - RELOCATION_GAIN) * loss:
-            return True
+            return True  # the kernels' search compares in the same way
         self.table, self.table.changed = before, changed_before
         return False
 
@@ -300,6 +288,8 @@ class InMemorySearch:
         rows = np.arange(self.distances.n_rows) if rows is None else rows
         table, w = self.table, self.weights[rows]
         r, s, first = table.r[rows], table.s[rows], table.first[rows]
+        # The removal costs count every row, and only the gains are limited to `rows`: so the
+        # difference is never above the true gain.
         costs, gains = self._removal_costs(), np.empty((len(candidates), len(self.medoids)))
         for c, x in enumerate(candidates):
             a = self.distances.of_row(int(x))[rows]
@@ -354,6 +344,8 @@ class InMemorySearch:
         number: distinguishes several draws in one layer.
         """
         noise = gumbel(seed, layer, "drawn", number + 1, torch.from_numpy(rows))[number].numpy()
+        # The top of Gumbel scores are draws without replacement in proportion to w r; log 0 is
+        # minus infinity, which is never drawn.
         with np.errstate(divide="ignore"):
             scores = np.log(self.weights[rows] * self.table.r[rows]) + noise
         order = np.argsort(-scores, kind="stable")[:count]
@@ -366,10 +358,10 @@ class InMemorySearch:
         for number in range(n_draws):
             drawn = self._draw(seed, layer, number, members, 1)
             if len(drawn) == 0:
-                return
+                return  # every row of the cluster lies on its medoid
             near = self.distances.of_row(int(drawn[0]))[members] < r[members]
             if near.all() or not near.any():
-                continue
+                continue  # a half without rows has no middle
             halves = members[near], members[~near]
             middles = [int(self._middle_rows(half, 1)[0]) for half in halves]
             gain = sum(
@@ -390,11 +382,3 @@ class InMemorySearch:
         medoids, distances = self.medoids.copy(), self.table.distances.copy()
         medoids[place], distances[place] = x, self.distances.of_row(x)
         self.table = self.table.with_medoids(medoids, distances, self.table.first)
-
-    def _remove(self, place: int) -> None:
-        """Remove a medoid; those behind it move up by one place."""
-        first = self.table.first
-        previous = np.where(first == place, -1, first - (first > place))
-        self.table.changed = np.delete(self.table.changed, place)
-        distances = np.delete(self.table.distances, place, axis=0)
-        self.table = self.table.with_medoids(np.delete(self.medoids, place), distances, previous)

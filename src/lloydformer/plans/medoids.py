@@ -7,15 +7,8 @@ import torch
 from torch import Tensor
 
 from lloydformer.numerics.noise import gumbel
-from lloydformer.plans.assign import NearestDistances, count_label_changes
-from lloydformer.plans.contract import (
-    Empties,
-    FinalAssignment,
-    NewCenters,
-    PlanDefaults,
-    Step,
-    StopsOn,
-)
+from lloydformer.plans.assign import count_label_changes
+from lloydformer.plans.contract import NewCenters, Plan, Step
 from lloydformer.plans.session import Columns, PointBlock, Session, weighted_sum
 
 
@@ -53,10 +46,15 @@ class MedoidDraw:
     def _best(self, block: PointBlock, labels: Tensor, distances: Tensor) -> dict[str, Tensor]:
         k, device = len(self.centers), labels.device
         rows = torch.arange(block.start, block.start + len(labels), device=device)
+        # Gumbel's trick: the largest of score + noise is a draw by soft-max of the scores. Noise is
+        # a function of the global row, so that the cut into blocks does not matter.
         perturbed = gumbel(self.seed, self.iteration, "decoder_cross", k, rows) - distances.mT
+        # log w makes a point of weight w as likely as w copies of it; weight 0 is never drawn.
         if block.weights is not None:
             perturbed = perturbed + block.weights.double().log()
         strange = labels != torch.arange(k, device=device)[:, None]  # (k, m)
+        # Without a separation other clusters are excluded, which is its limit. A cluster that owns
+        # no point draws from all, as the circuit does.
         if self.separation is None:
             owned = (~strange & (perturbed > -torch.inf)).any(dim=1)
             perturbed = perturbed.masked_fill(strange & owned[:, None], -torch.inf)
@@ -67,6 +65,8 @@ class MedoidDraw:
         return {"owned": owned, "best": best.values, "chosen": best.indices}
 
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        # A block with own points of the cluster beats one without; then the larger score. On ties
+        # the first block stays, which has the lower row.
         better = (second[0] & ~first[0]) | ((second[0] == first[0]) & (second[1] > first[1]))
         best, row = (torch.where(better, second[i], first[i]) for i in (1, 2))
         point = torch.where(better[:, None], second[3], first[3])
@@ -89,30 +89,28 @@ class NearestRows:
         least = away.min(dim=0)
         return least.values, least.indices + block.start
 
-    def merge(
-        self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
-    ) -> tuple[Tensor, Tensor]:
+    def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        # Strictly closer, so that the lower row stays on ties.
         closer = second[0] < first[0]
         return torch.where(closer, second[0], first[0]), torch.where(closer, second[1], first[1])
 
 
 def match_rows(session: Session, centers: Tensor) -> Tensor | None:
-    """The data rows that these centers are; None if one of them is no row of the data."""
+    """Return the data rows that these centers are; None if one of them is no row of the data."""
     centers = centers.to(session.layout.dtype)
     _, rows = session.fold(NearestRows(centers))
     return rows if torch.equal(session.gather(rows), centers) else None
 
 
 @dataclass(frozen=True)
-class MedoidsPlan(PlanDefaults):
+class MedoidsPlan(Plan):
     """Each center moves to a point drawn near it (alg:rnd-kmeds)."""
 
     separation: float | None = 100.0
     seed: int = 0
-    stops_on: ClassVar[StopsOn] = "never"
-    empties: ClassVar[Empties] = "keep"
-    directions: ClassVar[bool] = False
-    draws_centers: ClassVar[bool] = True
+    stops_on = "never"
+    empties = "keep"
+    draws_centers = True
 
     def with_seed(self, seed: int) -> "MedoidsPlan":
         return replace(self, seed=seed)
@@ -122,7 +120,3 @@ class MedoidsPlan(PlanDefaults):
             MedoidDraw(centers, self.separation, self.seed, iteration)
         )
         return Step(NewCenters(points, rows), objective, changed)
-
-    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
-        inertia = session.fold(NearestDistances(centers))[0].item()
-        return FinalAssignment(inertia, inertia)

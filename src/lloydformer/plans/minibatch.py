@@ -13,7 +13,7 @@ from lloydformer.plans.session import Columns, Session, Task
 
 @dataclass(frozen=True)
 class MinibatchSums(Task):
-    """Label some rows by their nearest centers; their `Sums` and the sum of d^2.
+    """Label some rows by their nearest centers; returns their `Sums` and the sum of d^2.
 
     Weights do not count: rows are drawn by weight.
 
@@ -30,7 +30,7 @@ class MinibatchSums(Task):
     writes: ClassVar[Columns] = ()
 
     def of(self, points: Tensor) -> tuple[Sums, Tensor]:
-        """The plain version, for these points (b, d)."""
+        """Compute the task in Python, for these points (b, d)."""
         rows, k = DenseRows(points, None), len(self.centers)
         labels = rows.scores(self.centers).min(dim=1).indices
         away = rows.squared_distances(self.centers, labels).double().sum()
@@ -38,7 +38,8 @@ class MinibatchSums(Task):
 
 
 def sum_minibatch(session: Session, rows: Tensor, centers: Tensor) -> tuple[Sums, Tensor]:
-    """The sums of these rows; in one engine call if there is such a task."""
+    """Return the sums of these rows, in one engine call if there is such a task."""
+    # Not a fold: a fold reads every block, and a mini-batch is a small part of the rows.
     task = MinibatchSums(rows, centers)
     found = session.run(task)
     return task.of(session.gather(rows)) if found is None else found

@@ -13,81 +13,63 @@ from lloydformer.plans.session import Session, Task
 
 @dataclass(frozen=True)
 class WardMerging(Task):
-    """Merge centers (u, d) with masses (u,), in float64, to k of them; a tensor (k, d)."""
+    """Task: merge centers (u, d) with masses (u,), in float64, to k of them; a tensor (k, d)."""
 
     centers: Tensor
     masses: Tensor
     k: int
 
 
-class WardMerger:
-    """Centers and masses that are merged pair by pair, in O(d) numbers for each pair of them.
+def merge_by_ward(centers: np.ndarray, masses: np.ndarray, k: int) -> np.ndarray:
+    r"""Merge centers (u, d) with these masses (u,) until k are left: (k, d).
 
-    Each center remembers its cheapest partner among those after it, so that a merge looks at a row
-    of costs and not at all of them.
+    Ward's cost $n_a n_b / (n_a + n_b)\, |c_a - c_b|^2$ is by how much the objective grows if both
+    clusters share their mean. The cheapest pair is merged, the first one of equal costs.
+    A merged center is the mean of both by mass, in the place of the first of them.
     """
+    centers, masses = centers.copy(), masses.astype(np.float64)
+    alive = np.ones(len(centers), dtype=bool)
 
-    def __init__(self, centers: np.ndarray, masses: np.ndarray) -> None:
-        self.centers, self.masses = centers.copy(), masses.astype(np.float64)
-        self.alive = np.ones(len(centers), dtype=bool)
-        self.costs = np.full((len(centers), len(centers)), np.inf)
-        for a in range(len(centers)):
-            self.costs[a, a + 1 :] = self._costs_of(a)[a + 1 :]
-        self.partners = self.costs.argmin(axis=1)
-        self.least = self.costs.min(axis=1)
+    def costs_of(a: int) -> np.ndarray:
+        both = np.maximum(masses + masses[a], np.finfo(np.float64).tiny)  # no 0/0 without mass
+        away = np.square(centers - centers[a]).sum(axis=1)
+        return np.asarray(masses * (masses[a] / both) * away)
 
-    def merge(self) -> None:
-        """Merge the cheapest pair; the first one of equal costs."""
-        a = int(self.least.argmin())
-        b = int(self.partners[a])
-        both = self.masses[a] + self.masses[b]
+    # Each center remembers its cheapest partner among those after it, so that a merge looks at a
+    # few rows of costs and not at all of them. Pairs are stored once, above the diagonal.
+    costs = np.full((len(centers), len(centers)), np.inf)
+    for a in range(len(centers)):
+        costs[a, a + 1 :] = costs_of(a)[a + 1 :]
+    partners, least = costs.argmin(axis=1), costs.min(axis=1)
+    for _ in range(len(centers) - k):
+        a = int(least.argmin())
+        b = int(partners[a])
+        both = masses[a] + masses[b]
         if both > 0:
-            weighted = self.masses[a] * self.centers[a] + self.masses[b] * self.centers[b]
-            self.centers[a] = weighted / both
-        self.masses[a] = both
-        self.alive[b] = False
-        self.costs[b], self.costs[:, b], self.least[b] = np.inf, np.inf, np.inf
-        self._update(a, b)
-
-    def _update(self, a: int, b: int) -> None:
-        """The costs of center a, and the partners of those that had a or b.
-
-        No other center gets a new partner: to a merged center it costs no less than to the nearer
-        of the two.
-        """
-        costs = np.where(self.alive, self._costs_of(a), np.inf)
-        self.costs[:a, a], self.costs[a, a + 1 :] = costs[:a], costs[a + 1 :]
-        lost = self.alive & ((self.partners == a) | (self.partners == b))
+            centers[a] = (masses[a] * centers[a] + masses[b] * centers[b]) / both
+        masses[a] = both
+        alive[b] = False
+        costs[b], costs[:, b], least[b] = np.inf, np.inf, np.inf
+        new = np.where(alive, costs_of(a), np.inf)
+        costs[:a, a], costs[a, a + 1 :] = new[:a], new[a + 1 :]
+        # Only centers that had a or b as their partner need a new one: merging with the merged
+        # center costs no less than merging with the nearer of the two did.
+        lost = alive & ((partners == a) | (partners == b))
         lost[a] = True
         rows = np.flatnonzero(lost)
-        self.partners[rows] = self.costs[rows].argmin(axis=1)
-        self.least[rows] = self.costs[rows, self.partners[rows]]
-
-    def _costs_of(self, a: int) -> np.ndarray:
-        r"""Ward's costs $n_a n_b / (n_a + n_b)\, |c_a - c_b|^2$ of all pairs with center a."""
-        both = np.maximum(self.masses + self.masses[a], np.finfo(np.float64).tiny)
-        away = np.square(self.centers - self.centers[a]).sum(axis=1)
-        return np.asarray(self.masses * (self.masses[a] / both) * away)
+        partners[rows] = costs[rows].argmin(axis=1)
+        least[rows] = costs[rows, partners[rows]]
+    return centers[alive]
 
 
 def merge_centers(session: Session, centers: Tensor, masses: Tensor, k: int) -> Tensor:
     """Merge centers (u, d) to k by the engine's task, or here if it has none."""
     done = session.run(WardMerging(centers, masses, k))
+    # Only centers and masses are needed, and no pass over the points.
     if done is None:
         left = merge_by_ward(centers.cpu().numpy(), masses.numpy(), k)
         done = torch.from_numpy(left).to(centers.device)
     return done
-
-
-def merge_by_ward(centers: np.ndarray, masses: np.ndarray, k: int) -> np.ndarray:
-    """Merge centers (u, d) with these masses (u,) until k are left: (k, d).
-
-    A merged center is the mean of both by mass, and stands where the first of them stood.
-    """
-    merging = WardMerger(centers, masses)
-    for _ in range(len(centers) - k):
-        merging.merge()
-    return merging.centers[merging.alive]
 
 
 @dataclass(frozen=True)
@@ -100,20 +82,19 @@ class Mutation(Task):
 
 
 def mutate(session: Session, centers: Tensor, seed: int, number: int) -> Tensor:
-    """The centers (k, d) with one of them, drawn at random, moved to a point.
+    """Return the centers (k, d) with one of them, drawn at random, moved to a point.
 
-    The point is drawn in proportion to weight times squared distance to the other centers. number:
-    of the mutation; it enters the noise.
+    The point is drawn in proportion to weight times squared distance to the other centers, as in
+    HG-means. number: of the mutation; it enters the noise.
     """
     done = session.run(Mutation(centers, seed, number))
-    return _by_folds(session, centers, seed, number) if done is None else done
-
-
-def _by_folds(session: Session, centers: Tensor, seed: int, number: int) -> Tensor:
+    if done is not None:
+        return done
     k, rows = len(centers), torch.zeros(1, dtype=torch.long)
     dropped = int(gumbel(seed, number, "dropped", k, rows)[:, 0].argmax())
     others = torch.cat([centers[:dropped], centers[dropped + 1 :]])
     session.fold(ClusterErrors(others.to(session.layout.dtype)))
+    # All clusters have the place 0, so that the point is drawn from all rows.
     everywhere = torch.zeros(k - 1, dtype=torch.long, device=centers.device)
     point = session.fold(PointsByDistance(everywhere, 1, NoiseDraws(seed, number, 1), "planted"))[2]
     mutant = centers.clone()

@@ -34,12 +34,12 @@ class ClusterErrors(SumFold):
         k, labels = len(self.centers), block.rows.scores(self.centers).min(dim=1).indices
         block.labels.copy_(labels)
         block.distances.copy_(block.rows.squared_distances(self.centers, labels))
-        errors = add_by_label(_weighted(block.distances.double(), block), labels, k)
+        errors = add_by_label(_weigh(block.distances.double(), block), labels, k)
         sums = block.rows.sums(labels, k, block.weights)
         return sums, cluster_masses(labels, block.weights, k), errors
 
 
-def _weighted(values: Tensor, block: PointBlock) -> Tensor:
+def _weigh(values: Tensor, block: PointBlock) -> Tensor:
     return values if block.weights is None else values * block.weights
 
 
@@ -50,12 +50,10 @@ class PointsByDistance:
     Precondition: `ClusterErrors` has run; reads labels and distances.
     """
 
-    place: Tensor
-    """For each cluster its place among the chosen ones, -1 for the others."""
+    place: Tensor  # for each cluster its place among the chosen ones, -1 for the others
     count: int
     draws: NoiseDraws
-    head: str = "drawn"
-    """Whose noise it is."""
+    head: str = "drawn"  # the name that the noise is drawn by
 
     writes: ClassVar[Columns] = ()
 
@@ -63,13 +61,14 @@ class PointsByDistance:
         places = self.place[block.labels.long()]
         rows = torch.arange(block.start, block.start + len(places), device=places.device)
         noise = gumbel(self.draws.seed, self.draws.layer, self.head, self.draws.n_draws, rows)
-        scores = _weighted(block.distances.double(), block).log() + noise  # (draws, m)
+        scores = _weigh(block.distances.double(), block).log() + noise  # (draws, m)
         strange = places != torch.arange(self.count, device=places.device)[:, None, None]
         best = scores.masked_fill(strange, -torch.inf).max(dim=2)  # (count, draws)
         points = block.rows.take(best.indices.flatten()).double()
         return best.values, best.indices + block.start, points.view(*best.indices.shape, -1)
 
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        # Strictly larger: on ties the lower row stays, whatever the cut into blocks.
         later = second[0] > first[0]
         return (
             torch.where(later, second[0], first[0]),
@@ -91,42 +90,35 @@ class Halves(SumFold):
     writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
-        parts = [self._half(block, point) for point in self.points.unbind(dim=1)]
-        return tuple(torch.stack(part, dim=1) for part in zip(*parts, strict=True))
-
-    def _half(self, block: PointBlock, points: Tensor) -> tuple[Tensor, ...]:
-        """For one draw: sums and mass of the near half, numbers of points in both halves."""
-        count, places = len(points), self.place[block.labels.long()]
+        """Return sums and mass of the near half, and the numbers of points in both halves."""
+        count, places = len(self.points), self.place[block.labels.long()]
         own, places = places >= 0, places.clamp(min=0)
-        near = own & (block.rows.squared_distances(points, places) < block.distances)
-        kept = _weighted(near.double(), block)
         there = own if block.weights is None else own & (block.weights > 0)
-        return (
-            block.rows.sums(places, count, kept),
-            add_by_label(kept, places, count),
-            add_by_label((there & near).double(), places, count),
-            add_by_label((there & ~near).double(), places, count),
-        )
-
-
-def _first_best(gains: Tensor) -> tuple[Tensor, Tensor]:
-    """The best draw of each cluster, the first one within a tie."""
-    best, gain = torch.zeros_like(gains[:, 0], dtype=torch.long), gains[:, 0]
-    for draw in range(1, gains.shape[1]):
-        better = gains[:, draw] > (1 + TIE) * gain
-        best, gain = torch.where(better, draw, best), torch.where(better, gains[:, draw], gain)
-    return best, gain
+        parts = []
+        for points in self.points.unbind(dim=1):  # of one draw
+            near = own & (block.rows.squared_distances(points, places) < block.distances)
+            kept = _weigh(near.double(), block)
+            parts.append(
+                (
+                    block.rows.sums(places, count, kept),
+                    add_by_label(kept, places, count),
+                    add_by_label((there & near).double(), places, count),
+                    add_by_label((there & ~near).double(), places, count),
+                )
+            )
+        return tuple(torch.stack(part, dim=1) for part in zip(*parts, strict=True))
 
 
 def split_clusters(
     session: Session, known: tuple[Tensor, ...], n_moved: int, draws: NoiseDraws, old: Tensor
 ) -> Tensor:
-    """The means of all clusters, with the drawn clusters split in two: (k + m, d).
+    """Return the means of all clusters, with the drawn clusters split in two: (k + m, d).
 
     known: the summary of `ClusterErrors` for the centers `old`.
     """
     sums, masses, errors = known
     device = errors.device
+    # Gumbel's trick: the m largest of log p + g are m draws without replacement in proportion to p.
     noise = gumbel(draws.seed, draws.layer, "grow", len(errors), torch.zeros(1, dtype=torch.long))
     scores = SPLIT_SHARPNESS * errors.log() + noise[:, 0].to(device)
     chosen = scores.sort(descending=True, stable=True).indices[:n_moved]
@@ -134,14 +126,22 @@ def split_clusters(
     place[chosen] = torch.arange(len(chosen), device=device)
     points = session.fold(PointsByDistance(place, len(chosen), draws))[2]
     near, mass, n_near, n_rest = session.fold(Halves(place, points.to(old.dtype)))
+    # The far half is the cluster less the near half, which saves a fold. A split lowers the
+    # objective by n_1 n_2 / (n_1 + n_2) |m_1 - m_2|^2 (Ward's cost of merging the halves again).
     rest, other = sums[chosen, None] - near, masses[chosen, None] - mass
     apart = (near / mass[..., None] - rest / other[..., None]).square().sum(dim=-1)
     whole = (n_near > 0) & (n_rest > 0)
     gains = torch.where(whole, mass * other / masses[chosen, None] * apart, 0)
-    best, gain = _first_best(gains)
+    # The best draw of each cluster, the first one within a tie: both halves of a split have the
+    # same gain, so that draws from either half tie but for rounding.
+    best, gain = torch.zeros_like(gains[:, 0], dtype=torch.long), gains[:, 0]
+    for draw in range(1, gains.shape[1]):
+        better = gains[:, draw] > (1 + TIE) * gain
+        best, gain = torch.where(better, draw, best), torch.where(better, gains[:, draw], gain)
     means = means_or(sums, masses, old.double())
     here = torch.arange(len(chosen), device=device), best
     near, rest = near[here] / mass[here][:, None], rest[here] / other[here][:, None]
+    # A cluster that no draw splits (all its points are equal) stays whole: fewer centers to remove.
     gained = gain > 0
     means[chosen[gained]] = rest[gained]
     return torch.cat([means, near[gained]])
@@ -163,12 +163,11 @@ class TwoNearest(SumFold):
         k, scores = len(self.centers), block.rows.scores(self.centers)
         first = scores.min(dim=1)
         labels = first.indices
+        # In place: the scores (m, k) are the largest array here, and the best is not used again.
         second = scores.scatter_(1, labels[:, None], torch.inf).min(dim=1)
         block.labels.copy_(labels)
         block.second.copy_(second.indices)
-        useful = (second.values - first.values).double()
-        if block.weights is not None:
-            useful = useful * block.weights
+        useful = _weigh((second.values - first.values).double(), block)
         sums = block.rows.sums(labels, k, block.weights)
         return sums, cluster_masses(labels, block.weights, k), add_by_label(useful, labels, k)
 
@@ -191,14 +190,14 @@ class SecondNearestSums(SumFold):
         place[self.candidates] = torch.arange(q, device=place.device)
         pairs = place[block.labels.long()] * k + block.second.long()
         kept = pairs < q * k
-        weights = kept.double() if block.weights is None else kept * block.weights.double()
+        weights = _weigh(kept.double(), block)
         pairs = pairs.clamp(max=q * k - 1)
         sums = block.rows.sums(pairs, q * k, weights)
         return sums.view(q, k, -1), add_by_label(weights, pairs, q * k).view(q, k)
 
 
 def remove_cheapest_center(session: Session, centers: Tensor, tie: float = 0.0) -> Tensor:
-    r"""The means without the center whose removal costs the least, the first one within a tie.
+    r"""Return the means without the center that costs least to remove, the first within a tie.
 
     Without center a, whose points with second nearest center j have mass $n_{aj}$ and mean
     $\mu_{aj}$, the objective grows by
@@ -206,9 +205,13 @@ def remove_cheapest_center(session: Session, centers: Tensor, tie: float = 0.0) 
     """
     k = len(centers)
     sums, masses, utility = session.fold(TwoNearest(centers.to(session.layout.dtype)))
+    # Utility is the cost if the other centers stayed in place; the exact cost, after their means
+    # have moved, is computed for the few with the least utility. These are put in the order of
+    # their numbers, so that ties go to the lowest center.
     candidates = utility.sort(stable=True).indices[:REMOVAL_CANDIDATES].sort().values
     parts, mass = session.fold(SecondNearestSums(candidates, k))
     means = means_or(sums, masses, centers)
+    # Where a has no points with second nearest center j, mass is 0 and so is the cost.
     at = parts / mass.clamp(min=torch.finfo(mass.dtype).tiny)[..., None]
     joined = (at - means).square().sum(dim=-1)
     left = (at - means[candidates, None]).square().sum(dim=-1)
@@ -240,7 +243,7 @@ class Relocation(Task):
         In float64.
     n_moved : int
         Number of clusters that are split, and of centers that are removed.
-    draws : Draws
+    draws : NoiseDraws
         The noise.
     """
 
@@ -283,7 +286,7 @@ class RelocatingIterations(Task):
 
 @dataclass(frozen=True)
 class RelocatingResult:
-    """Where a start led.
+    """The result of one start.
 
     centers (k, d) in float64, the masses of their clusters, their objective, the objective
     before each layer, and whether Ctrl-C was pressed meanwhile.
@@ -307,15 +310,18 @@ def relocate(
 def relocate_by_folds(
     session: Session, centers: Tensor, n_moved: int, draws: NoiseDraws
 ) -> RelocationResult:
-    """The same by folds alone, which write the labels of the session."""
+    """Relocate `n_moved` centers by folds alone, which write the labels of the session."""
     k, dtype = len(centers), session.layout.dtype
     known = session.fold(ClusterErrors(centers.to(dtype)))
     before = known[2].sum().item()
     grown = split_clusters(session, known, n_moved, draws, centers.to(dtype))
     sums, masses, _ = session.fold(NearestSums(grown.to(dtype)))
     grown = means_or(sums, masses, grown)
+    # One at a time: a removal changes the cost of its neighbours.
     while len(grown) > k:
         grown = remove_cheapest_center(session, grown, TIE * before)
+    # Removals give means of points that are not yet labelled by them: one step of Lloyd's algorithm
+    # follows, whose gain sum m |new - old|^2 needs no other pass.
     sums, masses, errors = session.fold(ClusterErrors(grown.to(dtype)))
     means = means_or(sums, masses, grown)
     less = masses * (means - grown).square().sum(dim=1)

@@ -10,21 +10,13 @@ from torch import Tensor
 
 from lloydformer.numerics.clusters import LOWEST
 from lloydformer.plans.assign import NearestDistances, cluster_masses, count_label_changes
-from lloydformer.plans.contract import (
-    Empties,
-    FinalAssignment,
-    IterationsResult,
-    PlanDefaults,
-    Step,
-    StopsOn,
-    Sums,
-)
+from lloydformer.plans.contract import IterationsResult, Plan, Step, Sums
 from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, Task, weighted_sum
 from lloydformer.plans.trimmed import find_radii, target_masses
 
 
 def _scores(inverse_temperature: float, distances: Tensor) -> Tensor:
-    """-gamma d^2 in float64, and not below `LOWEST`."""
+    """Return -gamma d^2 in float64, and not below `LOWEST`."""
     return (-inverse_temperature * distances.double()).clamp(min=LOWEST)
 
 
@@ -46,13 +38,13 @@ class HighestScores:
         z = _scores(self.inverse_temperature, block.distances)
         weights, labels = _weights(block), block.labels.long()
         best = z.new_full((self.n_clusters,), -math.inf)
+        # Points without weight must not set the maximum: a cluster's sums would be 0/0.
         best.scatter_reduce_(0, labels, torch.where(weights > 0, z, -math.inf), "amax")
         return best, cluster_masses(labels, weights * (z == best[labels]), self.n_clusters)
 
-    def merge(
-        self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
-    ) -> tuple[Tensor, Tensor]:
+    def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         best = torch.maximum(first[0], second[0])
+        # Masses count only where a block attains the common maximum.
         return best, (first[0] == best) * first[1] + (second[0] == best) * second[1]
 
 
@@ -109,9 +101,10 @@ class RobustIterations(Task):
 
 
 def find_thresholds(session: Session, inverse_temperature: float, n_clusters: int) -> Tensor:
-    """Sparsemax's tau: the sum of w (z - tau)_+ is 1 (Michelot's steps from a lower bound).
+    """Return sparsemax's tau of each cluster: the sum of w (z - tau)_+ is 1.
 
-    Each step solves for tau with the points above it; tau rises until they stay the same.
+    Michelot's steps from a lower bound: each solves for tau with the points above the last tau; tau
+    rises until these points stay the same.
     """
     found = session.run(ThresholdSearch(inverse_temperature, n_clusters))
     if found is not None:
@@ -120,9 +113,13 @@ def find_thresholds(session: Session, inverse_temperature: float, n_clusters: in
     count, score = session.fold(
         SumsAboveThreshold(inverse_temperature, torch.full_like(best, -math.inf))
     )
+    # Both are lower bounds of tau: all points are above it, or only those with the best score. The
+    # larger one saves steps; 3 to 12 folds are needed in all.
     tau = torch.maximum((score - 1) / count, best - 1 / at_best)
     while True:
         mass, score = session.fold(SumsAboveThreshold(inverse_temperature, tau))
+        # The maximum holds against rounding: in exact arithmetic tau never falls. A cluster without
+        # points above tau has no mass, and keeps tau.
         following = torch.where(mass > 0, torch.maximum((score - 1) / mass, tau), tau)
         if torch.equal(mass, count) or torch.equal(following.nan_to_num(), tau.nan_to_num()):
             return following
@@ -146,10 +143,8 @@ class RobustSums(SumFold):
         labels = block.labels.long()
         weights = _weights(block) * self.weigh(block.distances.double(), labels)
         sums = block.rows.sums(labels, self.n_clusters, weights)
-        objective, changed = (
-            weighted_sum(block.distances, block.weights),
-            count_label_changes(block),
-        )
+        objective = weighted_sum(block.distances, block.weights)
+        changed = count_label_changes(block)
         return sums, cluster_masses(labels, weights, self.n_clusters), objective, changed
 
 
@@ -179,8 +174,8 @@ class SoftmaxWeights:
 
 
 @dataclass(frozen=True)
-class RobustPlan(PlanDefaults):
-    """Each center moves to a mean of its points in which far ones weigh less.
+class RobustPlan(Plan):
+    """Each center moves to a mean of its points in which far ones weigh less (alg:rob-kmeans).
 
     activation "sparsemax" or "softmax"; with `m`, soft-max over the m nearest points.
     """
@@ -188,15 +183,15 @@ class RobustPlan(PlanDefaults):
     inverse_temperature: float = 0.01
     activation: str = "sparsemax"
     m: int | None = None
-    stops_on: ClassVar[StopsOn] = "shift"
-    empties: ClassVar[Empties] = "copy"
-    directions: ClassVar[bool] = False
+    stops_on = "shift"
+    empties = "copy"
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         _, masses = session.fold(NearestDistances(centers))
         sums, weights, objective, changed = session.fold(
             RobustSums(self._weighting(session, masses, centers.dtype), len(centers))
         )
+        # An empty cluster must have mass 0 exactly, by which the rules find it.
         return Step(Sums(sums, torch.where(masses > 0, weights, 0.0)), objective, changed)
 
     def iterate(
@@ -208,10 +203,11 @@ class RobustPlan(PlanDefaults):
         return session.run(RobustIterations(centers, gamma, tolerance, max_iter))
 
     def _in_units(self, unit: float) -> float:
-        """The inverse temperature of sparsemax, for weights in multiples of a unit.
+        """Return the inverse temperature of sparsemax, for weights in multiples of a unit.
 
         Scores z with weights u w have the threshold of scores u z with weights w, over u.
         """
+        # A product beyond float64 is cut: infinity times a distance of 0 would be NaN.
         return min(self.inverse_temperature * unit, sys.float_info.max)
 
     def _weighting(
@@ -221,13 +217,10 @@ class RobustPlan(PlanDefaults):
         if self.activation == "sparsemax":
             gamma = self._in_units(unit)
             return SparsemaxWeights(gamma, find_thresholds(session, gamma, k))
+        # Less the best score of each cluster, so that exp does not underflow for all its points.
         best, _ = session.fold(HighestScores(gamma, k))
         radius = torch.full_like(best, math.inf)
         if self.m is not None:
             most = masses.clamp(max=self.m / unit)
             radius = find_radii(session, target_masses(most, 1.0), dtype).double()
         return SoftmaxWeights(gamma, best, radius)
-
-    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
-        inertia = session.fold(NearestDistances(centers))[0].item()
-        return FinalAssignment(inertia, inertia)

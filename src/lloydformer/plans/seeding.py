@@ -69,19 +69,18 @@ class RowsByWeight:
             keys, rows = keys[has] / block.weights[has], rows[has]
         return self._smallest(keys, rows)
 
-    def merge(
-        self, first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]
-    ) -> tuple[Tensor, Tensor]:
+    def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return self._smallest(torch.cat([first[0], second[0]]), torch.cat([first[1], second[1]]))
 
     def _smallest(self, keys: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        # Stable, so that equal keys keep the order of their rows for every cut into blocks.
         order = keys.sort(stable=True).indices[: self.count]
         return keys[order], rows[order]
 
 
 @dataclass(frozen=True)
 class Potential(SumFold):
-    """The sum of w d^2 that each candidate would leave if it became a seed, (t,).
+    """The sum of w d^2 that would be left if each candidate became a seed, (t,).
 
     now: the sum without any of them. Precondition: `NewSeed` has run for every seed so far.
     """
@@ -92,7 +91,10 @@ class Potential(SumFold):
     writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor]:
-        away = _squared_distances(block, self.candidates)
+        # By one matrix product: candidates are compared with each other, so their last digits do
+        # not matter as those of stored distances do.
+        squares = block.rows.squared_norms()[:, None]
+        away = (block.rows.scores(self.candidates) + squares).clamp_(min=0)
         nearest = torch.minimum(away, block.distances[:, None]).double()
         weights = block.weights
         return ((nearest if weights is None else nearest * weights[:, None]).sum(dim=0),)
@@ -100,7 +102,7 @@ class Potential(SumFold):
 
 @dataclass(frozen=True)
 class PlusPlusSeeds(Task):
-    """All seeds of greedy k-means++ for s starts in one call; the rows of each start.
+    """All seeds of greedy k-means++ for s starts in one call; returns the rows of each start.
 
     There are fewer rows than k if every point with weight is a seed already.
 
@@ -117,10 +119,6 @@ class PlusPlusSeeds(Task):
     writes: ClassVar[Columns] = ("labels", "distances")
 
 
-def _squared_distances(block: PointBlock, centers: Tensor) -> Tensor:
-    return (block.rows.scores(centers) + block.rows.squared_norms()[:, None]).clamp_(min=0)
-
-
 @dataclass(frozen=True)
 class Oversampling:
     r"""Draw each point with probability $\min(1, \ell w d^2 / \phi)$, in one pass.
@@ -133,8 +131,7 @@ class Oversampling:
     """
 
     fresh: Tensor
-    known: int
-    """Number of candidates before the new ones."""
+    known: int  # number of candidates before the new ones
     most: int
     seed: int
     number: int
@@ -145,37 +142,35 @@ class Oversampling:
         return self.writes if self.known else ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
-        self._approach(block)
+        if len(self.fresh) > 0:
+            # The nearest candidate of each point, and its squared distance by differences: a
+            # candidate must have the distance 0 from itself, or it would be drawn again.
+            closest = block.rows.scores(self.fresh).min(dim=1).indices
+            away = block.rows.squared_distances(self.fresh, closest)
+            closer = away < block.distances if self.known else torch.ones_like(closest).bool()
+            block.labels.copy_(torch.where(closer, closest + self.known, block.labels))
+            block.distances.copy_(torch.where(closer, away, block.distances))
         rows = torch.arange(block.start, block.start + block.size, device=block.labels.device)
         mass = block.distances.double()
         if block.weights is not None:
             mass = mass * block.weights
         n_candidates = self.known + len(self.fresh)
         attracted = cluster_masses(block.labels.long(), block.weights, n_candidates)
-        return self._drawn(mass.sum(), self.ratios(block.start, mass), rows, attracted)
+        return self._keep_possible(mass.sum(), self.ratios(block.start, mass), rows, attracted)
 
     def ratios(self, start: int, mass: Tensor) -> Tensor:
-        r"""The ratios $\ell w d^2 / u$ of the rows from `start` on; `mass`: their w d^2."""
+        r"""Return the ratios $\ell w d^2 / u$ of the rows from `start` on; `mass`: their w d^2."""
         draws = row_uniform(self.seed, self.number, start, start + len(mass))
         return self.most * mass / draws.to(mass.device)
 
-    def _approach(self, block: PointBlock) -> None:
-        """Store each point's nearest candidate, and its squared distance by differences."""
-        if len(self.fresh) == 0:
-            return
-        closest = block.rows.scores(self.fresh).min(dim=1).indices
-        away = block.rows.squared_distances(self.fresh, closest)
-        closer = away < block.distances if self.known else torch.ones_like(closest).bool()
-        block.labels.copy_(torch.where(closer, closest + self.known, block.labels))
-        block.distances.copy_(torch.where(closer, away, block.distances))
-
-    def _drawn(
+    def _keep_possible(
         self, mass: Tensor, ratios: Tensor, rows: Tensor, attracted: Tensor
     ) -> tuple[Tensor, ...]:
-        drawn = ratios > mass
-        return mass, ratios[drawn], rows[drawn], attracted
+        """Return a summary without the points that its mass rules out."""
+        possible = ratios > mass
+        return mass, ratios[possible], rows[possible], attracted
 
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         mass, attracted = first[0] + second[0], first[3] + second[3]
         ratios, rows = (torch.cat([first[i], second[i]]) for i in (1, 2))
-        return self._drawn(mass, ratios, rows, attracted)
+        return self._keep_possible(mass, ratios, rows, attracted)

@@ -1,7 +1,7 @@
-"""What a plan asks of the data: folds over blocks of points, whole tasks, rows, labels.
+"""The interface between plans and data: folds over blocks of points, tasks, rows, labels.
 
 A session owns what is remembered of each point, wherever the points live: in this process, on a
-GPU, on workers. Nobody else holds those arrays.
+GPU, on workers. No other object holds those arrays.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,7 @@ from torch import Tensor
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
 
-Columns = tuple[str, ...]
-"""Names of columns of a `PointBlock`."""
+Columns = tuple[str, ...]  # names of columns of a `PointBlock`
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,8 @@ class PointBlock:
     @cached_property
     def rows(self) -> Rows:
         """The points; read only by folds that use them."""
+        # Some folds need the columns alone (the rounds of trimmed and robust k-means): these must
+        # not read a file or copy rows from a GPU.
         return self.read()
 
     @property
@@ -67,7 +68,7 @@ class PointBlock:
 
     @property
     def trimmed(self) -> Tensor:
-        """Is the point left out of its cluster's mean? bool; False at first."""
+        """True for points that are left out of their cluster's mean, bool; False at first."""
         return self.column("trimmed")
 
 
@@ -79,8 +80,8 @@ class Fold(Protocol):
     to the data, so that it can be sent to a worker.
 
     It may say which columns it overwrites (`writes`) and which columns the new numbers depend on
-    (`writes_from`; none by default), so that state that is lost with a worker can be made again by
-    the folds that wrote it. A fold without `writes` is taken to depend on everything before it.
+    (`writes_from`; none by default), so that state that is lost with a worker can be computed again
+    by the folds that wrote it. A fold without `writes` is taken to depend on everything before it.
     """
 
     def map(self, block: PointBlock) -> Any: ...
@@ -124,26 +125,26 @@ class Session(Protocol):
         ...
 
     def gather(self, rows: Tensor) -> Tensor:
-        """Rows by their global numbers, dense, in the coordinates of the layout."""
+        """Return rows by their global numbers, dense, in the coordinates of the layout."""
         ...
 
     def draw_by_distance(self, fractions: Tensor) -> Tensor:
-        """Rows drawn in proportion to weight times squared distance (column `distances`).
+        """Draw rows in proportion to weight times squared distance (column `distances`).
 
         Each fraction in [0, 1) is a position in the running sum of masses along the binary tree.
         """
         ...
 
     def draw_by_weight(self, fractions: Tensor) -> Tensor:
-        """Different rows, drawn one after the other in proportion to their weights."""
+        """Draw different rows, one after the other, in proportion to their weights."""
         ...
 
     def labels(self) -> Tensor:
-        """The label of each point, (n,) int32. Later folds do not write to this tensor."""
+        """Return the label of each point, (n,) int32. Later folds do not write to this tensor."""
         ...
 
     def trimmed(self) -> Tensor | None:
-        """Which points are trimmed, (n,) bool; None if no fold has trimmed any."""
+        """Return a mask of the trimmed points, (n,) bool; None if no fold has trimmed any."""
         ...
 
     def forget(self) -> None:
@@ -152,6 +153,7 @@ class Session(Protocol):
 
 
 def weighted_sum(values: Tensor, weights: Tensor | None) -> Tensor:
-    """The weighted sum of a block's values, in float64."""
+    """Return the weighted sum of a block's values, in float64."""
+    # Also for float32: after 2^24 numbers of like size, such a sum would not grow any more.
     values = values.double()
     return (values if weights is None else values * weights).sum()

@@ -8,15 +8,7 @@ from torch import Tensor
 
 from lloydformer.numerics.clusters import log_shares, scaled_shares
 from lloydformer.plans.assign import NearestDistances, count_label_changes
-from lloydformer.plans.contract import (
-    Empties,
-    FinalAssignment,
-    IterationsResult,
-    PlanDefaults,
-    Step,
-    StopsOn,
-    Sums,
-)
+from lloydformer.plans.contract import FinalAssignment, IterationsResult, Plan, Step, Sums
 from lloydformer.plans.session import Columns, PointBlock, Session, Task, weighted_sum
 
 
@@ -37,12 +29,15 @@ class SoftSums:
         scores = block.rows.scores(self.centers).double()  # (m, k)
         logs, free = log_shares(scores, self.inverse_temperature)
         weights = None if block.weights is None else block.weights.double()
+        # Divided by the largest share of each cluster: a far cluster, whose shares all underflow,
+        # would be 0/0 otherwise.
         level, shares = scaled_shares(logs, weights)
         energy = block.rows.squared_norms().double() + free
         block.labels.copy_(scores.argmin(dim=1))
         changed, sums = count_label_changes(block), block.rows.weighted_sums(shares)
         return level, sums, shares.sum(dim=0), weighted_sum(energy, block.weights), changed
 
+    # As in an online soft-max: the larger level wins, and the sums of the other are scaled to it.
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         level = torch.maximum(first[0], second[0])
         one, two = (first[0] - level).exp(), (second[0] - level).exp()
@@ -79,17 +74,16 @@ class SoftIterations(Task):
 
 
 @dataclass(frozen=True)
-class SoftPlan(PlanDefaults):
-    """Each center moves to the mean of all points, weighted by their shares.
+class SoftPlan(Plan):
+    """Each center moves to the mean of all points, weighted by their shares (alg:soft-kmeans).
 
     The objective is the free energy, -1/gamma times the sum of w log sum exp(-gamma d^2).
     """
 
     inverse_temperature: float = 1.0
-    stops_on: ClassVar[StopsOn] = "shift"
-    empties: ClassVar[Empties] = "keep"
-    directions: ClassVar[bool] = False
-    has_plain_inertia: ClassVar[bool] = False
+    stops_on = "shift"
+    empties = "keep"
+    has_plain_inertia = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         _, sums, masses, energy, changed = session.fold(SoftSums(centers, self.inverse_temperature))
@@ -101,6 +95,7 @@ class SoftPlan(PlanDefaults):
         return session.run(SoftIterations(centers, self.inverse_temperature, tolerance, max_iter))
 
     def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
+        # The free energy decides in the loop; users compare the inertia of hard labels.
         free_energy = self.step(session, centers, 0).objective
         inertia = session.fold(NearestDistances(centers))[0]
         found = torch.stack([inertia, free_energy])

@@ -13,25 +13,19 @@ from lloydformer.circuits.symmetric import NEAR
 from lloydformer.data.rows import Rows
 from lloydformer.numerics.clusters import add_by_label
 from lloydformer.plans.assign import NearestDistances, cluster_masses
-from lloydformer.plans.contract import (
-    Empties,
-    FinalAssignment,
-    NewCenters,
-    PlanDefaults,
-    Step,
-    StopsOn,
-)
+from lloydformer.plans.contract import FinalAssignment, NewCenters, Plan, Step
 from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, weighted_sum
 
+# Added to a mean squared distance, in units of the spread; that mean is 0 if every point is a
+# center. Trained weights depend on it.
 FLOOR = 1e-6
-"""Added to a mean squared distance, which is 0 if every point is a center."""
+# Scores that are computed together: 2 MB in float32, 4 MB in float64, which stay in cache.
 _CELLS = 1 << 19
-"""Scores that are computed together; they stay in cache."""
+# Scores that are computed together on a GPU, where each operation on them is a launch.
 _GPU_CELLS = 1 << 26
-"""The same on a GPU, where each operation on them is a launch."""
-
+# Logarithms of shares are not below this. e^-60 is 1e-26, below the rounding of every sum that it
+# enters; e^-88 would be denormal in float32, and slow.
 _FAINT = -60.0
-"""Logarithms of shares are not below this: smaller numbers would be denormal, and slow."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +65,7 @@ class TailMoments:
         )
 
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        # Units are powers of two, so that changing them is exact.
         unit = torch.maximum(first[0], second[0])
         one, two = first[0] / unit, second[0] / unit
         squares = one * first[1] + two * second[1]
@@ -98,7 +93,10 @@ class NearestCosts(SumFold):
 
 
 def two_nearest(scores: Tensor, norms: Tensor) -> tuple[Tensor, Tensor]:
-    """Squared distances to the nearest and second nearest center, (2, m); labels, (m,)."""
+    """Return squared distances to the nearest and second nearest center, (2, m), and labels (m,).
+
+    With one center it is also the second nearest.
+    """
     first, labels = scores.min(dim=1)
     second = first
     if scores.shape[1] > 1:
@@ -123,11 +121,11 @@ class Heads:
 
     @property
     def slope(self) -> Tensor:
-        """What a score has of D, by log p and alone: -(l gamma + delta)."""
+        """The coefficient of D in a score, by log p and alone: -(l gamma + delta)."""
         return -(self.log_belonging * self.sharpness + self.distance)
 
     def like(self, values: Tensor) -> "Heads":
-        """The same in another precision."""
+        """Return the numbers in the precision and on the device of these values."""
         return Heads(*(getattr(self, f.name).to(values) for f in fields(self)))
 
 
@@ -150,27 +148,28 @@ class AttentionSums:
         m = block.size
         cells = _CELLS if self.centers.device.type == "cpu" else _GPU_CELLS
         size = max(1, cells // self.heads.distance.numel())
-        parts = (self._part(block, start, min(start + size, m)) for start in range(0, m, size))
+        parts = []
+        for start in range(0, m, size):
+            rows = block.rows.part(start, min(start + size, m))
+            weights = None if block.weights is None else block.weights[start : start + size]
+            scores = self._scores(rows, weights)  # (k, h, size)
+            # If no row has weight, all scores are -inf, and -inf less itself would be NaN.
+            level = scores.amax(dim=2, keepdim=True).clamp(min=-1e30)
+            shares = scores.sub_(level).clamp_(min=_FAINT).exp_()
+            sums = rows.weighted_sums(shares.flatten(0, 1).mT)
+            masses = shares.sum(dim=2).double()
+            parts.append((level[..., 0].double(), masses, sums.view(*masses.shape, -1)))
         return reduce(self.merge, parts)
-
-    def _part(self, block: PointBlock, start: int, stop: int) -> tuple[Tensor, ...]:
-        """Of some rows: level (k, h), masses (k, h), sums (k, h, d)."""
-        rows = block.rows.part(start, stop)
-        weights = None if block.weights is None else block.weights[start:stop]
-        scores = self._scores(rows, weights)  # (k, h, m)
-        level = scores.amax(dim=2, keepdim=True).clamp(min=-1e30)
-        shares = scores.sub_(level).clamp_(min=_FAINT).exp_()
-        sums = rows.weighted_sums(shares.flatten(0, 1).mT)
-        masses = shares.sum(dim=2).double()
-        return level[..., 0].double(), masses, sums.view(*masses.shape, -1)
 
     @cached_property
     def _heads(self) -> Heads:
-        """In the precision of the points."""
+        """The numbers in the precision of the points; cached, as blocks are many."""
         return self.heads.like(self.centers)
 
     def _scores(self, rows: Rows, weights: Tensor | None) -> Tensor:
-        """What is the same for all centers is one product, what is a center's own another."""
+        """Return the scores (k, h, m) of some rows."""
+        # Terms that all centers share (log-sum-exp, log r, log s) enter by one matrix product, the
+        # rest by operations in place, because the arrays (k, h, m) are the largest ones.
         found, norms = rows.scores(self.centers), rows.squared_norms()
         near, _ = two_nearest(found, norms)
         served = (near / self.unit + NEAR).log().to(found)  # (2, m)
@@ -201,7 +200,7 @@ class AttentionSums:
 
 @dataclass(frozen=True)
 class Invariants:
-    """What the numbers of a step depend on: means of r and s, shares of points and of cost.
+    """The inputs of the numbers of a step: means of r and s, shares of points and of cost.
 
     Squared distances are in units of `Spread.square`; shares sum to 1; time goes from 0 to 1.
     """
@@ -228,14 +227,13 @@ class Spread:
     def invariants(
         self, first: float, second: float, members: Tensor, costs: Tensor, time: float
     ) -> Invariants:
-        """The summary of `NearestCosts` in these units."""
-        scale = self.mass * self.square
-        return Invariants(first / scale, second / scale, members / self.mass,
-                          costs / scale, self.tail, time)  # fmt: skip
+        """Return the summary of `NearestCosts` in these units."""
+        scale, members = self.mass * self.square, members / self.mass
+        return Invariants(first / scale, second / scale, members, costs / scale, self.tail, time)
 
 
 def measure_spread(session: Session) -> Spread:
-    """The spread of the points, in two folds."""
+    """Measure the spread of the points, in two folds."""
     mass, sums = session.fold(Centroid())
     unit, square, fourth = session.fold(TailMoments(sums / mass))
     mass, unit, square, fourth = torch.stack([mass, unit, square / mass, fourth / mass]).tolist()
@@ -245,7 +243,7 @@ def measure_spread(session: Session) -> Spread:
 
 
 @dataclass(frozen=True)
-class SymmetricPlan(PlanDefaults):
+class SymmetricPlan(Plan):
     """Each center moves toward the means that its heads attend to, and away from near centers.
 
     Attributes
@@ -261,12 +259,13 @@ class SymmetricPlan(PlanDefaults):
     numbers: Callable[[Invariants], Heads]
     n_steps: int
     spread: Spread | None = None
-    stops_on: ClassVar[StopsOn] = "never"
-    empties: ClassVar[Empties] = "keep"
-    directions: ClassVar[bool] = False
+    stops_on = "never"
+    empties = "keep"
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         spread = self.spread or measure_spread(session)
+        # The numbers depend on the points only through invariants under shift, rotation and scale,
+        # so that one trained layer serves for every n, d and k (docs/symmetric.md).
         objective, second, members, costs = session.fold(NearestCosts(centers))
         first, other = torch.stack([objective, second]).tolist()
         time = iteration % self.n_steps / max(1, self.n_steps - 1)
@@ -287,13 +286,14 @@ class SymmetricPlan(PlanDefaults):
 
 
 def toward(heads: Heads, masses: Tensor, sums: Tensor, centers: Tensor) -> Tensor:
-    """The shift of each center to the means of its heads, each times its stride."""
+    """Return the shift of each center to the means of its heads, each times its stride."""
     away = sums / masses[..., None] - centers[:, None]
     return (heads.stride[..., None] * away).sum(dim=1)
 
 
 def apart(heads: Heads, centers: Tensor, unit: float) -> Tensor:
-    """The shift of each center away from the means of near centers."""
+    """Return the shift of each center away from the means of near centers."""
+    # Seen from their mean, so that |a|^2 - 2 a b + |b|^2 cancels less.
     seen = centers - centers.mean(dim=0)
     norms = seen.square().sum(dim=1)
     between = (norms[:, None] + norms - 2 * seen @ seen.mT).clamp(min=0) / unit  # (k, k)

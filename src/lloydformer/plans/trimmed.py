@@ -8,16 +8,21 @@ from torch import Tensor
 
 from lloydformer.numerics.clusters import add_by_label
 from lloydformer.plans.assign import NearestDistances, cluster_masses, count_label_changes
-from lloydformer.plans.contract import Empties, FinalAssignment, PlanDefaults, Step, StopsOn, Sums
+from lloydformer.plans.contract import FinalAssignment, Plan, Step, Sums
 from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, weighted_sum
 
+# Bits of a squared distance that one fold counts: its histogram has 2^8 numbers for each cluster,
+# and 4 (float32) or 8 (float64) folds find the exact radius. Fewer folds would need more memory.
 _DIGIT = 8
 _INTEGERS = {torch.float32: torch.int32, torch.float64: torch.int64}
-_BITS = {torch.float32: 32, torch.float64: 64}
 
 
 def target_masses(masses: Tensor, keep: float) -> Tensor:
-    """A fraction of each mass, less 1e-12 of it, so that rounding does not add a point."""
+    """Return a fraction of each mass, less 1e-12 of it, so that rounding does not add a point.
+
+    Without weights these are the ceil(keep * m) nearest points. The authors' code keeps those
+    strictly below an interpolated quantile, often one point fewer (docs/errata.md).
+    """
     return keep * masses * (1 - 1e-12)
 
 
@@ -34,6 +39,7 @@ class DistanceHistogram(SumFold):
     writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
+        # Floating-point numbers that are not negative have the order of their bits as integers.
         labels = block.labels.long()
         bits = block.distances.view(_INTEGERS[block.distances.dtype]).long() >> self.shift
         agree = (bits >> _DIGIT) == self.prefix[labels]
@@ -44,12 +50,16 @@ class DistanceHistogram(SumFold):
 
 
 def find_radii(session: Session, targets: Tensor, dtype: torch.dtype) -> Tensor:
-    """The smallest squared radii (k,) within which a cluster's mass reaches its target."""
+    """Return the smallest squared radii (k,) within which a cluster's mass reaches its target.
+
+    It is a radix selection: each fold fixes the next digit of all radii, from the highest one.
+    """
     prefix = torch.zeros(len(targets), dtype=torch.long, device=targets.device)
     missing = targets.clone()
-    for shift in range(_BITS[dtype] - _DIGIT, -1, -_DIGIT):
+    for shift in range(torch.finfo(dtype).bits - _DIGIT, -1, -_DIGIT):
         (histogram,) = session.fold(DistanceHistogram(prefix, shift))
         reached = histogram.cumsum(dim=1)
+        # Clamped: rounding may leave the target just above the mass of all points.
         digit = (reached < missing[:, None]).sum(dim=1).clamp(max=(1 << _DIGIT) - 1)
         before = reached.gather(1, digit[:, None]) - histogram.gather(1, digit[:, None])
         missing = missing - before[:, 0]
@@ -75,20 +85,21 @@ class TrimmedSums(SumFold):
         weights = kept.double() if block.weights is None else kept * block.weights.double()
         sums = block.rows.sums(labels, k, weights)
         objective = weighted_sum(block.distances, weights)
+        # The kept set must settle as well as the labels. `trimmed` is still that of the last
+        # iteration, so a point changed if it was trimmed then and is kept now, or the reverse.
         changed = count_label_changes(block, also=block.trimmed == kept)
         block.trimmed.copy_(~kept)
         return sums, cluster_masses(labels, weights, k), objective, changed
 
 
 @dataclass(frozen=True)
-class TrimmedPlan(PlanDefaults):
-    """Each center moves to the mean of its nearest points, `keep` of them by weight."""
+class TrimmedPlan(Plan):
+    """Each center moves to the mean of its nearest points, `keep` of them (alg:trim-kmeans)."""
 
     keep: float = 0.95
-    stops_on: ClassVar[StopsOn] = "labels"
-    empties: ClassVar[Empties] = "copy"
-    directions: ClassVar[bool] = False
-    has_plain_inertia: ClassVar[bool] = False
+    stops_on = "labels"
+    empties = "copy"
+    has_plain_inertia = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         _, masses = session.fold(NearestDistances(centers))

@@ -32,11 +32,13 @@ _HEAD = b"lloydformer checkpoint 3\n"
 # Write only if at least this many times the duration of the last write has passed since then, so
 # that writing takes at most 5 % of the time of a fit.
 _PAUSE = 20
+# Errors of reading a file that is not a checkpoint, and of unpickling values of another version.
+_UNREADABLE = OSError, ValueError, TypeError, EOFError, AttributeError, pickle.UnpicklingError
 
 
 @dataclass(frozen=True)
 class FitIdentity:
-    """What a checkpoint belongs to: parameters as plain values, and a digest of the data."""
+    """The identity of a fit: its parameters as plain values, and a digest of its data."""
 
     settings: dict[str, Any]
     data: str
@@ -92,8 +94,8 @@ class FitCheckpoint:
     file : CheckpointFile or None
         Where the state is written; None on ranks other than the first.
     reseeds : bool
-        Make the initial centers again, and begin anew if they differ from the saved ones: a
-        function that makes them cannot be compared in another way.
+        Make the initial centers again, and begin from the start if they differ from the saved
+        ones: a function that makes them cannot be compared in another way.
     """
 
     def __init__(
@@ -123,6 +125,7 @@ class FitCheckpoint:
             self._rng.set_state(self._state.draws_after_starts)
             return iter(self._state.starts)
         starts = list(seeding)
+        # Other initial centers make another fit, so everything else that was saved is dropped.
         saved = self._state.starts
         if saved is None or not all(map(torch.equal, starts, saved)):
             draws, after = self._state.draws, self._rng.get_state()
@@ -155,6 +158,8 @@ class FitCheckpoint:
     ) -> None:
         """Save the state of a run after an iteration."""
         snapshot = self._session.snapshot() if run.depends_on_session else None
+        # Without a snapshot nothing is saved: the last complete state, which is in general the
+        # beginning of this run, stays the one that a fit resumes at.
         if run.depends_on_session and snapshot is None:
             return
         state = self._state
@@ -194,22 +199,23 @@ class CheckpointFile:
             If the file is not a checkpoint, is damaged, or belongs to another fit.
         """
         try:
-            identity, state = load_data(_strip_checksum(self.path.read_bytes()))
+            content = self.path.read_bytes()
+            if not content.startswith(_HEAD):
+                raise ValueError("it is no checkpoint of this version")
+            # The checksum comes first: unpickling a damaged file may do anything.
+            checksum, content = content[len(_HEAD) :][:32], content[len(_HEAD) + 32 :]
+            if hashlib.sha256(content).digest() != checksum:
+                raise ValueError("it is damaged")
+            identity, state = load_data(content)
             if not isinstance(identity, FitIdentity) or not isinstance(state, FitState):
                 raise ValueError("it is no checkpoint")
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-            EOFError,
-            AttributeError,
-            pickle.UnpicklingError,
-        ) as error:
+        except _UNREADABLE as error:
             raise ArgumentError(
                 "checkpoint", f"cannot read {self.path} ({error}); remove it, or pass another path"
             ) from None
+        # After the `try`: its own errors say more than that the file cannot be read.
         self._check_identity(identity)
         return state
 
@@ -274,13 +280,3 @@ class CheckpointFile:
                 f"{self.path} was written by a fit of other rows or weights; pass the same data, "
                 "or another path",
             )
-
-
-def _strip_checksum(content: bytes) -> bytes:
-    """Return the bytes after the checksum; raise `ValueError` unless they are as written."""
-    if not content.startswith(_HEAD):
-        raise ValueError("it is no checkpoint of this version")
-    checksum, rest = content[len(_HEAD) :][:32], content[len(_HEAD) + 32 :]
-    if hashlib.sha256(rest).digest() != checksum:
-        raise ValueError("it is damaged")
-    return rest

@@ -88,22 +88,27 @@ def solve(
     Interrupted
         On Ctrl-C, also if the callback raises `KeyboardInterrupt`.
     """
+    # Ctrl-C may come anywhere, also while initial centers are made: the outer `try` turns each into
+    # `Interrupted` with the best result so far, the inner one first adds that of the current run.
     best = BestResult(fit.session)
     starts, position = restarts.centers, (0, 0)
     try:
         if checkpoint is not None:
             starts, position = checkpoint.initial_centers(starts), checkpoint.position
             best.restore(checkpoint)
+        # Initial centers of finished restarts are passed over, not computed: they are in the file.
         starts = islice(starts, position[0] * algorithm.n_starts, None)
         for restart in range(position[0], restarts.count):
             own = islice(starts, algorithm.n_starts)
             for number, run in enumerate(algorithm.runs(fit, restart, own)):
                 if (restart, number) < position:
-                    continue
+                    continue  # the interrupted fit has finished this run
                 recorder = HistoryRecorder(fit, restart, None if run.silent else callback)
                 if checkpoint is not None and (restart, number) == position:
                     checkpoint.restore_run(run, recorder)
                 try:
+                    # A run is always finished, also after the deadline: the first restart gives a
+                    # result however short the time is.
                     while not run.done and not fit.is_late:
                         run.advance(recorder)
                         if checkpoint is not None:
@@ -142,6 +147,7 @@ class BestResult:
             inertias = np.array([outcome.inertia]), np.array([best.inertia])
             if not is_better(*inertias).item():
                 return
+        # Labels are copied only for a better outcome: n numbers, on a cluster from all workers.
         result = Result(outcome, self._session.labels(), self._session.trimmed())
         if best is None or not _have_same_labels(result, best):
             self._best = result
@@ -177,7 +183,7 @@ class BestResult:
 
 
 def _have_same_labels(one: Result, other: Result) -> bool:
-    """Return whether the clusters are the same, but for their numbers."""
+    """True if the clusters are equal up to their numbers."""
     k = len(one.centers)
     if isinstance(one.labels, DistributedLabels):
         return one.labels.same_as(other.labels, k)

@@ -6,7 +6,7 @@ the rules that it follows.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from lloydformer.plans.assign import Farthest, FarthestPoints
 from lloydformer.plans.contract import FinalAssignment, NewCenters, Plan, Step, Sums, apply_update
 from lloydformer.plans.medoids import match_rows
 from lloydformer.plans.session import Session
-from lloydformer.solving.rules import Rules, fill_empty, is_better, settled
+from lloydformer.solving.rules import Rules, fill_empty, is_better, is_settled
 from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
 
 
@@ -26,18 +26,15 @@ class Problems(Protocol):
 
     def step(self, centers: Tensor, iteration: int) -> Step:
         """Compute one iteration of each problem, from centers (b, k, d) in float64."""
-        ...
 
     def farthest(self, centers: Tensor, count: int) -> FarthestPoints:
         """Return the points of each problem that are farthest from their centers, (b, m).
 
         Precondition: the last `step` began with these centers.
         """
-        ...
 
     def only(self, active: Tensor) -> "Problems":
         """Return the problems at these places (b',)."""
-        ...
 
 
 class BestCenters:
@@ -80,27 +77,24 @@ class BestCenters:
         if self.last_rows is None:  # the initial centers are no draw
             rows = torch.zeros_like(self.rows)
         else:
-            self._keep_better(numbers, objective, active)
+            better = is_better(objective, self.objective[numbers])
+            improved = numbers[better]
+            self.objective[improved], self.n_waited[improved] = objective[better], 0
+            mask = torch.zeros(len(self.centers), dtype=torch.bool, device=active.device)
+            mask[active[torch.from_numpy(better).to(active.device)]] = True
+            self.centers = torch.where(mask[:, None, None], self._last, self.centers)
+            self.rows = torch.where(mask[:, None], self.last_rows, self.rows)
             rows = self.last_rows.clone()
+        # Copies: `centers` may be the very tensor of the last draw.
         last = self._last.clone()
         assert update.rows is not None
         last[active], rows[active] = update.centers, update.rows
         self._last, self.last_rows = last, rows
 
-    def _keep_better(self, numbers: np.ndarray, objective: np.ndarray, active: Tensor) -> None:
-        better = is_better(objective, self.objective[numbers])
-        improved = numbers[better]
-        self.objective[improved], self.n_waited[improved] = objective[better], 0
-        mask = torch.zeros(len(self.centers), dtype=torch.bool, device=active.device)
-        mask[active[torch.from_numpy(better).to(active.device)]] = True
-        self.centers = torch.where(mask[:, None, None], self._last, self.centers)
-        assert self.last_rows is not None
-        self.rows = torch.where(mask[:, None], self.last_rows, self.rows)
-
 
 @dataclass
 class PlanLoop:
-    """Iterates each problem until its own stop rule holds, then leaves it out of the batch.
+    """Iterates each problem until its own stop rule holds, and then drops it from the batch.
 
     Attributes
     ----------
@@ -140,6 +134,7 @@ class PlanLoop:
 
     def advance(self) -> tuple[np.ndarray, np.ndarray]:
         """Run one iteration of the active problems (b',); return their objectives and shifts."""
+        # State is changed only after the step: Ctrl-C within it leaves the last whole iteration.
         active, everyone = self._active, len(self._active) == len(self.centers)
         centers = self.centers if everyone else self.centers[active]
         step = self.problems.step(centers, self.first + self.number)
@@ -150,10 +145,11 @@ class PlanLoop:
         self.number += 1
         if self.best is not None and isinstance(step.update, NewCenters):
             self.best.see(active, objective, step.update)
-        ended = settled(self.plan.stops_on, changed, shift, self.tolerance[chosen])
+        ended = is_settled(self.plan.stops_on, changed, shift, self.tolerance[chosen])
         if self.best is not None and self.rules.patience is not None:
             ended = ended | (self.best.n_waited[chosen] > self.rules.patience)
         self.done = bool(ended.all()) or self.number >= self.rules.max_iter
+        # Dropped, so that later iterations cost only as much as the problems that still run.
         if not self.done and ended.any():
             left = torch.from_numpy(~ended).to(active.device)
             self.problems, self._active = self.problems.only(left.nonzero()[:, 0]), active[left]
@@ -172,22 +168,22 @@ class PlanLoop:
         if isinstance(update, Sums) and fills:
             numbers.append(update.masses.amin(dim=1))
         objective, shift, *others = _to_host(numbers)
+        # The smallest mass comes with the other numbers: a fit without empty clusters, which is
+        # nearly every one, pays no further synchronisation for the look.
         if isinstance(update, Sums) and fills and others[-1].min() == 0:
-            new = apply_update(self._fill(update, centers), centers, self.plan.directions)
+            if self.rules.empty == "error":
+                lost = int((update.masses == 0).nonzero()[0, 1])
+                raise ValueError(
+                    f"n_clusters: cluster {lost} has lost all its points; use fewer clusters, "
+                    'another init, or empty="farthest"'
+                )
+            count = int((update.masses == 0).sum(dim=1).max())
+            far = self.problems.farthest(centers, count)
+            filled = fill_empty(update, far, self.plan.empties)
+            new = apply_update(filled, centers, self.plan.directions)
             (shift,) = _to_host([_squared_shift(new, centers)])
         changed = others[0] if step.changed is not None else np.ones_like(shift)
         return new, objective, changed, shift
-
-    def _fill(self, update: Sums, centers: Tensor) -> Sums:
-        """Fill empty clusters, or raise `ValueError` if the user wants that."""
-        if self.rules.empty == "error":
-            lost = int((update.masses == 0).nonzero()[0, 1])
-            raise ValueError(
-                f"n_clusters: cluster {lost} has lost all its points; use fewer clusters, "
-                'another init, or empty="farthest"'
-            )
-        count = int((update.masses == 0).sum(dim=1).max())
-        return fill_empty(update, self.problems.farthest(centers, count), self.plan.empties)
 
 
 def _squared_shift(new: Tensor, centers: Tensor) -> Tensor:
@@ -200,6 +196,15 @@ def _to_host(numbers: list[Tensor]) -> list[np.ndarray]:
     return list(torch.stack([number.double() for number in numbers]).cpu().numpy())
 
 
+T = TypeVar("T")
+
+
+def _as_batch(one: T) -> T:
+    """Return the tensors of one problem as those of a batch of one."""
+    make: Any = type(one)
+    return make(*(None if value is None else value[None] for value in vars(one).values()))
+
+
 @dataclass(frozen=True)
 class SessionProblem:
     """The data of a session as a batch of one problem."""
@@ -209,19 +214,11 @@ class SessionProblem:
 
     def step(self, centers: Tensor, iteration: int) -> Step:
         step = self.plan.step(self.session, self._in_precision(centers), iteration)
-        update = step.update
-        if isinstance(update, Sums):
-            batch: Sums | NewCenters = Sums(update.sums[None], update.masses[None])
-        else:
-            batch = NewCenters(
-                update.centers[None], None if update.rows is None else update.rows[None]
-            )
         changed = None if step.changed is None else step.changed[None]
-        return Step(batch, step.objective[None], changed)
+        return Step(_as_batch(step.update), step.objective[None], changed)
 
     def farthest(self, centers: Tensor, count: int) -> FarthestPoints:
-        points = self.session.fold(Farthest(self._in_precision(centers), count))
-        return FarthestPoints(*(value[None] for value in vars(points).values()))
+        return _as_batch(self.session.fold(Farthest(self._in_precision(centers), count)))
 
     def only(self, active: Tensor) -> "SessionProblem":
         return self
@@ -238,21 +235,15 @@ class PlanRun:
     ) -> None:
         plan, session, rules = fit.plan, fit.session, fit.rules
         self.fit, self.silent = fit, silent
-        session.forget()
+        session.forget()  # the first iteration counts every label as changed
         best = None
         if plan.draws_centers:
             rows = match_rows(session, centers)
             best = BestCenters(centers[None], None if rows is None else rows[None])
         # Noise is a function of restart and iteration: a restart takes max_iter numbers of it.
-        self._loop = PlanLoop(
-            plan,
-            SessionProblem(plan, session),
-            rules,
-            np.array([fit.tolerance]),
-            centers[None],
-            first=restart * rules.max_iter,
-            best=best,
-        )
+        first, tolerance = restart * rules.max_iter, np.array([fit.tolerance])
+        problem = SessionProblem(plan, session)
+        self._loop = PlanLoop(plan, problem, rules, tolerance, centers[None], first, best)
         # Engines that run many iterations in one call fill empty clusters by the farthest points.
         fills = rules.empty == "farthest" or plan.empties == "keep"
         self._by_engine = fills and not fit.watched
@@ -307,6 +298,7 @@ class PlanRun:
             return Outcome(self.centers, final.inertia, ends, masses=final.masses)
         if best is None:
             return self.fit.finish_at(self.centers, history)
+        # The last draw has not been measured by a step: `finish_at` does that.
         rows = best.last_rows
         last = self.fit.finish_at(self.centers, history, None if rows is None else rows[0])
         inertia = np.array([last.inertia])

@@ -47,6 +47,7 @@ class MedoidRun:
         fit.session.forget()
         self.fit, self.done = fit, False
         self._search = begin_search(fit.session, how.metric, nearest_rows(fit.session, centers))
+        # Noise is a function of restart and move: a restart takes max_iter numbers of it.
         self._moves = how.moves(self._search, restart * fit.rules.max_iter)
         self.medoids, self._loss = self._search.medoids.copy(), self._search.loss
         self._n_moves = 0
@@ -77,6 +78,7 @@ class MedoidRun:
 
     def finish(self, history: list[float]) -> Outcome:
         """Label the points by the last medoids; rounding does not let the history rise."""
+        # Kernels sum the loss in another order than folds, so the last move and the end may differ.
         rows = torch.from_numpy(self.medoids)
         centers = self.fit.session.gather(rows.to(self.fit.session.layout.device))
         outcome = self.fit.finish_at(centers.double(), history, rows)
@@ -103,6 +105,7 @@ def nearest_rows(session: Session, centers: Tensor) -> np.ndarray:
     """Return the row nearest to each center; where two have the same one, another with weight."""
     _, closest = session.fold(NearestRows(centers.to(session.layout.dtype)))
     rows = closest.cpu().numpy().astype(np.int64)
+    # Medoids must differ: two equal ones would leave a cluster without points.
     again = np.ones(len(rows), bool)
     again[np.unique(rows, return_index=True)[1]] = False
     if again.any():

@@ -11,14 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.data.rows import DenseRows
 from lloydformer.plans.contract import Plan, Sums
 from lloydformer.plans.minibatch import sum_minibatch
 from lloydformer.plans.session import Session
-from lloydformer.solving.rules import settled
+from lloydformer.solving.rules import is_settled
 from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
 
 # Batches in the sample that initial centers are taken from, as in scikit-learn.
@@ -53,21 +52,24 @@ class DrawnRows:
 
     @property
     def weight(self) -> float:
-        """Of all rows, in the unit of the weights."""
+        """The weight of all rows, in the unit of the weights."""
         return float(self.n_rows if self.reached is None else self.reached[-1])
 
     def batch(self, size: int) -> Tensor:
-        """The numbers (b,) of random rows."""
+        """Draw the numbers (b,) of random rows."""
         if self.reached is None:
             return torch.from_numpy(
                 self.generator.choice(self.n_rows, size, replace=False, shuffle=False)
             )
+        # Sorted draws make the search, and the reading of rows from a file, sequential.
         at = np.sort(self.generator.random(size)) * self.reached[-1]
         found = np.searchsorted(self.reached, at, side="right")
-        return torch.from_numpy(np.minimum(found, self._last).astype(np.int64))
+        # Rounding may take a draw past the end: then it is the last row with weight.
+        last = np.searchsorted(self.reached, self.reached[-1], side="left")
+        return torch.from_numpy(np.minimum(found, last).astype(np.int64))
 
     def sample(self, size: int) -> Tensor:
-        """The numbers of different rows with weight, at most `size`."""
+        """Draw the numbers of different rows with weight, at most `size`."""
         if self.reached is None:
             return self.batch(min(size, self.n_rows))
         heavy = np.flatnonzero(np.diff(self.reached, prepend=0.0) > 0)
@@ -75,27 +77,27 @@ class DrawnRows:
             self.generator.choice(heavy, min(size, len(heavy)), replace=False, shuffle=False)
         )
 
-    @property
-    def _last(self) -> int:
-        """The last row with weight, for draws that rounding takes past the end."""
-        assert self.reached is not None
-        return int(np.searchsorted(self.reached, self.reached[-1], side="left"))
-
 
 def merge_batch(
     update: Sums, centers: Tensor, counts: Tensor, *, directions: bool, unit: float = 1.0
 ) -> tuple[Tensor, Tensor]:
     """Return centers (k, d) and the weight of the rows that each has seen (k,), after a batch.
 
-    Centers are running means. Where the batch weighs nothing beside the rows before it, the center
-    stays. `unit`: that of the masses in `update`; `counts` are in units of 1.
+    Centers are running means. A center stays if the batch weighs nothing compared with the rows
+    before it. `unit`: that of the masses in `update`; `counts` are in units of 1.
     """
     parts = (update.sums, update.masses, centers, counts)
     sums, masses, old, so_far = (part.cpu().numpy() for part in parts)  # faster than torch on k d
     with np.errstate(all="ignore"):  # what is not finite is replaced below
-        before, level = _leveled(so_far / unit)
+        # Sums are divided by a power of two near the mass so far: mass times center could be
+        # beyond float64, and the division by a power of two is exact.
+        before = so_far / unit
+        level = np.ldexp(1.0, np.maximum(np.frexp(before)[1] - 1, 0))
+        before = before / level
         both = sums / level[:, None] + before[:, None] * old
-        weights = _lengths(both) if directions else masses / level + before
+        weights = masses / level + before
+        if directions:  # by torch, as in `apply_update`: NumPy's norm may differ in the last bits
+            weights = torch.from_numpy(both).norm(dim=1).numpy()
         met = (masses > 0) & np.isfinite(before)
         moves = met & (weights > 0)
         new = np.where(moves[:, None], both / weights[:, None], old)
@@ -106,19 +108,6 @@ def merge_batch(
             "divide them by a constant, in every batch"
         )
     return torch.from_numpy(new).to(centers), torch.from_numpy(grown).to(counts)
-
-
-def _lengths(rows: Float[np.ndarray, "k d"]) -> Float[np.ndarray, " k"]:
-    return torch.from_numpy(rows).norm(dim=1).numpy()
-
-
-def _leveled(
-    masses: Float[np.ndarray, " k"],
-) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """Masses over powers of two, so that none is above 2, and these powers, at least 1."""
-    exponents = np.frexp(masses)[1] - 1
-    level = np.ldexp(1.0, np.maximum(exponents, 0))
-    return masses / level, level
 
 
 def best_on_sample(
@@ -165,7 +154,7 @@ class MiniBatches:
         Centers that have seen fewer rows than this fraction of the largest number move to rows of
         the batch, where that lowers the objective.
     from_rows : bool
-        Initial centers are rows, so each of them stands for one row at least.
+        Initial centers are rows, so each of them has seen one row at least.
     """
 
     rows: DrawnRows
@@ -176,7 +165,7 @@ class MiniBatches:
     n_starts: ClassVar[int] = 1
 
     def sample_size(self, n_clusters: int) -> int:
-        """Rows that initial centers are taken from, as in scikit-learn."""
+        """Return the number of rows that initial centers are taken from, as in scikit-learn."""
         return _SAMPLE * max(self.batch_size, n_clusters)
 
     def runs(
@@ -228,7 +217,12 @@ class MiniBatchRun:
             recorder.history.append(objective)
         number, self._n_steps = self._n_steps, self._n_steps + 1
         ends_pass = self._n_steps * size % n_rows < size
-        self._stopped = self._has_stalled(objective) or (ends_pass and self._has_settled())
+        self._stopped = self._note_objective(objective)
+        if ends_pass and not self._stopped:
+            # The centers are compared once per pass: a single batch moves them by noise alone.
+            moved = (self.centers - self._at_pass).square().sum()[None].cpu().numpy()
+            self._at_pass = self.centers
+            self._stopped = is_settled("shift", moved, moved, np.array([self.fit.tolerance])).item()
         if recorder.callback is not None:
             shift = float((new - old).square().sum())
             recorder.notify(number, objective, shift, size, perf_counter() - began)
@@ -245,13 +239,14 @@ class MiniBatchRun:
         kept, self.how.rows.generator.bit_generator.state = state
         vars(self).update(kept)
 
-    def _has_stalled(self, objective: float) -> bool:
-        """Return whether the smoothed objective has not been lower for too many batches.
+    def _note_objective(self, objective: float) -> bool:
+        """Smooth the objective; True if it has not been lower for too many batches.
 
         The first batch is ignored, as in scikit-learn: its centers are the initial ones.
         """
         if self._n_steps == 1:
             return False
+        # scikit-learn's weight: the average looks back over about one pass.
         share = min(1.0, 2 * self.how.batch_size / (self.how.rows.n_rows + 1))
         if self._smoothed == np.inf:
             self._smoothed = objective
@@ -263,12 +258,6 @@ class MiniBatchRun:
         most = self.how.max_no_improvement
         return most is not None and self._n_waited >= most
 
-    def _has_settled(self) -> bool:
-        """Return, at the end of a pass, whether the centers hardly moved in it."""
-        shift = (self.centers - self._at_pass).square().sum()[None].cpu().numpy()
-        self._at_pass = self.centers
-        return bool(settled("shift", shift, shift, np.array([self.fit.tolerance]))[0])
-
     def _reassign(self, centers: Tensor, rows: Tensor) -> Tensor:
         """Move starved centers to rows of the batch, where that lowers the objective.
 
@@ -277,55 +266,33 @@ class MiniBatchRun:
         starved = self._counts < self.how.reassignment_ratio * self._counts.max()
         if len(centers) == 1 or not bool(starved.any()):
             return centers
+        # A center that is a row has seen that row at least; the loss of a center is never 0 then.
         held = self._counts.clamp(min=float(self.how.from_rows))
         apart = torch.cdist(centers, centers).fill_diagonal_(torch.inf)
         loss = held * apart.amin(dim=1).square() / held.sum()  # of a row
         lost = torch.where(starved, loss, torch.inf).argsort(stable=True)[: int(starved.sum())]
-        batch = _Proposals(self.fit.session, rows, centers, self.how.rows.generator)
+        points = self.fit.session.gather(rows.to(self.fit.session.layout.device))
+        batch, here = DenseRows(points, None), centers.to(points)
+        labels = batch.scores(here).min(dim=1).indices
+        away = batch.squared_distances(here, labels).double()
+        # At most half of the rows become centers, as in scikit-learn.
         for j in lost[: len(rows) // 2].tolist():
-            proposal = batch.propose()
-            if proposal is None or proposal.gain <= float(loss[j]):
+            # A new place, drawn in proportion to squared distance as in k-means++.
+            reached = away.cumsum(dim=0)
+            if float(reached[-1]) == 0:  # all rows are centers
                 break
+            draw = self.how.rows.generator.random()
+            at = torch.searchsorted(reached, reached[-1] * draw, right=True)
+            at = at.clamp(max=len(reached) - 1)
+            apart = (points - points[at]).square().sum(dim=1)
+            near = apart < away
+            # The drawn row does not count: it was drawn because it is far, which would bias the
+            # gain.
+            gain = (torch.where(near, away - apart, 0.0).sum() - away[at]) / len(apart)
+            if float(gain) <= float(loss[j]):
+                break
+            away = torch.minimum(away, apart.double())
             place = lost.new_tensor([j])
-            centers = centers.index_copy(0, place, batch.accept(proposal)[None])
-            self._counts = self._counts.index_fill(0, place, float(proposal.near.sum()))
+            centers = centers.index_copy(0, place, points[near].double().mean(dim=0)[None])
+            self._counts = self._counts.index_fill(0, place, float(near.sum()))
         return centers
-
-
-@dataclass(frozen=True)
-class _Proposal:
-    """A new center at a row of the batch; `near`: the rows (b,) that would go to it."""
-
-    gain: float
-    near: Tensor
-    apart: Tensor
-
-
-class _Proposals:
-    """New places for centers, drawn from a batch in proportion to squared distance."""
-
-    def __init__(
-        self, session: Session, rows: Tensor, centers: Tensor, generator: np.random.Generator
-    ) -> None:
-        self.points, self.generator = session.gather(rows.to(session.layout.device)), generator
-        points = DenseRows(self.points, None)
-        labels = points.scores(centers.to(self.points)).min(dim=1).indices
-        self.away = points.squared_distances(centers.to(self.points), labels).double()
-
-    def propose(self) -> _Proposal | None:
-        """A row, and by how much the mean objective would fall; None if all rows are centers."""
-        reached = self.away.cumsum(dim=0)
-        if float(reached[-1]) == 0:
-            return None
-        at = torch.searchsorted(reached, reached[-1] * self.generator.random(), right=True)
-        at = at.clamp(max=len(reached) - 1)
-        apart = (self.points - self.points[at]).square().sum(dim=1)
-        near = apart < self.away
-        # The drawn row does not count: it was drawn because it is far, which would bias the gain.
-        gain = (torch.where(near, self.away - apart, 0.0).sum() - self.away[at]) / len(apart)
-        return _Proposal(float(gain), near, apart.double())
-
-    def accept(self, found: _Proposal) -> Tensor:
-        """The mean of the rows that go to the new center."""
-        self.away = torch.minimum(self.away, found.apart)
-        return self.points[found.near].double().mean(dim=0)

@@ -1,6 +1,5 @@
 """A progress bar for estimators, as a callback."""
 
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from lloydformer.solving.run import Progress
@@ -34,11 +33,12 @@ class ProgressBar:
         self._elsewhere = False
 
     def __deepcopy__(self, memo: object) -> "ProgressBar":
-        """Clones of an estimator report to the same bar."""
+        """Return the bar itself: clones of an estimator report to the same one."""
         return self
 
     def __getstate__(self) -> dict[str, bool]:
-        """Only this process shows the bar: a copy in another one reports to nobody."""
+        """Return the state of a copy in another process, which shows nothing."""
+        # The bar draws in the terminal of this process, and cannot be pickled.
         return {"_elsewhere": True}
 
     def __setstate__(self, state: dict[str, bool]) -> None:
@@ -46,6 +46,7 @@ class ProgressBar:
         self.__dict__.update(state)
 
     def __enter__(self) -> "ProgressBar":
+        # Imported here, so that `import lloydformer` stays fast.
         from rich.console import Console
         from rich.progress import Progress as Bars
         from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -65,19 +66,14 @@ class ProgressBar:
         words += f"objective {progress.objective:.6g}{_speed(progress)}"
         self._bars.update(self._task, description=words)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._bars is not None:
             self._bars.stop()
             self._bars = None
 
 
 def _speed(progress: Progress) -> str:
-    """Points per second of the iteration, with the unit that leaves few digits."""
+    """Return the points per second of the iteration, with the unit that leaves few digits."""
     if not progress.n_points or not progress.seconds:
         return ""
     speed = progress.n_points / progress.seconds

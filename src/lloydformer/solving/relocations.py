@@ -16,7 +16,7 @@ from lloydformer.plans.relocating import (
     RelocatingResult,
     relocate,
 )
-from lloydformer.solving.rules import settled
+from lloydformer.solving.rules import is_settled
 from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
 
 
@@ -131,8 +131,16 @@ class RelocationRun:
     def advance(self, recorder: HistoryRecorder) -> None:
         if not self._begun:
             self._begun = True
-            if self._whole and self._run_by_engine(recorder):
-                return
+            if self._whole:
+                seeds = range(self.how.seed, self.how.seed + 1)
+                found = self.how.run_by_engine(self.fit, [self.centers], seeds, self._first_layer)
+                if found is not None:
+                    self.centers, self.done = found[0].centers, True
+                    self._n_layers += len(found[0].history)
+                    recorder.history += found[0].history
+                    if found[0].interrupted:
+                        raise KeyboardInterrupt
+                    return
             self.fit.session.forget()
         if self._steps_left > 0:
             self._iterate(recorder)
@@ -156,6 +164,8 @@ class RelocationRun:
 
     def _begin_phase(self) -> None:
         """Plan the iterations until the next relocation, or the last ones of the run."""
+        # `rest` counts only if a relocation can follow it: else all layers that are left are
+        # Lloyd's, so that a run never ends before its centers have settled or max_iter is reached.
         rest, left = self.how.rest, self._layers_left
         if self._settled:
             self._steps_left = 0
@@ -164,19 +174,6 @@ class RelocationRun:
         else:
             self._steps_left = left
         self.done = self._steps_left == 0 and not self._may_relocate
-
-    def _run_by_engine(self, recorder: HistoryRecorder) -> bool:
-        """Run all layers in one engine call; False if there is none."""
-        seeds = range(self.how.seed, self.how.seed + 1)
-        walked = self.how.run_by_engine(self.fit, [self.centers], seeds, self._first_layer)
-        if walked is None:
-            return False
-        self.centers, self.done = walked[0].centers, True
-        self._n_layers += len(walked[0].history)
-        recorder.history += walked[0].history
-        if walked[0].interrupted:
-            raise KeyboardInterrupt
-        return True
 
     def _iterate(self, recorder: HistoryRecorder) -> None:
         """Run one of Lloyd's iterations."""
@@ -189,7 +186,7 @@ class RelocationRun:
         gain = (step.update.masses * squares).sum()
         numbers = torch.stack([step.objective, squares.sum(), gain]).cpu().numpy()
         objective, shift, less = numbers[:, None]  # (1,) each, as the rules take them
-        still = settled("shift", shift, shift, np.array([fit.tolerance]))
+        still = is_settled("shift", shift, shift, np.array([fit.tolerance]))
         self._settled = bool(still) or less.item() <= SETTLED * objective.item()
         self.centers, self._n_layers = new, self._n_layers + 1
         ends_phase = self._settled or self._layers_left == 0
@@ -205,10 +202,11 @@ class RelocationRun:
         kept = proposed.after < (1 - RELOCATION_GAIN) * proposed.before
         centers = proposed.centers if kept else self.centers
         self._n_failed = 0 if kept else self._n_failed + 1
+        # A relocation that was not kept leaves the settled centers: the next one follows at once.
         self._settled = self._settled and not kept
         shift = (centers - self.centers).square().sum().item()
         self.centers, self._n_layers = centers, self._n_layers + self._depth
-        recorder.record(proposed.before, shift, self._depth)
+        recorder.record(proposed.before, shift, self._depth)  # last: a callback may raise
 
     def finish(self, history: list[float]) -> Outcome:
         return finish_falling(self.fit, self.centers, history)

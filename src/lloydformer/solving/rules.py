@@ -20,7 +20,7 @@ Numbers = TypeVar("Numbers", np.ndarray, Tensor)
 
 @dataclass(frozen=True)
 class Rules:
-    """What a user sets of the loop.
+    """The settings of the loop that a user chooses.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class Rules:
     return_last: bool = False
 
 
-def settled(stops_on: StopsOn, changed: Numbers, shift: Numbers, tolerance: Numbers) -> Numbers:
-    """The stop rule: no label changed, or the centers moved by no more than the tolerance.
+def is_settled(stops_on: StopsOn, changed: Numbers, shift: Numbers, tolerance: Numbers) -> Numbers:
+    """Apply the stop rule: no label changed, or the centers moved by no more than the tolerance.
 
     Parameters
     ----------
@@ -61,6 +61,8 @@ def settled(stops_on: StopsOn, changed: Numbers, shift: Numbers, tolerance: Numb
     -------
     array of bool, shape (b,)
     """
+    # Labels that stay give the same means again, so the fit is at a fixed point. Soft shares change
+    # without labels, so they stop by "shift"; random draws may stay by chance, so they "never" do.
     still = shift <= tolerance
     if stops_on == "never":
         return still & False
@@ -68,7 +70,8 @@ def settled(stops_on: StopsOn, changed: Numbers, shift: Numbers, tolerance: Numb
 
 
 def is_better(inertia: Numbers, best: Numbers) -> Numbers:
-    """A later result replaces an earlier one only if its inertia is lower."""
+    """True if a later result replaces an earlier one: its inertia must be lower."""
+    # Strictly, so that of equal results the first restart wins, whatever the number of restarts.
     return inertia < best
 
 
@@ -93,6 +96,7 @@ def fill_empty(update: Sums, far: FarthestPoints, empties: Empties) -> Sums:
     lost = masses == 0  # (b, k)
     rank = (lost.cumsum(dim=1) - 1).clamp(min=0, max=far.rows.shape[1] - 1)
     count = lost.sum(dim=1, keepdim=True)
+    # A point at distance 0 is a center already; a second one there would stay empty.
     used = (far.distances > 0) & (torch.arange(far.rows.shape[1], device=count.device) < count)
     filled = lost & used.gather(1, rank) & (lost.cumsum(dim=1) <= far.rows.shape[1])
     weighted = far.points * far.weights.unsqueeze(-1)  # (b, m, d)
@@ -110,21 +114,22 @@ def fill_empty(update: Sums, far: FarthestPoints, empties: Empties) -> Sums:
 def same_labelling(
     one: tuple[Tensor, Tensor | None], other: tuple[Tensor, Tensor | None], n_clusters: int
 ) -> bool:
-    """Are two labellings equal up to the numbers of the clusters?
+    """True if two labellings are equal up to the numbers of the clusters.
 
     Each is labels (n,) and a mask (n,) of trimmed points, or None.
     """
     return _follows(one, other, n_clusters) and _follows(other, one, n_clusters)
 
 
+# Chunk size of the comparison: its temporary arrays take a few MB for any number of rows.
 _PART = 1 << 18
-"""Chunk size of the comparison; bounds temporary memory."""
 
 
 def _follows(
     first: tuple[Tensor, Tensor | None], second: tuple[Tensor, Tensor | None], n_clusters: int
 ) -> bool:
-    """Is the second label of a point a function of its first one?"""
+    """True if the second label of a point is a function of its first one."""
+    # The last pair of each first label is written to a table; then every pair must be that one.
     numbers = torch.full((2 * n_clusters,), -1, device=first[0].device)
     parts = range(0, len(first[0]), _PART)
     for start in parts:
@@ -136,7 +141,7 @@ def _follows(
 
 
 def _codes(labelling: tuple[Tensor, Tensor | None], start: int, n_clusters: int) -> Tensor:
-    """One number for label and mask of some points."""
+    """Return one number for label and mask of some points."""
     labels, trimmed = labelling
     codes = labels[start : start + _PART].long()
     if trimmed is not None:

@@ -65,7 +65,7 @@ class Outcome:
     rows : Tensor of shape (k,) or None
         The data rows that the centers are, in plans that draw medoids.
     masses : tuple of float or None
-        The weight that each center stands for, in plans whose centers are running means.
+        The weight of the points in each center, in plans whose centers are running means.
     n_steps : int or None
         Number of mini-batches; None if every iteration went over all rows.
     """
@@ -80,17 +80,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class FitContext:
-    """What all runs of one fit share.
+    """The parts of a fit that all its runs share.
 
     Attributes
     ----------
     plan, session, rules
-        What is iterated, on which data, and until when.
+        The plan that is iterated, its data, and when it stops.
     tolerance : float
         Of the sum of the squared shifts of the centers.
     watched : bool
-        There is a callback or a deadline, which is looked at after each iteration. Then no engine
-        runs many iterations in one call.
+        A callback or a deadline is looked at after each iteration, so that no engine may run many
+        iterations in one call.
     deadline : float
         No iteration begins after this time of `time.perf_counter`.
     """
@@ -130,6 +130,8 @@ class FitContext:
         n_steps: int | None = None,
     ) -> Outcome:
         """Label the points for the last time, by the centers as users will get them."""
+        # Rounded first: labels and inertia must be those of the centers that users get, for which
+        # `predict` on the same rows gives the same labels.
         final = self.session.layout.round_centers(centers)
         last = self.plan.finish(self.session, final.to(self.session.layout.dtype))
         return Outcome(final, last.inertia, (*history, last.objective), rows, last.masses, n_steps)
@@ -197,33 +199,27 @@ class AlgorithmRun(Protocol):
     def silent(self) -> bool: ...
 
     def advance(self, recorder: HistoryRecorder) -> None:
-        """Run the next iteration (or several, if nobody watches) and record it.
+        """Run the next iteration (or several, unless `FitContext.watched`) and record it.
 
         After an exception, `finish` and `state` are still those of the last whole iteration.
         """
-        ...
 
     @property
     def can_finish(self) -> bool:
-        """True if `finish` has something to return; asked after an interrupt."""
-        ...
+        """True if `finish` has something to return; read after an interrupt."""
 
     def finish(self, history: list[float]) -> Outcome:
         """Label the points by the centers of this run; also before it is done."""
-        ...
 
     def state(self) -> Any:
         """Return what `restore` needs to continue at this iteration: small values."""
-        ...
 
     def restore(self, state: Any) -> None:
         """Continue where the run of `state` was."""
-        ...
 
     @property
     def depends_on_session(self) -> bool:
         """True if the next iteration depends on what the session remembers of each point."""
-        ...
 
 
 @runtime_checkable
@@ -246,4 +242,3 @@ class FitAlgorithm(Protocol):
 
         starts: yields initial centers (k, d) in float64, each computed when it is asked for.
         """
-        ...

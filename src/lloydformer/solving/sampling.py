@@ -33,16 +33,8 @@ def sample_rows(layout: Layout, n_clusters: int) -> int | None:
     """Return the number of rows of the sample; None if the data are not large enough for one."""
     rows = max(FEWEST_ROWS, ROWS_PER_CLUSTER * n_clusters)
     products = layout.n_rows * layout.n_features * n_clusters
+    # With fewer than three times the rows of the sample, the pool would save little.
     return rows if products > LARGE and layout.n_rows >= 3 * rows else None
-
-
-def draw_sample(session: Session, n_clusters: int, rng: np.random.RandomState) -> Tensor:
-    """Draw rows in proportion to their weights; all with weight, if few have."""
-    count = sample_rows(session.layout, n_clusters)
-    assert count is not None, "the data are large enough"
-    if not session.layout.weighted:
-        return random_rows(session, count, rng)
-    return session.fold(RowsByWeight(count, int(rng.randint(2**31 - 1))))[1]
 
 
 def relocate_starts(how: Relocations, deadline: float) -> Relocations:
@@ -58,6 +50,8 @@ def after_sampling(how: Recombinations, deadline: float) -> Recombinations:
 
     Two starts, one of which is the best of the sample, and one child.
     """
+    # The other start keeps the promise that the result is not above that of Lloyd's algorithm from
+    # it; a child corrects most of what the sample missed.
     return Recombinations(relocate_starts(how.first, deadline), n_pool=2, n_children=1)
 
 
@@ -78,11 +72,19 @@ def solve_sample(
     InterruptedStart
         On Ctrl-C, if there is a solution already.
     """
-    blocks = TensorBlocks(session.gather(draw_sample(session, n_clusters, rng)))
+    # Rows are drawn in proportion to their weights; all with weight, if few have.
+    count = sample_rows(session.layout, n_clusters)
+    assert count is not None, "the data are large enough"
+    if session.layout.weighted:
+        drawn = session.fold(RowsByWeight(count, int(rng.randint(2**31 - 1))))[1]
+    else:
+        drawn = random_rows(session, count, rng)
+    blocks = TensorBlocks(session.gather(drawn))
     with choose("auto", blocks).open(blocks) as sample:
         seed, now = int(rng.randint(2**31 - 1)), perf_counter()
         first = replace(relocate_starts(how.first, deadline), seed=seed)
         pool = replace(how, first=first, child_patience=1)
+        # The other half is for the iterations on all rows, each of which may take long.
         half = now + (deadline - now) / 2
         fit = FitContext.create(MeansPlan(), sample, rules, deadline=half)
         seeds = seeds_of_starts(sample, n_clusters, rng, how.n_pool)
@@ -115,6 +117,7 @@ def add_sampled_starts(
     def solve_one() -> Tensor:
         return solve_sample(session, n_clusters, how, rules, rng, deadline)
 
+    # Otherwise the given start comes first, as in every other fit: it is the one of `init`.
     sample_first = not math.isinf(deadline)
     if sample_first:
         yield solve_one()

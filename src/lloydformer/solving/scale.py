@@ -17,12 +17,13 @@ from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, weighted_sum
 from lloydformer.plans.trimmed import find_radii, target_masses
 
+# Iterations before the spread is measured: it hardly changes after them.
 STEPS = 5
-"""Iterations before the spread is measured: it hardly changes after them."""
+# Share of the points of a cluster of mean size that count in robust k-means; a tenth may be
+# outliers. Chosen by hand.
 COUNTED = 0.9
-"""Share of the points of a cluster of mean size that count in robust k-means."""
+# The spread is taken to be at least this part of the sum of squares; it is 0 if n = k.
 _SMALLEST = 1e-12
-"""The spread is taken to be at least this part of the sum of squares; it is 0 if n = k."""
 
 
 def soft_scale(session: Session, starts: list[Tensor]) -> float:
@@ -30,18 +31,18 @@ def soft_scale(session: Session, starts: list[Tensor]) -> float:
 
     c is the nearest center. The start with the smallest sum of squares counts.
     """
-    inertia, mass = min(_inertia(session, centers) for centers in starts)
+    plan, dtype, results = MeansPlan(), session.layout.dtype, []
+    for centers in starts:
+        session.forget()
+        for _ in range(STEPS):
+            centers = apply_update(plan.step(session, centers.to(dtype), 0).update, centers)
+        final = plan.finish(session, centers.to(dtype))
+        results.append((final.inertia, sum(final.masses or ())))
+    # 1 / (2 s^2) is the most likely gamma of clusters of variance s^2 = inertia / (d mass), and
+    # about the smallest one at which they keep their centers (Rose, 1998). This is twice that, so
+    # that wider clusters than the mean keep theirs: docs/estimators.md has the measurements.
+    inertia, mass = min(results)
     return _ratio(session.layout.n_features * mass, max(inertia, _least(session)))
-
-
-def _inertia(session: Session, centers: Tensor) -> tuple[float, float]:
-    """The inertia after some steps of Lloyd, and the sum of the weights."""
-    plan, dtype = MeansPlan(), session.layout.dtype
-    session.forget()
-    for _ in range(STEPS):
-        centers = apply_update(plan.step(session, centers.to(dtype), 0).update, centers)
-    final = plan.finish(session, centers.to(dtype))
-    return final.inertia, sum(final.masses or ())
 
 
 def robust_scale(session: Session, starts: list[Tensor], plan: RobustPlan) -> float:
@@ -52,19 +53,16 @@ def robust_scale(session: Session, starts: list[Tensor], plan: RobustPlan) -> fl
     each other, whatever their number: the sum of the weights takes the place of k. The start with
     the smallest sum counts.
     """
-    least = _least(session)
-    return max(_robust(session, centers, plan, least) for centers in starts)
-
-
-def _robust(session: Session, centers: Tensor, plan: RobustPlan, least: float) -> float:
-    dtype = session.layout.dtype
-    session.forget()
-    for _ in range(STEPS):
-        seen = centers.to(dtype)
-        gamma = _by_radii(session, seen, plan, least)
-        step = replace(plan, inverse_temperature=gamma).step(session, seen, 0)
-        centers = apply_update(step.update, centers)
-    return _by_radii(session, centers.to(dtype), plan, least)
+    least, dtype, results = _least(session), session.layout.dtype, []
+    for centers in starts:
+        session.forget()
+        for _ in range(STEPS):
+            seen = centers.to(dtype)
+            gamma = _by_radii(session, seen, plan, least)
+            step = replace(plan, inverse_temperature=gamma).step(session, seen, 0)
+            centers = apply_update(step.update, centers)
+        results.append(_by_radii(session, centers.to(dtype), plan, least))
+    return max(results)  # gamma falls with the sum, so this is the start with the smallest one
 
 
 @dataclass(frozen=True)
@@ -84,6 +82,7 @@ class Inside(SumFold):
 
 
 def _by_radii(session: Session, centers: Tensor, plan: RobustPlan, least: float) -> float:
+    """Return the inverse temperature for these centers; see `robust_scale`."""
     _, masses = session.fold(NearestDistances(centers))
     radius = find_radii(session, target_masses(masses, COUNTED), centers.dtype)
     spread = max(session.fold(Inside(radius))[0].item(), least)
@@ -97,7 +96,7 @@ def _least(session: Session) -> float:
 
 
 def _ratio(numerator: float, spread: float) -> float:
-    """A finite number above 0; 1 if there is no spread, as all points are equal."""
+    """Return a finite number above 0; 1 if there is no spread, as all points are equal."""
     if spread == 0:
         return 1.0
     return min(max(numerator / spread, sys.float_info.min), sys.float_info.max)

@@ -125,15 +125,14 @@ def kmeans_parallel(session: Session, n_clusters: int, rng: np.random.RandomStat
     # The candidates are few enough for a single leaf: their sums need no tree.
     zero = torch.zeros_like(candidates[0])
     few = TensorBlocks(candidates, weights, len(candidates), given_origin=zero)
-    with _engine_like(session).open(few) as opened:
-        return candidates[kmeans_plusplus(opened, n_clusters, rng)].double()
-
-
-def _engine_like(session: Session) -> Engine:
-    """Return an engine for a few points in this process, of the kind that runs the session."""
+    # An engine of the kind that runs the session, so that seeds have the same bits everywhere.
+    engine: Engine
     if isinstance(session, PartitionedSession):
-        return session.spec.make_engine(1)
-    return Native(1) if isinstance(session, NativeSession) else Chunked(1)
+        engine = session.spec.make_engine(1)
+    else:
+        engine = Native(1) if isinstance(session, NativeSession) else Chunked(1)
+    with engine.open(few) as opened:
+        return candidates[kmeans_plusplus(opened, n_clusters, rng)].double()
 
 
 # The constants of robust k-means++ were chosen by hand; tests/solving/test_robust_seeding.py plants
@@ -155,23 +154,20 @@ _ROUNDING = 1e-14
 @one_core()
 def kmeans_robust(session: Session, n_clusters: int, rng: np.random.RandomState) -> Tensor:
     """Return k seeds, (k, d) in float64, from a sample of the rows; the best of some tries."""
-    rows = _sample_evenly(session, n_clusters, rng)
-    sample = _Sample(session.gather(rows).double().cpu())
-    tries = [sample.seeds(n_clusters, rng) for _ in range(1 if n_clusters > MANY else TRIES)]
-    cap = min(sample.cap(away) for _, away in tries)
-    seeds, _ = min(tries, key=lambda attempt: attempt[1].clamp(max=cap).sum().item())
-    return session.gather(rows[seeds.to(rows.device)]).double()
-
-
-def _sample_evenly(session: Session, n_clusters: int, rng: np.random.RandomState) -> Tensor:
-    """Return rows (m,) at evenly spread fractions of the total weight; all rows, if few."""
+    # Rows (m,) at evenly spread fractions of the total weight; all rows, if few. Evenly: a small
+    # cluster whose rows are stored together is not missed by chance.
     layout = session.layout
     most = max(SAMPLE, FOR_EACH_SEED * n_clusters)
     most = max(min(most, NUMBERS // layout.n_features), n_clusters)
     size = most if layout.weighted else min(most, layout.n_rows)
     session.fold(EqualDistances())
     fractions = (np.arange(size) + rng.uniform(0.25, 0.75, size=size)) / size
-    return session.draw_by_distance(torch.from_numpy(fractions))
+    rows = session.draw_by_distance(torch.from_numpy(fractions))
+    sample = _Sample(session.gather(rows).double().cpu())
+    tries = [sample.seeds(n_clusters, rng) for _ in range(1 if n_clusters > MANY else TRIES)]
+    cap = min(sample.cap(away) for _, away in tries)
+    seeds, _ = min(tries, key=lambda attempt: attempt[1].clamp(max=cap).sum().item())
+    return session.gather(rows[seeds.to(rows.device)]).double()
 
 
 class _Sample:
@@ -189,8 +185,12 @@ class _Sample:
         Each seed is the best of several candidates: it leaves the smallest sum of capped squares.
         """
         trials = n_trials(n_clusters) * (MORE // 4 if n_clusters > MANY else MORE)
-        first, away = self._first(torch.from_numpy(rng.randint(len(self.points), size=trials)))
-        seeds = [first]
+        # The first seed, too, is the best of several: a single draw may be an outlier.
+        candidates = torch.from_numpy(rng.randint(len(self.points), size=trials))
+        all_away = self._squared_distances(candidates)
+        cap = min(self.cap(squares) for squares in all_away.T)
+        best = all_away.clamp(max=cap).sum(dim=0).argmin()
+        seeds, away = [candidates[best]], all_away[:, best]
         for fractions in rng.uniform(size=(n_clusters - 1, trials)):
             capped = away.clamp(max=self.cap(away))
             reached = capped.cumsum(0)
@@ -210,13 +210,6 @@ class _Sample:
         """
         radius = away.kthvalue(self.order + 1).values.item()
         return FACTOR * radius if radius > self.least else float("inf")
-
-    def _first(self, candidates: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the candidate with the smallest sum of capped squares, and the squares (m,)."""
-        away = self._squared_distances(candidates)
-        cap = min(self.cap(squares) for squares in away.T)
-        best = away.clamp(max=cap).sum(dim=0).argmin()
-        return candidates[best], away[:, best]
 
     def _squared_distances(self, numbers: Tensor) -> Tensor:
         """Return the squared distances (m, t) of all points to some of them."""

@@ -1,1 +1,1 @@
-"""Many problems at once."""
+"""Many small problems in one call; begin with `fit.py`."""

@@ -25,7 +25,7 @@ from lloydformer.solving.rules import Rules
 
 
 def has_cpu_kernel(plan: Plan, x: Tensor) -> bool:
-    """Return whether there is a kernel for this plan on these points."""
+    """True if there is a kernel for this plan on these points."""
     return isinstance(plan, MeansPlan) and x.device.type == "cpu" and instruction_set() is not None
 
 
@@ -40,6 +40,7 @@ class ByKernels:
     rng: np.random.RandomState
 
     def from_array(self, starts: Float[Tensor, "b k d"]) -> BatchOutcome:
+        # A copy: the kernel writes the centers over the starts.
         starts = starts.double()
         return self._solve(directions("init", starts) if self.plan.directions else starts.clone())
 
@@ -57,6 +58,7 @@ class ByKernels:
     def _solve(self, centers: Tensor, draws: Tensor | None = None) -> BatchOutcome:
         if self.plan.directions and bool((self.x == 0).all(dim=-1).any()):
             raise ValueError("points: found a row of zeros, which has no direction; use another")
+        # The kernel writes into these arrays; centers are the starts, or empty if it draws seeds.
         b, n, _ = self.x.shape
         labels, n_iter = torch.empty(b, n, dtype=torch.int32), torch.empty(b, dtype=torch.int64)
         inertia = torch.empty(b, dtype=torch.float64)
@@ -68,9 +70,10 @@ class ByKernels:
 
 
 def has_gpu_kernel(plan: Plan, x: Tensor, n_clusters: int) -> bool:
-    """Return whether there is a kernel for this plan on these points, if they have no weights."""
+    """True if there is a kernel for this plan on these points, if they have no weights."""
     if x.device.type != "cuda" or not isinstance(plan, MeansPlan) or plan.directions:
         return False
+    # Imported here: only data on a GPU need the CUDA engine and its compiler.
     from lloydformer.engines.cuda.batch import has_batch_kernel
 
     return has_batch_kernel(x, n_clusters)
@@ -102,6 +105,8 @@ class ByCuda:
         rules, spans = self.rules, allowed_spans(self.x.dtype, d, n)
         solved = solve_batch(self.x, starts, rules.tol, rules.max_iter, spans)
         if solved is None:
+            # The kernel has found a value that is not finite or out of range: the checks raise the
+            # error that belongs to it. If they pass, the problems are solved by tensors.
             self._check()
             check_finite("init", starts)
             return self.by_tensors.from_array(starts)
@@ -113,7 +118,7 @@ class ByCuda:
 
     def from_seeds(self, draws: Float[Tensor, "b k trials"]) -> BatchOutcome:
         """Solve from the seeds of greedy k-means++ that these draws from [0, 1) give."""
-        self._check()
+        self._check()  # seeds read the points before the kernel can check them
         return self._from_rows(kmeans_plusplus(self.by_tensors.data, draws))
 
     def _from_rows(self, rows: Int[Tensor, "b k"]) -> BatchOutcome:

@@ -72,17 +72,14 @@ class TensorProblems:
     def step(self, centers: Float[Tensor, "b k d"], iteration: int) -> Step:
         before = self.last
         self.last = now = assign(self.plan, self.data, centers, iteration)
-        return Step(now.update, now.objective, self._count_changed(before, now))
-
-    def _count_changed(self, before: Assigned | None, now: Assigned) -> Int[Tensor, " b"]:
-        """Count points with weight whose label or trimming differs from the iteration before."""
-        there = self.data.weights > 0
-        if before is None:
-            return there.sum(dim=1)
-        differs = before.labels != now.labels
-        if before.trimmed is not None and now.trimmed is not None:
-            differs = differs | (before.trimmed != now.trimmed)
-        return (differs & there).sum(dim=1)
+        # Points with weight whose label or trimming differs from the iteration before; first all.
+        changed = self.data.weights > 0
+        if before is not None:
+            differs = before.labels != now.labels
+            if before.trimmed is not None and now.trimmed is not None:
+                differs = differs | (before.trimmed != now.trimmed)
+            changed = differs & changed
+        return Step(now.update, now.objective, changed.sum(dim=1))
 
     def farthest(self, centers: Float[Tensor, "b k d"], count: int) -> FarthestPoints:
         assert self.last is not None
@@ -101,8 +98,7 @@ class TensorProblems:
 
     def rows_of(self, centers: Float[Tensor, "b k d"]) -> Int[Tensor, "b k"] | None:
         """Return the rows that these centers are; None if one of them is no row of its problem."""
-        squares = torch.linalg.vecdot(self.data.points, self.data.points).unsqueeze(-1)
-        rows = (scores(self.data, centers) + squares).argmin(dim=1)
+        rows = (scores(self.data, centers) + self.data.squares).argmin(dim=1)
         return rows if torch.equal(self.data.take(rows), centers) else None
 
 
@@ -110,7 +106,8 @@ def random_rows(
     weights: Float[Tensor, "b n"], n_clusters: int, uniform: Float[Tensor, "b n"]
 ) -> Int[Tensor, "b k"]:
     """Draw k different rows of each problem in proportion to weight: the largest of u^(1/w)."""
-    keys = uniform.log() / weights  # u^(1/w), as a logarithm
+    # As logarithms: u^(1/w) underflows for small weights. Efraimidis and Spirakis, 2006.
+    keys = uniform.log() / weights
     keys = keys.clamp(min=torch.finfo(keys.dtype).min).masked_fill(weights == 0, -torch.inf)
     return keys.topk(n_clusters, dim=1).indices
 
@@ -138,6 +135,7 @@ def kmeans_plusplus(
 
 
 def _quantiles(masses: Float[Tensor, "b n"], draws: Float[Tensor, "b t"]) -> Int[Tensor, "b t"]:
+    """Return the rows at which the running sum of the masses reaches these fractions of it."""
     reached = masses.cumsum(dim=1)
     whole = reached[:, -1:].contiguous()
     last = torch.searchsorted(reached, whole)  # rounding must not lead beyond it
@@ -145,8 +143,8 @@ def _quantiles(masses: Float[Tensor, "b n"], draws: Float[Tensor, "b t"]) -> Int
 
 
 def _distances(problems: DenseProblems, rows: Int[Tensor, "b t"]) -> Float[Tensor, "b n t"]:
-    squares = torch.linalg.vecdot(problems.points, problems.points).unsqueeze(-1)
-    return (scores(problems, problems.take(rows)) + squares).clamp(min=0)
+    """Return the squared distances of all points to those in these rows."""
+    return (scores(problems, problems.take(rows)) + problems.squares).clamp(min=0)
 
 
 # Scores of a group of problems that one thread holds at a time: 512 KiB in float64, which stays in
@@ -174,6 +172,7 @@ class ByTensors:
     def origin(self) -> Tensor:
         if self.plan.directions:
             return torch.zeros_like(self.x[:, 0])
+        # Masked points must not move the middle: a point with weight takes their place.
         first = (self.weights > 0).long().argmax(dim=1)
         there = self.x.gather(1, first[:, None, None].expand(-1, 1, self.x.shape[2]))
         return middle(torch.where((self.weights > 0).unsqueeze(-1), self.x, there))
@@ -199,7 +198,9 @@ class ByTensors:
         return self._from(self.data.take(kmeans_plusplus(self.data, draws)))
 
     def _from(self, starts: Tensor) -> BatchOutcome:
-        """Groups of neighbouring problems, each solved by one thread on the CPU."""
+        """Solve groups of neighbouring problems, each by one thread on the CPU."""
+        # A group for each thread, instead of threads within operations, which are too small to gain
+        # from them. A GPU takes all problems at once: each operation is a launch.
         b, n, _ = self.data.points.shape
         size = max(1, _SCORES // (n * starts.shape[1])) if starts.device.type == "cpu" else b
         groups = torch.split(torch.arange(b, device=starts.device), size)
@@ -216,6 +217,7 @@ class ByTensors:
         loop = PlanLoop(self.plan, problems, self.rules, tolerance, start, best=best)
         while not loop.done:
             loop.advance()
+        # The last draw has not been measured, so it is compared with the best one here.
         last = self._finish(data, loop.centers, loop.n_iter)
         if best is None:
             return last

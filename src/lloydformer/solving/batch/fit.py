@@ -1,6 +1,6 @@
 """`fit_batch`: thousands of small problems in one call."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from numbers import Real
 from typing import Any
@@ -147,6 +147,7 @@ def fit_batch(
             check_range("points", x, x.shape[1])
     weights, unit = _weights(x, mask, sample_weight, n_clusters)
     rules = Rules(int(max_iter), float(tol))
+    # Drawn even if no plan draws: the same random_state gives the same starts for all recipes.
     seeds = torch.from_numpy(rng.randint(2**31 - 1, size=len(x)))
     problems: Solver
     if by_cuda:
@@ -158,13 +159,24 @@ def fit_batch(
         known_weights = ones if weights is None else weights
         problems = ByTensors(plan, x, known_weights, rules, rng, seeds, unit)
     best: BatchOutcome | None = None
+    # An array gives the same result each time, so that it is one start whatever n_init is.
     for _ in range(1 if not isinstance(init, str) else check_count("n_init", n_init)):
         outcome = _solve(problems, init, n_clusters)
         best = outcome if best is None else best.choose_better(outcome)
     assert best is not None
+    labels, inertia = best.labels, best.inertia
     if unit is not None:
-        best = replace(best, inertia=_in_given_units(best.inertia, unit))
-    return _returned(best, weights, x, as_tensors=isinstance(points, Tensor))
+        # For weights as they were given, which may take the inertia beyond float64.
+        inertia = inertia * unit.to(inertia.device)
+        if not bool(inertia.isfinite().all()):
+            raise overflow_error(unit.max().item())
+    if best.trimmed is not None:
+        labels = torch.where(best.trimmed, -1, labels)
+    if weights is not None:
+        labels = torch.where(weights > 0, labels, -1)
+    values = (best.centers.to(x.dtype), labels.int(), inertia, best.n_iter)
+    as_tensors = isinstance(points, Tensor)
+    return BatchResult(*(values if as_tensors else (v.cpu().numpy() for v in values)))
 
 
 @cache
@@ -179,7 +191,7 @@ def _solve(problems: Solver, init: Any, n_clusters: int) -> BatchOutcome:
         if callable(init):
             raise ValueError('init: found a function; pass "k-means++", "random" or an array')
         given = as_rows("init", init)
-        if not isinstance(problems, ByCuda):
+        if not isinstance(problems, ByCuda):  # its kernel looks at the values itself
             check_finite("init", given)
         if given.shape != (b, n_clusters, d):
             raise ValueError(f"init: found shape {tuple(given.shape)}; pass {(b, n_clusters, d)}")
@@ -213,20 +225,14 @@ def _weights(
             f"n_clusters: found {n_clusters} with a problem of {fewest} points; use fewer clusters"
         )
     if sample_weight is not None and weights is not None:
+        # In units of a power of two, so that sums of weights do not overflow.
         scaled, powers = in_units("sample_weight", weights.cpu().numpy())
         weights, unit = torch.from_numpy(scaled).to(weights), torch.from_numpy(powers)
     return weights, unit
 
 
-def _in_given_units(inertia: Tensor, unit: Tensor) -> Tensor:
-    """The inertia of each problem, (b,), for weights as they were given."""
-    given = inertia * unit.to(inertia.device)
-    if not bool(given.isfinite().all()):
-        raise overflow_error(unit.max().item())
-    return given
-
-
 def _factor(name: str, given: Any, shape: tuple[int, ...], device: torch.device) -> Tensor:
+    """Return a mask or weights in float64; raise `ValueError` if they do not fit the points."""
     factor = torch.as_tensor(given, device=device)
     if name == "mask" and factor.dtype != torch.bool:
         raise ValueError(f"mask: found dtype {factor.dtype}; pass True where a point is there")
@@ -236,15 +242,3 @@ def _factor(name: str, given: Any, shape: tuple[int, ...], device: torch.device)
     if not bool(((factor >= 0) & (factor < torch.inf)).all()):
         raise ValueError(f"{name}: found a value that is negative or not finite; mend or mask it")
     return factor
-
-
-def _returned(
-    found: BatchOutcome, weights: Tensor | None, x: Tensor, as_tensors: bool
-) -> BatchResult:
-    labels = found.labels
-    if found.trimmed is not None:
-        labels = torch.where(found.trimmed, -1, labels)
-    if weights is not None:
-        labels = torch.where(weights > 0, labels, -1)
-    values = (found.centers.to(x.dtype), labels.int(), found.inertia, found.n_iter)
-    return BatchResult(*(values if as_tensors else (v.cpu().numpy() for v in values)))

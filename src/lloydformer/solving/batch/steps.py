@@ -29,11 +29,16 @@ class DenseProblems:
     seeds: Int[Tensor, " b"]
     unit: Float[Tensor, " b"]
 
+    @property
+    def squares(self) -> Float[Tensor, "b n 1"]:
+        """|x|^2 of each point, which `scores` leave out."""
+        return torch.linalg.vecdot(self.points, self.points).unsqueeze(-1)
+
     def __getitem__(self, chosen: Tensor) -> "DenseProblems":
         return DenseProblems(*(value[chosen] for value in vars(self).values()))
 
     def take(self, rows: Int[Tensor, "b m"]) -> Float[Tensor, "b m d"]:
-        """Some points of each problem."""
+        """Return some points of each problem."""
         return self.points.gather(1, rows.unsqueeze(-1).expand(-1, -1, self.points.shape[2]))
 
 
@@ -48,7 +53,7 @@ class Assigned:
 
 
 def scores(problems: DenseProblems, centers: Float[Tensor, "b k d"]) -> Float[Tensor, "b n k"]:
-    """|c|^2 - 2 x c: squared distances, less |x|^2."""
+    """Return |c|^2 - 2 x c: squared distances less |x|^2, which does not change the nearest."""
     squares = torch.linalg.vecdot(centers, centers).unsqueeze(-2)
     return torch.baddbmm(squares, problems.points, centers.mT, alpha=-2)
 
@@ -56,7 +61,7 @@ def scores(problems: DenseProblems, centers: Float[Tensor, "b k d"]) -> Float[Te
 def own_distances(
     problems: DenseProblems, centers: Float[Tensor, "b k d"], labels: Int[Tensor, "b n"]
 ) -> Float[Tensor, "b n"]:
-    """The squared distance of each point to the center with its label."""
+    """Return the squared distance of each point to the center with its label, by differences."""
     d = centers.shape[-1]
     away = problems.points - centers.gather(1, labels.unsqueeze(-1).expand(-1, -1, d))
     return torch.linalg.vecdot(away, away)
@@ -68,14 +73,14 @@ def cost(
     distances: Float[Tensor, "b n"],
     trimmed: Tensor | None = None,
 ) -> Float[Tensor, " b"]:
-    """The sum of w d^2 over points that are not trimmed; half of it where points are directions."""
+    """Return the sum of w d^2 over points that are not trimmed; half of it for directions."""
     weights = problems.weights if trimmed is None else problems.weights * ~trimmed
     total = (distances * weights).sum(dim=-1)
     return total / 2 if plan.directions else total
 
 
 def _members(labels: Int[Tensor, "b n"], weights: Tensor, k: int) -> Float[Tensor, "b n k"]:
-    """The weight of each point in its own cluster, 0 in the others."""
+    """Return the weight of each point in its own cluster, 0 in the others."""
     own = labels.unsqueeze(-1) == torch.arange(k, device=labels.device)
     return own * weights.unsqueeze(-1)
 
@@ -86,7 +91,11 @@ def _sums(problems: DenseProblems, weights: Float[Tensor, "b n k"]) -> Sums:
 
 @singledispatch
 def assign(plan: Plan, problems: DenseProblems, centers: Tensor, iteration: int) -> Assigned:
-    """One iteration of the plan for every problem."""
+    """Run one iteration of the plan for every problem.
+
+    These steps repeat the folds of the plans on dense tensors, as problems are too small for blocks
+    and sessions; a test compares the two.
+    """
     raise ValueError(f"recipe: no batched step is known for {plan}")
 
 
@@ -103,7 +112,7 @@ def _soft(plan: SoftPlan, problems: DenseProblems, centers: Tensor, iteration: i
     labels = near.min(dim=-1).indices
     logs, free = log_shares(near.double(), plan.inverse_temperature)
     _, shares = scaled_shares(logs, problems.weights.double())
-    energy = ((_squares(problems)[..., 0] + free) * problems.weights).sum(dim=-1)
+    energy = ((problems.squares[..., 0] + free) * problems.weights).sum(dim=-1)
     return Assigned(_sums(problems, shares.to(near.dtype)), energy.to(near.dtype), labels)
 
 
@@ -113,6 +122,7 @@ def _trimmed(
 ) -> Assigned:
     labels, distances = _nearest(problems, centers)
     own = _members(labels, problems.weights, centers.shape[1])  # (b, n, k)
+    # Sorted once for all clusters; `own` is 0 for points of others, which the running sums skip.
     ordered, order = distances.sort(dim=-1)
     reached = own.gather(1, order.unsqueeze(-1).expand_as(own)).cumsum(dim=1)
     count = (reached < target_masses(reached[:, -1:], plan.keep)).sum(dim=1)  # (b, k)
@@ -133,13 +143,9 @@ def _robust(plan: RobustPlan, problems: DenseProblems, centers: Tensor, iteratio
 def _nearest(
     problems: DenseProblems, centers: Float[Tensor, "b k d"]
 ) -> tuple[Int[Tensor, "b n"], Float[Tensor, "b n"]]:
-    """The nearest center of each point, and the squared distance to it, by differences."""
+    """Return the nearest center of each point, and the squared distance to it."""
     labels = scores(problems, centers).min(dim=-1).indices
     return labels, own_distances(problems, centers, labels)
-
-
-def _squares(problems: DenseProblems) -> Float[Tensor, "b n 1"]:
-    return torch.linalg.vecdot(problems.points, problems.points).unsqueeze(-1)
 
 
 def _weighting(
@@ -148,7 +154,7 @@ def _weighting(
     own: Float[Tensor, "b n k"],
     unit: Float[Tensor, " b"],
 ) -> Float[Tensor, "b n k"]:
-    """Each cluster's activation of -gamma d^2 for all points; `own` masks those of others later.
+    """Return each cluster's activation of -gamma d^2 for all points; callers mask those of others.
 
     unit: of each problem's weights; sparsemax and the m nearest depend on it.
     """
@@ -159,6 +165,8 @@ def _weighting(
     ordered, order = z.sort(dim=-1, descending=True)
     masses = own.gather(1, order.unsqueeze(-1).expand_as(own))  # (b, n, k)
     if plan.activation == "sparsemax":
+        # Sorting finds the threshold that the plan searches by Michelot's steps: tau of the m best
+        # points, for the largest m whose last point is above it (Held, Wolfe and Crowder, 1974).
         reached = masses.cumsum(dim=1)
         tau = ((masses * ordered.unsqueeze(-1)).cumsum(dim=1) - 1) / reached
         support = ((ordered.unsqueeze(-1) > tau) & (masses > 0)).sum(dim=1, keepdim=True)
@@ -185,7 +193,7 @@ def _medoids(
     n, k = labels.shape[1], centers.shape[1]
     rows = torch.arange(n, device=near.device)
     noise = gumbel(problems.seeds, iteration, "decoder_cross", k, rows)  # (b, k, n)
-    perturbed = noise.mT - near - _squares(problems) + problems.weights.log().unsqueeze(-1)
+    perturbed = noise.mT - near - problems.squares + problems.weights.log().unsqueeze(-1)
     strange = labels.unsqueeze(-1) != torch.arange(k, device=labels.device)
     if plan.separation is None:
         owned = (~strange & (perturbed > -torch.inf)).any(dim=1, keepdim=True)
