@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from threading import RLock
 from typing import Any, NamedTuple, TypeVar
@@ -17,7 +17,7 @@ from torch import Tensor
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.engines.chunked import Chunked, ChunkedSession, DrawnBy
-from lloydformer.engines.draws import rows_at, weigh_leaf_again, without
+from lloydformer.engines.draws import RowMasses, leave_out, locate_rows, update_leaf_masses
 from lloydformer.engines.native.engine import Native
 from lloydformer.engines.native.folds import CHANGES, FOLDS, KernelFold
 from lloydformer.engines.partitioned.tree_nodes import Node, split_into_nodes
@@ -175,33 +175,28 @@ class OpenNode:
 
     def __init__(self, node: Node, session: ChunkedSession) -> None:
         self.node, self.session = node, session
-        self.first_row = session.blocks.first_row
 
-    def mass(self, by: DrawnBy, drawn: list[int]) -> float:
+    def mass(self, by: DrawnBy, drawn: Sequence[int]) -> float:
         """Return the mass of its rows for a draw, without the rows that are drawn already."""
-        return tree_levels(self._leaf_masses(by, drawn))[-1].item()
+        return self._mass_tree(by, drawn)[0][-1].item()
 
-    def rows_at(
-        self, by: DrawnBy, drawn: list[int], targets: list[float]
+    def locate_rows(
+        self, by: DrawnBy, drawn: Sequence[int], targets: Sequence[float]
     ) -> tuple[list[int], Tensor]:
         """Return the global rows where the running mass exceeds these targets, and the points."""
-        levels = tree_levels(self._leaf_masses(by, drawn))
-        masses = without(self._own_rows(drawn), self.session.row_masses(by))
+        levels, row_masses = self._mass_tree(by, drawn)
         wanted = torch.tensor(targets, dtype=torch.float64)
-        rows = rows_at(self.session.layout, levels, masses, wanted)
-        return (rows + self.first_row).tolist(), self.session.gather(rows)
+        rows = locate_rows(self.session.layout, levels, row_masses, wanted)
+        return (rows + self.session.blocks.first_row).tolist(), self.session.gather(rows)
 
-    def _leaf_masses(self, by: DrawnBy, drawn: list[int]) -> Tensor:
-        leaf_masses, own = self.session.leaf_masses(by).clone(), self._own_rows(drawn)
-        masses = without(own, self.session.row_masses(by))
-        for row in own:
-            weigh_leaf_again(self.session.layout, leaf_masses, masses, row)
-        return leaf_masses
-
-    def _own_rows(self, rows: list[int]) -> list[int]:
-        """Return the global rows that are here, counted from the first one here."""
-        stop = self.first_row + self.session.layout.n_rows
-        return [row - self.first_row for row in rows if self.first_row <= row < stop]
+    def _mass_tree(self, by: DrawnBy, drawn: Sequence[int]) -> tuple[list[Tensor], RowMasses]:
+        """Return the tree of the leaves' masses, and the masses of rows, without drawn rows."""
+        layout, first = self.session.layout, self.session.blocks.first_row
+        own = [row - first for row in drawn if first <= row < first + layout.n_rows]
+        row_masses = leave_out(own, partial(self.session.row_masses, by))
+        leaf_masses = self.session.leaf_masses(by).clone()
+        update_leaf_masses(layout, leaf_masses, row_masses, own)
+        return tree_levels(leaf_masses), row_masses
 
 
 class OpenPartition:

@@ -51,7 +51,7 @@ class Request:
 def merge_function(spec: PartitionSpec, fold: Fold, plain: bool) -> Callable[[Any, Any], Any]:
     """Return the function that merges the summaries of nodes."""
     kernel = None if plain else spec.kernel(fold)
-    return fold.merge if kernel is None else kernel.merge_for(fold)
+    return (kernel and kernel.merge) or fold.merge
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class FoldRequest(Request):
             session = node.session
             if not isinstance(session, NativeSession):
                 return session.fold(fold), True
-            raw = None if kernel is None else session.raw(kernel, fold)
+            raw = None if kernel is None else session.run_kernel(kernel, fold)
             return (session.plain_fold(fold), True) if raw is None else (raw, False)
 
         nodes = [node for partition in partitions for node in partition.nodes]
@@ -138,7 +138,7 @@ class MassRequest(Request):
     def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> dict[Node, float]:
         every = [node for partition in partitions for node in partition.nodes]
         asked = [node for node in every if self.nodes is None or node.node in self.nodes]
-        masses = store.map(lambda node: node.mass(self.by, list(self.drawn)), asked)
+        masses = store.map(lambda node: node.mass(self.by, self.drawn), asked)
         return dict(zip((node.node for node in asked), masses, strict=True))
 
 
@@ -155,7 +155,7 @@ class DrawRequest(Request):
     ) -> dict[Node, tuple[list[int], Tensor]]:
         here = {node.node: node for partition in partitions for node in partition.nodes}
         return {
-            node: here[node].rows_at(self.by, list(self.drawn), list(targets))
+            node: here[node].locate_rows(self.by, self.drawn, targets)
             for node, targets in self.targets
             if node in here
         }
