@@ -12,7 +12,7 @@ from lloydformer.data.mapped_files import scratch_array
 _UNKNOWN = torch.iinfo(torch.int32).min
 # The dtype of each column (None: that of the data), and its first value (None: not initialised, as
 # a fold writes it before it is read).
-_COLUMNS = {
+COLUMNS = {
     "labels": (torch.int32, -1),
     "previous": (torch.int32, _UNKNOWN),
     "second": (torch.int32, None),
@@ -43,7 +43,7 @@ class PointState:
         if name not in self._columns:
             with self._lock:  # blocks are mapped by several threads
                 if name not in self._columns:
-                    column, start = self._allocate(name), _COLUMNS[name][1]
+                    column, start = self._allocate(name), COLUMNS[name][1]
                     self._columns[name] = column if start is None else _write(column, start)
         return self._columns[name]
 
@@ -79,7 +79,7 @@ class PointState:
             _write(previous, _UNKNOWN)
 
     def _allocate(self, name: str) -> Tensor:
-        layout, dtype = self._layout, _COLUMNS[name][0] or self._layout.dtype
+        layout, dtype = self._layout, COLUMNS[name][0] or self._layout.dtype
         if layout.device.type != "cpu":
             return torch.empty(layout.n_rows, dtype=dtype, device=layout.device)
         # The size of all columns together decides whether they are mapped: a fit uses them at once.

@@ -75,10 +75,10 @@ _OWN = ("labels", "distances")
 # Rows whose random numbers are drawn together: bounds temporary arrays to 0.5 MB each.
 _PART = 1 << 16
 
-# Below this mass of a cluster the plain fold runs. The kernel computes shares exp(-gamma d^2) as
-# they are, so that those below the smallest normal number (1e-38, 1e-308) vanish; the plain fold
-# divides by the largest share of each cluster. The exponents between the two are for the spread of
-# the shares within a cluster.
+# Below this mass of a cluster the plain fold runs. The kernel computes shares relative to the
+# largest one of each point: those of a cluster that is far from all points fall below the smallest
+# normal number (1e-38, 1e-308) and vanish. The plain fold divides by the largest share of each
+# cluster. The exponents between the two numbers are for the spread of shares within a cluster.
 _FAINT = {torch.float32: 1e-20, torch.float64: 1e-200}
 
 # Kernels are compiled for up to this many heads of a symmetric layer: each number of heads is one
@@ -95,6 +95,8 @@ def run_moments(points: OpenPoints, fold: Moments) -> Summary:
 @runs(NearestSums)
 def run_nearest_sums(points: OpenPoints, fold: NearestSums) -> Summary:
     out = {"sums": fold.centers.shape, "masses": len(fold.centers)}
+    # Kernels keep running sums and change them by the points whose label changed. `fresh`: begin
+    # again, as there are no labels of an earlier iteration.
     changed, sums, masses = points.run(
         "nearest_sums", ("labels", "previous"), out, centers=fold.centers, fresh=points.fresh
     )
@@ -134,6 +136,7 @@ def run_soft_sums(points: OpenPoints, fold: SoftSums) -> Raw | None:
         centers=fold.centers,
         inverse_temperature=fold.inverse_temperature,
     )
+    # By NumPy: torch would start threads of its own.
     np.copyto(points.array("previous"), points.array("labels"))
     return torch.zeros_like(masses), sums, masses, energy[0], torch.tensor(changed)
 
@@ -280,7 +283,8 @@ def run_medoid_draw(points: OpenPoints, fold: MedoidDraw) -> Summary:
         owned=owned,
         rows=rows,
     )
-    best.masked_fill_(rows < 0, -torch.inf)  # no point has weight
+    # -1: no point of this part has weight, and any other part wins. Row 0 is read in its place.
+    best.masked_fill_(rows < 0, -torch.inf)
     drawn = points.blocks.take(rows.clamp_(min=0)).double()
     rows += points.blocks.first_row
     return owned, best, rows, drawn, objective[0], torch.tensor(changed)
@@ -309,7 +313,7 @@ def run_cluster_errors(points: OpenPoints, fold: ClusterErrors) -> Summary:
 
 @runs(TwoNearest)
 def run_two_nearest(points: OpenPoints, fold: TwoNearest) -> Summary | None:
-    if len(fold.centers) < 2:  # there is no second one
+    if len(fold.centers) < 2:  # there is no second one: the plain fold has infinity there
         return None
     sums, masses, _, useful = _assign_two(points, "two_nearest", "second", fold.centers)
     return sums, masses, useful
@@ -322,22 +326,13 @@ def run_halves(points: OpenPoints, fold: Halves) -> Summary:
     return points.run("halves", _OWN, out, place=fold.place.int(), points=fold.points)[1:]
 
 
-# The folds that have kernels for sparse rows: those of k-means, soft and spherical k-means.
-SPARSE_FOLDS: dict[type, KernelFold] = {
-    fold: FOLDS[fold]
-    for fold in (
-        Moments,
-        NearestSums,
-        NearestDistances,
-        NearestCosines,
-        SoftSums,
-        NewSeed,
-        Potential,
-    )
-}
+# The folds with kernels for sparse rows too, under the same names: those of k-means, soft and
+# spherical k-means.
+_SPARSE = (Moments, NearestSums, NearestDistances, NearestCosines, SoftSums, NewSeed, Potential)
+SPARSE_FOLDS: dict[type, KernelFold] = {fold: FOLDS[fold] for fold in _SPARSE}
 
 
-def _run_changes(points: OpenPoints, fold: NearestSums) -> Raw:
+def run_nearest_sum_changes(points: OpenPoints, fold: NearestSums) -> Raw:
     """Return changes of sums, masses and counts, changed labels, and whether sums start again."""
     k, d = fold.centers.shape
     counts = torch.zeros(k, dtype=torch.int64)
@@ -360,7 +355,7 @@ def _merge_changes(first: Raw, second: Raw) -> Raw:
 
 # `NearestSums` for a part of the data. Running sums of parts would depend on the cut; changes are
 # merged along the tree, and the session of all rows adds them up (`RunningSums`).
-CHANGES = KernelFold(_run_changes, merge=_merge_changes)
+CHANGES = KernelFold(run_nearest_sum_changes, merge=_merge_changes)
 
 
 def label_sums(points: OpenPoints, n_clusters: int) -> Raw:

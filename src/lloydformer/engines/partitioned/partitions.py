@@ -1,7 +1,6 @@
 """Partitions: where rows are cut, how a partition is opened, and those that one process holds."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
@@ -32,6 +31,9 @@ B = TypeVar("B")
 # Nodes for each thread, if there are enough leaves: with one node per thread the others would wait
 # for the slowest. Chosen by hand.
 _NODES_PER_THREAD = 4
+# All stores of this process share one pool for each number of threads: a worker makes a store for
+# every request, and to start threads takes longer than a small fold.
+_shared_pool = cache(single_core_pool)
 
 
 class SourceRows(NamedTuple):
@@ -57,6 +59,16 @@ class PartitionRange:
     def n_rows(self) -> int:
         return self.stop - self.start
 
+    def cut(self, start: int, stop: int) -> "PartitionRange":
+        """Return the rows [start, stop) of it."""
+        sources, offset = list[SourceRows](), self.start
+        for source, first, last in self.sources:
+            low, high = max(start, offset), min(stop, offset + last - first)
+            if low < high:
+                sources.append(SourceRows(source, first + low - offset, first + high - offset))
+            offset += last - first
+        return PartitionRange(start, stop, tuple(sources))
+
 
 def cut_partitions(
     lengths: Sequence[int], leaf: int, fewest: int = 1, most: int | None = None
@@ -77,20 +89,9 @@ def cut_partitions(
         offset += length
     if n_rows > 0:
         ends.append(n_rows)
-    return [
-        PartitionRange(start, stop, tuple(_overlaps(start, stop, lengths)))
-        for start, stop in pairwise(ends)
-    ]
-
-
-def _overlaps(start: int, stop: int, lengths: Sequence[int]) -> Iterator[SourceRows]:
-    """Yield the rows of each source that lie in the global rows [start, stop)."""
-    offset = 0
-    for source, length in enumerate(lengths):
-        first, last = max(start, offset), min(stop, offset + length)
-        if first < last:
-            yield SourceRows(source, first - offset, last - offset)
-        offset += length
+    sources = (SourceRows(source, 0, length) for source, length in enumerate(lengths))
+    whole = PartitionRange(0, n_rows, tuple(sources))
+    return [whole.cut(start, stop) for start, stop in pairwise(ends)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,7 @@ class PartitionRows:
 
 @dataclass(frozen=True)
 class PartitionSpec:
-    """What opens a partition as a part of the whole data: a small value that can be sent.
+    """All that is needed to open a partition as a part of the whole data; small, can be sent.
 
     Attributes
     ----------
@@ -219,7 +220,7 @@ class OpenPartition:
 
     @property
     def nodes(self) -> list[OpenNode]:
-        if not self._nodes:
+        if not self._nodes:  # a process that is asked for rows alone opens none
             layout, first = self.spec.layout, self.blocks.first_row
             leaves = first // layout.leaf, -(-(first + self.blocks.n_rows) // layout.leaf)
             engine = self.spec.make_engine(self._n_threads)
@@ -273,6 +274,8 @@ class PartitionStore:
     def __init__(self, spec: PartitionSpec, n_threads: int, n_rows: int) -> None:
         self.spec, self.partitions = spec, dict[int, OpenPartition]()
         leaves = -(-n_rows // spec.layout.leaf)
+        # Few leaves: one node after the other, each by the threads of its kernels. Many: nodes are
+        # cut so small that there are enough for all threads, and each is the work of one thread.
         self._most: int | None = None
         self._threads_of_node, self._pool = n_threads, None
         if n_threads > 1 and leaves >= _NODES_PER_THREAD * n_threads and not spec.single:
@@ -292,6 +295,7 @@ class PartitionStore:
 
     def handle(self, request: Any) -> Response:
         """Run a request on the partitions that it is for and whose state has its version."""
+        # Sorted: two threads that lock the same partitions never wait for each other.
         asked = {n: p for n, p in sorted(self.partitions.items()) if request.is_for(n)}
         with ExitStack() as locks:
             for partition in asked.values():
@@ -314,9 +318,3 @@ class PartitionStore:
         for partition in self.partitions.values():
             partition.close()
         self.partitions.clear()
-
-
-@cache
-def _shared_pool(n_threads: int) -> Executor:
-    """Return the thread pool that all stores of this process share."""
-    return single_core_pool(n_threads)
