@@ -1,6 +1,6 @@
 """Partitions: where rows are cut, how a partition is opened, and those that one process holds."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
@@ -25,8 +25,7 @@ from lloydformer.numerics.tree import tree_levels
 from lloydformer.plans.assign import NearestSums
 from lloydformer.plans.session import Fold
 
-A = TypeVar("A")
-B = TypeVar("B")
+R = TypeVar("R")
 
 # Nodes for each thread, if there are enough leaves: with one node per thread the others would wait
 # for the slowest. Chosen by hand.
@@ -307,11 +306,10 @@ class PartitionStore:
                     asked[n].version = request.next_version
         return Response(result, tuple(n for n in asked if n not in ready))
 
-    def map(self, function: Callable[[A], B], items: Iterable[A]) -> list[B]:
-        """Return the results of a function, computed by all threads."""
-        if self._pool is None:
-            return [function(item) for item in items]
-        return list(self._pool.map(function, items))
+    def map_nodes(self, function: Callable[[OpenNode], R], nodes: list[OpenNode]) -> dict[Node, R]:
+        """Return the result of a function for each node, computed by all threads."""
+        apply = map if self._pool is None else self._pool.map
+        return dict(zip((node.node for node in nodes), apply(function, nodes), strict=True))
 
     def close(self) -> None:
         """Forget all partitions and their state."""

@@ -24,6 +24,7 @@ from lloydformer.plans.seeding import NewSeed
 from lloydformer.plans.session import Fold
 
 ALL_COLUMNS = frozenset(COLUMNS)
+Partitions = list[OpenPartition]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,7 @@ class Request:
             return ALL_COLUMNS, ALL_COLUMNS
         return frozenset(self.work.writes), frozenset(getattr(self.work, "writes_from", ()))
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> Any:
+    def run(self, store: PartitionStore, partitions: Partitions) -> Any:
         """Return the result for these partitions."""
         raise NotImplementedError
 
@@ -70,7 +71,7 @@ def merge_function(spec: PartitionSpec, fold: Fold, plain: bool) -> Callable[[An
     return (kernel and kernel.merge) or fold.merge
 
 
-def open_nodes(partitions: list[OpenPartition]) -> list[OpenNode]:
+def open_nodes(partitions: Partitions) -> list[OpenNode]:
     """Return the nodes of all partitions, opened."""
     return [node for partition in partitions for node in partition.nodes]
 
@@ -86,9 +87,7 @@ class FoldRequest(Request):
     def work(self) -> Any:
         return self.fold
 
-    def run(
-        self, store: PartitionStore, partitions: list[OpenPartition]
-    ) -> tuple[dict[Node, Any], bool]:
+    def run(self, store: PartitionStore, partitions: Partitions) -> tuple[dict[Node, Any], bool]:
         spec, fold = store.spec, self.fold
         kernel = None if self.plain else spec.kernel(fold)
 
@@ -99,10 +98,10 @@ class FoldRequest(Request):
             raw = None if kernel is None else session.run_kernel(kernel, fold)
             return (session.plain_fold(fold), True) if raw is None else (raw, False)
 
-        nodes = open_nodes(partitions)
-        results = store.map(fold_node, nodes)
-        plain = results[0][1]  # depends on the fold and the precision alone: equal for all nodes
-        summaries = {node.node: summary for node, (summary, _) in zip(nodes, results, strict=True)}
+        results = store.map_nodes(fold_node, open_nodes(partitions))
+        summaries = {node: summary for node, (summary, _) in results.items()}
+        # It depends on the fold and the precision alone: equal for all nodes.
+        plain = next(is_plain for _, is_plain in results.values())
         if not isinstance(fold, NewSeed):  # for which the session draws by the mass of each node
             merge = merge_function(spec, fold, plain)
             summaries = merge_nodes(merge, summaries, spec.layout.n_leaves)
@@ -115,13 +114,12 @@ class LabelSumsRequest(Request):
 
     n_clusters: int
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> dict[Node, Any]:
+    def run(self, store: PartitionStore, partitions: Partitions) -> dict[Node, Any]:
         def sum_node(node: OpenNode) -> Any:
             assert isinstance(node.session, NativeSession)
             return label_sums(node.session.points, self.n_clusters)
 
-        nodes = open_nodes(partitions)
-        sums = dict(zip((node.node for node in nodes), store.map(sum_node, nodes), strict=True))
+        sums = store.map_nodes(sum_node, open_nodes(partitions))
         return merge_nodes(add_tuples, sums, store.spec.layout.n_leaves)
 
 
@@ -138,7 +136,7 @@ class ForgetRequest(Request):
     def columns(self) -> tuple[frozenset[str], frozenset[str]]:
         return frozenset({"previous"}), frozenset()
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> None:
+    def run(self, store: PartitionStore, partitions: Partitions) -> None:
         for node in open_nodes(partitions):
             node.session.forget()
 
@@ -161,11 +159,10 @@ class MassRequest(Request):
     drawn: tuple[int, ...] = ()
     nodes: frozenset[Node] | None = None
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> dict[Node, float]:
+    def run(self, store: PartitionStore, partitions: Partitions) -> dict[Node, float]:
         every, wanted = open_nodes(partitions), self.nodes
         asked = [node for node in every if wanted is None or node.node in wanted]
-        masses = store.map(lambda node: node.mass(self.by, self.drawn), asked)
-        return dict(zip((node.node for node in asked), masses, strict=True))
+        return store.map_nodes(lambda node: node.mass(self.by, self.drawn), asked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +174,7 @@ class DrawRequest(Request):
     targets: tuple[tuple[Node, tuple[float, ...]], ...]
 
     def run(
-        self, store: PartitionStore, partitions: list[OpenPartition]
+        self, store: PartitionStore, partitions: Partitions
     ) -> dict[Node, tuple[list[int], Tensor]]:
         here = {node.node: node for node in open_nodes(partitions)}
         return {
@@ -203,7 +200,7 @@ class GatherRequest(Request):
     placed: bool = True
 
     def run(
-        self, store: PartitionStore, partitions: list[OpenPartition]
+        self, store: PartitionStore, partitions: Partitions
     ) -> list[tuple[Tensor, Tensor, Tensor | None]]:
         rows, results = self.rows, []
         for blocks in (partition.blocks for partition in partitions):
@@ -245,7 +242,7 @@ class CallRequest(Request):
     def work(self) -> Any:
         return self.arguments[0]
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> Any:
+    def run(self, store: PartitionStore, partitions: Partitions) -> Any:
         ((node,),) = (partition.nodes for partition in partitions)
         return getattr(node.session, self.method)(*self.arguments)
 
@@ -256,7 +253,7 @@ class ReplayRequest(Request):
 
     entries: tuple[Request, ...]
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> None:
+    def run(self, store: PartitionStore, partitions: Partitions) -> None:
         # What is left of the state may be half written, or of an earlier version.
         for partition in partitions:
             partition.close()
@@ -281,7 +278,7 @@ class LabelsRequest(Request):
     folds: tuple[tuple[Fold, ...], ...]
     function: Callable[..., Any]
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> list[tuple[int, Any]]:
+    def run(self, store: PartitionStore, partitions: Partitions) -> list[tuple[int, Any]]:
         results = []
         for blocks in (partition.blocks for partition in partitions):
             labellings = (compute_labels(store.spec, blocks, folds) for folds in self.folds)
@@ -305,9 +302,7 @@ def compute_labels(spec: PartitionSpec, blocks: TensorBlocks, folds: tuple[Fold,
 class WeightsRequest(Request):
     """Return the weights of each partition, with its first row."""
 
-    def run(
-        self, store: PartitionStore, partitions: list[OpenPartition]
-    ) -> list[tuple[int, Tensor]]:
+    def run(self, store: PartitionStore, partitions: Partitions) -> list[tuple[int, Tensor]]:
         blocks = [partition.blocks for partition in partitions]
         return [(b.first_row, b.sample_weight) for b in blocks if b.sample_weight is not None]
 
@@ -318,6 +313,6 @@ class CloseRequest(Request):
 
     next_version: int | None = 0
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> None:
+    def run(self, store: PartitionStore, partitions: Partitions) -> None:
         for partition in partitions:
             partition.close()

@@ -152,9 +152,9 @@ class PartitionedSession(Session):
         return None
 
     def gather(self, rows: Tensor) -> Tensor:
-        known = [self._drawn_points.get(row) for row in rows.tolist()]
-        if all(point is not None for point in known):
-            return torch.stack([point for point in known if point is not None])
+        numbers = rows.tolist()
+        if self._drawn_points.keys() >= set(numbers):  # seeding takes the rows that it has drawn
+            return torch.stack([self._drawn_points[row] for row in numbers])
         return join_rows(self.send(GatherRequest(rows=rows)), len(rows))[0]
 
     def draw_by_distance(self, fractions: Tensor) -> Tensor:
@@ -238,10 +238,9 @@ class PartitionedSession(Session):
             lost = frozenset(number for response in responses for number in response.lost)
             if not lost:
                 break
-            entries = self._journal.entries
-            self._transport.send(
-                ReplayRequest(next_version=self._version, only=lost, entries=entries)
-            )
+            # The results of the others stay: only the lost partitions run the request again.
+            replay = ReplayRequest(entries=self._journal.entries)
+            self._transport.send(replace(replay, next_version=self._version, only=lost))
             sent = replace(request, only=lost)
         else:
             message = f"parts {sorted(lost)} were lost {_MAX_TRIES} times in one iteration"
@@ -272,11 +271,8 @@ class PartitionedSession(Session):
     def _merge_fold(self, fold: Fold, results: list[Any]) -> tuple[Any, bool]:
         """Return the summary of all rows, and whether the plain fold has run."""
         is_plain = results[0][1]
-        merge = merge_function(self.spec, fold, is_plain)
-        return self._merge_to_root(merge, [nodes for nodes, _ in results]), is_plain
-
-    def _merge_to_root(self, merge: Any, results: list[dict[Node, Any]]) -> Any:
-        return merge_to_root(merge, _join_nodes(results), self.layout.n_leaves)
+        merge, nodes = merge_function(self.spec, fold, is_plain), (each for each, _ in results)
+        return merge_to_root(merge, _join_nodes(nodes), self.layout.n_leaves), is_plain
 
     def _update_sums(self, raw: Any) -> tuple[Tensor, Tensor, Tensor]:
         """Return the summary of `NearestSums`, from the changes of all partitions."""
@@ -286,9 +282,9 @@ class PartitionedSession(Session):
             self._sums = RunningSums(k, d)
         self._sums.add(*changes)
         if self._sums.is_imprecise:
-            results = self.send(LabelSumsRequest(n_clusters=k), reads=True)
+            nodes = _join_nodes(self.send(LabelSumsRequest(n_clusters=k), reads=True))
             self._sums = RunningSums(k, d)
-            self._sums.add(*self._merge_to_root(add_tuples, results))
+            self._sums.add(*merge_to_root(add_tuples, nodes, self.layout.n_leaves))
         return self._sums.sums, self._sums.masses, changed
 
     def _request_masses(
