@@ -59,11 +59,11 @@ class KernelFold:
 FOLDS: dict[type, KernelFold] = {}  # kernels by the fold that they run
 
 
-def runs(*folds: type, **options: Any) -> Callable[[F], F]:
+def runs(fold: type, **options: Any) -> Callable[[F], F]:
     """Enter a function in `FOLDS`; options: the other attributes of its `KernelFold`."""
 
     def register(run: F) -> F:
-        FOLDS.update(dict.fromkeys(folds, KernelFold(run, **options)))
+        FOLDS[fold] = KernelFold(run, **options)
         return run
 
     return register
@@ -104,13 +104,9 @@ def run_nearest_sums(points: OpenPoints, fold: NearestSums) -> Summary:
     return sums, masses, torch.tensor(changed)
 
 
-def _finish_distances(fold: NearestDistances, raw: Raw) -> Summary:
-    spread, masses = raw
-    # For unit vectors |x - c|^2 = 2 - 2 cos: the sum of w cos is the mass less half the spread.
-    return spread.sum(), masses - spread / 2 if isinstance(fold, NearestCosines) else masses
-
-
-@runs(NearestDistances, NearestCosines, finish=_finish_distances)
+# For unit vectors |x - c|^2 = 2 - 2 cos: the sum of w cos is the mass less half the spread.
+@runs(NearestCosines, finish=lambda fold, raw: (raw[0].sum(), raw[1] - raw[0] / 2))
+@runs(NearestDistances, finish=lambda fold, raw: (raw[0].sum(), raw[1]))
 def run_nearest_distances(points: OpenPoints, fold: NearestDistances) -> Raw:
     columns, k = ("labels", "previous", "distances"), len(fold.centers)
     out = {"spread": k, "masses": k}
