@@ -27,7 +27,7 @@ Drawn draw(Run<T>& run, const Generated<T>& given, int64_t layer, const double* 
     run.set(call, "distances", run.distances);
     run.set(call, "rows", out.rows), run.set(call, "best", out.best);
     run.set(call, "owned", out.owned), run.set(call, "objective", out.objective);
-    out.changed = run.changes("draw", call);
+    out.changed = run.changes("medoid_draw", call);
     run.found.add(out.rows), run.found.add(out.best), run.found.add(out.owned);
     run.found.add(out.objective), run.found.add(out.changed), run.found.add(run.labels);
     return out;
@@ -41,7 +41,7 @@ std::pair<std::vector<int64_t>, std::vector<T>> closest(Run<T>& run, const Gener
     Call call;
     call.set("centers", const_cast<T*>(given.centers.data()), {given.k, given.d});
     run.set(call, "rows", rows), run.set(call, "closest", distances);
-    run.session().run("closest", call);
+    run.session().run("nearest_rows", call);
     run.found.add(rows), run.found.add(distances);
     return {rows, distances};
 }
@@ -55,7 +55,7 @@ double minibatch(Run<T>& run, const Generated<T>& given, std::vector<int64_t> ro
     call.set("sums", run.sums.data(), {given.k, given.d});
     run.set(call, "rows", rows), run.set(call, "counts", run.masses);
     run.set(call, "objective", objective);
-    run.session().run("minibatch", call);
+    run.session().run("minibatch_sums", call);
     run.found.add(objective), run.found.add(run.sums), run.found.add(run.masses);
     return objective[0];
 }
@@ -82,7 +82,7 @@ Attracted approach(Run<T>& run, const Generated<T>& given, int64_t known, int64_
     run.set(call, "labels", run.labels), run.set(call, "distances", run.distances);
     call.set("attracted", attracted.data(), {stop});
     call.set("mass", &attracted[stop], {1});
-    run.session().run("approach", call);
+    run.session().run("oversampling", call);
     run.found.add(attracted), run.found.add(run.labels), run.found.add(run.distances);
     return attracted;
 }

@@ -49,7 +49,7 @@ class Run {
         call.set("centers", const_cast<T*>(centers.data()), {k_, d_});
         call.set("fresh", int64_t(fresh));
         set_sums(call);
-        return changes("nearest", call);
+        return changes("nearest_sums", call);
     }
 
     void measure() { measure(given_.centers, true); }
@@ -64,7 +64,7 @@ class Run {
         set(call, "distances", distances);
         set(call, "spread", spread);
         set(call, "masses", masses);
-        session_->run("measure", call);
+        session_->run("nearest_distances", call);
         found.add(spread), found.add(masses), found.add(labels), found.add(distances);
     }
 
@@ -98,7 +98,7 @@ class Run {
         set_sums(call);
         call.set("inverse_temperature", 0.5);
         set(call, "energy", energy);
-        session_->run("shares", call);
+        session_->run("soft_sums", call);
         found.add(energy), add_sums();
     }
 
@@ -109,7 +109,7 @@ class Run {
         set(call, "sums", near);
         set(call, "masses", masses);
         set(call, "costs", costs);
-        session_->run("two_nearest", call);
+        session_->run("nearest_costs", call);
         found.add(near), found.add(masses), found.add(costs);
         for (int64_t h = 1; h <= 4; h++) attention(h);
     }
@@ -126,7 +126,7 @@ class Run {
         set_sums(call);
         set(call, "errors", errors);
         set(call, "useful", useful);
-        session_->run("two_labels", call);
+        session_->run("two_nearest", call);
         found.add(labels), found.add(distances), found.add(second), add_sums();
         found.add(errors), found.add(useful);
         place[k_ - 1] = 0;
@@ -152,7 +152,7 @@ class Run {
             set(call, "prefix", prefix);
             call.set("shift", int64_t(shift));
             call.set("masses", counts.data(), {k_, 256});
-            session_->run("histogram", call);
+            session_->run("distance_histogram", call);
             for (int64_t j = 0; j < k_; j++) prefix[j] = (prefix[j] << 8) + middle(&counts[j << 8]);
             found.add(counts);
         }
@@ -162,7 +162,7 @@ class Run {
         set(call, "radius", radius);
         set(call, "trimmed", trimmed);
         found.add(trimmed);
-        add_step("within", call);
+        add_step("trimmed_sums", call);
     }
 
     /// Robust k-means: best scores, two rounds of thresholds, and both ways to weigh.
@@ -173,13 +173,13 @@ class Run {
         Call first = with_scores();
         set(first, "best", best);
         set(first, "masses", at_best);
-        session_->run("best", first);
+        session_->run("highest_scores", first);
         for (int round = 0; round < 2; round++) {
             Call call = with_scores();
             set(call, "threshold", threshold);
             set(call, "masses", masses);
             set(call, "scores", scores);
-            session_->run("above", call);
+            session_->run("sums_above_threshold", call);
             for (int64_t j = 0; j < k_; j++)
                 threshold[j] = masses[j] > 0 ? (scores[j] - 1) / masses[j] : 0;
         }
@@ -187,7 +187,7 @@ class Run {
             Call call = with_scores();
             set(call, "level", within ? best : threshold);
             if (within) set(call, "radius", radius);
-            add_step("weighted", call);
+            add_step("robust_sums", call);
         }
     }
 
@@ -199,7 +199,7 @@ class Run {
             Call try_all = with_distances();
             try_all.set("candidates", const_cast<T*>(given_.centers.data()), {k_, d_});
             set(try_all, "gains", gains);
-            session_->run("gains", try_all);
+            session_->run("potential", try_all);
         }
         found.add(distances), found.add(leaves), found.add(gains);
     }
@@ -210,7 +210,7 @@ class Run {
         call.set("seed", const_cast<T*>(&given_.centers[j * d_]), {d_});
         call.set("first", int64_t(first));
         set(call, "masses", leaves);
-        session_->run("closer", call);
+        session_->run("new_seed", call);
     }
 
     /// Greedy k-means++ in one call. Returns the rows of the seeds.
@@ -222,7 +222,7 @@ class Run {
         Call call = with_distances();
         set(call, "rows", rows);
         call.set("draws", draws.data(), {k_ - 1, trials});
-        rows.resize(changes("seeds", call));
+        rows.resize(changes("plus_plus_seeds", call));
         found.add(rows), found.add(distances), found.add(labels);
         return rows;
     }
@@ -240,7 +240,7 @@ class Run {
         call.set("fresh", int64_t(fresh));
         call.set("tolerance", 0.0);
         set(call, "history", history);
-        history.resize(changes("iterate", call));
+        history.resize(changes("lloyd_iterations", call));
         found.add(history), found.add(centers), found.add(labels);
         return {history, std::get<bool>(call.results.at(1))};
     }
@@ -251,7 +251,7 @@ class Run {
         call.set("centers", centers.data(), {int64_t(centers.size()) / d_, d_});
         call.set("seed", int64_t(7)), call.set("layer", layer);
         call.set("moved", moved), call.set("draws", int64_t(3));
-        session_->run("relocate", call);
+        session_->run("relocation", call);
         found.add(centers);
         return {std::get<double>(call.results.at(0)), std::get<double>(call.results.at(1))};
     }
@@ -271,18 +271,18 @@ class Run {
         walks.set("moved", moved), walks.set("draws", int64_t(3));
         walks.set("patience", int64_t(1)), walks.set("rest", int64_t(-1));
         walks.set("tolerance", 0.0);
-        session_->run("walks", walks);
+        session_->run("relocating_iterations", walks);
         found.add(centers), found.add(masses), found.add(objectives), found.add(counts);
         Call merge;
         merge.set("centers", centers.data(), {2 * k, d_});
         merge.set("masses", masses.data(), {2 * k}), merge.set("merged", left.data(), {k, d_});
-        session_->run("merge", merge);
+        session_->run("ward_merging", merge);
         found.add(left);
         if (k < 2) return;
         Call mutate;
         mutate.set("centers", left.data(), {k, d_});
         mutate.set("seed", int64_t(7)), mutate.set("number", int64_t(0));
-        session_->run("mutate", mutate);
+        session_->run("mutation", mutate);
         found.add(left);
     }
 
@@ -411,7 +411,7 @@ class Run {
         call.set("level", level.data(), {k_, h});
         call.set("masses", mass.data(), {k_, h});
         call.set("sums", sum.data(), {k_, h, d_});
-        session_->run("attention", call);
+        session_->run("attention_sums", call);
         found.add(level), found.add(mass), found.add(sum);
     }
 

@@ -27,7 +27,7 @@ class Loop:
     def run(self, max_iter: int, tolerance: float = 0.0) -> tuple[int, bool]:
         history = np.zeros(max_iter)
         count, settled = self.session.run(
-            "iterate", centers=self.centers, labels=self.labels, previous=self.previous,
+            "lloyd_iterations", centers=self.centers, labels=self.labels, previous=self.previous,
             fresh=not self.history, tolerance=tolerance, history=history,
         )  # fmt: skip
         self.history += history[:count].tolist()
@@ -62,7 +62,7 @@ def test_more_clusters_than_points_are_refused():
     labels, previous = np.zeros(3, dtype=np.int32), np.full(3, -1, dtype=np.int32)
     with pytest.raises(ValueError, match="centers: found 4 for 3 points; pass at most one"):
         session.run(
-            "iterate", centers=np.full((4, 1), 9.0), labels=labels, previous=previous,
+            "lloyd_iterations", centers=np.full((4, 1), 9.0), labels=labels, previous=previous,
             fresh=True, tolerance=0.0, history=np.zeros(5),
         )  # fmt: skip
     with pytest.raises(ValueError, match="centers: found 4 for 3 points"):
@@ -78,6 +78,6 @@ def test_a_seed_without_a_first_one_is_refused():
     session = kernels().Folds(points, None, None, None, None, False, 9.0, False, 1, 0, 512)
     with pytest.raises(ValueError, match="first: pass True: there is no seed yet"):
         session.run(
-            "closer", seed=np.zeros(1), first=False, labels=np.zeros(3, dtype=np.int32),
+            "new_seed", seed=np.zeros(1), first=False, labels=np.zeros(3, dtype=np.int32),
             distances=np.zeros(3), masses=np.zeros(1),
         )  # fmt: skip

@@ -54,7 +54,7 @@ class Problem:
 def nearest(problem, session, n):
     labels, previous, _ = problem.state(n)
     sums, masses = np.zeros((K, D)), np.zeros(K)
-    changed = session.run("nearest", centers=problem.centers, labels=labels, previous=previous,
+    changed = session.run("nearest_sums", centers=problem.centers, labels=labels, previous=previous,
                           fresh=True, sums=sums, masses=masses)  # fmt: skip
     return np.concatenate([sums.ravel(), masses, [changed]])
 
@@ -62,7 +62,7 @@ def nearest(problem, session, n):
 def measure(problem, session, n):
     labels, previous, distances = problem.state(n)
     spread, masses = np.zeros(K), np.zeros(K)
-    session.run("measure", centers=problem.centers, labels=labels, previous=previous,
+    session.run("nearest_distances", centers=problem.centers, labels=labels, previous=previous,
                 distances=distances, fresh=True, spread=spread, masses=masses)  # fmt: skip
     return np.concatenate([spread, masses])
 
@@ -76,7 +76,7 @@ def moments(problem, session, n):
 def shares(problem, session, n):
     labels, previous, _ = problem.state(n)
     sums, masses, energy = np.zeros((K, D)), np.zeros(K), np.zeros(1)
-    changed = session.run("shares", centers=problem.centers, inverse_temperature=0.7,
+    changed = session.run("soft_sums", centers=problem.centers, inverse_temperature=0.7,
                           labels=labels, previous=previous, sums=sums, masses=masses,
                           energy=energy)  # fmt: skip
     return np.concatenate([sums.ravel(), masses, energy, [changed]])
@@ -84,11 +84,11 @@ def shares(problem, session, n):
 
 def within(problem, session, n):
     labels, previous, distances = problem.state(n)
-    session.run("measure", centers=problem.centers, labels=labels, previous=previous,
+    session.run("nearest_distances", centers=problem.centers, labels=labels, previous=previous,
                 distances=distances, fresh=True, spread=np.zeros(K),
                 masses=np.zeros(K))  # fmt: skip
     sums, masses, objective = np.zeros((K, D)), np.zeros(K), np.zeros(1)
-    changed = session.run("within", labels=labels, previous=previous, distances=distances,
+    changed = session.run("trimmed_sums", labels=labels, previous=previous, distances=distances,
                           trimmed=np.zeros(n, dtype=bool), sums=sums, masses=masses,
                           radius=np.full(K, 1.5, distances.dtype), objective=objective)  # fmt: skip
     return np.concatenate([sums.ravel(), masses, objective, [changed]])
@@ -125,7 +125,7 @@ def test_changes_of_a_second_iteration_do_not_depend_on_threads_or_bounds(n_thre
         labels, previous = np.zeros(5000, dtype=np.int32), np.zeros(5000, dtype=np.int32)
         for step in range(12):
             sums, masses = np.zeros((40, 8)), np.zeros(40)
-            session.run("nearest", centers=centers, labels=labels, previous=previous,
+            session.run("nearest_sums", centers=centers, labels=labels, previous=previous,
                         fresh=step == 0, sums=sums, masses=masses)  # fmt: skip
             centers = np.where(masses[:, None] > 0, sums / masses[:, None], centers)
             looked_at.append(session.looked_at())

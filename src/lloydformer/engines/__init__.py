@@ -11,19 +11,21 @@ from lloydformer.engines.cuda import load_cuda_engine
 from lloydformer.engines.native import Native, instruction_set
 from lloydformer.engines.partitioned import PartitionedBlocks, PartitionedEngine
 
+# Engines by the name that `engine=` takes.
 ENGINES: dict[str, Callable[[], Engine]] = {
-    "native": Native, "chunked": Chunked, "cuda": load_cuda_engine,
-}  # fmt: skip
-"""Engines by the name that `engine=` takes."""
+    "native": Native,
+    "chunked": Chunked,
+    "cuda": load_cuda_engine,
+}
 
 
 def default_engine() -> str:
-    """The name of the engine that "auto" is for data on the CPU."""
+    """Return the name of the engine that "auto" is for data on the CPU."""
     return "chunked" if instruction_set() is None else "native"
 
 
 def choose(name: str, blocks: Blocks) -> Engine:
-    """The engine for these data.
+    """Return the engine for these data.
 
     Parameters
     ----------

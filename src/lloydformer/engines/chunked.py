@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, leaf_ranges
 from lloydformer.data.layout import Layout
-from lloydformer.engines.draws import RowMasses, draw_independently, draw_successively
+from lloydformer.engines.draws import draw_independently, draw_successively
 from lloydformer.engines.state import PointState
 from lloydformer.engines.thread_pool import single_core_pool
 from lloydformer.numerics.tree import merge_tree
@@ -25,8 +25,9 @@ from lloydformer.plans.session import Fold, PointBlock, Session, Task
 Leaves = list[tuple[int, int]]
 DrawnBy = Literal["distance", "weight"]
 
+# A thread maps and merges up to 8 neighbouring leaves at a time, which takes fewer messages between
+# threads; fewer leaves if there are fewer than 16 groups, so that no thread waits for the last one.
 _GROUP, _GROUPS = 8, 16
-"""A thread maps and merges up to 8 neighbouring leaves, fewer if there are fewer than 16 groups."""
 
 
 class Chunked:
@@ -56,8 +57,23 @@ class ChunkedSession(Session):
 
     def fold(self, fold: Fold) -> Any:
         self.state.reclaim()
-        with self._all_or_forgotten(), closing(self._summaries(fold)) as summaries:
-            return merge_tree(fold.merge, summaries)
+
+        def map_leaf(start: int, stop: int) -> Any:
+            # From left to right: the size of a part depends on k and d alone, as that of a leaf.
+            part = self.layout.part
+            parts = ((i, min(i + part, stop)) for i in range(start, stop, part))
+            return reduce(fold.merge, (fold.map(self._block(*rows)) for rows in parts))
+
+        def map_group(leaves: Leaves) -> Any:
+            return merge_tree(fold.merge, (map_leaf(*leaf) for leaf in leaves))
+
+        with self._forget_on_error():
+            if self.layout.device.type != "cpu":  # a GPU has its own threads
+                return merge_tree(fold.merge, map(map_group, self._groups))
+            # Twice as many groups as threads: each has the next one when it has finished one.
+            groups, most = self._prefetch_groups(), 2 * self._n_threads
+            with closing(_map_in_order(self._pool, map_group, groups, most)) as summaries:
+                return merge_tree(fold.merge, summaries)
 
     def run(self, task: Task) -> Any | None:
         return None
@@ -67,49 +83,45 @@ class ChunkedSession(Session):
 
     def draw_by_distance(self, fractions: Tensor) -> Tensor:
         fractions, masses = fractions.to(self.layout.device), self.leaf_masses("distance")
-        return draw_independently(self.layout, masses, self._mass, fractions)
+        row_masses = partial(self.row_masses, "distance")
+        return draw_independently(self.layout, masses, row_masses, fractions)
 
     def draw_by_weight(self, fractions: Tensor) -> Tensor:
         fractions, masses = fractions.to(self.layout.device), self.leaf_masses("weight")
-        return draw_successively(self.layout, masses, self._weight, fractions)
+        return draw_successively(self.layout, masses, partial(self.row_masses, "weight"), fractions)
 
     def labels(self) -> Tensor:
         return self.state.lend_labels()
 
     def trimmed(self) -> Tensor | None:
-        return self.state.copy_of("trimmed")
+        return self.state.copy("trimmed")
 
     def forget(self) -> None:
         self.state.forget()
 
+    def row_masses(self, by: DrawnBy, start: int, stop: int) -> Tensor:
+        """Return weight times squared distance of the rows [start, stop), or weight alone."""
+        weights = self.blocks.weights(start, stop)
+        if by == "distance":
+            distances = self.state.column("distances")[start:stop].double()
+            return distances if weights is None else distances * weights
+        if weights is None:
+            return torch.ones(stop - start, dtype=torch.float64, device=self.layout.device)
+        return weights.double()
+
+    def leaf_masses(self, by: DrawnBy) -> Tensor:
+        """Return the sums of these masses in each leaf."""
+        leaves = leaf_ranges(self.layout)
+        return torch.stack([self.row_masses(by, *leaf).sum() for leaf in leaves])
+
     @contextmanager
-    def _all_or_forgotten(self) -> Iterator[None]:
+    def _forget_on_error(self) -> Iterator[None]:
         """Forget the labels of the last iteration after an error: some of them are new ones."""
         try:
             yield
         except BaseException:
             self.forget()
             raise
-
-    def _weight(self, start: int, stop: int) -> Tensor:
-        weights = self.blocks.weights(start, stop)
-        if weights is None:
-            return torch.ones(stop - start, dtype=torch.float64, device=self.layout.device)
-        return weights.double()
-
-    def _mass(self, start: int, stop: int) -> Tensor:
-        distances = self.state.column("distances")[start:stop].double()
-        weights = self.blocks.weights(start, stop)
-        return distances if weights is None else distances * weights
-
-    def row_masses(self, by: DrawnBy) -> RowMasses:
-        """What rows are drawn by: weight times squared distance, or weight alone."""
-        return self._mass if by == "distance" else self._weight
-
-    def leaf_masses(self, by: DrawnBy) -> Tensor:
-        """The sums of these masses in each leaf."""
-        of = self.row_masses(by)
-        return torch.stack([of(*leaf).sum() for leaf in leaf_ranges(self.layout)])
 
     @cached_property
     def _pool(self) -> Executor:
@@ -125,35 +137,17 @@ class ChunkedSession(Session):
             size //= 2
         return [leaves[i : i + size] for i in range(0, len(leaves), size)]
 
-    def _prefetched(self) -> Iterator[Leaves]:
-        """The groups, while a thread prefetches the one after the next of mapped data."""
+    def _prefetch_groups(self) -> Iterator[Leaves]:
+        """Yield the groups, while a thread prefetches the one after the next of mapped data."""
         if not self.blocks.mapped:
             yield from self._groups
             return
-        for number, group in enumerate(self._groups):
-            for later in self._groups[number + 2 : number + 3]:
-                self._reader.submit(self.blocks.prefetch, later[0][0], later[-1][1])
-            yield group
-
-    @cached_property
-    def _reader(self) -> ThreadPoolExecutor:
-        return self._resources.enter_context(ThreadPoolExecutor(1))
-
-    def _summaries(self, fold: Fold) -> Generator[Any, None, None]:
-        """The summary of each group, in their order."""
-        work = partial(self._map_group, fold)
-        if self.layout.device.type == "cpu":
-            yield from _in_order(self._pool, work, self._prefetched(), 2 * self._n_threads)
-        else:
-            yield from map(work, self._groups)
-
-    def _map_group(self, fold: Fold, leaves: Leaves) -> Any:
-        return merge_tree(fold.merge, (self._map_leaf(fold, *leaf) for leaf in leaves))
-
-    def _map_leaf(self, fold: Fold, start: int, stop: int) -> Any:
-        part = self.layout.part
-        parts = ((i, min(i + part, stop)) for i in range(start, stop, part))
-        return reduce(fold.merge, (fold.map(self._block(*rows)) for rows in parts))
+        with ThreadPoolExecutor(1) as reader:
+            for number, group in enumerate(self._groups):
+                # Not the next one: a thread reads it already.
+                for later in self._groups[number + 2 : number + 3]:
+                    reader.submit(self.blocks.prefetch, later[0][0], later[-1][1])
+                yield group
 
     def _block(self, start: int, stop: int) -> PointBlock:
         def column(name: str) -> Tensor:
@@ -163,15 +157,18 @@ class ChunkedSession(Session):
         return PointBlock(first, stop - start, read, self.blocks.weights(start, stop), column)
 
 
-def _in_order(pool: Executor, work: Any, groups: Iterable[Any], most: int) -> Iterator[Any]:
-    """Results in the order of the groups, with at most `most` of them waiting.
+def _map_in_order(
+    pool: Executor, function: Any, groups: Iterable[Any], most: int
+) -> Generator[Any, None, None]:
+    """Yield results in the order of the groups, with at most `most` of them waiting.
 
-    After an error no thread works on a group any more.
+    `Executor.map` would submit all groups at once, and keep the summaries of all. After an error no
+    thread works on a group any more.
     """
     waiting: deque[Future[Any]] = deque()
     try:
         for group in groups:
-            waiting.append(pool.submit(work, group))
+            waiting.append(pool.submit(function, group))
             if len(waiting) >= most:
                 yield waiting.popleft().result()
         while waiting:

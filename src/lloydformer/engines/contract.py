@@ -1,4 +1,4 @@
-"""What an engine is: it opens data and gives a session."""
+"""The contract of engines: an engine opens data and gives a session."""
 
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
@@ -17,5 +17,5 @@ class Engine(Protocol):
     name: str
 
     def open(self, blocks: Blocks) -> AbstractContextManager[Session]:
-        """A session over these data; leaving the context frees its threads and memory."""
+        """Return a session over these data; leaving the context frees its threads and memory."""
         ...

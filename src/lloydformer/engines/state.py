@@ -1,24 +1,28 @@
-"""What a session remembers of each point: one array for each named column."""
+"""The state of the points of a session: one array for each named column."""
 
 from threading import Lock
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from lloydformer.data.layout import Layout
 from lloydformer.data.mapped_files import scratch_array
 
-_KINDS = {
-    torch.int32: np.int32, torch.float32: np.float32, torch.float64: np.float64,
-    torch.bool: np.bool_,
-}  # fmt: skip
+# `previous` of a point that has no label of an earlier iteration: differs from every label.
 _UNKNOWN = torch.iinfo(torch.int32).min
-"""`previous` of a point that has no label of an earlier iteration."""
-_START: dict[str, int | None] = {
-    "labels": -1, "previous": _UNKNOWN, "second": None, "distances": None, "trimmed": 0,
-}  # fmt: skip
-"""The first value of each column; None: not initialised, a fold writes it before it is read."""
+# The dtype of each column (None: that of the data), and its first value (None: not initialised, as
+# a fold writes it before it is read).
+COLUMNS = {
+    "labels": (torch.int32, -1),
+    "previous": (torch.int32, _UNKNOWN),
+    "second": (torch.int32, None),
+    "distances": (None, None),
+    "trimmed": (torch.bool, 0),
+}
+_KINDS = {
+    dtype: torch.empty(0, dtype=dtype).numpy().dtype
+    for dtype in (torch.int32, torch.float32, torch.float64, torch.bool)
+}
 
 
 class PointState:
@@ -35,68 +39,56 @@ class PointState:
         self._lent = False
 
     def column(self, name: str) -> Tensor:
-        """The array (n,) of a column, which may be written."""
+        """Return the array (n,) of a column, which may be written."""
         if name not in self._columns:
             with self._lock:  # blocks are mapped by several threads
                 if name not in self._columns:
-                    self._columns[name] = self._created(name)
+                    column, start = self._allocate(name), COLUMNS[name][1]
+                    self._columns[name] = column if start is None else _write(column, start)
         return self._columns[name]
 
-    def known(self, name: str) -> Tensor | None:
-        """The array of a column; None if nothing has used it."""
+    def get(self, name: str) -> Tensor | None:
+        """Return the array of a column; None if nothing has used it."""
         return self._columns.get(name)
 
-    def copy_of(self, name: str) -> Tensor | None:
-        """A copy of a column; None if nothing has used it."""
-        known = self.known(name)
-        return None if known is None else _copied(torch.empty_like(known), known)
+    def copy(self, name: str) -> Tensor | None:
+        """Return a copy of a column; None if nothing has used it."""
+        column = self.get(name)
+        return None if column is None else _write(self._allocate(name), column)
 
     def set_labels(self, labels: Tensor) -> None:
-        """Take over labels (n,), int32, that somebody else has written."""
+        """Replace the labels by a tensor (n,), int32, which the session owns from then on."""
         self._columns["labels"], self._lent = labels, False
 
     def lend_labels(self) -> Tensor:
-        """The labels, as they are now. `reclaim` must be called before the next write."""
+        """Return the labels, as they are now. `reclaim` must be called before the next write."""
+        # No copy here: most fits return their labels at the end, and no fold follows.
         self._lent = True
         return self.column("labels")
 
     def reclaim(self) -> None:
         """Continue on a copy of the labels if they have been lent."""
         if self._lent:
-            self._columns["labels"] = _copied(self._allocated("labels"), self._columns["labels"])
+            self._columns["labels"] = _write(self._allocate("labels"), self._columns["labels"])
             self._lent = False
 
     def forget(self) -> None:
         """Forget the labels of the last iteration."""
-        known = self.known("previous")
-        if known is not None:  # a new column begins this way
-            _filled(known, _UNKNOWN)
+        previous = self.get("previous")
+        if previous is not None:  # a new column begins this way
+            _write(previous, _UNKNOWN)
 
-    def _created(self, name: str) -> Tensor:
-        start, column = _START[name], self._allocated(name)
-        return column if start is None else _filled(column, start)
-
-    def _allocated(self, name: str) -> Tensor:
-        layout, dtype = self._layout, self._dtype(name)
+    def _allocate(self, name: str) -> Tensor:
+        layout, dtype = self._layout, COLUMNS[name][0] or self._layout.dtype
         if layout.device.type != "cpu":
             return torch.empty(layout.n_rows, dtype=dtype, device=layout.device)
+        # The size of all columns together decides whether they are mapped: a fit uses them at once.
         everything = layout.n_rows * (2 * torch.int32.itemsize + layout.dtype.itemsize)
         return torch.from_numpy(scratch_array(layout.n_rows, dtype=_KINDS[dtype], of=everything))
 
-    def _dtype(self, name: str) -> torch.dtype:
-        return {"distances": self._layout.dtype, "trimmed": torch.bool}.get(name, torch.int32)
 
-
-def _filled(column: Tensor, value: int) -> Tensor:
-    """On the CPU by NumPy: torch would start its own threads, and end the process if it cannot."""
-    if column.device.type != "cpu":
-        return column.fill_(value)
-    column.numpy().fill(value)
-    return column
-
-
-def _copied(column: Tensor, source: Tensor) -> Tensor:
-    if column.device.type != "cpu":
-        return column.copy_(source)
-    np.copyto(column.numpy(), source.numpy())
+def _write(column: Tensor, values: int | Tensor) -> Tensor:
+    # On the CPU by NumPy: torch would start its own threads, and end the process if it cannot.
+    target = column.numpy() if column.device.type == "cpu" else column
+    target[...] = values
     return column

@@ -1,11 +1,11 @@
-"""How many threads to use, and a pool in which torch uses one core for each of them."""
+"""Numbers of threads, and pools in which torch uses one core for each thread."""
 
 import mmap
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from threading import Event
 from typing import Any
 
@@ -13,23 +13,26 @@ import torch
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
+# Bytes of addresses that a thread may take: its stack (8 MB), its heap (64 MB) and a reserve.
 _SPACE = 128 << 20
-"""Bytes of addresses that a thread may take: its stack (8 MB), its heap (64 MB) and a reserve."""
+# Physical cores that this process may use, by its affinity and its share in a container. They are
+# counted once, as this starts other programs on some systems.
+_count_cores = cache(partial(cpu_count, only_physical_cores=True))
 
 
 def allowed_threads() -> int:
-    """As many threads as torch and OpenMP (`threadpoolctl`) both allow, at most one for each core.
+    """Return as many threads as torch and OpenMP (`threadpoolctl`) both allow, one a core at most.
 
     `OMP_NUM_THREADS` may ask for more threads than there are cores.
     """
     limits = [library.get_num_threads() for library in _openmp_libraries()]
     if not os.environ.get("OMP_NUM_THREADS"):
-        limits.append(_cores())
+        limits.append(int(_count_cores()))
     return min(torch.get_num_threads(), *limits)
 
 
 def single_core_pool(n_threads: int) -> Executor:
-    """A pool whose threads run torch on one core each, so that results have the same bits.
+    """Return a pool whose threads run torch on one core each, so that results keep their bits.
 
     `torch.set_num_threads` would change the whole process, callbacks and other fits included. The
     limit of OpenMP belongs to the thread that sets it. The pool has fewer threads if the system
@@ -48,23 +51,18 @@ def single_core_pool(n_threads: int) -> Executor:
 
 
 def startable(n_threads: int) -> int:
-    """As many threads as there is address space for (RLIMIT_AS), at least one.
+    """Return as many threads as there is address space for (RLIMIT_AS), at least one.
 
     A thread that gets no memory for its own variables would end the process.
     """
-    while n_threads > 1 and not _has_space(n_threads * _SPACE):
-        n_threads -= 1
+    while n_threads > 1 and hasattr(mmap, "MAP_ANONYMOUS"):  # Windows has no such limit
+        try:
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+            mmap.mmap(-1, n_threads * _SPACE, flags=flags, prot=0).close()
+            break
+        except OSError:
+            n_threads -= 1
     return n_threads
-
-
-def _has_space(size: int) -> bool:
-    if not hasattr(mmap, "MAP_ANONYMOUS"):  # Windows has no such limit
-        return True
-    try:
-        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0).close()
-    except OSError:
-        return False
-    return True
 
 
 def _start(pool: ThreadPoolExecutor, n_threads: int) -> int:
@@ -117,25 +115,12 @@ def _use_one_core() -> None:
         library.set_num_threads(1)
 
 
-def _use_one_thread_after_fork() -> None:
-    """Run torch on one thread in a forked child.
-
-    OpenMP keeps the threads of its last parallel loop. A fork does not copy them, and the child's
-    first parallel loop would wait for them for ever.
-    """
-    torch.set_num_threads(1)
-
-
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(after_in_child=_use_one_thread_after_fork)
+    # OpenMP keeps the threads of its last parallel loop. A fork does not copy them, and the child's
+    # first parallel loop would wait for them for ever: torch runs on one thread there.
+    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 @cache
 def _openmp_libraries() -> list[Any]:
     return list(ThreadpoolController().select(user_api="openmp").lib_controllers)
-
-
-@cache
-def _cores() -> int:
-    """Physical cores that this process may use, by its affinity and its share in a container."""
-    return int(cpu_count(only_physical_cores=True))

@@ -73,7 +73,7 @@ class Pair:
             with self.opened(device) as session:
                 centers = session.layout.to_row_units(self.centers).to(self.x.dtype)
                 summary, state = ask(session, centers), session.state
-                columns = [state.known(name) for name in ("labels", "trimmed")]
+                columns = [state.get(name) for name in ("labels", "trimmed")]
                 parts = [part for part in (*summary, *columns) if part is not None]
                 found.append([part.detach().cpu().clone() for part in parts])
         return found

@@ -1,5 +1,6 @@
 """Nodes of the tree: any cut of the leaves into parts gives the sums of one process."""
 
+import operator
 from itertools import pairwise
 
 import pytest
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 
 from lloydformer.engines.partitioned.tree_nodes import (
     Node,
-    add_ancestor_masses,
     find_node,
+    merge_ancestors,
     merge_nodes,
     merge_to_root,
     root,
@@ -68,7 +69,7 @@ def test_the_descent_ends_in_the_leaf_of_one_process(case, fractions, random):
         for node in split_into_nodes(first, stop, n_leaves):
             here = masses[node.first_leaf : node.stop_leaf(n_leaves)]
             own[node] = tree_levels(here)[-1].item()
-    every = add_ancestor_masses(own, n_leaves)
+    every = merge_ancestors(operator.add, own, n_leaves)
     assert every[root(n_leaves)] == total
     for fraction in fractions:
         wanted, wanted_rest = find_leaves(

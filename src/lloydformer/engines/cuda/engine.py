@@ -98,7 +98,7 @@ class CudaSession(ChunkedSession):
         self.state.reclaim()
         # Out of memory is caught before the session forgets its labels: the plain fold, which
         # takes less memory, compares with them.
-        with self._all_or_forgotten(), suppress(torch.OutOfMemoryError):
+        with self._forget_on_error(), suppress(torch.OutOfMemoryError):
             summary = self._run_kernel(FOLDS, fold)
         if summary is not None:
             return summary
@@ -110,7 +110,7 @@ class CudaSession(ChunkedSession):
             return None
         self.state.reclaim()
         # A task may have changed labels when memory ends: forget them, then step by step.
-        with suppress(torch.OutOfMemoryError), self._all_or_forgotten():
+        with suppress(torch.OutOfMemoryError), self._forget_on_error():
             return self._run_kernel(TASKS, task)
         return None
 

@@ -55,25 +55,32 @@ class Chunks:
     def from_collection(cls, X: Any) -> "Chunks":
         from dask.delayed import Delayed
 
-        if isinstance(X, list | tuple):
-            return cls(list(X))
-        if isinstance(X, Delayed):
-            return cls([X])
+        names = None
         if is_array(X):
             if X.ndim != 2:
                 raise ValueError(f"X: found a dask array with {X.ndim} axes; pass rows and columns")
-            whole = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
-            return cls(list(whole.to_delayed().ravel()))
-        names = _column_names(X.columns) if hasattr(X, "columns") else None
-        return cls(list(X.to_delayed()), names)
+            X = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+        elif not isinstance(X, list | tuple | Delayed) and hasattr(X, "columns"):
+            # As scikit-learn keeps names of columns: None unless they are strings.
+            kinds = sorted({type(name).__name__ for name in X.columns})
+            if "str" in kinds and len(kinds) > 1:
+                raise TypeError(
+                    f"X: found column names of the types {kinds}; pass names that are strings"
+                )
+            names = tuple(X.columns) if kinds == ["str"] else None
+        return cls(list_blocks(X), names)
 
 
-def _column_names(columns: Any) -> tuple[str, ...] | None:
-    """Return column names as scikit-learn keeps them: None unless they are strings."""
-    kinds = sorted({type(name).__name__ for name in columns})
-    if "str" in kinds and len(kinds) > 1:
-        raise TypeError(f"X: found column names of the types {kinds}; pass names that are strings")
-    return tuple(columns) if kinds == ["str"] else None
+def list_blocks(X: Any) -> list[Any]:
+    """Return the delayed blocks of a collection, in their order."""
+    from dask.delayed import Delayed
+
+    if isinstance(X, Delayed):
+        return [X]
+    if isinstance(X, list | tuple):
+        return list(X)
+    blocks = X.to_delayed()
+    return list(blocks.ravel() if is_array(X) else blocks)
 
 
 def split_weights(sample_weight: Any, lengths: Sequence[int]) -> list[Any]:
@@ -86,10 +93,11 @@ def split_weights(sample_weight: Any, lengths: Sequence[int]) -> list[Any]:
                 f"sample_weight: found shape {sample_weight.shape}; pass one weight for each of "
                 f"the {n_rows} rows of X"
             )
+        # Weights are read beside their rows: the chunks of both must end at the same rows.
         if known and sample_weight.chunks[0] != tuple(lengths):
             sample_weight = sample_weight.rechunk((tuple(lengths),))
     if is_collection(sample_weight):
-        blocks = _delayed_weights(sample_weight)
+        blocks = list_blocks(sample_weight)
         if len(blocks) != len(lengths):
             raise ValueError(
                 f"sample_weight: found {len(blocks)} partitions, and X has {len(lengths)}; "
@@ -105,16 +113,6 @@ def split_weights(sample_weight: Any, lengths: Sequence[int]) -> list[Any]:
             f"{n_rows} rows of X"
         )
     return np.split(weights, np.cumsum(lengths)[:-1])
-
-
-def _delayed_weights(sample_weight: Any) -> list[Any]:
-    from dask.delayed import Delayed
-
-    if isinstance(sample_weight, Delayed):
-        return [sample_weight]
-    if isinstance(sample_weight, list | tuple):
-        return list(sample_weight)
-    return list(np.ravel(sample_weight.to_delayed()))
 
 
 @dataclass(frozen=True)
@@ -159,6 +157,7 @@ def to_rows(number: int, block: Any) -> np.ndarray:
         raise ValueError(
             f"X: partition {number} has the shape {array.shape}; pass rows and columns"
         )
+    # As scikit-learn: float32 stays, all other numbers become float64.
     if array.dtype == np.float32:
         return np.ascontiguousarray(array)
     try:
@@ -220,6 +219,7 @@ def survey_weights(number: int, weights: Any, block: Any, directions: bool) -> W
             f"sample_weight: found the negative weight {array[array < 0][0]} in partition "
             f"{number}; pass weights of at least 0"
         )
+    # Rows of zeros have no direction and do not count, so their weights must not set the unit.
     counted = array[array > 0] if not directions else array[(array > 0) & rows.any(axis=1)]
     if len(counted) == 0:
         return WeightSurvey(0.0, np.inf, 0)

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 from uuid import uuid4
 
@@ -169,6 +171,7 @@ class Opener:
     ) -> PartitionedBlocks:
         """Return the collection in partitions, computed and kept on the workers."""
         data, client = self.collection, self.client
+        # No workers yet: as for one; tasks wait until it comes (`Waiting`).
         threads = {"here": 1} if client is None else dict(client.nthreads()) or {"none": 1}
         layout = self._layout(n_clusters, weights, directions, view)
         single, n_workers = in_one_call(data.n_rows, data.n_features, n_clusters), len(threads)
@@ -247,19 +250,15 @@ class Opener:
             futures = list(self.client.compute(blocks))
             Waiting(self.client).done(futures, names)
             return futures
-        # Neighbours on the same worker, as far as blocks are not computed elsewhere already.
-        numbers = dict[str, list[int]]()
-        for number, worker in enumerate(share_out(len(blocks), threads)):
-            numbers.setdefault(worker, []).append(number)
-        by_number = dict[int, Any]()
-        for worker, own in numbers.items():
-            computed = self.client.compute(
-                [blocks[i] for i in own], workers=[worker], allow_other_workers=True
+        # Neighbours on the same worker, as far as blocks are not computed elsewhere already: then
+        # partitions are made of rows that their worker has.
+        workers, futures = share_out(len(blocks), threads), []
+        for worker, own in groupby(zip(workers, blocks, strict=True), key=itemgetter(0)):
+            futures += self.client.compute(
+                [block for _, block in own], workers=[worker], allow_other_workers=True
             )
-            by_number |= zip(own, computed, strict=True)
-        kept = [by_number[i] for i in range(len(blocks))]
-        Waiting(self.client, numbers).done(kept, names)
-        return kept
+        Waiting(self.client, workers).done(futures, names)
+        return futures
 
     def _compute(self, tasks: list[Any], name: str) -> list[Any]:
         if self.client is None:
@@ -388,6 +387,7 @@ def _stack(blocks: list[Any], lengths: Sequence[Any], rest: tuple[int, ...], dty
     import dask.array as da
     from dask.highlevelgraph import HighLevelGraph
 
+    # By hand: `da.concatenate` drops chunks without rows, and the result has those of X.
     name = f"lloydformer-{uuid4().hex}"
     zeros = (0,) * len(rest)
     graph = {(name, i, *zeros): (_identity, block.key) for i, block in enumerate(blocks)}

@@ -67,19 +67,13 @@ def merge_neighbours(
     for each, worker in zip(ranges, workers, strict=True):
         last = merged[-1] if merged else None
         if last is not None and places[-1] == worker and each.stop - last.start <= most:
-            sources = _join_sources(last.sources, each.sources)
+            (source, start, middle), (other, again, stop) = last.sources[-1], each.sources[0]
+            sources = last.sources + each.sources
+            if source == other and middle == again:  # a chunk that was cut is whole again
+                whole = SourceRows(source, start, stop)
+                sources = (*last.sources[:-1], whole, *each.sources[1:])
             merged[-1] = PartitionRange(last.start, each.stop, sources)
         else:
             merged.append(each)
             places.append(worker)
     return merged, places
-
-
-def _join_sources(
-    first: tuple[SourceRows, ...], second: tuple[SourceRows, ...]
-) -> tuple[SourceRows, ...]:
-    """Join the sources of neighbours; a chunk that was cut between them is whole again."""
-    (source, start, middle), (other, again, stop) = first[-1], second[0]
-    if source == other and middle == again:
-        return (*first[:-1], SourceRows(source, start, stop), *second[1:])
-    return first + second

@@ -5,7 +5,8 @@
 
 import pickle
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
 from threading import Lock
@@ -52,32 +53,35 @@ class Waiting:
 
     def results(self, futures: Sequence[Any], names: Sequence[str]) -> list[Any]:
         """Return the results of futures; errors name what could not be computed."""
-        try:
+        from distributed import CancelledError
+        from distributed.scheduler import KilledWorker
+
+        with self._cancel_on_error(futures):
             self._wait(futures)
             if all(future.status == "finished" for future in futures):
-                results = self._gather(futures)
-                if results is not None:
-                    return results
+                # All in one exchange, unless one is lost meanwhile: then one by one, for its error.
+                with suppress(KilledWorker, CancelledError):
+                    gather = self.client._gather  # as client.gather, which has no time limit
+                    return list(self.client.sync(gather, list(futures), callback_timeout=LIMIT))
             return [self._result(*each) for each in zip(futures, names, strict=True)]
-        except BaseException:
-            self._cancel(futures)
-            raise
 
     def done(self, futures: Sequence[Any], names: Sequence[str]) -> None:
         """Wait until futures are computed; their results stay on the workers."""
-        try:
+        with self._cancel_on_error(futures):
             self._wait(futures)
             for future, name in zip(futures, names, strict=True):
                 if future.status != "finished":
                     self._result(future, name)
-        except BaseException:
-            self._cancel(futures)
-            raise
 
-    def _cancel(self, futures: Sequence[Any]) -> None:
-        """Leave no task behind, if the cluster is still there."""
-        if self.client.status == "running":
-            self.client.cancel(list(futures), force=True)
+    @contextmanager
+    def _cancel_on_error(self, futures: Sequence[Any]) -> Iterator[None]:
+        """Leave no task behind after an error, if the cluster is still there."""
+        try:
+            yield
+        except BaseException:
+            if self.client.status == "running":
+                self.client.cancel(list(futures), force=True)
+            raise
 
     def _wait(self, futures: Sequence[Any]) -> None:
         """Wait until futures are done, or one was cancelled, which its result tells."""
@@ -85,6 +89,7 @@ class Waiting:
 
         began = last_seen = time.monotonic()
         while True:
+            # A poll, as Dask tells no client that all workers are gone: its futures stay pending.
             try:
                 wait(list(futures), timeout=_POLL)
                 return
@@ -92,38 +97,25 @@ class Waiting:
                 return
             except TimeoutError:
                 now = time.monotonic()
-                if self.client.status != "running":
-                    raise ClusterError(
-                        f"client: it is {self.client.status}; open a new one"
-                    ) from None
-                threads = self.client.nthreads()
-                if self.meant_for and not self.meant_for & threads.keys():
-                    raise ClusterError(
-                        "client: all workers died while they computed X; see why in their logs "
-                        "(too little memory?)"
-                    ) from None
-                last_seen = now if threads else last_seen
-                if now - last_seen > WITHOUT_WORKERS:
-                    raise ClusterError(
-                        f"client: there has been no worker for {WITHOUT_WORKERS:.0f} seconds; "
-                        "start workers and fit again"
-                    ) from None
-                if now - began > LIMIT:
-                    raise ClusterError(
-                        f"client: no answer after {LIMIT:.0f} seconds; look at the dashboard, "
-                        f"{self.client.dashboard_link}"
-                    ) from None
-
-    def _gather(self, futures: Sequence[Any]) -> list[Any] | None:
-        """Return the results of all futures in one exchange; None if one was lost meanwhile."""
-        from distributed import CancelledError
-        from distributed.scheduler import KilledWorker
-
-        try:
-            gather = self.client._gather  # as client.gather, which has no time limit
-            return list(self.client.sync(gather, list(futures), callback_timeout=LIMIT))
-        except (KilledWorker, CancelledError):
-            return None
+            if self.client.status != "running":
+                raise ClusterError(f"client: it is {self.client.status}; open a new one")
+            threads = self.client.nthreads()
+            if self.meant_for and not self.meant_for & threads.keys():
+                raise ClusterError(
+                    "client: all workers died while they computed X; see why in their logs "
+                    "(too little memory?)"
+                )
+            last_seen = now if threads else last_seen
+            if now - last_seen > WITHOUT_WORKERS:
+                raise ClusterError(
+                    f"client: there has been no worker for {WITHOUT_WORKERS:.0f} seconds; "
+                    "start workers and fit again"
+                )
+            if now - began > LIMIT:
+                raise ClusterError(
+                    f"client: no answer after {LIMIT:.0f} seconds; look at the dashboard, "
+                    f"{self.client.dashboard_link}"
+                )
 
     def _result(self, future: Any, name: str) -> Any:
         from distributed import CancelledError
@@ -191,6 +183,7 @@ class DaskTransport:
         for number, worker in enumerate(self._workers):
             if request.is_for(number):
                 groups.setdefault(worker, []).append(number)
+        # Once for all workers. Without `only`, as each gets the partitions that it is for.
         message = dump_data((self.spec, replace(request, only=None)))
         tasks, names = [], []
         for worker, numbers in groups.items():
@@ -211,6 +204,7 @@ class DaskTransport:
             )
             tasks.append(task)
         results = self._waiting.results(tasks, names)
+        # Where partitions are now: the next request goes to the workers that have their state.
         for (address, _), numbers in zip(results, groups.values(), strict=True):
             for number in numbers:
                 self._workers[number] = address
@@ -230,7 +224,6 @@ def handle_request(
     n_rows: int,
     numbers: Sequence[int],
     partitions: Sequence[PartitionRows],
-    n_threads: int | None = None,
 ) -> tuple[str, bytes]:
     """Return the address of this worker, and its response about some partitions that it has.
 
@@ -240,7 +233,7 @@ def handle_request(
     from distributed import get_worker
 
     worker, (spec, request) = get_worker(), pickle.loads(message)
-    store = PartitionStore(spec, n_threads or worker.state.nthreads, n_rows)
+    store = PartitionStore(spec, worker.state.nthreads, n_rows)
     for number, rows in zip(numbers, partitions, strict=True):
         with _LOCK:
             opened = _OPEN.setdefault(rows, {})

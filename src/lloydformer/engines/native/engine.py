@@ -18,21 +18,23 @@ from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS
 from lloydformer.engines.thread_pool import allowed_threads, startable
 from lloydformer.plans.session import Fold, Task
 
+# Problems of at most so many numbers use one thread: to wake others would take longer than they
+# save. docs/speed.md names this size.
 _SMALL = 1 << 18
-"""Problems of at most so many numbers use one thread: a second one would not pay."""
+# Bytes of bounds for data that are mapped from a file: bounds are kept in memory, and such data may
+# be larger than it. docs/speed.md names this size, too.
 _ROOM = 1 << 27
-"""Bytes of bounds for data that are mapped from a file."""
 
 
 def threads_for(size: int, wanted: int | None = None) -> int:
-    """Threads for kernels that read so many numbers: `wanted`, or as many as are allowed."""
+    """Return the threads for so many numbers: `wanted`, or as many as are allowed."""
     return 1 if size <= _SMALL else startable(wanted or allowed_threads())
 
 
 def column_ends(points: np.ndarray) -> np.ndarray | None:
-    """The smallest and the largest number of each column of an array (n, d), (2, d).
+    """Return the smallest and the largest number of each column of an array (n, d), (2, d).
 
-    None, if a number is not finite, or if there are no kernels.
+    None if a number is not finite, or if there are no kernels.
     """
     if instruction_set() is None:
         return None
@@ -65,7 +67,7 @@ class Native:
 
     @staticmethod
     def reads(blocks: Blocks) -> TypeGuard[TensorBlocks | SparseBlocks]:
-        """Can the kernels read these data? Rows must lie one after the other in CPU memory."""
+        """Return True if the kernels can read these data: contiguous rows in CPU memory."""
         return isinstance(blocks, SparseBlocks) or (
             isinstance(blocks, TensorBlocks)
             and blocks.device.type == "cpu"
@@ -79,45 +81,48 @@ class Native:
                 'engine: found "native" for data that are not rows in CPU memory; use "chunked"'
             )
         with ExitStack() as resources:
-            if isinstance(blocks, SparseBlocks):
-                opened = self._sparse_kernels(blocks)
-            else:
-                opened = self._kernels(blocks)
             n_threads = self.n_threads or allowed_threads()
-            session = NativeSession(blocks, n_threads, resources, opened)
+            session = NativeSession(blocks, n_threads, resources, self._open_kernels(blocks))
             resources.callback(session.close)
             yield session
 
-    def _kernels(self, blocks: TensorBlocks) -> Any:
-        n_threads = threads_for(blocks.points.numel(), self.n_threads)
+    def _open_kernels(self, blocks: TensorBlocks | SparseBlocks) -> Any:
+        """Return the kernels for these rows, which they read where they are."""
+        weights = blocks.sample_weight
+        shared = {
+            "weights": None if weights is None else weights.contiguous().numpy(),
+            "directions": blocks.directions,
+            "leaf": blocks.leaf,
+            "isa": self.instruction_set,
+        }
+        if isinstance(blocks, SparseBlocks):
+            matrix = blocks.matrix
+            # SciPy may hold the two in different types; the kernels are compiled for one.
+            index = np.result_type(matrix.indptr, matrix.indices)
+            return kernels().CsrFolds(
+                starts=matrix.indptr.astype(index, copy=False),
+                features=matrix.indices.astype(index, copy=False),
+                values=matrix.data,
+                d=matrix.shape[1],
+                largest=blocks.ends.abs().max().item(),
+                n_threads=threads_for(matrix.nnz, self.n_threads),
+                **shared,
+            )
         scaling = blocks.scaling
         rows = [blocks.origin, *([] if scaling is None else [scaling.shift, scaling.scale])]
         origin, *scaled = (row.to(blocks.dtype).contiguous().numpy() for row in rows)
         shift, scale = scaled or (None, None)
-        weights = blocks.sample_weight
         return kernels().Folds(
-            blocks.points.numpy(), origin, shift, scale,
-            None if weights is None else weights.contiguous().numpy(), blocks.directions,
-            blocks.squared_norm_bound, blocks.mapped, n_threads, self._room(blocks), blocks.leaf,
-            self.instruction_set,
-        )  # fmt: skip
-
-    def _sparse_kernels(self, blocks: SparseBlocks) -> Any:
-        matrix, weights = blocks.matrix, blocks.sample_weight
-        index = np.result_type(matrix.indptr, matrix.indices)
-        starts, features = (a.astype(index, copy=False) for a in (matrix.indptr, matrix.indices))
-        return kernels().CsrFolds(
-            starts, features, matrix.data, matrix.shape[1],
-            None if weights is None else weights.contiguous().numpy(), blocks.directions,
-            blocks.ends.abs().max().item(), threads_for(matrix.nnz, self.n_threads), blocks.leaf,
-            self.instruction_set,
-        )  # fmt: skip
-
-    def _room(self, blocks: TensorBlocks) -> int:
-        """Bytes that bounds may take in all: they are kept in memory, and mapped data are large."""
-        if not self.bounded:
-            return 0
-        return _ROOM if blocks.mapped else sys.maxsize
+            points=blocks.points.numpy(),
+            origin=origin,
+            shift=shift,
+            scale=scale,
+            largest_square=blocks.squared_norm_bound,
+            mapped=blocks.mapped,
+            n_threads=threads_for(blocks.points.numel(), self.n_threads),
+            bounds_bytes=(_ROOM if blocks.mapped else sys.maxsize) if self.bounded else 0,
+            **shared,
+        )
 
 
 class NativeSession(ChunkedSession):
@@ -138,17 +143,17 @@ class NativeSession(ChunkedSession):
 
     def fold(self, fold: Fold) -> Any:
         kernel = self._folds.get(type(fold))
-        raw = None if kernel is None else self.raw(kernel, fold)
+        raw = None if kernel is None else self.run_kernel(kernel, fold)
         if kernel is None or raw is None:
             return self.plain_fold(fold)
         summary = kernel.finish(fold, raw)
         return kernel.instead(self.plain_fold(fold), raw) if summary is None else summary
 
-    def raw(self, kernel: KernelFold, fold: Fold) -> Any | None:
-        """Run the kernel of a fold; None if the plain fold must run instead."""
+    def run_kernel(self, kernel: KernelFold, fold: Fold) -> Any | None:
+        """Return the raw summary of a fold; None if the plain fold must run instead."""
         self.state.reclaim()
         self.points.leaf_masses = None
-        with self._all_or_forgotten():
+        with self._forget_on_error():
             return kernel.run(self.points, fold)
 
     def plain_fold(self, fold: Fold) -> Any:
@@ -161,10 +166,11 @@ class NativeSession(ChunkedSession):
         if kernel is None:
             return None
         self.state.reclaim()
-        with self._all_or_forgotten():
+        with self._forget_on_error():
             return kernel(self.points, task)
 
     def leaf_masses(self, by: DrawnBy) -> Tensor:
+        # The masses of the last `NewSeed`, which every fold after it resets.
         known = self.points.leaf_masses if by == "distance" else None
         return super().leaf_masses(by) if known is None else known
 

@@ -1,13 +1,15 @@
-"""Runs folds by kernels: allocates the arrays of a summary, calls the kernel, returns tensors.
+"""The register of folds that kernels run: one function for each fold, which calls its kernel.
 
-A kernel gives the summary of its rows in a form that can still be merged with that of other rows;
-`finish` turns it into the summary of the fold.
+Fold, function and kernel have one name: `NearestSums` is run by `run_nearest_sums`, which calls the
+kernel "nearest_sums", `run_nearest_sums` of `kernels/lloyd.hpp`. A kernel gives the summary of its
+rows in a form that can still be merged with that of other rows; `finish` turns it into the summary
+of the fold.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -25,10 +27,9 @@ from lloydformer.plans.soft import SoftSums
 from lloydformer.plans.symmetric import AttentionSums, NearestCosts
 from lloydformer.plans.trimmed import DistanceHistogram, TrimmedSums
 
-Raw = Any
-"""The summary of some rows, as a kernel returns it."""
-Summary = Any
-"""The summary of all rows, as the fold returns it."""
+F = TypeVar("F", bound=Callable[..., Any])
+Raw = Any  # the summary of some rows, as a kernel returns it
+Summary = Any  # the summary of all rows, as the fold returns it
 
 
 @dataclass(frozen=True)
@@ -54,118 +55,99 @@ class KernelFold:
     merge: Callable[[Raw, Raw], Raw] | None = None
     instead: Callable[[Summary, Raw], Summary] = lambda summary, raw: summary
 
-    def merge_for(self, fold: Any) -> Callable[[Raw, Raw], Raw]:
-        return self.merge or fold.merge
+
+FOLDS: dict[type, KernelFold] = {}  # kernels by the fold that they run
 
 
+def runs(fold: type, **options: Any) -> Callable[[F], F]:
+    """Enter a function in `FOLDS`; options: the other attributes of its `KernelFold`."""
+
+    def register(run: F) -> F:
+        FOLDS[fold] = KernelFold(run, **options)
+        return run
+
+    return register
+
+
+# The columns of folds that follow an assignment: labels, and distances to the own center.
+_OWN = ("labels", "distances")
+
+# Rows whose random numbers are drawn together: bounds temporary arrays to 0.5 MB each.
 _PART = 1 << 16
-"""Rows whose random numbers are drawn together; bounds temporary memory."""
 
+# Below this mass of a cluster the plain fold runs. The kernel computes shares relative to the
+# largest one of each point: those of a cluster that is far from all points fall below the smallest
+# normal number (1e-38, 1e-308) and vanish. The plain fold divides by the largest share of each
+# cluster. The exponents between the two numbers are for the spread of shares within a cluster.
 _FAINT = {torch.float32: 1e-20, torch.float64: 1e-200}
-"""Below this mass a soft cluster needs the running maximum of the plain fold."""
 
+# Kernels are compiled for up to this many heads of a symmetric layer: each number of heads is one
+# more copy of the kernel in the binary.
 _MOST_HEADS = 4
-"""Upper limit of the heads of a symmetric layer that kernels are compiled for."""
 
 
-def _moments(points: OpenPoints, fold: Moments) -> Summary:
-    found = _zeros(3 + points.layout.n_features)
-    points.kernels.run("moments", out=found.numpy())
+@runs(Moments)
+def run_moments(points: OpenPoints, fold: Moments) -> Summary:
+    _, found = points.run("moments", out={"out": 3 + points.layout.n_features})
     return found[0], found[1], found[2], found[3:]
 
 
-def _nearest(points: OpenPoints, fold: NearestSums) -> Summary:
-    sums, masses = _zeros(*fold.centers.shape), _zeros(len(fold.centers))
-    changed = points.kernels.run(
-        "nearest", centers=_array(fold.centers), **points.columns("labels", "previous"),
-        fresh=points.fresh, sums=sums.numpy(), masses=masses.numpy(),
-    )  # fmt: skip
+@runs(NearestSums)
+def run_nearest_sums(points: OpenPoints, fold: NearestSums) -> Summary:
+    out = {"sums": fold.centers.shape, "masses": len(fold.centers)}
+    # Kernels keep running sums and change them by the points whose label changed. `fresh`: begin
+    # again, as there are no labels of an earlier iteration.
+    changed, sums, masses = points.run(
+        "nearest_sums", ("labels", "previous"), out, centers=fold.centers, fresh=points.fresh
+    )
     points.fresh = False
     return sums, masses, torch.tensor(changed)
 
 
-def _measure(points: OpenPoints, fold: NearestDistances) -> Summary:
-    spread, masses = _zeros(len(fold.centers)), _zeros(len(fold.centers))
-    points.kernels.run(
-        "measure", centers=_array(fold.centers),
-        **points.columns("labels", "previous", "distances"), fresh=points.fresh,
-        spread=spread.numpy(), masses=masses.numpy(),
-    )  # fmt: skip
-    return spread, masses
+# For unit vectors |x - c|^2 = 2 - 2 cos: the sum of w cos is the mass less half the spread.
+@runs(NearestCosines, finish=lambda fold, raw: (raw[0].sum(), raw[1] - raw[0] / 2))
+@runs(NearestDistances, finish=lambda fold, raw: (raw[0].sum(), raw[1]))
+def run_nearest_distances(points: OpenPoints, fold: NearestDistances) -> Raw:
+    columns, k = ("labels", "previous", "distances"), len(fold.centers)
+    out = {"spread": k, "masses": k}
+    arguments = {"centers": fold.centers, "fresh": points.fresh}
+    return points.run("nearest_distances", columns, out, **arguments)[1:]
 
 
-def _measured(fold: NearestDistances, raw: Raw) -> Summary:
-    spread, masses = raw
-    return spread.sum(), masses - spread / 2 if isinstance(fold, NearestCosines) else masses
-
-
-def _changes(points: OpenPoints, fold: NearestSums) -> Raw:
-    """Sums, masses and numbers of points, and changed labels; whether the sums start again."""
-    k = len(fold.centers)
-    sums, masses, counts = _zeros(*fold.centers.shape), _zeros(k), torch.zeros(k, dtype=torch.int64)
-    changed, fresh = points.kernels.run(
-        "changes", centers=_array(fold.centers), **points.columns("labels", "previous"),
-        fresh=points.fresh, sums=sums.numpy(), masses=masses.numpy(), counts=counts.numpy(),
-    )  # fmt: skip
-    points.fresh = False
-    return sums, masses, counts, torch.tensor(changed), bool(fresh)
-
-
-def _merged_changes(first: Raw, second: Raw) -> Raw:
-    assert first[-1] == second[-1], "all parts have run the same folds"
-    return *(a + b for a, b in zip(first[:-1], second[:-1], strict=True)), first[-1]
-
-
-def _shares(points: OpenPoints, fold: SoftSums) -> Raw | None:
+# The kernel has counted the changed labels and has replaced the previous ones, so that the plain
+# fold, if it runs after it, finds none that changed: the number of the kernel is taken.
+@runs(
+    SoftSums,
+    finish=lambda fold, raw: None if raw[2].min() < _FAINT[fold.centers.dtype] else raw,
+    instead=lambda summary, raw: (*summary[:-1], raw[-1]),
+)
+def run_soft_sums(points: OpenPoints, fold: SoftSums) -> Raw | None:
     held = torch.finfo(fold.centers.dtype)
     if not held.tiny <= fold.inverse_temperature <= held.max:  # the kernel holds it in this dtype
         return None
-    sums, masses, energy = _zeros(*fold.centers.shape), _zeros(len(fold.centers)), _zeros(1)
-    changed = points.kernels.run(
-        "shares", centers=_array(fold.centers), inverse_temperature=fold.inverse_temperature,
-        **points.columns("labels", "previous"),
-        sums=sums.numpy(), masses=masses.numpy(), energy=energy.numpy(),
-    )  # fmt: skip
+    changed, sums, masses, energy = points.run(
+        "soft_sums",
+        ("labels", "previous"),
+        {"sums": fold.centers.shape, "masses": len(fold.centers), "energy": 1},
+        centers=fold.centers,
+        inverse_temperature=fold.inverse_temperature,
+    )
+    # By NumPy: torch would start threads of its own.
     np.copyto(points.array("previous"), points.array("labels"))
     return torch.zeros_like(masses), sums, masses, energy[0], torch.tensor(changed)
 
 
-def _shared(fold: SoftSums, raw: Raw) -> Summary | None:
-    return None if raw[2].min() < _FAINT[fold.centers.dtype] else raw
-
-
-def _shared_plainly(summary: Summary, raw: Raw) -> Summary:
-    """The kernel has counted the changed labels, and has replaced the previous ones."""
-    return *summary[:-1], raw[-1]
-
-
-def _nearest_costs(points: OpenPoints, fold: NearestCosts) -> Summary:
+@runs(NearestCosts)
+def run_nearest_costs(points: OpenPoints, fold: NearestCosts) -> Summary:
     k = len(fold.centers)
-    sums, masses, costs = _zeros(2), _zeros(k), _zeros(k)
-    points.kernels.run(
-        "two_nearest", centers=_array(fold.centers),
-        sums=sums.numpy(), masses=masses.numpy(), costs=costs.numpy(),
-    )  # fmt: skip
+    _, sums, masses, costs = points.run(
+        "nearest_costs", out={"sums": 2, "masses": k, "costs": k}, centers=fold.centers
+    )
     return sums[0], sums[1], masses, costs
 
 
-def _attention_sums(points: OpenPoints, fold: AttentionSums) -> Summary | None:
-    heads, (k, d) = fold.heads, fold.centers.shape
-    h = len(heads.sharpness)
-    if h > _MOST_HEADS:
-        return None
-    level, masses, sums = _zeros(k, h), _zeros(k, h), _zeros(k, h, d)
-    names = ("sharpness", "distance", "log_belonging", "nearest", "second", "belonging")
-    points.kernels.run(
-        "attention", centers=_array(fold.centers), unit=fold.unit,
-        **{name: _array(getattr(heads, name)) for name in names},
-        level=level.numpy(), masses=masses.numpy(), sums=sums.numpy(),
-    )  # fmt: skip
-    return level, masses, sums
-
-
-def _merged_attention(first: Raw, second: Raw) -> Raw:
-    """As the kernel merges leaves: levels are whole numbers in base 2, so factors are exact."""
+def _merge_attention(first: Raw, second: Raw) -> Raw:
+    # As the kernel merges leaves: levels are whole numbers in base 2, so that factors are exact.
     levels = [(raw[0] / math.log(2)).round() for raw in (first, second)]
     higher = torch.maximum(*levels)
     one, two = (torch.exp2(level - higher) for level in levels)
@@ -174,239 +156,207 @@ def _merged_attention(first: Raw, second: Raw) -> Raw:
     return level, masses, one[..., None] * first[2] + two[..., None] * second[2]
 
 
-def _histogram(points: OpenPoints, fold: DistanceHistogram) -> Summary:
-    masses = _zeros(len(fold.prefix), 256)
-    points.kernels.run(
-        "histogram", **points.columns("labels", "distances"),
-        prefix=_array(fold.prefix), shift=fold.shift, masses=masses.numpy(),
-    )  # fmt: skip
-    return (masses,)
+@runs(AttentionSums, merge=_merge_attention)
+def run_attention_sums(points: OpenPoints, fold: AttentionSums) -> Summary | None:
+    heads, (k, d) = fold.heads, fold.centers.shape
+    h = len(heads.sharpness)
+    if h > _MOST_HEADS:
+        return None
+    names = ("sharpness", "distance", "log_belonging", "nearest", "second", "belonging")
+    numbers = {name: getattr(heads, name) for name in names}
+    out = {"level": (k, h), "masses": (k, h), "sums": (k, h, d)}
+    return points.run("attention_sums", out=out, centers=fold.centers, unit=fold.unit, **numbers)[
+        1:
+    ]
 
 
-def _within(points: OpenPoints, fold: TrimmedSums) -> Summary:
-    sums, masses, objective = _summed(points, len(fold.radius))
-    changed = points.kernels.run(
-        "within", **points.columns("labels", "previous", "trimmed", "distances"),
-        radius=_array(fold.radius),
-        sums=sums.numpy(), masses=masses.numpy(), objective=objective.numpy(),
-    )  # fmt: skip
+@runs(DistanceHistogram)
+def run_distance_histogram(points: OpenPoints, fold: DistanceHistogram) -> Summary:
+    out = {"masses": (len(fold.prefix), 256)}  # a byte of the distance in each round
+    return points.run("distance_histogram", _OWN, out, prefix=fold.prefix, shift=fold.shift)[1:]
+
+
+@runs(TrimmedSums)
+def run_trimmed_sums(points: OpenPoints, fold: TrimmedSums) -> Summary:
+    columns, k = ("labels", "previous", "trimmed", "distances"), len(fold.radius)
+    out = {"sums": (k, points.layout.n_features), "masses": k, "objective": 1}
+    changed, sums, masses, objective = points.run("trimmed_sums", columns, out, radius=fold.radius)
     return sums, masses, objective[0], torch.tensor(changed)
 
 
-def _best(points: OpenPoints, fold: HighestScores) -> Summary:
-    best, masses = _zeros(fold.n_clusters), _zeros(fold.n_clusters)
-    least = torch.zeros(fold.n_clusters, dtype=points.layout.dtype)
-    points.kernels.run(
-        "best", **points.columns("labels", "distances"),
-        inverse_temperature=fold.inverse_temperature, best=best.numpy(), masses=masses.numpy(),
-        least=least.numpy(),
-    )  # fmt: skip
-    return least, best.masked_fill_(masses == 0, -torch.inf), masses
-
-
-def _merged_best(first: Raw, second: Raw) -> Raw:
-    """Distances are compared: those that differ may have the same score."""
+def _merge_scores(first: Raw, second: Raw) -> Raw:
+    # Distances are compared, not scores: different distances may round to the same score.
     least = torch.minimum(first[0], second[0])
     held = (first[0] == least) * first[2] + (second[0] == least) * second[2]
     return least, torch.maximum(first[1], second[1]), held
 
 
-def _above(points: OpenPoints, fold: SumsAboveThreshold) -> Summary:
-    masses, scores = _zeros(len(fold.threshold)), _zeros(len(fold.threshold))
-    threshold = fold.threshold.nan_to_num(nan=0.0)  # infinity becomes the largest number
-    points.kernels.run(
-        "above", **points.columns("labels", "distances"),
-        inverse_temperature=fold.inverse_temperature, threshold=_array(threshold),
-        masses=masses.numpy(), scores=scores.numpy(),
-    )  # fmt: skip
-    return masses, scores
+@runs(HighestScores, finish=lambda fold, raw: raw[1:], merge=_merge_scores)
+def run_highest_scores(points: OpenPoints, fold: HighestScores) -> Raw:
+    k, gamma = fold.n_clusters, fold.inverse_temperature
+    out, least = {"best": k, "masses": k}, torch.zeros(k, dtype=points.layout.dtype)
+    _, best, masses = points.run(
+        "highest_scores", _OWN, out, inverse_temperature=gamma, least=least
+    )
+    return least, best.masked_fill_(masses == 0, -torch.inf), masses
 
 
-def _weighted(points: OpenPoints, fold: RobustSums) -> Summary:
-    sums, masses, objective = _summed(points, fold.n_clusters)
-    weigh, radius = fold.weigh, None
+@runs(SumsAboveThreshold)
+def run_sums_above_threshold(points: OpenPoints, fold: SumsAboveThreshold) -> Summary:
+    k, gamma = len(fold.threshold), fold.inverse_temperature
+    # Kernels are compiled with -ffinite-math-only: infinity becomes the largest number.
+    level, out = fold.threshold.nan_to_num(nan=0.0), {"masses": k, "scores": k}
+    return points.run(
+        "sums_above_threshold", _OWN, out, inverse_temperature=gamma, threshold=level
+    )[1:]
+
+
+@runs(RobustSums)
+def run_robust_sums(points: OpenPoints, fold: RobustSums) -> Summary:
+    k, weigh, radius = fold.n_clusters, fold.weigh, None
     if isinstance(weigh, SoftmaxWeights):
         level, radius = weigh.best, weigh.radius.double().nan_to_num()
     else:
         level = weigh.threshold
-    changed = points.kernels.run(
-        "weighted", **points.columns("labels", "previous", "distances"),
-        inverse_temperature=weigh.inverse_temperature, level=_array(level.nan_to_num(nan=0.0)),
-        radius=None if radius is None else _array(radius),
-        sums=sums.numpy(), masses=masses.numpy(), objective=objective.numpy(),
-    )  # fmt: skip
+    changed, sums, masses, objective = points.run(
+        "robust_sums",
+        ("labels", "previous", "distances"),
+        {"sums": (k, points.layout.n_features), "masses": k, "objective": 1},
+        inverse_temperature=weigh.inverse_temperature,
+        level=level.nan_to_num(nan=0.0),
+        radius=radius,
+    )
     return sums, masses, objective[0], torch.tensor(changed)
 
 
-def _new_seed(points: OpenPoints, fold: NewSeed) -> Summary:
-    masses = _zeros(points.layout.n_leaves)
-    points.kernels.run(
-        "closer", seed=_array(fold.seed[0]), first=fold.first,
-        **points.columns("labels", "distances"), masses=masses.numpy(),
-    )  # fmt: skip
-    points.leaf_masses = masses
+@runs(NewSeed)
+def run_new_seed(points: OpenPoints, fold: NewSeed) -> Summary:
+    out = {"masses": points.layout.n_leaves}
+    _, masses = points.run("new_seed", _OWN, out, seed=fold.seed[0], first=fold.first)
+    points.leaf_masses = masses  # the draw of candidates comes next, and begins with the leaves
     return (tree_levels(masses)[-1][0],)
 
 
-def _potential(points: OpenPoints, fold: Potential) -> Summary:
-    gains = _zeros(len(fold.candidates))
-    points.kernels.run(
-        "gains", candidates=_array(fold.candidates), **points.columns("labels", "distances"),
-        gains=gains.numpy(),
-    )  # fmt: skip
-    return (gains,)
+# The kernel reads only rows that may be nearer to a candidate than to their seed, so it knows by
+# how much the sum of w d^2 falls, not the sum itself.
+@runs(Potential, finish=lambda fold, raw: (fold.now - raw[0],))
+def run_potential(points: OpenPoints, fold: Potential) -> Raw:
+    out = {"gains": len(fold.candidates)}
+    return points.run("potential", _OWN, out, candidates=fold.candidates)[1:]
 
 
-def _oversample(points: OpenPoints, fold: Oversampling) -> Summary:
-    attracted, mass = _zeros(fold.known + len(fold.fresh)), _zeros(1)
-    points.kernels.run(
-        "approach", centers=_array(fold.fresh), known=fold.known,
-        **points.columns("labels", "distances"),
-        attracted=attracted.numpy(), mass=mass.numpy(),
-    )  # fmt: skip
-    return mass[0], *_drawn(points, fold, mass[0]), attracted
+@runs(Oversampling)
+def run_oversampling(points: OpenPoints, fold: Oversampling) -> Summary:
+    out = {"attracted": fold.known + len(fold.fresh), "mass": 1}
+    _, attracted, mass = points.run("oversampling", _OWN, out, centers=fold.fresh, known=fold.known)
+    # The kernel has the distances; rows are drawn by the counter-based noise of torch and NumPy.
+    distances, n_rows, ratios, rows = points.state.column("distances"), points.layout.n_rows, [], []
+    with one_core():
+        for start in range(0, n_rows, _PART):
+            stop = min(start + _PART, n_rows)
+            weights, masses = points.blocks.weights(start, stop), distances[start:stop].double()
+            first = points.blocks.first_row + start
+            found = fold.ratios(first, masses if weights is None else masses * weights)
+            chosen = (found > mass[0]).nonzero()[:, 0]
+            ratios.append(found[chosen])
+            rows.append(chosen + first)
+        return mass[0], torch.cat(ratios), torch.cat(rows), attracted
 
 
-@one_core()
-def _drawn(points: OpenPoints, fold: Oversampling, total: Tensor) -> tuple[Tensor, Tensor]:
-    """Ratios and rows of the points whose ratio is above the sum of w d^2."""
-    distances, n_rows = points.state.column("distances"), points.layout.n_rows
-    ratios, rows = [], []
-    for start in range(0, n_rows, _PART):
-        stop = min(start + _PART, n_rows)
-        weights, mass = points.blocks.weights(start, stop), distances[start:stop].double()
-        first = points.blocks.first_row + start
-        found = fold.ratios(first, mass if weights is None else mass * weights)
-        chosen = (found > total).nonzero()[:, 0]
-        ratios.append(found[chosen])
-        rows.append(chosen + first)
-    return torch.cat(ratios), torch.cat(rows)
-
-
-def _draw(points: OpenPoints, fold: MedoidDraw) -> Summary:
-    k, objective = len(fold.centers), _zeros(1)
-    best, rows = _zeros(k), torch.zeros(k, dtype=torch.int64)
-    owned = torch.zeros(k, dtype=torch.bool)
-    changed = points.kernels.run(
-        "draw", centers=_array(fold.centers), seed=fold.seed, layer=fold.iteration,
+@runs(MedoidDraw)
+def run_medoid_draw(points: OpenPoints, fold: MedoidDraw) -> Summary:
+    k = len(fold.centers)
+    rows, owned = torch.zeros(k, dtype=torch.int64), torch.zeros(k, dtype=torch.bool)
+    changed, best, objective = points.run(
+        "medoid_draw",
+        ("labels", "previous", "distances"),
+        {"best": k, "objective": 1},
+        centers=fold.centers,
+        seed=fold.seed,
+        layer=fold.iteration,
         first_row=points.blocks.first_row,
         penalty=None if fold.separation is None else 2.0 * fold.separation,
-        **points.columns("labels", "previous", "distances"),
-        owned=owned.numpy(), best=best.numpy(), rows=rows.numpy(), objective=objective.numpy(),
-    )  # fmt: skip
-    best.masked_fill_(rows < 0, -torch.inf)  # no point has weight
+        owned=owned,
+        rows=rows,
+    )
+    # -1: no point of this part has weight, and any other part wins. Row 0 is read in its place.
+    best.masked_fill_(rows < 0, -torch.inf)
     drawn = points.blocks.take(rows.clamp_(min=0)).double()
     rows += points.blocks.first_row
     return owned, best, rows, drawn, objective[0], torch.tensor(changed)
 
 
-def _closest(points: OpenPoints, fold: NearestRows) -> Summary:
+@runs(NearestRows)
+def run_nearest_rows(points: OpenPoints, fold: NearestRows) -> Summary:
     k = len(fold.centers)
     distances, rows = torch.zeros(k, dtype=fold.centers.dtype), torch.zeros(k, dtype=torch.int64)
-    points.kernels.run(
-        "closest", centers=_array(fold.centers), closest=distances.numpy(), rows=rows.numpy()
-    )
+    points.run("nearest_rows", centers=fold.centers, closest=distances, rows=rows)
     distances.masked_fill_(rows < 0, torch.inf)  # no point has weight
     return distances, rows.clamp_(min=0) + points.blocks.first_row
 
 
-def _errors(points: OpenPoints, fold: ClusterErrors) -> Summary:
-    sums, masses, errors, _ = _two_labels(points, fold.centers, "distances")
-    return sums, masses, errors
+def _assign_two(points: OpenPoints, kernel: str, column: str, centers: Tensor) -> Raw:
+    """Write labels and another column; return sums (k, d), masses, errors and utilities (k,)."""
+    k, d = centers.shape
+    out = {"sums": (k, d), "masses": k, "errors": k, "useful": k}
+    return points.run(kernel, ("labels", column), out, centers=centers)[1:]
 
 
-def _two_nearest(points: OpenPoints, fold: TwoNearest) -> Summary | None:
-    if len(fold.centers) < 2:  # there is no second one
+@runs(ClusterErrors)
+def run_cluster_errors(points: OpenPoints, fold: ClusterErrors) -> Summary:
+    return _assign_two(points, "cluster_errors", "distances", fold.centers)[:3]
+
+
+@runs(TwoNearest)
+def run_two_nearest(points: OpenPoints, fold: TwoNearest) -> Summary | None:
+    if len(fold.centers) < 2:  # there is no second one: the plain fold has infinity there
         return None
-    sums, masses, _, useful = _two_labels(points, fold.centers, "second")
+    sums, masses, _, useful = _assign_two(points, "two_nearest", "second", fold.centers)
     return sums, masses, useful
 
 
-def _two_labels(points: OpenPoints, centers: Tensor, column: str) -> list[Tensor]:
-    """Labels and another column; sums (k, d), and for each cluster mass, error and utility."""
-    k = len(centers)
-    found = [_zeros(*centers.shape), _zeros(k), _zeros(k), _zeros(k)]
-    names = ("sums", "masses", "errors", "useful")
-    points.kernels.run(
-        "two_labels", centers=_array(centers), **points.columns("labels", column),
-        **{name: out.numpy() for name, out in zip(names, found, strict=True)},
-    )  # fmt: skip
-    return found
+@runs(Halves)
+def run_halves(points: OpenPoints, fold: Halves) -> Summary:
+    splits = fold.points.shape[:2]  # of each cluster, at each of its drawn points
+    out = {"sums": fold.points.shape, "masses": splits, "near": splits, "rest": splits}
+    return points.run("halves", _OWN, out, place=fold.place.int(), points=fold.points)[1:]
 
 
-def _halves(points: OpenPoints, fold: Halves) -> Summary:
-    count, draws, d = fold.points.shape
-    found = [_zeros(count, draws, d), *(_zeros(count, draws) for _ in range(3))]
-    names = ("sums", "masses", "near", "rest")
-    points.kernels.run(
-        "halves", **points.columns("labels", "distances"), place=_array(fold.place.int()),
-        points=_array(fold.points),
-        **{name: out.numpy() for name, out in zip(names, found, strict=True)},
-    )  # fmt: skip
-    return tuple(found)
+# The folds with kernels for sparse rows too, under the same names: those of k-means, soft and
+# spherical k-means.
+_SPARSE = (Moments, NearestSums, NearestDistances, NearestCosines, SoftSums, NewSeed, Potential)
+SPARSE_FOLDS: dict[type, KernelFold] = {fold: FOLDS[fold] for fold in _SPARSE}
 
 
-FOLDS: dict[type, KernelFold] = {
-    Moments: KernelFold(_moments),
-    NearestSums: KernelFold(_nearest),
-    NearestDistances: KernelFold(_measure, _measured),
-    NearestCosines: KernelFold(_measure, _measured),
-    SoftSums: KernelFold(_shares, _shared, instead=_shared_plainly),
-    NearestCosts: KernelFold(_nearest_costs),
-    AttentionSums: KernelFold(_attention_sums, merge=_merged_attention),
-    DistanceHistogram: KernelFold(_histogram),
-    TrimmedSums: KernelFold(_within),
-    HighestScores: KernelFold(_best, lambda fold, raw: raw[1:], _merged_best),
-    SumsAboveThreshold: KernelFold(_above),
-    RobustSums: KernelFold(_weighted),
-    NewSeed: KernelFold(_new_seed),
-    Potential: KernelFold(_potential, lambda fold, raw: (fold.now - raw[0],)),
-    MedoidDraw: KernelFold(_draw),
-    NearestRows: KernelFold(_closest),
-    Oversampling: KernelFold(_oversample),
-    ClusterErrors: KernelFold(_errors),
-    TwoNearest: KernelFold(_two_nearest),
-    Halves: KernelFold(_halves),
-}
-"""Kernels by the fold that they run."""
-
-SPARSE_FOLDS: dict[type, KernelFold] = {
-    fold: FOLDS[fold]
-    for fold in (
-        Moments,
-        NearestSums,
-        NearestDistances,
-        NearestCosines,
-        SoftSums,
-        NewSeed,
-        Potential,
+def run_nearest_sum_changes(points: OpenPoints, fold: NearestSums) -> Raw:
+    """Return changes of sums, masses and counts, changed labels, and whether sums start again."""
+    k, d = fold.centers.shape
+    counts = torch.zeros(k, dtype=torch.int64)
+    (changed, fresh), sums, masses = points.run(
+        "nearest_sum_changes",
+        ("labels", "previous"),
+        {"sums": (k, d), "masses": k},
+        centers=fold.centers,
+        fresh=points.fresh,
+        counts=counts,
     )
-}
-"""Those that have kernels for sparse rows, too."""
+    points.fresh = False
+    return sums, masses, counts, torch.tensor(changed), bool(fresh)
 
-CHANGES = KernelFold(_changes, merge=_merged_changes)
-"""`NearestSums` for a part of the data: changes of sums, for a session that adds up all parts."""
+
+def _merge_changes(first: Raw, second: Raw) -> Raw:
+    assert first[-1] == second[-1], "all parts have run the same folds"
+    return *(a + b for a, b in zip(first[:-1], second[:-1], strict=True)), first[-1]
+
+
+# `NearestSums` for a part of the data. Running sums of parts would depend on the cut; changes are
+# merged along the tree, and the session of all rows adds them up (`RunningSums`).
+CHANGES = KernelFold(run_nearest_sum_changes, merge=_merge_changes)
 
 
 def label_sums(points: OpenPoints, n_clusters: int) -> Raw:
-    """The sums of `CHANGES` from the beginning. Precondition: `CHANGES` was the last fold."""
-    sums, masses = _zeros(n_clusters, points.layout.n_features), _zeros(n_clusters)
+    """Return sums, masses and counts by label. Precondition: `CHANGES` was the last fold."""
     counts = torch.zeros(n_clusters, dtype=torch.int64)
-    points.kernels.run(
-        "label_sums", **points.columns("labels"), k=n_clusters,
-        sums=sums.numpy(), masses=masses.numpy(), counts=counts.numpy(),
-    )  # fmt: skip
+    out = {"sums": (n_clusters, points.layout.n_features), "masses": n_clusters}
+    _, sums, masses = points.run("label_sums", ("labels",), out, k=n_clusters, counts=counts)
     return sums, masses, counts
-
-
-def _summed(points: OpenPoints, n_clusters: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Zeros for sums (k, d), masses (k) and an objective."""
-    return _zeros(n_clusters, points.layout.n_features), _zeros(n_clusters), _zeros(1)
-
-
-def _zeros(*shape: int) -> Tensor:
-    return torch.zeros(shape, dtype=torch.float64)
-
-
-def _array(values: Tensor) -> np.ndarray:
-    return values.contiguous().numpy()

@@ -1,4 +1,4 @@
-"""Are the kernels there? An install without a compiler has none, and everything else works."""
+"""The module of kernels, which an install without a C++ compiler lacks; the rest works."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ except ImportError:
 
 
 def kernels() -> Any:
-    """The module of kernels, or an error that says how to get it."""
+    """Return the module of kernels, or raise `ValueError`, which says how to get it."""
     if _kernels is None:
         raise ValueError(
             'engine: found "native", which was not built here (no C++ compiler at installation?); '
@@ -20,5 +20,5 @@ def kernels() -> Any:
 
 
 def instruction_set() -> str | None:
-    """What the kernels use on this machine: "avx512", "avx2" or "portable"; None without them."""
+    """Return "avx512", "avx2" or "portable", as the kernels use here; None without kernels."""
     return None if _kernels is None else str(_kernels.isa())

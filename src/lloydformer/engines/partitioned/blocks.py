@@ -11,18 +11,12 @@ from torch import Tensor
 from lloydformer.data.blocks import Blocks, TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
-from lloydformer.engines.partitioned.partitions import (
-    PartitionRows,
-    PartitionSpec,
-    PartitionStore,
-    Response,
-)
+from lloydformer.engines.partitioned.partitions import PartitionSpec, PartitionStore, Response
 from lloydformer.engines.partitioned.requests import (
     CloseRequest,
-    GatherRequest,
     Request,
     WeightsRequest,
-    join_rows,
+    copy_rows,
 )
 from lloydformer.engines.partitioned.session import PartitionedSession, Transport
 from lloydformer.plans.session import Session
@@ -54,9 +48,7 @@ class PartitionedBlocks:
 
     def subset(self, rows: Tensor) -> TensorBlocks:
         """Return a copy of some rows as blocks in this process, in the same coordinates."""
-        responses = self.transport.send(GatherRequest(rows=rows, placed=False))
-        joined = join_rows([response.result for response in responses], len(rows))
-        return self.spec.open_rows(PartitionRows(0, *joined))
+        return copy_rows(self.transport, self.spec, rows)
 
     def open_subset(self, rows: Tensor) -> AbstractContextManager[Session]:
         """Open a copy of some rows in this process."""

@@ -2,21 +2,14 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from lloydformer.engines.partitioned.requests import Labelling, LabelsRequest, Request
+from lloydformer.engines.partitioned.requests import Labelling, LabelsRequest
 from lloydformer.plans.session import Fold
-
-
-@runtime_checkable
-class RequestSender(Protocol):
-    """The part of a session that labels use."""
-
-    def send(self, request: Request) -> list[Any]: ...
 
 
 @dataclass(frozen=True)
@@ -27,7 +20,7 @@ class DistributedLabels:
 
     Attributes
     ----------
-    session : RequestSender
+    session : PartitionedSession
         Sends requests to the partitions.
     folds : tuple of Fold
         Those that compute the labels.
@@ -35,7 +28,7 @@ class DistributedLabels:
         The number that each cluster has got since; None: its own.
     """
 
-    session: RequestSender
+    session: Any
     folds: tuple[Fold, ...]
     numbers: Tensor | None = None
 
@@ -43,6 +36,8 @@ class DistributedLabels:
         """Return whether two labellings are equal up to the numbers of the clusters."""
         function = partial(_code_pairs, n_clusters=n_clusters)
         found = self._map(LabelsRequest(folds=(self.folds, other.folds), function=function))
+        # Labels are compared where they are; at most 4 k^2 pairs come here. They are a bijection if
+        # no code of either labelling is in two of them.
         pairs = {pair for _, some in found for pair in some}
         return all(len({pair[i] for pair in pairs}) == len(pairs) for i in (0, 1))
 
@@ -60,6 +55,7 @@ class DistributedLabels:
         """Return the labels of all points, (n,) int32; -1 for points that are trimmed."""
         function = partial(finish_labels, numbers=self.numbers)
         found = self._map(LabelsRequest(folds=(self.folds,), function=function))
+        # Responses come in any order; the first row of a partition says where its labels belong.
         return torch.cat([labels for _, labels in sorted(found, key=lambda each: each[0])])
 
     def _map(self, request: LabelsRequest) -> list[tuple[int, Any]]:
@@ -72,6 +68,9 @@ def finish_labels(labelling: Labelling, numbers: Tensor | None) -> Tensor:
     if numbers is not None:
         labels = numbers.to(labels)[labels.long()]
     return labels if trimmed is None else labels.masked_fill_(trimmed, -1)
+
+
+# Not inside the methods: requests are pickled, which inner functions cannot be.
 
 
 def _has_points(labelling: Labelling, n_clusters: int) -> Tensor:

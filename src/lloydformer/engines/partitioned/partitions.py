@@ -1,11 +1,10 @@
 """Partitions: where rows are cut, how a partition is opened, and those that one process holds."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from threading import RLock
 from typing import Any, NamedTuple, TypeVar
@@ -17,7 +16,7 @@ from torch import Tensor
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.engines.chunked import Chunked, ChunkedSession, DrawnBy
-from lloydformer.engines.draws import rows_at, weigh_leaf_again, without
+from lloydformer.engines.draws import RowMasses, leave_out, locate_rows, update_leaf_masses
 from lloydformer.engines.native.engine import Native
 from lloydformer.engines.native.folds import CHANGES, FOLDS, KernelFold
 from lloydformer.engines.partitioned.tree_nodes import Node, split_into_nodes
@@ -26,12 +25,14 @@ from lloydformer.numerics.tree import tree_levels
 from lloydformer.plans.assign import NearestSums
 from lloydformer.plans.session import Fold
 
-A = TypeVar("A")
-B = TypeVar("B")
+R = TypeVar("R")
 
 # Nodes for each thread, if there are enough leaves: with one node per thread the others would wait
 # for the slowest. Chosen by hand.
 _NODES_PER_THREAD = 4
+# All stores of this process share one pool for each number of threads: a worker makes a store for
+# every request, and to start threads takes longer than a small fold.
+_shared_pool = cache(single_core_pool)
 
 
 class SourceRows(NamedTuple):
@@ -57,6 +58,16 @@ class PartitionRange:
     def n_rows(self) -> int:
         return self.stop - self.start
 
+    def cut(self, start: int, stop: int) -> "PartitionRange":
+        """Return the rows [start, stop) of it."""
+        sources, offset = list[SourceRows](), self.start
+        for source, first, last in self.sources:
+            low, high = max(start, offset), min(stop, offset + last - first)
+            if low < high:
+                sources.append(SourceRows(source, first + low - offset, first + high - offset))
+            offset += last - first
+        return PartitionRange(start, stop, tuple(sources))
+
 
 def cut_partitions(
     lengths: Sequence[int], leaf: int, fewest: int = 1, most: int | None = None
@@ -77,20 +88,9 @@ def cut_partitions(
         offset += length
     if n_rows > 0:
         ends.append(n_rows)
-    return [
-        PartitionRange(start, stop, tuple(_overlaps(start, stop, lengths)))
-        for start, stop in pairwise(ends)
-    ]
-
-
-def _overlaps(start: int, stop: int, lengths: Sequence[int]) -> Iterator[SourceRows]:
-    """Yield the rows of each source that lie in the global rows [start, stop)."""
-    offset = 0
-    for source, length in enumerate(lengths):
-        first, last = max(start, offset), min(stop, offset + length)
-        if first < last:
-            yield SourceRows(source, first - offset, last - offset)
-        offset += length
+    sources = (SourceRows(source, 0, length) for source, length in enumerate(lengths))
+    whole = PartitionRange(0, n_rows, tuple(sources))
+    return [whole.cut(start, stop) for start, stop in pairwise(ends)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class PartitionRows:
 
 @dataclass(frozen=True)
 class PartitionSpec:
-    """What opens a partition as a part of the whole data: a small value that can be sent.
+    """All that is needed to open a partition as a part of the whole data; small, can be sent.
 
     Attributes
     ----------
@@ -175,33 +175,28 @@ class OpenNode:
 
     def __init__(self, node: Node, session: ChunkedSession) -> None:
         self.node, self.session = node, session
-        self.first_row = session.blocks.first_row
 
-    def mass(self, by: DrawnBy, drawn: list[int]) -> float:
+    def mass(self, by: DrawnBy, drawn: Sequence[int]) -> float:
         """Return the mass of its rows for a draw, without the rows that are drawn already."""
-        return tree_levels(self._leaf_masses(by, drawn))[-1].item()
+        return self._mass_tree(by, drawn)[0][-1].item()
 
-    def rows_at(
-        self, by: DrawnBy, drawn: list[int], targets: list[float]
+    def locate_rows(
+        self, by: DrawnBy, drawn: Sequence[int], targets: Sequence[float]
     ) -> tuple[list[int], Tensor]:
         """Return the global rows where the running mass exceeds these targets, and the points."""
-        levels = tree_levels(self._leaf_masses(by, drawn))
-        masses = without(self._own_rows(drawn), self.session.row_masses(by))
+        levels, row_masses = self._mass_tree(by, drawn)
         wanted = torch.tensor(targets, dtype=torch.float64)
-        rows = rows_at(self.session.layout, levels, masses, wanted)
-        return (rows + self.first_row).tolist(), self.session.gather(rows)
+        rows = locate_rows(self.session.layout, levels, row_masses, wanted)
+        return (rows + self.session.blocks.first_row).tolist(), self.session.gather(rows)
 
-    def _leaf_masses(self, by: DrawnBy, drawn: list[int]) -> Tensor:
-        leaf_masses, own = self.session.leaf_masses(by).clone(), self._own_rows(drawn)
-        masses = without(own, self.session.row_masses(by))
-        for row in own:
-            weigh_leaf_again(self.session.layout, leaf_masses, masses, row)
-        return leaf_masses
-
-    def _own_rows(self, rows: list[int]) -> list[int]:
-        """Return the global rows that are here, counted from the first one here."""
-        stop = self.first_row + self.session.layout.n_rows
-        return [row - self.first_row for row in rows if self.first_row <= row < stop]
+    def _mass_tree(self, by: DrawnBy, drawn: Sequence[int]) -> tuple[list[Tensor], RowMasses]:
+        """Return the tree of the leaves' masses, and the masses of rows, without drawn rows."""
+        layout, first = self.session.layout, self.session.blocks.first_row
+        own = [row - first for row in drawn if first <= row < first + layout.n_rows]
+        row_masses = leave_out(own, partial(self.session.row_masses, by))
+        leaf_masses = self.session.leaf_masses(by).clone()
+        update_leaf_masses(layout, leaf_masses, row_masses, own)
+        return tree_levels(leaf_masses), row_masses
 
 
 class OpenPartition:
@@ -224,7 +219,7 @@ class OpenPartition:
 
     @property
     def nodes(self) -> list[OpenNode]:
-        if not self._nodes:
+        if not self._nodes:  # a process that is asked for rows alone opens none
             layout, first = self.spec.layout, self.blocks.first_row
             leaves = first // layout.leaf, -(-(first + self.blocks.n_rows) // layout.leaf)
             engine = self.spec.make_engine(self._n_threads)
@@ -278,6 +273,8 @@ class PartitionStore:
     def __init__(self, spec: PartitionSpec, n_threads: int, n_rows: int) -> None:
         self.spec, self.partitions = spec, dict[int, OpenPartition]()
         leaves = -(-n_rows // spec.layout.leaf)
+        # Few leaves: one node after the other, each by the threads of its kernels. Many: nodes are
+        # cut so small that there are enough for all threads, and each is the work of one thread.
         self._most: int | None = None
         self._threads_of_node, self._pool = n_threads, None
         if n_threads > 1 and leaves >= _NODES_PER_THREAD * n_threads and not spec.single:
@@ -297,6 +294,7 @@ class PartitionStore:
 
     def handle(self, request: Any) -> Response:
         """Run a request on the partitions that it is for and whose state has its version."""
+        # Sorted: two threads that lock the same partitions never wait for each other.
         asked = {n: p for n, p in sorted(self.partitions.items()) if request.is_for(n)}
         with ExitStack() as locks:
             for partition in asked.values():
@@ -308,20 +306,13 @@ class PartitionStore:
                     asked[n].version = request.next_version
         return Response(result, tuple(n for n in asked if n not in ready))
 
-    def map(self, function: Callable[[A], B], items: Iterable[A]) -> list[B]:
-        """Return the results of a function, computed by all threads."""
-        if self._pool is None:
-            return [function(item) for item in items]
-        return list(self._pool.map(function, items))
+    def map_nodes(self, function: Callable[[OpenNode], R], nodes: list[OpenNode]) -> dict[Node, R]:
+        """Return the result of a function for each node, computed by all threads."""
+        apply = map if self._pool is None else self._pool.map
+        return dict(zip((node.node for node in nodes), apply(function, nodes), strict=True))
 
     def close(self) -> None:
         """Forget all partitions and their state."""
         for partition in self.partitions.values():
             partition.close()
         self.partitions.clear()
-
-
-@cache
-def _shared_pool(n_threads: int) -> Executor:
-    """Return the thread pool that all stores of this process share."""
-    return single_core_pool(n_threads)

@@ -14,15 +14,20 @@ from lloydformer.engines.native.folds import label_sums
 from lloydformer.engines.partitioned.partitions import (
     OpenNode,
     OpenPartition,
+    PartitionRows,
     PartitionSpec,
     PartitionStore,
 )
 from lloydformer.engines.partitioned.tree_nodes import Node, merge_nodes
+from lloydformer.engines.state import COLUMNS
 from lloydformer.plans.seeding import NewSeed
 from lloydformer.plans.session import Fold
 
+ALL_COLUMNS = frozenset(COLUMNS)
+Partitions = list[OpenPartition]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """The fields of every request.
 
@@ -43,7 +48,19 @@ class Request:
     def is_for(self, number: int) -> bool:
         return self.only is None or number in self.only
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> Any:
+    @property
+    def work(self) -> Any:
+        """The fold or the task that it runs; None: it runs none."""
+        return None
+
+    @property
+    def columns(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The columns that it overwrites, and those that the new values depend on."""
+        if not hasattr(self.work, "writes"):  # anything may have happened
+            return ALL_COLUMNS, ALL_COLUMNS
+        return frozenset(self.work.writes), frozenset(getattr(self.work, "writes_from", ()))
+
+    def run(self, store: PartitionStore, partitions: Partitions) -> Any:
         """Return the result for these partitions."""
         raise NotImplementedError
 
@@ -51,54 +68,58 @@ class Request:
 def merge_function(spec: PartitionSpec, fold: Fold, plain: bool) -> Callable[[Any, Any], Any]:
     """Return the function that merges the summaries of nodes."""
     kernel = None if plain else spec.kernel(fold)
-    return fold.merge if kernel is None else kernel.merge_for(fold)
+    return (kernel and kernel.merge) or fold.merge
 
 
-@dataclass(frozen=True)
+def open_nodes(partitions: Partitions) -> list[OpenNode]:
+    """Return the nodes of all partitions, opened."""
+    return [node for partition in partitions for node in partition.nodes]
+
+
+@dataclass(frozen=True, kw_only=True)
 class FoldRequest(Request):
     """Run a fold: return the summaries of the fewest nodes, and whether the plain fold has run."""
 
-    fold: Fold | None = None
+    fold: Fold
     plain: bool = False
 
-    def run(
-        self, store: PartitionStore, partitions: list[OpenPartition]
-    ) -> tuple[dict[Node, Any], bool]:
+    @property
+    def work(self) -> Any:
+        return self.fold
+
+    def run(self, store: PartitionStore, partitions: Partitions) -> tuple[dict[Node, Any], bool]:
         spec, fold = store.spec, self.fold
-        assert fold is not None
         kernel = None if self.plain else spec.kernel(fold)
 
         def fold_node(node: OpenNode) -> tuple[Any, bool]:
             session = node.session
             if not isinstance(session, NativeSession):
                 return session.fold(fold), True
-            raw = None if kernel is None else session.raw(kernel, fold)
+            raw = None if kernel is None else session.run_kernel(kernel, fold)
             return (session.plain_fold(fold), True) if raw is None else (raw, False)
 
-        nodes = [node for partition in partitions for node in partition.nodes]
-        results = store.map(fold_node, nodes)
-        plain = results[0][1]
-        summaries = {node.node: summary for node, (summary, _) in zip(nodes, results, strict=True)}
-        if isinstance(fold, NewSeed):  # the session draws by the mass of each node
-            return summaries, plain
-        return merge_nodes(
-            merge_function(spec, fold, plain), summaries, spec.layout.n_leaves
-        ), plain
+        results = store.map_nodes(fold_node, open_nodes(partitions))
+        summaries = {node: summary for node, (summary, _) in results.items()}
+        # It depends on the fold and the precision alone: equal for all nodes.
+        plain = next(is_plain for _, is_plain in results.values())
+        if not isinstance(fold, NewSeed):  # for which the session draws by the mass of each node
+            merge = merge_function(spec, fold, plain)
+            summaries = merge_nodes(merge, summaries, spec.layout.n_leaves)
+        return summaries, plain
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabelSumsRequest(Request):
     """Sum up the points by label from the beginning, after `NearestSums` on the native engine."""
 
-    n_clusters: int = 0
+    n_clusters: int
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> dict[Node, Any]:
+    def run(self, store: PartitionStore, partitions: Partitions) -> dict[Node, Any]:
         def sum_node(node: OpenNode) -> Any:
             assert isinstance(node.session, NativeSession)
             return label_sums(node.session.points, self.n_clusters)
 
-        nodes = [node for partition in partitions for node in partition.nodes]
-        sums = dict(zip((node.node for node in nodes), store.map(sum_node, nodes), strict=True))
+        sums = store.map_nodes(sum_node, open_nodes(partitions))
         return merge_nodes(add_tuples, sums, store.spec.layout.n_leaves)
 
 
@@ -107,17 +128,20 @@ def add_tuples(first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ForgetRequest(Request):
     """Forget the labels of the last iteration."""
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> None:
-        for partition in partitions:
-            for node in partition.nodes:
-                node.session.forget()
+    @property
+    def columns(self) -> tuple[frozenset[str], frozenset[str]]:
+        return frozenset({"previous"}), frozenset()
+
+    def run(self, store: PartitionStore, partitions: Partitions) -> None:
+        for node in open_nodes(partitions):
+            node.session.forget()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MassRequest(Request):
     """Return the mass of the rows of each node, for a draw.
 
@@ -131,37 +155,36 @@ class MassRequest(Request):
         The nodes that are asked; None: all.
     """
 
-    by: DrawnBy = "distance"
+    by: DrawnBy
     drawn: tuple[int, ...] = ()
     nodes: frozenset[Node] | None = None
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> dict[Node, float]:
-        every = [node for partition in partitions for node in partition.nodes]
-        asked = [node for node in every if self.nodes is None or node.node in self.nodes]
-        masses = store.map(lambda node: node.mass(self.by, list(self.drawn)), asked)
-        return dict(zip((node.node for node in asked), masses, strict=True))
+    def run(self, store: PartitionStore, partitions: Partitions) -> dict[Node, float]:
+        every, wanted = open_nodes(partitions), self.nodes
+        asked = [node for node in every if wanted is None or node.node in wanted]
+        return store.map_nodes(lambda node: node.mass(self.by, self.drawn), asked)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DrawRequest(Request):
     """Return the rows where the running mass within some nodes exceeds targets, and the points."""
 
-    by: DrawnBy = "distance"
-    drawn: tuple[int, ...] = ()
-    targets: tuple[tuple[Node, tuple[float, ...]], ...] = ()
+    by: DrawnBy
+    drawn: tuple[int, ...]
+    targets: tuple[tuple[Node, tuple[float, ...]], ...]
 
     def run(
-        self, store: PartitionStore, partitions: list[OpenPartition]
+        self, store: PartitionStore, partitions: Partitions
     ) -> dict[Node, tuple[list[int], Tensor]]:
-        here = {node.node: node for partition in partitions for node in partition.nodes}
+        here = {node.node: node for node in open_nodes(partitions)}
         return {
-            node: here[node].rows_at(self.by, list(self.drawn), list(targets))
+            node: here[node].locate_rows(self.by, self.drawn, targets)
             for node, targets in self.targets
             if node in here
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GatherRequest(Request):
     """Return some rows by their global numbers: their places in the list, the rows, the weights.
 
@@ -173,14 +196,13 @@ class GatherRequest(Request):
         Rows are in the coordinates of the layout; otherwise in the units of the user.
     """
 
-    rows: Tensor | None = None
+    rows: Tensor
     placed: bool = True
 
     def run(
-        self, store: PartitionStore, partitions: list[OpenPartition]
+        self, store: PartitionStore, partitions: Partitions
     ) -> list[tuple[Tensor, Tensor, Tensor | None]]:
         rows, results = self.rows, []
-        assert rows is not None
         for blocks in (partition.blocks for partition in partitions):
             first, weights = blocks.first_row, blocks.sample_weight
             places = ((rows >= first) & (rows < first + blocks.n_rows)).nonzero()[:, 0]
@@ -189,6 +211,13 @@ class GatherRequest(Request):
                 points = blocks.take(here) if self.placed else blocks.points[here]
                 results.append((places, points, None if weights is None else weights[here]))
         return results
+
+
+def copy_rows(transport: Any, spec: PartitionSpec, rows: Tensor) -> TensorBlocks:
+    """Return a copy of some rows as blocks in this process, in the same coordinates."""
+    responses = transport.send(GatherRequest(rows=rows, placed=False))
+    results = [response.result for response in responses if response.result is not None]
+    return spec.open_rows(PartitionRows(0, *join_rows(results, len(rows))))
 
 
 def join_rows(results: list[Any], n_rows: int) -> tuple[Tensor, Tensor | None]:
@@ -202,32 +231,37 @@ def join_rows(results: list[Any], n_rows: int) -> tuple[Tensor, Tensor | None]:
     return rows, torch.cat([weights for _, _, weights in found])[order]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CallRequest(Request):
     """Call a method of the session of all rows, where they are one node."""
 
-    method: str = ""
-    arguments: tuple[Any, ...] = ()
+    method: str
+    arguments: tuple[Any, ...]
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> Any:
+    @property
+    def work(self) -> Any:
+        return self.arguments[0]
+
+    def run(self, store: PartitionStore, partitions: Partitions) -> Any:
         ((node,),) = (partition.nodes for partition in partitions)
         return getattr(node.session, self.method)(*self.arguments)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReplayRequest(Request):
     """Compute the state of partitions again, from the beginning, by the requests of a journal."""
 
-    entries: tuple[Request, ...] = ()
+    entries: tuple[Request, ...]
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> None:
+    def run(self, store: PartitionStore, partitions: Partitions) -> None:
+        # What is left of the state may be half written, or of an earlier version.
         for partition in partitions:
             partition.close()
         for entry in self.entries:
             entry.run(store, partitions)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabelsRequest(Request):
     """Return a function of the labels that folds compute, with the first row of each partition.
 
@@ -241,14 +275,13 @@ class LabelsRequest(Request):
         Takes these labellings.
     """
 
-    folds: tuple[tuple[Fold, ...], ...] = ()
-    function: Callable[..., Any] | None = None
+    folds: tuple[tuple[Fold, ...], ...]
+    function: Callable[..., Any]
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> list[tuple[int, Any]]:
+    def run(self, store: PartitionStore, partitions: Partitions) -> list[tuple[int, Any]]:
         results = []
         for blocks in (partition.blocks for partition in partitions):
             labellings = (compute_labels(store.spec, blocks, folds) for folds in self.folds)
-            assert self.function is not None
             results.append((blocks.first_row, self.function(*labellings)))
         return results
 
@@ -265,23 +298,21 @@ def compute_labels(spec: PartitionSpec, blocks: TensorBlocks, folds: tuple[Fold,
         return session.labels(), session.trimmed()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WeightsRequest(Request):
     """Return the weights of each partition, with its first row."""
 
-    def run(
-        self, store: PartitionStore, partitions: list[OpenPartition]
-    ) -> list[tuple[int, Tensor]]:
+    def run(self, store: PartitionStore, partitions: Partitions) -> list[tuple[int, Tensor]]:
         blocks = [partition.blocks for partition in partitions]
         return [(b.first_row, b.sample_weight) for b in blocks if b.sample_weight is not None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CloseRequest(Request):
     """Free the state of the points; the points stay."""
 
     next_version: int | None = 0
 
-    def run(self, store: PartitionStore, partitions: list[OpenPartition]) -> None:
+    def run(self, store: PartitionStore, partitions: Partitions) -> None:
         for partition in partitions:
             partition.close()

@@ -1,6 +1,7 @@
 """The session of all rows, when they are in partitions: it sends requests and merges results."""
 
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import count
@@ -9,14 +10,14 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.engines.chunked import DrawnBy
 from lloydformer.engines.native.engine import Native
 from lloydformer.engines.native.folds import CHANGES
 from lloydformer.engines.partitioned.labels import DistributedLabels
-from lloydformer.engines.partitioned.partitions import PartitionRows, PartitionSpec, Response
+from lloydformer.engines.partitioned.partitions import PartitionSpec, Response
 from lloydformer.engines.partitioned.requests import (
+    ALL_COLUMNS,
     CallRequest,
     CloseRequest,
     DrawRequest,
@@ -28,27 +29,26 @@ from lloydformer.engines.partitioned.requests import (
     ReplayRequest,
     Request,
     add_tuples,
+    copy_rows,
     join_rows,
     merge_function,
 )
 from lloydformer.engines.partitioned.tree_nodes import (
     Node,
-    add_ancestor_masses,
     find_node,
+    merge_ancestors,
     merge_to_root,
     root,
 )
 from lloydformer.plans.medoid_search import MedoidMove
 from lloydformer.plans.minibatch import MinibatchSums
-from lloydformer.plans.relocating import Relocation, RelocationResult, relocate_by_folds
+from lloydformer.plans.relocating import Relocation, relocate_by_folds
 from lloydformer.plans.seeding import NewSeed
 from lloydformer.plans.session import Fold, Session, Task
 
 # How often lost state is computed again for one request before the fit gives up: a worker that dies
 # by the request itself (too little memory) would die for ever.
 _MAX_TRIES = 20
-# Names of the columns of a session (`PointBlock`).
-_COLUMNS = frozenset({"labels", "previous", "second", "distances", "trimmed"})
 # Below this part of the largest weight that a cluster has had, its sums are added up again: the
 # rounding of changes so far may be as large as what is left. As in
 # `engines/native/kernels/totals.hpp`.
@@ -118,8 +118,8 @@ class PartitionedSession(Session):
             if kernel is CHANGES:
                 return self._update_sums(raw)
             if isinstance(fold, NewSeed):
-                masses = {node: mass for nodes, _ in results for node, (mass,) in nodes.items()}
-                self._node_masses = {node: mass.item() for node, mass in masses.items()}
+                masses = _join_nodes([nodes for nodes, _ in results])
+                self._node_masses = {node: mass.item() for node, (mass,) in masses.items()}
             summary = kernel.finish(fold, raw)
             if summary is not None:
                 return summary
@@ -133,17 +133,28 @@ class PartitionedSession(Session):
         if self.spec.single:
             with self._forget_on_error():
                 return self._call("run", task, changes=True)
-        if isinstance(task, MedoidMove):
-            return self._move_medoids(task)
+        if isinstance(task, MedoidMove) and self.spec.engine == "native":
+            # All rows come here, once: the kernels need every row at any time.
+            if self._all_rows is None:
+                rows = copy_rows(self._transport, self.spec, torch.arange(self.layout.n_rows))
+                self._all_rows = self.resources.enter_context(Native().open(rows))
+            return self._all_rows.run(task)
         if isinstance(task, MinibatchSums):  # the rows of a mini-batch come here
-            with self.spec.make_engine(1).open(self._bring(task.rows)) as session:
+            rows = copy_rows(self._transport, self.spec, task.rows)
+            with self.spec.make_engine(1).open(rows) as session:
                 return session.run(replace(task, rows=torch.arange(len(task.rows))))
-        return self._relocate(task) if isinstance(task, Relocation) else None
+        if isinstance(task, Relocation):
+            # By folds, with a state of their own, as the native kernel keeps that of the session.
+            other = PartitionedSession(self.spec, self._transport.fork())
+            result = relocate_by_folds(other, task.centers, task.n_moved, task.draws)
+            other.send(CloseRequest())
+            return result
+        return None
 
     def gather(self, rows: Tensor) -> Tensor:
-        known = [self._drawn_points.get(row) for row in rows.tolist()]
-        if all(point is not None for point in known):
-            return torch.stack([point for point in known if point is not None])
+        numbers = rows.tolist()
+        if self._drawn_points.keys() >= set(numbers):  # seeding takes the rows that it has drawn
+            return torch.stack([self._drawn_points[row] for row in numbers])
         return join_rows(self.send(GatherRequest(rows=rows)), len(rows))[0]
 
     def draw_by_distance(self, fractions: Tensor) -> Tensor:
@@ -151,7 +162,7 @@ class PartitionedSession(Session):
             return self._call("draw_by_distance", fractions)
         n_leaves = self.layout.n_leaves
         masses = self._node_masses or self._request_masses("distance")
-        every = add_ancestor_masses(masses, n_leaves)
+        every = merge_ancestors(operator.add, masses, n_leaves)
         targets = [fraction * every[root(n_leaves)] for fraction in fractions.tolist()]
         places = [find_node(every, masses, target, n_leaves) for target in targets]
         asked = {node: [rest for at, rest in places if at == node] for node, _ in places}
@@ -163,7 +174,7 @@ class PartitionedSession(Session):
             return self._call("draw_by_weight", fractions)
         masses, drawn, n_leaves = self._request_masses("weight"), list[int](), self.layout.n_leaves
         for fraction in fractions.tolist():
-            every = add_ancestor_masses(masses, n_leaves)
+            every = merge_ancestors(operator.add, masses, n_leaves)
             node, rest = find_node(every, masses, fraction * every[root(n_leaves)], n_leaves)
             drawn += self._draw("weight", tuple(drawn), {node: [rest]})[node]
             masses |= self._request_masses("weight", tuple(drawn), frozenset({node}))
@@ -227,10 +238,9 @@ class PartitionedSession(Session):
             lost = frozenset(number for response in responses for number in response.lost)
             if not lost:
                 break
-            entries = self._journal.entries
-            self._transport.send(
-                ReplayRequest(next_version=self._version, only=lost, entries=entries)
-            )
+            # The results of the others stay: only the lost partitions run the request again.
+            replay = ReplayRequest(entries=self._journal.entries)
+            self._transport.send(replace(replay, next_version=self._version, only=lost))
             sent = replace(request, only=lost)
         else:
             message = f"parts {sorted(lost)} were lost {_MAX_TRIES} times in one iteration"
@@ -261,12 +271,8 @@ class PartitionedSession(Session):
     def _merge_fold(self, fold: Fold, results: list[Any]) -> tuple[Any, bool]:
         """Return the summary of all rows, and whether the plain fold has run."""
         is_plain = results[0][1]
-        merge = merge_function(self.spec, fold, is_plain)
-        return self._merge_to_root(merge, [nodes for nodes, _ in results]), is_plain
-
-    def _merge_to_root(self, merge: Any, results: list[dict[Node, Any]]) -> Any:
-        nodes = {node: summary for some in results for node, summary in some.items()}
-        return merge_to_root(merge, nodes, self.layout.n_leaves)
+        merge, nodes = merge_function(self.spec, fold, is_plain), (each for each, _ in results)
+        return merge_to_root(merge, _join_nodes(nodes), self.layout.n_leaves), is_plain
 
     def _update_sums(self, raw: Any) -> tuple[Tensor, Tensor, Tensor]:
         """Return the summary of `NearestSums`, from the changes of all partitions."""
@@ -276,48 +282,30 @@ class PartitionedSession(Session):
             self._sums = RunningSums(k, d)
         self._sums.add(*changes)
         if self._sums.is_imprecise:
-            results = self.send(LabelSumsRequest(n_clusters=k), reads=True)
+            nodes = _join_nodes(self.send(LabelSumsRequest(n_clusters=k), reads=True))
             self._sums = RunningSums(k, d)
-            self._sums.add(*self._merge_to_root(add_tuples, results))
+            self._sums.add(*merge_to_root(add_tuples, nodes, self.layout.n_leaves))
         return self._sums.sums, self._sums.masses, changed
-
-    def _move_medoids(self, task: MedoidMove) -> Any | None:
-        """Run a move where all rows come to, once: the kernels need every row at any time."""
-        if self.spec.engine != "native":
-            return None
-        if self._all_rows is None:
-            rows = self._bring(torch.arange(self.layout.n_rows))
-            self._all_rows = self.resources.enter_context(Native().open(rows))
-        return self._all_rows.run(task)
-
-    def _bring(self, rows: Tensor) -> TensorBlocks:
-        """Return a copy of some rows in this process."""
-        results = self.send(GatherRequest(rows=rows, placed=False))
-        return self.spec.open_rows(PartitionRows(0, *join_rows(results, len(rows))))
-
-    def _relocate(self, task: Relocation) -> RelocationResult:
-        """Relocate by folds, with a state of their own, as that of the native kernel is."""
-        other = PartitionedSession(self.spec, self._transport.fork())
-        relocated = relocate_by_folds(other, task.centers, task.n_moved, task.draws)
-        other.send(CloseRequest())
-        return relocated
 
     def _request_masses(
         self, by: DrawnBy, drawn: tuple[int, ...] = (), nodes: frozenset[Node] | None = None
     ) -> dict[Node, float]:
-        results = self.send(MassRequest(by=by, drawn=drawn, nodes=nodes), reads=True)
-        return {node: mass for some in results for node, mass in some.items()}
+        return _join_nodes(self.send(MassRequest(by=by, drawn=drawn, nodes=nodes), reads=True))
 
     def _draw(
         self, by: DrawnBy, drawn: tuple[int, ...], asked: dict[Node, list[float]]
     ) -> dict[Node, list[int]]:
         """Return rows for the targets within each node; their points are kept for `gather`."""
         targets = tuple((node, tuple(rests)) for node, rests in asked.items())
-        results = self.send(DrawRequest(by=by, drawn=drawn, targets=targets), reads=True)
-        nodes = {node: each for some in results for node, each in some.items()}
+        request = DrawRequest(by=by, drawn=drawn, targets=targets)
+        nodes = _join_nodes(self.send(request, reads=True))
         pairs = (pair for rows, points in nodes.values() for pair in zip(rows, points, strict=True))
         self._drawn_points = dict(pairs)
         return {node: rows for node, (rows, _) in nodes.items()}
+
+
+def _join_nodes(results: Iterable[Mapping[Node, Any]]) -> dict[Node, Any]:
+    return {node: value for some in results for node, value in some.items()}
 
 
 class Journal:
@@ -332,48 +320,28 @@ class Journal:
 
     def folds_for(self, columns: Iterable[str]) -> tuple[Fold, ...]:
         """Return the folds that write these columns as they are now."""
-        folds, needed = list[Any](), frozenset(columns)
-        for entry in reversed(self.entries):
-            fold = _fold_of(entry)
-            if frozenset(getattr(fold, "writes", ())) & needed:  # tasks declare nothing
-                folds.append(fold)
-                needed = _needed_before(entry, needed)
-        return tuple(reversed(folds))
+        folds = [entry for entry in self.entries if hasattr(entry.work, "writes")]
+        return tuple(entry.work for entry in _select_entries(folds, frozenset(columns)))
 
     def add(self, request: Request) -> None:
         """Add a request that has changed the state, and drop what it has made needless.
 
         The last request always stays: a session may know more of it than the columns hold.
         """
-        kept, needed = [request], _needed_before(request, _COLUMNS)
-        for entry in reversed(self.entries):
-            if _columns(entry)[0] & needed:
-                kept.append(entry)
-                needed = _needed_before(entry, needed)
-        self.entries = tuple(reversed(kept))
+        writes, writes_from = request.columns
+        needed = (ALL_COLUMNS - writes) | writes_from
+        self.entries = (*_select_entries(self.entries, needed), request)
 
 
-def _needed_before(request: Request, needed: frozenset[str]) -> frozenset[str]:
-    """Return the columns that matter before a request, if these matter after it."""
-    writes, writes_from = _columns(request)
-    return (needed - writes) | writes_from
-
-
-def _columns(request: Request) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the columns that a request overwrites, and those that the new values depend on."""
-    if isinstance(request, ForgetRequest):
-        return frozenset({"previous"}), frozenset()
-    fold = _fold_of(request)
-    if not hasattr(fold, "writes"):
-        return _COLUMNS, _COLUMNS
-    return frozenset(fold.writes), frozenset(getattr(fold, "writes_from", ()))
-
-
-def _fold_of(request: Request) -> Any:
-    """Return the fold or task of a request."""
-    if isinstance(request, CallRequest):
-        return request.arguments[0]
-    return request.fold if isinstance(request, FoldRequest) else None
+def _select_entries(entries: Iterable[Request], needed: frozenset[str]) -> list[Request]:
+    """Return the requests that compute these columns, in their order."""
+    kept = []
+    for entry in reversed(list(entries)):
+        writes, writes_from = entry.columns
+        if writes & needed:
+            kept.append(entry)
+            needed = (needed - writes) | writes_from
+    return kept[::-1]
 
 
 class RunningSums:

@@ -59,35 +59,32 @@ def split_into_nodes(first: int, stop: int, n_leaves: int, most: int | None = No
     return nodes
 
 
+def merge_ancestors(
+    merge: Callable[[S, S], S], summaries: Mapping[Node, S], n_leaves: int
+) -> dict[Node, S]:
+    """Return the summaries of these nodes and of all nodes above them whose children are there."""
+    every = dict(summaries)
+    for level in range(root(n_leaves).level):
+        for node in sorted(n for n in every if n.level == level and n.place % 2 == 0):
+            right = Node(level, node.place + 1)
+            if right in every:
+                every[node.parent] = merge(every[node], every[right])
+            elif right.first_leaf >= n_leaves:  # there is no right child
+                every[node.parent] = every[node]
+    return every
+
+
 def merge_nodes(
     merge: Callable[[S, S], S], summaries: Mapping[Node, S], n_leaves: int
 ) -> dict[Node, S]:
-    """Merge summaries wherever both children of a node are there; return the fewest nodes."""
-    merged = dict(summaries)
-    for level in range(root(n_leaves).level):
-        for node in sorted(n for n in merged if n.level == level and n.place % 2 == 0):
-            right = Node(level, node.place + 1)
-            if right in merged:
-                merged[node.parent] = merge(merged.pop(node), merged.pop(right))
-            elif right.first_leaf >= n_leaves:  # there is no right child
-                merged[node.parent] = merged.pop(node)
-    return merged
+    """Merge summaries as far as possible; return the fewest nodes."""
+    every = merge_ancestors(merge, summaries, n_leaves)
+    return {node: summary for node, summary in every.items() if node.parent not in every}
 
 
 def merge_to_root(merge: Callable[[S, S], S], summaries: Mapping[Node, S], n_leaves: int) -> S:
     """Return the summary of the root. Precondition: the nodes make up all leaves."""
-    (summary,) = merge_nodes(merge, summaries, n_leaves).values()
-    return summary
-
-
-def add_ancestor_masses(masses: Mapping[Node, float], n_leaves: int) -> dict[Node, float]:
-    """Return the masses of these nodes and of all nodes above them."""
-    every = dict(masses)
-    for level in range(root(n_leaves).level):
-        for node in sorted(n for n in every if n.level == level and n.place % 2 == 0):
-            right = every.get(Node(level, node.place + 1))
-            every[node.parent] = every[node] if right is None else every[node] + right
-    return every
+    return merge_ancestors(merge, summaries, n_leaves)[root(n_leaves)]
 
 
 def find_node(
@@ -101,7 +98,7 @@ def find_node(
     Parameters
     ----------
     masses : mapping
-        From `add_ancestor_masses`.
+        Of the nodes of `own` and all above them: `merge_ancestors`.
     own : mapping
         Its keys are the nodes at which the descent ends.
     target : float

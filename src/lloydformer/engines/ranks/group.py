@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
 import torch
@@ -107,6 +107,7 @@ class Ranks:
         if longest > room:
             rest = self._all_gather(message[room:], longest - room)
             parts = [first + second for first, second in zip(parts, rest, strict=True)]
+            # An eighth more, so that a slightly longer message does not need a second exchange.
             self._room = min(longest + longest // 8, _LARGEST)
         return [pickle.loads(part) for part in parts]
 
@@ -120,14 +121,15 @@ class Ranks:
         """Raise, on all ranks, if their messages do not belong together."""
         for rank, (head, content) in enumerate(zip(heads, messages, strict=True)):
             if head.name == _FAILED:
-                raise _mark_known(_make_error(rank, *pickle.loads(content[_HEAD.size :])))
-        wrong = next((rank for rank, head in enumerate(heads) if not head.fits(heads[0])), None)
+                raise _mark(_make_error(rank, *pickle.loads(content[_HEAD.size :])))
+        # All but the length: ranks send values of different sizes.
+        wrong = next((rank for rank, head in enumerate(heads) if head[1:] != heads[0][1:]), None)
         if wrong is not None:
             first, other = (
                 f"exchange {head.number} ({head.name})" for head in (heads[0], heads[wrong])
             )
             what = f"{first} with other values" if first == other else other
-            raise _mark_known(
+            raise _mark(
                 RankError(
                     f"ranks are out of step: rank 0 is at {first} and rank {wrong} at {what}; call "
                     "fit on all ranks in the same order, with the same parameters"
@@ -153,10 +155,10 @@ class Ranks:
             error = raised
         results = self.gather((value, None if error is None else _describe(error)), kind)
         if error is not None:
-            raise _mark_known(error)
+            raise _mark(error)
         for rank, (_, words) in enumerate(results):
             if words is not None:
-                raise _mark_known(_make_error(rank, *words))
+                raise _mark(_make_error(rank, *words))
         return [result for result, _ in results]
 
     def from_first(self, function: Callable[[], V]) -> V:
@@ -175,15 +177,17 @@ class Ranks:
             if self.size > 1 and not getattr(error, _KNOWN, False):
                 kind, words = _describe(error)
                 with suppress(Exception):  # the others are gone
-                    # They get it in their next exchange, whatever that is about.
+                    # They get it in their next exchange, whatever that is about. A character has at
+                    # most 4 bytes: the message fits into the smallest room.
                     short = dump_data((kind, words[: _SMALLEST // 4]))
                     self._exchange(short, MessageKind(_FAILED))
-                _mark_known(error)
+                _mark(error)
             raise
         self.gather(None, MessageKind(f"end of {name}"))
 
     def _all_gather(self, message: bytes, size: int) -> list[bytes]:
         """Return the messages of all ranks, each filled up to the same number of bytes."""
+        # As bytes of one length: `all_gather_object` would exchange the lengths first.
         padded = bytearray(size)
         padded[: len(message)] = message
         mine = torch.frombuffer(padded, dtype=torch.uint8).to(self.device)
@@ -195,14 +199,13 @@ class Ranks:
 _KNOWN = "known_to_all_ranks"
 
 
-def _mark_known(error: E) -> E:
+def _mark(error: E) -> E:
     """Mark an error that all ranks raise, or know of."""
     setattr(error, _KNOWN, True)
     return error
 
 
-@dataclass(frozen=True)
-class _Head:
+class _Head(NamedTuple):
     """The head of a message."""
 
     length: int
@@ -214,10 +217,6 @@ class _Head:
     def of(cls, content: bytes) -> "_Head":
         length, number, checksum, name = _HEAD.unpack_from(content)
         return cls(length, number, checksum, name.rstrip(b"\0").decode(errors="replace"))
-
-    def fits(self, other: "_Head") -> bool:
-        mine, its = ((one.number, one.checksum, one.name) for one in (self, other))
-        return mine == its
 
 
 def _describe(error: BaseException) -> tuple[str, str]:

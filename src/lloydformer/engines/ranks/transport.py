@@ -1,7 +1,8 @@
 """Partitions on ranks: who holds which rows, and a transport that is one all-gather per request."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import torch
 import torch.distributed as dist
@@ -14,7 +15,6 @@ from lloydformer.engines.partitioned.partitions import (
     PartitionSpec,
     PartitionStore,
     Response,
-    SourceRows,
     cut_partitions,
 )
 from lloydformer.engines.partitioned.requests import FoldRequest, Request, compute_labels
@@ -38,9 +38,7 @@ def place_on_ranks(lengths: Sequence[int], leaf: int, *, single: bool) -> list[P
     """
     ranges = cut_partitions(lengths, leaf, sum(lengths) if single else 1)
     if len(ranges) > 1:
-        whole, ranges = ranges, []
-        for each in whole:
-            ranges += _cut_at_own_leaves(each, leaf)
+        ranges = [inner for each in ranges for inner in _cut_at_own_leaves(each, leaf)]
     return [Placement(each, _holder(each)) for each in ranges]
 
 
@@ -48,24 +46,18 @@ def _holder(part: PartitionRange) -> int:
     return max(part.sources, key=lambda rows: rows.stop - rows.start).source
 
 
-def _cut_at_own_leaves(part: PartitionRange, leaf: int) -> Iterator[PartitionRange]:
+def _cut_at_own_leaves(part: PartitionRange, leaf: int) -> list[PartitionRange]:
     """Cut a partition before and after the whole leaves of its largest source."""
     offset, ends = part.start, [part.start]
     for source, first, last in part.sources:
         stop = offset + last - first
         if source == _holder(part):
             inner = -(-offset // leaf) * leaf, stop if stop == part.stop else stop // leaf * leaf
+            # Whole leaves of the holder stay views of its shard; the others are copied.
             if inner[0] < inner[1]:
                 ends += [end for end in inner if part.start < end < part.stop]
         offset = stop
-    for start, stop in zip(ends, [*ends[1:], part.stop], strict=True):
-        sources, offset = list[SourceRows](), part.start
-        for source, first, last in part.sources:
-            low, high = max(start, offset), min(stop, offset + last - first)
-            if low < high:
-                sources.append(SourceRows(source, first + low - offset, first + high - offset))
-            offset += last - first
-        yield PartitionRange(start, stop, tuple(sources))
+    return [part.cut(start, stop) for start, stop in pairwise([*ends, part.stop])]
 
 
 @dataclass(frozen=True)
@@ -90,6 +82,7 @@ class AllGather:
         """Run a request on all ranks: one all-gather. An error of one is raised on all."""
         fold = request.fold if isinstance(request, FoldRequest) else None
         name = type(request if fold is None else fold).__name__
+        # With its checksum: ranks whose requests differ would merge results of different folds.
         kind = MessageKind.of(name, request) if self.ranks.size > 1 else MessageKind(name)
         responses = self.ranks.gather_results(lambda: self.store.handle(request), kind)
         return [each for each in responses if each.result is not None or each.lost]
@@ -106,6 +99,7 @@ class AllGather:
                 labelling = compute_labels(self.store.spec, partition.blocks, labels.folds)
                 held[number] = finish_labels(labelling, labels.numbers)
 
+        # An error of one rank is raised on all before rows are exchanged: nobody waits for it.
         self.ranks.gather_results(label, MessageKind("labels"))
         empty = torch.empty(0, dtype=torch.int32)
         return return_to_shards(held, empty, self.placements, self.ranks)
@@ -141,6 +135,8 @@ def move_to_holders(
     shard: the rows (m, ...) of this rank. Rows that stay are not copied, unless they are in one
     partition with those of other ranks.
     """
+    # All ranks go through the partitions in the same order, which is how gloo and NCCL match the
+    # messages between two of them.
     parts: dict[int, list[Tensor]] = {}
     operations: list[dist.P2POp] = []
     for number, placement in enumerate(placements):

@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "exponents.hpp"
-#include "two_nearest.hpp"
+#include "nearest_costs.hpp"
 
 namespace lloydformer::ISA {
 
@@ -295,7 +295,7 @@ Attention attention(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T
 
 /// Levels (k, h), masses (k, h) and sums (k, h, d).
 template <class T>
-void run_attention(Workspace<T>& work, Call& call) {
+void run_attention_sums(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);
     const auto sharpness = call.in<double>("sharpness", "(h)", {ANY});
     const int64_t k = centers.k, h = sharpness.shape[0];

@@ -41,9 +41,9 @@ class CsrSteps {
     CsrReader<T, Index> reader_;
 };
 
-/// As `run_iterate`.
+/// As `run_lloyd_iterations`.
 template <class T, class Index>
-void run_csr_iterate(CsrWorkspace<T, Index>& work, Call& call) {
+void run_csr_lloyd_iterations(CsrWorkspace<T, Index>& work, Call& call) {
     IterateArguments given(call, work.rows.d);
     int32_t *labels = work.labels(call), *previous = work.previous(call);
     CsrLloyd<T, Index>& lloyd = csr_lloyd_for(work, int(given.centers.shape[0]), given.fresh);

@@ -187,7 +187,7 @@ CsrLloyd<T, Index>& csr_lloyd_for(CsrWorkspace<T, Index>& work, int k, bool& fre
 /// Sums (k, d) and masses (k) by nearest center; labels. fresh: `previous` holds no labels.
 /// Returns the number of changed labels.
 template <class T, class Index>
-void run_csr_nearest(CsrWorkspace<T, Index>& work, Call& call) {
+void run_csr_nearest_sums(CsrWorkspace<T, Index>& work, Call& call) {
     const CsrCenters<T>& centers = work.packed(call);
     int32_t *labels = work.labels(call), *previous = work.previous(call);
     double* sums = call.out<double>("sums", "(k, d)", {centers.k, centers.d});

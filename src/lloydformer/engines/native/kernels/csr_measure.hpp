@@ -30,7 +30,7 @@ T squared_distance(const CsrRow<T, Index>& row, const T* c, double square, int d
 
 /// Labels and distances; the sum of w d^2 and the mass of each cluster, (k) each.
 template <class T, class Index>
-void run_csr_measure(CsrWorkspace<T, Index>& work, Call& call) {
+void run_csr_nearest_distances(CsrWorkspace<T, Index>& work, Call& call) {
     const CsrCenters<T>& centers = work.packed(call);
     const CsrRows<T, Index>& rows = work.rows;
     const int k = centers.k;

@@ -10,7 +10,7 @@ namespace lloydformer::ISA {
 /// Adds a seed: updates the distances to the nearest seed; the sum of w d^2 in each leaf. first:
 /// there are no other seeds.
 template <class T, class Index>
-void run_csr_closer(CsrWorkspace<T, Index>& work, Call& call) {
+void run_csr_new_seed(CsrWorkspace<T, Index>& work, Call& call) {
     const CsrRows<T, Index>& rows = work.rows;
     const auto seed = call.in<T>("seed", "(d)", {rows.d});
     const bool first = call.flag("first");
@@ -37,7 +37,7 @@ void run_csr_closer(CsrWorkspace<T, Index>& work, Call& call) {
 
 /// By how much the sum of w d^2 would shrink with each of the candidates (m, d) as a new seed, (m).
 template <class T, class Index>
-void run_csr_gains(CsrWorkspace<T, Index>& work, Call& call) {
+void run_csr_potential(CsrWorkspace<T, Index>& work, Call& call) {
     const CsrRows<T, Index>& rows = work.rows;
     const CsrCenters<T>& candidates = work.packed(call, "candidates");
     work.labels(call);

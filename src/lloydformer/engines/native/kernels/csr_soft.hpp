@@ -76,7 +76,7 @@ class CsrSoftPass {
 /// Sums (k, d) and masses (k) of soft-max shares; energy. `previous` is only read: the caller
 /// writes it. Returns the number of changed labels.
 template <class T, class Index>
-void run_csr_shares(CsrWorkspace<T, Index>& work, Call& call) {
+void run_csr_soft_sums(CsrWorkspace<T, Index>& work, Call& call) {
     const CsrCenters<T>& centers = work.packed(call);
     const int k = centers.k, d = centers.d;
     const double gamma = call.number("inverse_temperature");

@@ -205,7 +205,7 @@ struct IterateArguments {
 /// fresh: `previous` holds no labels; if not, they go on from those of the last call. Returns the
 /// number of iterations and whether the stop rule ended them.
 template <class T>
-void run_iterate(Workspace<T>& work, Call& call) {
+void run_lloyd_iterations(Workspace<T>& work, Call& call) {
     constexpr int64_t small = 1 << 18;  // numbers: bounds do not pay
     IterateArguments given(call, work.rows.d);
     int32_t *labels = work.labels(call), *previous = work.previous(call);

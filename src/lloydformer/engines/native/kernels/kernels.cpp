@@ -16,6 +16,7 @@
 #include "medoids.hpp"
 #include "minibatch.hpp"
 #include "moments.hpp"
+#include "nearest_costs.hpp"
 #include "oversample.hpp"
 #include "recombination.hpp"
 #include "relocation_folds.hpp"
@@ -25,52 +26,53 @@
 #include "session.hpp"
 #include "soft.hpp"
 #include "trimmed.hpp"
-#include "two_nearest.hpp"
 #include "unseen.hpp"
 
 namespace lloydformer::ISA {
 namespace {
 
-/// Every kernel by its name. A new one: a header with its run_ function, and a line here.
-/// Built at the first call and not at load time, when the instruction set may not be there.
+/// Every kernel by the name of the fold or task that it runs. A new one: a header with its run_
+/// function, and a line here. Built at the first call and not at load time, when the instruction
+/// set may not be there.
 template <class T>
 const auto& table() {
     static const std::unordered_map<std::string, void (*)(Workspace<T>&, Call&)> kernels{
-        {"above", run_above<T>},
-        {"approach", run_approach<T>},
-        {"attention", run_attention<T>},
-        {"best", run_best<T>},
-        {"changes", run_changes<T>},
-        {"closer", run_closer<T>},
-        {"closest", run_closest<T>},
+        {"attention_sums", run_attention_sums<T>},
+        {"cluster_errors", run_two_nearest<T>},
+        {"distance_histogram", run_distance_histogram<T>},
         {"distances", run_distances<T>},
-        {"draw", run_draw<T>},
-        {"gains", run_gains<T>},
         {"halves", run_halves<T>},
-        {"histogram", run_histogram<T>},
-        {"iterate", run_iterate<T>},
+        {"highest_scores", run_highest_scores<T>},
         {"label_sums", run_label_sums<T>},
         {"labels", run_labels<T>},
+        {"lloyd_iterations", run_lloyd_iterations<T>},
         {"looked_at", run_looked_at<T>},
-        {"measure", run_measure<T>},
         {"medoid_begin", run_medoid_begin<T>},
         {"medoid_descend", run_medoid_descend<T>},
+        {"medoid_draw", run_medoid_draw<T>},
         {"medoid_exchange", run_medoid_exchange<T>},
         {"medoid_relocate", run_medoid_relocate<T>},
         {"medoid_sweep", run_medoid_sweep<T>},
-        {"merge", run_merge<T>},
-        {"minibatch", run_minibatch<T>},
+        {"minibatch_sums", run_minibatch_sums<T>},
         {"moments", run_moments<T>},
-        {"mutate", run_mutate<T>},
-        {"nearest", run_nearest<T>},
-        {"relocate", run_relocate<T>},
-        {"seeds", run_seeds<T>},
-        {"shares", run_shares<T>},
-        {"two_labels", run_two_labels<T>},
+        {"mutation", run_mutation<T>},
+        {"nearest_costs", run_nearest_costs<T>},
+        {"nearest_distances", run_nearest_distances<T>},
+        {"nearest_rows", run_nearest_rows<T>},
+        {"nearest_sum_changes", run_nearest_sum_changes<T>},
+        {"nearest_sums", run_nearest_sums<T>},
+        {"new_seed", run_new_seed<T>},
+        {"oversampling", run_oversampling<T>},
+        {"plus_plus_seeds", run_plus_plus_seeds<T>},
+        {"potential", run_potential<T>},
+        {"relocating_iterations", run_relocating_iterations<T>},
+        {"relocation", run_relocation<T>},
+        {"robust_sums", run_robust_sums<T>},
+        {"soft_sums", run_soft_sums<T>},
+        {"sums_above_threshold", run_sums_above_threshold<T>},
+        {"trimmed_sums", run_trimmed_sums<T>},
         {"two_nearest", run_two_nearest<T>},
-        {"walks", run_walks<T>},
-        {"weighted", run_weighted<T>},
-        {"within", run_within<T>},
+        {"ward_merging", run_ward_merging<T>},
     };
     return kernels;
 }
@@ -84,14 +86,17 @@ Rows<T> rows_of(const Points& p) {
     return rows;
 }
 
-/// The same for sparse rows.
+/// Kernels for sparse rows, by the same names.
 template <class T, class Index>
 const auto& csr_table() {
     static const std::unordered_map<std::string, void (*)(CsrWorkspace<T, Index>&, Call&)> kernels{
-        {"closer", run_csr_closer<T, Index>},   {"gains", run_csr_gains<T, Index>},
-        {"iterate", run_csr_iterate<T, Index>}, {"measure", run_csr_measure<T, Index>},
-        {"moments", run_csr_moments<T, Index>}, {"nearest", run_csr_nearest<T, Index>},
-        {"shares", run_csr_shares<T, Index>},
+        {"lloyd_iterations", run_csr_lloyd_iterations<T, Index>},
+        {"moments", run_csr_moments<T, Index>},
+        {"nearest_distances", run_csr_nearest_distances<T, Index>},
+        {"nearest_sums", run_csr_nearest_sums<T, Index>},
+        {"new_seed", run_csr_new_seed<T, Index>},
+        {"potential", run_csr_potential<T, Index>},
+        {"soft_sums", run_csr_soft_sums<T, Index>},
     };
     return kernels;
 }

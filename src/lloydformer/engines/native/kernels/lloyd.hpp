@@ -248,7 +248,7 @@ struct SumArrays {
 /// Sums (k, d) and masses (k) by nearest center; labels. fresh: `previous` holds no labels.
 /// Returns the number of changed labels.
 template <class T>
-void run_nearest(Workspace<T>& work, Call& call) {
+void run_nearest_sums(Workspace<T>& work, Call& call) {
     NearestArguments<T> given(work, call);
     const SumArrays out(call, given.k, work.rows.d, false);
     Lloyd<T>& lloyd = lloyd_for(work, given.k, given.fresh);
@@ -262,7 +262,7 @@ void run_nearest(Workspace<T>& work, Call& call) {
 /// `nearest_sums` for a part of the data: by how much its labels change the sums, for the caller to
 /// add up. Returns the number of changed labels, and true if the sums start again.
 template <class T>
-void run_changes(Workspace<T>& work, Call& call) {
+void run_nearest_sum_changes(Workspace<T>& work, Call& call) {
     NearestArguments<T> given(work, call);
     const SumArrays out(call, given.k, work.rows.d, true);
     Lloyd<T>& lloyd = lloyd_for(work, given.k, given.fresh);

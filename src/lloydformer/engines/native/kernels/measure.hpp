@@ -45,7 +45,7 @@ Numbers measure(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& c
 /// Labels and distances; the sum of w d^2 and the mass of each cluster, (k) each. Bounds of the
 /// last `nearest_sums` are used, unless fresh: `previous` holds its labels.
 template <class T>
-void run_measure(Workspace<T>& work, Call& call) {
+void run_nearest_distances(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);
     int32_t *labels = work.labels(call), *previous = work.previous(call);
     T* distances = work.distances(call);

@@ -168,7 +168,7 @@ class MedoidDraw {
 /// the objective (1). Returns the number of changed labels. Without a `penalty`, other clusters'
 /// points are drawn only for centers without points of their own.
 template <class T>
-void run_draw(Workspace<T>& work, Call& call) {
+void run_medoid_draw(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);
     const int k = centers.k;
     const Noise noise{uint64_t(call.integer("seed")), call.integer("layer"), DECODER_CROSS};
@@ -200,7 +200,7 @@ void run_draw(Workspace<T>& work, Call& call) {
 /// The nearest row with weight (k) of each center, -1 if there is none, and its squared distance
 /// (k).
 template <class T>
-void run_closest(Workspace<T>& work, Call& call) {
+void run_nearest_rows(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);
     int64_t* rows = call.out<int64_t>("rows", "(k)", {centers.k});
     T* distances = call.out<T>("closest", "(k)", {centers.k});

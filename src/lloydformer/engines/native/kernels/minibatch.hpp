@@ -79,7 +79,7 @@ Numbers minibatch(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>&
 
 /// Sums (k, d), counts (k) and the sum of squared distances (1) of rows by their numbers (b).
 template <class T>
-void run_minibatch(Workspace<T>& work, Call& call) {
+void run_minibatch_sums(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);
     const auto rows = call.in<int64_t>("rows", "(b)", {ANY});
     const int64_t b = rows.shape[0], n_sums = int64_t(centers.k) * centers.d;

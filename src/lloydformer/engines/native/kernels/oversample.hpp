@@ -43,7 +43,7 @@ Numbers update_nearest(ThreadPool& pool, const Rows<T>& rows, const PackedCenter
 
 /// The nearest candidates; the mass that each attracts (m) and the sum of w d^2 (1).
 template <class T>
-void run_approach(Workspace<T>& work, Call& call) {
+void run_oversampling(Workspace<T>& work, Call& call) {
     const PackedCenters<T> fresh = work.centers(call);
     const int64_t known = call.integer("known");
     int32_t* labels = work.labels(call);

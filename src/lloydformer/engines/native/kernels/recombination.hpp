@@ -83,7 +83,7 @@ class Merging {
 
 /// Merges `centers` (u, d) with `masses` (u), both overwritten, to `merged` (k, d).
 template <class T>
-void run_merge(Workspace<T>& work, Call& call) {
+void run_ward_merging(Workspace<T>& work, Call& call) {
     const int d = work.rows.d;
     const auto centers = call.out<double>("centers", "(u, d)", {ANY, d});
     const int64_t count = centers.shape[0];
@@ -107,7 +107,7 @@ struct DrawnRow {
 /// Moves one of the centers (k, d) in float64, drawn at random, to a row that is drawn in
 /// proportion to weight times squared distance to the other centers. number: of the mutation.
 template <class T>
-void run_mutate(Workspace<T>& work, Call& call) {
+void run_mutation(Workspace<T>& work, Call& call) {
     const Rows<T>& rows = work.rows;
     const auto centers = call.out<double>("centers", "(k, d)", {ANY, rows.d});
     const int k = int(centers.shape[0]), d = rows.d;

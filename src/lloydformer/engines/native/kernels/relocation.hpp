@@ -230,7 +230,7 @@ class Relocation {
 /// Relocates centers (k, d) in float64, in place: `moved` of them, each to the best of `draws`
 /// splits. Returns the objectives before and after.
 template <class T>
-void run_relocate(Workspace<T>& work, Call& call) {
+void run_relocation(Workspace<T>& work, Call& call) {
     const auto centers = call.out<double>("centers", "(k, d)", {ANY, work.rows.d});
     const Moves moves{uint64_t(call.integer("seed")), call.integer("layer"),
                       int(call.integer("moved")), int(call.integer("draws"))};

@@ -11,8 +11,8 @@ namespace lloydformer::ISA {
 /// For each cluster the sums of w x, w, w d^2 and w (second score - first score): k (d + 3)
 /// numbers.
 template <class T>
-Numbers two_labels(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& centers,
-                   int32_t* labels, int32_t* second, T* distances) {
+Numbers two_nearest(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& centers,
+                    int32_t* labels, int32_t* second, T* distances) {
     const int k = centers.k, d = rows.d;
     const int64_t masses = int64_t(k) * d, errors = masses + k, useful = errors + k;
     return fold(pool, rows, useful + k, [&](Range unit) {
@@ -43,7 +43,7 @@ Numbers two_labels(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>
 }
 
 template <class T>
-void run_two_labels(Workspace<T>& work, Call& call) {
+void run_two_nearest(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);
     const int k = centers.k, d = work.rows.d;
     int32_t* labels = work.labels(call);
@@ -55,7 +55,7 @@ void run_two_labels(Workspace<T>& work, Call& call) {
                         call.out<double>("errors", "(k)", {k}),
                         call.out<double>("useful", "(k)", {k})};
     work.labels_written = true;
-    const Numbers found = two_labels(work.pool, work.rows, centers, labels, second, distances);
+    const Numbers found = two_nearest(work.pool, work.rows, centers, labels, second, distances);
     auto next = found.begin() + int64_t(k) * d;
     std::copy(found.begin(), next, sums);
     for (double* out : others) std::copy_n(next, k, out), next += k;

@@ -86,7 +86,7 @@ class RelocationWalk {
 /// `objectives` (b) are those of the last centers. A single run has all threads; of several, each
 /// has one thread.
 template <class T>
-void run_walks(Workspace<T>& work, Call& call) {
+void run_relocating_iterations(Workspace<T>& work, Call& call) {
     const int d = work.rows.d;
     const auto centers = call.out<double>("centers", "(b, k, d)", {ANY, ANY, d});
     const int64_t b = centers.shape[0], k = centers.shape[1];

@@ -56,7 +56,7 @@ std::vector<T> smallest(ThreadPool& pool, const Rows<T>& rows, const int32_t* la
 /// The best score of each cluster (k), and the mass that attains it (k). If asked for, `least`: the
 /// smallest distances (k), by which the results for parts of the data can be merged.
 template <class T>
-void run_best(Workspace<T>& work, Call& call) {
+void run_highest_scores(Workspace<T>& work, Call& call) {
     const Rows<T>& rows = work.rows;
     const int32_t* labels = work.labels(call);
     const T* distances = work.distances(call);
@@ -81,7 +81,7 @@ void run_best(Workspace<T>& work, Call& call) {
 
 /// Mass and weighted score of the points above the threshold of their cluster, (k) each.
 template <class T>
-void run_above(Workspace<T>& work, Call& call) {
+void run_sums_above_threshold(Workspace<T>& work, Call& call) {
     const Rows<T>& rows = work.rows;
     const int32_t* labels = work.labels(call);
     const T* distances = work.distances(call);
@@ -130,7 +130,7 @@ Numbers weighted_sums(ThreadPool& pool, const Rows<T>& rows, const int32_t* labe
 
 /// Weights are max(z - level, 0); or exp(z - level) within a radius, if one is given.
 template <class T>
-void run_weighted(Workspace<T>& work, Call& call) {
+void run_robust_sums(Workspace<T>& work, Call& call) {
     const int32_t* labels = work.labels(call);
     int32_t* previous = work.previous(call);
     const T* distances = work.distances(call);

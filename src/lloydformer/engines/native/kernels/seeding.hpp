@@ -192,7 +192,7 @@ Seeding<T>& seeding_of(Workspace<T>& work) {
 
 /// Adds a seed; the sum of w d^2 in each leaf.
 template <class T>
-void run_closer(Workspace<T>& work, Call& call) {
+void run_new_seed(Workspace<T>& work, Call& call) {
     const Rows<T>& rows = work.rows;
     const auto seed = call.in<T>("seed", "(d)", {rows.d});
     const bool first = call.flag("first");
@@ -207,7 +207,7 @@ void run_closer(Workspace<T>& work, Call& call) {
 
 /// By how much the sum of w d^2 would shrink with each of the candidates (m, d) as a new seed, (m).
 template <class T>
-void run_gains(Workspace<T>& work, Call& call) {
+void run_potential(Workspace<T>& work, Call& call) {
     const auto candidates = call.in<T>("candidates", "(m, d)", {ANY, work.rows.d});
     const int32_t* labels = work.labels(call);
     const T* distances = work.distances(call);
@@ -220,7 +220,7 @@ void run_gains(Workspace<T>& work, Call& call) {
 /// Greedy k-means++ in one call: rows (k), of which the first one is given, with draws
 /// (k - 1, trials) from [0, 1). Returns the number of seeds.
 template <class T>
-void run_seeds(Workspace<T>& work, Call& call) {
+void run_plus_plus_seeds(Workspace<T>& work, Call& call) {
     const auto rows = call.out<int64_t>("rows", "(k)", {ANY});
     const int64_t k = rows.shape[0];
     const auto draws = call.in<double>("draws", "(k - 1, trials)", {k - 1, ANY});

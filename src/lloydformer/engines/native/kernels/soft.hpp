@@ -163,7 +163,7 @@ class SoftPass {
 /// Sums (k, d) and masses (k) of soft-max shares; energy. `previous` is only read: the caller
 /// writes it. Returns the number of changed labels.
 template <class T>
-void run_shares(Workspace<T>& work, Call& call) {
+void run_soft_sums(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);
     const double gamma = call.number("inverse_temperature");
     int32_t *labels = work.labels(call), *previous = work.previous(call);

@@ -28,7 +28,7 @@ Numbers histogram(ThreadPool& pool, const Rows<T>& rows, const int32_t* labels, 
 }
 
 template <class T>
-void run_histogram(Workspace<T>& work, Call& call) {
+void run_distance_histogram(Workspace<T>& work, Call& call) {
     const int32_t* labels = work.labels(call);
     const T* distances = work.distances(call);
     const auto prefix = call.in<int64_t>("prefix", "(k)", {ANY});
@@ -67,7 +67,7 @@ Numbers trimmed_sums(ThreadPool& pool, const Rows<T>& rows, const int32_t* label
 }
 
 template <class T>
-void run_within(Workspace<T>& work, Call& call) {
+void run_trimmed_sums(Workspace<T>& work, Call& call) {
     const int32_t* labels = work.labels(call);
     int32_t* previous = work.previous(call);
     uint8_t* trimmed = work.trimmed(call);

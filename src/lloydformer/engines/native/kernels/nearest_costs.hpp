@@ -27,7 +27,7 @@ struct TwoDistances {
 /// With r and s the squared distances to the nearest and second nearest center: the sums of w r and
 /// w s; by nearest center, the sums of w and of w r. 2 + 2 k numbers.
 template <class T>
-Numbers two_nearest(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& centers) {
+Numbers nearest_costs(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& centers) {
     const int k = centers.k;
     return fold(pool, rows, 2 + 2 * k, [&](Range unit) {
         rows.prefetch_after(unit.start, unit.stop);
@@ -55,12 +55,12 @@ Numbers two_nearest(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T
 }
 
 template <class T>
-void run_two_nearest(Workspace<T>& work, Call& call) {
+void run_nearest_costs(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);
     double* sums = call.out<double>("sums", "(2)", {2});
     double* masses = call.out<double>("masses", "(k)", {centers.k});
     double* costs = call.out<double>("costs", "(k)", {centers.k});
-    const Numbers found = two_nearest(work.pool, work.rows, centers);
+    const Numbers found = nearest_costs(work.pool, work.rows, centers);
     std::copy_n(found.begin(), 2, sums);
     std::copy_n(found.begin() + 2, centers.k, masses);
     std::copy_n(found.begin() + 2 + centers.k, centers.k, costs);
