@@ -9,7 +9,8 @@
 
 namespace lloydformer::ISA {
 
-constexpr double TIE = 1e-9;  // gains that differ by less are equal: numerics/search_constants.py
+constexpr double TIE =
+    1e-9;  // gains and costs that differ by less are equal: numerics/search_constants.py
 constexpr int GROW = 5, DRAWN = 6;  // places in noise.HEADS
 
 /// The numbers of a relocation.

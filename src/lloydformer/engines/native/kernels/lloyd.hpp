@@ -281,7 +281,8 @@ void run_label_sums(Workspace<T>& work, Call& call) {
     const int32_t* labels = work.labels(call);
     const int k = int(call.integer("k"));
     const SumArrays out(call, k, work.rows.d, true);
-    Call::require(work.lloyd != nullptr && work.lloyd->k() == k, "k", "run `changes` first");
+    Call::require(work.lloyd != nullptr && work.lloyd->k() == k, "k",
+                  "run `nearest_sum_changes` first");
     Totals sums(k, work.rows.d);
     sums.merge(work.lloyd->sums(work.pool, labels));
     out.fill(sums);

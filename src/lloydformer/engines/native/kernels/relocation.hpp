@@ -63,7 +63,6 @@ class Relocation {
   private:
     // For removal: the least useful centers, of which the exact cost is computed.
     static constexpr int CANDIDATES = 64;
-    static constexpr double TIE = 1e-9;  // of the objective, as in numerics/search_constants.py
     typedef std::vector<std::vector<int64_t>> Members;  // rows of some clusters
 
     /// Computes labels, distances and errors for these centers, unless they are those of the last

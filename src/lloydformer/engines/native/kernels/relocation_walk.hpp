@@ -42,7 +42,7 @@ class RelocationWalk {
 
   private:
     // RELOCATION_GAIN and SETTLED of numerics/search_constants.py.
-    static constexpr double GAIN = 1e-6, STILL = 1e-12;
+    static constexpr double GAIN = 1e-6, SETTLED = 1e-12;
 
     int64_t left() const { return rule_.max_layers - count_; }
 
@@ -52,7 +52,7 @@ class RelocationWalk {
         for (int64_t step = 0; step < most; step++) {
             const LloydStep found = relocation_.lloyd(pool, centers_, k_);
             history_[count_++] = found.objective;
-            settled_ = found.shift <= rule_.tolerance || found.less <= STILL * found.objective;
+            settled_ = found.shift <= rule_.tolerance || found.less <= SETTLED * found.objective;
             if (settled_) return;
         }
     }
