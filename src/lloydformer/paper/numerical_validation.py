@@ -15,7 +15,7 @@ from torch import Tensor
 from lloydformer import algorithms
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.circuits.trace import Trace
-from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, Scope, TextTable
+from lloydformer.paper.artefact import Picture, Piece, Record, Scope, TextTable
 from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge_less
 from lloydformer.paper.verify.finite_temperature import (
     FEWER_LAYERS,
@@ -37,17 +37,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LABEL = "numerical-validation"
-TEXT = "sec:results:lloyds"
 # Numbers of points in a picture, chosen by eye: more would overlap, or hide the paths of the
 # centers that are drawn above them.
 N_SHOWN, N_BENEATH = 1500, 300
 # The colour of points whose labels are the same.
 PALE = "#DDDDDD"
-OPEN = (
-    "The text gives neither the data nor the heads in which γ stands. Here: data as in the "
-    "authors' code for fig:parameter_sweep, random points as initial centers, and γ in the "
-    "encoder's cross-attention only, as in thm:l2-clus eu, which has self-attention in the limit."
-)
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
@@ -143,24 +137,15 @@ def verdicts(result: Record) -> list[Verdict]:
     plain, scaled = (_describe_draws(result["draws"][scale]) for scale in ("1", "10"))
     return [
         claim(
-            "Specifically, for very large, yet finite γ = 10^4, we find that each layer of the "
-            "k-means transformer exactly matches Lloyd's algorithm across 10 iterations (i.e., 10 "
-            "transformer layers) (fig:numerical_validation A,D).",
-            TEXT,
+            "numerical-validation.layers",
             f"the same to the eye: the objective is off by {off:.1e} of its value at most",
             _judge_exact(found, found.same_labels),
-            OPEN,
         ),
         claim(
-            "In fig:numerical_validation B,E we demonstrate that the trajectories of the cluster "
-            "centers evolve identically across Lloyd's algorithm and the k-means transformer, "
-            "resulting in identical final cluster assignments (fig:numerical_validation C,F).",
-            TEXT,
+            "numerical-validation.paths",
             f"paths are off by {found.centers:.1e} of the picture's side at most; "
             f"{found.labels[-1]} of {found.of:,} final labels differ",
             _judge_exact(found, found.same_final_labels),
-            "The same to the eye. A point almost midway between two centers is shared by them, so "
-            "that it depends on the data whether a label differs: see the draws below.",
         ),
         judge_scaling(result["draws"]),
         beyond(
@@ -197,10 +182,7 @@ def judge_scaling(draws: Record) -> Verdict:
     error = fewer.std(ddof=1) / len(fewer) ** 0.5 if len(fewer) > 1 else np.inf
     of = sum(draw["of"] for draw in draws["1"])
     return claim(
-        "Thus, multiplicative scaling of points provides a straightforward (and invertible) "
-        "approach to improving the performance of the k-means transformer; the k-means problem is "
-        "scale invariant.",
-        "asec:num-val",
+        "numerical-validation.scaling",
         f"with points scaled by 10, {sum(scaled)} in place of {sum(plain)} of {of:,} final labels "
         "differ",
         judge_less(float(fewer.mean()), float(error)),
@@ -314,19 +296,3 @@ def _draw_differing(ax: "Axes", run: Record) -> None:
 def _set_unit_square(ax: "Axes") -> None:
     ax.set(xlabel="feature 0", ylabel="feature 1", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     ax.set_aspect("equal", adjustable="box")
-
-
-ARTEFACT = Artefact(
-    label=LABEL,
-    cites=("fig:numerical_validation",),
-    title="Numerical validation",
-    about=(
-        "Ten layers of the literal circuit with its n x n attention and a finite γ = 10⁴ in the "
-        "encoder's cross-attention, compared with ten iterations of Lloyd's algorithm."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=tables,
-    pictures=pictures,
-)

@@ -19,7 +19,7 @@ from numpy import ndarray
 from lloydformer.data.paths import find_in_data_folder
 from lloydformer.estimators import KMeans, RobustKMeans, TrimmedKMeans
 from lloydformer.numerics.clusters import log_kmeans_objective
-from lloydformer.paper.artefact import Artefact, Piece, Record, Scope, TextTable
+from lloydformer.paper.artefact import Piece, Record, Scope, TextTable
 from lloydformer.paper.datasets import OTHER_DATA, REPAIRED, load_scaled_points
 from lloydformer.paper.paper_numbers import paper_row, row_names, rows_beside_paper
 from lloydformer.paper.verdict import (
@@ -195,15 +195,9 @@ def judge_counts(result: Record) -> Verdict:
         )
     )
     return claim(
-        "We present some preliminary results here. However, we qualify that evaluation of robust "
-        "clustering typically considers datasets with outliers. [...] Across all settings, "
-        "alg:trim-kmeans outperforms Lloyd's (italics in tab:rob-res) on 4/10 datasets, while the "
-        "new alg:rob-kmeans does so for 6/10 datasets, demonstrating competitive behavior.",
-        "sec:methods:new:robust",
+        "rob-res.counts",
         "the paper's table has these counts",
         worst_of(table, ours) if ours is Answer.FAILS else table,
-        "A count of the emphasized cells; on ringnorm robust and Lloyd's are equal as printed. "
-        "Whether other starts give these counts: see below.",
     )
 
 
@@ -297,18 +291,3 @@ def tables(result: Record) -> Sequence[TextTable]:
             [[name, *(thousandths(name, c) for c in settings)] for name in row_names(LABEL)],
         ),
     ]
-
-
-ARTEFACT = Artefact(
-    label=LABEL,
-    cites=("tab:rob-res",),
-    title="Trimmed and robust k-means on real data",
-    about=(
-        "Trimmed k-means (the authors' strict quantile) and robust k-means (sparsemax of -gamma "
-        "times the squared distance over sqrt(d)) and Lloyd's algorithm, k = 10, on ten sets."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=tables,
-)

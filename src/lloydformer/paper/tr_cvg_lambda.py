@@ -7,7 +7,7 @@ from statistics import median
 from lloydformer.learning.evaluation import draw_unseen
 from lloydformer.learning.objective import expanded_distances
 from lloydformer.learning.tasks import Tasks
-from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, Scope
+from lloydformer.paper.artefact import Picture, Piece, Record, Scope
 from lloydformer.paper.training_curves import (
     AHEAD,
     TrainingSetting,
@@ -25,7 +25,6 @@ from lloydformer.paper.training_runs import TEMPERATURES
 from lloydformer.paper.verdict import Verdict, claim, judge, worst_of
 
 LABEL = "tr-cvg-lambda"
-TEXT = "asec:trf-train"
 # All temperatures for d = 4 (LOW) and for d = 32 (HIGH).
 LOW = tuple(TrainingSetting(4, 6, temperature) for temperature in TEMPERATURES)
 HIGH = tuple(TrainingSetting(32, 6, temperature) for temperature in TEMPERATURES)
@@ -72,21 +71,14 @@ def verdicts(result: Record) -> Sequence[Verdict]:
     squares = result["squared_distances"]
     return [
         claim(
-            "With low dimensionality data with d=4 in fig:tr-cvg-lambda-d4, we see that training "
-            "is not able to match the performance of Lloyd's algorithm for λ ∈ {1, 0.25}, "
-            "highlighting the mismatch between the desired k-means objective and its smoothed "
-            "counterpart.",
-            TEXT,
+            "tr-cvg-lambda.smooth-losses",
             _medians(result, smooth),
             # not able to match: no trial is below 1
             judge_trials(result, all(min(final_losses(result, one)) > 1 for one in smooth)),
             format_trials(result),
         ),
         claim(
-            "However, for λ ∈ {0.14, 0.1}, we see that the training is able to obtain single-layer "
-            "transformer weights that allow it to outperform single-step Lloyd's algorithm by the "
-            "significant margin; note that the vertical axis is on a logarithmic scale.",
-            TEXT,
+            "tr-cvg-lambda.sharp-losses",
             _medians(result, sharp),
             judge_trials(
                 result, all(max(each) < 1 and median(each) < AHEAD for each in sharp_losses)
@@ -94,22 +86,15 @@ def verdicts(result: Record) -> Sequence[Verdict]:
             f"Every trial is below 1; a median below {AHEAD:g} counts as significant.",
         ),
         claim(
-            "For higher dimensions with d = 32 in fig:tr-cvg-lambda-d32, we see that the training "
-            "is able to find single-layer transformer weights that match or outperform single-step "
-            "Lloyd's algorithm for all values of λ.",
-            TEXT,
+            "tr-cvg-lambda.many-dimensions",
             _medians(result, HIGH),
             judge_trials(result, max(median(final_losses(result, one)) for one in HIGH) < MATCH),
             f"A median below {MATCH:g} counts as a match.",
         ),
         claim(
-            "This is because the pairwise Euclidean distances increase on average as d increases "
-            "since we assume that the samples to be clustered were translated and scaled to the "
-            "hypercube [0,1]^d.",
-            TEXT,
+            "tr-cvg-lambda.distances",
             f"mean squared distance {squares['4']:.2f} at d = 4, {squares['32']:.2f} at d = 32",
             judge(squares["32"] > squares["4"]),
-            "That distances increase is measured; that this is the reason is not.",
         ),
         judge_embedding(result),
     ]
@@ -131,12 +116,7 @@ def judge_embedding(result: Record) -> Verdict:
                 f"{proposed:.3f})."
             )
     return claim(
-        "The results in fig:tr-cvg-lambda also show that, while the training converges, the "
-        "relative validation loss of the transformer with d_emb = d indicates that the trained "
-        "transformer model is unable to match the performance of Lloyd's algorithm, indicating "
-        "that the additional dimensions in our proposed token embedding is somewhat essential for "
-        "the model to be able to match Lloyd's algorithm.",
-        TEXT,
+        "tr-cvg-lambda.reduced-embedding",
         f"{words}; the loss falls by up to {100 * fall:.1f} % in the last 2000 steps",
         worst_of(answer, judge_trials(result, fall < CONVERGED)),
         f"The loss of the layer with d_emb = d + k falls by up to "
@@ -155,17 +135,4 @@ def _medians(result: Record, settings: Sequence[TrainingSetting]) -> str:
     return format_medians(result, {f"λ = {s.temperature:g}": s for s in settings})
 
 
-ARTEFACT = Artefact(
-    label=LABEL,
-    cites=("fig:tr-cvg-lambda",),
-    title="Training by the temperature of the loss",
-    about=(
-        "One layer is trained on tasks of k = 6 clusters with the objective smoothed by lambda = 1 "
-        "to 0.1, in 4 and in 32 dimensions; validation is relative to one Lloyd step."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=curves_table,
-    pictures=pictures,
-)
+tables = curves_table

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -116,9 +118,21 @@ class Verdict:
         return {**asdict(self), "difference": self.difference}
 
 
-def claim(quote: str, label: str, here: str, answer: Answer, note: str = "") -> Verdict:
-    """Return a verdict on a sentence of the paper, found at this label."""
-    return Verdict(Kind.CLAIM, here, answer, quote, label, note=note)
+# cached: every claim asks for its sentence
+@cache
+def label_texts() -> dict[str, Any]:
+    """Return the contents of labels.toml by label: `cites`, `title`, `about`, and `claims`."""
+    import tomllib  # not above: the command line imports this file for its help
+
+    return tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
+
+
+def claim(name: str, here: str, answer: Answer, note: str = "") -> Verdict:
+    """Return a verdict on a sentence of the paper; `name`: LABEL.CLAIM as in labels.toml."""
+    label, key = name.split(".")
+    said = label_texts()[label]["claims"][key]
+    note = note or said.get("note", "")
+    return Verdict(Kind.CLAIM, here, answer, said["quote"], said["label"], note=note)
 
 
 def number(

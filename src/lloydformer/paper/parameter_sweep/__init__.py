@@ -7,7 +7,7 @@ and pictures are here. Both compare our runs with the authors' published ones.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lloydformer.paper.artefact import Artefact, Picture, Record, TextTable
+from lloydformer.paper.artefact import Picture, Record, TextTable
 from lloydformer.paper.paper_numbers import beside
 from lloydformer.paper.parameter_sweep.experiment import AXES, GAMMAS, PANELS, combine, pieces
 from lloydformer.paper.parameter_sweep.verdicts import verdicts
@@ -16,6 +16,8 @@ from lloydformer.plots.heatmaps import pair_matrix
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+__all__ = ["combine", "pictures", "pieces", "tables", "verdicts"]
 
 # Panels over the levels of one parameter; E to H are over pairs.
 SINGLE = {"A": "Dimensions", "B": "Points", "C": "Clusters", "D": "Scale"}
@@ -107,21 +109,3 @@ def _shared_scales(result: Record) -> tuple[tuple[float, float], float]:
     # a quick run does not have every pair of levels
     cells = [cell for matrix in matrices for row in matrix for cell in row if cell is not None]
     return limits, max(cells)
-
-
-ARTEFACT = Artefact(
-    label="parameter-sweep",
-    cites=("fig:parameter_sweep", "asec:num-val"),
-    title="Parameter sweep",
-    about=(
-        "The transformer with a finite gamma against Lloyd's algorithm, over the number of "
-        "clusters, dimensions and points and the scale of the data. A run is soft k-means: the "
-        "authors took both self-attentions as the identity and the decoder's cross-attention as "
-        "linear."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=tables,
-    pictures=pictures,
-)
