@@ -17,20 +17,8 @@ from lloydformer.algorithms.contract import squared_distances
 from lloydformer.circuits.trace import Trace
 from lloydformer.paper.artefact import Picture, Piece, Record, Scope, TextTable
 from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge_less
-from lloydformer.paper.verify.finite_temperature import (
-    FEWER_LAYERS,
-    FIGURE,
-    GAMMA,
-    N_LAYERS,
-    LloydDifference,
-    MixtureSize,
-    figure_problem,
-    lloyd_difference,
-    median_weight_on_itself,
-    run_in_encoder_cross,
-    run_in_every_head,
-    run_lloyd,
-)
+from lloydformer.paper.verify import finite_temperature as runs
+from lloydformer.paper.verify.finite_temperature import LloydDifference
 from lloydformer.plots.palette import CLUSTERS, INK, cluster_colour
 
 if TYPE_CHECKING:
@@ -46,14 +34,14 @@ PALE = "#DDDDDD"
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
     """Return the two literal circuits with their n x n attention, and draws of soft k-means."""
-    problem = figure_problem(scope.seed, FIGURE, scope.device)
+    problem = runs.figure_problem(scope.seed, runs.FIGURE, scope.device)
     seeds = range(scope.seed, scope.seed + scope.count(quick=20, full=200))
     return {
         "circuit": partial(measure_encoder_cross, *problem),
         "every-head": partial(measure_every_head, *problem),
-        "scale-1": partial(measure_draws, FIGURE, seeds),
+        "scale-1": partial(measure_draws, runs.FIGURE, seeds),
         # scaling by 10 is gamma times 100, as the appendix proposes
-        "scale-10": partial(measure_draws, replace(FIGURE, scale=10), seeds),
+        "scale-10": partial(measure_draws, replace(runs.FIGURE, scale=10), seeds),
     }
 
 
@@ -63,7 +51,7 @@ def measure_encoder_cross(points: Tensor, centers: Tensor) -> Record:
     apart: the largest distance of a center to Lloyd's, at the start and after each layer.
     differing: points whose final labels differ, and both labels.
     """
-    lloyd, trace = run_lloyd(points, centers), run_in_encoder_cross(points, centers)
+    lloyd, trace = runs.run_lloyd(points, centers), runs.run_in_encoder_cross(points, centers)
     # the same points whatever the seed of the run, so that pictures can be compared
     shown = torch.randperm(len(points), generator=torch.Generator().manual_seed(0))[:N_SHOWN]
     theirs, labels = trace.centers.cpu().numpy(), trace.labels[-1].cpu().numpy()
@@ -73,7 +61,7 @@ def measure_encoder_cross(points: Tensor, centers: Tensor) -> Record:
         "points": _round(points[shown], 4),
         "lloyd": _history(points, lloyd.centers, lloyd.labels[-1][shown.numpy()]),
         "transformer": _history(points, theirs, labels[shown.numpy()]),
-        **asdict(lloyd_difference(lloyd, trace)),
+        **asdict(runs.lloyd_difference(lloyd, trace)),
         "apart": [float(f"{value:.4g}") for value in apart],
         "differing": {
             "points": _round(points[rows], 4),
@@ -85,19 +73,21 @@ def measure_encoder_cross(points: Tensor, centers: Tensor) -> Record:
 
 def measure_every_head(points: Tensor, centers: Tensor) -> Record:
     """Return the circuit with gamma in every head; itself: a point's median weight on itself."""
-    trace = run_in_every_head(points, centers)
-    difference = lloyd_difference(run_lloyd(points, centers, FEWER_LAYERS), trace)
-    return {"itself": round(median_weight_on_itself(trace), 4), **asdict(difference)}
+    trace = runs.run_in_every_head(points, centers)
+    difference = runs.lloyd_difference(runs.run_lloyd(points, centers, runs.FEWER_LAYERS), trace)
+    return {"itself": round(runs.median_weight_on_itself(trace), 4), **asdict(difference)}
 
 
-def measure_draws(size: MixtureSize, seeds: range) -> Record:
+def measure_draws(size: runs.MixtureSize, seeds: range) -> Record:
     """Return the difference of soft k-means to Lloyd's, for several draws of the data."""
     # by the plain algorithms, since the literal circuit has n x n attention
     draws = []
     for seed in seeds:
-        points, centers = figure_problem(seed, size)
-        soft = algorithms.run(algorithms.Soft(GAMMA), points.numpy(), centers.numpy(), N_LAYERS)
-        draws.append(asdict(lloyd_difference(run_lloyd(points, centers), soft, size.scale)))
+        points, centers = runs.figure_problem(seed, size)
+        plain = algorithms.Soft(runs.GAMMA)
+        soft = algorithms.run(plain, points.numpy(), centers.numpy(), runs.N_LAYERS)
+        lloyd = runs.run_lloyd(points, centers)
+        draws.append(asdict(runs.lloyd_difference(lloyd, soft, size.scale)))
     return {"scale": size.scale, "draws": draws}
 
 
@@ -154,8 +144,8 @@ def verdicts(result: Record) -> list[Verdict]:
         ),
         beyond(
             "What if γ = 10^4 stands in every head?",
-            f"centers are off by {every['centers']:.2f} of the picture's side after {FEWER_LAYERS} "
-            "layers",
+            f"centers are off by {every['centers']:.2f} of the picture's side after "
+            f"{runs.FEWER_LAYERS} layers",
             f"A point's median weight on itself is {every['itself']:.2g}, so self-attention is not "
             "the identity. The text does not say that γ stands in every head.",
         ),

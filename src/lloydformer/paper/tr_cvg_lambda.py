@@ -7,20 +7,9 @@ from statistics import median
 from lloydformer.learning.evaluation import draw_unseen
 from lloydformer.learning.objective import expanded_distances
 from lloydformer.learning.tasks import Tasks
+from lloydformer.paper import training_curves as curves
 from lloydformer.paper.artefact import Picture, Piece, Record, Scope
-from lloydformer.paper.training_curves import (
-    AHEAD,
-    TrainingSetting,
-    combine_logs,
-    curves_table,
-    draw_curves,
-    final_losses,
-    format_medians,
-    format_trials,
-    judge_ablation,
-    judge_trials,
-    log_pieces,
-)
+from lloydformer.paper.training_curves import AHEAD, TrainingSetting, final_losses
 from lloydformer.paper.training_runs import TEMPERATURES
 from lloydformer.paper.verdict import Verdict, claim, judge, worst_of
 
@@ -35,7 +24,7 @@ MATCH, CONVERGED = 1.02, 0.02
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
     """Return a piece for each training group, then the distances that the text mentions."""
-    return log_pieces(LOW + HIGH, scope) | {"distances": partial(measure_distances, scope)}
+    return curves.log_pieces(LOW + HIGH, scope) | {"distances": partial(measure_distances, scope)}
 
 
 def measure_distances(scope: Scope) -> Record:
@@ -51,7 +40,7 @@ def measure_distances(scope: Scope) -> Record:
 
 def combine(outputs: Mapping[str, Record]) -> Record:
     """Return the curves and final values of all settings, and the squared distances."""
-    return {**combine_logs(outputs, LOW + HIGH), "squared_distances": outputs["distances"]}
+    return {**curves.combine_logs(outputs, LOW + HIGH), "squared_distances": outputs["distances"]}
 
 
 def pictures(result: Record) -> Sequence[Picture]:
@@ -60,7 +49,7 @@ def pictures(result: Record) -> Sequence[Picture]:
     for settings in (LOW, HIGH):
         d = settings[0].n_features
         titles = {rf"$\lambda = {s.temperature:g}$": s for s in settings}
-        found.append(draw_curves(result, titles, f"{LABEL}-d{d}", f"d = {d}, k = 6"))
+        found.append(curves.draw_curves(result, titles, f"{LABEL}-d{d}", f"d = {d}, k = 6"))
     return found
 
 
@@ -74,13 +63,13 @@ def verdicts(result: Record) -> Sequence[Verdict]:
             "tr-cvg-lambda.smooth-losses",
             _medians(result, smooth),
             # not able to match: no trial is below 1
-            judge_trials(result, all(min(final_losses(result, one)) > 1 for one in smooth)),
-            format_trials(result),
+            curves.judge_trials(result, all(min(final_losses(result, one)) > 1 for one in smooth)),
+            curves.format_trials(result),
         ),
         claim(
             "tr-cvg-lambda.sharp-losses",
             _medians(result, sharp),
-            judge_trials(
+            curves.judge_trials(
                 result, all(max(each) < 1 and median(each) < AHEAD for each in sharp_losses)
             ),
             f"Every trial is below 1; a median below {AHEAD:g} counts as significant.",
@@ -88,7 +77,9 @@ def verdicts(result: Record) -> Sequence[Verdict]:
         claim(
             "tr-cvg-lambda.many-dimensions",
             _medians(result, HIGH),
-            judge_trials(result, max(median(final_losses(result, one)) for one in HIGH) < MATCH),
+            curves.judge_trials(
+                result, max(median(final_losses(result, one)) for one in HIGH) < MATCH
+            ),
             f"A median below {MATCH:g} counts as a match.",
         ),
         claim(
@@ -102,7 +93,7 @@ def verdicts(result: Record) -> Sequence[Verdict]:
 
 def judge_embedding(result: Record) -> Verdict:
     """Return the verdict on the sentence about the layer without the k scratch dimensions."""
-    words, answer = judge_ablation(result, LOW + HIGH)
+    words, answer = curves.judge_ablation(result, LOW + HIGH)
     fall = _last_fall(result, "ablation")
     names = {f"d = {s.n_features}, λ = {s.temperature:g}": s for s in LOW + HIGH}
     better = ""
@@ -118,10 +109,10 @@ def judge_embedding(result: Record) -> Verdict:
     return claim(
         "tr-cvg-lambda.reduced-embedding",
         f"{words}; the loss falls by up to {100 * fall:.1f} % in the last 2000 steps",
-        worst_of(answer, judge_trials(result, fall < CONVERGED)),
+        worst_of(answer, curves.judge_trials(result, fall < CONVERGED)),
         f"The loss of the layer with d_emb = d + k falls by up to "
         f"{100 * _last_fall(result, 'proposed'):.1f} %. Medians with d_emb = d: "
-        f"{format_medians(result, names, 'ablation')}.{better}",
+        f"{curves.format_medians(result, names, 'ablation')}.{better}",
     )
 
 
@@ -132,7 +123,7 @@ def _last_fall(result: Record, which: str) -> float:
 
 
 def _medians(result: Record, settings: Sequence[TrainingSetting]) -> str:
-    return format_medians(result, {f"λ = {s.temperature:g}": s for s in settings})
+    return curves.format_medians(result, {f"λ = {s.temperature:g}": s for s in settings})
 
 
-tables = curves_table
+tables = curves.curves_table

@@ -10,20 +10,9 @@ from lloydformer.learning.evaluation import draw_unseen
 from lloydformer.learning.lloyd import lloyd_path
 from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.tasks import Tasks
+from lloydformer.paper import training_curves as curves
 from lloydformer.paper.artefact import Picture, Piece, Record, Scope
-from lloydformer.paper.training_curves import (
-    AHEAD,
-    TrainingSetting,
-    combine_logs,
-    curves_table,
-    draw_curves,
-    final_losses,
-    format_medians,
-    format_trials,
-    judge_ablation,
-    judge_trials,
-    log_pieces,
-)
+from lloydformer.paper.training_curves import AHEAD, TrainingSetting, final_losses
 from lloydformer.paper.verdict import Answer, Verdict, claim, judge
 
 LABEL = "tr-cvg-vary"
@@ -35,7 +24,7 @@ ALL = tuple(dict.fromkeys([*BY_CLUSTERS.values(), *BY_FEATURES.values()]))
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
     """Return a piece for each training group, then the gap that the text mentions."""
-    return log_pieces(ALL, scope) | {"gaps": partial(measure_gaps, scope)}
+    return curves.log_pieces(ALL, scope) | {"gaps": partial(measure_gaps, scope)}
 
 
 def measure_gaps(scope: Scope) -> Record:
@@ -54,16 +43,16 @@ def measure_gaps(scope: Scope) -> Record:
 
 def combine(outputs: Mapping[str, Record]) -> Record:
     """Return the curves and final values of all settings, and the gaps."""
-    return {**combine_logs(outputs, ALL), "gaps": outputs["gaps"]}
+    return {**curves.combine_logs(outputs, ALL), "gaps": outputs["gaps"]}
 
 
 def pictures(result: Record) -> Sequence[Picture]:
     """Return a figure that varies k, and one that varies d."""
     return [
-        draw_curves(
+        curves.draw_curves(
             result, BY_CLUSTERS, f"{LABEL}-clusters", "d = 32, lambda = 0.1, varying clusters"
         ),
-        draw_curves(
+        curves.draw_curves(
             result, BY_FEATURES, f"{LABEL}-features", "k = 6, lambda = 0.1, varying features"
         ),
     ]
@@ -72,14 +61,14 @@ def pictures(result: Record) -> Sequence[Picture]:
 def verdicts(result: Record) -> Sequence[Verdict]:
     """Return verdicts on the sentences of the text in their order."""
     gaps = [result["gaps"][setting.name] for setting in BY_CLUSTERS.values()]
-    words, answer = judge_ablation(result, ALL)
+    words, answer = curves.judge_ablation(result, ALL)
     names = {f"d = {one.n_features}, k = {one.n_clusters}": one for one in ALL}
     return [
         claim(
             "tr-cvg-vary.clusters",
-            format_medians(result, BY_CLUSTERS),
+            curves.format_medians(result, BY_CLUSTERS),
             _judge_ahead(result, BY_CLUSTERS),
-            f"{format_trials(result)} A median below {AHEAD:g} counts as significant.",
+            f"{curves.format_trials(result)} A median below {AHEAD:g} counts as significant.",
         ),
         judge_stability(result),
         claim(
@@ -89,14 +78,14 @@ def verdicts(result: Record) -> Sequence[Verdict]:
         ),
         claim(
             "tr-cvg-vary.dimensions",
-            format_medians(result, BY_FEATURES),
+            curves.format_medians(result, BY_FEATURES),
             _judge_ahead(result, BY_FEATURES),
         ),
         claim(
             "tr-cvg-vary.reduced-embedding",
             words,
             answer,
-            f"Medians: {format_medians(result, names, 'ablation')}.",
+            f"Medians: {curves.format_medians(result, names, 'ablation')}.",
         ),
     ]
 
@@ -104,7 +93,7 @@ def verdicts(result: Record) -> Sequence[Verdict]:
 def _judge_ahead(result: Record, settings: Mapping[str, TrainingSetting]) -> Answer:
     # medians, since the sentence on stability grants that a few trials fail
     medians = [median(final_losses(result, setting)) for setting in settings.values()]
-    return judge_trials(result, max(medians) < AHEAD)
+    return curves.judge_trials(result, max(medians) < AHEAD)
 
 
 def judge_stability(result: Record) -> Verdict:
@@ -123,4 +112,4 @@ def judge_stability(result: Record) -> Verdict:
     )
 
 
-tables = curves_table
+tables = curves.curves_table

@@ -193,7 +193,7 @@ def best_medoids(problem: Problem) -> float:
     return min(float(squares[:, list(chosen)].min(axis=1).sum()) for chosen in sets)
 
 
-DEFINITIONS: tuple[Statement, ...] = (assignments, smoothed_bound, medoids_are_points)
+DEFINITIONS = (assignments, smoothed_bound, medoids_are_points)
 
 
 # ---- Lemmas on scores, activations and norms ---------------------------------------------------
@@ -271,15 +271,7 @@ def normalisers_shift(rng: Generator) -> float:
     return max((act(scores + shift) - act(scores)).abs().max().item() for act in activations)
 
 
-LEMMAS: tuple[Statement, ...] = (
-    block_lloyd,
-    zero_padding,
-    identity_selection,
-    perm,
-    lnorm,
-    ys_lnorm,
-    normalisers_shift,
-)
+LEMMAS = (block_lloyd, zero_padding, identity_selection, perm, lnorm, ys_lnorm, normalisers_shift)
 
 
 # ---- Remarks: model size, other parameters, finite temperatures --------------------------------
@@ -371,22 +363,8 @@ def all_finite(rng: Generator) -> Finding:
     )
 
 
-REMARKS: tuple[Statement, ...] = (
-    size,
-    other_parameters,
-    absorbed_temperature,
-    finite_temperature,
-    all_finite,
-)
-
-STATEMENTS: tuple[Statement, ...] = (
-    *THEOREMS,
-    *WORKED_EXAMPLE,
-    *DEFINITIONS,
-    *LEMMAS,
-    *REMARKS,
-    *ERRATA,
-)
+REMARKS = (size, other_parameters, absorbed_temperature, finite_temperature, all_finite)
+STATEMENTS = (*THEOREMS, *WORKED_EXAMPLE, *DEFINITIONS, *LEMMAS, *REMARKS, *ERRATA)
 
 
 def generator_for(statement: Statement, seed: int) -> Generator:

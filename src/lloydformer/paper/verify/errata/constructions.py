@@ -18,7 +18,7 @@ from lloydformer.circuits.subspaces import ASSIGNMENT, HALF, POSITION, SQUARED_N
 from lloydformer.circuits.tokens import Tokens
 from lloydformer.numerics.clusters import squared_distances
 from lloydformer.paper.verify.compare import circuit_for, deviation_from, deviations_from
-from lloydformer.paper.verify.finding import PrintedAndRepaired, Statement, count_wrong, erratum
+from lloydformer.paper.verify.finding import PrintedAndRepaired, count_wrong, erratum
 from lloydformer.paper.verify.problems import Problem, draw, on_sphere, small_problems
 
 # Lloyd's algorithm with dot products and 2d rectified squares.
@@ -253,14 +253,3 @@ def _next_centers_error(problem: Problem, by_scores: bool) -> float:
 
 def _tensors(problem: Problem) -> tuple[Tensor, Tensor]:
     return torch.tensor(problem.points), torch.tensor(problem.centers)
-
-
-CONSTRUCTIONS: tuple[Statement, ...] = (
-    e_01_rectified_square,
-    e_03_codes_start,
-    e_04_spherical_sign,
-    e_10_lifted_robust,
-    e_14_formulas,
-    e_19_size,
-    e_20_slips,
-)

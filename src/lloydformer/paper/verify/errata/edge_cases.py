@@ -20,7 +20,7 @@ from lloydformer.paper.verify.compare import (
     run_circuit,
     run_without_checks,
 )
-from lloydformer.paper.verify.finding import PrintedAndRepaired, Statement, erratum, is_wrong
+from lloydformer.paper.verify.finding import PrintedAndRepaired, erratum, is_wrong
 from lloydformer.paper.verify.problems import Problem, draw, on_sphere, with_centers
 
 
@@ -222,13 +222,3 @@ def e_13_no_direction(rng: np.random.Generator) -> PrintedAndRepaired:
         f"problems; with epsilon 1e-5 it is off by {blur:.0e} after a layer; "
         f"torch's rms_norm of (3, 4) has norm {torchs.norm():.3g}",
     )
-
-
-EDGE_CASES: tuple[Statement, ...] = (
-    e_05_ties,
-    e_06_empty_clusters,
-    e_07_duplicates,
-    e_08_expansion,
-    e_12_coincident_centers,
-    e_13_no_direction,
-)

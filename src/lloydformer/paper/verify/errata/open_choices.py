@@ -23,7 +23,7 @@ from lloydformer.estimators import KMedoids
 from lloydformer.learning.objective import expanded_distances
 from lloydformer.learning.tasks import Tasks
 from lloydformer.paper.verify.compare import deviations_from, run_circuit
-from lloydformer.paper.verify.finding import PrintedAndRepaired, Statement, erratum
+from lloydformer.paper.verify.finding import PrintedAndRepaired, erratum
 from lloydformer.paper.verify.problems import Problem, small_problems
 
 
@@ -295,15 +295,3 @@ def _distance_to_table(family: str, seed: int, kind: str) -> float:
     points, centers = tasks.draw((family,), torch.tensor([seed]), torch.tensor(0), size=160)
     objectives = expanded_distances(points, centers).amin(dim=-1).sum(dim=-1)
     return abs(objectives.log().mean().item() - INITIAL[family])
-
-
-OPEN_CHOICES: tuple[Statement, ...] = (
-    e_02_separation,
-    e_02_how_large,
-    e_09_norm_max,
-    e_15_quantile,
-    e_16_last_sample,
-    e_17_soft_citation,
-    e_18_trimming_citation,
-    e_21_tasks_and_scores,
-)
