@@ -7,11 +7,9 @@ out from the equations alone: `verify.errata.constructions.with_shift` has the s
 circuit, as a second truth.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from zlib import crc32
 
 import numpy as np
@@ -44,12 +42,9 @@ BEYOND = {
 OPEN = ("trimmed",)
 
 
-# In a file of its own: the cells are words, and `paper_numbers.json` has numbers.
-@cache
 def paper_table() -> Record:
     """Return the paper's table, cell by cell: `columns`, and `rows` by the names of our recipes."""
-    path = files("lloydformer.paper") / "comp_alg_table.json"
-    table: Record = json.loads(path.read_text(encoding="utf-8"))
+    table: Record = label_texts()["comp-alg"]["table"]
     return table
 
 

@@ -24,12 +24,12 @@ from lloydformer.paper.paper_numbers import paper_row, rows_beside_paper
 from lloydformer.paper.training_runs import load_layers, training_pieces
 from lloydformer.paper.verdict import (
     Answer,
-    Tolerance,
     Verdict,
     beyond,
     claim,
     judge_less,
     number,
+    tolerance,
     worst_of,
 )
 
@@ -50,11 +50,7 @@ BEYOND = {
     "ten_greedy": "Lloyd's, best of ten greedy k-means++",
 }
 N_STARTS = 10
-NEAR = Tolerance(
-    0.05,
-    "Other tasks and another training: two means over 320 tasks differ by 0.02 (one standard "
-    "error) by chance.",
-)
+NEAR = tolerance("mix-res.near")
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:

@@ -124,7 +124,13 @@ def verdicts(result: Record) -> list[Verdict]:
     run, every = result["run"], result["every_head"]
     found = difference_of(run)
     off = max(abs(lloyd - ours) / lloyd for lloyd, ours in result["rows"].values())
-    plain, scaled = (_describe_draws(result["draws"][scale]) for scale in ("1", "10"))
+    words = []
+    for scale in ("1", "10"):
+        draws = [difference_of(draw) for draw in result["draws"][scale]]
+        final = (
+            f"the final ones in {sum(one.same_final_labels for one in draws)} of {len(draws)} draws"
+        )
+        words.append(f"{final}, those of all layers in {sum(one.same_labels for one in draws)}")
     return [
         claim(
             "numerical-validation.layers",
@@ -140,7 +146,7 @@ def verdicts(result: Record) -> list[Verdict]:
         judge_scaling(result["draws"]),
         beyond(
             "How often are all labels those of Lloyd's algorithm, in other draws of such data?",
-            f"{plain}; with points scaled by 10, {scaled}",
+            "; with points scaled by 10, ".join(words),
         ),
         beyond(
             "What if γ = 10^4 stands in every head?",
@@ -178,13 +184,6 @@ def judge_scaling(draws: Record) -> Verdict:
         judge_less(float(fewer.mean()), float(error)),
         f"{len(plain)} draws; see also fig:parameter_sweep.",
     )
-
-
-def _describe_draws(draws: Sequence[Record]) -> str:
-    found = [difference_of(draw) for draw in draws]
-    final = sum(one.same_final_labels for one in found)
-    every = sum(one.same_labels for one in found)
-    return f"the final ones in {final} of {len(found)} draws, those of all layers in {every}"
 
 
 def tables(result: Record) -> Sequence[TextTable]:

@@ -19,7 +19,7 @@ from lloydformer.learning.tasks import Batch
 from lloydformer.paper.artefact import Piece, Record, Scope, TextTable
 from lloydformer.paper.datasets import load_scaled_points
 from lloydformer.paper.paper_numbers import beside, paper_row, row_names
-from lloydformer.paper.verdict import Tolerance, Verdict, beyond, claim, judge, number
+from lloydformer.paper.verdict import Verdict, beyond, claim, judge, number, tolerance
 from lloydformer.solving.batch.fit import fit_batch
 
 LABEL = "openml-trf"
@@ -39,22 +39,9 @@ BEYOND = {
 }
 # The paper's number of trials; fewer refute nothing.
 TRIALS = 40
-MEANS = Tolerance(
-    0.15,
-    "A trial varies by up to 0.3, so that two means of 40 trials differ by up to 0.07 (one "
-    "standard error) by chance.",
-    "means",
-)
-SPREADS = Tolerance(
-    0.1,
-    "From 40 trials they are uncertain by a ninth, 0.03 for one of 0.3, here and in the paper.",
-    "standard deviations",
-)
-PERCENTAGES = Tolerance(
-    0.3,
-    "A third of the least of them. Other trials and another training of the layer.",
-    "percentages",
-)
+MEANS = tolerance("openml-trf.means")
+SPREADS = tolerance("openml-trf.spreads")
+PERCENTAGES = tolerance("openml-trf.percentages")
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:

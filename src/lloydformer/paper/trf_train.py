@@ -24,12 +24,12 @@ from lloydformer.paper.paper_numbers import paper_numbers
 from lloydformer.paper.training_runs import ABLATION, PROPOSED, load_layers, training_pieces
 from lloydformer.paper.verdict import (
     Answer,
-    Tolerance,
     Verdict,
     beyond,
     claim,
     judge_less,
     number,
+    tolerance,
     worst_of,
 )
 
@@ -54,7 +54,7 @@ SIZES = (128, 256, 1024, 2048)
 SIZES_ROW = "n in 128,256,1024,2048"
 # Starts of greedy k-means++ of which the best is a bound for both, chosen by hand.
 N_STARTS = 20
-NEAR = Tolerance(0.05, "The text gives these numbers in steps of 0.05, most of them with a tilde.")
+NEAR = tolerance("trf-train.near")
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:

@@ -121,18 +121,29 @@ class Verdict:
 # cached: every claim asks for its sentence
 @cache
 def label_texts() -> dict[str, Any]:
-    """Return the contents of labels.toml by label: `cites`, `title`, `about`, and `claims`."""
+    """Return labels.toml by label: `cites`, `title`, `about`, `claims`, `tolerances`."""
     import tomllib  # not above: the command line imports this file for its help
 
     return tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
 
 
-def claim(name: str, here: str, answer: Answer, note: str = "") -> Verdict:
-    """Return a verdict on a sentence of the paper; `name`: LABEL.CLAIM as in labels.toml."""
+def _find_text(kind: str, name: str) -> dict[str, Any]:
+    """Return an entry of labels.toml; `name`: that of the label and its own, LABEL.NAME."""
     label, key = name.split(".")
-    said = label_texts()[label]["claims"][key]
+    found: dict[str, Any] = label_texts()[label][kind][key]
+    return found
+
+
+def claim(name: str, here: str, answer: Answer, note: str = "") -> Verdict:
+    """Return a verdict on a sentence of the paper, LABEL.NAME of a claim in labels.toml."""
+    said = _find_text("claims", name)
     note = note or said.get("note", "")
     return Verdict(Kind.CLAIM, here, answer, said["quote"], said["label"], note=note)
+
+
+def tolerance(name: str) -> Tolerance:
+    """Return a tolerance of labels.toml, by LABEL.NAME."""
+    return Tolerance(**_find_text("tolerances", name))
 
 
 def number(

@@ -8,17 +8,19 @@ import numpy as np
 
 from lloydformer.paper.artefact import Record
 from lloydformer.paper.parameter_sweep.experiment import AXES, GAMMAS
-from lloydformer.paper.verdict import Answer, Tolerance, Verdict, beyond, claim, judge, number
+from lloydformer.paper.verdict import (
+    Answer,
+    Verdict,
+    beyond,
+    claim,
+    judge,
+    number,
+    tolerance,
+)
 
 # Fewer runs than this, a tenth of the authors', refute nothing.
 ENOUGH = 3000
-NEAR = Tolerance(
-    0.05,
-    "Panels A to D; the paper's are computed from the authors' published table of runs, which the "
-    "text does not print. Ours are over a part of the settings, between which the Loss varies by 1 "
-    "and more.",
-    "means",
-)
+NEAR = tolerance("parameter-sweep.near")
 # A claim must hold for both: the authors' runs are the figure, ours are independent of them.
 WHOSE = ("authors", "ours")
 

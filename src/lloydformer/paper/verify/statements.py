@@ -200,8 +200,7 @@ DEFINITIONS = (assignments, smoothed_bound, medoids_are_points)
 
 
 def _draw_tensors(rng: Generator) -> tuple[Tensor, Tensor]:
-    problem = draw(rng, CONTINUOUS[rng.integers(2)])
-    return torch.tensor(problem.points), torch.tensor(problem.centers)
+    return draw(rng, CONTINUOUS[rng.integers(2)]).tensors()
 
 
 @equality("lem block lloyd", "two limiting soft-maxes give Lloyd's next centers")
@@ -297,7 +296,7 @@ def other_parameters(rng: Generator) -> Finding:
 
     def deviation(recipe: Recipe) -> float:
         problem = draw(rng, CONTINUOUS[rng.integers(2)], n=(50, 150), d=(2, 10))
-        points, centers = torch.tensor(problem.points), torch.tensor(problem.centers)
+        points, centers = problem.tensors()
         circuit = Circuit(recipe, points.shape[1], len(centers))
         before = circuit(points, centers).centers
         # all heads at once, each with its own rotation
