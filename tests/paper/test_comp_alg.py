@@ -15,7 +15,7 @@ from lloydformer.paper.comp_alg import (
     paper_table,
     wrong_cells,
 )
-from lloydformer.paper.verdict import Answer, Kind, label_texts
+from lloydformer.paper.verdict import Answer, Kind, read_label_texts
 from lloydformer.paper.verify.problems import small_problems
 
 ARTEFACT = load_artefact("comp-alg")
@@ -36,7 +36,7 @@ def test_circuits_agree_with_their_algorithms(result):
     assert len(claims) == 12
     assert answers.pop("trimmed") is Answer.OPEN  # a gamma for each cluster
     assert set(answers.values()) == {Answer.HOLDS}
-    circuits = {said["circuit"] for said in label_texts()["comp-alg"]["claims"].values()}
+    circuits = {said["circuit"] for said in read_label_texts()["comp-alg"]["claims"].values()}
     assert {*circuits, "lloyd_binary"} == {*paper_table()["rows"], *BEYOND}
     assert result["compared"]["soft"]["layers"]["problems"] == 4
     assert result["compared"]["soft"]["free"]["problems"] == 2

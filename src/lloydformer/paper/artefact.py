@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lloydformer.paper.verdict import Verdict, label_texts
+from lloydformer.paper.verdict import Verdict, read_label_texts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -130,5 +130,5 @@ def load_artefact(label: str) -> Artefact:
     steps = ("pieces", "combine", "verdicts", "tables", "pictures")
     # tables and pictures are optional
     functions = {name: getattr(module, name) for name in steps if hasattr(module, name)}
-    texts = label_texts()[label]
+    texts = read_label_texts()[label]
     return Artefact(label, tuple(texts["cites"]), texts["title"], texts["about"], **functions)

@@ -19,7 +19,7 @@ from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import Ties
 from lloydformer.paper.artefact import Piece, Record, Scope, TextTable
-from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge, label_texts
+from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge, read_label_texts
 from lloydformer.paper.verify.cases import case
 from lloydformer.paper.verify.compare import Deviation, free_running, layer_by_layer
 from lloydformer.paper.verify.finding import TOLERANCE
@@ -44,7 +44,7 @@ OPEN = ("trimmed",)
 
 def paper_table() -> Record:
     """Return the paper's table, cell by cell: `columns`, and `rows` by the names of our recipes."""
-    table: Record = label_texts()["comp-alg"]["table"]
+    table: Record = read_label_texts()["comp-alg"]["table"]
     return table
 
 
@@ -164,7 +164,7 @@ def combine(outputs: Mapping[str, Record]) -> Record:
 def verdicts(result: Record) -> Sequence[Verdict]:
     """Return a verdict on the sentence of each circuit, then what the paper does not have."""
     judged = []
-    for name, said in label_texts()["comp-alg"]["claims"].items():
+    for name, said in read_label_texts()["comp-alg"]["claims"].items():
         circuit = said["circuit"]
         parts = result["compared"][circuit].values()
         exact = all(p["deviation"] <= TOLERANCE and p["decisions"] == 0 for p in parts)

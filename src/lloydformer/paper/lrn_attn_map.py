@@ -20,7 +20,6 @@ from lloydformer.paper.attention_heads import (
 )
 from lloydformer.paper.training_runs import load_layers, training_pieces
 from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge
-from lloydformer.plots.axes import require_matplotlib
 from lloydformer.plots.heatmaps import attention_map
 
 LABEL = "lrn-attn-map"
@@ -203,7 +202,6 @@ def tables(result: Record) -> Sequence[TextTable]:
 
 def pictures(result: Record) -> Sequence[Picture]:
     """Return one figure: a row for each task, constructed and learned maps side by side."""
-    require_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 6.6), layout="constrained")

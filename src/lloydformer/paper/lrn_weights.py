@@ -18,7 +18,6 @@ from lloydformer.paper.attention_heads import (
 )
 from lloydformer.paper.training_runs import load_layers, training_pieces
 from lloydformer.paper.verdict import Verdict, beyond, claim, judge
-from lloydformer.plots.axes import require_matplotlib
 from lloydformer.plots.heatmaps import weights
 from lloydformer.plots.palette import INK, SIGNED_WORDS
 
@@ -179,7 +178,6 @@ def tables(result: Record) -> Sequence[TextTable]:
 
 def pictures(result: Record) -> Sequence[Picture]:
     """Return one figure: a row for each head, constructed and learned matrices side by side."""
-    require_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 6.2), layout="constrained")

@@ -27,9 +27,9 @@ from lloydformer.paper.verdict import (
     Verdict,
     beyond,
     claim,
+    find_tolerance,
     judge_less,
     number,
-    tolerance,
     worst_of,
 )
 
@@ -50,7 +50,6 @@ BEYOND = {
     "ten_greedy": "Lloyd's, best of ten greedy k-means++",
 }
 N_STARTS = 10
-NEAR = tolerance("mix-res.near")
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
@@ -111,7 +110,7 @@ def verdicts(result: Record) -> Sequence[Verdict]:
                 "tab:mix-res",
                 paper_row(LABEL, family)[column],
                 rows[family][column],
-                NEAR,
+                find_tolerance("mix-res.near"),
                 _error(result, family, column),
             )
             for family in FAMILIES

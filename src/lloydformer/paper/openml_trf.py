@@ -19,7 +19,7 @@ from lloydformer.learning.tasks import Batch
 from lloydformer.paper.artefact import Piece, Record, Scope, TextTable
 from lloydformer.paper.datasets import load_scaled_points
 from lloydformer.paper.paper_numbers import beside, paper_row, row_names
-from lloydformer.paper.verdict import Verdict, beyond, claim, judge, number, tolerance
+from lloydformer.paper.verdict import Verdict, beyond, claim, find_tolerance, judge, number
 from lloydformer.solving.batch.fit import fit_batch
 
 LABEL = "openml-trf"
@@ -39,9 +39,6 @@ BEYOND = {
 }
 # The paper's number of trials; fewer refute nothing.
 TRIALS = 40
-MEANS = tolerance("openml-trf.means")
-SPREADS = tolerance("openml-trf.spreads")
-PERCENTAGES = tolerance("openml-trf.percentages")
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
@@ -160,15 +157,15 @@ def verdicts(result: Record) -> Sequence[Verdict]:
 def _numbers(rows: Record) -> Iterator[Verdict]:
     """Yield verdicts on the table: means, standard deviations, and relative differences."""
     kinds = {
-        **{column: (column, MEANS) for column in COLUMNS},
-        **{f"{column}_std": (f"std of {column}", SPREADS) for column in COLUMNS},
-        RELATIVE: ("relative diff", PERCENTAGES),
+        **{column: (column, "means") for column in COLUMNS},
+        **{f"{column}_std": (f"std of {column}", "spreads") for column in COLUMNS},
+        RELATIVE: ("relative diff", "percentages"),
     }
     for name in row_names(LABEL):
         for key, theirs in paper_row(LABEL, name).items():
-            about, tolerance = kinds[key]
-            ours = rows[name][key]
-            yield number(f"{name}, {about}", "tab:openml-trf", theirs, ours, tolerance)
+            about, kind = kinds[key]
+            near = find_tolerance(f"openml-trf.{kind}")
+            yield number(f"{name}, {about}", "tab:openml-trf", theirs, rows[name][key], near)
 
 
 def tables(result: Record) -> Sequence[TextTable]:

@@ -27,10 +27,10 @@ from lloydformer.paper.verdict import (
     Verdict,
     beyond,
     claim,
+    find_tolerance,
     judge,
     number,
     standard_error,
-    tolerance,
     worst_of,
 )
 
@@ -54,8 +54,6 @@ TITLES = {
 COLUMNS = {"trimmed": TRIMMED, "robust": ROBUST}
 # On how many sets they are below Lloyd's, as the text counts the emphasized cells.
 CLAIMED = {"trimmed": 4, "robust": 6}
-NEAR = tolerance("rob-res.near")
-OTHER = tolerance("rob-res.other")
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
@@ -213,7 +211,9 @@ def _numbers(result: Record) -> list[Verdict]:
             "tab:rob-res",
             paper,
             round(result["rows"][name][column], 4),  # the paper prints four digits
-            OTHER if name in OTHER_DATA else NEAR,
+            find_tolerance("rob-res.other")
+            if name in OTHER_DATA
+            else find_tolerance("rob-res.near"),
             is_open=name in OTHER_DATA,
         )
         for name in row_names(LABEL)

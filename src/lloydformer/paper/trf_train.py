@@ -27,9 +27,9 @@ from lloydformer.paper.verdict import (
     Verdict,
     beyond,
     claim,
+    find_tolerance,
     judge_less,
     number,
-    tolerance,
     worst_of,
 )
 
@@ -54,7 +54,6 @@ SIZES = (128, 256, 1024, 2048)
 SIZES_ROW = "n in 128,256,1024,2048"
 # Starts of greedy k-means++ of which the best is a bound for both, chosen by hand.
 N_STARTS = 20
-NEAR = tolerance("trf-train.near")
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
@@ -180,7 +179,9 @@ def verdicts(result: Record) -> Sequence[Verdict]:
 def _number(result: Record, about: str, row: str, who: str) -> Verdict:
     """Return the verdict on a number of the text."""
     theirs, ours = paper_numbers(LABEL)["rows"][row][who], result["rows"][row][who]
-    return number(about, TEXT, theirs, ours, NEAR, _error(result, row, who))
+    return number(
+        about, TEXT, theirs, ours, find_tolerance("trf-train.near"), _error(result, row, who)
+    )
 
 
 def _judge_below(row: Record) -> Answer:

@@ -120,7 +120,7 @@ class Verdict:
 
 # cached: every claim asks for its sentence
 @cache
-def label_texts() -> dict[str, Any]:
+def read_label_texts() -> dict[str, Any]:
     """Return labels.toml by label: `cites`, `title`, `about`, `claims`, `tolerances`."""
     import tomllib  # not above: the command line imports this file for its help
 
@@ -130,7 +130,7 @@ def label_texts() -> dict[str, Any]:
 def _find_text(kind: str, name: str) -> dict[str, Any]:
     """Return an entry of labels.toml; `name`: that of the label and its own, LABEL.NAME."""
     label, key = name.split(".")
-    found: dict[str, Any] = label_texts()[label][kind][key]
+    found: dict[str, Any] = read_label_texts()[label][kind][key]
     return found
 
 
@@ -141,7 +141,7 @@ def claim(name: str, here: str, answer: Answer, note: str = "") -> Verdict:
     return Verdict(Kind.CLAIM, here, answer, said["quote"], said["label"], note=note)
 
 
-def tolerance(name: str) -> Tolerance:
+def find_tolerance(name: str) -> Tolerance:
     """Return a tolerance of labels.toml, by LABEL.NAME."""
     return Tolerance(**_find_text("tolerances", name))
 

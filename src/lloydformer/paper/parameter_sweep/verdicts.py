@@ -8,19 +8,10 @@ import numpy as np
 
 from lloydformer.paper.artefact import Record
 from lloydformer.paper.parameter_sweep.experiment import AXES, GAMMAS
-from lloydformer.paper.verdict import (
-    Answer,
-    Verdict,
-    beyond,
-    claim,
-    judge,
-    number,
-    tolerance,
-)
+from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, find_tolerance, judge, number
 
 # Fewer runs than this, a tenth of the authors', refute nothing.
 ENOUGH = 3000
-NEAR = tolerance("parameter-sweep.near")
 # A claim must hold for both: the authors' runs are the figure, ours are independent of them.
 WHOSE = ("authors", "ours")
 
@@ -34,27 +25,15 @@ def _claims(result: Record) -> list[Verdict]:
     apart = result["apart"]
     return [
         judge_gammas(result),
-        judge_trend(
-            result,
-            {"Dimensions": -1},
-            "parameter-sweep.dimensions",
-        ),
+        judge_trend(result, {"Dimensions": -1}, "parameter-sweep.dimensions"),
         claim(
             "parameter-sweep.distances",
             f"it grows from {apart[0]:.2f} in 1 to {apart[-1]:.2f} in {len(apart)} dimensions",
             judge(all(a < b for a, b in pairwise(apart))),
         ),
-        judge_trend(
-            result,
-            {"Points": 1, "Clusters": 1},
-            "parameter-sweep.points-and-clusters",
-        ),
+        judge_trend(result, {"Points": 1, "Clusters": 1}, "parameter-sweep.points-and-clusters"),
         judge_compensation(result),
-        judge_trend(
-            result,
-            {"Scale": -1},
-            "parameter-sweep.scale",
-        ),
+        judge_trend(result, {"Scale": -1}, "parameter-sweep.scale"),
     ]
 
 
@@ -148,12 +127,7 @@ def judge_compensation(result: Record) -> Verdict:
         f"{value[f'{many}, gamma 100']} with γ = 100 (mean over scales)"
         for many, words in (("many clusters", "50 clusters"), ("many points", "10^6 points"))
     )
-    return claim(
-        "parameter-sweep.compensation",
-        f"Loss {here}",
-        answer,
-        authors,
-    )
+    return claim("parameter-sweep.compensation", f"Loss {here}", answer, authors)
 
 
 def _or_inf(mean: float | None) -> float:
@@ -172,7 +146,7 @@ def _means(result: Record) -> Iterator[Verdict]:
                     "fig:parameter_sweep",
                     theirs["mean"][level][place],
                     ours["mean"][level][place],
-                    NEAR,
+                    find_tolerance("parameter-sweep.near"),
                     ours["deviation"][level][place] / sqrt(_runs_per_level(result)),
                 )
 

@@ -130,10 +130,7 @@ def deviation_from(
 
 
 def deviations_from(
-    recipe: Recipe,
-    algorithm: algorithms.Algorithm,
-    problems: Sequence[Problem],
-    n_layers: int = 10,
+    recipe: Recipe, algorithm: algorithms.Algorithm, problems: Sequence[Problem], n_layers: int = 10
 ) -> list[float]:
     """Return `deviation_from` of the recipe's circuit for each problem."""
     return [deviation_from(circuit_for(recipe, p), algorithm, p, n_layers) for p in problems]

@@ -127,9 +127,7 @@ THEOREMS: tuple[Statement, ...] = (
     is_algorithm("alg:rnd-kmeds", "medoids() is randomised k-medoids, draw for draw", "medoids"),
     medoid_draws,
     is_algorithm(
-        "later result",
-        "lloyd_binary(), in d + ceil(log2 k) dimensions, is Lloyd's",
-        "lloyd_binary",
+        "later result", "lloyd_binary(), in d + ceil(log2 k) dimensions, is Lloyd's", "lloyd_binary"
     ),
 )
 

@@ -78,11 +78,7 @@ def e_02_how_large(rng: np.random.Generator) -> PrintedAndRepaired:
         for activation, bound in cases:
             below.append(_leak(activation, own, 0.5 * bound, bound))
             above.append(_leak(activation, own, 1.001 * bound, bound))
-    return PrintedAndRepaired(
-        below,
-        above,
-        "half of these bounds leaks in {count} clusters",
-    )
+    return PrintedAndRepaired(below, above, "half of these bounds leaks in {count} clusters")
 
 
 def _leak(activation: NormMax | Sparsemax, own: Tensor, lowering: float, bound: float) -> float:
