@@ -10,10 +10,10 @@ from lloydformer.paper.verify.cases import Case, case, pair
 from lloydformer.paper.verify.compare import Deviation, free_running, layer_by_layer
 from lloydformer.paper.verify.known import (
     PAIRS,
+    finds_points_by_dot_product,
     has_average_ties,
-    is_by_dot_product,
     is_spherical,
-    needs_zero_sum,
+    make_recipe,
 )
 from lloydformer.paper.verify.problems import CONTINUOUS, FAMILIES, Problem, on_sphere, with_centers
 
@@ -104,8 +104,9 @@ def twins(name: str, separation: float) -> Problem:
 
 
 SEPARATIONS = [
-    (name, separation) for name in NAMES if not needs_zero_sum(name)
-    for separation in ((0.0, 1e-6) if is_by_dot_product(name) else (0.0, 1e-6, 1e-12, 1e-15))
+    (name, separation) for name in NAMES if name != "spherical_layer"  # its points sum to zero
+    for separation in (0.0, 1e-6, 1e-12, 1e-15)
+    if separation in (0.0, 1e-6) or not finds_points_by_dot_product(make_recipe(name))
 ]  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def contents(path: Path) -> list[str]:
 def files_beside_modules() -> set[str]:
     """Return the style sheets, scripts and templates of the package, by their paths in a wheel."""
     package = ROOT / "src" / "lloydformer"
-    endings = (".css", ".html", ".js", ".json")
+    endings = (".css", ".html", ".js", ".json", ".toml")
     paths = {
         path.relative_to(package.parent) for path in package.rglob("*") if path.suffix in endings
     }

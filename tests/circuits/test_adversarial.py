@@ -16,10 +16,10 @@ import lloydformer as lf
 from lloydformer.paper.verify.known import (
     PAIRS,
     PairParameters,
+    finds_points_by_dot_product,
     has_average_ties,
-    is_by_dot_product,
     is_spherical,
-    needs_zero_sum,
+    make_recipe,
 )
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -116,7 +116,7 @@ def drawn(attack, name, ties, dtype, number=0):
     points, centers = (a.astype(float) for a in attack(rng, dtype))
     if is_spherical(name):
         points, centers = (a / np.linalg.norm(a, axis=1, keepdims=True) for a in (points, centers))
-    if needs_zero_sum(name):
+    if getattr(make_recipe(name).norm, "zero_sum", False):
         points, centers = (
             lf.circuits.norms.zero_sum(torch.tensor(a)).numpy() for a in (points, centers)
         )
@@ -132,7 +132,7 @@ def drawn(attack, name, ties, dtype, number=0):
 
 
 def run(name, parameters, points, centers, **options):
-    circuit = lf.Circuit(PAIRS[name][0](parameters), points.shape[-1], centers.shape[-2])
+    circuit = lf.Circuit(make_recipe(name, parameters), points.shape[-1], centers.shape[-2])
     return circuit(points, centers, n_layers=1, seed=parameters.seed, **options)
 
 
@@ -181,7 +181,7 @@ def check_assignments(exact, shares, margins, ties):
 def uncertainty(name, x, c, eps):
     """How far rounding may move each score, (n, k), in the circuit's coordinates."""
     lengths = np.linalg.norm(x, axis=1)[:, None], np.linalg.norm(c, axis=1)[None]
-    if is_by_dot_product(name) or is_spherical(name):
+    if finds_points_by_dot_product(make_recipe(name)) or is_spherical(name):
         return 16 * (x.shape[1] + 8) * eps * (lengths[0] + lengths[1]) ** 2
     away = np.sqrt(((x[:, None] - c[None]) ** 2).sum(axis=2))
     return 16 * (x.shape[1] + 2) * eps * away * (lengths[0] + lengths[1])
@@ -255,7 +255,7 @@ def test_centers_that_are_patched_far_away(name, ties):
     points, centers, parameters = drawn(tiny, name, ties, torch.float64)
     points, centers = 1e6 * points, 1e6 * centers
     parameters = replace(parameters, inverse_temperature=1e-12 * parameters.inverse_temperature)
-    circuit = lf.Circuit(PAIRS[name][0](parameters), D, K)
+    circuit = lf.Circuit(make_recipe(name, parameters), D, K)
     moved = centers + torch.tensor([30.0, 0.0, -30.0])
     tokens = circuit.tokens.decoder(moved - circuit.embed(points, centers).origin)
     with circuit.patch("layers.1.decoder_tokens", tokens):

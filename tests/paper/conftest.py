@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, Scope, TextTable
-from lloydformer.paper.verdict import Tolerance, Verdict, beyond, claim, judge, number
+from lloydformer.paper.verdict import Kind, Tolerance, Verdict, beyond, judge, number
 
 # The pieces that were really run, in order.
 RUNS: list[str] = []
@@ -31,7 +31,14 @@ def verdicts(result: Record) -> list[Verdict]:
     one, two = (result["rows"][name][0] for name in ("one", "two"))
     return [
         number("one", "tab:sample", 3.0, one, Tolerance(0.5, "A round number.")),
-        claim("two | is below one", "sec:sample", f"{two:g}", judge(two < one), "It is not."),
+        Verdict(
+            Kind.CLAIM,
+            f"{two:g}",
+            judge(two < one),
+            "two | is below one",
+            "sec:sample",
+            note="It is not.",
+        ),
         beyond("And three?", "not asked"),
     ]
 

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from lloydformer.paper.artefact import Scope
+from lloydformer.paper.artefact import Scope, load_artefact
 from lloydformer.paper.attention_heads import HEADS, parse_matrix
-from lloydformer.paper.lrn_attn_map import ARTEFACT, similarity
+from lloydformer.paper.lrn_attn_map import similarity
 from lloydformer.paper.verdict import Answer, Kind
+
+ARTEFACT = load_artefact("lrn-attn-map")
 
 
 @pytest.fixture(scope="module")

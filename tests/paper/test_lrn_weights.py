@@ -6,13 +6,15 @@ import pytest
 import torch
 
 from lloydformer.learning import load
-from lloydformer.paper.artefact import Scope
+from lloydformer.paper.artefact import Scope, load_artefact
 from lloydformer.paper.attention_heads import (
     head_matrices,
 )
-from lloydformer.paper.lrn_weights import ARTEFACT, read_matrix, similarity
+from lloydformer.paper.lrn_weights import read_matrix, similarity
 from lloydformer.paper.verdict import Answer, Kind
 from lloydformer.plots.palette import SIGNED_WORDS
+
+ARTEFACT = load_artefact("lrn-weights")
 
 
 @pytest.fixture(scope="module")

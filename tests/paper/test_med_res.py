@@ -7,10 +7,12 @@ import torch
 from lloydformer.algorithms.contract import run
 from lloydformer.algorithms.robust import Medoids
 from lloydformer.paper import med_res
-from lloydformer.paper.artefact import Record, Scope
-from lloydformer.paper.med_res import ARTEFACT, GAPS, draws_same_medoids, measure, run_fasterpam
+from lloydformer.paper.artefact import Record, Scope, load_artefact
+from lloydformer.paper.med_res import GAPS, draws_same_medoids, measure, run_fasterpam
 from lloydformer.paper.paper_numbers import paper_numbers
 from lloydformer.paper.verdict import Answer, Kind
+
+ARTEFACT = load_artefact("med-res")
 
 PAPER = paper_numbers("med-res")
 

@@ -8,12 +8,14 @@ from sklearn.cluster import KMeans
 
 from lloydformer.learning.evaluation import draw_unseen
 from lloydformer.learning.tasks import Tasks
-from lloydformer.paper.artefact import Scope
+from lloydformer.paper.artefact import Scope, load_artefact
 from lloydformer.paper.lloyd_comparison import compare_with_lloyd
-from lloydformer.paper.mix_res import ARTEFACT, BEYOND
+from lloydformer.paper.mix_res import BEYOND
 from lloydformer.paper.paper_numbers import paper_numbers
 from lloydformer.paper.training_runs import load_layers
 from lloydformer.paper.verdict import Answer, Kind
+
+ARTEFACT = load_artefact("mix-res")
 
 N_TASKS = 2
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from lloydformer.paper.artefact import Scope
+from lloydformer.paper.artefact import Scope, load_artefact
 from lloydformer.paper.numerical_validation import (
-    ARTEFACT,
     difference_of,
     measure_draws,
     measure_encoder_cross,
@@ -20,6 +19,8 @@ from lloydformer.paper.verdict import Answer, Kind
 from lloydformer.paper.verify import statements
 from lloydformer.paper.verify.finite_temperature import FIGURE, LloydDifference, figure_problem
 from lloydformer.paper.verify.statements import all_finite, finite_temperature
+
+ARTEFACT = load_artefact("numerical-validation")
 
 FEW = figure_problem(size=replace(FIGURE, points=2000))
 

@@ -8,10 +8,12 @@ from sklearn.cluster import KMeans
 from lloydformer.data.paths import find_in_data_folder
 from lloydformer.learning import load
 from lloydformer.paper import openml_trf
-from lloydformer.paper.artefact import Record, Scope
-from lloydformer.paper.openml_trf import ARTEFACT, draw_trials, measure
+from lloydformer.paper.artefact import Record, Scope, load_artefact
+from lloydformer.paper.openml_trf import draw_trials, measure
 from lloydformer.paper.paper_numbers import paper_numbers
 from lloydformer.paper.verdict import Answer, Kind
+
+ARTEFACT = load_artefact("openml-trf")
 
 PAPER = paper_numbers("openml-trf")
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from lloydformer.paper.artefact import Scope
-from lloydformer.paper.parameter_sweep import ARTEFACT, experiment
+from lloydformer.paper.artefact import Scope, load_artefact
+from lloydformer.paper.parameter_sweep import experiment
 from lloydformer.paper.parameter_sweep.experiment import (
     AXES,
     GAMMAS,
@@ -26,6 +26,8 @@ from lloydformer.paper.parameter_sweep.experiment import (
 )
 from lloydformer.paper.verdict import Answer, Kind
 from lloydformer.paper.verify.finite_temperature import MixtureSize
+
+ARTEFACT = load_artefact("parameter-sweep")
 
 TABLE = Path(__file__).parents[3] / "shared" / "paper" / "parameter_sweep_authors.csv.gz"
 

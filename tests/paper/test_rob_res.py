@@ -8,10 +8,12 @@ from lloydformer.algorithms.contract import run
 from lloydformer.algorithms.robust import Robust
 from lloydformer.data.paths import find_in_data_folder
 from lloydformer.paper import rob_res
-from lloydformer.paper.artefact import Record, Scope
+from lloydformer.paper.artefact import Record, Scope, load_artefact
 from lloydformer.paper.paper_numbers import paper_numbers
-from lloydformer.paper.rob_res import ARTEFACT, measure, run_trial, trim_by_quantile
+from lloydformer.paper.rob_res import measure, run_trial, trim_by_quantile
 from lloydformer.paper.verdict import Answer, Kind
+
+ARTEFACT = load_artefact("rob-res")
 
 PAPER = paper_numbers("rob-res")
 

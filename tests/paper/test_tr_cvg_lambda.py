@@ -5,11 +5,13 @@ from statistics import quantiles
 
 import pytest
 
-from lloydformer.paper.artefact import Scope
-from lloydformer.paper.tr_cvg_lambda import ARTEFACT, HIGH, LOW
+from lloydformer.paper.artefact import Scope, load_artefact
+from lloydformer.paper.tr_cvg_lambda import HIGH, LOW
 from lloydformer.paper.training_curves import EMBEDDINGS
 from lloydformer.paper.training_runs import shipped_logs
 from lloydformer.paper.verdict import Answer
+
+ARTEFACT = load_artefact("tr-cvg-lambda")
 
 
 @pytest.fixture(scope="module")

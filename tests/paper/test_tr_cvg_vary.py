@@ -7,9 +7,11 @@ import pytest
 
 from lloydformer.learning.evaluation import draw_unseen
 from lloydformer.learning.tasks import Tasks
-from lloydformer.paper.artefact import Scope
-from lloydformer.paper.tr_cvg_vary import ALL, ARTEFACT, BY_CLUSTERS, BY_FEATURES
+from lloydformer.paper.artefact import Scope, load_artefact
+from lloydformer.paper.tr_cvg_vary import ALL, BY_CLUSTERS, BY_FEATURES
 from lloydformer.paper.verdict import Answer
+
+ARTEFACT = load_artefact("tr-cvg-vary")
 
 
 @pytest.fixture(scope="module")

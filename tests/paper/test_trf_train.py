@@ -4,11 +4,13 @@ from copy import deepcopy
 
 import pytest
 
-from lloydformer.paper.artefact import Scope
+from lloydformer.paper.artefact import Scope, load_artefact
 from lloydformer.paper.paper_numbers import row_names
 from lloydformer.paper.training_runs import ABLATION, load_layers
-from lloydformer.paper.trf_train import ARTEFACT, count_tasks
+from lloydformer.paper.trf_train import count_tasks
 from lloydformer.paper.verdict import Answer, Kind
+
+ARTEFACT = load_artefact("trf-train")
 
 
 @pytest.fixture(scope="module")

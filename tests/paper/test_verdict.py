@@ -8,15 +8,15 @@ from lloydformer.paper.verdict import (
     Answer,
     Kind,
     Tolerance,
+    Verdict,
     beyond,
-    claim,
     judge,
     judge_less,
     number,
     worst_of,
 )
 
-HELD = claim("It is so.", "sec:x", "it is", Answer.HOLDS)
+HELD = Verdict(Kind.CLAIM, "it is", Answer.HOLDS, "It is so.", "sec:x")
 WITHIN = number("a", "tab:x", 1.0, 1.04, Tolerance(0.05, "Printed to one digit."))
 FOUND = beyond("And elsewhere?", "no")
 

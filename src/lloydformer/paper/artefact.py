@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lloydformer.paper.verdict import Verdict
+from lloydformer.paper.verdict import Verdict, read_label_texts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -120,8 +120,15 @@ class Artefact:
 
 
 def load_artefact(label: str) -> Artefact:
-    """Import the module of a label and return its artefact; raise ValueError if there is none."""
+    """Return the artefact of a label: its texts, and the functions of its module.
+
+    Raises ValueError if there is no such label.
+    """
     if label not in LABELS:
         raise ValueError(f"label: found {label!r}; pass one of {', '.join(LABELS)}, or all")
-    artefact: Artefact = import_module(f"lloydformer.paper.{label.replace('-', '_')}").ARTEFACT
-    return artefact
+    module = import_module(f"lloydformer.paper.{label.replace('-', '_')}")
+    steps = ("pieces", "combine", "verdicts", "tables", "pictures")
+    # tables and pictures are optional
+    functions = {name: getattr(module, name) for name in steps if hasattr(module, name)}
+    texts = read_label_texts()[label]
+    return Artefact(label, tuple(texts["cites"]), texts["title"], texts["about"], **functions)

@@ -7,11 +7,9 @@ out from the equations alone: `verify.errata.constructions.with_shift` has the s
 circuit, as a second truth.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from zlib import crc32
 
 import numpy as np
@@ -20,8 +18,8 @@ from numpy import ndarray
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import Ties
-from lloydformer.paper.artefact import Artefact, Piece, Record, Scope, TextTable
-from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge
+from lloydformer.paper.artefact import Piece, Record, Scope, TextTable
+from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge, read_label_texts
 from lloydformer.paper.verify.cases import case
 from lloydformer.paper.verify.compare import Deviation, free_running, layer_by_layer
 from lloydformer.paper.verify.finding import TOLERANCE
@@ -40,121 +38,13 @@ BEYOND = {
 }
 
 
-@dataclass(frozen=True)
-class CircuitClaim:
-    """A sentence of the paper that a circuit is an algorithm, and a note."""
-
-    circuit: str
-    label: str
-    quote: str
-    note: str = ""
-
-
-CLAIMS = (
-    CircuitClaim(
-        "lloyd",
-        "thm:l2-clus-eu",
-        "the output of the T^th transformer layer exactly matches the output of Lloyd's algorithm "
-        "(fig:overview A) after T iterations.",
-        "Tied points go to the first center, or are shared, on both sides alike (errata.md).",
-    ),
-    CircuitClaim(
-        "lloyd_dot",
-        "thm:l2-clus ip",
-        "such that the output of the T-th transformer layer exactly matches the output of Lloyd's "
-        "algorithm (alg:lloyds) with the same input after T iterations.",
-        "With quadratic activations, as the theorem says; for the rectified ones of the main text "
-        "see the next row.",
-    ),
-    CircuitClaim(
-        INFORMAL,
-        "thm:l2-clus-ip-informal",
-        "Given as input a set of points X and initial centers C, there exists a T layer "
-        "transformer with shared attention parameters [...] and FFN parameters (W_1, W_2) using "
-        "the updates in eq:l2-trf-ip-updates such that the output of the T^th transformer layer "
-        "exactly matches the output of Lloyd's algorithm with the same input after T iterations.",
-        "With d rectified units and weights for the given data: the code rows of W_1 add a shift "
-        "that makes every coordinate positive, V_3 and V_4 take off what it adds to the norms.",
-    ),
-    CircuitClaim(
-        "spherical_layer",
-        "thm:sp-clus ip",
-        "such that the output of the T-th transformer layer exactly matches the output of "
-        "spherical Lloyd's algorithm (alg:lloyds-sphere) with the same input after T iterations.",
-        "With V_4 = -V_3, as the proof uses it (errata.md).",
-    ),
-    CircuitClaim(
-        "spherical",
-        "rem:lnorm-rmsnorm",
-        "the root-mean-square or RMS normalization defined as (z/‖z‖·γ + β) which one can use in "
-        "place of the layer normalization defined in def:lnorm to remove the zero-sum coordinates "
-        "assumption in thm:sp-clus ip.",
-    ),
-    CircuitClaim(
-        "soft",
-        "sec:results:general",
-        "by (i) swapping the limiting soft-max attention with a standard soft-max attention in the "
-        "encoder cross-attention update, and (ii) changing the limiting soft-max attention with a "
-        "linear attention in the decoder cross-attention update, we recover the standard soft "
-        "k-means clustering algorithm (alg:soft-kmeans in sec:methods:icll).",
-        "Compared with alg:soft-kmeans.",
-    ),
-    CircuitClaim(
-        "soft_dot",
-        "sec:methods:icll:dp",
-        "By using γ<∞ and σ_lin as in Theorem thm:l2-clus eu, we can also obtain a version that "
-        "implements soft k-means using inner product attention.",
-    ),
-    CircuitClaim(
-        "trimmed",
-        "sec:results:general",
-        "The norm α-negative entropy regularized arg-max produces the “norm-max” attention, and "
-        "results in the classical trimmed k-means algorithm (alg:trim-kmeans in "
-        "sec:methods:robust).",
-        "With a γ for each cluster, chosen from the data. The appendix asks for 'an appropriately "
-        "selected γ' and does not say whether it may differ by column; a single γ does not keep "
-        "the same share of every cluster (errata.md).",
-    ),
-    CircuitClaim(
-        "robust",
-        "tab:comp-alg",
-        "Different configurations of the transformer architecture result in different clustering "
-        "algorithms.",
-        "The row of robust k-means, with Euclidean scores, compared with alg:rob-kmeans.",
-    ),
-    CircuitClaim(
-        "robust_lifted",
-        "sec:methods:new:robust",
-        "such that the output of the T-th transformer layer exactly matches the behavior described "
-        "above.",
-        "Holds with one change: V_5 = -I^{:d+2} for the printed -I^{:d+1}, or no bias in the "
-        "network (errata.md).",
-    ),
-    CircuitClaim(
-        "robust_lifted",
-        "sec:methods:new:robust",
-        "This transformer architecture can be also be expressed as an algorithm as shown in "
-        "alg:rob-kmeans.",
-        "The same circuit and the same runs.",
-    ),
-    CircuitClaim(
-        "medoids",
-        "sec:methods:new:kmeds",
-        "This transformer architecture is thus equivalent to a novel randomized k-medoids "
-        "algorithm presented in alg:rnd-kmeds.",
-        "Draw for draw, with the same noise on both sides.",
-    ),
-)
 # Circuits that are exact with a choice that the text leaves open.
 OPEN = ("trimmed",)
 
 
-# In a file of its own: the cells are words, and `paper_numbers.json` has numbers.
-@cache
 def paper_table() -> Record:
     """Return the paper's table, cell by cell: `columns`, and `rows` by the names of our recipes."""
-    path = files("lloydformer.paper") / "comp_alg_table.json"
-    table: Record = json.loads(path.read_text(encoding="utf-8"))
+    table: Record = read_label_texts()["comp-alg"]["table"]
     return table
 
 
@@ -274,12 +164,13 @@ def combine(outputs: Mapping[str, Record]) -> Record:
 def verdicts(result: Record) -> Sequence[Verdict]:
     """Return a verdict on the sentence of each circuit, then what the paper does not have."""
     judged = []
-    for one in CLAIMS:
-        parts = result["compared"][one.circuit].values()
+    for name, said in read_label_texts()["comp-alg"]["claims"].items():
+        circuit = said["circuit"]
+        parts = result["compared"][circuit].values()
         exact = all(p["deviation"] <= TOLERANCE and p["decisions"] == 0 for p in parts)
-        answer = Answer.OPEN if exact and one.circuit in OPEN else judge(exact)
-        here = f"{one.circuit}: {_describe(result, one.circuit)}"
-        judged.append(claim(one.quote, one.label, here, answer, one.note))
+        answer = Answer.OPEN if exact and circuit in OPEN else judge(exact)
+        here = f"{circuit}: {_describe(result, circuit)}"
+        judged.append(claim(f"comp-alg.{name}", here, answer))
     wrong = wrong_cells(result["rows"])
     n_cells = sum(map(len, paper_table()["rows"].values()))
     algorithm, how = BEYOND["lloyd_binary"]
@@ -337,19 +228,3 @@ def tables(result: Record) -> Sequence[TextTable]:
             [[name, *words, *deviations(name)] for name, words in BEYOND.items()],
         ),
     ]
-
-
-ARTEFACT = Artefact(
-    label="comp-alg",
-    cites=("tab:comp-alg",),
-    title="Architectures and algorithms",
-    about=(
-        "Different configurations of the transformer are different clustering algorithms. The "
-        "table is printed from the recipes, and each recipe's literal circuit is compared with its "
-        "plain algorithm on random problems, with ties, duplicates and data far from the origin."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=tables,
-)

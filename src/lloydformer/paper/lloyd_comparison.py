@@ -17,7 +17,6 @@ from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.pretrained import Pretrained
 from lloydformer.learning.tasks import Batch
 from lloydformer.paper.artefact import Record, Scope
-from lloydformer.plots.axes import require_matplotlib
 from lloydformer.plots.curves import ribbon
 from lloydformer.solving.batch.by_tensors import kmeans_plusplus, random_rows
 from lloydformer.solving.batch.steps import DenseProblems
@@ -135,7 +134,6 @@ def draw_comparison(curves: Mapping[str, Record], share_y: bool = False) -> "Fig
 
     Lines are means, ribbons go from minimum to maximum. share_y: one vertical axis for all.
     """
-    require_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 3.2), layout="constrained")

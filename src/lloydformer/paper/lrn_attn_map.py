@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from lloydformer.learning.evaluation import draw_unseen
-from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, Scope, TextTable
+from lloydformer.paper.artefact import Picture, Piece, Record, Scope, TextTable
 from lloydformer.paper.attention_heads import (
     HEADS,
     Maps,
@@ -20,11 +20,9 @@ from lloydformer.paper.attention_heads import (
 )
 from lloydformer.paper.training_runs import load_layers, training_pieces
 from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge
-from lloydformer.plots.axes import require_matplotlib
 from lloydformer.plots.heatmaps import attention_map
 
 LABEL = "lrn-attn-map"
-TEXT = "sec:results:train"
 # Number of tasks in the figure, and of their points in maps of cross-attention. One cell of the
 # picture of the encoder's self-attention is the mean of POOLED x POOLED points.
 N_SHOWN, N_POINTS, POOLED = 4, 30, 8
@@ -126,15 +124,13 @@ def verdicts(result: Record) -> Sequence[Verdict]:
         f"{decoder['distance']:.2f} (centers)"
     )
 
-    def judge_layer(quote: str, here: str, holds: bool, note: str = "") -> Verdict:
+    def judge_layer(name: str, here: str, holds: bool, note: str = "") -> Verdict:
         # one other layer can show what the paper saw in its own, but not refute it
-        return claim(quote, TEXT, here, judge(holds, enough=False), note)
+        return claim(name, here, judge(holds, enough=False), note)
 
     return [
         judge_layer(
-            "All the learned attention maps are quite sparse even with a softmax attention with "
-            "γ = 1, implying that the transformer learned to utilize sparse attention maps (as in "
-            "thm:l2-clus-eu) without explicitly requiring the limiting softmax attention.",
+            "lrn-attn-map.sparse",
             f"keys that a query attends to: {', '.join(keys)}",
             all(rows[head]["keys"] / rows[head]["of"] <= SPARSE for head in HEADS),
             f"Up to {100 * SPARSE:.0f} % of the keys, by the exponential of the entropy, counts as "
@@ -142,15 +138,13 @@ def verdicts(result: Record) -> Sequence[Verdict]:
         ),
         judge_diagonal(points, centers),
         judge_layer(
-            "The learned and constructed cross-attention maps differ significantly.",
+            "lrn-attn-map.cross-differs",
             both,
             min(encoder["distance"], decoder["distance"]) > FAR,
             f"Above {FAR:g} counts as significant.",
         ),
         judge_layer(
-            "The learned assignment update attention maps [...] visually appear to better match "
-            "the constructed maps, while the learned center update attention map [...] differs "
-            "significantly from the constructed one.",
+            "lrn-attn-map.assignment-closer",
             both,
             encoder["distance"] < decoder["distance"] and decoder["distance"] > FAR,
         ),
@@ -175,15 +169,10 @@ def judge_diagonal(points: Record, centers: Record) -> Verdict:
     if answer is Answer.HOLDS and max(points["distance"], centers["distance"]) > FAR:
         answer = Answer.OPEN
     return claim(
-        "The learned self-attention maps for both the updates in eq:l2-trf-updates seem to match "
-        "the constructed one quite well with a diagonal attention map.",
-        TEXT,
+        "lrn-attn-map.diagonal",
         f"the largest weight is on the diagonal for {first:.0f} % of the points and {second:.0f} % "
         f"of the centers; total variation {points['distance']:.2f} and {centers['distance']:.2f}",
         answer,
-        "The eye sees the largest weights, and they are on the diagonal. By the measure of the "
-        "next row, all weights, the centers' map is the constructed one and the points' is not. "
-        "The text does not say how it compares.",
     )
 
 
@@ -213,7 +202,6 @@ def tables(result: Record) -> Sequence[TextTable]:
 
 def pictures(result: Record) -> Sequence[Picture]:
     """Return one figure: a row for each task, constructed and learned maps side by side."""
-    require_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 6.6), layout="constrained")
@@ -227,19 +215,3 @@ def pictures(result: Record) -> Sequence[Picture]:
                 ax.set_title(f"{TITLES[head]}\n[{source.title()}]", fontsize=8)
         axes[0].set_ylabel(f"task {number}")
     return [Picture(LABEL, figure, CAPTION)]
-
-
-ARTEFACT = Artefact(
-    label=LABEL,
-    cites=("fig:lrn-attn-map",),
-    title="Learned and constructed attention maps",
-    about=(
-        "What each of the four attentions attends to in one update of 512 points, from random "
-        "centers: the circuit of thm:l2-clus-eu and the learned layer, for d = 32 and k = 10."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=tables,
-    pictures=pictures,
-)

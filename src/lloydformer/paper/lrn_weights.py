@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.learning.pretrained import Pretrained
-from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, Scope, TextTable
+from lloydformer.paper.artefact import Picture, Piece, Record, Scope, TextTable
 from lloydformer.paper.attention_heads import (
     HEADS,
     MATRICES,
@@ -18,12 +18,10 @@ from lloydformer.paper.attention_heads import (
 )
 from lloydformer.paper.training_runs import load_layers, training_pieces
 from lloydformer.paper.verdict import Verdict, beyond, claim, judge
-from lloydformer.plots.axes import require_matplotlib
 from lloydformer.plots.heatmaps import weights
 from lloydformer.plots.palette import INK, SIGNED_WORDS
 
 LABEL = "lrn-weights"
-TEXT = "sec:results:train"
 # The text has no numbers, so these limits were chosen by hand. A diagonal is dominant if its
 # entries are on average DOMINANT times larger than others; a matrix is diffuse if its dominance is
 # below DIFFUSE; cosines above ALIKE count as similar, below UNLIKE as different.
@@ -105,15 +103,13 @@ def verdicts(result: Record) -> Sequence[Verdict]:
     block = parse_matrix(result["lrn"]["encoder_self"]["V"])[:d, :d]
     position_cosine = float(block.trace() / (block.norm() * d**0.5))
 
-    def judge_layer(quote: str, here: str, holds: bool, note: str) -> Verdict:
+    def judge_layer(name: str, here: str, holds: bool, note: str = "") -> Verdict:
         # one other layer can show what the paper saw in its own, but not refute it
-        return claim(quote, TEXT, here, judge(holds, enough=bool(result["others"])), note)
+        return claim(name, here, judge(holds, enough=bool(result["others"])), note)
 
     return [
         judge_layer(
-            "The learned Q_μ^⊤ K_μ matrices match the dominant diagonal form of the theoretical "
-            "constructions in 3/4 cases even though the learned Q_μ, K_μ matrices do not look "
-            "similar to the constructed ones.",
+            "lrn-weights.query-key-products",
             f"{len(dominant)} of 4: dominance {dominances}; Q and K have cosines of at most "
             f"{alike:.2f}",
             # the text names heads 1, 2 and 4: point (ii) is about head 3
@@ -123,26 +119,18 @@ def verdicts(result: Record) -> Sequence[Verdict]:
             "and maps with a bias, so that its scores also depend on |K z + b|^2.",
         ),
         judge_layer(
-            "The learned Q_3^⊤ K_3 for the cross-attention in the cluster center update appears "
-            "significantly different (more diffuse) than the constructed I_{d+k}^{d+1:} in "
-            "thm:l2-clus-eu, implying that the learned model updates the centers differently than "
-            "Lloyd's.",
+            "lrn-weights.third-product",
             f"dominance {third['dominance']:.1f}, cosine {third['cosine']:+.2f}",
             third["dominance"] < DIFFUSE and third["cosine"] < UNLIKE,
-            "That the centers are updated differently: see fig:lrn-attn-map.",
         ),
         judge_layer(
-            "The learned value matrices (V_3, V_4) in the center update (cross- and self- "
-            "attention, respectively) align with the constructed ones.",
+            "lrn-weights.center-values",
             f"cosines {v3:+.2f} and {v4:+.2f}",
             min(v3, v4) > ALIKE,
             f"Above {ALIKE:g} counts as aligned.",
         ),
         judge_layer(
-            "However, the value matrices for the assignment updates (V_1, V_2) appear to differ "
-            "from the constructions, especially with the self-attention V_2 having a dominant "
-            "diagonal form (close to I_{d+k}^{:d}) that is orthogonal to the constructed "
-            "-I_{d+k}^{d+1:}.",
+            "lrn-weights.assignment-values",
             f"cosines {v1:+.2f} and {v2:+.2f}; on the diagonal of the position V_2 "
             f"has dominance {second['dominance']:.1f}; its cosine with I^{{:d}} is "
             f"{second['cosine']:.2f}, in the d rows and columns of the position "
@@ -190,7 +178,6 @@ def tables(result: Record) -> Sequence[TextTable]:
 
 def pictures(result: Record) -> Sequence[Picture]:
     """Return one figure: a row for each head, constructed and learned matrices side by side."""
-    require_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 6.2), layout="constrained")
@@ -216,19 +203,3 @@ def read_matrix(result: Record, head: str, name: str, source: str) -> Float[Tens
     if name in saved:
         return parse_matrix(saved[name])
     return parse_matrix(saved["Q"]).T @ parse_matrix(saved["K"])
-
-
-ARTEFACT = Artefact(
-    label=LABEL,
-    cites=("fig:lrn-weights",),
-    title="Learned and constructed weights",
-    about=(
-        "The matrices Q, K, V and Q^T K of the four attentions, as constructed in thm:l2-clus-eu "
-        "and as learned, for d = 32 and k = 10: all are 42 x 42."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=tables,
-    pictures=pictures,
-)

@@ -23,7 +23,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from lloydformer.estimators import KMedoids
 from lloydformer.numerics.clusters import log_kmeans_objective
-from lloydformer.paper.artefact import Artefact, Piece, Record, Scope, TextTable
+from lloydformer.paper.artefact import Piece, Record, Scope, TextTable
 from lloydformer.paper.datasets import OTHER_DATA, load_scaled_points
 from lloydformer.paper.paper_numbers import paper_row, row_names, rows_beside_paper
 from lloydformer.paper.verdict import (
@@ -38,7 +38,6 @@ from lloydformer.paper.verdict import (
 )
 
 LABEL = "med-res"
-TEXT = "sec:methods:new:kmeds"
 N_STEPS, N_CLUSTERS = 10, 10
 # The paper's columns: values of the gap delta.
 GAPS = {"0": 0.0, "0.01": 0.01, "1": 1.0, "1e2": 1e2, "1e4": 1e4, "1e8": 1e8, "1e15": 1e15}
@@ -219,9 +218,7 @@ def _claims(result: Record) -> list[Verdict]:
     balanced, is_balanced = _judge_better(result, BETWEEN, ENDS)
     return [
         claim(
-            "The best objectives (emphasized in tab:med-res) are found by values of δ>0, thereby "
-            "lowering the selection probability from outside the current cluster [...]",
-            TEXT,
+            "med-res.above-zero",
             f"the best δ is above 0 on {_count_ours(result, ENDS[:1])}; by more than two standard "
             f"errors on {above}",
             is_above,
@@ -229,9 +226,7 @@ def _claims(result: Record) -> list[Verdict]:
             f"no difference, chance would give {chance:.1f} of {n_sets}.",
         ),
         claim(
-            "The best objectives (emphasized in tab:med-res) are found by [...] not too large δ "
-            "which enforces within cluster sampling.",
-            TEXT,
+            "med-res.not-too-large",
             f"the best δ is below 100 on {_count_ours(result, LARGE)}, and below 10^15 on "
             f"{_count_ours(result, ENDS[1:])}",
             # undecided by the trials, but decided by which of the two readings is meant
@@ -243,10 +238,7 @@ def _claims(result: Record) -> list[Verdict]:
             f"{small} of {n_sets}.",
         ),
         claim(
-            "The results highlight that it is critical to balance (i) the ability to sample from "
-            "outside the current cluster, with (ii) exploiting strong centroid candidates within "
-            "the current cluster.",
-            TEXT,
+            "med-res.balance",
             f"a δ between 0 and 10^15 is better than both on {balanced} of {n_sets} sets, by more "
             f"than two standard errors of {result['n_trials']} trials",
             is_balanced,
@@ -421,18 +413,3 @@ def tables(result: Record) -> Sequence[TextTable]:
             best,
         ),
     ]
-
-
-ARTEFACT = Artefact(
-    label=LABEL,
-    cites=("tab:med-res",),
-    title="Randomised k-medoids on real data",
-    about=(
-        "Medoids are drawn again in each of ten steps, from their own cluster and, if the gap "
-        "delta is small, also from other clusters; k = 10, ten sets. FasterPAM for comparison."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=tables,
-)

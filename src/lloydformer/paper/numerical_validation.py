@@ -15,51 +15,33 @@ from torch import Tensor
 from lloydformer import algorithms
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.circuits.trace import Trace
-from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, Scope, TextTable
+from lloydformer.paper.artefact import Picture, Piece, Record, Scope, TextTable
 from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge_less
-from lloydformer.paper.verify.finite_temperature import (
-    FEWER_LAYERS,
-    FIGURE,
-    GAMMA,
-    N_LAYERS,
-    LloydDifference,
-    MixtureSize,
-    figure_problem,
-    lloyd_difference,
-    median_weight_on_itself,
-    run_in_encoder_cross,
-    run_in_every_head,
-    run_lloyd,
-)
+from lloydformer.paper.verify import finite_temperature as runs
+from lloydformer.paper.verify.finite_temperature import LloydDifference
 from lloydformer.plots.palette import CLUSTERS, INK, cluster_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LABEL = "numerical-validation"
-TEXT = "sec:results:lloyds"
 # Numbers of points in a picture, chosen by eye: more would overlap, or hide the paths of the
 # centers that are drawn above them.
 N_SHOWN, N_BENEATH = 1500, 300
 # The colour of points whose labels are the same.
 PALE = "#DDDDDD"
-OPEN = (
-    "The text gives neither the data nor the heads in which γ stands. Here: data as in the "
-    "authors' code for fig:parameter_sweep, random points as initial centers, and γ in the "
-    "encoder's cross-attention only, as in thm:l2-clus eu, which has self-attention in the limit."
-)
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
     """Return the two literal circuits with their n x n attention, and draws of soft k-means."""
-    problem = figure_problem(scope.seed, FIGURE, scope.device)
+    problem = runs.figure_problem(scope.seed, runs.FIGURE, scope.device)
     seeds = range(scope.seed, scope.seed + scope.count(quick=20, full=200))
     return {
         "circuit": partial(measure_encoder_cross, *problem),
         "every-head": partial(measure_every_head, *problem),
-        "scale-1": partial(measure_draws, FIGURE, seeds),
+        "scale-1": partial(measure_draws, runs.FIGURE, seeds),
         # scaling by 10 is gamma times 100, as the appendix proposes
-        "scale-10": partial(measure_draws, replace(FIGURE, scale=10), seeds),
+        "scale-10": partial(measure_draws, replace(runs.FIGURE, scale=10), seeds),
     }
 
 
@@ -69,7 +51,7 @@ def measure_encoder_cross(points: Tensor, centers: Tensor) -> Record:
     apart: the largest distance of a center to Lloyd's, at the start and after each layer.
     differing: points whose final labels differ, and both labels.
     """
-    lloyd, trace = run_lloyd(points, centers), run_in_encoder_cross(points, centers)
+    lloyd, trace = runs.run_lloyd(points, centers), runs.run_in_encoder_cross(points, centers)
     # the same points whatever the seed of the run, so that pictures can be compared
     shown = torch.randperm(len(points), generator=torch.Generator().manual_seed(0))[:N_SHOWN]
     theirs, labels = trace.centers.cpu().numpy(), trace.labels[-1].cpu().numpy()
@@ -79,7 +61,7 @@ def measure_encoder_cross(points: Tensor, centers: Tensor) -> Record:
         "points": _round(points[shown], 4),
         "lloyd": _history(points, lloyd.centers, lloyd.labels[-1][shown.numpy()]),
         "transformer": _history(points, theirs, labels[shown.numpy()]),
-        **asdict(lloyd_difference(lloyd, trace)),
+        **asdict(runs.lloyd_difference(lloyd, trace)),
         "apart": [float(f"{value:.4g}") for value in apart],
         "differing": {
             "points": _round(points[rows], 4),
@@ -91,19 +73,21 @@ def measure_encoder_cross(points: Tensor, centers: Tensor) -> Record:
 
 def measure_every_head(points: Tensor, centers: Tensor) -> Record:
     """Return the circuit with gamma in every head; itself: a point's median weight on itself."""
-    trace = run_in_every_head(points, centers)
-    difference = lloyd_difference(run_lloyd(points, centers, FEWER_LAYERS), trace)
-    return {"itself": round(median_weight_on_itself(trace), 4), **asdict(difference)}
+    trace = runs.run_in_every_head(points, centers)
+    difference = runs.lloyd_difference(runs.run_lloyd(points, centers, runs.FEWER_LAYERS), trace)
+    return {"itself": round(runs.median_weight_on_itself(trace), 4), **asdict(difference)}
 
 
-def measure_draws(size: MixtureSize, seeds: range) -> Record:
+def measure_draws(size: runs.MixtureSize, seeds: range) -> Record:
     """Return the difference of soft k-means to Lloyd's, for several draws of the data."""
     # by the plain algorithms, since the literal circuit has n x n attention
     draws = []
     for seed in seeds:
-        points, centers = figure_problem(seed, size)
-        soft = algorithms.run(algorithms.Soft(GAMMA), points.numpy(), centers.numpy(), N_LAYERS)
-        draws.append(asdict(lloyd_difference(run_lloyd(points, centers), soft, size.scale)))
+        points, centers = runs.figure_problem(seed, size)
+        plain = algorithms.Soft(runs.GAMMA)
+        soft = algorithms.run(plain, points.numpy(), centers.numpy(), runs.N_LAYERS)
+        lloyd = runs.run_lloyd(points, centers)
+        draws.append(asdict(runs.lloyd_difference(lloyd, soft, size.scale)))
     return {"scale": size.scale, "draws": draws}
 
 
@@ -140,37 +124,34 @@ def verdicts(result: Record) -> list[Verdict]:
     run, every = result["run"], result["every_head"]
     found = difference_of(run)
     off = max(abs(lloyd - ours) / lloyd for lloyd, ours in result["rows"].values())
-    plain, scaled = (_describe_draws(result["draws"][scale]) for scale in ("1", "10"))
+    words = []
+    for scale in ("1", "10"):
+        draws = [difference_of(draw) for draw in result["draws"][scale]]
+        final = (
+            f"the final ones in {sum(one.same_final_labels for one in draws)} of {len(draws)} draws"
+        )
+        words.append(f"{final}, those of all layers in {sum(one.same_labels for one in draws)}")
     return [
         claim(
-            "Specifically, for very large, yet finite γ = 10^4, we find that each layer of the "
-            "k-means transformer exactly matches Lloyd's algorithm across 10 iterations (i.e., 10 "
-            "transformer layers) (fig:numerical_validation A,D).",
-            TEXT,
+            "numerical-validation.layers",
             f"the same to the eye: the objective is off by {off:.1e} of its value at most",
             _judge_exact(found, found.same_labels),
-            OPEN,
         ),
         claim(
-            "In fig:numerical_validation B,E we demonstrate that the trajectories of the cluster "
-            "centers evolve identically across Lloyd's algorithm and the k-means transformer, "
-            "resulting in identical final cluster assignments (fig:numerical_validation C,F).",
-            TEXT,
+            "numerical-validation.paths",
             f"paths are off by {found.centers:.1e} of the picture's side at most; "
             f"{found.labels[-1]} of {found.of:,} final labels differ",
             _judge_exact(found, found.same_final_labels),
-            "The same to the eye. A point almost midway between two centers is shared by them, so "
-            "that it depends on the data whether a label differs: see the draws below.",
         ),
         judge_scaling(result["draws"]),
         beyond(
             "How often are all labels those of Lloyd's algorithm, in other draws of such data?",
-            f"{plain}; with points scaled by 10, {scaled}",
+            "; with points scaled by 10, ".join(words),
         ),
         beyond(
             "What if γ = 10^4 stands in every head?",
-            f"centers are off by {every['centers']:.2f} of the picture's side after {FEWER_LAYERS} "
-            "layers",
+            f"centers are off by {every['centers']:.2f} of the picture's side after "
+            f"{runs.FEWER_LAYERS} layers",
             f"A point's median weight on itself is {every['itself']:.2g}, so self-attention is not "
             "the identity. The text does not say that γ stands in every head.",
         ),
@@ -197,22 +178,12 @@ def judge_scaling(draws: Record) -> Verdict:
     error = fewer.std(ddof=1) / len(fewer) ** 0.5 if len(fewer) > 1 else np.inf
     of = sum(draw["of"] for draw in draws["1"])
     return claim(
-        "Thus, multiplicative scaling of points provides a straightforward (and invertible) "
-        "approach to improving the performance of the k-means transformer; the k-means problem is "
-        "scale invariant.",
-        "asec:num-val",
+        "numerical-validation.scaling",
         f"with points scaled by 10, {sum(scaled)} in place of {sum(plain)} of {of:,} final labels "
         "differ",
         judge_less(float(fewer.mean()), float(error)),
         f"{len(plain)} draws; see also fig:parameter_sweep.",
     )
-
-
-def _describe_draws(draws: Sequence[Record]) -> str:
-    found = [difference_of(draw) for draw in draws]
-    final = sum(one.same_final_labels for one in found)
-    every = sum(one.same_labels for one in found)
-    return f"the final ones in {final} of {len(found)} draws, those of all layers in {every}"
 
 
 def tables(result: Record) -> Sequence[TextTable]:
@@ -314,19 +285,3 @@ def _draw_differing(ax: "Axes", run: Record) -> None:
 def _set_unit_square(ax: "Axes") -> None:
     ax.set(xlabel="feature 0", ylabel="feature 1", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     ax.set_aspect("equal", adjustable="box")
-
-
-ARTEFACT = Artefact(
-    label=LABEL,
-    cites=("fig:numerical_validation",),
-    title="Numerical validation",
-    about=(
-        "Ten layers of the literal circuit with its n x n attention and a finite γ = 10⁴ in the "
-        "encoder's cross-attention, compared with ten iterations of Lloyd's algorithm."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=tables,
-    pictures=pictures,
-)

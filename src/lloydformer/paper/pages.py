@@ -66,11 +66,27 @@ def fill_marks(page: str, results: Mapping[str, Record], pictures: str = "pictur
         kind, label = match[2], match[3]
         if kind == "overview":
             columns = ("label", "what it shows", "verdict")
-            parts = [format_table(TextTable("", columns, [row[:3] for row in _overview(results)]))]
-        elif label not in results:  # a page may be made before all labels have results
+            table = TextTable("", columns, [row[:3] for row in _overview(results)])
+            return f"{match[1]}{format_table(table)}\n{match[5]}"
+        if label not in results:  # a page may be made before all labels have results
             return f"{match[1]}{match[5]}"
+        artefact, result = load_artefact(label), results[label]
+        if kind == "tables":
+            parts = list(map(format_table, artefact.tables(result)))
+        elif kind == "verdicts":
+            parts = _format_verdicts(artefact, result)
+        elif kind == "pictures":
+            shown = artefact.pictures(result)
+            parts = [f"![{p.caption}]({pictures}/{p.name}.png)" for p in shown]
         else:
-            parts = _format_part(kind, load_artefact(label), results[label], pictures)
+            source, scope = result["provenance"], result["scope"]
+            protocol = "the full protocol" if scope["full"] else "the quick protocol"
+            trials = "" if scope["trials"] is None else f", {scope['trials']} trials"
+            parts = [
+                f"*{protocol}{trials}, seed {scope['seed']}, {scope['device']}, "
+                f"{result['seconds']:.0f} s; {source['date'][:10]}, lloydformer "
+                f"{source['versions']['lloydformer']}, torch {source['versions']['torch']}*"
+            ]
         return match[1] + "\n\n".join(parts) + "\n" + match[5]
 
     return _MARK.sub(fill, page)
@@ -79,24 +95,6 @@ def fill_marks(page: str, results: Mapping[str, Record], pictures: str = "pictur
 def find_marks(page: str) -> list[tuple[str, str]]:
     """Return the marks of a page: (kind, label)."""
     return [(match[2], match[3]) for match in _MARK.finditer(page)]
-
-
-def _format_part(kind: str, artefact: Artefact, result: Record, pictures: str) -> list[str]:
-    """Return the paragraphs of one mark."""
-    if kind == "tables":
-        return list(map(format_table, artefact.tables(result)))
-    if kind == "verdicts":
-        return _format_verdicts(artefact, result)
-    if kind == "pictures":
-        return [f"![{p.caption}]({pictures}/{p.name}.png)" for p in artefact.pictures(result)]
-    source, scope = result["provenance"], result["scope"]
-    protocol = "the full protocol" if scope["full"] else "the quick protocol"
-    trials = "" if scope["trials"] is None else f", {scope['trials']} trials"
-    return [
-        f"*{protocol}{trials}, seed {scope['seed']}, {scope['device']}, {result['seconds']:.0f} s; "
-        f"{source['date'][:10]}, lloydformer {source['versions']['lloydformer']}, torch "
-        f"{source['versions']['torch']}*"
-    ]
 
 
 def _overview(results: Mapping[str, Record]) -> list[list[str]]:
@@ -125,32 +123,30 @@ def paper_page(results: Mapping[str, Record]) -> str:
         ),
     ]
     for label, result in results.items():
-        parts += _label_parts(load_artefact(label), result)
+        artefact = load_artefact(label)
+        verdicts, ours = artefact.verdicts(result), artefact.tables(result)
+        theirs = numbers_table(artefact.label)
+        # two tables fit side by side if they have few columns; 6 was chosen by hand
+        is_narrow = all(len(one.columns) <= 6 for one in ours)
+        tables = [*theirs, *ours]
+        source = result["provenance"]
+        made = {
+            "settings": ", ".join(f"{name} {value}" for name, value in result["scope"].items()),
+            **{name: source[name] for name in ("command", "commit", "date", "machine")},
+            "versions": ", ".join(f"{name} {value}" for name, value in source["versions"].items()),
+        }
+        parts += [
+            heading(f"{artefact.title} ({', '.join(artefact.cites)})"),
+            text(artefact.about),
+            section(*map(_html_table, tables), kind="columns" if theirs and is_narrow else ""),
+            section(
+                *(figure(p.figure, p.caption) for p in artefact.pictures(result)), kind="broad"
+            ),
+            heading(f"Verdict: {summarise(verdicts)}", level=3),
+            *map(_html_table, verdict_tables(verdicts, loud=True)),
+            details("How it was made", table(("", ""), list(made.items()))),
+        ]
     return page(TITLE, parts)
-
-
-def _label_parts(artefact: Artefact, result: Record) -> list[Markup]:
-    """Return the paper's numbers, ours, the pictures, the verdicts and the provenance."""
-    verdicts, ours = artefact.verdicts(result), artefact.tables(result)
-    theirs = numbers_table(artefact.label)
-    # two tables fit side by side if they have few columns; 6 was chosen by hand
-    is_narrow = all(len(one.columns) <= 6 for one in ours)
-    tables = [*theirs, *ours]
-    source = result["provenance"]
-    made = {
-        "settings": ", ".join(f"{name} {value}" for name, value in result["scope"].items()),
-        **{name: source[name] for name in ("command", "commit", "date", "machine")},
-        "versions": ", ".join(f"{name} {value}" for name, value in source["versions"].items()),
-    }
-    return [
-        heading(f"{artefact.title} ({', '.join(artefact.cites)})"),
-        text(artefact.about),
-        section(*map(_html_table, tables), kind="columns" if theirs and is_narrow else ""),
-        section(*(figure(p.figure, p.caption) for p in artefact.pictures(result)), kind="broad"),
-        heading(f"Verdict: {summarise(verdicts)}", level=3),
-        *map(_html_table, verdict_tables(verdicts, loud=True)),
-        details("How it was made", table(("", ""), list(made.items()))),
-    ]
 
 
 def _html_table(found: TextTable) -> Markup:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -21,12 +22,15 @@ def provenance(*packages: str) -> dict[str, Any]:
     """Return what is needed to produce a result again; `packages` are listed with versions."""
     program = Path(sys.argv[0])
     script = ["python", sys.argv[0]] if program.suffix == ".py" else [program.name]
+    # Linux: platform.processor() is empty or only names the architecture there
+    info = Path("/proc/cpuinfo")
+    names = re.findall(r"^model name.*?: *(.*)", info.read_text(), re.M) if info.exists() else []
     return {
         "command": " ".join([*script, *sys.argv[1:]]),
         "commit": _git("rev-parse", "HEAD"),
         "changed": bool(_git("status", "--porcelain", "--", str(_PACKAGE))),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{_cpu_name()}, {os.cpu_count()} cores",
+        "machine": f"{names[0] if names else platform.processor()}, {os.cpu_count()} cores",
         "instruction_set": instruction_set(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "python": platform.python_version(),
@@ -41,12 +45,3 @@ def _git(*words: str) -> str:
     """Return the output of a git command in the package's repository; empty without one."""
     command = ["git", "-C", str(_PACKAGE), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-
-
-def _cpu_name() -> str:
-    # Linux: platform.processor() is empty or only names the architecture there
-    info = Path("/proc/cpuinfo")
-    for line in info.read_text().splitlines() if info.exists() else []:
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor()

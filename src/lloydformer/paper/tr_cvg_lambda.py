@@ -7,25 +7,13 @@ from statistics import median
 from lloydformer.learning.evaluation import draw_unseen
 from lloydformer.learning.objective import expanded_distances
 from lloydformer.learning.tasks import Tasks
-from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, Scope
-from lloydformer.paper.training_curves import (
-    AHEAD,
-    TrainingSetting,
-    combine_logs,
-    curves_table,
-    draw_curves,
-    final_losses,
-    format_medians,
-    format_trials,
-    judge_ablation,
-    judge_trials,
-    log_pieces,
-)
+from lloydformer.paper import training_curves as curves
+from lloydformer.paper.artefact import Picture, Piece, Record, Scope
+from lloydformer.paper.training_curves import AHEAD, TrainingSetting, final_losses
 from lloydformer.paper.training_runs import TEMPERATURES
 from lloydformer.paper.verdict import Verdict, claim, judge, worst_of
 
 LABEL = "tr-cvg-lambda"
-TEXT = "asec:trf-train"
 # All temperatures for d = 4 (LOW) and for d = 32 (HIGH).
 LOW = tuple(TrainingSetting(4, 6, temperature) for temperature in TEMPERATURES)
 HIGH = tuple(TrainingSetting(32, 6, temperature) for temperature in TEMPERATURES)
@@ -36,7 +24,7 @@ MATCH, CONVERGED = 1.02, 0.02
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
     """Return a piece for each training group, then the distances that the text mentions."""
-    return log_pieces(LOW + HIGH, scope) | {"distances": partial(measure_distances, scope)}
+    return curves.log_pieces(LOW + HIGH, scope) | {"distances": partial(measure_distances, scope)}
 
 
 def measure_distances(scope: Scope) -> Record:
@@ -52,7 +40,7 @@ def measure_distances(scope: Scope) -> Record:
 
 def combine(outputs: Mapping[str, Record]) -> Record:
     """Return the curves and final values of all settings, and the squared distances."""
-    return {**combine_logs(outputs, LOW + HIGH), "squared_distances": outputs["distances"]}
+    return {**curves.combine_logs(outputs, LOW + HIGH), "squared_distances": outputs["distances"]}
 
 
 def pictures(result: Record) -> Sequence[Picture]:
@@ -61,7 +49,7 @@ def pictures(result: Record) -> Sequence[Picture]:
     for settings in (LOW, HIGH):
         d = settings[0].n_features
         titles = {rf"$\lambda = {s.temperature:g}$": s for s in settings}
-        found.append(draw_curves(result, titles, f"{LABEL}-d{d}", f"d = {d}, k = 6"))
+        found.append(curves.draw_curves(result, titles, f"{LABEL}-d{d}", f"d = {d}, k = 6"))
     return found
 
 
@@ -72,44 +60,32 @@ def verdicts(result: Record) -> Sequence[Verdict]:
     squares = result["squared_distances"]
     return [
         claim(
-            "With low dimensionality data with d=4 in fig:tr-cvg-lambda-d4, we see that training "
-            "is not able to match the performance of Lloyd's algorithm for λ ∈ {1, 0.25}, "
-            "highlighting the mismatch between the desired k-means objective and its smoothed "
-            "counterpart.",
-            TEXT,
+            "tr-cvg-lambda.smooth-losses",
             _medians(result, smooth),
             # not able to match: no trial is below 1
-            judge_trials(result, all(min(final_losses(result, one)) > 1 for one in smooth)),
-            format_trials(result),
+            curves.judge_trials(result, all(min(final_losses(result, one)) > 1 for one in smooth)),
+            curves.format_trials(result),
         ),
         claim(
-            "However, for λ ∈ {0.14, 0.1}, we see that the training is able to obtain single-layer "
-            "transformer weights that allow it to outperform single-step Lloyd's algorithm by the "
-            "significant margin; note that the vertical axis is on a logarithmic scale.",
-            TEXT,
+            "tr-cvg-lambda.sharp-losses",
             _medians(result, sharp),
-            judge_trials(
+            curves.judge_trials(
                 result, all(max(each) < 1 and median(each) < AHEAD for each in sharp_losses)
             ),
             f"Every trial is below 1; a median below {AHEAD:g} counts as significant.",
         ),
         claim(
-            "For higher dimensions with d = 32 in fig:tr-cvg-lambda-d32, we see that the training "
-            "is able to find single-layer transformer weights that match or outperform single-step "
-            "Lloyd's algorithm for all values of λ.",
-            TEXT,
+            "tr-cvg-lambda.many-dimensions",
             _medians(result, HIGH),
-            judge_trials(result, max(median(final_losses(result, one)) for one in HIGH) < MATCH),
+            curves.judge_trials(
+                result, max(median(final_losses(result, one)) for one in HIGH) < MATCH
+            ),
             f"A median below {MATCH:g} counts as a match.",
         ),
         claim(
-            "This is because the pairwise Euclidean distances increase on average as d increases "
-            "since we assume that the samples to be clustered were translated and scaled to the "
-            "hypercube [0,1]^d.",
-            TEXT,
+            "tr-cvg-lambda.distances",
             f"mean squared distance {squares['4']:.2f} at d = 4, {squares['32']:.2f} at d = 32",
             judge(squares["32"] > squares["4"]),
-            "That distances increase is measured; that this is the reason is not.",
         ),
         judge_embedding(result),
     ]
@@ -117,7 +93,7 @@ def verdicts(result: Record) -> Sequence[Verdict]:
 
 def judge_embedding(result: Record) -> Verdict:
     """Return the verdict on the sentence about the layer without the k scratch dimensions."""
-    words, answer = judge_ablation(result, LOW + HIGH)
+    words, answer = curves.judge_ablation(result, LOW + HIGH)
     fall = _last_fall(result, "ablation")
     names = {f"d = {s.n_features}, λ = {s.temperature:g}": s for s in LOW + HIGH}
     better = ""
@@ -131,17 +107,12 @@ def judge_embedding(result: Record) -> Verdict:
                 f"{proposed:.3f})."
             )
     return claim(
-        "The results in fig:tr-cvg-lambda also show that, while the training converges, the "
-        "relative validation loss of the transformer with d_emb = d indicates that the trained "
-        "transformer model is unable to match the performance of Lloyd's algorithm, indicating "
-        "that the additional dimensions in our proposed token embedding is somewhat essential for "
-        "the model to be able to match Lloyd's algorithm.",
-        TEXT,
+        "tr-cvg-lambda.reduced-embedding",
         f"{words}; the loss falls by up to {100 * fall:.1f} % in the last 2000 steps",
-        worst_of(answer, judge_trials(result, fall < CONVERGED)),
+        worst_of(answer, curves.judge_trials(result, fall < CONVERGED)),
         f"The loss of the layer with d_emb = d + k falls by up to "
         f"{100 * _last_fall(result, 'proposed'):.1f} %. Medians with d_emb = d: "
-        f"{format_medians(result, names, 'ablation')}.{better}",
+        f"{curves.format_medians(result, names, 'ablation')}.{better}",
     )
 
 
@@ -152,20 +123,7 @@ def _last_fall(result: Record, which: str) -> float:
 
 
 def _medians(result: Record, settings: Sequence[TrainingSetting]) -> str:
-    return format_medians(result, {f"λ = {s.temperature:g}": s for s in settings})
+    return curves.format_medians(result, {f"λ = {s.temperature:g}": s for s in settings})
 
 
-ARTEFACT = Artefact(
-    label=LABEL,
-    cites=("fig:tr-cvg-lambda",),
-    title="Training by the temperature of the loss",
-    about=(
-        "One layer is trained on tasks of k = 6 clusters with the objective smoothed by lambda = 1 "
-        "to 0.1, in 4 and in 32 dimensions; validation is relative to one Lloyd step."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=curves_table,
-    pictures=pictures,
-)
+tables = curves.curves_table

@@ -10,24 +10,12 @@ from lloydformer.learning.evaluation import draw_unseen
 from lloydformer.learning.lloyd import lloyd_path
 from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.tasks import Tasks
-from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, Scope
-from lloydformer.paper.training_curves import (
-    AHEAD,
-    TrainingSetting,
-    combine_logs,
-    curves_table,
-    draw_curves,
-    final_losses,
-    format_medians,
-    format_trials,
-    judge_ablation,
-    judge_trials,
-    log_pieces,
-)
+from lloydformer.paper import training_curves as curves
+from lloydformer.paper.artefact import Picture, Piece, Record, Scope
+from lloydformer.paper.training_curves import AHEAD, TrainingSetting, final_losses
 from lloydformer.paper.verdict import Answer, Verdict, claim, judge
 
 LABEL = "tr-cvg-vary"
-TEXT = "asec:trf-train"
 # The columns of both figures, by title, and every setting once.
 BY_CLUSTERS = {f"k = {k}": TrainingSetting(32, k) for k in (6, 10, 16, 25)}
 BY_FEATURES = {f"d = {d}": TrainingSetting(d, 6) for d in (4, 8, 16, 32)}
@@ -36,7 +24,7 @@ ALL = tuple(dict.fromkeys([*BY_CLUSTERS.values(), *BY_FEATURES.values()]))
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
     """Return a piece for each training group, then the gap that the text mentions."""
-    return log_pieces(ALL, scope) | {"gaps": partial(measure_gaps, scope)}
+    return curves.log_pieces(ALL, scope) | {"gaps": partial(measure_gaps, scope)}
 
 
 def measure_gaps(scope: Scope) -> Record:
@@ -55,16 +43,16 @@ def measure_gaps(scope: Scope) -> Record:
 
 def combine(outputs: Mapping[str, Record]) -> Record:
     """Return the curves and final values of all settings, and the gaps."""
-    return {**combine_logs(outputs, ALL), "gaps": outputs["gaps"]}
+    return {**curves.combine_logs(outputs, ALL), "gaps": outputs["gaps"]}
 
 
 def pictures(result: Record) -> Sequence[Picture]:
     """Return a figure that varies k, and one that varies d."""
     return [
-        draw_curves(
+        curves.draw_curves(
             result, BY_CLUSTERS, f"{LABEL}-clusters", "d = 32, lambda = 0.1, varying clusters"
         ),
-        draw_curves(
+        curves.draw_curves(
             result, BY_FEATURES, f"{LABEL}-features", "k = 6, lambda = 0.1, varying features"
         ),
     ]
@@ -73,47 +61,31 @@ def pictures(result: Record) -> Sequence[Picture]:
 def verdicts(result: Record) -> Sequence[Verdict]:
     """Return verdicts on the sentences of the text in their order."""
     gaps = [result["gaps"][setting.name] for setting in BY_CLUSTERS.values()]
-    words, answer = judge_ablation(result, ALL)
+    words, answer = curves.judge_ablation(result, ALL)
     names = {f"d = {one.n_features}, k = {one.n_clusters}": one for one in ALL}
     return [
         claim(
-            "The results show that, for all values of k, with a smoothed loss temperature λ = 0.1, "
-            "the learned single-layer transformer significantly outperforms the single-step "
-            "Lloyd's algorithm.",
-            TEXT,
-            format_medians(result, BY_CLUSTERS),
+            "tr-cvg-vary.clusters",
+            curves.format_medians(result, BY_CLUSTERS),
             _judge_ahead(result, BY_CLUSTERS),
-            f"{format_trials(result)} A median below {AHEAD:g} counts as significant.",
+            f"{curves.format_trials(result)} A median below {AHEAD:g} counts as significant.",
         ),
         judge_stability(result),
         claim(
-            "This has to do with the fact that, in general, for a fixed temperature λ, the gap "
-            "between the exact non-differentiable k-means objective L(X, C) in eq:ex-kmeans and "
-            "the smoothed L̃_λ(X, C) in eq:sm-kmeans grows with k as the softmax spreads more "
-            "weight away from the argmax to the remaining k-1 values.",
-            TEXT,
+            "tr-cvg-vary.gap-grows",
             f"{', '.join(f'{100 * gap:.1f} %' for gap in gaps)} for k = 6, 10, 16, 25",
             judge(gaps == sorted(gaps)),
-            "At d = 32, of the objective after one Lloyd step. That the gap grows is measured; "
-            "that it is the reason why trials fail is not.",
         ),
         claim(
-            "In fig:tr-cvg-ndims, we study the effect of varying the data dimensionality d from 4 "
-            "to 32 (for a fixed k and λ), and see that, for all values of d, the learned "
-            "single-layer transformer continues to outperform the single-step Lloyd's algorithm by "
-            "a significant margin.",
-            TEXT,
-            format_medians(result, BY_FEATURES),
+            "tr-cvg-vary.dimensions",
+            curves.format_medians(result, BY_FEATURES),
             _judge_ahead(result, BY_FEATURES),
         ),
         claim(
-            "In both fig:tr-cvg-nclusters and fig:tr-cvg-ndims, we see that the ablation with the "
-            "transformer with d_emb = d continues to be unable to match the Lloyd's algorithm, "
-            "indicating that the additional k dimensions provide a crucial boost in expressivity.",
-            TEXT,
+            "tr-cvg-vary.reduced-embedding",
             words,
             answer,
-            f"Medians: {format_medians(result, names, 'ablation')}.",
+            f"Medians: {curves.format_medians(result, names, 'ablation')}.",
         ),
     ]
 
@@ -121,7 +93,7 @@ def verdicts(result: Record) -> Sequence[Verdict]:
 def _judge_ahead(result: Record, settings: Mapping[str, TrainingSetting]) -> Answer:
     # medians, since the sentence on stability grants that a few trials fail
     medians = [median(final_losses(result, setting)) for setting in settings.values()]
-    return judge_trials(result, max(medians) < AHEAD)
+    return curves.judge_trials(result, max(medians) < AHEAD)
 
 
 def judge_stability(result: Record) -> Verdict:
@@ -132,10 +104,7 @@ def judge_stability(result: Record) -> Verdict:
     others = sum(map(len, above.values()))
     words = f" ({', '.join(f'{end:.2f}' for end in last)})" if last else ""
     return claim(
-        "This performance improvement is quite stable, though for the largest value of k = 25, "
-        "there are a couple of trials (as seen with the inter-quartile range) where the training "
-        "was unable to learn useful weights.",
-        TEXT,
+        "tr-cvg-vary.stability",
         f"{len(last)} of {result['n_trials']} trials with k = 25 is above 1{words}, and {others} "
         "of those with any other k or d",
         # five good trials do not refute a couple of bad ones among the paper's ten
@@ -143,17 +112,4 @@ def judge_stability(result: Record) -> Verdict:
     )
 
 
-ARTEFACT = Artefact(
-    label=LABEL,
-    cites=("fig:tr-cvg-vary",),
-    title="Training by the numbers of clusters and dimensions",
-    about=(
-        "One layer is trained for k = 6 to 25 clusters in 32 dimensions and for 6 clusters in 4 to "
-        "32 dimensions, with lambda = 0.1; validation is relative to one Lloyd step."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=curves_table,
-    pictures=pictures,
-)
+tables = curves.curves_table

@@ -10,7 +10,6 @@ import numpy as np
 from lloydformer.paper.artefact import Picture, Piece, Record, Scope, TextTable
 from lloydformer.paper.training_runs import TrainingGroup, load_logs
 from lloydformer.paper.verdict import Answer, judge
-from lloydformer.plots.axes import require_matplotlib
 from lloydformer.plots.curves import ribbon
 
 # The codes of both embeddings, and their names in the figures.
@@ -132,7 +131,6 @@ def draw_curves(
 
     Training loss above, relative validation loss below.
     """
-    require_matplotlib()
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullLocator
 

@@ -7,7 +7,7 @@ from math import hypot
 
 from lloydformer.learning.evaluation import draw_unseen
 from lloydformer.learning.tasks import Batch
-from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, Scope, TextTable
+from lloydformer.paper.artefact import Picture, Piece, Record, Scope, TextTable
 from lloydformer.paper.lloyd_comparison import (
     N_STEPS,
     NAMES,
@@ -24,10 +24,10 @@ from lloydformer.paper.paper_numbers import paper_numbers
 from lloydformer.paper.training_runs import ABLATION, PROPOSED, load_layers, training_pieces
 from lloydformer.paper.verdict import (
     Answer,
-    Tolerance,
     Verdict,
     beyond,
     claim,
+    find_tolerance,
     judge_less,
     number,
     worst_of,
@@ -54,7 +54,6 @@ SIZES = (128, 256, 1024, 2048)
 SIZES_ROW = "n in 128,256,1024,2048"
 # Starts of greedy k-means++ of which the best is a bound for both, chosen by hand.
 N_STARTS = 20
-NEAR = Tolerance(0.05, "The text gives these numbers in steps of 0.05, most of them with a tilde.")
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
@@ -127,58 +126,37 @@ def verdicts(result: Record) -> Sequence[Verdict]:
     error = _error(result, PLUSPLUS, "lloyd")
     return [
         claim(
-            "fig:trf-train:multi-step shows that the trained transformer significantly outperforms "
-            "the k-means objective obtained by Lloyd's algorithm, converging to an average "
-            "log-k-means-objective of ∼5 compared to 5.25 obtained by Lloyd's.",
-            TEXT,
+            "trf-train.below-lloyd",
             _compare(base),
             _judge_below(base),
             f"It is below on {100 * base['won']:.0f} % of {base['n_tasks']} tasks.",
         ),
         claim(
-            "In fig:trf-train:vary-nsamples, we evaluate this trained transformer on unseen "
-            "clustering tasks, varying the number of samples ranging from 128 (smaller than the "
-            "training tasks) to 2048 (4× the size of the training tasks). We find that this "
-            "trained transformer still outperforms Lloyd's algorithm.",
-            TEXT,
+            "trf-train.other-sizes",
             "; ".join(f"n = {n}: {_compare(row)}" for n, row in sizes.items()),
             worst_of(*map(_judge_below, sizes.values())),  # at every size
             f"Over {', '.join(str(row['n_tasks']) for row in sizes.values())} tasks.",
         ),
         claim(
-            "After training the model on the same set of clustering tasks, we find that the model "
-            "with reduced d_emb is unable to match the performance of Lloyd's algorithm, "
-            "converging to an average log-k-means-objective of ∼5.35 compared to 5.25 achieved by "
-            "Lloyd's.",
-            TEXT,
+            "trf-train.reduced-embedding",
             _compare(reduced),
             # 'unable to match': Lloyd's is lower
             judge_less(reduced["lloyd"] - reduced["transformer"], reduced["error"]),
         ),
         claim(
-            "We see that the performance of Lloyd's algorithm improves to an average "
-            "log-k-means-objective of less than 5.0 (compared to 5.25 in fig:trf-train:multi-step "
-            "on the same set of clustering tasks).",
-            TEXT,
+            "trf-train.plusplus-lloyd",
             f"{plain['lloyd']:.3f} ± {error:.3f} from {base['lloyd']:.3f}",
             # two parts: it improves, and it is below 5.0
             worst_of(_judge_improvement(result, "lloyd"), judge_less(plain["lloyd"] - 5.0, error)),
-            "That it improves is decided; that it is below 5.0 is not, by two standard errors. "
-            "Plain k-means++, as in the paper that the text cites.",
         ),
         claim(
-            "However, the trained transformer still continues to outperform Lloyd's, achieving an "
-            "average log-k-means-objective of ∼4.85 (improving from ∼5.0 in "
-            "fig:trf-train:multi-step on the same set of tasks).",
-            TEXT,
+            "trf-train.plusplus-below-lloyd",
             _compare(plain),
             _judge_below(plain),
             f"It is below on {100 * plain['won']:.0f} % of {plain['n_tasks']} tasks.",
         ),
         claim(
-            "Note that this transformer was only trained with tasks using random initial centers, "
-            "but is able to utilize improved initial centers during test time for unseen tasks.",
-            TEXT,
+            "trf-train.better-start",
             f"{plain['transformer']:.3f} from {base['transformer']:.3f}",
             _judge_improvement(result, "transformer"),
         ),
@@ -201,7 +179,9 @@ def verdicts(result: Record) -> Sequence[Verdict]:
 def _number(result: Record, about: str, row: str, who: str) -> Verdict:
     """Return the verdict on a number of the text."""
     theirs, ours = paper_numbers(LABEL)["rows"][row][who], result["rows"][row][who]
-    return number(about, TEXT, theirs, ours, NEAR, _error(result, row, who))
+    return number(
+        about, TEXT, theirs, ours, find_tolerance("trf-train.near"), _error(result, row, who)
+    )
 
 
 def _judge_below(row: Record) -> Answer:
@@ -267,20 +247,3 @@ def pictures(result: Record) -> Sequence[Picture]:
             f"objective, ribbons from the least to the greatest over {counts} tasks.",
         ),
     ]
-
-
-ARTEFACT = Artefact(
-    label=LABEL,
-    cites=("fig:trf-train",),
-    title="The trained transformer against Lloyd's algorithm",
-    about=(
-        "One layer, trained for a single step on mixtures of Gaussians, is applied 20 times to new "
-        "tasks, and so is Lloyd's algorithm from the same centers: with and without the k scratch "
-        "dimensions, from random points and from k-means++, and with 128 to 2048 points."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=tables,
-    pictures=pictures,
-)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -116,9 +118,32 @@ class Verdict:
         return {**asdict(self), "difference": self.difference}
 
 
-def claim(quote: str, label: str, here: str, answer: Answer, note: str = "") -> Verdict:
-    """Return a verdict on a sentence of the paper, found at this label."""
-    return Verdict(Kind.CLAIM, here, answer, quote, label, note=note)
+# cached: every claim asks for its sentence
+@cache
+def read_label_texts() -> dict[str, Any]:
+    """Return labels.toml by label: `cites`, `title`, `about`, `claims`, `tolerances`."""
+    import tomllib  # not above: the command line imports this file for its help
+
+    return tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
+
+
+def _find_text(kind: str, name: str) -> dict[str, Any]:
+    """Return an entry of labels.toml; `name`: that of the label and its own, LABEL.NAME."""
+    label, key = name.split(".")
+    found: dict[str, Any] = read_label_texts()[label][kind][key]
+    return found
+
+
+def claim(name: str, here: str, answer: Answer, note: str = "") -> Verdict:
+    """Return a verdict on a sentence of the paper, LABEL.NAME of a claim in labels.toml."""
+    said = _find_text("claims", name)
+    note = note or said.get("note", "")
+    return Verdict(Kind.CLAIM, here, answer, said["quote"], said["label"], note=note)
+
+
+def find_tolerance(name: str) -> Tolerance:
+    """Return a tolerance of labels.toml, by LABEL.NAME."""
+    return Tolerance(**_find_text("tolerances", name))
 
 
 def number(

@@ -8,7 +8,7 @@ import pytest
 from lloydformer.app.cli import reproduce
 from lloydformer.paper import pages
 from lloydformer.paper.artefact import LABELS, Artefact, Picture, TextTable
-from lloydformer.paper.verdict import Tolerance, beyond, claim, judge, number
+from lloydformer.paper.verdict import Kind, Tolerance, Verdict, beyond, judge, number
 
 
 def drawn(name: str) -> Picture:
@@ -24,7 +24,14 @@ QUICK = Artefact(
     pieces=lambda scope: {"only": lambda: {"value": 5.0 + scope.seed}},
     combine=lambda found: {"rows": {"a": [found["only"]["value"]]}},
     verdicts=lambda result: [
-        claim("It is five.", "sec:one", "it is", judge(result["rows"]["a"][0] == 5.0), "A note."),
+        Verdict(
+            Kind.CLAIM,
+            "it is",
+            judge(result["rows"]["a"][0] == 5.0),
+            "It is five.",
+            "sec:one",
+            note="A note.",
+        ),
         number("a", "tab:one", 5.0, result["rows"]["a"][0], Tolerance(0.1, "A reason.")),
         beyond("And six?", "no"),
     ],

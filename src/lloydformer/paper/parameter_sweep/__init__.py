@@ -7,7 +7,9 @@ and pictures are here. Both compare our runs with the authors' published ones.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lloydformer.paper.artefact import Artefact, Picture, Record, TextTable
+import numpy as np
+
+from lloydformer.paper.artefact import Picture, Record, TextTable
 from lloydformer.paper.paper_numbers import beside
 from lloydformer.paper.parameter_sweep.experiment import AXES, GAMMAS, PANELS, combine, pieces
 from lloydformer.paper.parameter_sweep.verdicts import verdicts
@@ -16,6 +18,8 @@ from lloydformer.plots.heatmaps import pair_matrix
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+__all__ = ["combine", "pictures", "pieces", "tables", "verdicts"]
 
 # Panels over the levels of one parameter; E to H are over pairs.
 SINGLE = {"A": "Dimensions", "B": "Points", "C": "Clusters", "D": "Scale"}
@@ -65,7 +69,13 @@ def _figure(result: Record, whose: str) -> "Figure":
 
     figure = Figure(figsize=(13, 6.6), layout="constrained")
     upper, lower = figure.subplots(2, 4)
-    limits, top = _shared_scales(result)
+    # both figures have the same scales, so that they can be compared by eye
+    lines = [found for levels in result["by_level"].values() for found in levels.values()]
+    low = min(np.subtract(found["mean"], found["deviation"]).min() for found in lines)
+    high = max(np.add(found["mean"], found["deviation"]).max() for found in lines)
+    matrices = [matrix for found in result["by_pair"].values() for matrix in found.values()]
+    # a quick run does not have every pair of levels
+    top = max(cell for matrix in matrices for row in matrix for cell in row if cell is not None)
     for ax, name in zip(upper, SINGLE.values(), strict=True):
         found = result["by_level"][whose][name]
         means, deviations = (
@@ -76,7 +86,7 @@ def _figure(result: Record, whose: str) -> "Figure":
         ax.set_xlabel(TITLES[name])
         # the short names of ten numbers of points still need to be turned
         ax.tick_params(axis="x", rotation=45 if name == "Points" else 0)
-        ax.set_ylim(*limits)
+        ax.set_ylim(low - 0.1, high + 0.1)
     upper[0].set_ylabel(AXIS_LABEL)
     upper[0].legend(frameon=False, title="γ")
     for ax, (letter, (rows, columns)) in zip(lower, PANELS.items(), strict=True):
@@ -88,40 +98,3 @@ def _figure(result: Record, whose: str) -> "Figure":
         ax.set_title(letter, loc="left", weight="bold")
     figure.colorbar(image, ax=list(lower), label=AXIS_LABEL)
     return figure
-
-
-def _shared_scales(result: Record) -> tuple[tuple[float, float], float]:
-    """Return the vertical axis of all lines, and the largest mean of all matrices.
-
-    Both figures share them, so that they can be compared by eye.
-    """
-    ends = [
-        (mean - deviation, mean + deviation)
-        for levels in result["by_level"].values()
-        for found in levels.values()
-        for means, deviations in zip(found["mean"], found["deviation"], strict=True)
-        for mean, deviation in zip(means, deviations, strict=True)
-    ]
-    limits = min(low for low, _ in ends) - 0.1, max(high for _, high in ends) + 0.1
-    matrices = [matrix for found in result["by_pair"].values() for matrix in found.values()]
-    # a quick run does not have every pair of levels
-    cells = [cell for matrix in matrices for row in matrix for cell in row if cell is not None]
-    return limits, max(cells)
-
-
-ARTEFACT = Artefact(
-    label="parameter-sweep",
-    cites=("fig:parameter_sweep", "asec:num-val"),
-    title="Parameter sweep",
-    about=(
-        "The transformer with a finite gamma against Lloyd's algorithm, over the number of "
-        "clusters, dimensions and points and the scale of the data. A run is soft k-means: the "
-        "authors took both self-attentions as the identity and the decoder's cross-attention as "
-        "linear."
-    ),
-    pieces=pieces,
-    combine=combine,
-    verdicts=verdicts,
-    tables=tables,
-    pictures=pictures,
-)

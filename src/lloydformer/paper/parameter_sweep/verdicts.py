@@ -8,18 +8,10 @@ import numpy as np
 
 from lloydformer.paper.artefact import Record
 from lloydformer.paper.parameter_sweep.experiment import AXES, GAMMAS
-from lloydformer.paper.verdict import Answer, Tolerance, Verdict, beyond, claim, judge, number
+from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, find_tolerance, judge, number
 
-TEXT = "asec:num-val"
 # Fewer runs than this, a tenth of the authors', refute nothing.
 ENOUGH = 3000
-NEAR = Tolerance(
-    0.05,
-    "Panels A to D; the paper's are computed from the authors' published table of runs, which the "
-    "text does not print. Ours are over a part of the settings, between which the Loss varies by 1 "
-    "and more.",
-    "means",
-)
 # A claim must hold for both: the authors' runs are the figure, ours are independent of them.
 WHOSE = ("authors", "ours")
 
@@ -33,38 +25,15 @@ def _claims(result: Record) -> list[Verdict]:
     apart = result["apart"]
     return [
         judge_gammas(result),
-        judge_trend(
-            result,
-            {"Dimensions": -1},
-            "We also find that as the dimension d of samples increases, the k-means transformer "
-            "behaves more closely to Lloyd's algorithm independent of γ (fig:parameter_sweep "
-            "A,F,G).",
-        ),
+        judge_trend(result, {"Dimensions": -1}, "parameter-sweep.dimensions"),
         claim(
-            "This is because the pairwise squared Euclidean distance between points grows with the "
-            "number of dimensions (assuming the variance is the same/independent within each "
-            "dimension).",
-            TEXT,
+            "parameter-sweep.distances",
             f"it grows from {apart[0]:.2f} in 1 to {apart[-1]:.2f} in {len(apart)} dimensions",
             judge(all(a < b for a, b in pairwise(apart))),
-            "Mean over pairs of points, at scale 1. That it grows is measured; that it is the "
-            "reason is not.",
         ),
-        judge_trend(
-            result,
-            {"Points": 1, "Clusters": 1},
-            "We also find that as the number of points and clusters increases, divergence between "
-            "Lloyd's and k-means transformer increases (fig:parameter_sweep B,C).",
-        ),
+        judge_trend(result, {"Points": 1, "Clusters": 1}, "parameter-sweep.points-and-clusters"),
         judge_compensation(result),
-        judge_trend(
-            result,
-            {"Scale": -1},
-            "Multiplying by a constant (positive) factor produces behavior similar to increasing "
-            "the embedding dimensions of x ∈ X, since scaling all points by a factor > 1 increases "
-            "the pairwise squared Euclidean distance between points, improving the sharpness of "
-            "the soft-max.",
-        ),
+        judge_trend(result, {"Scale": -1}, "parameter-sweep.scale"),
     ]
 
 
@@ -86,16 +55,14 @@ def judge_gammas(result: Record) -> Verdict:
     answer, authors = _judge_both(result, {w: held == of for w, (held, of) in counts.items()})
     held, of = counts["ours"]
     return claim(
-        "As expected (and consistent with our theoretical results), we find that increasing γ "
-        "uniformly improves performance of the k-means transformer (fig:parameter_sweep).",
-        TEXT,
+        "parameter-sweep.gamma",
         f"at {held} of {of} levels of the four parameters",
         answer,
         f"Means over all else. {authors}",
     )
 
 
-def judge_trend(result: Record, signs: Mapping[str, int], quote: str) -> Verdict:
+def judge_trend(result: Record, signs: Mapping[str, int], claimed: str) -> Verdict:
     """Judge that the slopes of the means have these signs for each gamma."""
     holds = dict.fromkeys(WHOSE, True)
     words = []
@@ -110,7 +77,7 @@ def judge_trend(result: Record, signs: Mapping[str, int], quote: str) -> Verdict
         words.append(f"{ends} from {AXES[name][0]} to {AXES[name][-1]} ({name.lower()})")
     answer, authors = _judge_both(result, holds)
     here = f"Loss {'; '.join(words)}, for γ = 1, 10, 100"
-    return claim(quote, TEXT, here, answer, authors + _name_changes_by_chance(result, signs))
+    return claim(claimed, here, answer, authors + _name_changes_by_chance(result, signs))
 
 
 def _name_changes_by_chance(result: Record, names: Iterable[str]) -> str:
@@ -160,14 +127,7 @@ def judge_compensation(result: Record) -> Verdict:
         f"{value[f'{many}, gamma 100']} with γ = 100 (mean over scales)"
         for many, words in (("many clusters", "50 clusters"), ("many points", "10^6 points"))
     )
-    return claim(
-        "However, this can be ameliorated by increasing γ, and/or multiplying all samples x ∈ X by "
-        "a fixed positive scalar (fig:parameter_sweep D,E).",
-        TEXT,
-        f"Loss {here}",
-        answer,
-        authors,
-    )
+    return claim("parameter-sweep.compensation", f"Loss {here}", answer, authors)
 
 
 def _or_inf(mean: float | None) -> float:
@@ -186,7 +146,7 @@ def _means(result: Record) -> Iterator[Verdict]:
                     "fig:parameter_sweep",
                     theirs["mean"][level][place],
                     ours["mean"][level][place],
-                    NEAR,
+                    find_tolerance("parameter-sweep.near"),
                     ours["deviation"][level][place] / sqrt(_runs_per_level(result)),
                 )
 

@@ -11,26 +11,15 @@ from lloydformer.circuits.activations import Ties
 from lloydformer.circuits.norms import zero_sum
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.stages import AnyRecipe
+from lloydformer.paper.verify import problems
 from lloydformer.paper.verify.known import (
-    PAIRS,
     PairParameters,
     finds_points_by_dot_product,
     is_spherical,
+    make_algorithm,
+    make_recipe,
 )
-from lloydformer.paper.verify.problems import (
-    FAMILIES,
-    HARD,
-    Family,
-    Problem,
-    draw,
-    on_sphere,
-    round_to_dtype,
-    with_centers_between,
-    with_empty_cluster,
-    with_equal_centers,
-    with_ties,
-    without_near_points,
-)
+from lloydformer.paper.verify.problems import FAMILIES, HARD, Family, Problem
 
 # Smallest distance between points, in spreads, that dot products resolve: squared it is 4,500 times
 # the rounding unit of float64, and 3,400 times that of float32.
@@ -67,9 +56,8 @@ def case(
     dtype: type[np.floating] = np.float64,
 ) -> Case:
     """Draw a problem of the family that suits the recipe, and its parameters."""
-    problem = draw(rng, family, d=(2, 40) if is_spherical(name) else (1, 40))
-    recipe = PAIRS[name][0](PairParameters())
-    return pair(rng, name, ties, adapt(rng, recipe, problem, dtype))
+    problem = problems.draw(rng, family, d=(2, 40) if is_spherical(name) else (1, 40))
+    return pair(rng, name, ties, adapt(rng, make_recipe(name), problem, dtype))
 
 
 def pair(rng: np.random.Generator, name: str, ties: Ties, problem: Problem) -> Case:
@@ -83,8 +71,8 @@ def pair(rng: np.random.Generator, name: str, ties: Ties, problem: Problem) -> C
         seed=int(rng.integers(2**32)),
         activation="softmax" if rng.random() < 0.3 else "sparsemax",
     )
-    recipe, algorithm = PAIRS[name]
-    return Case(recipe(parameters), algorithm(parameters), problem, parameters.seed)
+    recipe, algorithm = make_recipe(name, parameters), make_algorithm(name, parameters)
+    return Case(recipe, algorithm, problem, parameters.seed)
 
 
 def adapt(
@@ -96,12 +84,12 @@ def adapt(
     its dot products cannot tell apart; numbers of this dtype.
     """
     if recipe.norm is not None:
-        problem = on_sphere(rng, problem)
+        problem = problems.on_sphere(rng, problem)
     if finds_points_by_dot_product(recipe):
-        problem = without_near_points(rng, problem, RESOLUTION[dtype])
+        problem = problems.without_near_points(rng, problem, RESOLUTION[dtype])
     if recipe.norm is not None and recipe.norm.zero_sum:
         problem = lift_to_zero_sum(problem)
-    return round_to_dtype(problem, dtype)
+    return problems.round_to_dtype(problem, dtype)
 
 
 def lift_to_zero_sum(problem: Problem) -> Problem:
@@ -132,17 +120,19 @@ def draw_for_recipe(
     rng = np.random.default_rng([seed, number, crc32(family.encode())])
     n_features = (1 if recipe.norm is None else 2, MOST_FEATURES.get(family, 16))
     n_clusters = (2, N_CLUSTERS[1]) if family in TWO_CENTERS else N_CLUSTERS
-    problem = adapt(rng, recipe, draw(rng, family, N_POINTS, n_features, n_clusters), dtype)
+    problem = adapt(
+        rng, recipe, problems.draw(rng, family, N_POINTS, n_features, n_clusters), dtype
+    )
     match family:
         case "between":
-            problem = with_centers_between(rng, problem)
+            problem = problems.with_centers_between(rng, problem)
             if recipe.norm is not None:
                 lengths = np.linalg.norm(problem.centers, axis=1, keepdims=True)
                 problem = replace(problem, centers=problem.centers / lengths)
         case "ties":
-            problem = with_ties(problem)
+            problem = problems.with_ties(problem)
         case "coincident":
-            problem = with_equal_centers(problem)
+            problem = problems.with_equal_centers(problem)
         case "empty":
-            problem = with_empty_cluster(rng, problem)
-    return round_to_dtype(problem, dtype)
+            problem = problems.with_empty_cluster(rng, problem)
+    return problems.round_to_dtype(problem, dtype)

@@ -113,8 +113,8 @@ def run_circuit(
     dtype: torch.dtype = torch.float64,
 ) -> Trace:
     """Return the trace of a circuit of the recipe on the problem."""
-    points, centers = (torch.tensor(a, dtype=dtype) for a in (problem.points, problem.centers))
-    return circuit_for(recipe, problem)(points, centers, n_layers, keep=keep, seed=seed)
+    circuit = circuit_for(recipe, problem)
+    return circuit(*problem.tensors(dtype), n_layers, keep=keep, seed=seed)
 
 
 def deviation_from(
@@ -125,16 +125,12 @@ def deviation_from(
     seed: int | None = None,
 ) -> float:
     """Return the largest difference of the circuit's centers from the algorithm's, in spreads."""
-    points, centers = torch.tensor(problem.points), torch.tensor(problem.centers)
-    trace = circuit(points, centers, n_layers, seed=seed)
+    trace = circuit(*problem.tensors(), n_layers, seed=seed)
     return largest_difference(trace.centers.numpy(), algorithm, problem)
 
 
 def deviations_from(
-    recipe: Recipe,
-    algorithm: algorithms.Algorithm,
-    problems: Sequence[Problem],
-    n_layers: int = 10,
+    recipe: Recipe, algorithm: algorithms.Algorithm, problems: Sequence[Problem], n_layers: int = 10
 ) -> list[float]:
     """Return `deviation_from` of the recipe's circuit for each problem."""
     return [deviation_from(circuit_for(recipe, p), algorithm, p, n_layers) for p in problems]
@@ -150,7 +146,7 @@ def largest_difference(
 
 def run_without_checks(circuit: Circuit, problem: Problem, n_layers: int = 10) -> ndarray:
     """Return the centers before each layer and after the last, without centering or checks."""
-    points, centers = torch.tensor(problem.points), torch.tensor(problem.centers)
+    points, centers = problem.tensors()
     assignments = points.new_zeros(len(points), len(centers))
     x, c = circuit.tokens.encoder(points, assignments), circuit.tokens.decoder(centers)
     history = [problem.centers]

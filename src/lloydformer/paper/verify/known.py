@@ -1,8 +1,9 @@
 """The plain algorithm that each recipe of the package, or a variant of it, must equal."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
@@ -38,68 +39,52 @@ class PairParameters:
     seed: int = 0
 
 
-RecipeMaker = Callable[[PairParameters], Recipe]
-AlgorithmMaker = Callable[[PairParameters], algorithms.Algorithm]
+class Pair(NamedTuple):
+    """Makers of a recipe and of the algorithm that it must equal, and the parameters they share."""
 
-# Makers of a recipe and of the algorithm that it must equal; spherical with either norm.
-PAIRS: dict[str, tuple[RecipeMaker, AlgorithmMaker]] = {
-    "lloyd": (lambda p: recipes.lloyd(p.ties), lambda p: algorithms.Lloyd(p.ties)),
-    "lloyd_dot": (lambda p: recipes.lloyd_dot(p.ties), lambda p: algorithms.Lloyd(p.ties)),
-    "spherical": (
-        lambda p: recipes.spherical("rms", p.ties),
-        lambda p: algorithms.Spherical(p.ties),
-    ),
-    "spherical_layer": (
-        lambda p: recipes.spherical("layer", p.ties),
-        lambda p: algorithms.Spherical(p.ties),
-    ),
-    "soft": (
-        lambda p: recipes.soft(p.inverse_temperature),
-        lambda p: algorithms.Soft(p.inverse_temperature),
-    ),
-    "trimmed": (
-        lambda p: recipes.trimmed(p.keep, ties=p.ties),
-        lambda p: algorithms.Trimmed(p.ties, p.keep),
-    ),
-    "robust": (
-        lambda p: recipes.robust(p.inverse_temperature, p.activation, ties=p.ties),
-        lambda p: algorithms.Robust(p.ties, p.inverse_temperature, p.activation),
-    ),
-    "medoids": (
-        lambda p: recipes.medoids(p.separation, p.ties),
-        lambda p: algorithms.Medoids(p.ties, p.separation, p.seed),
-    ),
-    "soft_dot": (
-        lambda p: recipes.soft_dot(p.inverse_temperature),
-        lambda p: algorithms.Soft(p.inverse_temperature),
-    ),
-    "robust_lifted": (
-        lambda p: recipes.robust_lifted(p.inverse_temperature, p.activation, ties=p.ties),
-        lambda p: algorithms.Robust(p.ties, p.inverse_temperature, p.activation, lifted=True),
-    ),
-    "lloyd_binary": (lambda p: recipes.lloyd_binary(), lambda p: algorithms.LloydBinary()),
+    recipe: Callable[..., Recipe]
+    algorithm: Callable[..., algorithms.Algorithm]
+    shared: tuple[str, ...]
+
+
+_ROBUST = ("ties", "inverse_temperature", "activation")
+# By the name of the recipe; spherical with either norm.
+PAIRS = {
+    "lloyd": Pair(recipes.lloyd, algorithms.Lloyd, ("ties",)),
+    "lloyd_dot": Pair(recipes.lloyd_dot, algorithms.Lloyd, ("ties",)),
+    "spherical": Pair(partial(recipes.spherical, "rms"), algorithms.Spherical, ("ties",)),
+    "spherical_layer": Pair(partial(recipes.spherical, "layer"), algorithms.Spherical, ("ties",)),
+    "soft": Pair(recipes.soft, algorithms.Soft, ("inverse_temperature",)),
+    "trimmed": Pair(recipes.trimmed, algorithms.Trimmed, ("ties", "keep")),
+    "robust": Pair(recipes.robust, algorithms.Robust, _ROBUST),
+    "medoids": Pair(recipes.medoids, algorithms.Medoids, ("ties", "separation")),
+    "soft_dot": Pair(recipes.soft_dot, algorithms.Soft, ("inverse_temperature",)),
+    "robust_lifted": Pair(recipes.robust_lifted, partial(algorithms.Robust, lifted=True), _ROBUST),
+    "lloyd_binary": Pair(recipes.lloyd_binary, algorithms.LloydBinary, ()),
 }
+
+
+def make_recipe(name: str, parameters: PairParameters | None = None) -> Recipe:
+    """Return the recipe of this name in `PAIRS`, with these parameters or the default ones."""
+    parameters = parameters or PairParameters()
+    return PAIRS[name].recipe(**{key: getattr(parameters, key) for key in PAIRS[name].shared})
+
+
+def make_algorithm(name: str, parameters: PairParameters) -> algorithms.Algorithm:
+    """Return the algorithm that the recipe of this name must equal."""
+    # circuits take their seed when they run
+    used = (*PAIRS[name].shared, *(("seed",) if name == "medoids" else ()))
+    return PAIRS[name].algorithm(**{key: getattr(parameters, key) for key in used})
 
 
 def has_average_ties(name: str) -> bool:
     """Return whether the recipe can split tied points evenly."""
-    return PAIRS[name][0](PairParameters(ties="average")).ties == "average"
+    return "ties" in PAIRS[name].shared
 
 
 def is_spherical(name: str) -> bool:
     """Return whether the recipe needs unit vectors."""
-    return PAIRS[name][0](PairParameters()).norm is not None
-
-
-def needs_zero_sum(name: str) -> bool:
-    """Return whether the recipe needs points whose coordinates sum to zero."""
-    norm = PAIRS[name][0](PairParameters()).norm
-    return norm is not None and norm.zero_sum
-
-
-def is_by_dot_product(name: str) -> bool:
-    """Return whether `finds_points_by_dot_product` is true of the recipe of this name."""
-    return finds_points_by_dot_product(PAIRS[name][0](PairParameters()))
+    return make_recipe(name).norm is not None
 
 
 def finds_points_by_dot_product(recipe: AnyRecipe) -> bool:
@@ -133,30 +118,22 @@ def known_algorithm(recipe: AnyRecipe, seed: int = 0) -> algorithms.Algorithm | 
 
 def paired_algorithm(recipe: Recipe, seed: int = 0) -> algorithms.Algorithm:
     """Return the algorithm of `PAIRS`; raise ValueError if the recipe lacks a parameter of it."""
-    read = _read_parameters(recipe)
-    parameters, make = PairParameters(**read, seed=seed), PAIRS[recipe.name][1]
-    # An algorithm uses a parameter if it changes with it; then the recipe must have it.
-    other = PairParameters("average", 2.0, 0.5, 1.0, "softmax", seed)
-    for name in (f.name for f in fields(other) if f.name not in (*read, "seed")):
-        if make(replace(parameters, **{name: getattr(other, name)})) != make(parameters):
-            raise _unknown(recipe, f"the parts of the recipe do not say its {name}")
-    return make(parameters)
-
-
-def _read_parameters(recipe: Recipe) -> dict[str, Any]:
-    """Return the parameters that the recipe's parts have."""
     encoder, decoder = recipe.encoder_cross.activation, recipe.decoder_cross.activation
     separation = recipe.decoder_cross.separation
     temperatures = [getattr(part, "inverse_temperature", None) for part in (encoder, decoder)]
-    values = {
+    read: dict[str, Any] = {
         "separation": NEVER if separation is None else separation,
         "ties": recipe.ties,
         "inverse_temperature": next((t for t in temperatures if t is not None), None),
         "keep": getattr(decoder, "keep", None),
     }
     if type(decoder) in (Sparsemax, Softmax):
-        values["activation"] = type(decoder).__name__.lower()
-    return {name: value for name, value in values.items() if value is not None}
+        read["activation"] = type(decoder).__name__.lower()
+    known = {name: value for name, value in read.items() if value is not None}
+    for name in PAIRS[recipe.name].shared:
+        if name not in known:
+            raise _unknown(recipe, f"the parts of the recipe do not say its {name}")
+    return make_algorithm(recipe.name, PairParameters(**known, seed=seed))
 
 
 def _soft_step(recipe: Recipe) -> StepFunction:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from numpy import ndarray
+from torch import Tensor
 
 Family = Literal[
     "clustered",
@@ -49,6 +51,10 @@ class Problem:
         """The distance from the mean to the farthest point; 1 if all points coincide."""
         away = self.points - self.points.mean(axis=0)
         return float(np.sqrt((away**2).sum(axis=1).max())) or 1.0
+
+    def tensors(self, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
+        """Return points and centers as tensors, which share no memory with the arrays."""
+        return torch.tensor(self.points, dtype=dtype), torch.tensor(self.centers, dtype=dtype)
 
 
 def draw(

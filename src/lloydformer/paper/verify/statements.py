@@ -127,9 +127,7 @@ THEOREMS: tuple[Statement, ...] = (
     is_algorithm("alg:rnd-kmeds", "medoids() is randomised k-medoids, draw for draw", "medoids"),
     medoid_draws,
     is_algorithm(
-        "later result",
-        "lloyd_binary(), in d + ceil(log2 k) dimensions, is Lloyd's",
-        "lloyd_binary",
+        "later result", "lloyd_binary(), in d + ceil(log2 k) dimensions, is Lloyd's", "lloyd_binary"
     ),
 )
 
@@ -193,15 +191,14 @@ def best_medoids(problem: Problem) -> float:
     return min(float(squares[:, list(chosen)].min(axis=1).sum()) for chosen in sets)
 
 
-DEFINITIONS: tuple[Statement, ...] = (assignments, smoothed_bound, medoids_are_points)
+DEFINITIONS = (assignments, smoothed_bound, medoids_are_points)
 
 
 # ---- Lemmas on scores, activations and norms ---------------------------------------------------
 
 
 def _draw_tensors(rng: Generator) -> tuple[Tensor, Tensor]:
-    problem = draw(rng, CONTINUOUS[rng.integers(2)])
-    return torch.tensor(problem.points), torch.tensor(problem.centers)
+    return draw(rng, CONTINUOUS[rng.integers(2)]).tensors()
 
 
 @equality("lem block lloyd", "two limiting soft-maxes give Lloyd's next centers")
@@ -271,15 +268,7 @@ def normalisers_shift(rng: Generator) -> float:
     return max((act(scores + shift) - act(scores)).abs().max().item() for act in activations)
 
 
-LEMMAS: tuple[Statement, ...] = (
-    block_lloyd,
-    zero_padding,
-    identity_selection,
-    perm,
-    lnorm,
-    ys_lnorm,
-    normalisers_shift,
-)
+LEMMAS = (block_lloyd, zero_padding, identity_selection, perm, lnorm, ys_lnorm, normalisers_shift)
 
 
 # ---- Remarks: model size, other parameters, finite temperatures --------------------------------
@@ -305,7 +294,7 @@ def other_parameters(rng: Generator) -> Finding:
 
     def deviation(recipe: Recipe) -> float:
         problem = draw(rng, CONTINUOUS[rng.integers(2)], n=(50, 150), d=(2, 10))
-        points, centers = torch.tensor(problem.points), torch.tensor(problem.centers)
+        points, centers = problem.tensors()
         circuit = Circuit(recipe, points.shape[1], len(centers))
         before = circuit(points, centers).centers
         # all heads at once, each with its own rotation
@@ -371,22 +360,8 @@ def all_finite(rng: Generator) -> Finding:
     )
 
 
-REMARKS: tuple[Statement, ...] = (
-    size,
-    other_parameters,
-    absorbed_temperature,
-    finite_temperature,
-    all_finite,
-)
-
-STATEMENTS: tuple[Statement, ...] = (
-    *THEOREMS,
-    *WORKED_EXAMPLE,
-    *DEFINITIONS,
-    *LEMMAS,
-    *REMARKS,
-    *ERRATA,
-)
+REMARKS = (size, other_parameters, absorbed_temperature, finite_temperature, all_finite)
+STATEMENTS = (*THEOREMS, *WORKED_EXAMPLE, *DEFINITIONS, *LEMMAS, *REMARKS, *ERRATA)
 
 
 def generator_for(statement: Statement, seed: int) -> Generator:

@@ -13,7 +13,7 @@ from torch import Tensor
 from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.trace import Trace
-from lloydformer.paper.verify.finding import Statement, equality
+from lloydformer.paper.verify.finding import equality
 
 # A of eq:clus-assign-ex-pre-lsa, as the paper prints it: a row for each center.
 SCORES = torch.tensor(
@@ -116,9 +116,4 @@ def example_centers(rng: np.random.Generator) -> float:
     return _difference(trace.centers[-1], means)
 
 
-WORKED_EXAMPLE: tuple[Statement, ...] = (
-    example_scores,
-    example_assignment,
-    example_weights,
-    example_centers,
-)
+WORKED_EXAMPLE = (example_scores, example_assignment, example_weights, example_centers)

@@ -12,12 +12,11 @@ from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.paper.verify.checking.differences import (
     SHARE_TOLERANCE,
     FirstDifference,
-    Trial,
     TrialOutcome,
     ignore_nan_warnings,
 )
 from lloydformer.paper.verify.checking.user_algorithm import GuardedAlgorithm, StepAlgorithm
-from lloydformer.paper.verify.compare import ComparedLayer, run_circuit
+from lloydformer.paper.verify.compare import run_circuit
 from lloydformer.paper.verify.problems import Problem
 from lloydformer.paper.verify.rounding import (
     are_exact,
@@ -137,12 +136,9 @@ def describe_center(difference: FirstDifference) -> Iterator[str]:
         yield "the circuit's center is not a number: its weights are 0/0"
     else:
         yield f"they differ by {away:.3g} of the spread of the points"
-    if difference.compared is not None and difference.center is not None:
-        yield from _describe_weights(difference.trial, difference.compared, difference.center)
-
-
-def _describe_weights(trial: Trial, layer: ComparedLayer, j: int) -> Iterator[str]:
-    """Yield what is known of the points' weights for a new center."""
+    trial, layer, j = difference.trial, difference.compared, difference.center
+    if layer is None or j is None:
+        return
     are_few = len(trial.problem.points) <= MOST_NUMBERS
     # a step function returns centers only
     has_weights = not isinstance(trial.algorithm, StepAlgorithm)

@@ -6,11 +6,14 @@ in matrices, networks and formulas, `edge_cases.py` inputs that it does not spea
 `statements.py`.
 """
 
-from lloydformer.paper.verify.errata.constructions import CONSTRUCTIONS
-from lloydformer.paper.verify.errata.edge_cases import EDGE_CASES
-from lloydformer.paper.verify.errata.open_choices import OPEN_CHOICES
+from lloydformer.paper.verify.errata import constructions, edge_cases, open_choices
+from lloydformer.paper.verify.finding import Statement
 
+_ITEMS: list[Statement] = [
+    item
+    for module in (constructions, edge_cases, open_choices)
+    for name, item in vars(module).items()
+    if name.startswith("e_")
+]
 # In the order of docs/errata.md; both parts of item 2 keep their order.
-ERRATA = tuple(
-    sorted((*CONSTRUCTIONS, *EDGE_CASES, *OPEN_CHOICES), key=lambda item: int(item.__name__[2:4]))
-)
+ERRATA = tuple(sorted(_ITEMS, key=lambda item: int(item.__name__[2:4])))

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from lloydformer import algorithms
 from lloydformer.circuits import recipes
@@ -18,7 +17,7 @@ from lloydformer.circuits.subspaces import ASSIGNMENT, HALF, POSITION, SQUARED_N
 from lloydformer.circuits.tokens import Tokens
 from lloydformer.numerics.clusters import squared_distances
 from lloydformer.paper.verify.compare import circuit_for, deviation_from, deviations_from
-from lloydformer.paper.verify.finding import PrintedAndRepaired, Statement, count_wrong, erratum
+from lloydformer.paper.verify.finding import PrintedAndRepaired, count_wrong, erratum
 from lloydformer.paper.verify.problems import Problem, draw, on_sphere, small_problems
 
 # Lloyd's algorithm with dot products and 2d rectified squares.
@@ -94,8 +93,8 @@ def _without_bias(circuit: Circuit) -> Circuit:
 
 def _lifting_error(circuit: Circuit, problem: Problem) -> float:
     """Return how far a moved center's rows d+1 and d+2 are from |c|^2 and -1/2, in spreads."""
-    points, centers = _tensors(problem)
-    token = circuit(points, centers, 1, keep="layers.0.decoder_next")["layers.0.decoder_next"]
+    name = "layers.0.decoder_next"
+    token = circuit(*problem.tensors(), 1, keep=name)[name]
     position, norm, half = (circuit.space.read(token, s) for s in (POSITION, SQUARED_NORM, HALF))
     away = (norm - position.square().sum(dim=-1, keepdim=True)).abs().max()
     return max(float(away) / problem.spread**2, float((half + 0.5).abs().max()))
@@ -165,7 +164,7 @@ def e_14_formulas(rng: np.random.Generator) -> PrintedAndRepaired:
     """X sigma_lin(Y^T), not X sigma_lin(Y)^T; sigma_inf is not sigma_lin at 0; no negation."""
     printed, repaired, farthest = [], [], []
     for p in small_problems(rng, 20):
-        points, centers = _tensors(p)
+        points, centers = p.tensors()
         away = squared_distances(points, centers)
         shares = (-5 * away).softmax(dim=1).mT  # Y, (k, n)
         new = algorithms.run(algorithms.Soft(5.0), p.points, p.centers, 1).centers[-1]
@@ -241,7 +240,7 @@ def e_20_slips(rng: np.random.Generator) -> PrintedAndRepaired:
 
 def _next_centers_error(problem: Problem, by_scores: bool) -> float:
     """Return how far X sigma(Y(C, .)^T) is from Lloyd's next centers, in spreads."""
-    points, centers = _tensors(problem)
+    points, centers = problem.tensors()
     limit = LimitingSoftmax()
     # A or X, (n, k) or (n, d)
     columns = -squared_distances(points, centers) if by_scores else points
@@ -249,18 +248,3 @@ def _next_centers_error(problem: Problem, by_scores: bool) -> float:
     moved = limit(shares.mT) @ points
     lloyd = algorithms.run(algorithms.Lloyd("average"), problem.points, problem.centers, 1)
     return float(np.abs(moved.numpy() - lloyd.centers[-1]).max()) / problem.spread
-
-
-def _tensors(problem: Problem) -> tuple[Tensor, Tensor]:
-    return torch.tensor(problem.points), torch.tensor(problem.centers)
-
-
-CONSTRUCTIONS: tuple[Statement, ...] = (
-    e_01_rectified_square,
-    e_03_codes_start,
-    e_04_spherical_sign,
-    e_10_lifted_robust,
-    e_14_formulas,
-    e_19_size,
-    e_20_slips,
-)

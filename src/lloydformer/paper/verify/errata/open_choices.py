@@ -23,7 +23,7 @@ from lloydformer.estimators import KMedoids
 from lloydformer.learning.objective import expanded_distances
 from lloydformer.learning.tasks import Tasks
 from lloydformer.paper.verify.compare import deviations_from, run_circuit
-from lloydformer.paper.verify.finding import PrintedAndRepaired, Statement, erratum
+from lloydformer.paper.verify.finding import PrintedAndRepaired, erratum
 from lloydformer.paper.verify.problems import Problem, small_problems
 
 
@@ -78,11 +78,7 @@ def e_02_how_large(rng: np.random.Generator) -> PrintedAndRepaired:
         for activation, bound in cases:
             below.append(_leak(activation, own, 0.5 * bound, bound))
             above.append(_leak(activation, own, 1.001 * bound, bound))
-    return PrintedAndRepaired(
-        below,
-        above,
-        "half of these bounds leaks in {count} clusters",
-    )
+    return PrintedAndRepaired(below, above, "half of these bounds leaks in {count} clusters")
 
 
 def _leak(activation: NormMax | Sparsemax, own: Tensor, lowering: float, bound: float) -> float:
@@ -295,15 +291,3 @@ def _distance_to_table(family: str, seed: int, kind: str) -> float:
     points, centers = tasks.draw((family,), torch.tensor([seed]), torch.tensor(0), size=160)
     objectives = expanded_distances(points, centers).amin(dim=-1).sum(dim=-1)
     return abs(objectives.log().mean().item() - INITIAL[family])
-
-
-OPEN_CHOICES: tuple[Statement, ...] = (
-    e_02_separation,
-    e_02_how_large,
-    e_09_norm_max,
-    e_15_quantile,
-    e_16_last_sample,
-    e_17_soft_citation,
-    e_18_trimming_citation,
-    e_21_tasks_and_scores,
-)
