@@ -1,4 +1,10 @@
-"""Sources of points: files, tables and arrays as blocks of rows that can be read repeatedly."""
+"""Sources of points: files, tables and arrays as blocks of rows that can be read repeatedly.
+
+It imports `numerics` alone. Begin with `blocks.py` (what engines read) and `sources.py` (how a file
+becomes blocks); `table.py` is what all kinds of tables have in common, `csv_format.py` detects how
+a text is written, `conversion.py` chooses columns and turns words into numbers. `storage/` writes
+files and folders so that they are whole or absent.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,10 @@
-"""Engines: they open data and run the folds of a plan over them."""
+"""Engines: they open data and run the folds of a plan over them.
+
+It imports `plans` and the rooms before it. Begin with `contract.py` (what an engine is) and
+`chunked.py` (the smallest one). `native/` calls kernels in C++, `cuda/` those of a GPU;
+`partitioned/` runs folds where the partitions of the data are, and `dask/` and `ranks/` are the
+ways there. `choose` picks an engine.
+"""
 
 from collections.abc import Callable
 

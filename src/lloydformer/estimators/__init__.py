@@ -1,4 +1,9 @@
-"""scikit-learn estimators: one thin class for each algorithm, entered in `ALGORITHMS`."""
+"""scikit-learn estimators: one thin class for each algorithm, entered in `ALGORITHMS`.
+
+It imports `solving` and the rooms before it. Begin with `base.py` (what `fit` and `predict` do, for
+all of them) and `kmeans.py` (one estimator); `source.py` turns what users pass into blocks,
+`initial_centers.py` the parameter `init` into centers.
+"""
 
 from typing import TYPE_CHECKING
 

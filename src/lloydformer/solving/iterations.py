@@ -267,29 +267,24 @@ class PlanRun:
         return self._loop.number > 0
 
     def advance(self, recorder: HistoryRecorder) -> None:
-        if not (self._by_engine and self._advance_by_engine(recorder)):
-            objective, shift = self._loop.advance()
-            recorder.record(objective.item(), shift.item())
-
-    def _advance_by_engine(self, recorder: HistoryRecorder) -> bool:
-        """Run as many iterations as the engine does in one call; False if it has no such task."""
-        fit, loop = self.fit, self._loop
-        left = fit.rules.max_iter - loop.number
-        ran = fit.plan.iterate(fit.session, loop.centers[0], fit.tolerance, left)
-        if ran is None:
-            self._by_engine = False
-            return False
-        loop.centers = ran.centers[None]
-        loop.number += len(ran.history)
-        loop.done = ran.settled or ran.final is not None or loop.number >= fit.rules.max_iter
-        recorder.history += ran.history
-        self._final = ran.final
-        if ran.interrupted and ran.final is None:
-            raise KeyboardInterrupt
-        if ran.empty and not loop.done:  # the next iteration fills a cluster, which only we do
-            objective, shift = loop.advance()
-            recorder.record(objective.item(), shift.item())
-        return True
+        fit, loop, ran = self.fit, self._loop, None
+        if self._by_engine:
+            left = fit.rules.max_iter - loop.number
+            ran = fit.plan.iterate(fit.session, loop.centers[0], fit.tolerance, left)
+            self._by_engine = ran is not None  # an engine without this task is not asked again
+        if ran is not None:
+            loop.centers = ran.centers[None]
+            loop.number += len(ran.history)
+            loop.done = ran.settled or ran.final is not None or loop.number >= fit.rules.max_iter
+            recorder.history += ran.history
+            self._final = ran.final
+            if ran.interrupted and ran.final is None:
+                raise KeyboardInterrupt
+            if loop.done or not ran.empty:
+                return
+            # The engine stopped at an empty cluster, which only the loop below fills.
+        objective, shift = loop.advance()
+        recorder.record(objective.item(), shift.item())
 
     def finish(self, history: list[float]) -> Outcome:
         best, final = self._loop.best, self._final
