@@ -94,7 +94,7 @@ class TestOnGpu:
         weights = rng.integers(0, 3, size=5003) if weighted else None
         whole = make(device="cuda").fit(X, sample_weight=weights)
         monkeypatch.setattr(devices, "free_memory", lambda device: 5003 * (64 + 48))
-        monkeypatch.setattr(source, "moved", lambda points, device: points)
+        monkeypatch.setattr(source, "move_to_device", lambda points, device: points)
         opened = []
         monkeypatch.setattr(
             devices,
@@ -128,7 +128,7 @@ class TestOnGpu:
         np.save(tmp_path / "x.npy", X)
         there = lf.KMeans(5, random_state=0, device="cuda").fit(X)
         found = spied(monkeypatch)
-        monkeypatch.setattr(source, "moved", lambda points, device: points)
+        monkeypatch.setattr(source, "move_to_device", lambda points, device: points)
         monkeypatch.setattr(devices, "free_memory", lambda device: copy_fits * len(X) * 112)
         monkeypatch.setattr(devices, "pinnable_memory", lambda: may_be_locked * X.nbytes)
         model = lf.KMeans(5, random_state=0, device="cuda").fit(opened(tmp_path / "x.npy"))
