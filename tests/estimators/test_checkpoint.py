@@ -13,7 +13,7 @@ from scipy import sparse
 
 import lloydformer as lf
 from lloydformer.data.storage.pickles import dump_data, load_data
-from lloydformer.estimators import ALGORITHMS
+from lloydformer.estimators import ALGORITHMS, initial_centers
 from lloydformer.solving.checkpoint import _HEAD, CheckpointFile
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -319,3 +319,60 @@ def test_wrong_paths_and_engines_are_named(rows, tmp_path):
         lf.KMeans(60, engine="nonsense", checkpoint=tmp_path / "fit").fit(rows)
     with pytest.raises(ValueError, match="checkpoint: partial_fit writes none; leave it at None"):
         lf.KMeans(60, checkpoint=tmp_path / "fit").partial_fit(rows)
+
+
+def stop_at(number):
+    """Return a callback that raises `KeyboardInterrupt` when it is called for that time."""
+    calls = []
+
+    def callback(progress):
+        calls.append(progress)
+        if len(calls) == number:
+            raise KeyboardInterrupt
+
+    return callback
+
+
+@pytest.mark.parametrize("number", [4, 7])
+def test_a_fit_that_is_stopped_while_it_polishes_resumes_to_the_same_bits(number, tmp_path):
+    # More than 2^22 products: below that one engine call solves the data, and nothing is resumed.
+    X = np.random.default_rng(0).normal(size=(60_000, 8))
+    settings = {"n_steps": 2, "polish": 12, "tol": 0, "random_state": 0, "beside_lloyd": False}
+    whole = lf.LearnedKMeans(9, **settings, callback=lambda progress: None).fit(X)
+    settings["checkpoint"] = tmp_path / "c"
+    with pytest.raises(KeyboardInterrupt):
+        lf.LearnedKMeans(9, **settings, callback=stop_at(number)).fit(X)
+    resumed = lf.LearnedKMeans(9, **settings, callback=lambda progress: None).fit(X)
+    np.testing.assert_array_equal(resumed.cluster_centers_, whole.cluster_centers_)
+    np.testing.assert_array_equal(resumed.objective_history_, whole.objective_history_)
+
+
+def test_ctrl_c_in_the_second_seeding_keeps_the_first_result(tmp_path):
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    calls = []
+
+    def seed(X, n_clusters, random_state):
+        calls.append(len(X))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return X[random_state.permutation(len(X))[:n_clusters]]
+
+    settings = {"init": seed, "n_init": 3, "random_state": 0, "checkpoint": tmp_path / "c"}
+    model = lf.KMeans(5, **settings)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert model.labels_.shape == (500,)
+    assert model.n_iter_ > 0
+    resumed = lf.KMeans(5, **settings).fit(X)
+    whole = lf.KMeans(5, **settings | {"checkpoint": None}).fit(X)
+    np.testing.assert_array_equal(resumed.cluster_centers_, whole.cluster_centers_)
+    assert resumed.inertia_ <= model.inertia_
+
+
+def test_initial_centers_that_are_all_saved_are_not_made_again(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(60_000, 8))
+    settings = {"random_state": 0, "checkpoint": tmp_path / "c"}
+    with pytest.raises(KeyboardInterrupt):
+        lf.KMeans(9, **settings, callback=stop_at(3)).fit(X)
+    monkeypatch.setattr(initial_centers, "seeds_of_starts", lambda *arguments: iter(()))
+    assert lf.KMeans(9, **settings).fit(X).n_iter_ > 3

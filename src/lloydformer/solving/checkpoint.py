@@ -12,6 +12,7 @@ import pickle
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -53,9 +54,9 @@ class FitState:
     draws : object
         State of the random numbers at the beginning of the fit.
     draws_after_starts : object
-        Their state when all initial centers had been made.
-    starts : list of Tensor or None
-        All initial centers; None before they are made.
+        Their state when the last of `starts` had been made.
+    starts : list of Tensor
+        The initial centers that have been made.
     restart, run_number : int
         The current restart, and the current run in it.
     run, session : object
@@ -70,7 +71,7 @@ class FitState:
 
     draws: Any
     draws_after_starts: Any = None
-    starts: list[Tensor] | None = None
+    starts: list[Tensor] = field(default_factory=list)
     restart: int = 0
     run_number: int = 0
     run: Any = None
@@ -116,22 +117,32 @@ class FitCheckpoint:
         """The last state that was saved."""
         return self._state
 
-    def initial_centers(self, seeding: Iterator[Tensor]) -> Iterator[Tensor]:
-        """Return the initial centers of all restarts: the saved ones, or new ones.
+    def initial_centers(self, seeding: Iterator[Tensor], count: int) -> Iterator[Tensor]:
+        """Return the `count` initial centers of all restarts: the saved ones, then new ones.
 
-        They are made all at once: the random numbers behind them may be drawn together.
+        New ones are made when they are asked for, as in a fit without a checkpoint: an interrupt
+        keeps the results of earlier restarts.
         """
-        if self._state.starts is not None and not self._reseeds:
-            self._rng.set_state(self._state.draws_after_starts)
-            return iter(self._state.starts)
-        starts = list(seeding)
-        # Other initial centers make another fit, so everything else that was saved is dropped.
-        saved = self._state.starts
-        if saved is None or not all(map(torch.equal, starts, saved)):
-            draws, after = self._state.draws, self._rng.get_state()
-            self._state = FitState(draws, after, starts)
+        state = self._state
+        if len(state.starts) == count and not self._reseeds:
+            self._rng.set_state(state.draws_after_starts)
+            return iter(state.starts)
+        # If some are missing, the saved ones are made again as well: the random numbers of all of
+        # them may be drawn together.
+        again = list(islice(seeding, len(state.starts)))
+        if not all(map(torch.equal, again, state.starts)):
+            # Other initial centers make another fit, so everything that was saved is dropped.
+            self._state = FitState(state.draws, self._rng.get_state(), again)
             self._save()
-        return iter(starts)
+        return chain(again, self._save_starts(seeding))
+
+    def _save_starts(self, seeding: Iterator[Tensor]) -> Iterator[Tensor]:
+        """Yield initial centers, each saved when it is made."""
+        for centers in seeding:
+            self._state.starts.append(centers)
+            self._state.draws_after_starts = self._rng.get_state()
+            self._save()
+            yield centers
 
     @property
     def position(self) -> tuple[int, int]:
@@ -148,9 +159,10 @@ class FitCheckpoint:
         state = self._state
         if state.run is None:
             return
+        # The session last: a run may reset it when it begins again, as the polish of learned steps.
+        run.restore(state.run)
         if state.session is not None:
             self._session.restore(state.session)
-        run.restore(state.run)
         recorder.history += state.history
 
     def save_run(

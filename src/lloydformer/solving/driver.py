@@ -94,7 +94,8 @@ def solve(
     starts, position = restarts.centers, (0, 0)
     try:
         if checkpoint is not None:
-            starts, position = checkpoint.initial_centers(starts), checkpoint.position
+            count = restarts.count * algorithm.n_starts
+            starts, position = checkpoint.initial_centers(starts, count), checkpoint.position
             best.restore(checkpoint)
         # Initial centers of finished restarts are passed over, not computed: they are in the file.
         starts = islice(starts, position[0] * algorithm.n_starts, None)
