@@ -89,12 +89,12 @@ class TensorProblems:
         away, labels, weights = (v.gather(1, rows) for v in (away, labels, weights))
         return FarthestPoints(away, rows, labels, self.data.take(rows), weights)
 
-    def only(self, active: Int[Tensor, " c"]) -> "TensorProblems":
+    def only(self, places: Int[Tensor, " c"]) -> "TensorProblems":
         last = self.last
         assert last is not None
-        trimmed = None if last.trimmed is None else last.trimmed[active]
-        kept = Assigned(last.update, last.objective[active], last.labels[active], trimmed)
-        return TensorProblems(self.plan, self.data[active], kept)
+        trimmed = None if last.trimmed is None else last.trimmed[places]
+        kept = Assigned(last.update, last.objective[places], last.labels[places], trimmed)
+        return TensorProblems(self.plan, self.data[places], kept)
 
     def rows_of(self, centers: Float[Tensor, "b k d"]) -> Int[Tensor, "b k"] | None:
         """Return the rows that these centers are; None if one of them is no row of its problem."""
