@@ -37,7 +37,7 @@ class LloydIterations(Task):
     square : float
         The sum of w |x|^2.
     unit : float
-        Objectives are multiplied by it.
+        Factor of the objective: 0.5 for directions, otherwise 1.
     """
 
     centers: Tensor

@@ -108,7 +108,10 @@ class TrimmedSums(SumFold):
 
 @dataclass(frozen=True)
 class TrimmedPlan(Plan):
-    """Each center moves to the mean of its nearest points, `keep` of them (alg:trim-kmeans)."""
+    """Each center moves to the mean of its nearest points (alg:trim-kmeans).
+
+    keep: the share of a cluster's weight that these points have.
+    """
 
     keep: float = 0.95
     stops_on = "labels"

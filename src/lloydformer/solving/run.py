@@ -167,7 +167,7 @@ class HistoryRecorder:
         self._last = perf_counter()
 
     def record(self, objective: float, shift: float, count: int = 1) -> None:
-        """Add an iteration, or one that counts for several, as a relocation does."""
+        """Add an iteration; `count`: the number of iterations that it counts for."""
         seconds = (perf_counter() - self._last) / count
         for _ in range(count):
             self.history.append(objective)
