@@ -97,7 +97,7 @@ class TensorProblems:
         return TensorProblems(self.plan, self.data[places], kept)
 
     def rows_of(self, centers: Float[Tensor, "b k d"]) -> Int[Tensor, "b k"] | None:
-        """Return the rows that these centers are; None if one of them is no row of its problem."""
+        """Return the rows that equal these centers; None if one is no row of its problem."""
         rows = (scores(self.data, centers) + self.data.squares).argmin(dim=1)
         return rows if torch.equal(self.data.take(rows), centers) else None
 
@@ -156,8 +156,8 @@ _SCORES = 1 << 16
 class ByTensors:
     """Problems (b, n, d) around their middles, in float64.
 
-    seeds: of each problem's noise, for plans that draw. unit: of each problem's weights; 1 by
-    default.
+    seeds: random seed of each problem, for plans that draw. unit: unit of each problem's weights; 1
+    by default.
     """
 
     plan: Plan
