@@ -30,7 +30,7 @@ def test_the_command_finds_every_copy_up_to_date():
         ("kmeans", "If not 0, print one line for each iteration"),
         ("trimmed", "default=1e-4"),
         ("medoids", "Number of features seen"),
-        ("base", "Ignored. It is there because"),
+        ("base", "Ignored; present for"),
         ("streaming", "None: every row has weight 1."),
     ],
 )

@@ -101,7 +101,7 @@ def test_a_scaled_score_is_divided_by_the_root_of_the_dimensions(rng):
 
 
 def test_learned_weights_are_not_lowered():
-    with pytest.raises(LoweringError, match=r"encoder_cross stands in the way.*are learned"):
+    with pytest.raises(LoweringError, match=r"encoder_cross prevents lowering.*are learned"):
         lower(lf.recipes.learned())
 
 

@@ -218,7 +218,7 @@ def test_sublayers_repeated_for_an_unknown_set_are_refused():
 
 
 def test_lowering_names_the_estimator():
-    with pytest.raises(LoweringError, match=r"recombining stands in the way .*RelocatingKMeans"):
+    with pytest.raises(LoweringError, match=r"recombining prevents lowering.*RelocatingKMeans"):
         lower(lf.recipes.recombining())
 
 

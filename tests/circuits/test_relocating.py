@@ -336,7 +336,7 @@ def test_unfitting_stages_are_refused():
 
 
 def test_lowering_names_the_estimator():
-    with pytest.raises(LoweringError, match=r"relocating stands in the way .*RelocatingKMeans"):
+    with pytest.raises(LoweringError, match=r"relocating prevents lowering.*RelocatingKMeans"):
         lower(lf.recipes.relocating())
 
 

@@ -235,7 +235,7 @@ def test_a_head_with_numbers_needs_a_layer():
 
 
 def test_symmetric_recipes_are_not_lowered():
-    with pytest.raises(LoweringError, match="numbers stands in the way"):
+    with pytest.raises(LoweringError, match="numbers prevents lowering"):
         lower(lf.recipes.symmetric())
 
 

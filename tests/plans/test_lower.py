@@ -1,4 +1,4 @@
-"""Lowering: each recipe gives its plan, and what does not lower says which part is in the way."""
+"""Lowering: each recipe gives its plan, or an error that names the part that prevents it."""
 
 from dataclasses import replace
 
@@ -94,7 +94,7 @@ REFUSED = {
 @pytest.mark.parametrize("why", REFUSED)
 def test_what_does_not_lower_names_the_part_in_the_way(why):
     recipe, slot = REFUSED[why]
-    with pytest.raises(LoweringError, match=f"^{slot} stands in the way of lowering: .*circuit$"):
+    with pytest.raises(LoweringError, match=f"^{slot} prevents lowering: .*circuit$"):
         lower(recipe)
 
 

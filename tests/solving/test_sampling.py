@@ -53,7 +53,7 @@ def test_a_weighted_sample_is_drawn_in_one_pass(engine):
     assert sorted(every.tolist()) == list(range(100, 300))
     assert all(len(rows.unique()) == 50 for rows in drawn)
     assert 220 < torch.cat(drawn).double().mean() < 236  # with equal weights: 199.5
-    keys, rows = RowsByWeight(50, 3)._smallest(torch.tensor([2.0, 1.0]), torch.tensor([7, 8]))
+    keys, rows = RowsByWeight(50, 3)._keep_smallest(torch.tensor([2.0, 1.0]), torch.tensor([7, 8]))
     assert (keys.tolist(), rows.tolist()) == ([1.0, 2.0], [8, 7])
 
 

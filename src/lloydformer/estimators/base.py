@@ -87,7 +87,7 @@ class Preparation:
     deadline: float = math.inf
 
 
-# What a fit runs: the plan, initial centers for each restart, the algorithm.
+# The inputs of `solve`: the plan, the initial centers of all restarts, and the algorithm.
 Prepared = tuple[Plan, Restarts, FitAlgorithm]
 
 
@@ -95,7 +95,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     """Base class of the estimators.
 
     It is not an algorithm itself. Use it to load a model of any class: `Clusterer.from_pretrained`.
-    A constructor stores whatever it is given, hence `| Any` in its types; `fit` checks it.
+    Constructors store their arguments unchecked, so their types end in `| Any`; `fit` raises for
+    values that are not allowed.
 
     See Also
     --------
@@ -172,7 +173,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
             formats are converted to a copy in CSR.
         y : object, default=None
-            Ignored. It is there because scikit-learn passes it.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
             does not count. None: every row has weight 1.
@@ -371,7 +372,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
             formats are converted to a copy in CSR.
         y : object, default=None
-            Ignored. It is there because scikit-learn passes it.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
             does not count. None: every row has weight 1.
@@ -454,7 +455,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
             formats are converted to a copy in CSR.
         y : object, default=None
-            Ignored. It is there because scikit-learn passes it.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
             does not count. None: every row has weight 1.
@@ -488,7 +489,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
             formats are converted to a copy in CSR.
         y : object, default=None
-            Ignored. It is there because scikit-learn passes it.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
             does not count. None: every row has weight 1.

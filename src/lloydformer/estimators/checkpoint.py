@@ -1,4 +1,4 @@
-"""The parameter `checkpoint`: which fits have one, and what it belongs to.
+"""The parameter `checkpoint`: which fits support it, and how a file is matched to its fit.
 
 `solving/checkpoint.py` has the state that is saved, and the file.
 """
@@ -35,7 +35,7 @@ from lloydformer.solving.checkpoint import CheckpointFile, FitCheckpoint, FitIde
 
 
 def refuse_checkpoint(estimator: Any, reason: str) -> None:
-    """Raise `ValueError` if a checkpoint is wanted where there can be none."""
+    """Raise `ValueError` if `checkpoint` is set in a fit that does not support it."""
     if getattr(estimator, "checkpoint", None) is not None:
         raise RefusedArgumentError("checkpoint", reason)
 

@@ -40,9 +40,9 @@ class InitialCenters:
     estimator : Clusterer
         Its `init`, `n_init` and `warm_start` are used.
     X : object
-        What the user passed; for a callable `init`.
+        The data as the user passed them, for a callable `init`.
     layout : Layout
-        Of the rows.
+        Sizes, precision and coordinates of the rows.
     rng : RandomState
         Source of the draws.
 
@@ -133,7 +133,7 @@ class InitialCenters:
         return self._check_range(self._layout.to_row_units(torch.from_numpy(dense)))
 
     def _check_range(self, placed: Tensor) -> Tensor:
-        """Refuse centers that are so far from the data that squared distances overflow."""
+        """Raise `ValueError` for centers so far from the data that squared distances overflow."""
         layout, far = self._layout, torch.linalg.vector_norm(placed, math.inf).item()
         if not math.isfinite(far):
             raise ValueError("init: found NaN or infinity; pass finite centers")

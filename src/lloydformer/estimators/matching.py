@@ -1,4 +1,4 @@
-"""`match_to`: number clusters after earlier centers, so that numbers stay the same."""
+"""`match_to`: renumber clusters to match earlier centers."""
 
 from dataclasses import replace
 from typing import Any
@@ -35,10 +35,10 @@ def read_match_to(match_to: Any, layout: Layout) -> Tensor:
 
 
 def match_clusters(centers: Tensor, earlier: Tensor) -> Tensor:
-    """Return for each number the center that gets it, (k,).
+    """Return for each new number the center that gets it, (k,).
 
-    Of all ways to pair centers (k, d) with earlier ones, the one with the smallest sum of squared
-    distances. Centers without a partner take the remaining numbers, in their order.
+    Centers (k, d) are paired with earlier ones so that the sum of squared distances is smallest.
+    Centers without a partner get the remaining numbers, in their order.
     """
     from scipy.optimize import linear_sum_assignment  # takes longer to import than a small fit
 
@@ -48,7 +48,7 @@ def match_clusters(centers: Tensor, earlier: Tensor) -> Tensor:
     for center, number in zip(*linear_sum_assignment(squares.numpy()), strict=True):
         if number < k:  # there may be more earlier centers than clusters
             order[number] = center
-    # Of fewer earlier centers than clusters, some numbers are left.
+    # If there are fewer earlier centers than clusters, some numbers are left.
     order[order < 0] = np.setdiff1d(np.arange(k), order)
     return torch.from_numpy(order)
 

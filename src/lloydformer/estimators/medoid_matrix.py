@@ -39,10 +39,12 @@ class MatrixFit:
 
     Attributes
     ----------
-    medoids, labels : ndarray
-        Rows (k,), and the nearest medoid of each row (n,).
+    medoids : ndarray of shape (k,)
+        The rows of the medoids.
+    labels : ndarray of shape (n,)
+        The cluster of each row: the place of its nearest medoid.
     centers : ndarray of shape (k, d)
-        The medoids' rows of what was passed.
+        The rows of X that are medoids.
     history : list of float
         The loss before each sweep, and at the end.
     n_starts : int

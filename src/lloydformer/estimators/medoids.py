@@ -102,8 +102,8 @@ class KMedoids(Clusterer):
           nearest center so far; each is the best of several candidates.
         - "k-means||": draws many candidates per pass over the data and reduces them to k.
           Takes six passes for any k; for data larger than memory.
-        - "robust": k-means++ for data with outliers. Squared distances count at most four times the
-          radius that holds 80 % of the rows, and more candidates are tried.
+        - "robust": k-means++ for data with outliers. Squared distances are capped at four times the
+          squared radius that holds 80 % of the rows, and more candidates are tried.
         - "random": k different rows, drawn with probability proportional to their weight.
         - Array-like of shape (n_clusters, n_features): the centers themselves.
         - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
@@ -118,7 +118,7 @@ class KMedoids(Clusterer):
         If not 0, print one line for each iteration: its number and its objective.
     random_state : int, RandomState instance or None, default=None
         Seed of every random number that the fit uses. With an int, repeated fits on the same
-        device give the same bits, for any number of threads.
+        device are bit-identical, for any number of threads.
     engine : {"auto", "native", "chunked", "cuda"}, default="auto"
         Implementation that runs the computation. "native" is compiled C++ for the CPU, "cuda" has
         kernels for NVIDIA GPUs (arrays are copied to one), "chunked" is PyTorch for any device.
@@ -136,13 +136,13 @@ class KMedoids(Clusterer):
         using `init` and `n_init`.
     match_to : array-like, Tensor or None, default=None
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
-        numbered after them: number j goes to the center that is paired with row j, in the pairing
-        with the smallest sum of squared distances. Only the numbers of clusters depend on it.
+        renumbered to match them: cluster j is the one paired with row j, in the pairing with the
+        smallest sum of squared distances. Nothing else depends on it.
     checkpoint : str, PathLike or None, default=None
-        With algorithm="paper" only: a file that `fit` writes every few iterations, and removes at
-        its end. If it is there when a fit begins, the fit goes on from it: the result has the same
-        bits as without a break. For dense rows on the CPU, in one process, on a Dask cluster or on
-        ranks. After a break `callback` may hear of some iterations again.
+        With algorithm="paper" only: file that `fit` writes every few iterations and removes at its
+        end. If it exists when a fit begins, the fit resumes from it; the result is bit-identical to
+        an uninterrupted fit. For dense rows on the CPU, in one process, on a Dask cluster or on
+        ranks. After resuming, some iterations may be passed to `callback` twice.
 
     Attributes
     ----------
@@ -329,7 +329,7 @@ class KMedoids(Clusterer):
             The points, one per row; with metric="precomputed" their distances to each other.
             Sparse matrices only with metric="cosine".
         y : object, default=None
-            Ignored. It is there because scikit-learn passes it.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, not negative. A row with weight 2 counts twice; a row with weight 0
             does not count, and is no medoid. None: every row has weight 1.
@@ -513,7 +513,7 @@ class KMedoids(Clusterer):
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, as for `predict`.
         y : object, default=None
-            Ignored. It is there because scikit-learn passes it.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, not negative. None: every row has weight 1.
 

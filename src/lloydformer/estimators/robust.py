@@ -37,8 +37,8 @@ class RobustKMeans(Tempered):
     init : {"robust", "k-means++", "k-means||", "random"}, array or callable, default="robust"
         Initial centers:
 
-        - "robust": k-means++ for data with outliers. Squared distances count at most four times
-          the radius that holds 80 % of the rows, and more candidates are tried.
+        - "robust": k-means++ for data with outliers. Squared distances are capped at four
+          times the squared radius that holds 80 % of the rows, and more candidates are tried.
         - "k-means++": greedy k-means++, as in scikit-learn. It prefers far points, so that
           outliers become initial centers, and remain centers.
         - "k-means||": draws many candidates per pass over the data and reduces them to k.
@@ -59,9 +59,9 @@ class RobustKMeans(Tempered):
         If not 0, print one line for each iteration: its number and its objective.
     random_state : int, RandomState instance or None, default=None
         Seed of every random number that the fit uses. With an int, repeated fits on the same
-        device give the same bits, for any number of threads.
+        device are bit-identical, for any number of threads.
     empty : {"farthest", "keep", "error"}, default="farthest"
-        What to do when a cluster loses all its points. "farthest" moves its center to the
+        What happens when a cluster loses all its points. "farthest" moves its center to the
         point that is farthest from its own center, as scikit-learn does; "keep" leaves its
         center where it is; "error" raises a `ValueError`.
     engine : {"auto", "native", "chunked", "cuda"}, default="auto"
@@ -81,13 +81,13 @@ class RobustKMeans(Tempered):
         using `init` and `n_init`.
     match_to : array-like, Tensor or None, default=None
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
-        numbered after them: number j goes to the center that is paired with row j, in the pairing
-        with the smallest sum of squared distances. Only the numbers of clusters depend on it.
+        renumbered to match them: cluster j is the one paired with row j, in the pairing with the
+        smallest sum of squared distances. Nothing else depends on it.
     checkpoint : str, PathLike or None, default=None
-        A file that `fit` writes every few iterations, and removes at its end. If it is there when a
-        fit begins, the fit goes on from it: the result has the same bits as without a break. For
-        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After a break
-        `callback` may hear of some iterations again.
+        File that `fit` writes every few iterations and removes at its end. If it exists when a fit
+        begins, the fit resumes from it; the result is bit-identical to an uninterrupted fit. For
+        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After resuming, some
+        iterations may be passed to `callback` twice.
 
     Attributes
     ----------

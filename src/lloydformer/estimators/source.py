@@ -47,11 +47,11 @@ V = TypeVar("V")
 
 @dataclass(frozen=True)
 class Source:
-    """The data of one call, as blocks, and how results go back to the user."""
+    """The data of one call, as blocks, and how results are returned to the user."""
 
     blocks: TensorBlocks | SparseBlocks | StreamedBlocks | PartitionedBlocks
     device: torch.device | None
-    """Where tensors came from, and go back to; None: arrays came in, and go out."""
+    """Device of X, to which results are copied; None: results are NumPy arrays."""
     namespace: Any = field(default=None, kw_only=True)
     """The library of the arrays, if it is neither NumPy nor torch."""
 
@@ -95,7 +95,7 @@ class Source:
         return replace(self, blocks=replace(blocks, sample_weight=kept, weight_unit=unit))
 
     def to_input_kind(self, values: Tensor | DistributedLabels) -> Any:
-        """Return values as the library and the device of X have them."""
+        """Return values as arrays of the library of X, on the device of X."""
         if isinstance(values, DistributedLabels):
             values = values.gather()
         if self.namespace is not None:
@@ -157,7 +157,7 @@ def find_zero_rows(blocks: TensorBlocks | SparseBlocks | StreamedBlocks) -> Tens
 
 @dataclass(frozen=True)
 class View:
-    """How a fitted estimator looks at rows: from its origin, scaled as it was fitted."""
+    """The coordinates of a fit: rows are scaled, then shifted by the origin."""
 
     origin: Tensor
     scaling: Scaling | None
@@ -346,7 +346,7 @@ def is_float_array(X: Any) -> bool:
 def _check_squares(estimator: Any, layout: Layout, ends: Tensor, reset: bool) -> None:
     """Raise `ValueError` for rows whose squared distances overflow.
 
-    Distances to each other; if `reset` is False, also those to the fitted centers.
+    These are the distances between rows; if `reset` is False, also those to the fitted centers.
     """
     if not reset:
         fitted = to_tensor(estimator.cluster_centers_)

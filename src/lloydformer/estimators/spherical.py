@@ -29,8 +29,8 @@ class SphericalKMeans(Streaming):
           nearest center so far; each is the best of several candidates.
         - "k-means||": draws many candidates per pass over the data and reduces them to k.
           Takes six passes for any k; for data larger than memory.
-        - "robust": k-means++ for data with outliers. Squared distances count at most four times the
-          radius that holds 80 % of the rows, and more candidates are tried.
+        - "robust": k-means++ for data with outliers. Squared distances are capped at four times the
+          squared radius that holds 80 % of the rows, and more candidates are tried.
         - "random": k different rows, drawn with probability proportional to their weight.
         - Array-like of shape (n_clusters, n_features): the centers themselves.
         - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
@@ -47,9 +47,9 @@ class SphericalKMeans(Streaming):
         If not 0, print one line for each iteration: its number and its objective.
     random_state : int, RandomState instance or None, default=None
         Seed of every random number that the fit uses. With an int, repeated fits on the same
-        device give the same bits, for any number of threads.
+        device are bit-identical, for any number of threads.
     empty : {"farthest", "keep", "error"}, default="farthest"
-        What to do when a cluster loses all its points. "farthest" moves its center to the
+        What happens when a cluster loses all its points. "farthest" moves its center to the
         point that is farthest from its own center, as scikit-learn does; "keep" leaves its
         center where it is; "error" raises a `ValueError`.
     engine : {"auto", "native", "chunked", "cuda"}, default="auto"
@@ -69,19 +69,19 @@ class SphericalKMeans(Streaming):
         using `init` and `n_init`.
     match_to : array-like, Tensor or None, default=None
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
-        numbered after them: number j goes to the center that is paired with row j, in the pairing
-        with the smallest sum of squared distances. Only the numbers of clusters depend on it.
+        renumbered to match them: cluster j is the one paired with row j, in the pairing with the
+        smallest sum of squared distances. Nothing else depends on it.
     checkpoint : str, PathLike or None, default=None
-        A file that `fit` writes every few iterations, and removes at its end. If it is there when a
-        fit begins, the fit goes on from it: the result has the same bits as without a break. For
-        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After a break
-        `callback` may hear of some iterations again.
+        File that `fit` writes every few iterations and removes at its end. If it exists when a fit
+        begins, the fit resumes from it; the result is bit-identical to an uninterrupted fit. For
+        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After resuming, some
+        iterations may be passed to `callback` twice.
     batch_size : int or None, default=None
-        None: every iteration goes over all rows. An int: `fit` runs over random batches of so
-        many rows, as scikit-learn's `MiniBatchKMeans` does. Then `max_iter` and `tol` count
-        passes: as many batches as make up `n_samples` rows. Initial centers are the best of
-        `n_init` starts on a sample of three batches. `callback` and `verbose` report each batch,
-        with an objective that is estimated from it.
+        None: every iteration uses all rows. An int: `fit` uses random batches of this size, as
+        scikit-learn's `MiniBatchKMeans` does. Then `max_iter` counts passes, and `tol` is checked
+        once per pass; a pass is as many batches as make up `n_samples` rows. Initial centers are
+        the best of `n_init` starts on a sample of three batches. `callback` and `verbose` report
+        each batch, with an objective that is estimated from it.
     max_no_improvement : int or None, default=10
         With `batch_size`: stop after this number of batches in a row that do not lower the
         smoothed objective of the batches. None turns the rule off.

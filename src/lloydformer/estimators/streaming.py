@@ -71,7 +71,7 @@ class Streaming(Clusterer):
             `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
             formats are converted to a copy in CSR.
         y : object, default=None
-            Ignored. It is there because scikit-learn passes it.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
             does not count. None: every row has weight 1.

@@ -48,7 +48,7 @@ class Tempered(Clusterer):
         fitted = getattr(self, "inverse_temperature_", None)
         if fitted is not None:
             return fitted
-        # Before the fit has found the scale: for a plan of which only the rest is used.
+        # The fit has not found the scale yet, and replaces this number in its plan (`_prepare`).
         return 1.0 if isinstance(self.inverse_temperature, str) else float(self.inverse_temperature)
 
     def _prepare(self, opened: Preparation) -> Prepared:
@@ -65,18 +65,18 @@ class Tempered(Clusterer):
 
     def _describe_fewer_clusters(self, count: int) -> str | None:
         # Centers that coincide may have points each, and yet they are one cluster.
-        apart = min(count, int(self.n_clusters) - self._n_coinciding())
-        if apart == self.n_clusters:
+        n_distinct = min(count, int(self.n_clusters) - self._n_coinciding())
+        if n_distinct == self.n_clusters:
             return None
         scaled = isinstance(self.inverse_temperature, str)
         other = "another number" if scaled else '"scale" or another number'
         return (
-            f"Number of distinct clusters ({apart}) found smaller than n_clusters "
+            f"Number of distinct clusters ({n_distinct}) found smaller than n_clusters "
             f"({self.n_clusters}). Possibly due to duplicate points in X, or centers coincide with "
             f"inverse_temperature={self.inverse_temperature_:.3g}: pass {other}, for soft k-means "
             "a larger one."
         )
 
     def _n_coinciding(self) -> int:
-        """Return the number of centers that lie on one before them."""
+        """Return the number of centers that coincide with an earlier one."""
         return 0

@@ -25,7 +25,7 @@ class Sums:
 class NewCenters:
     """New centers (*b, k, d) that are finished, in float64.
 
-    rows: the data rows (*b, k) that they are, in plans that draw medoids.
+    rows: the data rows (*b, k) that they are equal to, in plans that draw medoids.
     """
 
     centers: Tensor
@@ -39,15 +39,16 @@ class Step:
     Attributes
     ----------
     update : Sums or NewCenters
-        Where the centers go.
+        The new centers.
     objective : Tensor of shape (*b,)
-        Of the centers that the iteration began with.
+        The objective of the centers that the iteration began with.
     changed : Tensor of shape (*b,) or None
-        Points with weight whose label (or trimming) changed; None if labels are not compared.
+        Number of points with weight whose label (or trimming) changed; None if labels are not
+        compared.
     """
 
-    # Tensors: on a GPU each number that is looked at waits for all work before it, so the loop
-    # fetches all of them at once.
+    # Tensors, because reading a number from a GPU waits for all work before it: the loop copies all
+    # numbers at once.
     update: Sums | NewCenters
     objective: Tensor
     changed: Tensor | None
@@ -55,10 +56,17 @@ class Step:
 
 @dataclass(frozen=True)
 class FinalAssignment:
-    """The last assignment: the inertia, which users compare, and the objective of the plan.
+    """The result of the last assignment.
 
-    masses: the weight of the points in each center, from which `partial_fit` continues; None in
-    plans whose centers are no running means.
+    Attributes
+    ----------
+    inertia : float
+        The `inertia_` of the fit, by which restarts are compared.
+    objective : float
+        The objective of the plan, which ends the history.
+    masses : tuple of float or None
+        The weight of the points of each cluster, from which `partial_fit` continues; None in plans
+        whose centers are no running means.
     """
 
     inertia: float
@@ -73,19 +81,20 @@ class IterationsResult:
     Attributes
     ----------
     centers : Tensor of shape (k, d)
-        After the last iteration, in float64.
+        The centers after the last iteration, in float64.
     history : list of float
         For each iteration, the objective of the centers that it began with.
     settled : bool
         The stop rule holds. If not, the iterations may continue from these centers.
     empty : bool
-        The next iteration leaves a cluster without points, and the engine does not fill it: the
-        loop in Python must run it.
+        True if the engine stopped before an iteration that leaves a cluster without points,
+        because it cannot fill that cluster: `PlanLoop` must run this iteration. Not a setting, in
+        contrast to `Rules.empty` and `Plan.empties`.
     interrupted : bool
-        Ctrl-C ended it.
+        Ctrl-C ended the call.
     final : FinalAssignment or None
-        The result of `Plan.finish`, if the engine has computed that as well: then the centers are
-        rounded as users get them, and the session has the labels.
+        The result of `Plan.finish`, if the engine has computed it as well: then the centers are
+        rounded as in `cluster_centers_`, and the session has the labels.
     """
 
     centers: Tensor
@@ -108,12 +117,13 @@ class Plan:
         "labels" is scikit-learn's rule (labels unchanged, or centers within the tolerance),
         "shift" uses the centers alone, "never" runs all iterations.
     empties : {"move", "copy", "keep"}
-        The point that fills an empty cluster leaves the sums of its own cluster ("move") or not
-        ("copy"); "keep" leaves an empty cluster where it is.
+        How the plan fills an empty cluster, if the user's `Rules.empty` is "farthest": the farthest
+        point leaves the sums of its own cluster ("move"), or counts in both ("copy"). "keep": this
+        plan never fills a cluster, whatever `Rules.empty` is.
     directions : bool
-        Points are read as unit vectors.
+        Points are divided by their length.
     draws_centers : bool
-        Each iteration draws new centers, so that the best ones must be remembered.
+        Each iteration draws random centers, so that the best ones must be remembered.
     has_plain_inertia : bool
         The inertia is the sum of w d^2 of all points (half of it for directions), so that it can
         be computed without the plan.
@@ -131,7 +141,7 @@ class Plan:
         return self
 
     def with_seed(self: P, seed: int) -> P:
-        """Return the plan with this seed for its noise, if it draws."""
+        """Return the plan with this random seed, if it draws."""
         return self
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
@@ -141,7 +151,7 @@ class Plan:
     def iterate(
         self, session: Session, centers: Tensor, tolerance: float, max_iter: int
     ) -> IterationsResult | None:
-        """Run up to `max_iter` iterations in one engine call; None if it has no such task."""
+        """Run up to `max_iter` iterations in one engine call; None if the engine cannot do that."""
         return None
 
     def finish(self, session: Session, centers: Tensor) -> FinalAssignment:

@@ -1,8 +1,8 @@
-"""Lowering: from a recipe to the plan that computes the same, or the reason why not.
+"""Lowering: from a recipe to the plan that computes the same, or an error that says why not.
 
-The proofs of the paper are followed head by head. Self-attention and residual must cancel; what
-is left is to assign the points (encoder cross-attention), to summarise them for each center
-(decoder cross-attention), and the norm.
+It follows the proofs of the paper, head by head. Self-attention and residual must cancel. Then an
+iteration assigns the points to centers (encoder cross-attention), computes each new center from its
+points (decoder cross-attention), and applies the norm.
 """
 
 from collections.abc import Callable
@@ -52,15 +52,31 @@ _AFFINITY = Head(
 
 
 class LoweringError(ValueError):
-    """A recipe that cannot be lowered; the message names the head and the reason."""
+    """A recipe that cannot be lowered.
+
+    Parameters
+    ----------
+    slot : str
+        The part of the recipe that prevents it, for instance "encoder_cross".
+    reason : str
+        Why this part cannot be lowered.
+    """
 
     def __init__(self, slot: str, reason: str) -> None:
-        super().__init__(f"{slot} stands in the way of lowering: {reason}; run the literal circuit")
+        super().__init__(f"{slot} prevents lowering: {reason}; run the literal circuit")
 
 
 @dataclass(frozen=True)
 class Lowering:
-    """The plan, and the steps of the proof that lead to it."""
+    """A plan and its derivation.
+
+    Attributes
+    ----------
+    plan : Plan
+        The plan that computes what the recipe does.
+    steps : tuple of str
+        The steps of the proof, one sentence each.
+    """
 
     plan: Plan
     steps: tuple[str, ...]
@@ -68,14 +84,24 @@ class Lowering:
 
 @dataclass(frozen=True)
 class Meaning:
-    """The meaning of encoder and decoder cross-attention together, in words and as a plan."""
+    """What encoder and decoder cross-attention compute together, in words and as a plan.
+
+    Attributes
+    ----------
+    assigning : str
+        How encoder cross-attention assigns points to centers: a sentence for `Lowering.steps`.
+    summarising : str
+        How decoder cross-attention computes a center from its points: a sentence as well.
+    plan : Plan
+        The plan that computes both.
+    """
 
     assigning: str
     summarising: str
     plan: Plan
 
 
-# Recognises the cross-attention of a recipe; None if it is not the one that the rule knows.
+# A function that recognises the cross-attention of one algorithm; it returns None for all others.
 Rule = Callable[[Recipe], Meaning | None]
 
 # Rules of registered algorithms, tried before those of the paper; see docs/new-algorithm.md.
@@ -85,18 +111,18 @@ RULES: list[Rule] = []
 def differs_in_cross_attention_only(recipe: Recipe, known: Recipe) -> bool:
     """True if the recipe is `known`, except for the activations of its two cross-attentions.
 
-    A rule that has checked this has to judge the two activations alone.
+    A rule that has checked this only needs to check the two activations.
     """
 
-    def parts(one: Recipe) -> tuple[object, ...]:
-        same = LimitingSoftmax()
+    def compared_parts(one: Recipe) -> tuple[object, ...]:
+        placeholder = LimitingSoftmax()  # the same in both recipes, so that it does not count
         heads = {
-            name: replace(head, activation=same) if "cross" in name else head
+            name: replace(head, activation=placeholder) if "cross" in name else head
             for name, head in one.heads.items()
         }
         return one.tokens, heads, one.norm, one.feedforward
 
-    return parts(recipe) == parts(known)
+    return compared_parts(recipe) == compared_parts(known)
 
 
 def lower(recipe: AnyRecipe) -> Plan:
@@ -115,13 +141,15 @@ def derive(recipe: AnyRecipe) -> Lowering:
     if isinstance(recipe, Staged):
         raise LoweringError(
             recipe.name,
-            "one plan has no folds for its proposals; the estimator is RelocatingKMeans",
+            "it chooses between several proposed sets of centers, and a plan has one; use "
+            "RelocatingKMeans",
         )
     recipe = forward_only(recipe)
     # The order of the proof of thm:l2-clus-eu. Both self-attentions must cancel first: only then
-    # is the meaning of the layer that of its two cross-attentions.
+    # does the layer compute what its two cross-attentions compute.
     _check_constructed(recipe)
-    _measure(recipe, "encoder_self")
+    # Called for its error: a point finds itself only by a score that is a distance of positions.
+    _describe_score(recipe, "encoder_self")
     _check_cancels(recipe, "encoder_self", _find_written_subspaces(recipe.encoder_cross, recipe))
     _check_names(recipe)
     _check_cancels(recipe, "decoder_self", _find_written_subspaces(recipe.decoder_cross, recipe))
@@ -142,6 +170,7 @@ def derive(recipe: AnyRecipe) -> Lowering:
 
 
 def _find_meaning(recipe: Recipe) -> Meaning:
+    """Return what the cross-attention computes: by a registered rule, or by those of the paper."""
     for rule in RULES:
         if (meaning := rule(recipe)) is not None:
             return meaning
@@ -152,28 +181,28 @@ def _find_meaning(recipe: Recipe) -> Meaning:
 
 def _check_constructed(recipe: Recipe) -> None:
     """Raise `LoweringError` unless all matrices are written by hand, with one head per slot."""
-    # The proofs of the paper are about such matrices alone.
+    # The proofs of the paper are about such matrices only.
     if recipe.numbers:
-        raise LoweringError("numbers", "they change with the state, and no proof says how")
+        raise LoweringError("numbers", "they change with the state; lowering supports fixed ones")
     for slot, head in recipe.heads.items():
         if any(isinstance(projection, Dense) for projection in head.projections.values()):
-            raise LoweringError(slot, "its matrices are learned, and no proof says what they do")
-        if head.beside:
             raise LoweringError(
-                slot, "it stands beside others, and the proofs know one head a slot"
+                slot, "its matrices are learned; lowering supports constructed ones only"
             )
+        if head.beside:
+            raise LoweringError(slot, "this slot has several heads; lowering supports one")
 
 
 def _check_names(recipe: Recipe) -> None:
-    """Raise `LoweringError` unless each center finds itself by its name, which no other has."""
-    # By position alone, coincident centers would be averaged by decoder_self and never part.
+    """Raise `LoweringError` unless each center finds itself by its name, which is unique."""
+    # By position alone, decoder_self would average coincident centers, and they would stay equal.
     head = recipe.decoder_self
     if not (head.query == head.key and head.key in (on(ASSIGNMENT), on(AFFINITY))):
         raise LoweringError("decoder_self", "centers do not find themselves by their names")
 
 
 def _find_written_subspaces(cross: Head, recipe: Recipe) -> frozenset[Subspace]:
-    """Return the subspaces that cross-attention, and a network or head after it, write again."""
+    """Return the subspaces that cross-attention, and a network or head after it, write."""
     written = set(cross.value.subspaces)
     if cross is recipe.encoder_cross and recipe.affinity:
         written |= recipe.affinity.value.subspaces
@@ -189,7 +218,9 @@ def _check_cancels(recipe: Recipe, slot: str, written: frozenset[Subspace]) -> N
     if not isinstance(head.activation, LimitingSoftmax):
         raise LoweringError(slot, "its attention is the identity only in the limit of soft-max")
     if not _is_scaled_identity(head.value, dict.fromkeys(written, -1.0)):
-        raise LoweringError(slot, f"its value {head.value} does not cancel what is written anew")
+        raise LoweringError(
+            slot, f"its value {head.value} does not cancel what cross-attention writes again"
+        )
 
 
 def _is_scaled_identity(projection: Projection | Dense, factors: dict[Subspace, float]) -> bool:
@@ -200,26 +231,27 @@ def _is_scaled_identity(projection: Projection | Dense, factors: dict[Subspace, 
 
 
 def _blocks(projection: Projection | Dense) -> tuple[Block, ...]:
+    """Return the blocks of a constructed projection."""
     assert isinstance(projection, Projection)  # `_check_constructed` ensures it
     return projection.blocks
 
 
 def _assign(recipe: Recipe) -> tuple[str, float | None]:
-    """Return how points are assigned: to the nearest center (None), or softly with this gamma."""
+    """Return how points are assigned, in words and by gamma; None: to the nearest center alone."""
     head = recipe.encoder_cross
     if head.separated or not _is_scaled_identity(head.value, {ASSIGNMENT: 1.0}):
         raise LoweringError("encoder_cross", "it does not write an assignment by position alone")
-    by = _measure(recipe, "encoder_cross")
+    score = _describe_score(recipe, "encoder_cross")
     match head.activation:
         case LimitingSoftmax(ties="first"):
-            return f"encoder_cross: each point goes to the center with the best {by}.", None
+            return f"encoder_cross: each point goes to the center with the best {score}.", None
         # Averaged ties share a point between several centers, which no sum by label can do.
         case LimitingSoftmax():
             raise LoweringError("encoder_cross", 'tied points are shared; use ties="first"')
         case Softmax(inverse_temperature) if recipe.norm is None:
             return (
                 f"encoder_cross: each point is shared by soft-max of {inverse_temperature:g} "
-                f"times the {by}."
+                f"times the {score}."
             ), float(inverse_temperature)
     raise LoweringError(
         "encoder_cross",
@@ -227,15 +259,18 @@ def _assign(recipe: Recipe) -> tuple[str, float | None]:
     )
 
 
-def _measure(recipe: Recipe, slot: str) -> str:
-    """Return how a head compares positions: by distance, lifted distance, or on the sphere."""
+def _describe_score(recipe: Recipe, slot: str) -> str:
+    """Return how a head compares positions, in words: by distance, lifted or not, or by angle.
+
+    Raises `LoweringError` if it compares something else.
+    """
     head: Head = getattr(recipe, slot)
-    plainly = head.query == head.key == on(POSITION)
-    if isinstance(head.score, Euclidean) and plainly:
+    by_position = head.query == head.key == on(POSITION)
+    if isinstance(head.score, Euclidean) and by_position:
         return "minus squared distance"
     if isinstance(head.score, DotProduct) and _is_lifted_distance(head):
         return "dot product of lifted tokens, which is minus the squared distance"
-    if isinstance(head.score, DotProduct) and recipe.norm and plainly:
+    if isinstance(head.score, DotProduct) and recipe.norm and by_position:
         return "dot product of unit vectors"
     raise LoweringError(slot, "its score is not a distance of positions")
 
@@ -252,56 +287,57 @@ def _weighs_by_distance(recipe: Recipe) -> bool:
 
     Raises `LoweringError` if it does not find a center's own points.
     """
-    head, apart = recipe.decoder_cross, on(POSITION) + separated(ASSIGNMENT)
+    head = recipe.decoder_cross
+    position_and_name = on(POSITION) + separated(ASSIGNMENT)
     if recipe.affinity and replace(recipe.affinity, separation=None) != _AFFINITY:
         raise LoweringError("affinity", "it does not write separated scores for decoder_cross")
-    by = (type(head.score), head.query, head.key)
-    if by == (DotProduct, on(ASSIGNMENT), on(ASSIGNMENT)):
+    comparison = (type(head.score), head.query, head.key)
+    if comparison == (DotProduct, on(ASSIGNMENT), on(ASSIGNMENT)):
         return False
-    affine = recipe.affinity and by == (DotProduct, on(AFFINITY), on(AFFINITY))
-    if affine or by == (Euclidean, apart, apart):
+    affine = recipe.affinity and comparison == (DotProduct, on(AFFINITY), on(AFFINITY))
+    if affine or comparison == (Euclidean, position_and_name, position_and_name):
         return True
     raise LoweringError("decoder_cross", "a center does not find its own points by this score")
 
 
 def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
-    """Return how centers summarise their points, in words and as a plan."""
+    """Return how each center is computed from its points, in words and as a plan."""
     head = recipe.decoder_cross
     if not _is_scaled_identity(head.value, {POSITION: 1.0}):
         raise LoweringError("decoder_cross", f"its value {head.value} is not the points' position")
-    apart = _weighs_by_distance(recipe)
+    by_distance = _weighs_by_distance(recipe)
     if recipe.norm not in (None, RMSNorm(), LayerNorm()):
         raise LoweringError("norm", f"{recipe.norm} does not make unit vectors")
-    if recipe.norm and apart:
+    if recipe.norm and by_distance:
         raise LoweringError("decoder_cross", "no fold is known for a norm with weighted points")
-    if apart and not isinstance(head.activation, Gumbel):
+    if by_distance and not isinstance(head.activation, Gumbel):
         _check_separation(recipe)
-    # One case for each fold; a pair of activations that is not listed has no proof here.
+    # One case for each fold; other pairs of activations have no proof.
     match head.activation, gamma:
-        case LimitingSoftmax(ties="average"), None if not apart:
+        case LimitingSoftmax(ties="average"), None if not by_distance:
             return "decoder_cross: a center weighs its own points equally.", MeansPlan(
                 directions=recipe.norm is not None
             )
-        case Linear(), None if not apart:
+        case Linear(), None if not by_distance:
             return "decoder_cross: a center weighs its own points equally.", MeansPlan(
                 directions=recipe.norm is not None
             )
-        case Linear(), float() if not apart:
+        case Linear(), float() if not by_distance:
             return "decoder_cross: a center weighs points by their shares.", SoftPlan(gamma)
-        case NormMax(keep=keep), None if apart and keep is not None:
+        case NormMax(keep=keep), None if by_distance and keep is not None:
             return (
                 f"decoder_cross: the separation leaves a center its own points, and norm-max the "
                 f"nearest {keep:g} of them, equally."
             ), TrimmedPlan(float(keep))
-        case (Sparsemax() | Softmax() | TopK()) as weighting, None if apart:
+        case (Sparsemax() | Softmax() | TopK()) as weighting, None if by_distance:
             return (
                 "decoder_cross: the separation leaves a center its own points, weighted by "
                 f"{weighting.symbol}."
             ), _make_robust_plan(weighting)
-        case Gumbel(temperature=0.0), None if apart:
-            less = "0" if head.separation is None else f"exp(-2 * {head.separation:g})"
+        case Gumbel(temperature=0.0), None if by_distance:
+            factor = "0" if head.separation is None else f"exp(-2 * {head.separation:g})"
             return (
-                f"decoder_cross: a center draws one point; another cluster's is {less} times as "
+                f"decoder_cross: a center draws one point; another cluster's is {factor} times as "
                 "likely."
             ), MedoidsPlan(head.separation)
     raise LoweringError(
@@ -318,6 +354,7 @@ def _check_separation(recipe: Recipe) -> None:
 
 
 def _make_robust_plan(weighting: Sparsemax | Softmax | TopK) -> RobustPlan:
+    """Return the plan of robust k-means with this weighting of a center's own points."""
     plan = RobustPlan(weighting.inverse_temperature, "softmax")
     if isinstance(weighting, Sparsemax):
         return replace(plan, activation="sparsemax")
@@ -325,6 +362,7 @@ def _make_robust_plan(weighting: Sparsemax | Softmax | TopK) -> RobustPlan:
 
 
 def _explain_rest(recipe: Recipe) -> list[str]:
+    """Return the steps of the proof for norm and feed-forward network, if the recipe has them."""
     norm = f"norm: {recipe.norm.symbol} divides each center by its length." if recipe.norm else ""
     network = (
         "feedforward: it renews the squared norm, which a plan computes when it needs it."

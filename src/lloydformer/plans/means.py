@@ -21,20 +21,23 @@ from lloydformer.plans.session import Columns, Session, Task
 
 @dataclass(frozen=True)
 class LloydIterations(Task):
-    """Lloyd's iterations in one call, with stop rule and refill; an `IterationsResult`.
+    """Lloyd's iterations in one call, with the stop rule; returns an `IterationsResult`.
+
+    An engine fills an empty cluster by the farthest point (`Rules.empty` is "farthest", and
+    `Plan.empties` "move"), or stops before that iteration (`IterationsResult.empty`).
 
     Attributes
     ----------
     centers : Tensor of shape (k, d)
-        The start, in float64.
+        The initial centers, in float64.
     tolerance : float
-        Stop when the sum of squared shifts of the centers is not above it.
+        Stop when the sum of squared shifts of the centers is at most this.
     max_iter : int
-        Return after so many iterations at most; an engine may return earlier.
+        Maximum number of iterations of the call; an engine may return earlier.
     square : float
         The sum of w |x|^2.
     unit : float
-        Objectives are multiplied by it.
+        Factor of the objective: 0.5 for directions, otherwise 1.
     """
 
     centers: Tensor

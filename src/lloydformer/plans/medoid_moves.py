@@ -19,8 +19,8 @@ from lloydformer.numerics.search_constants import EXCHANGE_GAIN, RELOCATION_GAIN
 
 METRICS = ("sqeuclidean", "euclidean", "manhattan", "cosine")  # of rows of numbers
 
-# Candidates that are compared at once; the best of them is exchanged. The kernels hold so many in
-# SIMD lanes (docs/medoids.md), and both searches must make the same draws.
+# Candidates that are compared at once; the best of them is exchanged. The kernels hold this number
+# in SIMD lanes (docs/medoids.md), and both searches must make the same draws.
 BATCH = 32
 
 # Candidates of a cluster in a descent: its rows nearest to its mean. Chosen together with the other
@@ -202,15 +202,15 @@ class InMemorySearch:
         self.table = table.with_medoids(table.medoids, distances, nowhere)
 
     def descend(self, rounds: int, slack: float) -> bool:
-        """Examine each cluster of whose rows more than a share of `slack` has changed.
+        """Examine each cluster in which more than the share `slack` of the rows has changed.
 
         Candidates are the rows nearest to the cluster's mean. The best exchange is made if it
         lowers the loss even when only rows of this cluster, and those to which it is second
         nearest, may use the candidate: the others can only lower the loss further. At most
         `rounds` rounds over all clusters.
         """
-        # A cluster whose rows have hardly changed would give the same answer again, so it is passed
-        # over until enough rows have joined or left it.
+        # A cluster whose rows have hardly changed would give the same answer again, so it is
+        # skipped until enough rows have joined or left it.
         before, any_swap = self.loss, True
         while any_swap and rounds > 0:
             any_swap, rounds = False, rounds - 1
@@ -379,6 +379,7 @@ class InMemorySearch:
             self.table = self.table.with_medoids(medoids, distances, self.table.first)
 
     def _swap(self, place: int, x: int) -> None:
+        """Replace the medoid at a place by row x."""
         medoids, distances = self.medoids.copy(), self.table.distances.copy()
         medoids[place], distances[place] = x, self.distances.of_row(x)
         self.table = self.table.with_medoids(medoids, distances, self.table.first)

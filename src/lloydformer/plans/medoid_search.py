@@ -63,21 +63,21 @@ class MedoidEffort:
     Attributes
     ----------
     patience : int
-        Stop relocating after so many relocations in a row that were not kept.
+        Stop relocating after this number of relocations in a row that were not kept.
     quiet : int
-        Stop drawing candidates after so many batches in a row without success.
+        Stop drawing candidates after this number of batches in a row without success.
     pairs : int
         The last sweep compares about this many pairs of candidates and rows, but at least
         `fewest` candidates of each cluster.
     fewest : int
         See `pairs`.
     n_moved, n_draws : int
-        Clusters that a relocation splits, and draws for each split.
+        Number of clusters that a relocation splits, and of draws for each split.
     slack : float
         Share of a cluster's rows that must have changed before a relocation examines it again.
     rows_each : int
-        `patience` is at most the mean number of rows of a cluster over this, for more than `FEW`
-        rows; 0: it is as given.
+        With more than `FEW` rows, `patience` is limited to the mean number of rows of a cluster
+        divided by this; 0: no limit.
     """
 
     patience: int = 5
@@ -90,7 +90,7 @@ class MedoidEffort:
     rows_each: int = 10
 
     def patience_for(self, n_rows: int, n_clusters: int) -> int:
-        """Return `patience`, or less where clusters are so small that exchanges find as much."""
+        """Return `patience`, or less for small clusters, where exchanges find as much."""
         if self.rows_each == 0 or n_rows <= FEW:
             return self.patience
         return min(self.patience, max(1, n_rows // (self.rows_each * n_clusters)))
@@ -158,9 +158,9 @@ class MedoidMove(Task):
     name : str
         "begin" or a method of `SearchMoves`.
     medoids : Tensor of shape (k,)
-        Rows, before the move.
+        The rows of the medoids before the move.
     arguments : dict
-        Of the method; for "begin" the metric.
+        Arguments of the method; for "begin" the metric.
     """
 
     name: str
@@ -267,7 +267,7 @@ class ManhattanDistances(SumFold):
 
 @dataclass(frozen=True)
 class DistanceSum(SumFold):
-    """The sum of w times the square root of the distances that a session has."""
+    """The sum of w times the square root of the distances that are stored in the session."""
 
     writes: ClassVar[Columns] = ()
 
@@ -296,7 +296,7 @@ class MedoidSearchPlan(Plan):
 
     def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
         # Labels and distances of the returned medoids are computed again by folds: a search keeps
-        # its own, and its kernels may have rounded them otherwise.
+        # its own, and its kernels may have rounded them differently.
         if self.metric == "manhattan":
             (loss,) = session.fold(ManhattanDistances(centers))
         else:

@@ -14,10 +14,22 @@ from lloydformer.plans.session import Columns, PointBlock, Session, weighted_sum
 
 @dataclass(frozen=True)
 class MedoidDraw:
-    """For each center the row with the largest score plus noise, the lowest one on ties.
+    """Draw for each center the row with the largest score plus noise, the lowest one on ties.
 
-    The score is -|x - c|^2 - 2 separation [another cluster's] + log w. Without a separation a
-    cluster's own points come before all others. The point itself travels with its row.
+    The score is -|x - c|^2 + log w, less 2 separation for points of other clusters. Without a
+    separation a cluster's own points come before all others. The summary is: whether a cluster has
+    own points, the largest scores, their rows and points, the sum of w d^2 and the changed labels.
+
+    Attributes
+    ----------
+    centers : Tensor of shape (k, d)
+        The centers that the scores are relative to.
+    separation : float or None
+        See above.
+    seed : int
+        Random seed of the noise.
+    iteration : int
+        Number of the iteration; each has other noise.
     """
 
     centers: Tensor
@@ -44,6 +56,7 @@ class MedoidDraw:
         )
 
     def _best(self, block: PointBlock, labels: Tensor, distances: Tensor) -> dict[str, Tensor]:
+        """Return for each center whether it owns a point, and the best score with its place."""
         k, device = len(self.centers), labels.device
         rows = torch.arange(block.start, block.start + len(labels), device=device)
         # Gumbel's trick: the largest of score + noise is a draw by soft-max of the scores. Noise is
@@ -52,7 +65,7 @@ class MedoidDraw:
         # log w makes a point of weight w as likely as w copies of it; weight 0 is never drawn.
         if block.weights is not None:
             perturbed = perturbed + block.weights.double().log()
-        strange = labels != torch.arange(k, device=device)[:, None]  # (k, m)
+        strange = labels != torch.arange(k, device=device)[:, None]  # (k, m): of other clusters
         # Without a separation other clusters are excluded, which is its limit. A cluster that owns
         # no point draws from all, as the circuit does.
         if self.separation is None:
@@ -96,7 +109,7 @@ class NearestRows:
 
 
 def match_rows(session: Session, centers: Tensor) -> Tensor | None:
-    """Return the data rows that these centers are; None if one of them is no row of the data."""
+    """Return the data rows that equal these centers; None if one of them is no row of the data."""
     centers = centers.to(session.layout.dtype)
     _, rows = session.fold(NearestRows(centers))
     return rows if torch.equal(session.gather(rows), centers) else None
@@ -104,7 +117,15 @@ def match_rows(session: Session, centers: Tensor) -> Tensor | None:
 
 @dataclass(frozen=True)
 class MedoidsPlan(Plan):
-    """Each center moves to a point drawn near it (alg:rnd-kmeds)."""
+    """Each center moves to a point drawn near it (alg:rnd-kmeds).
+
+    Attributes
+    ----------
+    separation : float or None
+        How far a center avoids points of other clusters; see `MedoidDraw`.
+    seed : int
+        Random seed of the draws.
+    """
 
     separation: float | None = 100.0
     seed: int = 0

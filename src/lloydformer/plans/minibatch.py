@@ -15,14 +15,14 @@ from lloydformer.plans.session import Columns, Session, Task
 class MinibatchSums(Task):
     """Label some rows by their nearest centers; returns their `Sums` and the sum of d^2.
 
-    Weights do not count: rows are drawn by weight.
+    Weights are ignored, because rows are drawn in proportion to them.
 
     Attributes
     ----------
     rows : Tensor of shape (b,)
         Global row numbers.
     centers : Tensor of shape (k, d)
-        In the precision of the data.
+        The centers, in the precision of the data.
     """
 
     rows: Tensor

@@ -13,7 +13,7 @@ from lloydformer.plans.session import Session, Task
 
 @dataclass(frozen=True)
 class WardMerging(Task):
-    """Task: merge centers (u, d) with masses (u,), in float64, to k of them; a tensor (k, d)."""
+    """Merge centers (u, d) with masses (u,), in float64, to k of them; returns a tensor (k, d)."""
 
     centers: Tensor
     masses: Tensor
@@ -63,9 +63,9 @@ def merge_by_ward(centers: np.ndarray, masses: np.ndarray, k: int) -> np.ndarray
 
 
 def merge_centers(session: Session, centers: Tensor, masses: Tensor, k: int) -> Tensor:
-    """Merge centers (u, d) to k by the engine's task, or here if it has none."""
+    """Merge centers (u, d) to k of them: by the engine's task, or in NumPy if it has none."""
     done = session.run(WardMerging(centers, masses, k))
-    # Only centers and masses are needed, and no pass over the points.
+    # NumPy suffices: merging needs only centers and masses, and no pass over the points.
     if done is None:
         left = merge_by_ward(centers.cpu().numpy(), masses.numpy(), k)
         done = torch.from_numpy(left).to(centers.device)
@@ -74,7 +74,7 @@ def merge_centers(session: Session, centers: Tensor, masses: Tensor, k: int) -> 
 
 @dataclass(frozen=True)
 class Mutation(Task):
-    """A mutation in one call; a tensor (k, d). Centers are in float64."""
+    """A mutation in one call, see `mutate`; returns a tensor (k, d). Centers are in float64."""
 
     centers: Tensor
     seed: int
@@ -85,7 +85,7 @@ def mutate(session: Session, centers: Tensor, seed: int, number: int) -> Tensor:
     """Return the centers (k, d) with one of them, drawn at random, moved to a point.
 
     The point is drawn in proportion to weight times squared distance to the other centers, as in
-    HG-means. number: of the mutation; it enters the noise.
+    HG-means. number: number of the mutation; each has other noise.
     """
     done = session.run(Mutation(centers, seed, number))
     if done is not None:

@@ -15,7 +15,17 @@ from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, Tas
 
 @dataclass(frozen=True)
 class NoiseDraws:
-    """The noise of a relocation: seed, layer, and number of draws for each split."""
+    """The noise of a relocation.
+
+    Attributes
+    ----------
+    seed : int
+        Random seed.
+    layer : int
+        Number of the layer; each has other noise.
+    n_draws : int
+        Number of points that are drawn for each split.
+    """
 
     seed: int
     layer: int
@@ -24,7 +34,10 @@ class NoiseDraws:
 
 @dataclass(frozen=True)
 class ClusterErrors(SumFold):
-    """Store labels and distances by nearest center; for each cluster sums, mass and error."""
+    """Store labels and distances by nearest center; returns sums, mass and error of each cluster.
+
+    The error of a cluster is its sum of w d^2.
+    """
 
     centers: Tensor
 
@@ -40,20 +53,33 @@ class ClusterErrors(SumFold):
 
 
 def _weigh(values: Tensor, block: PointBlock) -> Tensor:
+    """Return the values (m,) of a block's points times their weights."""
     return values if block.weights is None else values * block.weights
 
 
 @dataclass(frozen=True)
 class PointsByDistance:
-    """For each chosen cluster and draw: the largest log w r + g, its row and its point.
+    """For each chosen cluster and draw: the largest log(w r) + g, its row and its point.
 
-    Precondition: `ClusterErrors` has run; reads labels and distances.
+    r is the squared distance of a point, g its noise: by Gumbel's trick, points are drawn in
+    proportion to w r. Precondition: `ClusterErrors` has run; reads labels and distances.
+
+    Attributes
+    ----------
+    place : Tensor of shape (k,)
+        For each cluster its place among the chosen ones, -1 for the others.
+    count : int
+        Number of chosen clusters.
+    draws : NoiseDraws
+        Seed, layer and number of draws.
+    head : str
+        Name of the draw, on which the noise depends.
     """
 
-    place: Tensor  # for each cluster its place among the chosen ones, -1 for the others
+    place: Tensor
     count: int
     draws: NoiseDraws
-    head: str = "drawn"  # the name that the noise is drawn by
+    head: str = "drawn"
 
     writes: ClassVar[Columns] = ()
 
@@ -79,9 +105,16 @@ class PointsByDistance:
 
 @dataclass(frozen=True)
 class Halves(SumFold):
-    """Sums and masses of a cluster's points that are nearer to a point than to its center.
+    """Sums and masses of a cluster's points that are nearer to a drawn point than to its center.
 
     Precondition: `ClusterErrors` has run; reads labels and distances. Sums are (count, draws, d).
+
+    Attributes
+    ----------
+    place : Tensor of shape (k,)
+        As in `PointsByDistance`.
+    points : Tensor of shape (count, draws, d)
+        The drawn points.
     """
 
     place: Tensor
@@ -129,9 +162,9 @@ def split_clusters(
     # The far half is the cluster less the near half, which saves a fold. A split lowers the
     # objective by n_1 n_2 / (n_1 + n_2) |m_1 - m_2|^2 (Ward's cost of merging the halves again).
     rest, other = sums[chosen, None] - near, masses[chosen, None] - mass
-    apart = (near / mass[..., None] - rest / other[..., None]).square().sum(dim=-1)
-    whole = (n_near > 0) & (n_rest > 0)
-    gains = torch.where(whole, mass * other / masses[chosen, None] * apart, 0)
+    between = (near / mass[..., None] - rest / other[..., None]).square().sum(dim=-1)
+    has_both = (n_near > 0) & (n_rest > 0)
+    gains = torch.where(has_both, mass * other / masses[chosen, None] * between, 0)
     # The best draw of each cluster, the first one within a tie: both halves of a split have the
     # same gain, so that draws from either half tie but for rounding.
     best, gain = torch.zeros_like(gains[:, 0], dtype=torch.long), gains[:, 0]
@@ -151,8 +184,9 @@ def split_clusters(
 class TwoNearest(SumFold):
     """Store the nearest and the second nearest center of each point.
 
-    For each cluster: sums, mass, and utility, the sum of w (s - r): by how much the objective
-    would grow if its points had to go to their second nearest centers.
+    Returns for each cluster sums, mass and utility. Utility is the sum of w (s - r), r and s being
+    the squared distances to the two: the objective would grow by it if all points of the cluster
+    went to their second nearest centers.
     """
 
     centers: Tensor
@@ -235,16 +269,16 @@ class RelocationResult:
 
 @dataclass(frozen=True)
 class Relocation(Task):
-    """A whole relocation in one call; a `RelocationResult`.
+    """A whole relocation in one call; returns a `RelocationResult`.
 
     Attributes
     ----------
     centers : Tensor of shape (k, d)
-        In float64.
+        The centers, in float64.
     n_moved : int
         Number of clusters that are split, and of centers that are removed.
     draws : NoiseDraws
-        The noise.
+        Seed, layer and number of draws.
     """
 
     centers: Tensor
@@ -260,17 +294,17 @@ class RelocatingIterations(Task):
     Attributes
     ----------
     starts : Tensor of shape (b, k, d)
-        In float64.
+        The initial centers, in float64.
     seeds : tuple of int
-        Of the noise of each start.
+        Random seed of each start.
     layer : int
-        Of the first layer, for its noise.
+        Number of the first layer, on which the noise depends.
     n_moved, n_draws, patience, rest
         As in `lloydformer.solving.relocations.Relocations`.
     max_layers : int
-        Of each start.
+        Maximum number of layers of each start.
     tolerance : float
-        Centers have settled if the sum of their squared shifts is not above it.
+        Centers have settled if the sum of their squared shifts is at most this.
     """
 
     starts: Tensor
@@ -288,8 +322,18 @@ class RelocatingIterations(Task):
 class RelocatingResult:
     """The result of one start.
 
-    centers (k, d) in float64, the masses of their clusters, their objective, the objective
-    before each layer, and whether Ctrl-C was pressed meanwhile.
+    Attributes
+    ----------
+    centers : Tensor of shape (k, d)
+        The final centers, in float64.
+    masses : tuple of float
+        The weight of the points of each cluster.
+    objective : float
+        The objective of the final centers.
+    history : list of float
+        The objective before each layer.
+    interrupted : bool
+        Ctrl-C was pressed during the call.
     """
 
     centers: Tensor

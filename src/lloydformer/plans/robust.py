@@ -21,6 +21,7 @@ def _scores(inverse_temperature: float, distances: Tensor) -> Tensor:
 
 
 def _weights(block: PointBlock) -> Tensor:
+    """Return the weights of a block's points (m,) in float64, 1 where none are given."""
     ones = torch.ones(block.size, dtype=torch.float64, device=block.labels.device)
     return ones if block.weights is None else block.weights.double()
 
@@ -79,18 +80,18 @@ class ThresholdSearch(Task):
 
 @dataclass(frozen=True)
 class RobustIterations(Task):
-    """Iterations with the weights of sparsemax in one call; an `IterationsResult`.
+    """Iterations with the weights of sparsemax in one call; returns an `IterationsResult`.
 
     Attributes
     ----------
     centers : Tensor of shape (k, d)
-        The start, in float64.
+        The initial centers, in float64.
     inverse_temperature : float
-        Of the scores -gamma d^2.
+        gamma of the scores -gamma d^2.
     tolerance : float
-        Stop when the sum of squared shifts of the centers is not above it.
+        Stop when the sum of squared shifts of the centers is at most this.
     max_iter : int
-        Return after so many iterations at most.
+        Maximum number of iterations of the call.
     """
 
     centers: Tensor
@@ -101,10 +102,10 @@ class RobustIterations(Task):
 
 
 def find_thresholds(session: Session, inverse_temperature: float, n_clusters: int) -> Tensor:
-    """Return sparsemax's tau of each cluster: the sum of w (z - tau)_+ is 1.
+    """Return sparsemax's tau of each cluster, for which the sum of w (z - tau)_+ is 1.
 
-    Michelot's steps from a lower bound: each solves for tau with the points above the last tau; tau
-    rises until these points stay the same.
+    It runs Michelot's steps from a lower bound: each solves for tau with the points above the last
+    tau, which rises until these points stay the same.
     """
     found = session.run(ThresholdSearch(inverse_temperature, n_clusters))
     if found is not None:
@@ -150,7 +151,15 @@ class RobustSums(SumFold):
 
 @dataclass(frozen=True)
 class SparsemaxWeights:
-    """(z - tau)_+ with z = -gamma d^2."""
+    """The weights (z - tau)_+ with z = -gamma d^2.
+
+    Attributes
+    ----------
+    inverse_temperature : float
+        gamma.
+    threshold : Tensor of shape (k,)
+        tau of each cluster.
+    """
 
     inverse_temperature: float
     threshold: Tensor
@@ -162,7 +171,17 @@ class SparsemaxWeights:
 
 @dataclass(frozen=True)
 class SoftmaxWeights:
-    """exp(-gamma (d^2 - smallest)) within a radius."""
+    """The weights exp(z - best) with z = -gamma d^2, within a radius; 0 outside.
+
+    Attributes
+    ----------
+    inverse_temperature : float
+        gamma.
+    best : Tensor of shape (k,)
+        The largest z of each cluster.
+    radius : Tensor of shape (k,)
+        The squared radius of each cluster.
+    """
 
     inverse_temperature: float
     best: Tensor
@@ -177,7 +196,14 @@ class SoftmaxWeights:
 class RobustPlan(Plan):
     """Each center moves to a mean of its points in which far ones weigh less (alg:rob-kmeans).
 
-    activation "sparsemax" or "softmax"; with `m`, soft-max over the m nearest points.
+    Attributes
+    ----------
+    inverse_temperature : float
+        gamma, by which squared distances are multiplied.
+    activation : {"sparsemax", "softmax"}
+        Turns the scores -gamma d^2 of a cluster's own points into their weights.
+    m : int or None
+        For "softmax": only the m nearest points of a cluster count; None: all of them.
     """
 
     inverse_temperature: float = 0.01
@@ -213,14 +239,15 @@ class RobustPlan(Plan):
     def _weighting(
         self, session: Session, masses: Tensor, dtype: torch.dtype
     ) -> "SparsemaxWeights | SoftmaxWeights":
+        """Return the weights of the points for the labels and distances of the session."""
         gamma, k, unit = self.inverse_temperature, len(masses), session.layout.weight_unit
         if self.activation == "sparsemax":
             gamma = self._in_units(unit)
             return SparsemaxWeights(gamma, find_thresholds(session, gamma, k))
-        # Less the best score of each cluster, so that exp does not underflow for all its points.
+        # The best score of each cluster is subtracted, so that exp is 1 for at least one point.
         best, _ = session.fold(HighestScores(gamma, k))
-        radius = torch.full_like(best, math.inf)
+        squared_radii = torch.full_like(best, math.inf)
         if self.m is not None:
             most = masses.clamp(max=self.m / unit)
-            radius = find_radii(session, target_masses(most, 1.0), dtype).double()
-        return SoftmaxWeights(gamma, best, radius)
+            squared_radii = find_radii(session, target_masses(most, 1.0), dtype).double()
+        return SoftmaxWeights(gamma, best, squared_radii)

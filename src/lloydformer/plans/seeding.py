@@ -16,11 +16,18 @@ from lloydformer.plans.session import Columns, PointBlock, SumFold, Task, weight
 class NewSeed(SumFold):
     """Lower each point's stored squared distance to that of a new seed; returns the sum of w d^2.
 
-    first: there is no earlier seed, so stored distances are replaced.
+    Attributes
+    ----------
+    seed : Tensor of shape (1, d)
+        The new seed.
+    first : bool
+        There is no earlier seed, so stored distances are replaced.
     """
 
     seed: Tensor
     first: bool
+    # Labels are written by the native kernel for dense rows only: the nearest seed of each row, by
+    # which it skips rows that the next seed cannot be nearer to.
     writes: ClassVar[Columns] = ("labels", "distances")
 
     @property
@@ -50,29 +57,31 @@ class EqualDistances(SumFold):
 class RowsByWeight:
     r"""Draw different rows in proportion to their weights, in one pass.
 
-    The rows with the smallest keys $-\log(u) / w$, u being each row's own random number: those that
-    successive draws would give (Efraimidis and Spirakis, 2006). The summary is keys, ascending,
-    and rows; rows without weight are not drawn, so there may be fewer than `count`.
+    The rows with the smallest keys $-\log(u) / w$, u being each row's own random number, have the
+    distribution of successive draws (Efraimidis and Spirakis, 2006). The summary is the keys, in
+    ascending order, and their rows; rows without weight are not drawn, so there may be fewer than
+    `count`.
     """
 
     count: int
-    seed: int
+    random_seed: int
     writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, Tensor]:
         stop = block.start + block.size
         device = block.labels.device
-        keys = -torch.log(row_uniform(self.seed, 0, block.start, stop).to(device))
+        keys = -torch.log(row_uniform(self.random_seed, 0, block.start, stop).to(device))
         rows = torch.arange(block.start, stop, device=device)
         if block.weights is not None:
-            has = block.weights > 0
-            keys, rows = keys[has] / block.weights[has], rows[has]
-        return self._smallest(keys, rows)
+            weighted = block.weights > 0
+            keys, rows = keys[weighted] / block.weights[weighted], rows[weighted]
+        return self._keep_smallest(keys, rows)
 
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return self._smallest(torch.cat([first[0], second[0]]), torch.cat([first[1], second[1]]))
+        keys, rows = (torch.cat(pair) for pair in zip(first, second, strict=True))
+        return self._keep_smallest(keys, rows)
 
-    def _smallest(self, keys: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def _keep_smallest(self, keys: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         # Stable, so that equal keys keep the order of their rows for every cut into blocks.
         order = keys.sort(stable=True).indices[: self.count]
         return keys[order], rows[order]
@@ -80,9 +89,17 @@ class RowsByWeight:
 
 @dataclass(frozen=True)
 class Potential(SumFold):
-    """The sum of w d^2 that would be left if each candidate became a seed, (t,).
+    """For each candidate, the sum of w d^2 if it became a seed, (t,).
 
-    now: the sum without any of them. Precondition: `NewSeed` has run for every seed so far.
+    Precondition: `NewSeed` has run for every seed so far; reads distances.
+
+    Attributes
+    ----------
+    candidates : Tensor of shape (t, d)
+        The points that may become the next seed.
+    now : Tensor of shape ()
+        The sum of w d^2 without any of them. Only the kernel of the native engine needs it: it
+        computes by how much each candidate lowers this sum.
     """
 
     candidates: Tensor
@@ -111,11 +128,12 @@ class PlusPlusSeeds(Task):
     firsts : ndarray of shape (s,)
         The rows of the first seeds.
     draws : ndarray of shape (s, k - 1, trials)
-        Numbers from [0, 1).
+        Random numbers from [0, 1), which choose the candidates of each seed.
     """
 
     firsts: np.ndarray
     draws: np.ndarray
+    # What the kernel of the native engine writes; that of CUDA has arrays of its own.
     writes: ClassVar[Columns] = ("labels", "distances")
 
 
@@ -123,15 +141,29 @@ class PlusPlusSeeds(Task):
 class Oversampling:
     r"""Draw each point with probability $\min(1, \ell w d^2 / \phi)$, in one pass.
 
-    d is the distance to the nearest candidate, some of them being new, $\phi$ the sum of w d^2.
-    A point is drawn if $\ell w d^2 / u > \phi$, u being its own random number. The sum over some
-    of the points is a lower bound of $\phi$: a point that it rules out is ruled out, so a summary
-    holds about $\ell$ points. It is: the sum of w d^2; ratios and rows of the points drawn; the
-    mass that each candidate attracts.
+    d is the distance to the nearest candidate, $\phi$ the sum of w d^2 over all points. A point is
+    drawn if its ratio $\ell w d^2 / u$ is above $\phi$, u being its own random number. The sum over
+    some of the points is a lower bound of $\phi$, so that a point whose ratio is not above it can
+    be dropped at once, and a summary holds about $\ell$ points. The summary is the sum of w d^2,
+    ratios and rows of the points that may be drawn, and the weight of the points that are nearest
+    to each candidate.
+
+    Attributes
+    ----------
+    fresh : Tensor of shape (m, d)
+        The candidates that are new in this pass.
+    known : int
+        Number of candidates of earlier passes, whose distances are stored.
+    most : int
+        The expected number of points drawn, $\ell$, at most.
+    seed : int
+        Random seed of the numbers u.
+    number : int
+        Number of the pass; each has other numbers u.
     """
 
     fresh: Tensor
-    known: int  # number of candidates before the new ones
+    known: int
     most: int
     seed: int
     number: int
@@ -171,6 +203,7 @@ class Oversampling:
         return mass, ratios[possible], rows[possible], attracted
 
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        mass, attracted = first[0] + second[0], first[3] + second[3]
-        ratios, rows = (torch.cat([first[i], second[i]]) for i in (1, 2))
-        return self._keep_possible(mass, ratios, rows, attracted)
+        masses, ratios, rows, attracted = zip(first, second, strict=True)
+        return self._keep_possible(
+            masses[0] + masses[1], torch.cat(ratios), torch.cat(rows), attracted[0] + attracted[1]
+        )

@@ -31,6 +31,8 @@ class PointBlock:
         Reads the points.
     weights : Tensor of shape (m,) or None
         Weights in float64; None if every point weighs 1.
+    column : callable
+        Returns a column by its name; see above.
     """
 
     start: int

@@ -37,8 +37,9 @@ class SoftSums:
         changed, sums = count_label_changes(block), block.rows.weighted_sums(shares)
         return level, sums, shares.sum(dim=0), weighted_sum(energy, block.weights), changed
 
-    # As in an online soft-max: the larger level wins, and the sums of the other are scaled to it.
     def merge(self, first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        # As in an online soft-max: the larger level wins, and the sums of the other are scaled to
+        # it.
         level = torch.maximum(first[0], second[0])
         one, two = (first[0] - level).exp(), (second[0] - level).exp()
         return (
@@ -52,18 +53,18 @@ class SoftSums:
 
 @dataclass(frozen=True)
 class SoftIterations(Task):
-    """Soft iterations in one call, with the stop rule; an `IterationsResult`.
+    """Soft iterations in one call, with the stop rule; returns an `IterationsResult`.
 
     Attributes
     ----------
     centers : Tensor of shape (k, d)
-        The start, in float64.
+        The initial centers, in float64.
     inverse_temperature : float
         As in `SoftSums`.
     tolerance : float
-        Stop when the sum of squared shifts of the centers is not above it.
+        Stop when the sum of squared shifts of the centers is at most this.
     max_iter : int
-        Return after so many iterations at most.
+        Maximum number of iterations of the call.
     """
 
     centers: Tensor
@@ -95,7 +96,7 @@ class SoftPlan(Plan):
         return session.run(SoftIterations(centers, self.inverse_temperature, tolerance, max_iter))
 
     def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
-        # The free energy decides in the loop; users compare the inertia of hard labels.
+        # The loop minimises the free energy; restarts are compared by the inertia of hard labels.
         free_energy = self.step(session, centers, 0).objective
         inertia = session.fold(NearestDistances(centers))[0]
         found = torch.stack([inertia, free_energy])

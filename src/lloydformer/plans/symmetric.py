@@ -249,11 +249,11 @@ class SymmetricPlan(Plan):
     Attributes
     ----------
     numbers : callable
-        The numbers of a step, from its invariants.
+        Returns the numbers of a step (`Heads`) for its `Invariants`.
     n_steps : int
         Number of steps, which the invariant `time` depends on.
     spread : Spread or None
-        Of the points; computed in every step if it is None.
+        The spread of the points; if it is None, each step measures it.
     """
 
     numbers: Callable[[Invariants], Heads]

@@ -28,9 +28,17 @@ def target_masses(masses: Tensor, keep: float) -> Tensor:
 
 @dataclass(frozen=True)
 class DistanceHistogram(SumFold):
-    """Masses by cluster and next digit, (k, 256), of the points whose bits begin with the prefix.
+    """Masses (k, 256) by cluster and next digit of the squared distance.
 
-    Precondition: `NearestDistances` has run; reads labels and distances.
+    It counts the points whose squared distance begins, bit by bit, with the prefix of their
+    cluster. Precondition: `NearestDistances` has run; reads labels and distances.
+
+    Attributes
+    ----------
+    prefix : Tensor of shape (k,)
+        The digits of each squared radius that are known already.
+    shift : int
+        Number of bits after the digit that is counted.
     """
 
     prefix: Tensor
@@ -71,10 +79,16 @@ def find_radii(session: Session, targets: Tensor, dtype: torch.dtype) -> Tensor:
 class TrimmedSums(SumFold):
     """Sums over the points within their cluster's radius; the others are marked as trimmed.
 
+    The summary is sums (k, d), masses (k,), the objective, and the number of changed points.
     Precondition: `NearestDistances` has run; reads labels and distances.
+
+    Attributes
+    ----------
+    radius : Tensor of shape (k,)
+        The squared radius of each cluster.
     """
 
-    radius: Tensor
+    radius: Tensor  # squared; it has this name in checkpoints
 
     writes: ClassVar[Columns] = ("previous", "trimmed")
     writes_from: ClassVar[Columns] = ("labels", "distances")
@@ -94,7 +108,10 @@ class TrimmedSums(SumFold):
 
 @dataclass(frozen=True)
 class TrimmedPlan(Plan):
-    """Each center moves to the mean of its nearest points, `keep` of them (alg:trim-kmeans)."""
+    """Each center moves to the mean of its nearest points (alg:trim-kmeans).
+
+    keep: the share of a cluster's weight that these points have.
+    """
 
     keep: float = 0.95
     stops_on = "labels"
@@ -103,8 +120,8 @@ class TrimmedPlan(Plan):
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         _, masses = session.fold(NearestDistances(centers))
-        radius = find_radii(session, target_masses(masses, self.keep), centers.dtype)
-        sums, kept, objective, changed = session.fold(TrimmedSums(radius))
+        squared_radii = find_radii(session, target_masses(masses, self.keep), centers.dtype)
+        sums, kept, objective, changed = session.fold(TrimmedSums(squared_radii))
         return Step(Sums(sums, kept), objective, changed)
 
     def finish(self, session: Session, centers: Tensor) -> FinalAssignment:

@@ -2,9 +2,10 @@
 
 The state is small, whatever the number of rows: the initial centers of all restarts, the best
 result so far, and of the current run its centers, its history and what the session cannot compute
-again. Labels come back by one pass over the rows. A resumed fit has the bits of one that was never
-interrupted. Where the state of the points cannot be restored to the bit (small data that one engine
-call solves, see `PartitionedSession.snapshot`), it resumes at the beginning of the current run.
+again. Labels are computed again by one pass over the rows. The result of a resumed fit is
+bit-identical to that of an uninterrupted one. Where the state of the points cannot be restored to
+the bit (small data that one engine call solves, see `PartitionedSession.snapshot`), it resumes at
+the beginning of the current run.
 """
 
 import hashlib
@@ -52,9 +53,9 @@ class FitState:
     Attributes
     ----------
     draws : object
-        State of the random numbers at the beginning of the fit.
+        State of the random number generator at the beginning of the fit.
     draws_after_starts : object
-        Their state when the last of `starts` had been made.
+        Its state when the last of `starts` had been made.
     starts : list of Tensor
         The initial centers that have been made.
     restart, run_number : int
@@ -62,7 +63,7 @@ class FitState:
     run, session : object
         State of the current run and of the session; None at its beginning.
     history : list of float
-        Of the current run.
+        The objectives of the current run.
     best : Outcome or None
         The best outcome so far.
     best_labels : tuple of Fold
@@ -82,21 +83,21 @@ class FitState:
 
 
 class FitCheckpoint:
-    """Saves the state of a fit as it proceeds, and gives back that of an interrupted one.
+    """Saves the state of a fit as it proceeds, and restores that of an interrupted one.
 
     Parameters
     ----------
     session : PartitionedSession
         The session of the fit.
     rng : RandomState
-        Its random numbers; they continue those of the interrupted fit.
+        The random numbers of the fit; they continue those of the interrupted fit.
     state : FitState or None
-        Of the interrupted fit; None for a new one.
+        The state of the interrupted fit; None for a new one.
     file : CheckpointFile or None
-        Where the state is written; None on ranks other than the first.
+        The file that the state is written to; None on ranks other than the first.
     reseeds : bool
-        Make the initial centers again, and begin from the start if they differ from the saved
-        ones: a function that makes them cannot be compared in another way.
+        Make the initial centers again, and restart the fit if they differ from the saved ones. For
+        a callable `init`, which can only be compared by its results.
     """
 
     def __init__(

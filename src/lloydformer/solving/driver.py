@@ -1,6 +1,9 @@
 """The driver of every fit: restarts, callback, Ctrl-C, deadline, checkpoint and the best result.
 
-`solve` is the only loop over restarts and iterations; algorithms supply runs (`solving/run.py`).
+`solve` has the loop over restarts and iterations; algorithms supply runs (`solving/run.py`). There
+are other loops for k-medoids on a matrix of distances (`estimators/medoid_matrix.py`), for the pool
+on a sample that finds one start (`solving/sampling.py`) and for batches of small problems
+(`solving/batch`).
 """
 
 from collections import deque
@@ -28,7 +31,7 @@ class Restarts:
     count : int
         Number of restarts.
     centers : iterator of Tensor of shape (k, d)
-        Initial centers, `FitAlgorithm.n_starts` for each restart; computed when they are asked for.
+        Initial centers, `FitAlgorithm.n_starts` for each restart; computed lazily.
     """
 
     count: int
@@ -67,7 +70,13 @@ class Result:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with the best result so far; None if there is none yet."""
+    """Ctrl-C ended a fit.
+
+    Attributes
+    ----------
+    result : Result or None
+        The best result so far; None if there is none yet.
+    """
 
     def __init__(self, result: Result | None) -> None:
         super().__init__("stopped by the user")
@@ -123,7 +132,8 @@ def solve(
                     checkpoint.save_result(restart, number, *best.with_folds)
             if fit.is_late:
                 break
-            deque(own, maxlen=0)  # runs that a resumed fit passes over have not taken theirs
+            # A resumed fit skips finished runs; their initial centers, still in `own`, are dropped.
+            deque(own, maxlen=0)
     except KeyboardInterrupt:
         raise Interrupted(best.result) from None
     assert best.result is not None, "there is at least one restart"
@@ -148,7 +158,8 @@ class BestResult:
             inertias = np.array([outcome.inertia]), np.array([best.inertia])
             if not is_better(*inertias).item():
                 return
-        # Labels are copied only for a better outcome: n numbers, on a cluster from all workers.
+        # Labels are copied only for a better outcome: they are n numbers, and on a Dask cluster
+        # they come from all workers.
         result = Result(outcome, self._session.labels(), self._session.trimmed())
         if best is None or not _have_same_labels(result, best):
             self._best = result
@@ -176,7 +187,7 @@ class BestResult:
         return self._best.outcome, self._best.labels.folds
 
     def restore(self, checkpoint: FitCheckpoint) -> None:
-        """Take the best outcome of an interrupted fit."""
+        """Begin with the best outcome of an interrupted fit, if it has one."""
         if checkpoint.best is not None:
             outcome, folds = checkpoint.best
             assert isinstance(self._session, PartitionedSession)

@@ -5,10 +5,10 @@ The numbers were chosen by the study in docs/recombining.md, on the sets that it
 
 from dataclasses import dataclass, replace
 
-# Layers of each start and child at most, if the user sets no limit: a bound that patience reaches
+# Maximum number of layers of each start and child, if the user sets no limit. Patience ends them
 # long before (for k = 50 a child has 45 layers).
 LAYERS = 2000
-# Layers of each start at least: a small limit of the user allows fewer starts.
+# Minimum number of layers of each start: with a small limit of the user there are fewer starts.
 FEWEST_LAYERS = 20
 # Below this number of clusters, children relocate less, and there are fewer of them: patience 2
 # is better than 1 for k = 50 (0.09 % instead of 0.18 % above the best known), but not for k = 10.
@@ -25,9 +25,9 @@ class Effort:
     Attributes
     ----------
     patience : int
-        Relocations in a row that are not kept before a start ends.
+        A start ends after this number of relocations in a row that are not kept.
     n_pool : int
-        Number of starts, and of solutions that are kept at a time. 1: there is nothing to combine.
+        Number of starts, and of solutions that are kept at a time. 1: no recombinations.
     n_children : int
         Number of recombinations.
     n_children_of_few : int or None
@@ -46,7 +46,7 @@ class Effort:
 
     @property
     def max_layers(self) -> int:
-        """Layers in all, if the user sets no limit."""
+        """Maximum number of layers of all starts and children, if the user sets no limit."""
         return LAYERS * (self.n_pool + self.n_children)
 
     def within(self, max_layers: int | None) -> "Effort":
@@ -57,7 +57,7 @@ class Effort:
         return replace(self, n_pool=n_pool) if n_pool > 1 else EFFORTS["low"]
 
     def n_children_for(self, n_clusters: int, n_rows: int) -> int:
-        """Return the number of recombinations for so many clusters and rows."""
+        """Return the number of recombinations for a problem of this size."""
         special = None
         if n_clusters < FEW_CLUSTERS:
             special = self.n_children_of_few

@@ -33,33 +33,37 @@ class Problems(Protocol):
         Precondition: the last `step` began with these centers.
         """
 
-    def only(self, active: Tensor) -> "Problems":
-        """Return the problems at these places (b',)."""
+    def only(self, places: Tensor) -> "Problems":
+        """Return the problems at these places (b',) of the batch."""
 
 
 class BestCenters:
     """The centers with the lowest objective so far, for plans that draw new centers each time.
 
-    A step measures the objective of the centers that it began with: those that the step before has
-    drawn. So the last draw is measured by the next step, or at the end of the run.
+    A step measures the objective of the centers that it began with, which the previous step drew.
+    So the last draw is measured by the next step, or at the end of the run.
 
     Parameters
     ----------
     centers : Tensor of shape (b, k, d)
         The initial centers.
     rows : Tensor of shape (b, k) or None
-        The data rows that they are. If they are not rows (None), they do not count.
+        The data rows that the initial centers are equal to. None if they are not data rows: then
+        they are no candidates for the best centers.
 
     Attributes
     ----------
     objective : ndarray of shape (b,)
-        The lowest one so far.
-    centers, rows : Tensor
-        The centers that have it, and their rows.
+        The lowest objective so far; infinity before the first draw is measured.
+    centers : Tensor of shape (b, k, d)
+        The centers that have this objective.
+    rows : Tensor of shape (b, k)
+        The data rows that `centers` are equal to.
     n_waited : ndarray of shape (b,)
-        Iterations since then.
-    last_rows : Tensor or None
-        The rows of the last draw.
+        Number of iterations since the objective last became lower.
+    last_rows : Tensor of shape (b, k) or None
+        The data rows of the last draw; None before the first one, if the initial centers are not
+        data rows.
     """
 
     def __init__(self, centers: Tensor, rows: Tensor | None) -> None:
@@ -71,7 +75,17 @@ class BestCenters:
         self.last_rows = rows
 
     def see(self, active: Tensor, objective: np.ndarray, update: NewCenters) -> None:
-        """Note objectives (b',) of the last draw and a new draw, of the active problems (b',)."""
+        """Compare the last draw with the best one, and remember the new draw.
+
+        Parameters
+        ----------
+        active : Tensor of shape (b',)
+            The places of the problems that still run.
+        objective : ndarray of shape (b',)
+            The objectives of their last draw.
+        update : NewCenters
+            Their new draw, which the next call measures.
+        """
         numbers = active.cpu().numpy()
         self.n_waited[numbers] += 1
         if self.last_rows is None:  # the initial centers are no draw
@@ -98,20 +112,24 @@ class PlanLoop:
 
     Attributes
     ----------
-    plan, problems, rules
-        What is iterated, on what, and until when.
+    plan : Plan
+        The plan whose iterations are run.
+    problems : Problems
+        The problems that still run.
+    rules : Rules
+        When the iterations stop, and what happens to empty clusters.
     tolerance : ndarray of shape (b,)
-        Of the sum of the squared shifts of the centers.
+        A problem stops when the sum of the squared shifts of its centers is at most this.
     centers : Tensor of shape (b, k, d)
-        In float64; those after the last whole iteration.
+        The centers after the last whole iteration, in float64.
     first : int
         Offset of the noise counter, so that restarts draw different noise.
     best : BestCenters or None
-        Keeps the best centers, for plans that draw.
+        The best centers so far, for plans that draw their centers; None for other plans.
     number : int
-        Number of iterations so far.
+        Number of iterations of the batch so far.
     n_iter : ndarray of shape (b,)
-        Number of iterations of each problem.
+        Number of iterations of each problem; less than `number` once it has stopped.
     done : bool
         All problems are settled, or `rules.max_iter` is reached.
     """
@@ -155,21 +173,41 @@ class PlanLoop:
             self.problems, self._active = self.problems.only(left.nonzero()[:, 0]), active[left]
         return objective, shift
 
+    def adopt(self, centers: Tensor, number: int, done: bool) -> None:
+        """Continue after iterations that ran elsewhere: in an engine call, or before a checkpoint.
+
+        Parameters
+        ----------
+        centers : Tensor of shape (b, k, d)
+            The centers after these iterations, in float64.
+        number : int
+            Number of iterations so far, the same for every problem.
+        done : bool
+            The stop rule holds for every problem.
+        """
+        self.centers, self.number = centers, number
+        self.n_iter[:] = number
+        self.done = done or number >= self.rules.max_iter
+
     def _move_centers(
         self, step: Step, centers: Tensor
     ) -> tuple[Tensor, np.ndarray, np.ndarray, np.ndarray]:
-        """Return new centers; objective, changed labels and shift (b',) in one synchronisation."""
+        """Return new centers (b', k, d), and the numbers (b',): objective, changed labels, shift.
+
+        The numbers need one synchronisation with the device, unless a cluster is empty.
+        """
         update = step.update
         new = apply_update(update, centers, self.plan.directions)
         numbers = [step.objective, _squared_shift(new, centers)]
         if step.changed is not None:
             numbers.append(step.changed)
+        # Two settings may leave empty clusters as they are: the user's and that of the plan.
         fills = isinstance(update, Sums) and "keep" not in (self.rules.empty, self.plan.empties)
         if isinstance(update, Sums) and fills:
             numbers.append(update.masses.amin(dim=1))
         objective, shift, *others = _to_host(numbers)
-        # The smallest mass comes with the other numbers: a fit without empty clusters, which is
-        # nearly every one, pays no further synchronisation for the look.
+        # The smallest mass was copied with the other numbers, so that iterations without empty
+        # clusters, which are nearly all, need no further synchronisation for this check.
         if isinstance(update, Sums) and fills and others[-1].min() == 0:
             if self.rules.empty == "error":
                 lost = int((update.masses == 0).nonzero()[0, 1])
@@ -187,6 +225,7 @@ class PlanLoop:
 
 
 def _squared_shift(new: Tensor, centers: Tensor) -> Tensor:
+    """Return the sum of the squared shifts of the centers of each problem, (b,)."""
     shifts = (new - centers).flatten(1)
     return torch.linalg.vecdot(shifts, shifts)
 
@@ -220,15 +259,27 @@ class SessionProblem:
     def farthest(self, centers: Tensor, count: int) -> FarthestPoints:
         return _as_batch(self.session.fold(Farthest(self._in_precision(centers), count)))
 
-    def only(self, active: Tensor) -> "SessionProblem":
-        return self
+    def only(self, places: Tensor) -> "SessionProblem":
+        return self  # the loop ends with its only problem, so it never drops one
 
     def _in_precision(self, centers: Tensor) -> Tensor:
         return centers[0].to(self.session.layout.dtype)
 
 
 class PlanRun:
-    """The iterations of the context's plan from one start."""
+    """The iterations of the context's plan from one start.
+
+    Parameters
+    ----------
+    fit : FitContext
+        Plan, session and rules of the fit.
+    restart : int
+        Number of the restart, from 0; the noise of plans that draw depends on it.
+    centers : Tensor of shape (k, d)
+        The initial centers, in float64.
+    silent : bool
+        If True, iterations are not passed to the callback.
+    """
 
     def __init__(
         self, fit: FitContext, restart: int, centers: Tensor, *, silent: bool = False
@@ -240,13 +291,15 @@ class PlanRun:
         if plan.draws_centers:
             rows = match_rows(session, centers)
             best = BestCenters(centers[None], None if rows is None else rows[None])
-        # Noise is a function of restart and iteration: a restart takes max_iter numbers of it.
+        # Noise is a function of its counter: each restart has max_iter values of the counter.
         first, tolerance = restart * rules.max_iter, np.array([fit.tolerance])
         problem = SessionProblem(plan, session)
         self._loop = PlanLoop(plan, problem, rules, tolerance, centers[None], first, best)
-        # Engines that run many iterations in one call fill empty clusters by the farthest points.
-        fills = rules.empty == "farthest" or plan.empties == "keep"
-        self._by_engine = fills and not fit.watched
+        # An engine call that runs many iterations fills an empty cluster by the farthest point, or
+        # stops before it (`IterationsResult.empty`). It implements neither empty="keep" nor
+        # "error", which matter only for plans that fill empty clusters.
+        can_fill = rules.empty == "farthest" or plan.empties == "keep"
+        self._by_engine = can_fill and not fit.watched
         self._final: FinalAssignment | None = None
 
     @property
@@ -271,18 +324,17 @@ class PlanRun:
         if self._by_engine:
             left = fit.rules.max_iter - loop.number
             ran = fit.plan.iterate(fit.session, loop.centers[0], fit.tolerance, left)
-            self._by_engine = ran is not None  # an engine without this task is not asked again
+            self._by_engine = ran is not None  # do not try again if the engine has no such task
         if ran is not None:
-            loop.centers = ran.centers[None]
-            loop.number += len(ran.history)
-            loop.done = ran.settled or ran.final is not None or loop.number >= fit.rules.max_iter
+            done = ran.settled or ran.final is not None
+            loop.adopt(ran.centers[None], loop.number + len(ran.history), done)
             recorder.history += ran.history
             self._final = ran.final
             if ran.interrupted and ran.final is None:
                 raise KeyboardInterrupt
             if loop.done or not ran.empty:
                 return
-            # The engine stopped at an empty cluster, which only the loop below fills.
+            # The engine stopped before an iteration that empties a cluster; the loop runs that one.
         objective, shift = loop.advance()
         recorder.record(objective.item(), shift.item())
 
@@ -307,11 +359,10 @@ class PlanRun:
         return loop.centers, loop.number, loop.done, kept
 
     def restore(self, state: Any) -> None:
-        loop = self._loop
-        loop.centers, loop.number, loop.done, kept = state
-        loop.n_iter[:] = loop.number
-        if loop.best is not None:
-            vars(loop.best).update(kept)
+        centers, number, done, kept = state
+        self._loop.adopt(centers, number, done)
+        if self._loop.best is not None:
+            vars(self._loop.best).update(kept)
 
 
 @dataclass(frozen=True)

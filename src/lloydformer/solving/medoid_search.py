@@ -38,7 +38,24 @@ class MedoidMoves:
 
 
 class MedoidRun:
-    """One start; `medoids` (k,) are the rows after the last move."""
+    """The search from one start.
+
+    Parameters
+    ----------
+    how : MedoidMoves
+        The metric and the moves.
+    fit : FitContext
+        Plan, session and rules of the fit; `fit.rules.max_iter` limits the number of moves.
+    restart : int
+        Number of the restart, from 0; the noise depends on it.
+    centers : Tensor of shape (k, d)
+        The initial centers; the search begins at the rows nearest to them.
+
+    Attributes
+    ----------
+    medoids : ndarray of shape (k,)
+        The rows after the last move.
+    """
 
     silent: ClassVar[bool] = False
     depends_on_session: ClassVar[bool] = True
@@ -47,7 +64,7 @@ class MedoidRun:
         fit.session.forget()
         self.fit, self.done = fit, False
         self._search = begin_search(fit.session, how.metric, nearest_rows(fit.session, centers))
-        # Noise is a function of restart and move: a restart takes max_iter numbers of it.
+        # Noise is a function of its counter: each restart has max_iter values of the counter.
         self._moves = how.moves(self._search, restart * fit.rules.max_iter)
         self.medoids, self._loss = self._search.medoids.copy(), self._search.loss
         self._n_moves = 0
@@ -77,7 +94,7 @@ class MedoidRun:
         recorder.record(loss, shift)
 
     def finish(self, history: list[float]) -> Outcome:
-        """Label the points by the last medoids; rounding does not let the history rise."""
+        """Label the points by the last medoids; increases caused by rounding are removed."""
         # Kernels sum the loss in another order than folds, so the last move and the end may differ.
         rows = torch.from_numpy(self.medoids)
         centers = self.fit.session.gather(rows.to(self.fit.session.layout.device))
@@ -86,7 +103,7 @@ class MedoidRun:
         return replace(outcome, history=tuple(max(loss, end) for loss in outcome.history))
 
     def state(self) -> None:
-        """None: kernels keep distances that depend on all moves so far."""
+        """Return None: kernels keep distances that depend on all moves so far."""
 
     def restore(self, state: Any) -> None:
         raise ValueError("a search for medoids resumes at the beginning of a run")
@@ -102,7 +119,7 @@ class MedoidRun:
 
 
 def nearest_rows(session: Session, centers: Tensor) -> np.ndarray:
-    """Return the row nearest to each center; where two have the same one, another with weight."""
+    """Return different rows (k,): the nearest one of each center, or another if that is taken."""
     _, closest = session.fold(NearestRows(centers.to(session.layout.dtype)))
     rows = closest.cpu().numpy().astype(np.int64)
     # Medoids must differ: two equal ones would leave a cluster without points.

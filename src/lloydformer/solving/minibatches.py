@@ -34,9 +34,9 @@ class DrawnRows:
     Attributes
     ----------
     n_rows : int
-        Rows of the data.
+        Number of rows of the data.
     reached : ndarray of shape (n_rows,) or None
-        Running sums of the weights.
+        Running sums of the weights; None if every row weighs 1.
     generator : numpy.random.Generator
         Source of the draws.
     """
@@ -81,10 +81,27 @@ class DrawnRows:
 def merge_batch(
     update: Sums, centers: Tensor, counts: Tensor, *, directions: bool, unit: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """Return centers (k, d) and the weight of the rows that each has seen (k,), after a batch.
+    """Merge a batch into centers that are running means.
 
-    Centers are running means. A center stays if the batch weighs nothing compared with the rows
-    before it. `unit`: that of the masses in `update`; `counts` are in units of 1.
+    A center does not move if its rows in the batch weigh nothing compared with those before.
+
+    Parameters
+    ----------
+    update : Sums
+        Sums and masses of the batch.
+    centers : Tensor of shape (k, d)
+        The centers before the batch.
+    counts : Tensor of shape (k,)
+        The weight of the rows that each center has seen before the batch.
+    directions : bool
+        Centers are unit vectors.
+    unit : float
+        Unit of the masses in `update`; `counts` are in units of 1.
+
+    Returns
+    -------
+    tuple of Tensor
+        Centers and counts after the batch.
     """
     parts = (update.sums, update.masses, centers, counts)
     sums, masses, old, so_far = (part.cpu().numpy() for part in parts)  # faster than torch on k d
@@ -145,11 +162,11 @@ class MiniBatches:
     Attributes
     ----------
     rows : DrawnRows
-        Where batches come from.
+        Draws the batches.
     batch_size : int
-        Rows of a batch.
+        Number of rows of a batch.
     max_no_improvement : int or None
-        Stop after so many batches in a row without a lower smoothed objective.
+        Stop after this number of batches in a row without a lower smoothed objective; None: never.
     reassignment_ratio : float
         Centers that have seen fewer rows than this fraction of the largest number move to rows of
         the batch, where that lowers the objective.
@@ -268,8 +285,8 @@ class MiniBatchRun:
             return centers
         # A center that is a row has seen that row at least; the loss of a center is never 0 then.
         held = self._counts.clamp(min=float(self.how.from_rows))
-        apart = torch.cdist(centers, centers).fill_diagonal_(torch.inf)
-        loss = held * apart.amin(dim=1).square() / held.sum()  # of a row
+        between = torch.cdist(centers, centers).fill_diagonal_(torch.inf)
+        loss = held * between.amin(dim=1).square() / held.sum()  # per row of the data
         lost = torch.where(starved, loss, torch.inf).argsort(stable=True)[: int(starved.sum())]
         points = self.fit.session.gather(rows.to(self.fit.session.layout.device))
         batch, here = DenseRows(points, None), centers.to(points)
@@ -284,14 +301,14 @@ class MiniBatchRun:
             draw = self.how.rows.generator.random()
             at = torch.searchsorted(reached, reached[-1] * draw, right=True)
             at = at.clamp(max=len(reached) - 1)
-            apart = (points - points[at]).square().sum(dim=1)
-            near = apart < away
+            to_drawn = (points - points[at]).square().sum(dim=1)
+            near = to_drawn < away
             # The drawn row does not count: it was drawn because it is far, which would bias the
             # gain.
-            gain = (torch.where(near, away - apart, 0.0).sum() - away[at]) / len(apart)
+            gain = (torch.where(near, away - to_drawn, 0.0).sum() - away[at]) / len(points)
             if float(gain) <= float(loss[j]):
                 break
-            away = torch.minimum(away, apart.double())
+            away = torch.minimum(away, to_drawn.double())
             place = lost.new_tensor([j])
             centers = centers.index_copy(0, place, points[near].double().mean(dim=0)[None])
             self._counts = self._counts.index_fill(0, place, float(near.sum()))

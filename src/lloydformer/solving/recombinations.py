@@ -18,7 +18,17 @@ from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, O
 
 @dataclass(frozen=True)
 class PoolMember:
-    """Centers (k, d) in float64, the masses of their clusters, and their objective."""
+    """A solution.
+
+    Attributes
+    ----------
+    centers : Tensor of shape (k, d)
+        The centers, in float64.
+    masses : tuple of float
+        The weight of the points of each cluster.
+    objective : float
+        The objective of the centers.
+    """
 
     centers: Tensor
     masses: tuple[float, ...]
@@ -35,13 +45,14 @@ class Pool:
     def enter(self, one: PoolMember) -> bool:
         """Enter a solution if it is new, and better than the worst member of a full pool.
 
-        If a member has the same objective, the better of the two stays; False all the same.
+        If a member has nearly the same objective, the better of the two stays. Returns True only if
+        the solution is new.
         """
         members = self.members
         for place, other in enumerate(members):
             if abs(one.objective - other.objective) <= SAME_SOLUTION * other.objective:
-                # Not by rounding: then which of two equal solutions is kept would depend on the
-                # number of threads or the engine.
+                # Better by more than rounding: otherwise the engine and the number of threads would
+                # decide which of two equal solutions is kept.
                 if one.objective < (1 - TIE) * other.objective:
                     members[place] = one
                 return False
@@ -65,18 +76,18 @@ class Pool:
 
 @dataclass(frozen=True)
 class Recombinations:
-    """Relocations from several starts, and children of their solutions, as in algorithms.
+    """Relocations from several starts, and children of their solutions.
 
     Attributes
     ----------
     first : Relocations
-        What is run from each start; its seed is that of all noise.
+        The relocations from each start; its seed is the random seed of the whole pool.
     n_pool : int
-        Number of starts, and of members of the pool at most.
+        Number of starts, and maximum number of members of the pool.
     n_children : int
-        Number of children.
+        Number of children, each made from two members.
     child_patience : int
-        Patience of their relocations.
+        Patience of the relocations of a child.
     n_together : int
         Number of children that are made from the same pool, and of solutions that an engine
         relocates in one call.
@@ -114,10 +125,12 @@ class Generation:
 
     Attributes
     ----------
-    patience, max_layers : int
-        Of each relocation run.
+    patience : int
+        Patience of each relocation run.
+    max_layers : int
+        Maximum number of layers of each relocation run.
     waiting : list of (int, Tensor)
-        Number and initial centers (k, d) of each solution that has not been relocated.
+        Number and initial centers (k, d) of each solution that has not been relocated yet.
     solutions : list of PoolMember
         The relocated ones; they enter the pool at the end of the generation.
     """
@@ -131,9 +144,9 @@ class Generation:
 class PoolRun:
     """One pool, from its starts to its last child.
 
-    First the starts are one generation (with a deadline, each start is its own: there may be no
-    time for another), then each generation are `n_together` children. The history has the lowest
-    objective of all solutions so far.
+    The first generation consists of all starts; with a deadline, each start is a generation of its
+    own, because there may be no time for another. Each later generation consists of `n_together`
+    children. The history has the lowest objective of all solutions so far.
     """
 
     silent: ClassVar[bool] = False
@@ -177,7 +190,10 @@ class PoolRun:
             self._end_generation(generation)
 
     def _next_generation(self, n_layers: int) -> Generation | None:
-        """Return the starts, or some children, after so many layers; None if the pool is done."""
+        """Return the starts, or some children; None if the pool is done.
+
+        n_layers: number of layers so far, which limits those of the children.
+        """
         how, rules = self.how, self.fit.rules
         if self._n_taken < how.n_pool:
             first, count = self._n_taken, how.n_pool if math.isinf(self.fit.deadline) else 1
@@ -194,6 +210,7 @@ class PoolRun:
         return Generation(how.child_patience, left // len(waiting), waiting)
 
     def _take_start(self) -> Tensor:
+        """Return the next initial centers (k, d)."""
         try:
             centers = next(self._starts)
         except InterruptedStart as stop:  # what it has found counts, without any layer
@@ -203,12 +220,13 @@ class PoolRun:
         return centers
 
     def _make_child(self, number: int) -> Tensor:
+        """Return the initial centers (k, d) of a child: two merged members, possibly mutated."""
         session = self.fit.session
         centers = self.pool.merge_two(session, self._seed, number)
         return mutate(session, centers, self._seed, number) if self._mutate else centers
 
     def _end_generation(self, generation: Generation) -> None:
-        """Let the solutions enter the pool."""
+        """Enter the solutions into the pool, and decide whether the next children are mutated."""
         new = [self.pool.enter(solution) for solution in generation.solutions]
         # Mutation of every child was worse for k = 50 (0.20 %), so it is left to pools that no
         # longer improve (docs/recombining.md). A pool of one has no pairs to merge.
@@ -228,7 +246,7 @@ class PoolRun:
         return replace(self.fit, rules=rules)
 
     def _relocate_by_engine(self, generation: Generation, recorder: HistoryRecorder) -> bool:
-        """Relocate the next solutions in one engine call; False if there is none."""
+        """Relocate the next solutions in one engine call; False if the engine has no such call."""
         # Seeds are consecutive from the number of the first one, as the kernel counts them.
         some = generation.waiting[: self.how.n_together]
         first = self._seed + some[0][0]
@@ -255,7 +273,7 @@ class PoolRun:
         return PoolMember(centers, last.masses, last.inertia)
 
     def best(self) -> PoolMember:
-        """Return the best solution so far, those of an interrupted generation included."""
+        """Return the best solution so far; this ends an interrupted generation."""
         if self._run is not None and self._run.can_finish:
             assert self._generation is not None
             self._generation.solutions.append(self._measure(self._run.centers))

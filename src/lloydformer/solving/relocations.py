@@ -26,14 +26,16 @@ class Relocations:
 
     Attributes
     ----------
-    n_moved, n_draws : int
-        Centers that a relocation moves, and draws for each split.
+    n_moved : int
+        Number of centers that a relocation moves.
+    n_draws : int
+        Number of points that are drawn for each split; the best one is used.
     patience : int
-        Stop after so many relocations in a row that were not kept.
+        Stop after this number of relocations in a row that were not kept.
     rest : int or None
-        Iterations before a relocation; None: until the centers have settled.
+        Number of iterations before each relocation; None: until the centers have settled.
     seed : int
-        Of the noise.
+        Random seed of the noise.
     """
 
     n_moved: int = 5
@@ -75,8 +77,8 @@ class Relocations:
 def finish_falling(fit: FitContext, centers: Tensor, history: list[float]) -> Outcome:
     """Label the points by these centers for the last time; the history never rises.
 
-    Rounding may let an objective rise, of a layer or of the centers as they are returned. Such a
-    value is replaced by the lowest one before it, and none is below the last one.
+    Rounding may make an objective rise, during the run or at its end. So each value is replaced by
+    the lowest one up to it, and values below the last one are raised to that.
     """
     outcome = fit.finish_at(centers, history)
     falling = np.maximum(np.minimum.accumulate(outcome.history), outcome.history[-1])
@@ -91,11 +93,11 @@ class RelocationRun:
     how : Relocations
         The parameters.
     fit : FitContext
-        What all runs share; `fit.rules.max_iter` limits the layers of this run.
+        Plan, session and rules of the fit; `fit.rules.max_iter` limits the layers of this run.
     restart : int
-        Restarts draw different noise: that of a layer depends on it.
+        Number of the restart, from 0; the noise of a layer depends on it.
     centers : Tensor of shape (k, d)
-        The start, in float64.
+        The initial centers, in float64.
     whole : bool
         Try first to run all layers in one engine call.
     """
@@ -112,7 +114,7 @@ class RelocationRun:
         whole: bool = True,
     ) -> None:
         self.how, self.fit, self.centers, self.done = how, fit, centers, False
-        # A relocation counts as so many layers: those of its circuit (docs/relocating-circuit.md).
+        # Layers that a relocation counts for: those of its circuit (docs/relocating-circuit.md).
         self._depth = 3 + min(how.n_moved, len(centers))
         self._first_layer = restart * fit.rules.max_iter
         self._n_layers, self._n_failed, self._settled = 0, 0, False
@@ -163,9 +165,9 @@ class RelocationRun:
         return self._is_patient and self._layers_left >= self._depth
 
     def _begin_phase(self) -> None:
-        """Plan the iterations until the next relocation, or the last ones of the run."""
-        # `rest` counts only if a relocation can follow it: else all layers that are left are
-        # Lloyd's, so that a run never ends before its centers have settled or max_iter is reached.
+        """Set the number of iterations until the next relocation, or until the end of the run."""
+        # `rest` is used only if a relocation can follow. Otherwise all layers that remain are
+        # Lloyd's, so that a run ends only when its centers have settled or max_iter is reached.
         rest, left = self.how.rest, self._layers_left
         if self._settled:
             self._steps_left = 0

@@ -1,7 +1,7 @@
-"""The rules of the loop, written once: when it stops, how empty clusters are filled, the better.
+"""The rules of the loop: when it stops, how empty clusters are filled, which result is better.
 
-They take a batch of problems; a fit is a batch of one. Kernels that run whole loops repeat them
-for speed, and a property test compares the two.
+They apply to a batch of problems; a fit is a batch of one. Kernels that run whole loops implement
+them a second time for speed, and a property test compares the two.
 """
 
 from dataclasses import dataclass
@@ -25,13 +25,15 @@ class Rules:
     Attributes
     ----------
     max_iter : int
-        Number of iterations at most.
+        Maximum number of iterations.
     tol : float
-        Tolerance of the stop rule, in mean variances of the columns.
+        Tolerance of the stop rule, relative to the mean variance of the columns.
     empty : {"farthest", "keep", "error"}
-        What happens to a cluster without points.
+        The estimator's parameter `empty`, for clusters without points: fill them by the farthest
+        points, in the way of `Plan.empties`; leave their centers where they are; or raise. Plans
+        with `empties` "keep" ignore it.
     patience : int or None
-        For plans that draw: stop after so many iterations without a better result.
+        For plans that draw: stop after more than this number of iterations without a better result.
     return_last : bool
         For plans that draw: return the last centers instead of the best ones.
     """
@@ -61,8 +63,9 @@ def is_settled(stops_on: StopsOn, changed: Numbers, shift: Numbers, tolerance: N
     -------
     array of bool, shape (b,)
     """
-    # Labels that stay give the same means again, so the fit is at a fixed point. Soft shares change
-    # without labels, so they stop by "shift"; random draws may stay by chance, so they "never" do.
+    # Unchanged labels give the same means again, so the fit is at a fixed point. Soft shares change
+    # while labels do not, so soft plans stop on "shift". Random draws may repeat by chance, so
+    # plans that draw stop on neither ("never").
     still = shift <= tolerance
     if stops_on == "never":
         return still & False
@@ -71,7 +74,7 @@ def is_settled(stops_on: StopsOn, changed: Numbers, shift: Numbers, tolerance: N
 
 def is_better(inertia: Numbers, best: Numbers) -> Numbers:
     """True if a later result replaces an earlier one: its inertia must be lower."""
-    # Strictly, so that of equal results the first restart wins, whatever the number of restarts.
+    # Strictly lower, so that the first of equal results is kept, whatever the number of restarts.
     return inertia < best
 
 

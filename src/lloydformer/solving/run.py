@@ -1,4 +1,4 @@
-"""The parts of a fit: its context, one run from initial centers, and what a run reports.
+"""The parts of a fit: its context, one run from initial centers, and the progress of a run.
 
 An `AlgorithmRun` knows one algorithm: how to advance by an iteration and how to finish. Everything
 around it (restarts, history, callback, Ctrl-C, deadline, checkpoint) belongs to the driver
@@ -30,13 +30,13 @@ class Progress:
     start, iteration : int
         The number of the restart and of the iteration, counted from 0.
     objective : float
-        Of the centers that the iteration began with.
+        The objective of the centers that the iteration began with.
     shift : float
         Sum of the squared shifts of the centers.
     n_points : int
-        Number of points that the iteration went over.
+        Number of points that the iteration used.
     seconds : float
-        How long it took.
+        Duration of the iteration.
     """
 
     start: int
@@ -57,17 +57,17 @@ class Outcome:
     Attributes
     ----------
     centers : Tensor of shape (k, d)
-        In float64, relative to the data's origin.
+        The final centers, in float64, relative to the data's origin.
     inertia : float
-        Of these centers.
+        The inertia of these centers.
     history : tuple of float
         The objective before each iteration, and at the end.
     rows : Tensor of shape (k,) or None
-        The data rows that the centers are, in plans that draw medoids.
+        The data rows that the centers are equal to, in plans that draw medoids.
     masses : tuple of float or None
-        The weight of the points in each center, in plans whose centers are running means.
+        The weight of the points of each cluster, in plans whose centers are running means.
     n_steps : int or None
-        Number of mini-batches; None if every iteration went over all rows.
+        Number of mini-batches; None if every iteration used all rows.
     """
 
     centers: Tensor
@@ -84,13 +84,17 @@ class FitContext:
 
     Attributes
     ----------
-    plan, session, rules
-        The plan that is iterated, its data, and when it stops.
+    plan : Plan
+        The plan whose iterations are run.
+    session : Session
+        The data, opened by an engine.
+    rules : Rules
+        When the iterations stop, and what happens to empty clusters.
     tolerance : float
-        Of the sum of the squared shifts of the centers.
+        A run stops when the sum of the squared shifts of the centers is at most this.
     watched : bool
-        A callback or a deadline is looked at after each iteration, so that no engine may run many
-        iterations in one call.
+        No engine call may run many iterations: each one is followed by a callback or by a look at
+        the deadline.
     deadline : float
         No iteration begins after this time of `time.perf_counter`.
     """
@@ -163,7 +167,7 @@ class HistoryRecorder:
         self._last = perf_counter()
 
     def record(self, objective: float, shift: float, count: int = 1) -> None:
-        """Add an iteration, or one that counts for several, as a relocation does."""
+        """Add an iteration; `count`: the number of iterations that it counts for."""
         seconds = (perf_counter() - self._last) / count
         for _ in range(count):
             self.history.append(objective)
@@ -229,7 +233,7 @@ class FitAlgorithm(Protocol):
     Attributes
     ----------
     n_starts : int
-        Initial centers that one restart takes; more than 1 for a pool of solutions.
+        Number of initial centers that one restart uses; more than 1 for a pool of solutions.
     """
 
     @property
@@ -240,5 +244,5 @@ class FitAlgorithm(Protocol):
     ) -> Iterator[AlgorithmRun]:
         """Yield the runs of a restart; the best of their outcomes counts.
 
-        starts: yields initial centers (k, d) in float64, each computed when it is asked for.
+        starts: yields initial centers (k, d) in float64; computed lazily.
         """

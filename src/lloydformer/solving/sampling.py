@@ -38,17 +38,17 @@ def sample_rows(layout: Layout, n_clusters: int) -> int | None:
 
 
 def relocate_starts(how: Relocations, deadline: float) -> Relocations:
-    """Return how starts of large data are relocated: not at all, as children make up for it.
+    """Return the relocations of starts of large data: none, because children make up for them.
 
-    With a deadline there may be no children, so starts are relocated.
+    With a deadline there may be no children, so starts are relocated as given.
     """
     return replace(how, patience=0) if math.isinf(deadline) else how
 
 
 def after_sampling(how: Recombinations, deadline: float) -> Recombinations:
-    """Return what is run on all rows after a pool on a sample of them.
+    """Return the settings for all rows, after a pool on a sample of them.
 
-    Two starts, one of which is the best of the sample, and one child.
+    They are two starts, one of which is the best solution of the sample, and one child.
     """
     # The other start keeps the promise that the result is not above that of Lloyd's algorithm from
     # it; a child corrects most of what the sample missed.
@@ -65,14 +65,14 @@ def solve_sample(
 ) -> Tensor:
     """Return the best centers (k, d) of a pool on a sample, in the coordinates of the session.
 
-    Rows weigh the same there. Half of the time that is left until the deadline is spent on it.
+    Rows of the sample have equal weights. It uses half of the time until the deadline.
 
     Raises
     ------
     InterruptedStart
         On Ctrl-C, if there is a solution already.
     """
-    # Rows are drawn in proportion to their weights; all with weight, if few have.
+    # Rows are drawn in proportion to their weights; if few rows have weight, all of these.
     count = sample_rows(session.layout, n_clusters)
     assert count is not None, "the data are large enough"
     if session.layout.weighted:
@@ -81,8 +81,8 @@ def solve_sample(
         drawn = random_rows(session, count, rng)
     blocks = TensorBlocks(session.gather(drawn))
     with choose("auto", blocks).open(blocks) as sample:
-        seed, now = int(rng.randint(2**31 - 1)), perf_counter()
-        first = replace(relocate_starts(how.first, deadline), seed=seed)
+        random_seed, now = int(rng.randint(2**31 - 1)), perf_counter()
+        first = replace(relocate_starts(how.first, deadline), seed=random_seed)
         pool = replace(how, first=first, child_patience=1)
         # The other half is for the iterations on all rows, each of which may take long.
         half = now + (deadline - now) / 2

@@ -1,7 +1,8 @@
-"""inverse_temperature="scale": a temperature from the spread of the data around their centers.
+"""inverse_temperature="scale": an inverse temperature, gamma, from the spread of the data.
 
-Both are found by a few iterations from the initial centers. They are divided by the square of a
-factor that the data are multiplied by, and do not change when the data are shifted.
+Soft and robust k-means have a rule each. Both measure the spread around the centers that a few
+iterations reach from the initial ones. If the data are multiplied by a factor, gamma is divided by
+its square; if the data are shifted, gamma does not change.
 """
 
 import sys
@@ -27,9 +28,10 @@ _SMALLEST = 1e-12
 
 
 def soft_scale(session: Session, starts: list[Tensor]) -> float:
-    r"""$\gamma = d \sum_i w_i / \sum_i w_i \lVert x_i - c \rVert^2$ after steps of Lloyd.
+    r"""Return gamma for soft k-means, measured after `STEPS` iterations of Lloyd's algorithm.
 
-    c is the nearest center. The start with the smallest sum of squares counts.
+    $\gamma = d \sum_i w_i / \sum_i w_i \lVert x_i - c \rVert^2$, where c is the nearest center. It
+    is measured at the start with the smallest sum of squares.
     """
     plan, dtype, results = MeansPlan(), session.layout.dtype, []
     for centers in starts:
@@ -42,61 +44,66 @@ def soft_scale(session: Session, starts: list[Tensor]) -> float:
     # about the smallest one at which they keep their centers (Rose, 1998). This is twice that, so
     # that wider clusters than the mean keep theirs: docs/estimators.md has the measurements.
     inertia, mass = min(results)
-    return _ratio(session.layout.n_features * mass, max(inertia, _least(session)))
+    return _ratio(session.layout.n_features * mass, max(inertia, _smallest_spread(session)))
 
 
 def robust_scale(session: Session, starts: list[Tensor], plan: RobustPlan) -> float:
-    r"""$\gamma = k / \sum_i w_i (r^2 - \lVert x_i - c \rVert^2)_+$ after steps of robust k-means.
+    r"""Return gamma for robust k-means, measured after `STEPS` iterations of it.
 
-    c is the nearest center, r the radius of its cluster that holds `COUNTED` of its points. Then
-    sparsemax gives weight to these points in a cluster of mean size. Soft-max compares points to
-    each other, whatever their number: the sum of the weights takes the place of k. The start with
-    the smallest sum counts.
+    $\gamma = k / \sum_i w_i (r^2 - \lVert x_i - c \rVert^2)_+$, where c is the nearest center and
+    r the radius of its cluster that holds `COUNTED` of its points. With this gamma, sparsemax
+    gives weight to just these points in a cluster of mean size. With soft-max, k is replaced by the
+    sum of all $w_i$, because its weights do not depend on the number of points. The sum is
+    measured at the start where it is smallest.
     """
-    least, dtype, results = _least(session), session.layout.dtype, []
+    least, dtype, results = _smallest_spread(session), session.layout.dtype, []
     for centers in starts:
         session.forget()
         for _ in range(STEPS):
             seen = centers.to(dtype)
-            gamma = _by_radii(session, seen, plan, least)
+            gamma = _measure_gamma(session, seen, plan, least)
             step = replace(plan, inverse_temperature=gamma).step(session, seen, 0)
             centers = apply_update(step.update, centers)
-        results.append(_by_radii(session, centers.to(dtype), plan, least))
+        results.append(_measure_gamma(session, centers.to(dtype), plan, least))
     return max(results)  # gamma falls with the sum, so this is the start with the smallest one
 
 
 @dataclass(frozen=True)
-class Inside(SumFold):
+class SumWithinRadii(SumFold):
     """The sum of w (r^2 - d^2)_+, r being the radius of a point's cluster.
 
     Precondition: `NearestDistances` has run; reads labels and distances.
     """
 
-    radius: Tensor
+    squared_radii: Tensor  # (k,)
 
     writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor]:
-        inside = self.radius[block.labels.long()] - block.distances
+        inside = self.squared_radii[block.labels.long()] - block.distances
         return (weighted_sum(inside.clamp(min=0), block.weights),)
 
 
-def _by_radii(session: Session, centers: Tensor, plan: RobustPlan, least: float) -> float:
-    """Return the inverse temperature for these centers; see `robust_scale`."""
+def _measure_gamma(session: Session, centers: Tensor, plan: RobustPlan, least: float) -> float:
+    """Return gamma for robust k-means at these centers; see `robust_scale`.
+
+    least: lower bound of the sum that gamma is inverse to.
+    """
     _, masses = session.fold(NearestDistances(centers))
-    radius = find_radii(session, target_masses(masses, COUNTED), centers.dtype)
-    spread = max(session.fold(Inside(radius))[0].item(), least)
+    squared_radii = find_radii(session, target_masses(masses, COUNTED), centers.dtype)
+    spread = max(session.fold(SumWithinRadii(squared_radii))[0].item(), least)
     if plan.activation == "sparsemax":
         return _ratio(len(centers) / session.layout.weight_unit, spread)
     return _ratio(masses.sum().item(), spread)
 
 
-def _least(session: Session) -> float:
+def _smallest_spread(session: Session) -> float:
+    """Return the lower bound of a spread: `_SMALLEST` times the sum of w |x|^2."""
     return _SMALLEST * session.fold(Moments())[0].item()
 
 
 def _ratio(numerator: float, spread: float) -> float:
-    """Return a finite number above 0; 1 if there is no spread, as all points are equal."""
-    if spread == 0:
+    """Return numerator / spread, made finite and positive; 1 if there is no spread."""
+    if spread == 0:  # all points are equal
         return 1.0
     return min(max(numerator / spread, sys.float_info.min), sys.float_info.max)

@@ -112,11 +112,12 @@ def kmeans_parallel(session: Session, n_clusters: int, rng: np.random.RandomStat
     fewer candidates than clusters. Candidates are reduced to k by greedy k-means++, each with the
     weight of the points that are nearest to it.
     """
-    seed, most = int(rng.randint(2**31 - 1)), OVERSAMPLING * n_clusters
+    random_seed, most = int(rng.randint(2**31 - 1)), OVERSAMPLING * n_clusters
     candidates = fresh = session.gather(random_rows(session, 1, rng))
     for number in count():
         known = len(candidates) - len(fresh)
-        mass, _, rows, weights = session.fold(Oversampling(fresh, known, most, seed, number))
+        fold = Oversampling(fresh, known, most, random_seed, number)
+        mass, _, rows, weights = session.fold(fold)
         enough = number >= ROUNDS and len(candidates) >= n_clusters
         if enough or mass == 0:  # no mass: every point is a candidate already
             break
@@ -125,7 +126,8 @@ def kmeans_parallel(session: Session, n_clusters: int, rng: np.random.RandomStat
     # The candidates are few enough for a single leaf: their sums need no tree.
     zero = torch.zeros_like(candidates[0])
     few = TensorBlocks(candidates, weights, len(candidates), given_origin=zero)
-    # An engine of the kind that runs the session, so that seeds have the same bits everywhere.
+    # An engine of the kind that runs the session, so that seeds are bit-identical in one process
+    # and on a cluster.
     engine: Engine
     if isinstance(session, PartitionedSession):
         engine = session.spec.make_engine(1)

@@ -89,15 +89,15 @@ class TensorProblems:
         away, labels, weights = (v.gather(1, rows) for v in (away, labels, weights))
         return FarthestPoints(away, rows, labels, self.data.take(rows), weights)
 
-    def only(self, active: Int[Tensor, " c"]) -> "TensorProblems":
+    def only(self, places: Int[Tensor, " c"]) -> "TensorProblems":
         last = self.last
         assert last is not None
-        trimmed = None if last.trimmed is None else last.trimmed[active]
-        kept = Assigned(last.update, last.objective[active], last.labels[active], trimmed)
-        return TensorProblems(self.plan, self.data[active], kept)
+        trimmed = None if last.trimmed is None else last.trimmed[places]
+        kept = Assigned(last.update, last.objective[places], last.labels[places], trimmed)
+        return TensorProblems(self.plan, self.data[places], kept)
 
     def rows_of(self, centers: Float[Tensor, "b k d"]) -> Int[Tensor, "b k"] | None:
-        """Return the rows that these centers are; None if one of them is no row of its problem."""
+        """Return the rows that equal these centers; None if one is no row of its problem."""
         rows = (scores(self.data, centers) + self.data.squares).argmin(dim=1)
         return rows if torch.equal(self.data.take(rows), centers) else None
 
@@ -156,8 +156,8 @@ _SCORES = 1 << 16
 class ByTensors:
     """Problems (b, n, d) around their middles, in float64.
 
-    seeds: of each problem's noise, for plans that draw. unit: of each problem's weights; 1 by
-    default.
+    seeds: random seed of each problem, for plans that draw. unit: unit of each problem's weights; 1
+    by default.
     """
 
     plan: Plan

@@ -21,7 +21,7 @@ from lloydformer.plans.trimmed import TrimmedPlan, target_masses
 class DenseProblems:
     """Points (b, n, d) in float64 around their origins, with weights (b, n), 0 where masked.
 
-    seeds: of each problem's noise, for plans that draw. unit: of each problem's weights.
+    seeds: random seed of each problem, for plans that draw. unit: unit of each problem's weights.
     """
 
     points: Float[Tensor, "b n d"]
@@ -126,8 +126,8 @@ def _trimmed(
     ordered, order = distances.sort(dim=-1)
     reached = own.gather(1, order.unsqueeze(-1).expand_as(own)).cumsum(dim=1)
     count = (reached < target_masses(reached[:, -1:], plan.keep)).sum(dim=1)  # (b, k)
-    radius = ordered.gather(1, count.clamp(max=ordered.shape[1] - 1))
-    trimmed = distances > radius.gather(1, labels)
+    squared_radii = ordered.gather(1, count.clamp(max=ordered.shape[1] - 1))
+    trimmed = distances > squared_radii.gather(1, labels)
     sums = _sums(problems, own * ~trimmed.unsqueeze(-1))
     return Assigned(sums, cost(plan, problems, distances, trimmed), labels, trimmed)
 
@@ -156,7 +156,7 @@ def _weighting(
 ) -> Float[Tensor, "b n k"]:
     """Return each cluster's activation of -gamma d^2 for all points; callers mask those of others.
 
-    unit: of each problem's weights; sparsemax and the m nearest depend on it.
+    unit: unit of each problem's weights; sparsemax and the m nearest depend on it.
     """
     gamma = torch.full_like(unit, plan.inverse_temperature)
     if plan.activation == "sparsemax":
