@@ -254,7 +254,7 @@ def load(pretrained: str | Path) -> Pretrained:
 
 
 def save(path: Path, settings: Settings, run: Run, weights: Tensor, notes: dict[str, Any]) -> None:
-    """Write weights to PATH.safetensors and their card, with the hash of that file, to PATH.json."""
+    """Write PATH.safetensors and its card PATH.json, which holds the hash of the weights."""
     parts = settings.layer.named(weights.reshape(1, -1)).items()
     data = save_tensors({name: part[0].detach().cpu().contiguous() for name, part in parts})
     card = {
