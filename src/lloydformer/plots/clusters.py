@@ -230,7 +230,7 @@ def project_to_plane(
     Parameters
     ----------
     rows : torch.Tensor of shape (..., d)
-        The rows to project, with at most one leading axis if `points` is None.
+        The rows to project; of shape (n, d) if their own principal components are used.
     dims : tuple of int or None, default=None
         Two features to keep. None projects to the first two principal components; rows with one or
         two features stay as they are, one feature with a second coordinate of 0.

@@ -69,7 +69,7 @@ def circuit_values(recipe: Recipe, trace: Trace, base: Recipe, images: Images) -
         "points": torch.round(points[order], decimals=3).tolist(),
         "centers": torch.round(centers, decimals=3).tolist(),
         "colours": [cluster_colour(j) for j in range(centers.shape[1])],
-        # Five digits show the change in every layer; the page prints them as they are.
+        # The page prints these numbers as they are: five digits can still be read at a glance.
         "objective": [float(f"{value:.5g}") for value in trace.objective.tolist()],
         "labels": trace.labels[-1][order].tolist(),
         "attention": {slot: _attention_data(trace, slot, order) for slot in MAPS},
